@@ -1,0 +1,369 @@
+//! The syntax tree: what was written, names unresolved, every node with its span.
+//!
+//! Equality ignores spans, so that `parse(print(ast)) == ast` states that the formatter is the parser's inverse.
+
+use crate::source::Spanned;
+
+pub type Name = Spanned<String>;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ast {
+    pub items: Vec<Item>,
+}
+
+/// An item with the comment lines right above it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Item {
+    pub comments: Comments,
+    pub kind: ItemKind,
+}
+
+/// Comments are kept so that the formatter loses nothing. Text without the `//`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Comments {
+    /// Whole-line comments before the node; an empty string is a blank line.
+    pub before: Vec<String>,
+    /// The comment at the end of the node's (first) line.
+    pub trailing: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ItemKind {
+    Use(Use),
+    Const { name: Name, value: Expr },
+    Def(Def),
+    Scheme(Scheme),
+    Problem(Problem),
+    Schedule(Schedule),
+}
+
+/// `use a::b::{c, d}`: `path` is `a::b`, `names` the last part.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Use {
+    pub path: Vec<Name>,
+    pub names: Vec<Name>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Def {
+    pub name: Name,
+    pub params: Vec<Param>,
+    /// `let` bindings of the block form; empty for `def f(..) = expr`.
+    pub lets: Vec<Stmt<Let>>,
+    pub body: Expr,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Param {
+    pub name: Name,
+    pub default: Option<Expr>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Let {
+    pub name: Name,
+    pub value: Expr,
+}
+
+/// A line of a block with its comments.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stmt<T> {
+    pub comments: Comments,
+    pub kind: Spanned<T>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scheme {
+    pub name: Name,
+    pub body: Vec<Stmt<SchemeStmt>>,
+    /// Comments after the last statement, before the closing brace.
+    pub end: Comments,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum SchemeStmt {
+    Axes(Vec<Name>),
+    Param {
+        name: Name,
+        value: Expr,
+    },
+    Const {
+        name: Name,
+        value: Expr,
+    },
+    Field(Field),
+    Coef(Coef),
+    Step {
+        body: Vec<Stmt<StepStmt>>,
+        end: Comments,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    pub name: Name,
+    pub shape: Shape,
+    /// Absent for named components.
+    pub position: Option<Spanned<Position>>,
+    /// `at expr`
+    pub time: Option<Expr>,
+    /// `levels expr`
+    pub levels: Option<Expr>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Shape {
+    Scalar,
+    Vector,
+    Tensor,
+    Named(Vec<(Name, Spanned<Position>)>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Position {
+    Nodes,
+    Edges,
+    Faces,
+    Cells,
+    Explicit(Vec<Expr>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Coef {
+    pub name: Name,
+    pub shape: Option<Spanned<Shape>>,
+    pub position: Option<Spanned<Position>>,
+    pub value: CoefValue,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum CoefValue {
+    Expr(Expr),
+    File(Spanned<String>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum StepStmt {
+    Update {
+        target: Target,
+        op: UpdateOp,
+        value: Expr,
+    },
+    Let(Let),
+    Where {
+        condition: Expr,
+        body: Vec<Stmt<StepStmt>>,
+        end: Comments,
+    },
+}
+
+/// `E`, `E.x`, `u@next`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    pub field: Name,
+    pub component: Option<Name>,
+    pub level: Option<Spanned<Level>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    Next,
+    Prev,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UpdateOp {
+    Set,
+    Add,
+    Sub,
+}
+
+pub type Expr = Spanned<ExprKind>;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExprKind {
+    /// Text of the literal is not kept; the formatter prints the shortest text that reads back as this value.
+    Number(f64),
+    Name(String),
+    /// `a::b::c` where a module's item is named in full.
+    Path(Vec<Name>),
+    /// `e.x`
+    Member(Box<Expr>, Name),
+    /// `e@prev`, `e@next`
+    Level(Box<Expr>, Level),
+    /// `e[o1, o2, o3]`: a raw read.
+    Offset(Box<Expr>, Vec<Expr>),
+    /// `[a, b, c]`
+    List(Vec<Expr>),
+    Call {
+        callee: Box<Expr>,
+        args: Vec<Arg>,
+    },
+    Unary(UnaryOp, Box<Expr>),
+    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    If {
+        condition: Box<Expr>,
+        then: Box<Expr>,
+        otherwise: Box<Expr>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arg {
+    pub name: Option<Name>,
+    pub value: Expr,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnaryOp {
+    Neg,
+    Not,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BinaryOp {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Pow,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    Eq,
+    Ne,
+    And,
+    Or,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    pub name: Name,
+    pub body: Vec<Stmt<ProblemStmt>>,
+    pub end: Comments,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ProblemStmt {
+    Scheme {
+        path: Vec<Name>,
+        params: Vec<(Name, Expr)>,
+    },
+    Const {
+        name: Name,
+        value: Expr,
+    },
+    /// One expression per axis.
+    Domain(Vec<Expr>),
+    Boundary(Vec<BoundaryClause>),
+    Coef {
+        name: Name,
+        component: Option<Name>,
+        value: CoefValue,
+    },
+    Init {
+        target: Target,
+        value: CoefValue,
+    },
+    Source {
+        target: Target,
+        place: Place,
+        value: Expr,
+    },
+    Probe {
+        target: Target,
+        at: Vec<Expr>,
+        name: Option<Name>,
+    },
+    Slice {
+        target: Target,
+        axis: Name,
+        index: Expr,
+        every: Option<Expr>,
+    },
+    Volume {
+        target: Target,
+        every: Option<Expr>,
+    },
+    Steps(Expr),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct BoundaryClause {
+    pub axis: Name,
+    pub lower: BoundaryKind,
+    /// Absent: the same on both sides.
+    pub upper: Option<BoundaryKind>,
+}
+
+/// `pec`, `cpml(10)`: a name, with arguments if any.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BoundaryKind {
+    pub name: Name,
+    pub args: Vec<Arg>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Place {
+    /// `at (i, j, k)`
+    At(Vec<Expr>),
+    /// `in x = a..b, y = c..d`
+    In(Vec<(Name, Expr, Expr)>),
+    /// `where cond`
+    Where(Expr),
+    /// Everywhere.
+    All,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schedule {
+    pub name: Name,
+    /// `for scheme`
+    pub scheme: Option<Name>,
+    pub levels: Vec<Stmt<ScheduleLevel>>,
+    pub end: Comments,
+}
+
+/// `(x, y): diamond(D = 2) lean +x height 64 parallel`
+///
+/// The meaning of the words is the schedule stage's; here they are a shape with arguments and a list of clauses.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScheduleLevel {
+    pub axes: Vec<Name>,
+    /// `diamond(D = 2)`
+    pub shape: ScheduleTerm,
+    /// `lean +x`, `height 64`, `parallel`, `slope 1.5`, in order.
+    pub clauses: Vec<ScheduleClause>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScheduleTerm {
+    pub name: Name,
+    pub args: Vec<ScheduleArg>,
+}
+
+/// `D = 2`, `auto`, `D = 2..8`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScheduleArg {
+    pub name: Option<Name>,
+    pub value: ScheduleValue,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ScheduleValue {
+    Expr(Expr),
+    Auto,
+    Range(Expr, Expr),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ScheduleClause {
+    /// `lean +x` / `lean -x`: true if towards the positive side.
+    Lean { positive: bool, axis: Name },
+    /// A word with an optional value: `height 64`, `parallel`.
+    Word {
+        word: Name,
+        value: Option<ScheduleValue>,
+    },
+}
