@@ -9,6 +9,8 @@ pub type Name = Spanned<String>;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ast {
     pub items: Vec<Item>,
+    /// Comments after the last item.
+    pub end: Comments,
 }
 
 /// An item with the comment lines right above it.
@@ -18,12 +20,12 @@ pub struct Item {
     pub kind: ItemKind,
 }
 
-/// Comments are kept so that the formatter loses nothing. Text without the `//`.
+/// Comments are kept so that the formatter loses nothing. Text without the `//` and one space; a bare `//` is `" "`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Comments {
     /// Whole-line comments before the node; an empty string is a blank line.
     pub before: Vec<String>,
-    /// The comment at the end of the node's (first) line.
+    /// The comment at the end of the node's first line; of a block, behind its opening brace. In an `end`, behind the closing brace.
     pub trailing: Option<String>,
 }
 
@@ -51,6 +53,10 @@ pub struct Def {
     /// `let` bindings of the block form; empty for `def f(..) = expr`.
     pub lets: Vec<Stmt<Let>>,
     pub body: Expr,
+    /// Comments of the body's line in the block form.
+    pub body_comments: Comments,
+    /// Comments after the body, before the closing brace of the block form.
+    pub end: Comments,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -330,6 +336,7 @@ pub struct Schedule {
 /// The meaning of the words is the schedule stage's; here they are a shape with arguments and a list of clauses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScheduleLevel {
+    /// Empty where the shape names all of them itself, as in `torre(D = 2)`.
     pub axes: Vec<Name>,
     /// `diamond(D = 2)`
     pub shape: ScheduleTerm,
