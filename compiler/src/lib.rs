@@ -1,1 +1,20 @@
+//! The Torre compiler: pure functions from source text to code, one data type per stage.
+//!
+//! ```text
+//! Source --parse--> Ast --resolve--> (Scheme, Problem)
+//! Scheme --cones--> Cones
+//! (Scheme, Cones, directives, Machine) --schedule--> Schedule
+//! (Scheme, Schedule) --lower--> TileProgram --verify--> Checked<TileProgram>
+//! (Scheme, KernelSet) --backend--> Code
+//! ```
+//!
+//! The compiler opens no files, reads no clock and no environment (the LLVM library excepted); it sees the outside through [`world::World`].
 
+pub mod backend;
+pub mod host;
+pub mod kernel;
+pub mod lattice;
+pub mod layout;
+pub mod problem;
+pub mod scheme;
+pub mod world;

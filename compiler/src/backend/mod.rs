@@ -1,0 +1,1 @@
+//! Back ends: from row kernels to machine code. They decide nothing.

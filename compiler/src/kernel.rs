@@ -1,0 +1,105 @@
+//! Row kernels: the unit of compiled code on a CPU.
+//!
+//! A kernel runs some updates of one stage over consecutive groups and a range of the vector axis: for each group in turn, for each
+//! index of the range, all its updates. It contains no boundary conditions and no conditions on indices: which
+//! groups, ranges and updates are right is decided by who calls it, and images ([`crate::scheme::Grid::images`]) are kept in memory.
+
+use crate::layout::Layout;
+use crate::scheme::{Scheme, StageId, Update};
+use std::fmt;
+
+/// A set of updates of one stage, by index; a stage has at most 64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UpdateSet(pub u64);
+
+impl UpdateSet {
+    pub fn all(count: usize) -> Self {
+        Self(if count >= 64 {
+            u64::MAX
+        } else {
+            (1 << count) - 1
+        })
+    }
+
+    pub fn contains(self, index: usize) -> bool {
+        self.0 >> index & 1 == 1
+    }
+
+    pub fn insert(&mut self, index: usize) {
+        self.0 |= 1 << index;
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub fn iter(self) -> impl Iterator<Item = usize> {
+        (0..64).filter(move |&i| self.contains(i))
+    }
+}
+
+/// What one compiled function computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RowKernel {
+    pub stage: StageId,
+    /// The step's number modulo [`Scheme::phases`].
+    pub phase: u32,
+    pub updates: UpdateSet,
+}
+
+impl RowKernel {
+    pub fn updates<'a>(&self, scheme: &'a Scheme) -> impl Iterator<Item = &'a Update> {
+        let set = self.updates;
+        scheme.stages[self.stage.index()]
+            .updates
+            .iter()
+            .enumerate()
+            .filter(move |(i, _)| set.contains(*i))
+            .map(|(_, u)| u)
+    }
+}
+
+impl fmt::Display for RowKernel {
+    /// Also the symbol's name, behind a prefix.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}_p{}_u{:x}", self.stage, self.phase, self.updates.0)
+    }
+}
+
+/// Everything that a back end needs to know to compile a calculation.
+#[derive(Clone, Debug)]
+pub struct KernelSet {
+    pub layout: Layout,
+    pub kernels: Vec<RowKernel>,
+}
+
+impl KernelSet {
+    /// From a group to the next one of a kernel's run, in elements: along the diamond axis, or the lean axis if there is no diamond axis.
+    pub fn run_stride(&self, scheme: &Scheme) -> i64 {
+        self.layout.stride[run_axis(scheme)]
+    }
+}
+
+/// The axis along which a kernel's groups follow each other.
+pub fn run_axis(scheme: &Scheme) -> crate::lattice::Axis {
+    use crate::lattice::Axis;
+    if scheme.grid.axes[Axis::DIAMOND].is_some() {
+        Axis::DIAMOND
+    } else {
+        Axis::LEAN
+    }
+}
+
+/// `kernel(group, count, lo, hi)`: `group` points at the element of row 0, vector index 0 of the first group; `count` groups along
+/// [`run_axis`]; vector indices `lo..hi`. Nothing happens if `count <= 0` or `lo >= hi`.
+///
+/// The caller guarantees that all that the updates read and write at these groups and indices lies in the array of the layout, and that
+/// no other thread writes it meanwhile.
+pub type RowFn = unsafe extern "C" fn(group: *mut u8, count: i64, lo: i64, hi: i64);
+
+/// Compiled kernels, in the order of their [`KernelSet`]. The functions live as long as this value.
+pub trait Code: Send + Sync {
+    fn kernel(&self, index: usize) -> RowFn;
+    /// For reports: `llvm 22.1.2, znver5, 512-bit`.
+    fn description(&self) -> String;
+}

@@ -1,0 +1,169 @@
+//! Where values lie in memory on a CPU.
+//!
+//! All values of a calculation form one array of elements. A *group* holds everything that belongs to one (x, y) of the lean and
+//! diamond axes: one *row* along the vector axis for every (component, slot) and every coefficient. Groups follow each other
+//! along the diamond axis, then along the lean axis. So every operand of an update lies at a constant displacement from the
+//! target's group, and one pointer serves a whole kernel.
+//!
+//! Element 0 along the vector axis of every row is aligned to [`ALIGNMENT`] bytes. Between rows lies a pad wide enough for the
+//! images below and above; rows are an odd number of cache lines apart, so that rows do not collide in cache sets.
+//! Likewise there are image groups below and above the domain along the lean and diamond axes.
+
+use crate::lattice::{Axis, PerAxis};
+use crate::scheme::{CoefId, ComponentId, Read, Scheme, StageId};
+use std::fmt;
+
+/// Bytes; also the longest vector.
+pub const ALIGNMENT: usize = 64;
+
+/// A row of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RowId(pub u32);
+
+impl fmt::Display for RowId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "r{}", self.0)
+    }
+}
+
+/// Strides and displacements are in elements, and all fit `i64` in bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layout {
+    pub element_bytes: usize,
+    /// Images kept below and above the domain.
+    pub reach: PerAxis<[i32; 2]>,
+    /// Largest extent of a component along each axis.
+    pub extent: PerAxis<i64>,
+    /// Rows in a group.
+    pub rows: u32,
+    /// From a row to the next one of its group.
+    pub row_stride: i64,
+    /// From an index to the next along each axis.
+    pub stride: PerAxis<i64>,
+    /// The element of row 0 at index (0, 0, 0).
+    pub origin: i64,
+    /// Length of the array.
+    pub elements: i64,
+    first_row: Vec<u32>,
+    slots: Vec<u32>,
+    first_coef: u32,
+}
+
+/// The sizes that were asked for exceed what can be addressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLarge;
+
+impl Layout {
+    pub fn new(scheme: &Scheme) -> Result<Layout, TooLarge> {
+        let element_bytes = scheme.precision.bytes();
+        let line = (ALIGNMENT / element_bytes) as i64;
+        let reach = scheme.reach();
+        let mut extent = PerAxis::splat(1);
+        for id in scheme.component_ids() {
+            for (axis, range) in scheme.extent(id).iter() {
+                extent[axis] = extent[axis].max(range.hi);
+            }
+        }
+        let mut first_row = Vec::new();
+        let mut slots = Vec::new();
+        let mut rows = 0u32;
+        for c in &scheme.components {
+            first_row.push(rows);
+            slots.push(u32::from(c.slots));
+            rows += u32::from(c.slots);
+        }
+        let first_coef = rows;
+        rows += scheme.coefs.len() as u32;
+        let wide = |axis: Axis| {
+            let [below, above] = reach[axis];
+            extent[axis]
+                .checked_add(i64::from(below) + i64::from(above))
+                .ok_or(TooLarge)
+        };
+        let lines = wide(Axis::VECTOR)?.div_euclid(line) + 1;
+        let row_stride = (lines | 1).checked_mul(line).ok_or(TooLarge)?;
+        let mul = |a: i64, b: i64| a.checked_mul(b).ok_or(TooLarge);
+        let group = mul(row_stride, i64::from(rows.max(1)))?;
+        let plane = mul(group, wide(Axis::DIAMOND)?)?;
+        let total = mul(plane, wide(Axis::LEAN)?)?;
+        let stride = PerAxis([plane, group, 1]);
+        let lead = i64::from(reach[Axis::VECTOR][0]).div_euclid(line) * line + line;
+        let origin = total
+            .checked_add(lead)
+            .and_then(|_| mul(i64::from(reach[Axis::LEAN][0]), plane).ok())
+            .and_then(|n| n.checked_add(i64::from(reach[Axis::DIAMOND][0]) * group + lead))
+            .ok_or(TooLarge)?;
+        let elements = total.checked_add(lead + 2 * line).ok_or(TooLarge)?;
+        // Bytes must be addressable with room to spare for displacements.
+        if mul(elements, element_bytes as i64)? > i64::MAX / 4 {
+            return Err(TooLarge);
+        }
+        Ok(Layout {
+            element_bytes,
+            reach,
+            extent,
+            rows,
+            row_stride,
+            stride,
+            origin,
+            elements,
+            first_row,
+            slots,
+            first_coef,
+        })
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.elements as u64 * self.element_bytes as u64
+    }
+
+    /// The row of a version of a component.
+    pub fn row(&self, component: ComponentId, version: u64) -> RowId {
+        let slots = self.slots[component.index()];
+        RowId(self.first_row[component.index()] + (version % u64::from(slots)) as u32)
+    }
+
+    pub fn coef_row(&self, coef: CoefId) -> RowId {
+        RowId(self.first_coef + coef.0)
+    }
+
+    /// The element of a row at an index.
+    pub fn element(&self, row: RowId, at: PerAxis<i64>) -> i64 {
+        self.group(at[Axis::LEAN], at[Axis::DIAMOND])
+            + i64::from(row.0) * self.row_stride
+            + at[Axis::VECTOR]
+    }
+
+    /// The element of row 0 at vector index 0 of a group.
+    pub fn group(&self, x: i64, y: i64) -> i64 {
+        self.origin + x * self.stride[Axis::LEAN] + y * self.stride[Axis::DIAMOND]
+    }
+
+    /// From the start of a target's group to what `read` sees at vector index 0, when `stage` runs in step `phase` (mod phases).
+    pub fn displacement(&self, scheme: &Scheme, stage: StageId, phase: u32, read: &Read) -> i64 {
+        let row = self.read_row(scheme, stage, phase, read);
+        i64::from(row.0) * self.row_stride
+            + Axis::ALL
+                .iter()
+                .map(|&a| i64::from(read.offset[a]) * self.stride[a])
+                .sum::<i64>()
+    }
+
+    pub fn read_row(&self, scheme: &Scheme, stage: StageId, phase: u32, read: &Read) -> RowId {
+        let slots = u64::from(self.slots[read.component.index()]);
+        let newest = scheme.version(read.component, stage, u64::from(phase));
+        // One whole turn of the slots keeps the difference positive.
+        self.row(read.component, newest + slots - u64::from(read.age) % slots)
+    }
+
+    /// The row that an update of `stage` writes.
+    pub fn target_row(
+        &self,
+        scheme: &Scheme,
+        stage: StageId,
+        phase: u32,
+        target: ComponentId,
+    ) -> RowId {
+        self.row(target, scheme.version(target, stage, u64::from(phase)) + 1)
+    }
+}

@@ -1,0 +1,80 @@
+//! The problem: one calculation with a scheme. Data around the updates: initial values, sources, probes, outputs.
+
+use crate::host::HostExpr;
+use crate::lattice::{Axis, PerAxis, Region};
+use crate::scheme::{ComponentId, FileId, StageId};
+
+#[derive(Clone, Debug)]
+pub struct Problem {
+    pub name: String,
+    pub steps: u64,
+    pub init: Vec<Init>,
+    pub sources: Vec<Source>,
+    pub probes: Vec<Probe>,
+    pub outputs: Vec<Output>,
+}
+
+/// Initial values of a component over its live region; what has none starts at 0. A later one replaces an earlier one.
+#[derive(Clone, Debug)]
+pub struct Init {
+    pub component: ComponentId,
+    /// 0: the newest version at the start, 1: the one before it. An expression without an entry for age 1 is evaluated one
+    /// time step earlier for it.
+    pub age: u8,
+    pub value: StaticValue,
+}
+
+/// Values on the grid that do not change.
+#[derive(Clone, Debug)]
+pub enum StaticValue {
+    /// Evaluated in double precision at each index, then rounded. Time is that of the component.
+    Expr(HostExpr),
+    File(FileId),
+}
+
+/// Adds `round(profile * wave)` to the values of a component in a region, right after the update of each step.
+///
+/// The product is taken in double precision and rounded to the scheme's precision; the addition is in that precision. Time in
+/// `wave` is that of the new value. Sources on the same value act in their order in the problem.
+#[derive(Clone, Debug)]
+pub struct Source {
+    pub component: ComponentId,
+    /// The stage after whose update of the component it acts.
+    pub stage: StageId,
+    /// Within the component's live region.
+    pub region: Region,
+    /// Acts only where this is not 0.
+    pub condition: Option<HostExpr>,
+    /// Depends on the place only.
+    pub profile: HostExpr,
+    /// Depends on time; where it also depends on the place, it is evaluated for every cell and step.
+    pub wave: HostExpr,
+}
+
+/// Records one value after every step.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    pub name: String,
+    pub component: ComponentId,
+    pub at: PerAxis<i64>,
+}
+
+/// Writes values after every step whose number is a multiple of `every`.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// Unique among the outputs; names the files.
+    pub name: String,
+    pub component: ComponentId,
+    pub kind: OutputKind,
+    pub every: u64,
+}
+
+#[derive(Clone, Debug)]
+pub enum OutputKind {
+    /// The plane of one cell index.
+    Slice {
+        axis: Axis,
+        index: i64,
+    },
+    Volume,
+}

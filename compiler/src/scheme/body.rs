@@ -1,0 +1,130 @@
+//! The arithmetic of one update: a straight line of operations on one cell.
+
+use super::{CoefId, ComponentId};
+use crate::lattice::Offset;
+use std::fmt;
+
+/// The result of an operation of a body, by its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Value(pub u32);
+
+impl Value {
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "%{}", self.0)
+    }
+}
+
+/// Operations in an order in which operands come first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Body {
+    pub ops: Vec<Op>,
+    pub result: Value,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Op {
+    /// Exact in the scheme's precision.
+    Const(f64),
+    Read(Read),
+    /// The coefficient at the target's own index.
+    Coef(CoefId),
+    /// Flips the sign bit.
+    Neg(Value),
+    /// Clears the sign bit.
+    Abs(Value),
+    Sqrt(Value),
+    Add(Value, Value),
+    Sub(Value, Value),
+    Mul(Value, Value),
+    Div(Value, Value),
+    /// a * b + c, rounded once.
+    Fma(Value, Value, Value),
+    /// `then` where `a cmp b` holds, else `otherwise`. Minimum and maximum are written with it.
+    Select {
+        cmp: Cmp,
+        a: Value,
+        b: Value,
+        then: Value,
+        otherwise: Value,
+    },
+}
+
+/// Ordered comparisons: false if a side is NaN (`Ne`: true).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cmp {
+    Lt,
+    Le,
+    Eq,
+    Ne,
+}
+
+/// A value of a component near the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Read {
+    pub component: ComponentId,
+    /// From the target's cell index to that of the value.
+    pub offset: Offset,
+    /// 0: the newest version when the stage starts, 1: the one before it, ...
+    pub age: u8,
+}
+
+impl Op {
+    /// Calls `f` with each operand.
+    pub fn operands(&self, mut f: impl FnMut(Value)) {
+        match *self {
+            Op::Const(_) | Op::Read(_) | Op::Coef(_) => {}
+            Op::Neg(a) | Op::Abs(a) | Op::Sqrt(a) => f(a),
+            Op::Add(a, b) | Op::Sub(a, b) | Op::Mul(a, b) | Op::Div(a, b) => {
+                f(a);
+                f(b);
+            }
+            Op::Fma(a, b, c) => {
+                f(a);
+                f(b);
+                f(c);
+            }
+            Op::Select {
+                a,
+                b,
+                then,
+                otherwise,
+                ..
+            } => {
+                f(a);
+                f(b);
+                f(then);
+                f(otherwise);
+            }
+        }
+    }
+}
+
+impl Body {
+    pub fn reads(&self) -> impl Iterator<Item = &Read> {
+        self.ops.iter().filter_map(|op| match op {
+            Op::Read(read) => Some(read),
+            _ => None,
+        })
+    }
+
+    pub fn coefs(&self) -> impl Iterator<Item = CoefId> {
+        self.ops.iter().filter_map(|op| match op {
+            Op::Coef(id) => Some(*id),
+            _ => None,
+        })
+    }
+
+    /// Floating-point operations per cell, a fused multiply-add counted as one.
+    pub fn arithmetic(&self) -> usize {
+        self.ops
+            .iter()
+            .filter(|op| !matches!(op, Op::Const(_) | Op::Read(_) | Op::Coef(_)))
+            .count()
+    }
+}

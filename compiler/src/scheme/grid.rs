@@ -1,0 +1,164 @@
+//! The grid: axes, cells, and what lies beyond the ends of the domain.
+
+use crate::lattice::{Axis, Interval, PerAxis, Position, Region};
+
+/// What a read beyond one end of an axis sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Boundary {
+    /// Zeros.
+    Zero,
+    /// The other end (both sides of an axis).
+    Periodic,
+    /// The mirror image about the end plane (position 0 or N): components at integer positions are odd (and 0 on the
+    /// plane), those at half-integer positions even. The perfect electric conductor of Maxwell's equations.
+    Pec,
+    /// The opposite parities.
+    Pmc,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Grid {
+    /// The names of the axes that the scheme has; `None`: absent.
+    pub axes: PerAxis<Option<String>>,
+    /// Cells per axis; 1 for an absent one.
+    pub cells: PerAxis<i64>,
+    /// The size of a cell.
+    pub spacing: PerAxis<f64>,
+    /// The time step.
+    pub dt: f64,
+    /// Lower and upper side.
+    pub boundary: PerAxis<[Boundary; 2]>,
+}
+
+/// Another place where a value appears, because of a boundary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Image {
+    pub index: i64,
+    pub negated: bool,
+}
+
+/// Where a read beyond the domain finds its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Located {
+    Stored { at: PerAxis<i64>, negated: bool },
+    Zero,
+}
+
+impl Grid {
+    pub fn dimensions(&self) -> usize {
+        self.axes.0.iter().flatten().count()
+    }
+
+    /// The axes that exist, in the user's order.
+    pub fn present(&self) -> impl Iterator<Item = Axis> + '_ {
+        Axis::ALL.into_iter().filter(|&a| self.axes[a].is_some())
+    }
+
+    /// The name of an axis; empty for an absent one.
+    pub fn axis_name(&self, axis: Axis) -> &str {
+        self.axes[axis].as_deref().unwrap_or("")
+    }
+
+    pub fn is_periodic(&self, axis: Axis) -> bool {
+        self.boundary[axis][0] == Boundary::Periodic
+    }
+
+    /// The indices that a component at `position` stores: one per cell, and the end plane of an axis on which its
+    /// upper mirror is even.
+    pub fn extent(&self, position: Position) -> Region {
+        Region::from_fn(|a| {
+            let plane = !position[a].is_half()
+                && self.axes[a].is_some()
+                && self.boundary[a][1] == Boundary::Pmc;
+            Interval::new(0, self.cells[a] + i64::from(plane))
+        })
+    }
+
+    /// The indices whose values are free; the others are 0 because they lie on a plane about which they are odd.
+    pub fn live(&self, position: Position) -> Region {
+        let mut live = self.extent(position);
+        for axis in Axis::ALL {
+            if self.axes[axis].is_some()
+                && self.boundary[axis][0] == Boundary::Pec
+                && !position[axis].is_half()
+            {
+                live[axis].lo = 1;
+            }
+        }
+        live
+    }
+
+    /// The images of index `i` of a component along one axis that lie within `reach` (below, above) of its extent.
+    /// Writing every value to its images keeps all that a read can see in memory.
+    pub fn images(
+        &self,
+        axis: Axis,
+        position: Position,
+        i: i64,
+        reach: [i32; 2],
+    ) -> impl Iterator<Item = Image> + use<> {
+        let extent = self.extent(position)[axis];
+        let n = self.cells[axis];
+        let half = i64::from(position[axis].is_half());
+        let [below, above] = reach.map(i64::from);
+        let mirror = |side: usize, plane: i64| {
+            let index = 2 * plane - i - half;
+            let odd = match self.boundary[axis][side] {
+                Boundary::Pec => half == 0,
+                Boundary::Pmc => half == 1,
+                Boundary::Zero | Boundary::Periodic => return None,
+            };
+            Some(Image {
+                index,
+                negated: odd,
+            })
+        };
+        let wrap = |index: i64| {
+            self.is_periodic(axis).then_some(Image {
+                index,
+                negated: false,
+            })
+        };
+        [mirror(0, 0), mirror(1, n), wrap(i - n), wrap(i + n)]
+            .into_iter()
+            .flatten()
+            .filter(move |image| {
+                !extent.contains(image.index)
+                    && image.index >= extent.lo - below
+                    && image.index < extent.hi + above
+            })
+    }
+
+    /// Where the value at `at` of a component at `position` comes from. `at` may lie outside by less than the domain's width.
+    pub fn resolve(&self, position: Position, at: PerAxis<i64>) -> Located {
+        let extent = self.extent(position);
+        let live = self.live(position);
+        let mut found = at;
+        let mut negated = false;
+        for axis in Axis::ALL {
+            let range = extent[axis];
+            let i = at[axis];
+            if !range.contains(i) {
+                let n = self.cells[axis];
+                let half = i64::from(position[axis].is_half());
+                let side = usize::from(i >= range.hi);
+                let plane = if side == 0 { 0 } else { n };
+                let (index, odd) = match self.boundary[axis][side] {
+                    Boundary::Zero => return Located::Zero,
+                    Boundary::Periodic => (i.rem_euclid(n), false),
+                    Boundary::Pec => (2 * plane - i - half, half == 0),
+                    Boundary::Pmc => (2 * plane - i - half, half == 1),
+                };
+                if !range.contains(index) {
+                    return Located::Zero;
+                }
+                found[axis] = index;
+                negated ^= odd;
+            }
+            if !live[axis].contains(found[axis]) {
+                return Located::Zero;
+            }
+        }
+        Located::Stored { at: found, negated }
+    }
+}

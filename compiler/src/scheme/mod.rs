@@ -1,0 +1,240 @@
+//! The scheme: what one time step computes, resolved and typed.
+//!
+//! A [`Scheme`] is a list of [`Stage`]s that a step runs in order. A stage advances some components, each by one
+//! [`Update`]; the updates of one stage are independent of each other. The value of a component after its k-th update is
+//! its version k; version 0 is the initial value. A component keeps its newest `slots` versions.
+//!
+//! Meaning, which every back end and schedule reproduces bit for bit (`crate::reference` executes it literally):
+//! - An update computes, for each cell index of its region (and where its mask is not zero), the value of its [`Body`], and
+//!   stores it as the next version of its target there. Elsewhere in the target's extent the old version carries over; that is
+//!   only allowed for components with one slot, where nothing has to be done.
+//! - Operations are IEEE 754 in the scheme's precision, round to nearest even, subnormals kept; `Fma` rounds once. No
+//!   operation may be reordered, contracted or approximated. All NaNs are one value.
+//! - A read outside of a component's extent follows the grid's boundary ([`Grid::resolve`]).
+//! - Sources (see [`crate::problem`]) add to a value right after the update that computed it.
+//!
+//! Rules (checked by `verify`):
+//! 1. Ids are in range; positions and times are 0 or 1/2; absent axes have one cell, position 0, offset 0.
+//! 2. Regions lie in the target's live region ([`Grid::live`]).
+//! 3. No component is updated twice in one stage.
+//! 4. A stage may read the version that it overwrites (age `slots - 1` of a component that it updates) only in the
+//!    update of that component, at offset 0.
+//! 5. A read's age is below the component's slots.
+//! 6. A component with more than one slot is updated everywhere (region = live region, no mask).
+//! 7. Operands come before their users; constants are exact in the scheme's precision.
+//! 8. Reads reach less far than the domain is wide.
+
+mod body;
+mod grid;
+mod print;
+mod verify;
+
+pub use body::{Body, Cmp, Op, Read, Value};
+pub use grid::{Boundary, Grid, Image, Located};
+pub use verify::verify;
+
+use crate::host::HostExpr;
+use crate::lattice::{Offset, PerAxis, Position, Region};
+use std::fmt;
+
+/// The floating-point format of all values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Precision {
+    F32,
+    F64,
+}
+
+impl Precision {
+    pub fn bytes(self) -> usize {
+        match self {
+            Precision::F32 => 4,
+            Precision::F64 => 8,
+        }
+    }
+
+    /// The nearest value of this format.
+    pub fn round(self, value: f64) -> f64 {
+        match self {
+            Precision::F32 => f64::from(value as f32),
+            Precision::F64 => value,
+        }
+    }
+}
+
+impl fmt::Display for Precision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Precision::F32 => "f32",
+            Precision::F64 => "f64",
+        })
+    }
+}
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident = $prefix:literal;)*) => { $(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u32);
+        impl $name {
+            pub fn index(self) -> usize { self.0 as usize }
+        }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { write!(f, concat!($prefix, "{}"), self.0) }
+        }
+    )* };
+}
+
+ids! {
+    /// An evolving component of a field, such as Ex.
+    ComponentId = "c";
+    /// A static array of coefficients.
+    CoefId = "m";
+    /// A stage of the step.
+    StageId = "s";
+    /// A file that holds static values.
+    FileId = "f";
+}
+
+#[derive(Clone, Debug)]
+pub struct Scheme {
+    pub name: String,
+    pub precision: Precision,
+    pub grid: Grid,
+    pub components: Vec<Component>,
+    pub coefs: Vec<Coef>,
+    /// Files that coefficients and initial values name.
+    pub files: Vec<StaticFile>,
+    pub stages: Vec<Stage>,
+}
+
+/// One evolving array of values.
+#[derive(Clone, Debug)]
+pub struct Component {
+    /// As the user writes it: `E.z`, or `p` for a scalar.
+    pub name: String,
+    pub position: Position,
+    /// 0 or 1/2: after n steps the newest value has the time n or n - 1/2, in steps.
+    pub time: crate::lattice::HalfIndex,
+    /// How many versions are kept: 1 where the update can be done in place.
+    pub slots: u8,
+}
+
+/// A static array, at the position and with the extent of the updates that use it.
+#[derive(Clone, Debug)]
+pub struct Coef {
+    /// A name for people: what the user called it, or the expression.
+    pub name: String,
+    pub position: Position,
+    /// Evaluated in double precision at each index, then rounded.
+    pub value: HostExpr,
+}
+
+/// A `.npy` file with one value per cell index of a component at `position`.
+#[derive(Clone, Debug)]
+pub struct StaticFile {
+    pub path: String,
+    pub position: Position,
+}
+
+#[derive(Clone, Debug)]
+pub struct Stage {
+    pub updates: Vec<Update>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Update {
+    pub target: ComponentId,
+    /// Cell indices of the target that are advanced.
+    pub region: Region,
+    /// Where this coefficient is 0, the old value stays.
+    pub mask: Option<CoefId>,
+    pub body: Body,
+}
+
+impl Scheme {
+    pub fn component(&self, id: ComponentId) -> &Component {
+        &self.components[id.index()]
+    }
+
+    pub fn component_ids(&self) -> impl Iterator<Item = ComponentId> + use<> {
+        (0..self.components.len() as u32).map(ComponentId)
+    }
+
+    pub fn stage_ids(&self) -> impl Iterator<Item = StageId> + use<> {
+        (0..self.stages.len() as u32).map(StageId)
+    }
+
+    /// The indices that a component stores.
+    pub fn extent(&self, id: ComponentId) -> Region {
+        self.grid.extent(self.component(id).position)
+    }
+
+    /// How many times a step updates the component in stages before `stage`.
+    pub fn updates_before(&self, id: ComponentId, stage: StageId) -> u32 {
+        self.stages[..stage.index()]
+            .iter()
+            .filter(|s| s.updates.iter().any(|u| u.target == id))
+            .count() as u32
+    }
+
+    /// How many times a step updates the component.
+    pub fn updates_per_step(&self, id: ComponentId) -> u32 {
+        self.updates_before(id, StageId(self.stages.len() as u32))
+    }
+
+    /// The newest version of a component when `stage` of step `step` starts.
+    pub fn version(&self, id: ComponentId, stage: StageId, step: u64) -> u64 {
+        step * u64::from(self.updates_per_step(id)) + u64::from(self.updates_before(id, stage))
+    }
+
+    /// The number of steps after which the slots of all components repeat: code is specialised for each of them.
+    pub fn phases(&self) -> u32 {
+        let gcd = |mut a: u32, mut b: u32| {
+            while b != 0 {
+                (a, b) = (b, a % b);
+            }
+            a
+        };
+        self.component_ids().fold(1, |n, id| {
+            let slots = u32::from(self.component(id).slots).max(1);
+            let own = slots / gcd(slots, self.updates_per_step(id) % slots);
+            n / gcd(n, own) * own
+        })
+    }
+
+    /// How far reads reach below and above an index along each axis, over all updates.
+    pub fn reach(&self) -> PerAxis<[i32; 2]> {
+        let mut reach = PerAxis::splat([0, 0]);
+        for read in self.reads() {
+            for (axis, &o) in read.offset.iter() {
+                let [lo, hi] = &mut reach[axis];
+                *lo = (*lo).max(-o);
+                *hi = (*hi).max(o);
+            }
+        }
+        reach
+    }
+
+    fn reads(&self) -> impl Iterator<Item = &Read> {
+        self.stages
+            .iter()
+            .flat_map(|s| &s.updates)
+            .flat_map(|u| u.body.reads())
+    }
+
+    /// The time of a component's value after `steps` steps, in steps.
+    pub fn time(&self, id: ComponentId, steps: u64) -> f64 {
+        steps as f64 - self.component(id).time.as_f64()
+    }
+
+    /// Bytes of the values that a cell has: evolving ones with all their slots, and coefficients.
+    pub fn bytes_per_cell(&self) -> usize {
+        let slots: usize = self.components.iter().map(|c| usize::from(c.slots)).sum();
+        (slots + self.coefs.len()) * self.precision.bytes()
+    }
+}
+
+/// The offset of `read` from an update's target, in half cells on the doubled lattice.
+pub fn displacement(from: Position, to: Position, offset: Offset) -> Position {
+    Position::from_fn(|a| to[a] + crate::lattice::HalfIndex::cells(i64::from(offset[a])) - from[a])
+}

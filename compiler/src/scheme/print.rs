@@ -1,0 +1,113 @@
+//! The dump of a scheme: what `torre emit --stage scheme` prints and snapshots show.
+
+use super::{Boundary, Op, Scheme, Update};
+use std::fmt;
+
+impl fmt::Display for Boundary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Boundary::Zero => "zero",
+            Boundary::Periodic => "periodic",
+            Boundary::Pec => "pec",
+            Boundary::Pmc => "pmc",
+        })
+    }
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "scheme {} {}", self.name, self.precision)?;
+        for axis in self.grid.present() {
+            let [lower, upper] = self.grid.boundary[axis];
+            writeln!(
+                f,
+                "  axis {} {axis}: {} cells of {:?}, {lower} | {upper}",
+                self.grid.axis_name(axis),
+                self.grid.cells[axis],
+                self.grid.spacing[axis],
+            )?;
+        }
+        writeln!(f, "  dt {:?}", self.grid.dt)?;
+        for id in self.component_ids() {
+            let c = self.component(id);
+            writeln!(
+                f,
+                "  {id} {} at {} time {} slots {}",
+                c.name,
+                self.list(c.position),
+                c.time,
+                c.slots
+            )?;
+        }
+        for (i, m) in self.coefs.iter().enumerate() {
+            writeln!(
+                f,
+                "  m{i} {} at {} = {}",
+                m.name,
+                self.list(m.position),
+                m.value
+            )?;
+        }
+        for (i, file) in self.files.iter().enumerate() {
+            writeln!(f, "  f{i} {:?} at {}", file.path, self.list(file.position))?;
+        }
+        for id in self.stage_ids() {
+            writeln!(f, "  stage {id}")?;
+            for update in &self.stages[id.index()].updates {
+                self.print_update(f, update)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Scheme {
+    fn list<T: fmt::Display>(&self, values: crate::lattice::PerAxis<T>) -> String {
+        let parts: Vec<String> = self.grid.present().map(|a| values[a].to_string()).collect();
+        format!("[{}]", parts.join(", "))
+    }
+
+    fn print_update(&self, f: &mut fmt::Formatter<'_>, update: &Update) -> fmt::Result {
+        let target = self.component(update.target);
+        write!(f, "    {} in {}", target.name, self.list(update.region))?;
+        if let Some(mask) = update.mask {
+            write!(f, " where {mask}")?;
+        }
+        writeln!(f)?;
+        for (i, op) in update.body.ops.iter().enumerate() {
+            write!(f, "      %{i} = ")?;
+            match op {
+                Op::Const(c) => writeln!(f, "{c:?}")?,
+                Op::Read(r) => {
+                    let aged = if r.age == 0 {
+                        String::new()
+                    } else {
+                        format!("@{}", r.age)
+                    };
+                    let name = &self.component(r.component).name;
+                    writeln!(f, "{name}{}{aged}", self.list(r.offset))?;
+                }
+                Op::Coef(m) => writeln!(f, "{m}")?,
+                Op::Neg(a) => writeln!(f, "neg {a}")?,
+                Op::Abs(a) => writeln!(f, "abs {a}")?,
+                Op::Sqrt(a) => writeln!(f, "sqrt {a}")?,
+                Op::Add(a, b) => writeln!(f, "add {a} {b}")?,
+                Op::Sub(a, b) => writeln!(f, "sub {a} {b}")?,
+                Op::Mul(a, b) => writeln!(f, "mul {a} {b}")?,
+                Op::Div(a, b) => writeln!(f, "div {a} {b}")?,
+                Op::Fma(a, b, c) => writeln!(f, "fma {a} {b} {c}")?,
+                Op::Select {
+                    cmp,
+                    a,
+                    b,
+                    then,
+                    otherwise,
+                } => {
+                    let cmp = format!("{cmp:?}").to_lowercase();
+                    writeln!(f, "select {a} {cmp} {b} ? {then} : {otherwise}")?;
+                }
+            }
+        }
+        writeln!(f, "      store {}", update.body.result)
+    }
+}
