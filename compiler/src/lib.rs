@@ -16,5 +16,8 @@ pub mod kernel;
 pub mod lattice;
 pub mod layout;
 pub mod problem;
+pub mod real;
+pub mod reference;
 pub mod scheme;
+pub mod statics;
 pub mod world;

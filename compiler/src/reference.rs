@@ -1,0 +1,263 @@
+//! The reference: runs a scheme step by step over whole grids, one cell at a time. It is the meaning of the language;
+//! it shares no layout, images or kernels with the back ends, so that comparing them with it means something.
+
+use crate::lattice::{Axis, PerAxis, Region};
+use crate::problem::Problem;
+use crate::real::Real;
+use crate::scheme::{Body, ComponentId, Located, Op, Scheme, Update, Value};
+use crate::statics::{self, Files, coef_value, init_of, init_value, source_acts, source_wave};
+
+/// A dense array over a region that starts at index 0, vector axis fastest.
+#[derive(Clone, Debug)]
+struct Dense<T> {
+    extent: Region,
+    values: Vec<T>,
+}
+
+impl<T: Real> Dense<T> {
+    fn filled(extent: Region) -> Self {
+        Self {
+            extent,
+            values: vec![T::default(); extent.volume() as usize],
+        }
+    }
+
+    fn index(&self, at: PerAxis<i64>) -> usize {
+        Axis::ALL
+            .iter()
+            .fold(0, |n, &a| n * self.extent[a].hi + at[a]) as usize
+    }
+
+    fn get(&self, at: PerAxis<i64>) -> T {
+        self.values[self.index(at)]
+    }
+
+    fn set(&mut self, at: PerAxis<i64>, value: T) {
+        let i = self.index(at);
+        self.values[i] = value;
+    }
+}
+
+/// A running calculation in precision `T`, which must be that of the scheme.
+pub struct Reference<'a, T> {
+    scheme: &'a Scheme,
+    problem: &'a Problem,
+    files: &'a dyn Files,
+    /// Per component its slots; version v lies in slot v mod slots.
+    values: Vec<Vec<Dense<T>>>,
+    /// Version of the newest value of each component.
+    versions: Vec<u64>,
+    coefs: Vec<Dense<T>>,
+    /// Per probe one value per step.
+    probes: Vec<Vec<T>>,
+    steps: u64,
+}
+
+/// Calls `f` for every index of a region, vector axis fastest.
+pub fn for_each_index(region: Region, mut f: impl FnMut(PerAxis<i64>)) {
+    let [x, y, z] = region.0;
+    for i in x.lo..x.hi {
+        for j in y.lo..y.hi {
+            for k in z.lo..z.hi {
+                f(PerAxis([i, j, k]));
+            }
+        }
+    }
+}
+
+impl<'a, T: Real> Reference<'a, T> {
+    pub fn new(scheme: &'a Scheme, problem: &'a Problem, files: &'a dyn Files) -> Self {
+        debug_assert_eq!(T::PRECISION, scheme.precision);
+        let grid = &scheme.grid;
+        let mut values = Vec::new();
+        for id in scheme.component_ids() {
+            let component = scheme.component(id);
+            let slots = component.slots;
+            let mut arrays = vec![Dense::filled(scheme.extent(id)); usize::from(slots)];
+            for age in 0..slots {
+                let Some(init) = init_of(problem, id, age) else {
+                    continue;
+                };
+                // Version 0 is the newest; older ones wrap round to the last slots.
+                let slot = usize::from((slots - age) % slots);
+                for_each_index(grid.live(component.position), |at| {
+                    let value = init_value(scheme, files, init, age, at);
+                    arrays[slot].set(at, T::from_f64(value));
+                });
+            }
+            values.push(arrays);
+        }
+        let coefs = scheme
+            .coefs
+            .iter()
+            .map(|m| {
+                let mut array = Dense::filled(grid.extent(m.position));
+                for_each_index(array.extent, |at| {
+                    let value = coef_value(scheme, files, m.position, &m.value, at);
+                    array.set(at, T::from_f64(value));
+                });
+                array
+            })
+            .collect();
+        Self {
+            scheme,
+            problem,
+            files,
+            values,
+            versions: vec![0; scheme.components.len()],
+            coefs,
+            probes: vec![Vec::new(); problem.probes.len()],
+            steps: 0,
+        }
+    }
+
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// The newest value of a component at an index of its extent.
+    pub fn value(&self, id: ComponentId, at: PerAxis<i64>) -> T {
+        self.newest(id).get(at)
+    }
+
+    /// The newest values of a component over its extent, vector axis fastest.
+    pub fn values(&self, id: ComponentId) -> &[T] {
+        &self.newest(id).values
+    }
+
+    /// Replaces the newest value of a component; for tests that perturb.
+    pub fn set_value(&mut self, id: ComponentId, at: PerAxis<i64>, value: T) {
+        let slot = self.slot(id, self.versions[id.index()]);
+        self.values[id.index()][slot].set(at, value);
+    }
+
+    /// What a probe has recorded, one value per step.
+    pub fn probe(&self, index: usize) -> &[T] {
+        &self.probes[index]
+    }
+
+    fn newest(&self, id: ComponentId) -> &Dense<T> {
+        &self.values[id.index()][self.slot(id, self.versions[id.index()])]
+    }
+
+    fn slot(&self, id: ComponentId, version: u64) -> usize {
+        (version % u64::from(self.scheme.component(id).slots)) as usize
+    }
+
+    /// Runs the whole problem.
+    pub fn run(&mut self) {
+        while self.steps < self.problem.steps {
+            self.step();
+        }
+    }
+
+    /// Runs one step: every stage in turn.
+    pub fn step(&mut self) {
+        let scheme = self.scheme;
+        for id in scheme.stage_ids() {
+            let stage = &scheme.stages[id.index()];
+            // All updates of a stage read what was there before it.
+            let computed: Vec<Vec<(PerAxis<i64>, T)>> =
+                stage.updates.iter().map(|u| self.compute(u)).collect();
+            for (update, values) in stage.updates.iter().zip(computed) {
+                let target = update.target;
+                let version = self.versions[target.index()] + 1;
+                let slot = self.slot(target, version);
+                for (at, value) in values {
+                    self.values[target.index()][slot].set(at, value);
+                }
+                self.versions[target.index()] = version;
+                self.add_sources(id, target);
+            }
+        }
+        self.steps += 1;
+        for (probe, record) in self.problem.probes.iter().zip(&mut self.probes) {
+            let slots = u64::from(scheme.component(probe.component).slots);
+            let slot = (self.versions[probe.component.index()] % slots) as usize;
+            record.push(self.values[probe.component.index()][slot].get(probe.at));
+        }
+    }
+
+    fn compute(&self, update: &Update) -> Vec<(PerAxis<i64>, T)> {
+        let mut out = Vec::new();
+        let mut scratch = Vec::new();
+        for_each_index(update.region, |at| {
+            let masked = update
+                .mask
+                .is_some_and(|m| self.coefs[m.index()].get(at).to_f64() == 0.0);
+            if !masked {
+                out.push((at, self.eval(&update.body, at, &mut scratch)));
+            }
+        });
+        out
+    }
+
+    fn eval(&self, body: &Body, at: PerAxis<i64>, v: &mut Vec<T>) -> T {
+        v.clear();
+        let get = |v: &[T], x: Value| v[x.index()];
+        for op in &body.ops {
+            let value = match *op {
+                Op::Const(c) => T::from_f64(c),
+                Op::Read(read) => {
+                    let component = self.scheme.component(read.component);
+                    let from = PerAxis::from_fn(|a| at[a] + i64::from(read.offset[a]));
+                    match self.scheme.grid.resolve(component.position, from) {
+                        Located::Zero => T::default(),
+                        Located::Stored { at, negated } => {
+                            let slots = u64::from(component.slots);
+                            let version =
+                                self.versions[read.component.index()] + slots - u64::from(read.age);
+                            let slot = self.slot(read.component, version);
+                            let value = self.values[read.component.index()][slot].get(at);
+                            if negated { value.neg() } else { value }
+                        }
+                    }
+                }
+                Op::Coef(m) => self.coefs[m.index()].get(at),
+                Op::Neg(a) => get(v, a).neg(),
+                Op::Abs(a) => get(v, a).abs(),
+                Op::Sqrt(a) => get(v, a).sqrt(),
+                Op::Add(a, b) => get(v, a).add(get(v, b)),
+                Op::Sub(a, b) => get(v, a).sub(get(v, b)),
+                Op::Mul(a, b) => get(v, a).mul(get(v, b)),
+                Op::Div(a, b) => get(v, a).div(get(v, b)),
+                Op::Fma(a, b, c) => get(v, a).mul_add(get(v, b), get(v, c)),
+                Op::Select {
+                    cmp,
+                    a,
+                    b,
+                    then,
+                    otherwise,
+                } => {
+                    if get(v, a).compare(cmp, get(v, b)) {
+                        get(v, then)
+                    } else {
+                        get(v, otherwise)
+                    }
+                }
+            };
+            v.push(value);
+        }
+        get(v, body.result)
+    }
+
+    fn add_sources(&mut self, stage: crate::scheme::StageId, target: ComponentId) {
+        let (scheme, files, step) = (self.scheme, self.files, self.steps);
+        let position = scheme.component(target).position;
+        for source in &self.problem.sources {
+            if source.component != target || source.stage != stage {
+                continue;
+            }
+            let slot = self.slot(target, self.versions[target.index()]);
+            let array = &mut self.values[target.index()][slot];
+            for_each_index(source.region, |at| {
+                if source_acts(scheme, files, source, at) {
+                    let profile = statics::coef_value(scheme, files, position, &source.profile, at);
+                    let added = profile * source_wave(scheme, files, source, step, at);
+                    let value = array.get(at).add(T::from_f64(added));
+                    array.set(at, value);
+                }
+            });
+        }
+    }
+}

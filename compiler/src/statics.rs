@@ -1,0 +1,139 @@
+//! Values on the grid that the host computes: coefficients, initial values, what sources add.
+
+use crate::host::{HostExpr, HostPoint};
+use crate::lattice::{Axis, HalfIndex, Interval, Offset, PerAxis, Position};
+use crate::problem::{Init, Problem, Source, StaticValue};
+use crate::scheme::{ComponentId, FileId, Grid, Scheme};
+
+/// The contents of a scheme's files: one value per cell index of a component at the file's position.
+pub trait Files: Sync {
+    /// `at` lies in the file's extent.
+    fn value(&self, file: FileId, at: PerAxis<i64>) -> f64;
+}
+
+/// For schemes that name no file.
+#[derive(Clone, Copy, Debug)]
+pub struct NoFiles;
+
+impl Files for NoFiles {
+    fn value(&self, _: FileId, _: PerAxis<i64>) -> f64 {
+        f64::NAN
+    }
+}
+
+/// Where a host expression is evaluated: an index of a component at `position`, at a time.
+#[derive(Clone, Copy)]
+pub struct GridPoint<'a> {
+    pub scheme: &'a Scheme,
+    pub files: &'a dyn Files,
+    pub position: Position,
+    pub at: PerAxis<i64>,
+    pub time: f64,
+}
+
+impl HostPoint for GridPoint<'_> {
+    fn coordinate(&self, axis: Axis) -> f64 {
+        coordinate(&self.scheme.grid, axis, self.position[axis], self.at[axis])
+    }
+
+    fn time(&self) -> f64 {
+        self.time
+    }
+
+    fn file(&self, file: FileId, offset: Offset) -> f64 {
+        let extent = self
+            .scheme
+            .grid
+            .extent(self.scheme.files[file.index()].position);
+        let at = PerAxis::from_fn(|a| {
+            let Interval { lo, hi } = extent[a];
+            (self.at[a] + i64::from(offset[a])).clamp(lo, hi - 1)
+        });
+        self.files.value(file, at)
+    }
+}
+
+/// Position of an index along an axis, in the user's unit of length.
+pub fn coordinate(grid: &Grid, axis: Axis, stagger: HalfIndex, index: i64) -> f64 {
+    (HalfIndex::cells(index) + stagger).as_f64() * grid.spacing[axis]
+}
+
+/// Physical time of a component's newest value after `steps` steps (-1: one before the start).
+pub fn physical_time(scheme: &Scheme, id: ComponentId, steps: i64) -> f64 {
+    (HalfIndex::cells(steps) - scheme.component(id).time).as_f64() * scheme.grid.dt
+}
+
+/// The value of a coefficient at an index, not yet rounded.
+pub fn coef_value(
+    scheme: &Scheme,
+    files: &dyn Files,
+    position: Position,
+    value: &HostExpr,
+    at: PerAxis<i64>,
+) -> f64 {
+    value.eval(&GridPoint {
+        scheme,
+        files,
+        position,
+        at,
+        time: 0.0,
+    })
+}
+
+/// The initial value that applies to a version of a component: the newest version has age 0.
+pub fn init_of(problem: &Problem, component: ComponentId, age: u8) -> Option<&Init> {
+    let find = |age| {
+        problem
+            .init
+            .iter()
+            .rev()
+            .find(|i| i.component == component && i.age == age)
+    };
+    find(age).or_else(|| find(0))
+}
+
+/// An initial value at an index of the live region, not yet rounded.
+pub fn init_value(
+    scheme: &Scheme,
+    files: &dyn Files,
+    init: &Init,
+    age: u8,
+    at: PerAxis<i64>,
+) -> f64 {
+    match &init.value {
+        StaticValue::Expr(e) => e.eval(&GridPoint {
+            scheme,
+            files,
+            position: scheme.component(init.component).position,
+            at,
+            time: physical_time(scheme, init.component, -i64::from(age)),
+        }),
+        StaticValue::File(file) => files.value(*file, at),
+    }
+}
+
+/// Whether a source acts at an index of its region.
+pub fn source_acts(scheme: &Scheme, files: &dyn Files, source: &Source, at: PerAxis<i64>) -> bool {
+    let position = scheme.component(source.component).position;
+    source
+        .condition
+        .as_ref()
+        .is_none_or(|c| coef_value(scheme, files, position, c, at) != 0.0)
+}
+
+/// The wave of a source for the value that step `step` (from 0) computes.
+pub fn source_wave(
+    scheme: &Scheme,
+    files: &dyn Files,
+    source: &Source,
+    step: u64,
+    at: PerAxis<i64>,
+) -> f64 {
+    source.wave.eval(&GridPoint {
+        scheme,
+        files,
+        position: scheme.component(source.component).position,
+        at,
+        time: physical_time(scheme, source.component, step as i64 + 1),
+    })
+}
