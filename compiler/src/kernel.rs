@@ -93,13 +93,18 @@ pub fn run_axis(scheme: &Scheme) -> crate::lattice::Axis {
 /// `kernel(group, count, lo, hi)`: `group` points at the element of row 0, vector index 0 of the first group; `count` groups along
 /// [`run_axis`]; vector indices `lo..hi`. Nothing happens if `count <= 0` or `lo >= hi`.
 ///
-/// The caller guarantees that all that the updates read and write at these groups and indices lies in the array of the layout, and that
-/// no other thread writes it meanwhile.
+/// The caller guarantees that `lo..hi` lies in the extents of the targets, that all that the updates read and write at these groups
+/// and indices lies in the array of the layout, and that no other thread writes it meanwhile. Kernels may read up to two lines of
+/// [`crate::layout::ALIGNMENT`] bytes more to either side (and drop what they find), never write there.
 pub type RowFn = unsafe extern "C" fn(group: *mut u8, count: i64, lo: i64, hi: i64);
 
-/// Compiled kernels, in the order of their [`KernelSet`]. The functions live as long as this value.
+/// Executable kernels, in the order of their [`KernelSet`].
 pub trait Code: Send + Sync {
-    fn kernel(&self, index: usize) -> RowFn;
+    /// Runs the kernel with this index.
+    ///
+    /// # Safety
+    /// As for [`RowFn`]. The index must be one of the set's.
+    unsafe fn run(&self, kernel: usize, group: *mut u8, count: i64, lo: i64, hi: i64);
     /// For reports: `llvm 22.1.2, znver5, 512-bit`.
     fn description(&self) -> String;
 }
