@@ -1,0 +1,21 @@
+//! Files that a run reads and writes, independent of the compiler.
+//!
+//! A field reaches a file through [`Rows`]: a shape and a way to copy a stretch of one row, so a volume that
+//! lies padded, bricked or on a device is streamed and never copied as a whole. Everything is written under a
+//! temporary name and renamed when complete ([`atomic`]), so a killed run leaves no half-written file under a
+//! final name. What goes wrong is a [`FileError`]: the path, what was attempted, and the facts.
+//!
+//! | module | files |
+//! |---|---|
+//! | [`npy`] | `.npy`, read and written |
+//! | [`csv`], [`probes`] | tables of probes over time |
+
+pub mod array;
+pub mod atomic;
+pub mod csv;
+pub mod error;
+pub mod npy;
+pub mod probes;
+
+pub use array::{Element, ElementType, Rows, Slice, View};
+pub use error::{Attempt, Cause, FileError};
