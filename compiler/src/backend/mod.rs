@@ -1,1 +1,3 @@
 //! Back ends: from row kernels to machine code. They decide nothing.
+
+pub mod llvm;

@@ -1,0 +1,180 @@
+//! IR text to machine code.
+
+use std::borrow::Cow;
+use std::ffi::c_int;
+use std::fmt;
+
+use super::error::Work;
+use super::handle::{Context, File, Machine, Module};
+use super::{Error, Library, Target};
+
+/// A pipeline in the notation of LLVM's `opt -passes=`.
+///
+/// Two of its rules: `licm` needs `loop-mssa(licm)`, and `instcombine` needs `<no-verify-fixpoint>`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Passes(Cow<'static, str>);
+
+impl Passes {
+    /// Nothing.
+    pub const NONE: Self = Self(Cow::Borrowed(""));
+    /// What explicit vector code for a CPU needs: its arithmetic is in the right form already, so only addresses and
+    /// repeated loads are left to simplify. On large kernels this takes a fraction of the time of `default<O3>`.
+    pub const CPU: Self = Self(Cow::Borrowed(
+        "function(early-cse,instcombine<no-verify-fixpoint>,loop-mssa(licm),gvn)",
+    ));
+    /// What PTX needs: the full pipeline, which puts arrays of a thread into registers and saves some.
+    pub const PTX: Self = Self(Cow::Borrowed("default<O3>"));
+
+    /// A pipeline of one's own.
+    pub fn new(text: impl Into<Cow<'static, str>>) -> Self {
+        Self(text.into())
+    }
+
+    /// The pipeline's text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// How hard the code generator tries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// The fastest compilation, poor code.
+    None,
+    Less,
+    Default,
+    Aggressive,
+}
+
+impl Level {
+    /// LLVM's number for it.
+    pub fn number(self) -> u8 {
+        match self {
+            Self::None => 0,
+            Self::Less => 1,
+            Self::Default => 2,
+            Self::Aggressive => 3,
+        }
+    }
+}
+
+/// What to do between IR and code.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Options {
+    pub passes: Passes,
+    pub level: Level,
+}
+
+impl Options {
+    /// The choice for explicit vector code on a CPU.
+    pub const CPU: Self = Self {
+        passes: Passes::CPU,
+        level: Level::Default,
+    };
+    /// The choice for PTX.
+    pub const PTX: Self = Self {
+        passes: Passes::PTX,
+        level: Level::Aggressive,
+    };
+}
+
+/// Relocatable machine code, as the bytes of an object file.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Object(Vec<u8>);
+
+impl Object {
+    /// An object from bytes that were kept.
+    ///
+    /// # Safety
+    /// The bytes are those of an object that [`compile`] gave: loading reads addresses and sizes out of them.
+    pub unsafe fn from_bytes(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes, to keep or to write to a file.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Object({} bytes)", self.0.len())
+    }
+}
+
+/// Compiles IR text to an object.
+///
+/// The triple and data layout written in the text are replaced by those of the target. Floating-point
+/// operations keep their meaning: nothing is contracted, reordered or flushed that the IR does not allow by a flag. Threads
+/// may compile at the same time; each call has its own context.
+pub fn compile(
+    library: &Library,
+    ir: &str,
+    target: &Target,
+    options: &Options,
+) -> Result<Object, Error> {
+    emit(library, ir, target, options, File::Object).map(Object)
+}
+
+/// Compiles IR text to assembly: what a CPU executes, or PTX.
+pub fn compile_to_asm(
+    library: &Library,
+    ir: &str,
+    target: &Target,
+    options: &Options,
+) -> Result<String, Error> {
+    let bytes = emit(library, ir, target, options, File::Assembly)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The IR as the pipeline of `options` leaves it, as text.
+pub fn optimise(
+    library: &Library,
+    ir: &str,
+    target: &Target,
+    options: &Options,
+) -> Result<String, Error> {
+    let context = Context::new(&library.api);
+    let (module, _) = prepare(library, &context, ir, target, options)?;
+    Ok(module.print())
+}
+
+fn emit(
+    library: &Library,
+    ir: &str,
+    target: &Target,
+    options: &Options,
+    file: File,
+) -> Result<Vec<u8>, Error> {
+    let _work = Work::on(format!("compiling for {target}"));
+    let context = Context::new(&library.api);
+    let (module, machine) = prepare(library, &context, ir, target, options)?;
+    let buffer = machine.emit(module, file)?;
+    context
+        .errors()
+        .map_err(|message| Error::Codegen { message })?;
+    Ok(buffer.bytes().to_vec())
+}
+
+/// Parses, verifies and optimises.
+fn prepare<'c>(
+    library: &'c Library,
+    context: &'c Context,
+    ir: &str,
+    target: &Target,
+    options: &Options,
+) -> Result<(Module<'c>, Machine<'c>), Error> {
+    let machine = Machine::new(&library.api, target, c_int::from(options.level.number()))?;
+    let mut module = context.parse(ir)?;
+    module.set_machine(&machine);
+    let passes = options.passes.as_str();
+    if !passes.is_empty() {
+        module.run_passes(passes, &machine)?;
+        context.errors().map_err(|message| Error::Passes {
+            passes: passes.to_owned(),
+            message,
+        })?;
+    }
+    Ok((module, machine))
+}
