@@ -1,3 +1,4 @@
 //! Runs compiled Torre programs: plans, devices, exchange between them, and the files of results.
 
+pub mod cache;
 pub mod output;
