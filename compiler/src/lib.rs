@@ -12,6 +12,7 @@
 
 pub mod backend;
 pub mod host;
+mod host_row;
 pub mod kernel;
 pub mod lattice;
 pub mod layout;
