@@ -21,4 +21,5 @@ pub mod real;
 pub mod reference;
 pub mod scheme;
 pub mod statics;
+pub mod tile;
 pub mod world;
