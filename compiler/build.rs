@@ -14,8 +14,8 @@ fn main() {
         println!("cargo:rerun-if-env-changed={CONFIG_VARIABLE}");
         if Config::find().and_then(|config| config.link()).is_none() {
             println!(
-                "cargo::error=the feature `llvm-static` needs LLVM 22 or 23 with its archives: install llvm-22-dev, \
-                 libpolly-22-dev and libzstd-dev (Debian), or set {CONFIG_VARIABLE} to its llvm-config"
+                "cargo::error=the feature `llvm-static` needs LLVM 22 or 23 with its archives: install llvm-22-dev and \
+                 libzstd-dev (Debian), or set {CONFIG_VARIABLE} to its llvm-config"
             );
         }
     }
