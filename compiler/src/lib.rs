@@ -12,7 +12,6 @@
 
 pub mod backend;
 pub mod host;
-mod host_row;
 pub mod kernel;
 pub mod lattice;
 pub mod layout;
@@ -21,5 +20,6 @@ pub mod real;
 pub mod reference;
 pub mod scheme;
 pub mod statics;
-pub mod tile;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod world;

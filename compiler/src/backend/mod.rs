@@ -1,3 +1,7 @@
 //! Back ends: from row kernels to machine code. They decide nothing.
 
+pub mod interp;
 pub mod llvm;
+pub mod rows;
+#[cfg(test)]
+mod tests;

@@ -56,7 +56,7 @@ pub enum Op {
 }
 
 /// Ordered comparisons: false if a side is NaN (`Ne`: true).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cmp {
     Lt,
     Le,

@@ -1,3 +1,4 @@
-//! The LLVM back end: tile programs printed as LLVM IR, compiled by a libLLVM that is found at run time.
+//! The LLVM back end: kernels printed as LLVM IR, compiled by a libLLVM that is found at run time.
 
+pub mod cpu;
 pub mod library;

@@ -1,0 +1,513 @@
+//! Row kernels as LLVM IR for a CPU, in explicit vectors.
+//!
+//! ```text
+//! row:                        for each group
+//!   step:                       from the vector that contains `lo`, a vector at a time
+//!     part:                       the first and the last one, where not all lanes belong to lo..hi: masked stores
+//!     main:                       the loop over all others
+//! ```
+//!
+//! - Vectors start at multiples of their length, whatever `lo` is, so all rows are accessed in aligned vectors.
+//!   A value at an offset along the vector axis is put together from two neighbouring vectors, and the loop carries those that it
+//!   will need again ([`Shape::window`]).
+//! - All operands lie at constant displacements from one pointer.
+//! - No operation carries fast-math flags, so LLVM keeps all of them as they are. A multiply-add is fused exactly where it is
+//!   written as `llvm.fma`.
+//! - Lanes outside of `lo..hi` are computed from whatever lies there, and dropped.
+
+use super::library::{Cpu, Error, Jit, Library, Options, compile};
+use crate::backend::rows::{Place, RowOp, RowProgram};
+use crate::kernel::{Code, KernelSet, RowFn};
+use crate::scheme::{Cmp, Precision, Scheme, Value};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Write};
+
+/// How a kernel's loop is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// The width of a vector: 128, 256 or 512.
+    pub vector_bits: u32,
+    /// Whether offsets along the vector axis are taken from a window of registers that moves along the row, instead of loads
+    /// that cross cache lines. Pays where a shuffle of two registers is one instruction.
+    pub window: bool,
+}
+
+impl Shape {
+    /// What measured best on processors with vectors of this width.
+    pub fn of(vector_bits: u32) -> Shape {
+        Shape {
+            vector_bits,
+            window: vector_bits == 512,
+        }
+    }
+}
+
+/// Compiled kernels.
+#[derive(Debug)]
+pub struct LlvmCode {
+    functions: Vec<RowFn>,
+    /// Keeps the functions alive.
+    _jit: Option<Jit>,
+    description: String,
+}
+
+impl LlvmCode {
+    /// Compiles the kernels of a set for a processor, which must be this one or have no features beyond it.
+    pub fn new(
+        library: &'static Library,
+        cpu: &Cpu,
+        scheme: &Scheme,
+        set: &KernelSet,
+    ) -> Result<LlvmCode, Error> {
+        Self::with_shape(library, cpu, Shape::of(cpu.vector_bits), scheme, set)
+    }
+
+    /// Like [`LlvmCode::new`], with a shape to try.
+    pub fn with_shape(
+        library: &'static Library,
+        cpu: &Cpu,
+        shape: Shape,
+        scheme: &Scheme,
+        set: &KernelSet,
+    ) -> Result<LlvmCode, Error> {
+        let ir = emit(scheme, set, shape);
+        let description = format!(
+            "LLVM {}, {}, {}-bit",
+            library.version(),
+            cpu.target.cpu,
+            shape.vector_bits
+        );
+        if set.kernels.is_empty() {
+            return Ok(LlvmCode {
+                functions: Vec::new(),
+                _jit: None,
+                description,
+            });
+        }
+        let object = compile(library, &ir, &cpu.target, &Options::CPU)?;
+        let jit = Jit::load(library, &object)?;
+        let functions = RowProgram::all(scheme, set)
+            .map(|program| {
+                // SAFETY: the IR defines this symbol with the signature of `RowFn` and the C calling convention. The copies
+                // of the pointer live beside the handle of the code. The caller chose a processor that this one can replace.
+                unsafe { jit.entry::<RowFn>(&program.symbol) }.map(|entry| *entry)
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(LlvmCode {
+            functions,
+            _jit: Some(jit),
+            description,
+        })
+    }
+}
+
+impl Code for LlvmCode {
+    unsafe fn run(&self, kernel: usize, group: *mut u8, count: i64, lo: i64, hi: i64) {
+        // SAFETY: the caller keeps the contract of `RowFn`, and the code lives as long as `self`.
+        unsafe { self.functions[kernel](group, count, lo, hi) }
+    }
+
+    fn description(&self) -> String {
+        self.description.clone()
+    }
+}
+
+/// The module of a set: a function with the signature of [`RowFn`] for each kernel, under the name of its [`RowProgram`].
+pub fn emit(scheme: &Scheme, set: &KernelSet, shape: Shape) -> String {
+    let types = Types::new(scheme.precision, shape.vector_bits);
+    let stride = set.run_stride(scheme) * types.bytes;
+    let mut out = String::new();
+    let mut symbols = BTreeSet::new();
+    for program in RowProgram::all(scheme, set) {
+        // A kernel that the set lists twice has one function.
+        if symbols.insert(program.symbol.clone()) {
+            let mut function = Function {
+                types: &types,
+                program: &program,
+                windows: windows(&program, shape, types.lanes),
+                out: &mut out,
+            };
+            // Writing to a string cannot fail.
+            let _ = function.emit(stride);
+        }
+    }
+    let _ = types.declare(&mut out);
+    out
+}
+
+/// The types of a module, as LLVM writes them.
+struct Types {
+    precision: Precision,
+    lanes: i64,
+    bytes: i64,
+    scalar: &'static str,
+    /// `<16 x float>`
+    vector: String,
+    /// `v16f32`
+    suffix: String,
+}
+
+impl Types {
+    fn new(precision: Precision, vector_bits: u32) -> Types {
+        let bytes = precision.bytes() as i64;
+        let lanes = (i64::from(vector_bits) / (8 * bytes)).max(1);
+        let (scalar, bits) = match precision {
+            Precision::F32 => ("float", 32),
+            Precision::F64 => ("double", 64),
+        };
+        Types {
+            precision,
+            lanes,
+            bytes,
+            scalar,
+            vector: format!("<{lanes} x {scalar}>"),
+            suffix: format!("v{lanes}f{bits}"),
+        }
+    }
+
+    /// A constant in all lanes. LLVM writes floats of all formats with the bits of a double.
+    fn splat(&self, bits: u64) -> String {
+        // LLVM takes a float's constant only if no bit is lost, which a NaN's payload could be.
+        let bits = if f64::from_bits(bits).is_nan() {
+            f64::NAN.to_bits()
+        } else {
+            self.precision.round(f64::from_bits(bits)).to_bits()
+        };
+        format!("splat ({} 0x{bits:016X})", self.scalar)
+    }
+
+    /// A value as an operand; a constant needs no instruction.
+    fn name(&self, program: &RowProgram, block: &str, value: Value) -> String {
+        match program.ops[value.index()] {
+            RowOp::Const(bits) => self.splat(bits),
+            _ => format!("%{block}.{}", value.0),
+        }
+    }
+
+    fn declare(&self, out: &mut String) -> fmt::Result {
+        let Types {
+            lanes,
+            vector: v,
+            suffix,
+            ..
+        } = self;
+        writeln!(out, "declare {v} @llvm.fma.{suffix}({v}, {v}, {v})")?;
+        writeln!(out, "declare {v} @llvm.sqrt.{suffix}({v})")?;
+        writeln!(out, "declare {v} @llvm.fabs.{suffix}({v})")?;
+        writeln!(
+            out,
+            "declare void @llvm.masked.store.{suffix}.p0({v}, ptr, <{lanes} x i1>)"
+        )?;
+        writeln!(out, "declare i64 @llvm.smin.i64(i64, i64)")?;
+        writeln!(
+            out,
+            "attributes #0 = {{ nounwind \"prefer-vector-width\"=\"{}\" }}",
+            lanes * self.bytes * 8
+        )
+    }
+}
+
+/// The vectors of a row that an index needs, by their distance in vectors: `first..=last`.
+type Window = std::ops::RangeInclusive<i64>;
+
+/// The rows whose vectors are carried from one index to the next, by their displacement.
+fn windows(program: &RowProgram, shape: Shape, lanes: i64) -> BTreeMap<i64, Window> {
+    let mut windows = BTreeMap::new();
+    if !shape.window {
+        return windows;
+    }
+    for place in program.loads() {
+        let (first, last) = vectors(place.shift, lanes);
+        let window = windows.entry(place.row).or_insert(first..=last);
+        *window = first.min(*window.start())..=last.max(*window.end());
+    }
+    windows.retain(|_, window| window.start() != window.end());
+    windows
+}
+
+/// The first and last vector that the value at a distance along the row touches.
+fn vectors(shift: i64, lanes: i64) -> (i64, i64) {
+    let first = shift.div_euclid(lanes);
+    (first, first + i64::from(shift.rem_euclid(lanes) != 0))
+}
+
+struct Function<'a> {
+    types: &'a Types,
+    program: &'a RowProgram,
+    windows: BTreeMap<i64, Window>,
+    out: &'a mut String,
+}
+
+impl Function<'_> {
+    fn emit(&mut self, stride: i64) -> fmt::Result {
+        let lanes = self.types.lanes;
+        writeln!(
+            self.out,
+            "define void @{}(ptr noundef %group, i64 noundef %count, i64 noundef %lo, i64 noundef %hi) #0 {{
+entry:
+  %some = icmp sgt i64 %count, 0
+  %wide = icmp slt i64 %lo, %hi
+  %work = and i1 %some, %wide
+  br i1 %work, label %start, label %done
+start:
+  %first = and i64 %lo, -{lanes}
+  %full = sub i64 %hi, {lanes}
+  br label %row
+row:
+  %g = phi ptr [ %group, %start ], [ %g.next, %next ]
+  %left = phi i64 [ %count, %start ], [ %left.next, %next ]
+  br label %step
+step:
+  %z = phi i64 [ %first, %row ], [ %part.next, %part ], [ %main.next, %behind ]
+  %started = icmp sge i64 %z, %lo
+  %fits = icmp sle i64 %z, %full
+  %whole = and i1 %started, %fits
+  br i1 %whole, label %ahead, label %part
+part:",
+            self.program.symbol
+        )?;
+        self.part()?;
+        writeln!(
+            self.out,
+            "  %part.next = add i64 %z, {lanes}
+  %part.more = icmp slt i64 %part.next, %hi
+  br i1 %part.more, label %step, label %next
+ahead:"
+        )?;
+        self.main()?;
+        writeln!(
+            self.out,
+            "behind:
+  %main.more = icmp slt i64 %main.next, %hi
+  br i1 %main.more, label %step, label %next
+next:
+  %g.next = getelementptr i8, ptr %g, i64 {stride}
+  %left.next = sub i64 %left, 1
+  %again = icmp sgt i64 %left.next, 0
+  br i1 %again, label %row, label %done
+done:
+  ret void
+}}"
+        )
+    }
+
+    /// One vector of which only some lanes are stored.
+    fn part(&mut self) -> fmt::Result {
+        let Types {
+            lanes,
+            scalar,
+            vector,
+            suffix,
+            bytes,
+            ..
+        } = self.types;
+        writeln!(
+            self.out,
+            "  %part.p = getelementptr {scalar}, ptr %g, i64 %z"
+        )?;
+        self.values("part", &BTreeMap::new())?;
+        let iota: Vec<String> = (0..*lanes).map(|i| format!("i32 {i}")).collect();
+        let iota = format!("<{lanes} x i32> <{}>", iota.join(", "));
+        writeln!(
+            self.out,
+            "  %before = sub i64 %lo, %z
+  %before.32 = trunc i64 %before to i32
+  %before.0 = insertelement <{lanes} x i32> poison, i32 %before.32, i64 0
+  %before.v = shufflevector <{lanes} x i32> %before.0, <{lanes} x i32> poison, <{lanes} x i32> zeroinitializer
+  %behind.hi = sub i64 %hi, %z
+  %until = call i64 @llvm.smin.i64(i64 %behind.hi, i64 {lanes})
+  %until.32 = trunc i64 %until to i32
+  %until.0 = insertelement <{lanes} x i32> poison, i32 %until.32, i64 0
+  %until.v = shufflevector <{lanes} x i32> %until.0, <{lanes} x i32> poison, <{lanes} x i32> zeroinitializer
+  %mask.lo = icmp sge {iota}, %before.v
+  %mask.hi = icmp slt {iota}, %until.v
+  %mask = and <{lanes} x i1> %mask.lo, %mask.hi"
+        )?;
+        for (i, store) in self.program.stores.iter().enumerate() {
+            writeln!(
+                self.out,
+                "  %part.t{i} = getelementptr i8, ptr %part.p, i64 {}
+  call void @llvm.masked.store.{suffix}.p0({vector} {}, ptr align {bytes} %part.t{i}, <{lanes} x i1> %mask)",
+                store.row * bytes,
+                self.types.name(self.program, "part", store.value),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The loop over whole vectors, and what comes before it.
+    fn main(&mut self) -> fmt::Result {
+        let Types {
+            lanes,
+            scalar,
+            vector,
+            bytes,
+            ..
+        } = self.types;
+        let windows = std::mem::take(&mut self.windows);
+        writeln!(
+            self.out,
+            "  %ahead.p = getelementptr {scalar}, ptr %g, i64 %z"
+        )?;
+        for (n, (row, window)) in windows.iter().enumerate() {
+            for k in *window.start()..*window.end() {
+                self.load(&carried("ahead", n, k), "ahead", row + k * lanes)?;
+            }
+        }
+        writeln!(
+            self.out,
+            "  br label %main
+main:
+  %main.z = phi i64 [ %z, %ahead ], [ %main.next, %main ]"
+        )?;
+        for (n, window) in windows.values().enumerate() {
+            for k in *window.start()..*window.end() {
+                writeln!(
+                    self.out,
+                    "  {} = phi {vector} [ {}, %ahead ], [ {}, %main ]",
+                    carried("main", n, k),
+                    carried("ahead", n, k),
+                    carried("main", n, k + 1),
+                )?;
+            }
+        }
+        writeln!(
+            self.out,
+            "  %main.p = getelementptr {scalar}, ptr %g, i64 %main.z"
+        )?;
+        for (n, (row, window)) in windows.iter().enumerate() {
+            let k = *window.end();
+            self.load(&carried("main", n, k), "main", row + k * lanes)?;
+        }
+        self.values("main", &windows)?;
+        for (i, store) in self.program.stores.iter().enumerate() {
+            writeln!(
+                self.out,
+                "  %main.t{i} = getelementptr i8, ptr %main.p, i64 {}
+  store {vector} {}, ptr %main.t{i}, align {bytes}",
+                store.row * bytes,
+                self.types.name(self.program, "main", store.value),
+            )?;
+        }
+        writeln!(
+            self.out,
+            "  %main.next = add i64 %main.z, {lanes}
+  %main.again = icmp sle i64 %main.next, %full
+  br i1 %main.again, label %main, label %behind"
+        )
+    }
+
+    /// The vector at a displacement in elements from the pointer of a block.
+    fn load(&mut self, name: &str, block: &str, displacement: i64) -> fmt::Result {
+        let Types { vector, bytes, .. } = self.types;
+        writeln!(
+            self.out,
+            "  {name}.p = getelementptr i8, ptr %{block}.p, i64 {}
+  {name} = load {vector}, ptr {name}.p, align {bytes}",
+            displacement * bytes
+        )
+    }
+
+    /// All operations for the vector at the pointer of a block.
+    fn values(&mut self, block: &str, windows: &BTreeMap<i64, Window>) -> fmt::Result {
+        let types = self.types;
+        let program = self.program;
+        let Types {
+            vector: v, suffix, ..
+        } = types;
+        let name = |value: Value| types.name(program, block, value);
+        for (i, op) in program.ops.iter().enumerate() {
+            let to = format!("%{block}.{i}");
+            match *op {
+                RowOp::Const(_) => {}
+                RowOp::Load(place) => self.operand(&to, block, place, windows)?,
+                RowOp::Neg(a) => writeln!(self.out, "  {to} = fneg {v} {}", name(a))?,
+                RowOp::Abs(a) => {
+                    let a = name(a);
+                    writeln!(self.out, "  {to} = call {v} @llvm.fabs.{suffix}({v} {a})")?;
+                }
+                RowOp::Sqrt(a) => {
+                    let a = name(a);
+                    writeln!(self.out, "  {to} = call {v} @llvm.sqrt.{suffix}({v} {a})")?;
+                }
+                RowOp::Add(a, b) => {
+                    writeln!(self.out, "  {to} = fadd {v} {}, {}", name(a), name(b))?
+                }
+                RowOp::Sub(a, b) => {
+                    writeln!(self.out, "  {to} = fsub {v} {}, {}", name(a), name(b))?
+                }
+                RowOp::Mul(a, b) => {
+                    writeln!(self.out, "  {to} = fmul {v} {}, {}", name(a), name(b))?
+                }
+                RowOp::Div(a, b) => {
+                    writeln!(self.out, "  {to} = fdiv {v} {}, {}", name(a), name(b))?
+                }
+                RowOp::Fma(a, b, c) => writeln!(
+                    self.out,
+                    "  {to} = call {v} @llvm.fma.{suffix}({v} {}, {v} {}, {v} {})",
+                    name(a),
+                    name(b),
+                    name(c)
+                )?,
+                RowOp::Select {
+                    cmp,
+                    a,
+                    b,
+                    then,
+                    otherwise,
+                } => {
+                    let cmp = match cmp {
+                        Cmp::Lt => "olt",
+                        Cmp::Le => "ole",
+                        Cmp::Eq => "oeq",
+                        Cmp::Ne => "une",
+                    };
+                    let lanes = types.lanes;
+                    writeln!(
+                        self.out,
+                        "  {to}.c = fcmp {cmp} {v} {}, {}
+  {to} = select <{lanes} x i1> {to}.c, {v} {}, {v} {}",
+                        name(a),
+                        name(b),
+                        name(then),
+                        name(otherwise)
+                    )?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A value in memory: loaded, or put together from the vectors of its row's window.
+    fn operand(
+        &mut self,
+        to: &str,
+        block: &str,
+        place: Place,
+        windows: &BTreeMap<i64, Window>,
+    ) -> fmt::Result {
+        let Types {
+            lanes, vector: v, ..
+        } = self.types;
+        let Some(n) = windows.keys().position(|&row| row == place.row) else {
+            return self.load(to, block, place.displacement());
+        };
+        let (first, last) = vectors(place.shift, *lanes);
+        let shift = place.shift.rem_euclid(*lanes);
+        let indices: Vec<String> = (shift..shift + lanes).map(|i| format!("i32 {i}")).collect();
+        // With a shift of 0 this is the first vector itself.
+        writeln!(
+            self.out,
+            "  {to} = shufflevector {v} {}, {v} {}, <{lanes} x i32> <{}>",
+            carried(block, n, first),
+            carried(block, n, last),
+            indices.join(", ")
+        )
+    }
+}
+
+/// The name of vector `k` of the n-th window.
+fn carried(block: &str, n: usize, k: i64) -> String {
+    let side = if k < 0 { "m" } else { "" };
+    format!("%{block}.w{n}.{side}{}", k.abs())
+}

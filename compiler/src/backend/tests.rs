@@ -1,0 +1,179 @@
+//! All back ends give the same bits.
+
+use super::interp::Interp;
+use super::llvm::cpu::{LlvmCode, Shape, emit};
+use super::llvm::library::{Cpu, Library};
+use super::rows::RowProgram;
+use crate::kernel::{Code, KernelSet, RowKernel, UpdateSet, run_axis};
+use crate::lattice::{Axis, PerAxis};
+use crate::layout::Layout;
+use crate::scheme::{Precision, Scheme, verify};
+use crate::testing::{Limits, Memory, Rng, elasticity, maxwell, random_kernels, random_scheme};
+use proptest::prelude::*;
+
+fn kernel_set(scheme: &Scheme, kernels: Vec<RowKernel>) -> KernelSet {
+    let layout = Layout::new(scheme).expect("a small scheme");
+    KernelSet { layout, kernels }
+}
+
+/// All updates of all stages.
+fn whole(scheme: &Scheme) -> KernelSet {
+    let kernels = scheme.stage_ids().map(|stage| RowKernel {
+        stage,
+        phase: 0,
+        updates: UpdateSet::all(scheme.stages[stage.index()].updates.len()),
+    });
+    kernel_set(scheme, kernels.collect())
+}
+
+/// Some of the compiled forms that this machine can run.
+fn compiled(scheme: &Scheme, set: &KernelSet, rng: &mut Rng) -> Vec<Box<dyn Code>> {
+    let mut codes: Vec<Box<dyn Code>> = Vec::new();
+    let host = Library::open().and_then(|library| Ok((library, Cpu::host(library)?)));
+    match host {
+        Ok((library, cpu)) => {
+            let widths = [128, 256, 512].map(|bits| bits.min(cpu.vector_bits));
+            for window in [false, true] {
+                let shape = Shape {
+                    vector_bits: *rng.pick(&widths),
+                    window,
+                };
+                let code = LlvmCode::with_shape(library, &cpu, shape, scheme, set);
+                codes.push(Box::new(code.expect("valid IR")));
+            }
+        }
+        Err(error) => eprintln!("skipped: LLVM: {error}"),
+    }
+    codes
+}
+
+/// Runs all kernels over random parts of the domain, each on the memory that the ones before it left.
+fn compare(scheme: &Scheme, set: &KernelSet, rng: &mut Rng, special: u64) -> Result<(), String> {
+    let layout = &set.layout;
+    let interp = Interp::new(scheme, set);
+    let codes = compiled(scheme, set, rng);
+    let mut expected = Memory::new(layout);
+    expected.fill(rng, special);
+    for (index, kernel) in set.kernels.iter().enumerate() {
+        let run = run_axis(scheme);
+        let cells = scheme.grid.cells;
+        let mut at = PerAxis::from_fn(|a| rng.within(0, cells[a] - 1));
+        at[Axis::VECTOR] = 0;
+        let count = rng.within(-1, cells[run] - at[run]);
+        let length = cells[Axis::VECTOR];
+        let (lo, hi) = match rng.below(4) {
+            0 => (0, length),
+            _ => (rng.within(0, length), rng.within(0, length)),
+        };
+        let element = layout.group(at[Axis::LEAN], at[Axis::DIAMOND]);
+        let before = expected.clone();
+        // SAFETY: the ranges lie in the domain, and the layout holds all that its cells can read.
+        unsafe { interp.run(index, expected.pointer(element), count, lo, hi) };
+        for code in &codes {
+            let mut memory = before.clone();
+            // SAFETY: as above; the code was compiled for this processor.
+            unsafe { code.run(index, memory.pointer(element), count, lo, hi) };
+            if let Some(i) = memory.difference(&expected) {
+                return Err(format!(
+                    "{} {kernel} count {count} {lo}..{hi}: element {i} is {:x}, not {:x}, and was {:x}\n{scheme}",
+                    code.description(),
+                    memory.bits(i),
+                    expected.bits(i),
+                    before.bits(i),
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn limits() -> impl Strategy<Value = Limits> {
+    (
+        1..4usize,
+        1..5usize,
+        1..4usize,
+        1..24usize,
+        1..120i64,
+        1..6i64,
+        0..40i64,
+    )
+        .prop_map(
+            |(dimensions, components, stages, ops, length, width, reach)| Limits {
+                dimensions,
+                components,
+                stages,
+                ops,
+                length,
+                width,
+                reach,
+            },
+        )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn back_ends_agree(seed: u64, limits in limits(), special in 0..40u64) {
+        let mut rng = Rng::new(seed);
+        let scheme = random_scheme(&mut rng, &limits);
+        prop_assert_eq!(verify(&scheme), Ok(()));
+        let kernels = random_kernels(&mut rng, &scheme);
+        let set = kernel_set(&scheme, kernels);
+        compare(&scheme, &set, &mut rng, special).map_err(TestCaseError::fail)?;
+    }
+
+    /// Kernels read whole vectors, and one beside them for windows: the layout has room for them.
+    #[test]
+    fn vectors_stay_in_the_array(seed: u64, limits in limits()) {
+        let mut rng = Rng::new(seed);
+        let scheme = random_scheme(&mut rng, &limits);
+        let set = kernel_set(&scheme, random_kernels(&mut rng, &scheme));
+        let layout = &set.layout;
+        let lanes = 64 / layout.element_bytes as i64;
+        let cells = scheme.grid.cells;
+        let first = layout.group(0, 0);
+        let last = layout.group(cells[Axis::LEAN] - 1, cells[Axis::DIAMOND] - 1)
+            + (cells[Axis::VECTOR] - 1).div_euclid(lanes) * lanes;
+        for program in RowProgram::all(&scheme, &set) {
+            for place in program.loads() {
+                let shift = place.shift.div_euclid(lanes) * lanes;
+                prop_assert!(first + place.row + shift >= 0);
+                prop_assert!(last + place.row + shift + 2 * lanes <= layout.elements);
+            }
+        }
+    }
+}
+
+#[test]
+fn known_schemes_agree() {
+    for precision in [Precision::F32, Precision::F64] {
+        let schemes = [
+            maxwell(2, precision, [4, 5, 37]),
+            maxwell(4, precision, [5, 4, 70]),
+            elasticity(precision, [4, 5, 40]),
+        ];
+        for scheme in schemes {
+            assert_eq!(verify(&scheme), Ok(()));
+            for seed in 0..8 {
+                let set = whole(&scheme);
+                let result = compare(&scheme, &set, &mut Rng::new(seed), 0);
+                assert_eq!(result, Ok(()));
+            }
+        }
+    }
+}
+
+/// One update, in the narrowest vectors.
+#[test]
+fn the_printed_form_of_a_small_kernel() {
+    let mut scheme = maxwell(2, Precision::F64, [1, 1, 8]);
+    scheme.stages.truncate(1);
+    let mut set = whole(&scheme);
+    set.kernels[0].updates = UpdateSet(1);
+    let shape = Shape {
+        vector_bits: 128,
+        window: true,
+    };
+    assert_eq!(emit(&scheme, &set, shape), include_str!("llvm/curl.ll"));
+}

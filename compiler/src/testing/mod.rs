@@ -1,0 +1,9 @@
+//! For tests and measurements: schemes built by hand and at random, and memory to run kernels on.
+
+mod memory;
+mod random;
+mod schemes;
+
+pub use memory::Memory;
+pub use random::{Limits, Rng, random_kernels, random_scheme};
+pub use schemes::{elasticity, maxwell};

@@ -1,0 +1,282 @@
+//! Random schemes that keep all the rules of [`crate::scheme`].
+
+use crate::host::HostExpr;
+use crate::kernel::{RowKernel, UpdateSet};
+use crate::lattice::{Axis, HalfIndex, Interval, Offset, PerAxis, Position, Region};
+use crate::scheme::{
+    Body, Boundary, Cmp, Coef, CoefId, Component, ComponentId, Grid, Op, Precision, Read, Scheme,
+    Stage, Update, Value,
+};
+
+/// A small generator of random numbers (splitmix64), the same on every machine.
+#[derive(Clone, Debug)]
+pub struct Rng(u64);
+
+impl Rng {
+    pub fn new(seed: u64) -> Rng {
+        Rng(seed)
+    }
+
+    pub fn draw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number in `0..n`; `n` must not be 0.
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.draw() % n
+    }
+
+    /// A number in `lo..=hi`.
+    pub fn within(&mut self, lo: i64, hi: i64) -> i64 {
+        lo + self.below((hi - lo + 1) as u64) as i64
+    }
+
+    pub fn float(&mut self) -> f64 {
+        (self.draw() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// True once in `n` times.
+    pub fn once_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[self.below(from.len() as u64) as usize]
+    }
+}
+
+/// Upper bounds for a random scheme; all at least 1, `reach` at least 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    pub dimensions: usize,
+    pub components: usize,
+    pub stages: usize,
+    /// Operations of a body.
+    pub ops: usize,
+    /// Cells along the vector axis.
+    pub length: i64,
+    /// Cells along the other axes.
+    pub width: i64,
+    /// Of reads along the vector axis; the others have at most 2.
+    pub reach: i64,
+}
+
+/// A scheme that `verify` accepts.
+pub fn random_scheme(rng: &mut Rng, limits: &Limits) -> Scheme {
+    let roles = Axis::roles(rng.within(1, limits.dimensions.min(3) as i64) as usize);
+    let present = PerAxis::from_fn(|a| roles.contains(&a));
+    let precision = *rng.pick(&[Precision::F32, Precision::F64]);
+    let cells = PerAxis::from_fn(|a| match (present[a], a == Axis::VECTOR) {
+        (false, _) => 1,
+        (true, true) => rng.within(1, limits.length),
+        (true, false) => rng.within(1, limits.width),
+    });
+    let boundary = PerAxis::from_fn(|_| {
+        if rng.once_in(3) {
+            [Boundary::Periodic; 2]
+        } else {
+            let mut side = || *rng.pick(&[Boundary::Zero, Boundary::Pec, Boundary::Pmc]);
+            [side(), side()]
+        }
+    });
+    let components = (0..rng.within(1, limits.components as i64))
+        .map(|i| Component {
+            name: format!("c{i}"),
+            position: Position::from_fn(|a| HalfIndex(i64::from(present[a]) * rng.within(0, 1))),
+            time: HalfIndex(rng.within(0, 1)),
+            slots: *rng.pick(&[1, 1, 1, 2, 2, 3]),
+        })
+        .collect();
+    let mut scheme = Scheme {
+        name: "random".to_string(),
+        precision,
+        grid: Grid {
+            axes: PerAxis::from_fn(|a| present[a].then(|| format!("{a}"))),
+            cells,
+            spacing: PerAxis::splat(1.0),
+            dt: 1.0,
+            boundary,
+        },
+        components,
+        coefs: Vec::new(),
+        files: Vec::new(),
+        stages: Vec::new(),
+    };
+    for _ in 0..rng.within(1, limits.stages as i64) {
+        let mut targets: Vec<ComponentId> = Vec::new();
+        for id in scheme.component_ids() {
+            if rng.once_in(2) {
+                targets.push(id);
+            }
+        }
+        if targets.is_empty() {
+            let id = rng.below(scheme.components.len() as u64);
+            targets.push(ComponentId(id as u32));
+        }
+        let updates = targets
+            .iter()
+            .map(|&target| random_update(rng, limits, &mut scheme, &targets, target))
+            .collect();
+        scheme.stages.push(Stage { updates });
+    }
+    scheme
+}
+
+fn random_update(
+    rng: &mut Rng,
+    limits: &Limits,
+    scheme: &mut Scheme,
+    targets: &[ComponentId],
+    target: ComponentId,
+) -> Update {
+    let component = scheme.component(target).clone();
+    let live = scheme.grid.live(component.position);
+    let (mut region, mut mask) = (live, None);
+    if component.slots == 1 && rng.once_in(2) {
+        region = Region::from_fn(|a| {
+            let Interval { lo, hi } = live[a];
+            let cut = rng.within(lo, hi.max(lo));
+            Interval::new(cut, rng.within(cut, hi.max(lo)))
+        });
+    }
+    if component.slots == 1 && rng.once_in(3) {
+        mask = Some(coef_at(rng, scheme, component.position));
+    }
+    let mut ops = Vec::new();
+    for i in 0..rng.within(1, limits.ops as i64) as u64 {
+        let leaf = i < 2 || rng.once_in(3);
+        let op = if leaf {
+            match rng.below(6) {
+                0 => Op::Const(scheme.precision.round(constant(rng))),
+                1 => Op::Coef(coef_at(rng, scheme, component.position)),
+                _ => match random_read(rng, limits, scheme, targets, target) {
+                    Some(read) => Op::Read(read),
+                    None => Op::Const(scheme.precision.round(constant(rng))),
+                },
+            }
+        } else {
+            let mut v = || Value(rng.below(i) as u32);
+            let [a, b, c, d] = [v(), v(), v(), v()];
+            match rng.below(14) {
+                0 => Op::Neg(a),
+                1 => Op::Abs(a),
+                2 => Op::Sqrt(a),
+                3 | 4 => Op::Add(a, b),
+                5 => Op::Sub(a, b),
+                6 => Op::Mul(a, b),
+                7 => Op::Div(a, b),
+                8 | 9 => Op::Select {
+                    cmp: *rng.pick(&[Cmp::Lt, Cmp::Le, Cmp::Eq, Cmp::Ne]),
+                    a,
+                    b,
+                    then: c,
+                    otherwise: d,
+                },
+                _ => Op::Fma(a, b, c),
+            }
+        };
+        ops.push(op);
+    }
+    let last = ops.len() as u64 - 1;
+    let result = if rng.once_in(4) {
+        rng.below(last + 1)
+    } else {
+        last
+    };
+    Update {
+        target,
+        region,
+        mask,
+        body: Body {
+            ops,
+            result: Value(result as u32),
+        },
+    }
+}
+
+fn constant(rng: &mut Rng) -> f64 {
+    match rng.below(8) {
+        0 => 0.0,
+        1 => -0.0,
+        2 => 1.0,
+        3 => 0.5,
+        4 => 3.0,
+        _ => rng.float() * 4.0 - 2.0,
+    }
+}
+
+/// A coefficient at a position: a new one, or one that exists.
+fn coef_at(rng: &mut Rng, scheme: &mut Scheme, position: Position) -> CoefId {
+    let found = scheme.coefs.iter().position(|m| m.position == position);
+    if let (Some(i), false) = (found, rng.once_in(3)) {
+        return CoefId(i as u32);
+    }
+    scheme.coefs.push(Coef {
+        name: format!("m{}", scheme.coefs.len()),
+        position,
+        value: HostExpr::Number(*rng.pick(&[0.0, 0.25, 1.0, -3.0])),
+    });
+    CoefId(scheme.coefs.len() as u32 - 1)
+}
+
+/// A read that the stage with these targets may make, if one was found.
+fn random_read(
+    rng: &mut Rng,
+    limits: &Limits,
+    scheme: &Scheme,
+    targets: &[ComponentId],
+    target: ComponentId,
+) -> Option<Read> {
+    let component = ComponentId(rng.below(scheme.components.len() as u64) as u32);
+    let slots = scheme.component(component).slots;
+    let age = rng.below(u64::from(slots)) as u8;
+    let mut offset = Offset::from_fn(|a| {
+        let reach = match a {
+            Axis::VECTOR => limits.reach,
+            _ => 2,
+        };
+        let reach = reach.min(scheme.grid.cells[a]);
+        if scheme.grid.axes[a].is_none() || rng.once_in(2) {
+            0
+        } else {
+            rng.within(-reach, reach) as i32
+        }
+    });
+    if targets.contains(&component) && age + 1 == slots {
+        if component != target {
+            return None;
+        }
+        offset = Offset::default();
+    }
+    Some(Read {
+        component,
+        offset,
+        age,
+    })
+}
+
+/// Kernels for all stages and phases: one with all updates of the stage, and one with some of them.
+pub fn random_kernels(rng: &mut Rng, scheme: &Scheme) -> Vec<RowKernel> {
+    let mut kernels = Vec::new();
+    for stage in scheme.stage_ids() {
+        for phase in 0..scheme.phases() {
+            let count = scheme.stages[stage.index()].updates.len();
+            let all = UpdateSet::all(count);
+            let some = UpdateSet(all.0 & rng.draw());
+            for updates in [all, some] {
+                if !updates.is_empty() {
+                    kernels.push(RowKernel {
+                        stage,
+                        phase,
+                        updates,
+                    });
+                }
+            }
+        }
+    }
+    kernels
+}
