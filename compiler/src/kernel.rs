@@ -9,7 +9,7 @@ use crate::scheme::{Scheme, StageId, Update};
 use std::fmt;
 
 /// A set of updates of one stage, by index; a stage has at most 64.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UpdateSet(pub u64);
 
 impl UpdateSet {

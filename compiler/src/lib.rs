@@ -12,6 +12,7 @@
 
 pub mod backend;
 pub mod host;
+mod host_row;
 pub mod kernel;
 pub mod lattice;
 pub mod layout;
@@ -22,4 +23,5 @@ pub mod scheme;
 pub mod statics;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod tile;
 pub mod world;

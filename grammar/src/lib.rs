@@ -3,5 +3,11 @@
 //! `parse` turns a [`source::Source`] into an [`ast::Ast`]; `print` is its inverse. Names are not resolved here.
 
 pub mod ast;
+pub mod codes;
 pub mod diag;
+mod layout;
+mod parse;
 pub mod source;
+mod tree;
+
+pub use parse::{KEYWORDS, closest, parse, parse_expr, parse_schedule};

@@ -231,6 +231,41 @@ impl<T: Element, R: Rows<T> + ?Sized> Rows<T> for Slice<'_, T, R> {
     }
 }
 
+/// An array of either type.
+#[derive(Clone, Copy)]
+pub enum AnyRows<'a> {
+    /// Of `f32`.
+    F32(&'a dyn Rows<f32>),
+    /// Of `f64`.
+    F64(&'a dyn Rows<f64>),
+}
+
+impl AnyRows<'_> {
+    /// Type of the values.
+    pub fn element(&self) -> ElementType {
+        match self {
+            Self::F32(_) => ElementType::F32,
+            Self::F64(_) => ElementType::F64,
+        }
+    }
+
+    /// Values per axis.
+    pub fn shape(&self) -> &[usize] {
+        match self {
+            Self::F32(rows) => rows.shape(),
+            Self::F64(rows) => rows.shape(),
+        }
+    }
+
+    /// As the function `stream`.
+    pub fn stream(&self, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        match self {
+            Self::F32(rows) => stream(*rows, sink),
+            Self::F64(rows) => stream(*rows, sink),
+        }
+    }
+}
+
 /// Values of an array of this shape; none on overflow.
 pub fn count(shape: &[usize]) -> Option<usize> {
     if shape.contains(&0) {

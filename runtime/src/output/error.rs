@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::checkpoint::CheckpointFault;
 use super::npy::NpyFault;
 
 /// A file operation that failed: where, what was attempted, and why.
@@ -41,6 +42,15 @@ pub enum Cause {
     Io(io::Error),
     /// The content is no `.npy` that can be read.
     Npy(NpyFault),
+    /// The content is no checkpoint that this run can take.
+    Checkpoint(CheckpointFault),
+    /// Arrays that must have one shape, or one number of axes, do not.
+    Shape {
+        /// The shape that would fit.
+        expected: Vec<usize>,
+        /// The shape that came.
+        found: Vec<usize>,
+    },
     /// The folder at this path was not written by Torre, so it is not replaced.
     ForeignFolder {
         /// The file that such a folder would contain.
@@ -84,6 +94,13 @@ impl fmt::Display for Cause {
         match self {
             Self::Io(error) => error.fmt(f),
             Self::Npy(fault) => fault.fmt(f),
+            Self::Checkpoint(fault) => fault.fmt(f),
+            Self::Shape { expected, found } => {
+                write!(
+                    f,
+                    "an array has shape {found:?} where {expected:?} is needed"
+                )
+            }
             Self::ForeignFolder { marker } => write!(
                 f,
                 "a folder without `{marker}` exists there and is not replaced"

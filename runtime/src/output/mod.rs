@@ -9,13 +9,20 @@
 //! |---|---|
 //! | [`npy`] | `.npy`, read and written |
 //! | [`csv`], [`probes`] | tables of probes over time |
+//! | [`zarr`] | Zarr v3 stores, written; they open in xarray |
+//! | [`vtk`] | VTK ImageData, written; it opens in ParaView |
+//! | [`checkpoint`] | the state of a run, written and read back |
 
 pub mod array;
 pub mod atomic;
+pub mod checkpoint;
+mod checksum;
 pub mod csv;
 pub mod error;
 pub mod npy;
 pub mod probes;
+pub mod vtk;
+pub mod zarr;
 
-pub use array::{Element, ElementType, Rows, Slice, View};
+pub use array::{AnyRows, Element, ElementType, Rows, Slice, View};
 pub use error::{Attempt, Cause, FileError};

@@ -1,0 +1,108 @@
+//! Boxes of cell indices in which a stage runs one set of updates: no conditions inside.
+
+use crate::kernel::UpdateSet;
+use crate::lattice::{Axis, Interval, PerAxis, Region};
+use crate::scheme::{Scheme, StageId, Update};
+
+/// A box in which exactly these updates of a stage run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    pub updates: UpdateSet,
+    pub region: Region,
+}
+
+/// The region of an update as kernels run it. Where only the plane at vector index 0 is left out because its values are 0 by
+/// the boundary, the plane is run too and set to 0 afterwards, so that all components of a stage run the same range.
+pub fn row_region(scheme: &Scheme, update: &Update) -> Region {
+    let position = scheme.component(update.target).position;
+    let live = scheme.grid.live(position)[Axis::VECTOR];
+    let mut region = update.region;
+    if region[Axis::VECTOR].lo == live.lo {
+        region[Axis::VECTOR].lo = 0;
+    }
+    region
+}
+
+/// Cuts the grid at the ends of all regions of a stage's updates and lists the boxes in which any update runs. The boxes are
+/// disjoint and cover each update's region.
+pub fn stage_blocks(scheme: &Scheme, stage: StageId) -> Vec<Block> {
+    let regions: Vec<Region> = scheme.stages[stage.index()]
+        .updates
+        .iter()
+        .map(|u| row_region(scheme, u))
+        .collect();
+    let cuts: PerAxis<Vec<i64>> = PerAxis::from_fn(|axis| {
+        let mut cuts: Vec<i64> = regions
+            .iter()
+            .filter(|r| !r.is_empty())
+            .flat_map(|r| [r[axis].lo, r[axis].hi])
+            .collect();
+        cuts.sort_unstable();
+        cuts.dedup();
+        cuts
+    });
+    let parts = |axis: Axis| cuts[axis].windows(2).map(|w| Interval::new(w[0], w[1]));
+    let mut blocks: Vec<Block> = Vec::new();
+    for x in parts(Axis::LEAN) {
+        for y in parts(Axis::DIAMOND) {
+            for z in parts(Axis::VECTOR) {
+                let region = PerAxis([x, y, z]);
+                let corner = region.map(|i| i.lo);
+                let mut updates = UpdateSet::default();
+                for (i, r) in regions.iter().enumerate() {
+                    if r.contains(corner) {
+                        updates.insert(i);
+                    }
+                }
+                if !updates.is_empty() {
+                    push_merged(&mut blocks, Block { updates, region });
+                }
+            }
+        }
+    }
+    blocks
+}
+
+/// Joins a block with the last one where they differ only along the vector axis and touch.
+fn push_merged(blocks: &mut Vec<Block>, block: Block) {
+    if let Some(last) = blocks.last_mut() {
+        let same = last.updates == block.updates
+            && last.region[Axis::LEAN] == block.region[Axis::LEAN]
+            && last.region[Axis::DIAMOND] == block.region[Axis::DIAMOND]
+            && last.region[Axis::VECTOR].hi == block.region[Axis::VECTOR].lo;
+        if same {
+            last.region[Axis::VECTOR].hi = block.region[Axis::VECTOR].hi;
+            return;
+        }
+    }
+    blocks.push(block);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merged_blocks_touch() {
+        let region = |lo, hi| {
+            PerAxis([
+                Interval::new(0, 1),
+                Interval::new(0, 1),
+                Interval::new(lo, hi),
+            ])
+        };
+        let updates = UpdateSet(1);
+        let mut blocks = Vec::new();
+        for (lo, hi) in [(0, 3), (3, 5), (6, 7)] {
+            push_merged(
+                &mut blocks,
+                Block {
+                    updates,
+                    region: region(lo, hi),
+                },
+            );
+        }
+        let regions: Vec<Region> = blocks.iter().map(|b| b.region).collect();
+        assert_eq!(regions, [region(0, 5), region(6, 7)]);
+    }
+}

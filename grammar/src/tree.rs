@@ -1,0 +1,209 @@
+//! The grammar's matches become the tree. Nothing outside of this module knows the grammar's rules.
+//!
+//! The functions here return `None` only if a match lacks a part that the grammar demands; `parse` reports that as a fault of
+//! the compiler.
+
+mod expected;
+mod expr;
+mod item;
+
+use crate::ast::{Comments, Expr, Item, Name, ScheduleLevel, Stmt};
+use crate::codes;
+use crate::diag::{Diagnostic, Diagnostics};
+use crate::layout::{Layout, Trivia};
+use crate::source::{Source, Span, Spanned};
+use pest::Parser;
+use pest::iterators::Pair;
+
+pub(crate) use expected::Failure;
+
+#[derive(pest_derive::Parser)]
+#[grammar = "torre.pest"]
+struct Torre;
+
+/// How deep an expression's tree may be. A chain of operators is as deep as it is long, and whoever walks the tree recurses.
+pub const MAX_EXPRESSION: u32 = 256;
+
+/// Builds the trees of one source, in the order of the text.
+pub(crate) struct Builder<'s> {
+    source: &'s Source,
+    /// Where the text that the grammar reads begins in the source.
+    base: usize,
+    trivia: &'s [(usize, Trivia)],
+    /// The trivia before this index have found their place.
+    taken: usize,
+    diagnostics: &'s mut Diagnostics,
+}
+
+/// A match without the tokens that say nothing by themselves.
+fn parts(pair: Pair<'_, Rule>) -> impl Iterator<Item = Pair<'_, Rule>> {
+    pair.into_inner()
+        .filter(|part| !expected::is_punctuation(part.as_rule()))
+}
+
+fn first(pair: Pair<'_, Rule>) -> Option<Pair<'_, Rule>> {
+    parts(pair).next()
+}
+
+impl<'s> Builder<'s> {
+    pub fn new(source: &'s Source, layout: &'s Layout, diagnostics: &'s mut Diagnostics) -> Self {
+        Self {
+            source,
+            base: 0,
+            trivia: &layout.trivia,
+            taken: 0,
+            diagnostics,
+        }
+    }
+
+    /// Reads one item. `Ok(None)` if its tree could not be made.
+    pub fn item(&mut self, text: &str, base: usize) -> Result<Option<Item>, Failure> {
+        self.base = base;
+        let pair = self.matched(Rule::item_text, text)?;
+        Ok(pair.and_then(first).and_then(|pair| self.build_item(pair)))
+    }
+
+    /// Reads a schedule's levels.
+    pub fn schedule(&mut self, text: &str) -> Result<Option<Vec<Stmt<ScheduleLevel>>>, Failure> {
+        let pair = self.matched(Rule::schedule_text, text)?;
+        Ok(pair.and_then(|pair| self.schedule_levels(pair)))
+    }
+
+    /// Reads an expression.
+    pub fn expression(&mut self, text: &str) -> Result<Option<Expr>, Failure> {
+        let pair = self.matched(Rule::expr_text, text)?;
+        Ok(pair.and_then(first).and_then(|pair| self.expr(pair)))
+    }
+
+    fn matched<'i>(
+        &mut self,
+        rule: Rule,
+        text: &'i str,
+    ) -> Result<Option<Pair<'i, Rule>>, Failure> {
+        match Torre::parse(rule, text) {
+            Ok(mut pairs) => Ok(pairs.next()),
+            Err(error) => Err(Failure::new(&error, self.base)),
+        }
+    }
+
+    /// The place of a match, without the blanks that follow it.
+    fn span(&self, pair: &Pair<'_, Rule>) -> Span {
+        let start = self.base + pair.as_span().start();
+        Span::new(start, start + pair.as_str().trim_end().len())
+    }
+
+    fn name(&self, pair: Pair<'_, Rule>) -> Name {
+        let span = self.span(&pair);
+        Spanned::new(pair.as_str().to_string(), span)
+    }
+
+    /// How many errors there are so far.
+    pub fn error_count(&self) -> usize {
+        self.diagnostics.0.len()
+    }
+
+    pub fn error(&mut self, error: Diagnostic) {
+        self.diagnostics.push(error);
+    }
+
+    /// The comments before a node that begins at `start`. Blank lines collapse; those at a block's beginning are dropped.
+    fn before(&mut self, start: usize, opening: bool) -> Comments {
+        let mut before = Vec::new();
+        while let Some((at, trivia)) = self.trivia.get(self.taken) {
+            if *at >= start {
+                break;
+            }
+            self.taken += 1;
+            match trivia {
+                Trivia::Comment(text) => before.push(text.clone()),
+                Trivia::Blank => {
+                    let redundant = match before.last() {
+                        Some(last) => last.is_empty(),
+                        None => opening,
+                    };
+                    if !redundant {
+                        before.push(String::new());
+                    }
+                }
+            }
+        }
+        Comments {
+            before,
+            trailing: None,
+        }
+    }
+
+    /// Takes the comments inside of `start..end` and the one behind it on the same line. The one on the line of `start` trails if
+    /// `first_line`; others join those before the node.
+    fn within(&mut self, start: usize, end: usize, first_line: bool, comments: &mut Comments) {
+        while let Some((at, trivia)) = self.trivia.get(self.taken) {
+            if *at >= end {
+                break;
+            }
+            self.taken += 1;
+            if let Trivia::Comment(text) = trivia {
+                if first_line
+                    && comments.trailing.is_none()
+                    && !self.text(start, *at).contains('\n')
+                {
+                    comments.trailing = Some(text.clone());
+                } else {
+                    comments.before.push(text.clone());
+                }
+            }
+        }
+        self.behind(end, comments);
+    }
+
+    /// Takes the comment right behind `end`, on its line, if there is one. If one trails already, it joins those before.
+    fn behind(&mut self, end: usize, comments: &mut Comments) {
+        if let Some((at, Trivia::Comment(text))) = self.trivia.get(self.taken) {
+            let between = self.text(end, *at);
+            if between
+                .bytes()
+                .all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b';' | b','))
+            {
+                match comments.trailing {
+                    None => comments.trailing = Some(text.clone()),
+                    Some(_) => comments.before.push(text.clone()),
+                }
+                self.taken += 1;
+            }
+        }
+    }
+
+    /// The comments between a block's last statement and its closing brace at `close`, and the one behind that.
+    fn end(&mut self, close: usize, opening: bool) -> Comments {
+        let mut comments = self.before(close, opening);
+        while comments.before.last().is_some_and(String::is_empty) {
+            comments.before.pop();
+        }
+        self.behind(close + 1, &mut comments);
+        comments
+    }
+
+    /// The comments after the last item.
+    pub fn rest(&mut self, opening: bool) -> Comments {
+        let length = self.source.text().len();
+        self.end(length, opening)
+    }
+
+    fn text(&self, from: usize, to: usize) -> &'s str {
+        self.source.text().get(from..to).unwrap_or("")
+    }
+
+    fn too_long(&mut self, span: Span) {
+        self.error(
+            Diagnostic::error(
+                codes::TOO_LONG,
+                "an expression has too many operations in a row",
+            )
+            .at(
+                self.source,
+                span,
+                format!("more than {MAX_EXPRESSION} in this expression"),
+            )
+            .hint("name parts of it with `let`, or put them in parentheses"),
+        );
+    }
+}

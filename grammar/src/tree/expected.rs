@@ -1,0 +1,242 @@
+//! What the grammar expected, in the user's terms.
+
+use super::Rule;
+use pest::error::{Error, ErrorVariant, InputLocation};
+
+/// Where and why the grammar did not match.
+pub(crate) struct Failure {
+    /// A byte of the source.
+    pub at: usize,
+    /// What could have stood there, most telling first.
+    pub expected: Vec<&'static str>,
+    pub wants: Wants,
+}
+
+/// What the hints depend on.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Wants {
+    pub item: bool,
+    pub scheme_stmt: bool,
+    pub step_stmt: bool,
+    pub problem_stmt: bool,
+    pub name: bool,
+    pub operator: bool,
+    pub expr: bool,
+    pub brace: bool,
+    pub end: bool,
+    pub level_word: bool,
+    pub position: bool,
+    pub sign: bool,
+    pub tuple: bool,
+    pub scope: bool,
+    /// The stack ran out: the nesting is too deep for this thread.
+    pub stack: bool,
+}
+
+impl Failure {
+    pub fn new(error: &Error<Rule>, base: usize) -> Self {
+        let (InputLocation::Pos(at) | InputLocation::Span((at, _))) = error.location;
+        let mut failure = Self {
+            at: base + at,
+            expected: Vec::new(),
+            wants: Wants::default(),
+        };
+        let ErrorVariant::ParsingError { positives, .. } = &error.variant else {
+            failure.wants.stack = true;
+            return failure;
+        };
+        let mut found: Vec<(usize, &'static str)> = Vec::new();
+        for rule in positives {
+            failure.wants.note(*rule);
+            if let Some(term) = describe(*rule)
+                && !found.contains(&term)
+            {
+                found.push(term);
+            }
+        }
+        if failure.wants.operator {
+            // Where an operator fits, these do so too and help nobody.
+            found.retain(|(_, term)| !matches!(*term, "`::`" | "`(`" | "`[`"));
+        }
+        found.sort_unstable();
+        failure.expected = found.into_iter().map(|(_, text)| text).collect();
+        failure
+    }
+}
+
+impl Wants {
+    fn note(&mut self, rule: Rule) {
+        match rule {
+            Rule::item_text => self.item = true,
+            Rule::use_item | Rule::const_item | Rule::def_item | Rule::problem_item => {
+                self.item = true
+            }
+            Rule::scheme_stmt => self.scheme_stmt = true,
+            Rule::step_line => self.step_stmt = true,
+            Rule::problem_stmt => self.problem_stmt = true,
+            Rule::name
+            | Rule::term_name
+            | Rule::target
+            | Rule::component
+            | Rule::setting
+            | Rule::def_param => self.name = true,
+            Rule::op | Rule::member | Rule::level | Rule::offset | Rule::call => {
+                self.operator = true
+            }
+            Rule::expr
+            | Rule::operand
+            | Rule::path
+            | Rule::number
+            | Rule::list
+            | Rule::paren
+            | Rule::arg => self.expr = true,
+            Rule::lbrace
+            | Rule::scheme_block
+            | Rule::step_block
+            | Rule::problem_block
+            | Rule::schedule_block => self.brace = true,
+            Rule::eol | Rule::EOI => self.end = true,
+            Rule::level_word => self.level_word = true,
+            Rule::position => self.position = true,
+            Rule::sign => self.sign = true,
+            Rule::tuple | Rule::lparen => self.tuple = true,
+            Rule::scope => self.scope = true,
+            _ => {}
+        }
+    }
+}
+
+/// Tokens that say nothing beyond the rule that they stand in.
+pub(super) fn is_punctuation(rule: Rule) -> bool {
+    use Rule::*;
+    matches!(
+        rule,
+        eol | lparen
+            | rparen
+            | lbrack
+            | rbrack
+            | lbrace
+            | rbrace
+            | comma
+            | colon
+            | scope
+            | dot
+            | dotdot
+            | eq
+            | pluseq
+            | bar
+            | at
+            | times
+            | sign
+            | kw_scheme
+            | kw_problem
+            | kw_schedule
+            | kw_def
+            | kw_const
+            | kw_use
+            | kw_axes
+            | kw_param
+            | kw_field
+            | kw_coef
+            | kw_step
+            | kw_let
+            | kw_where
+            | kw_if
+            | kw_then
+            | kw_else
+            | kw_on
+            | kw_at
+            | kw_levels
+            | kw_file
+            | kw_domain
+            | kw_boundary
+            | kw_init
+            | kw_source
+            | kw_probe
+            | kw_output
+            | kw_slice
+            | kw_volume
+            | kw_steps
+            | kw_in
+            | kw_as
+            | kw_every
+            | kw_for
+            | kw_lean
+            | kw_auto
+            | EOI
+    )
+}
+
+/// A rule in the user's terms, and its place in an enumeration. `None` for what is never worth a mention.
+fn describe(rule: Rule) -> Option<(usize, &'static str)> {
+    use Rule::*;
+    Some(match rule {
+        item_text | use_item | const_item | def_item | scheme_item | problem_item
+        | schedule_item => (
+            0,
+            "`use`, `const`, `def`, `scheme`, `problem` or `schedule`",
+        ),
+        scheme_stmt | axes_stmt | param_stmt | field_stmt | coef_stmt | step_stmt => (
+            1,
+            "a statement of a scheme (`axes`, `param`, `const`, `field`, `coef` or `step`)",
+        ),
+        step_line | where_stmt | update => (2, "an update, `let` or `where`"),
+        problem_stmt | use_scheme | domain_stmt | boundary_stmt | problem_coef | init_stmt
+        | source_stmt | probe_stmt | slice_stmt | volume_stmt | steps_stmt => (
+            3,
+            "a statement of a problem (such as `scheme`, `domain`, `boundary`, `init` or `steps`)",
+        ),
+        schedule_level | level_axes => (4, "a level, such as `(x, y): diamond(D = 2)`"),
+        let_stmt => (5, "`let`"),
+        def_body => (6, "the value of the definition"),
+        term | term_name => (7, "a tile's shape, such as `diamond(D = 2)` or `span`"),
+        expr | operand | number | list | paren | path | if_expr | coef_value | arg | term_value
+        | term_arg => (8, "an expression"),
+        target => (9, "a field"),
+        name | component | setting | def_param | clause | interval | arg_name | side => {
+            (10, "a name")
+        }
+        plain_shape | named_shape => (
+            11,
+            "a shape (`scalar`, `vector`, `tensor` or `{ a on nodes, ... }`)",
+        ),
+        position | position_word => (
+            12,
+            "a position (`nodes`, `edges`, `faces`, `cells` or `[1/2, 0, 0]`)",
+        ),
+        level_word => (13, "`prev` or `next`"),
+        string => (14, "a string"),
+        op | prefix => (15, "an operator"),
+        update_op => (16, "`=`, `+=` or `-=`"),
+        eq | def_value => (17, "`=`"),
+        pluseq => (18, "`+=`"),
+        colon | coef_shape => (19, "`:`"),
+        scope => (20, "`::`"),
+        dotdot => (21, "`..`"),
+        times => (22, "`x`"),
+        bar => (23, "`|`"),
+        sign => (24, "`+` or `-`"),
+        lparen | tuple | def_params | term_args => (25, "`(`"),
+        lbrack => (26, "`[`"),
+        comma => (27, "`,`"),
+        rparen => (28, "`)`"),
+        rbrack => (29, "`]`"),
+        kw_then => (30, "`then`"),
+        kw_else => (31, "`else`"),
+        kw_on | coef_on => (32, "`on`"),
+        kw_at | place_at | field_time => (33, "`at`"),
+        kw_in | place_in => (34, "`in`"),
+        place_where => (35, "`where`"),
+        kw_slice | kw_volume => (36, "`slice` or `volume`"),
+        kw_levels | field_levels => (37, "`levels`"),
+        kw_as | probe_name => (38, "`as`"),
+        kw_every | every => (39, "`every`"),
+        kw_for | schedule_for => (40, "`for`"),
+        lean | kw_lean | word_clause => (41, "`lean`, `height` or the like"),
+        lbrace | scheme_block | step_block | problem_block | schedule_block | def_block
+        | settings | use_list => (42, "`{`"),
+        eol | EOI => (43, "the end of the line"),
+        rbrace => (44, "`}`"),
+        _ => return None,
+    })
+}

@@ -1,0 +1,403 @@
+//! A calculation: its values in memory, and running it forward.
+
+use super::engine::{Engine, KernelTable, Order, Progress};
+use super::hooks::{Hooks, Picture, slice_shape};
+use super::images::Images;
+use super::memory::{Cells, Memory};
+use super::threads;
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, Ordering};
+use torre_compiler::kernel::{Code, KernelSet};
+use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
+use torre_compiler::layout::{Layout, RowId, TooLarge};
+use torre_compiler::problem::{OutputKind, Problem, StaticValue};
+use torre_compiler::real::Real;
+use torre_compiler::scheme::{CoefId, ComponentId, Scheme};
+use torre_compiler::statics::{Files, GridPoint, init_of, physical_time};
+
+/// Why a calculation cannot start.
+#[derive(Debug)]
+pub enum SetupError {
+    /// The sizes exceed what can be addressed.
+    TooLarge,
+    /// The memory could not be had.
+    Memory { bytes: u64, error: io::Error },
+    /// A coefficient or an initial value is NaN or infinite.
+    NotFinite {
+        /// What the user calls it.
+        name: String,
+        at: Vec<i64>,
+        value: f64,
+    },
+}
+
+impl From<TooLarge> for SetupError {
+    fn from(_: TooLarge) -> Self {
+        SetupError::TooLarge
+    }
+}
+
+/// The state of a calculation in precision `T`, which is the scheme's.
+pub struct Calculation<'a, T> {
+    pub scheme: &'a Scheme,
+    pub problem: &'a Problem,
+    files: &'a dyn Files,
+    pub layout: Layout,
+    memory: Memory,
+    images: Images,
+    hooks: Hooks,
+    steps: u64,
+    precision: std::marker::PhantomData<T>,
+}
+
+impl<'a, T: Real> Calculation<'a, T> {
+    /// Takes the memory and fills it with coefficients and initial values, on `threads` threads.
+    pub fn new(
+        scheme: &'a Scheme,
+        problem: &'a Problem,
+        files: &'a dyn Files,
+        threads: usize,
+    ) -> Result<Self, SetupError> {
+        assert_eq!(T::PRECISION, scheme.precision);
+        let layout = Layout::new(scheme)?;
+        let mut memory = Memory::new(&layout).map_err(|error| SetupError::Memory {
+            bytes: layout.bytes(),
+            error,
+        })?;
+        let images = Images::new(scheme, &layout);
+        let cells = memory.cells::<T>();
+        let fill = Fill {
+            scheme,
+            problem,
+            files,
+            layout: &layout,
+            images: &images,
+            cells,
+        };
+        fill.run(threads)?;
+        let hooks = Hooks::new(scheme, problem, files, &layout);
+        Ok(Self {
+            scheme,
+            problem,
+            files,
+            layout,
+            memory,
+            images,
+            hooks,
+            steps: 0,
+            precision: std::marker::PhantomData,
+        })
+    }
+
+    /// Steps done so far.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory.bytes()
+    }
+
+    /// Runs until `until` steps are done, with kernels compiled for this calculation's layout.
+    ///
+    /// Panics if the set was not made for it.
+    pub fn run(
+        &mut self,
+        set: &KernelSet,
+        code: &dyn Code,
+        order: Order<'_>,
+        threads: usize,
+        until: u64,
+        progress: &Progress,
+    ) {
+        assert_eq!(set.layout, self.layout);
+        if until <= self.steps {
+            return;
+        }
+        let cells = self.memory.cells::<T>();
+        let engine = Engine {
+            scheme: self.scheme,
+            problem: self.problem,
+            files: self.files,
+            layout: &self.layout,
+            images: &self.images,
+            hooks: &self.hooks,
+            cells,
+            code,
+            kernels: KernelTable::new(self.scheme, set),
+            progress,
+        };
+        // SAFETY: `&mut self` keeps everybody else away from the cells until the run's threads have ended.
+        unsafe {
+            match order {
+                Order::Layerwise => engine.run_layerwise(threads, self.steps, until),
+                Order::Tiles(program) => engine.run_tiles(program, threads, self.steps, until),
+            }
+        }
+        self.steps = until;
+    }
+
+    /// The row of the newest version of a component.
+    fn newest_row(&self, id: ComponentId) -> RowId {
+        let version = self.steps * u64::from(self.scheme.updates_per_step(id));
+        self.layout.row(id, version)
+    }
+
+    /// The newest values of a component along the vector axis at (x, y).
+    pub fn row(&self, id: ComponentId, x: i64, y: i64) -> &[T] {
+        self.stored_row(self.newest_row(id), self.scheme.extent(id), x, y)
+    }
+
+    fn stored_row(&self, row: RowId, extent: Region, x: i64, y: i64) -> &[T] {
+        let start = self.layout.element(row, PerAxis([x, y, 0])) as usize;
+        &self.memory.elements::<T>()[start..start + extent[Axis::VECTOR].hi as usize]
+    }
+
+    /// One value.
+    pub fn value(&self, id: ComponentId, at: PerAxis<i64>) -> T {
+        self.row(id, at[Axis::LEAN], at[Axis::DIAMOND])[at[Axis::VECTOR] as usize]
+    }
+
+    /// The values of a stored version of a component at (x, y): `slot` counts the versions kept, 0 the newest. For checkpoints.
+    pub fn aged_row(&self, id: ComponentId, age: u8, x: i64, y: i64) -> &[T] {
+        let row = self.aged(id, age);
+        self.stored_row(row, self.scheme.extent(id), x, y)
+    }
+
+    fn aged(&self, id: ComponentId, age: u8) -> RowId {
+        let slots = u64::from(self.scheme.component(id).slots);
+        let version = self.steps * u64::from(self.scheme.updates_per_step(id));
+        self.layout
+            .row(id, version + slots - u64::from(age) % slots)
+    }
+
+    /// Continues from a checkpoint: `steps` are done, `read(component, age, x, y, row)` gives the stored values.
+    pub fn restore<E>(
+        &mut self,
+        steps: u64,
+        mut read: impl FnMut(ComponentId, u8, i64, i64, &mut [T]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.steps = steps;
+        let cells = self.memory.cells::<T>();
+        for id in self.scheme.component_ids() {
+            let [lean, diamond, vector] = self.scheme.extent(id).0;
+            let mut values = vec![T::default(); vector.hi as usize];
+            for age in 0..self.scheme.component(id).slots {
+                let row = self.aged(id, age);
+                for x in lean.lo..lean.hi {
+                    for y in diamond.lo..diamond.hi {
+                        read(id, age, x, y, &mut values)?;
+                        let start = self.layout.element(row, PerAxis([x, y, 0]));
+                        // SAFETY: `&mut self`, no threads.
+                        unsafe {
+                            for (i, value) in values.iter().enumerate() {
+                                cells.set(start + i as i64, *value);
+                            }
+                            self.images
+                                .update(&self.layout, cells, id, row, (x, y), vector);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What probe `index` has recorded: one value per step done.
+    pub fn probe(&self, index: usize) -> Vec<f64> {
+        let probe = &self.problem.probes[index];
+        let mut record = self.hooks.probe(index);
+        if record.len() < self.steps as usize {
+            // Nothing ever changes this value.
+            let value = self.value(probe.component, probe.at).to_f64();
+            record.resize(self.steps as usize, value);
+        }
+        record
+    }
+
+    /// Continues a probe's record after `restore`.
+    pub fn restore_probe(&self, index: usize, record: Vec<f64>) {
+        self.hooks.restore_probe(index, record);
+    }
+
+    /// The pictures of slices due up to now that have not been taken yet.
+    pub fn take_pictures(&self) -> Vec<Picture> {
+        let mut pictures = self.hooks.take_pictures(self.scheme, self.steps);
+        for (output, o) in self.problem.outputs.iter().enumerate() {
+            let OutputKind::Slice { axis, index } = o.kind else {
+                continue;
+            };
+            if !self.hooks.records(output) && self.steps.is_multiple_of(o.every) {
+                pictures.push(self.picture(output, o.component, axis, index));
+            }
+        }
+        pictures.sort_by_key(|p| (p.step, p.output));
+        pictures
+    }
+
+    fn picture(&self, output: usize, id: ComponentId, axis: Axis, index: i64) -> Picture {
+        let mut region = self.scheme.extent(id);
+        region[axis] = Interval::new(index, index + 1);
+        let mut values = Vec::with_capacity(region.volume() as usize);
+        torre_compiler::reference::for_each_index(region, |at| {
+            values.push(self.value(id, at).to_f64());
+        });
+        Picture {
+            output,
+            step: self.steps,
+            shape: slice_shape(self.scheme, id, axis),
+            values,
+        }
+    }
+
+    /// The next step, after now and up to the problem's end, at which the run has to pause so that an output can be taken from memory.
+    pub fn next_pause(&self) -> u64 {
+        self.problem
+            .outputs
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| !self.hooks.records(*i))
+            .map(|(_, o)| (self.steps / o.every + 1).saturating_mul(o.every))
+            .fold(self.problem.steps, u64::min)
+    }
+}
+
+/// Fills memory with start values.
+struct Fill<'a, T> {
+    scheme: &'a Scheme,
+    problem: &'a Problem,
+    files: &'a dyn Files,
+    layout: &'a Layout,
+    images: &'a Images,
+    cells: Cells<T>,
+}
+
+impl<T: Real> Fill<'_, T> {
+    fn run(&self, threads: usize) -> Result<(), SetupError> {
+        let nx = self.layout.extent[Axis::LEAN];
+        let next = AtomicI64::new(0);
+        let failure = Mutex::new(None);
+        threads::run(threads, |_| {
+            loop {
+                let x = next.fetch_add(1, Ordering::Relaxed);
+                if x >= nx {
+                    return;
+                }
+                if let Err(error) = self.plane(x) {
+                    if let Ok(mut failure) = failure.lock() {
+                        failure.get_or_insert(error);
+                    }
+                    next.store(nx, Ordering::Relaxed);
+                }
+            }
+        });
+        match failure.into_inner() {
+            Ok(Some(error)) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn plane(&self, x: i64) -> Result<(), SetupError> {
+        for y in 0..self.layout.extent[Axis::DIAMOND] {
+            for id in self.scheme.component_ids() {
+                for age in 0..self.scheme.component(id).slots {
+                    self.initial(id, age, x, y)?;
+                }
+            }
+            for index in 0..self.scheme.coefs.len() {
+                self.coef(CoefId(index as u32), x, y)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn initial(&self, id: ComponentId, age: u8, x: i64, y: i64) -> Result<(), SetupError> {
+        let Some(init) = init_of(self.problem, id, age) else {
+            return Ok(());
+        };
+        let component = self.scheme.component(id);
+        let live = self.scheme.grid.live(component.position);
+        if !live[Axis::LEAN].contains(x) || !live[Axis::DIAMOND].contains(y) {
+            return Ok(());
+        }
+        let range = live[Axis::VECTOR];
+        let mut values = vec![0.0; range.len() as usize];
+        let at = PerAxis([x, y, range.lo]);
+        match &init.value {
+            StaticValue::Expr(e) => {
+                let point = GridPoint {
+                    scheme: self.scheme,
+                    files: self.files,
+                    position: component.position,
+                    at,
+                    time: physical_time(self.scheme, id, -i64::from(age)),
+                };
+                e.eval_row(&point, range.lo, &mut values);
+            }
+            StaticValue::File(file) => {
+                for (i, v) in values.iter_mut().enumerate() {
+                    *v = self
+                        .files
+                        .value(*file, PerAxis([x, y, range.lo + i as i64]));
+                }
+            }
+        }
+        let slots = u64::from(component.slots);
+        let row = self.layout.row(id, slots - u64::from(age));
+        let name = || format!("the initial value of {}", component.name);
+        self.store(row, (x, y), range.lo, &values, name)?;
+        // SAFETY: each row, with its images, belongs to one call; `plane` runs for each x on one thread.
+        unsafe {
+            let whole = self.scheme.extent(id)[Axis::VECTOR];
+            self.images
+                .update(self.layout, self.cells, id, row, (x, y), whole);
+        }
+        Ok(())
+    }
+
+    fn coef(&self, id: CoefId, x: i64, y: i64) -> Result<(), SetupError> {
+        let coef = &self.scheme.coefs[id.index()];
+        let extent = self.scheme.grid.extent(coef.position);
+        if !extent[Axis::LEAN].contains(x) || !extent[Axis::DIAMOND].contains(y) {
+            return Ok(());
+        }
+        let range = extent[Axis::VECTOR];
+        let mut values = vec![0.0; range.len() as usize];
+        let point = GridPoint {
+            scheme: self.scheme,
+            files: self.files,
+            position: coef.position,
+            at: PerAxis([x, y, 0]),
+            time: 0.0,
+        };
+        coef.value.eval_row(&point, 0, &mut values);
+        let name = || format!("the coefficient {}", coef.name);
+        self.store(self.layout.coef_row(id), (x, y), 0, &values, name)
+    }
+
+    fn store(
+        &self,
+        row: RowId,
+        (x, y): (i64, i64),
+        lo: i64,
+        values: &[f64],
+        name: impl Fn() -> String,
+    ) -> Result<(), SetupError> {
+        let start = self.layout.element(row, PerAxis([x, y, lo]));
+        for (i, &value) in values.iter().enumerate() {
+            let rounded = T::from_f64(value);
+            if !rounded.to_f64().is_finite() {
+                let at = PerAxis([x, y, lo + i as i64]);
+                return Err(SetupError::NotFinite {
+                    name: name(),
+                    at: self.scheme.grid.present().map(|a| at[a]).collect(),
+                    value,
+                });
+            }
+            // SAFETY: the element lies in the layout; rows belong to one call each.
+            unsafe { self.cells.set(start + i as i64, rounded) };
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,286 @@
+//! Runs kernels over rows in some order: the part of a run that takes the time.
+
+use super::hooks::{HookContext, Hooks};
+use super::images::Images;
+use super::memory::Cells;
+use super::threads::{self, Barrier};
+use std::sync::atomic::{AtomicU64, Ordering};
+use torre_compiler::kernel::{Code, KernelSet, RowKernel, UpdateSet, run_axis};
+use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
+use torre_compiler::layout::{ALIGNMENT, Layout};
+use torre_compiler::problem::Problem;
+use torre_compiler::real::Real;
+use torre_compiler::scheme::{Scheme, StageId};
+use torre_compiler::statics::Files;
+use torre_compiler::tile::{Block, stage_blocks};
+
+/// In what order rows are advanced.
+#[derive(Clone, Copy)]
+pub enum Order<'a> {
+    /// Each stage over the whole grid, then the next.
+    Layerwise,
+    /// The tiles of a program.
+    Tiles(&'a torre_compiler::tile::TileProgram),
+}
+
+/// How far a run has come; other threads may look at it.
+#[derive(Default)]
+pub struct Progress {
+    /// Cell-stages done: cells of an update's region times stages.
+    pub done: AtomicU64,
+}
+
+/// What a run needs to know, shared by its threads.
+pub struct Engine<'a, T> {
+    pub scheme: &'a Scheme,
+    pub problem: &'a Problem,
+    pub files: &'a dyn Files,
+    pub layout: &'a Layout,
+    pub images: &'a Images,
+    pub hooks: &'a Hooks,
+    pub cells: Cells<T>,
+    pub code: &'a dyn Code,
+    pub kernels: KernelTable,
+    pub progress: &'a Progress,
+}
+
+/// Finds the kernels that advance a set of updates.
+pub struct KernelTable {
+    phases: u64,
+    /// Per stage and phase: sets with the kernels that together run them.
+    entries: Vec<Vec<(UpdateSet, Vec<usize>)>>,
+    run_axis: Axis,
+}
+
+impl KernelTable {
+    pub fn new(scheme: &Scheme, set: &KernelSet) -> Self {
+        let phases = u64::from(scheme.phases());
+        let mut entries = vec![Vec::new(); scheme.stages.len() * phases as usize];
+        for (index, kernel) in set.kernels.iter().enumerate() {
+            let RowKernel {
+                stage,
+                phase,
+                updates,
+            } = *kernel;
+            let slot = stage.index() * phases as usize + phase as usize;
+            entries[slot].push((updates, vec![index]));
+        }
+        Self {
+            phases,
+            entries,
+            run_axis: run_axis(scheme),
+        }
+    }
+
+    /// The kernels for a set of updates: one that runs them all, or several that each run a part of it.
+    pub fn find(&self, stage: StageId, step: u64, updates: UpdateSet) -> Vec<usize> {
+        let entries = &self.entries[self.slot(stage, step)];
+        if let Some((_, kernels)) = entries.iter().find(|(set, _)| *set == updates) {
+            return kernels.clone();
+        }
+        // Largest parts first; parts must be disjoint.
+        let mut parts: Vec<_> = entries
+            .iter()
+            .filter(|(set, _)| set.0 & !updates.0 == 0 && !set.is_empty())
+            .collect();
+        parts.sort_by_key(|(set, _)| std::cmp::Reverse(set.0.count_ones()));
+        let mut left = updates.0;
+        let mut kernels = Vec::new();
+        for (set, own) in parts {
+            if set.0 & !left == 0 {
+                left &= !set.0;
+                kernels.extend(own);
+            }
+        }
+        assert_eq!(
+            left, 0,
+            "the plan compiles kernels for all updates of {stage}"
+        );
+        kernels
+    }
+
+    fn slot(&self, stage: StageId, step: u64) -> usize {
+        stage.index() * self.phases as usize + (step % self.phases) as usize
+    }
+}
+
+impl<T: Real> Engine<'_, T> {
+    /// Advances `updates` of a stage over the rows of a block: one index of the axis that is not the run axis, if the grid has one.
+    ///
+    /// # Safety
+    /// No other thread touches meanwhile what the updates read and write there, images included.
+    pub unsafe fn advance(&self, stage: StageId, step: u64, updates: UpdateSet, rows: Region) {
+        let kernels = self.kernels.find(stage, step, updates);
+        // SAFETY: passed on.
+        unsafe { self.advance_with(&kernels, stage, step, updates, rows) }
+    }
+
+    /// As [`Engine::advance`], with kernels found beforehand.
+    ///
+    /// # Safety
+    /// As there; the kernels are those of the updates.
+    pub unsafe fn advance_with(
+        &self,
+        kernels: &[usize],
+        stage: StageId,
+        step: u64,
+        updates: UpdateSet,
+        rows: Region,
+    ) {
+        let [lean, diamond, range] = rows.0;
+        let (outer, count) = if self.kernels.run_axis == Axis::DIAMOND {
+            (lean, diamond.len())
+        } else {
+            (
+                Interval::new(lean.lo, lean.lo + i64::from(!lean.is_empty())),
+                lean.len(),
+            )
+        };
+        for x in outer.lo..outer.hi {
+            let group = self.cells.address(self.layout.group(x, diamond.lo));
+            for &kernel in kernels {
+                // SAFETY: the rows lie in the layout, the ranges in the targets' extents; the caller excludes other threads.
+                unsafe { self.code.run(kernel, group, count, range.lo, range.hi) }
+            }
+        }
+        // SAFETY: passed on.
+        unsafe { self.finish(stage, step, updates, rows) }
+    }
+
+    /// Sources, images and records of rows that were just advanced.
+    ///
+    /// # Safety
+    /// As for [`Engine::advance`].
+    unsafe fn finish(&self, stage: StageId, step: u64, updates: UpdateSet, rows: Region) {
+        let [lean, diamond, range] = rows.0;
+        let hooked = self.hooks.has(stage);
+        let edges = self.images.near_ends(rows);
+        for update in updates.iter() {
+            let target = self.scheme.stages[stage.index()].updates[update].target;
+            let images =
+                self.images.concern_every_row(target) || (edges && self.images.concern_any(target));
+            if !hooked && !images {
+                continue;
+            }
+            let phase = (step % u64::from(self.kernels.phases as u32)) as u32;
+            let row = self.layout.target_row(self.scheme, stage, phase, target);
+            for x in lean.lo..lean.hi {
+                for y in diamond.lo..diamond.hi {
+                    let hooked = hooked && self.hooks.at(stage, x, y);
+                    let context = HookContext {
+                        scheme: self.scheme,
+                        problem: self.problem,
+                        files: self.files,
+                        layout: self.layout,
+                    };
+                    // SAFETY: the caller excludes other threads from these rows and their images.
+                    unsafe {
+                        if hooked {
+                            self.hooks.act(
+                                &context,
+                                self.cells,
+                                stage,
+                                step,
+                                target,
+                                row,
+                                (x, y),
+                                range,
+                            );
+                        }
+                        if images {
+                            self.images
+                                .update(self.layout, self.cells, target, row, (x, y), range);
+                        }
+                        if hooked {
+                            self.hooks.record(
+                                self.layout,
+                                self.cells,
+                                stage,
+                                step,
+                                target,
+                                row,
+                                (x, y),
+                                range,
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Runs steps `from..until` stage by stage on some threads.
+    ///
+    /// # Safety
+    /// Nobody else touches the cells meanwhile.
+    pub unsafe fn run_layerwise(&self, threads: usize, from: u64, until: u64) {
+        let stages: Vec<(StageId, Vec<Block>)> = self
+            .scheme
+            .stage_ids()
+            .map(|s| (s, stage_blocks(self.scheme, s)))
+            .collect();
+        let split = match self.scheme.grid.axes[Axis::LEAN] {
+            Some(_) => Axis::LEAN,
+            None => Axis::VECTOR,
+        };
+        let threads = threads
+            .min(usize::try_from(self.layout.extent[split]).unwrap_or(1))
+            .max(1);
+        let barrier = Barrier::new(threads);
+        threads::run(threads, |thread| {
+            for step in from..until {
+                for (stage, blocks) in &stages {
+                    let mut cells = 0;
+                    for block in blocks {
+                        let rows = self.share(block.region, split, thread, threads);
+                        if rows.is_empty() {
+                            continue;
+                        }
+                        cells += rows.volume() * u64::from(block.updates.0.count_ones());
+                        // SAFETY: threads advance disjoint rows (or disjoint ranges of a row); a stage never reads what another row's
+                        // update of the same stage writes (rule 4 of schemes), images belong to one source each, and the
+                        // barrier separates the stages.
+                        unsafe { self.advance(*stage, step, block.updates, rows) };
+                    }
+                    self.progress.done.fetch_add(cells, Ordering::Relaxed);
+                    barrier.wait();
+                }
+            }
+        });
+    }
+
+    /// Runs steps `from..until` tile by tile on some threads.
+    ///
+    /// # Safety
+    /// Nobody else touches the cells meanwhile.
+    pub unsafe fn run_tiles(
+        &self,
+        _program: &torre_compiler::tile::TileProgram,
+        threads: usize,
+        from: u64,
+        until: u64,
+    ) {
+        // SAFETY: passed on.
+        unsafe { self.run_layerwise(threads, from, until) }
+    }
+
+    /// A thread's part of a region: the same slab of the grid in all stages.
+    fn share(&self, region: Region, axis: Axis, thread: usize, threads: usize) -> Region {
+        let n = self.layout.extent[axis];
+        let grain = if axis == Axis::VECTOR {
+            (ALIGNMENT / self.layout.element_bytes) as i64
+        } else {
+            1
+        };
+        let cut = |t: usize| {
+            if t == threads {
+                n
+            } else {
+                n * t as i64 / threads as i64 / grain * grain
+            }
+        };
+        let mut part = PerAxis(region.0);
+        part[axis] = part[axis].intersect(Interval::new(cut(thread), cut(thread + 1)));
+        part
+    }
+}

@@ -1,0 +1,144 @@
+//! Keeps the images of values beyond the domain's ends up to date, so that kernels read plain memory everywhere.
+
+use super::memory::Cells;
+use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
+use torre_compiler::layout::{Layout, RowId};
+use torre_compiler::real::Real;
+use torre_compiler::scheme::{ComponentId, Image, Scheme};
+
+/// For each component, where its values near an end appear again.
+pub struct Images {
+    components: Vec<ComponentImages>,
+    /// Rows within have no images along the lean and diamond axes.
+    inner: Region,
+}
+
+struct ComponentImages {
+    /// Along the vector axis: (source, image), sources ascending.
+    row: Vec<(i64, Image)>,
+    /// Per index along the lean and diamond axes, the images of the whole row; most are empty.
+    lean: Vec<Vec<Image>>,
+    diamond: Vec<Vec<Image>>,
+    /// The values at vector index 0 lie on a plane about which they are odd.
+    zero_plane: bool,
+}
+
+impl Images {
+    pub fn new(scheme: &Scheme, layout: &Layout) -> Images {
+        let components = scheme
+            .component_ids()
+            .map(|id| ComponentImages::new(scheme, layout, id))
+            .collect();
+        // Images come from values no farther from an end than the reach (plus one for mirrors about half cells).
+        let inner = Region::from_fn(|a| {
+            let margin = match layout.reach[a] {
+                [0, 0] => 0,
+                [below, above] => i64::from(below.max(above)) + 1,
+            };
+            Interval::new(margin, layout.extent[a] - margin)
+        });
+        Images { components, inner }
+    }
+
+    /// Whether some of these rows may have images along the lean or diamond axis.
+    pub fn near_ends(&self, rows: Region) -> bool {
+        [Axis::LEAN, Axis::DIAMOND]
+            .into_iter()
+            .any(|a| rows[a].lo < self.inner[a].lo || rows[a].hi > self.inner[a].hi)
+    }
+
+    /// Whether a component has images at all.
+    pub fn concern_any(&self, id: ComponentId) -> bool {
+        let c = &self.components[id.index()];
+        !c.lean.iter().chain(&c.diamond).all(Vec::is_empty)
+    }
+
+    /// Whether the images along the vector axis need work after any row of this component.
+    pub fn concern_every_row(&self, id: ComponentId) -> bool {
+        let c = &self.components[id.index()];
+        c.zero_plane || !c.row.is_empty()
+    }
+
+    /// Writes the images of `range` of a row that is final for its stage (sources have acted).
+    ///
+    /// # Safety
+    /// No other thread touches the row, nor the rows of its images, meanwhile.
+    pub unsafe fn update<T: Real>(
+        &self,
+        layout: &Layout,
+        cells: Cells<T>,
+        id: ComponentId,
+        row: RowId,
+        (x, y): (i64, i64),
+        range: Interval,
+    ) {
+        let c = &self.components[id.index()];
+        let start = layout.element(row, PerAxis([x, y, 0]));
+        // SAFETY: indices lie in the extent or its images, which the layout holds; the caller excludes other threads.
+        unsafe {
+            if c.zero_plane && range.lo == 0 {
+                cells.set(start, T::default());
+            }
+            for (source, image) in &c.row {
+                if range.contains(*source) {
+                    let value = cells.get(start + source);
+                    let value = if image.negated { value.neg() } else { value };
+                    cells.set(start + image.index, value);
+                }
+            }
+            if c.lean[x as usize].is_empty() && c.diamond[y as usize].is_empty() {
+                return;
+            }
+            let own = |index| Image {
+                index,
+                negated: false,
+            };
+            for lean in std::iter::once(&own(x)).chain(&c.lean[x as usize]) {
+                for diamond in std::iter::once(&own(y)).chain(&c.diamond[y as usize]) {
+                    if (lean.index, diamond.index) == (x, y) {
+                        continue;
+                    }
+                    let copy = layout.element(row, PerAxis([lean.index, diamond.index, 0]));
+                    let negated = lean.negated != diamond.negated;
+                    let copy_one = |i: i64| {
+                        let value = cells.get(start + i);
+                        cells.set(copy + i, if negated { value.neg() } else { value });
+                    };
+                    (range.lo..range.hi).for_each(copy_one);
+                    let ends = c.row.iter().filter(|(source, _)| range.contains(*source));
+                    ends.for_each(|(_, image)| copy_one(image.index));
+                }
+            }
+        }
+    }
+}
+
+impl ComponentImages {
+    fn new(scheme: &Scheme, layout: &Layout, id: ComponentId) -> Self {
+        let grid = &scheme.grid;
+        let position = scheme.component(id).position;
+        let extent = grid.extent(position);
+        let along = |axis: Axis| -> Vec<Vec<Image>> {
+            (0..layout.extent[axis])
+                .map(|i| {
+                    if extent[axis].contains(i) {
+                        grid.images(axis, position, i, layout.reach[axis]).collect()
+                    } else {
+                        Vec::new()
+                    }
+                })
+                .collect()
+        };
+        let row = along(Axis::VECTOR)
+            .into_iter()
+            .enumerate()
+            .flat_map(|(i, images)| images.into_iter().map(move |image| (i as i64, image)))
+            .collect();
+        Self {
+            row,
+            lean: along(Axis::LEAN),
+            diamond: along(Axis::DIAMOND),
+            zero_plane: grid.live(position)[Axis::VECTOR].lo > 0,
+        }
+    }
+}

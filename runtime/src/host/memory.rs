@@ -1,0 +1,87 @@
+//! The array of a calculation in main memory.
+
+use memmap2::MmapMut;
+use std::io;
+use torre_compiler::layout::Layout;
+use torre_compiler::real::Real;
+
+/// Zeroed, page-aligned memory for a [`Layout`]; pages are taken when they are first written.
+///
+/// Threads of a run read and write disjoint parts of it through raw pointers; who may touch what when is the
+/// tile program's business (see [`super::execute`]).
+pub struct Memory {
+    map: MmapMut,
+    elements: usize,
+}
+
+impl Memory {
+    pub fn new(layout: &Layout) -> io::Result<Memory> {
+        let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
+        let bytes = usize::try_from(layout.bytes()).map_err(|_| too_large())?;
+        let map = MmapMut::map_anon(bytes.max(1))?;
+        // Huge pages are a wish: without them everything works, more slowly.
+        #[cfg(target_os = "linux")]
+        let _ = map.advise(memmap2::Advice::HugePage);
+        Ok(Memory {
+            map,
+            elements: layout.elements as usize,
+        })
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.map.len() as u64
+    }
+
+    /// A handle for threads to read and write elements.
+    pub fn cells<T: Real>(&mut self) -> Cells<T> {
+        assert!(self.elements * size_of::<T>() <= self.map.len());
+        Cells {
+            start: self.map.as_mut_ptr().cast(),
+            elements: self.elements,
+        }
+    }
+
+    /// All elements, while nobody writes.
+    pub fn elements<T: Real>(&self) -> &[T] {
+        assert!(self.elements * size_of::<T>() <= self.map.len());
+        // SAFETY: the map is page-aligned and at least this long (asserted); f32 and f64 have no invalid bits; `&self` excludes
+        // `cells`, which needs `&mut self`, and runs end their borrow before they return.
+        unsafe { std::slice::from_raw_parts(self.map.as_ptr().cast(), self.elements) }
+    }
+}
+
+/// The elements of a [`Memory`], shared between threads.
+#[derive(Clone, Copy)]
+pub struct Cells<T> {
+    start: *mut T,
+    elements: usize,
+}
+
+// SAFETY: it is a plain address; every access goes through unsafe functions whose callers order conflicting accesses.
+unsafe impl<T: Send> Send for Cells<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for Cells<T> {}
+
+impl<T: Real> Cells<T> {
+    /// # Safety
+    /// No other thread writes this element meanwhile.
+    pub unsafe fn get(self, element: i64) -> T {
+        debug_assert!((0..self.elements as i64).contains(&element));
+        // SAFETY: the layout's elements lie in the map (debug-asserted); the caller orders accesses.
+        unsafe { *self.start.offset(element as isize) }
+    }
+
+    /// # Safety
+    /// No other thread touches this element meanwhile.
+    pub unsafe fn set(self, element: i64, value: T) {
+        debug_assert!((0..self.elements as i64).contains(&element));
+        // SAFETY: as in `get`.
+        unsafe { *self.start.offset(element as isize) = value }
+    }
+
+    /// The address of an element as kernels want it.
+    pub fn address(self, element: i64) -> *mut u8 {
+        debug_assert!((0..self.elements as i64).contains(&element));
+        self.start.wrapping_offset(element as isize).cast()
+    }
+}

@@ -1,0 +1,11 @@
+//! Calculations in main memory on the CPU's cores.
+
+pub mod calculation;
+pub mod engine;
+pub mod hooks;
+pub mod images;
+pub mod memory;
+pub mod threads;
+
+pub use calculation::{Calculation, SetupError};
+pub use engine::{Order, Progress};

@@ -1,0 +1,77 @@
+//! Threads of a run: one per core, pinned, and a barrier that spins briefly before it yields.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Runs `work(thread)` on `count` threads, each pinned to a core of its own where the system allows; returns when all are done.
+/// The calling thread is number 0.
+pub fn run(count: usize, work: impl Fn(usize) + Sync) {
+    if count <= 1 {
+        work(0);
+        return;
+    }
+    let cores = core_affinity::get_core_ids().unwrap_or_default();
+    std::thread::scope(|scope| {
+        for thread in 1..count {
+            let core = cores.get(thread).copied();
+            let work = &work;
+            scope.spawn(move || {
+                if let Some(core) = core {
+                    core_affinity::set_for_current(core);
+                }
+                work(thread);
+            });
+        }
+        work(0);
+    });
+}
+
+/// How many cores this process may use.
+pub fn available() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Lets threads wait for each other, again and again.
+pub struct Barrier {
+    count: usize,
+    arrived: AtomicUsize,
+    generation: AtomicUsize,
+}
+
+impl Barrier {
+    pub fn new(count: usize) -> Self {
+        Self {
+            count: count.max(1),
+            arrived: AtomicUsize::new(0),
+            generation: AtomicUsize::new(0),
+        }
+    }
+
+    /// Returns when all threads have called it as often as this one.
+    pub fn wait(&self) {
+        let generation = self.generation.load(Ordering::Acquire);
+        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.count {
+            self.arrived.store(0, Ordering::Relaxed);
+            self.generation.fetch_add(1, Ordering::Release);
+        } else {
+            let mut pause = Pause::default();
+            while self.generation.load(Ordering::Acquire) == generation {
+                pause.wait();
+            }
+        }
+    }
+}
+
+/// Waits a little longer each time: first spinning, then giving the core away.
+#[derive(Default)]
+pub struct Pause(u32);
+
+impl Pause {
+    pub fn wait(&mut self) {
+        if self.0 < 1 << 12 {
+            self.0 += 1;
+            std::hint::spin_loop();
+        } else {
+            std::thread::yield_now();
+        }
+    }
+}
