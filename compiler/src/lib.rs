@@ -11,6 +11,7 @@
 //! The compiler opens no files, reads no clock and no environment (the LLVM library excepted); it sees the outside through [`world::World`].
 
 pub mod backend;
+pub mod cone;
 pub mod host;
 mod host_row;
 pub mod kernel;
@@ -19,6 +20,7 @@ pub mod layout;
 pub mod problem;
 pub mod real;
 pub mod reference;
+pub mod schedule;
 pub mod scheme;
 pub mod statics;
 #[cfg(any(test, feature = "testing"))]

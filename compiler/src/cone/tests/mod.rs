@@ -1,0 +1,636 @@
+//! Vectors and slopes of known schemes, legality by brute force, and the past against the reference.
+
+mod schemes;
+
+use super::*;
+use crate::lattice::{Axis, Interval, Offset};
+use crate::problem::Problem;
+use crate::reference::Reference;
+use crate::schedule::face::{Face, check_face, check_face_around};
+use crate::scheme::{Boundary, Located, Scheme};
+use crate::statics::NoFiles;
+use schemes::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+fn rational(num: i64, den: i64) -> Rational {
+    Rational::new(num, den).expect("a denominator")
+}
+
+/// Forms with small coefficients.
+fn forms() -> Vec<Form> {
+    let small = || -2..=2;
+    let mut forms = Vec::new();
+    for x in small() {
+        for y in small() {
+            forms.extend(small().map(|z| PerAxis([x, y, z])));
+        }
+    }
+    forms
+}
+
+fn slope(cones: &Cones, form: [i32; 3]) -> Rational {
+    cones.slope(PerAxis(form))
+}
+
+#[test]
+fn maxwell_slopes() {
+    for (order, s) in [
+        (2, rational(1, 2)),
+        (4, rational(3, 2)),
+        (6, rational(5, 2)),
+    ] {
+        let cones = cones(&maxwell(order, Boundary::Zero));
+        for form in [
+            [1, 0, 0],
+            [-1, 0, 0],
+            [0, 0, 1],
+            [1, 1, 0],
+            [1, -1, 0],
+            [-1, 0, 1],
+            [1, 1, 1],
+        ] {
+            assert_eq!(slope(&cones, form), s, "{form:?}");
+        }
+        assert_eq!(slope(&cones, [2, 1, 0]), s + s);
+        assert_eq!(cones.slope_per_step(PerAxis([1, 1, 0])), s + s);
+        assert_eq!(cones.speed(PerAxis([1, 0, 0])), s + s);
+        assert!(cones.is_symmetric());
+        assert_eq!(cones.slopes(), PerAxis::splat([s, s]));
+    }
+}
+
+#[test]
+fn maxwell_vectors() {
+    let cones = cones(&maxwell(4, Boundary::Zero));
+    // Per component: 8 curl reads and itself.
+    let count = |kind| cones.dependences.iter().filter(|d| d.kind == kind).count();
+    assert_eq!(count(Kind::Flow), 6 * 9);
+    // Its own old value is overwritten by the same update; so only the curls' reads count.
+    assert_eq!(count(Kind::Anti), 6 * 8);
+    assert_eq!(count(Kind::Output), 6);
+    assert!(
+        cones
+            .dependences
+            .iter()
+            .all(|d| d.stages == 1 || d.stages == 2 && d.space == PerAxis::default())
+    );
+    // Ex reads Hz at y +3/2: the vector from Hz to Ex is y -3/2.
+    let (ex, hz) = (ComponentId(0), ComponentId(5));
+    let between: Vec<i64> = cones
+        .dependences
+        .iter()
+        .filter(|d| d.from.component == hz && d.to.component == ex && d.kind == Kind::Flow)
+        .map(|d| {
+            assert_eq!(
+                (d.from.stage, d.to.stage, d.stages),
+                (StageId(0), StageId(1), 1)
+            );
+            assert_eq!((d.space.0[0].0, d.space.0[2].0), (0, 0));
+            d.space.0[1].0
+        })
+        .collect();
+    assert_eq!(between, [-3, -1, 1, 3]);
+}
+
+#[test]
+fn wave_in_place() {
+    let cones = cones(&wave([true, false, true], 2));
+    assert_eq!(slope(&cones, [1, 0, 0]), Rational::ONE);
+    assert_eq!(slope(&cones, [1, 0, 1]), Rational::ONE);
+    assert_eq!(slope(&cones, [1, 0, 2]), rational(2, 1));
+    // The newest level, read with neighbours, is overwritten by the next step's update; the older one, read at the
+    // same place, by the same update, which orders nothing.
+    let anti: BTreeSet<_> = cones
+        .dependences
+        .iter()
+        .filter(|d| d.kind == Kind::Anti)
+        .map(|d| (d.stages, d.space.map(|h| h.0).0))
+        .collect();
+    let star = [[0, 0, 0], [2, 0, 0], [-2, 0, 0], [0, 0, 2], [0, 0, -2]];
+    assert_eq!(anti, star.map(|p| (1, p)).into());
+    let flow: BTreeSet<_> = cones
+        .dependences
+        .iter()
+        .filter(|d| d.kind == Kind::Flow && d.stages == 2)
+        .map(|d| d.space.map(|h| h.0).0)
+        .collect();
+    assert_eq!(flow, [[0, 0, 0]].into());
+}
+
+#[test]
+fn slots_hide_no_reader() {
+    // Two slots: the reader of version v must run before version v + 2 overwrites it, so upwind needs both directions.
+    let two = cones(&upwind(2, Boundary::Zero));
+    assert_eq!(slope(&two, [0, 0, 1]), Rational::ONE);
+    assert_eq!(slope(&two, [0, 0, -1]), Rational::ONE);
+    assert_eq!(two.speed(PerAxis([0, 0, 1])), Rational::ONE);
+    assert_eq!(two.speed(PerAxis([0, 0, -1])), Rational::ZERO);
+    assert!(two.is_symmetric());
+    // More slots leave more time.
+    let four = cones(&upwind(4, Boundary::Zero));
+    assert_eq!(slope(&four, [0, 0, 1]), Rational::ONE);
+    assert_eq!(slope(&four, [0, 0, -1]), rational(1, 3));
+    assert!(!four.is_symmetric());
+    assert_eq!(slope(&cones(&diffusion()), [0, 0, -1]), Rational::ONE);
+}
+
+#[test]
+fn versions_across_stages() {
+    let cones = cones(&multistage());
+    let (u, w) = (ComponentId(0), ComponentId(1));
+    let site = |stage, component| Site {
+        stage: StageId(stage),
+        component,
+    };
+    let stages = |kind, from, to, z| {
+        let mut found: Vec<i64> = cones
+            .dependences
+            .iter()
+            .filter(|d| (d.kind, d.from, d.to) == (kind, from, to))
+            .filter(|d| d.space == PerAxis([HalfIndex(0), HalfIndex(0), HalfIndex(z)]))
+            .map(|d| d.stages)
+            .collect();
+        found.dedup();
+        found
+    };
+    // Stage 0 reads u's newest version (stage 2 of the step before) and the one before it (stage 0 of the step before).
+    assert_eq!(stages(Kind::Flow, site(2, u), site(0, u), -2), [1]);
+    assert_eq!(stages(Kind::Flow, site(0, u), site(0, u), 4), [3]);
+    // Stage 1 reads age 2: newest is of stage 0 of this step, then stage 2, then stage 0 of the step before.
+    assert_eq!(stages(Kind::Flow, site(0, u), site(1, w), 3), [4]);
+    // That version's slot is taken by the third version after it: stage 2 of this step.
+    assert_eq!(stages(Kind::Anti, site(1, w), site(2, u), -3), [1]);
+    assert_eq!(stages(Kind::Output, site(0, u), site(2, u), 0), [5]);
+    assert_eq!(stages(Kind::Output, site(2, u), site(0, u), 0), [4]);
+    assert_eq!(stages(Kind::Output, site(1, w), site(1, w), 0), [3]);
+}
+
+#[test]
+fn speed_is_the_mean_over_stages() {
+    let cones = cones(&mixed_orders());
+    assert_eq!(slope(&cones, [0, 0, 1]), rational(3, 2));
+    assert_eq!(cones.slope_per_step(PerAxis([0, 0, 1])), rational(3, 1));
+    assert_eq!(cones.speed(PerAxis([0, 0, 1])), rational(2, 1));
+}
+
+#[test]
+fn elastic_slopes() {
+    let cones = cones(&elastic());
+    for form in [[1, 0, 0], [0, 0, -1], [1, 0, 1], [-1, 0, 1]] {
+        assert_eq!(slope(&cones, form), rational(3, 2));
+    }
+    assert!(cones.is_symmetric());
+}
+
+#[test]
+fn limited_updates_pass_the_old_value_on() {
+    let line = vec![(1, along(2, 1), 0)];
+    let mut scheme = schemes::scheme(
+        "limited",
+        [false, false, true],
+        Boundary::Zero,
+        &[("u", [0; 3], 1), ("w", [0; 3], 1)],
+        vec![vec![(0, line)], vec![(1, vec![(0, along(2, 0), 0)])]],
+    );
+    let own = |cones: &Cones| {
+        let own = |d: &&Dependence| d.kind == Kind::Flow && d.from == d.to;
+        cones.dependences.iter().filter(own).count()
+    };
+    assert_eq!(own(&cones(&scheme)), 0);
+    scheme.stages[0].updates[0].region[Axis::VECTOR] = Interval::new(4, 9);
+    assert_eq!(own(&cones(&scheme)), 1);
+}
+
+#[test]
+fn nothing_to_compute() {
+    let scheme = schemes::scheme(
+        "empty",
+        [true; 3],
+        Boundary::Zero,
+        &[("u", [0; 3], 1)],
+        vec![],
+    );
+    let cones = cones(&scheme);
+    assert_eq!(cones.dependences, []);
+    assert_eq!(slope(&cones, [1, 1, 1]), Rational::ZERO);
+    assert_eq!(cones.speed(PerAxis([1, 0, 0])), Rational::ZERO);
+    assert!(cones.is_symmetric());
+}
+
+#[test]
+fn faces_name_the_read_that_they_break() {
+    let cones = cones(&maxwell(4, Boundary::Pec));
+    let form = PerAxis([1, -1, 0]);
+    let face = Face::fitting(&cones, form);
+    assert_eq!(face.slope, rational(3, 2));
+    assert_eq!(check_face(&cones, &face), Ok(()));
+    let flat = Face {
+        form,
+        slope: rational(5, 4),
+    };
+    let violation = check_face(&cones, &flat).expect_err("too flat");
+    assert_eq!(violation.given, rational(5, 4));
+    assert_eq!(violation.needed, rational(3, 2));
+    assert_eq!(violation.dependence.slope(form), rational(3, 2));
+    assert_eq!(
+        cones.describe(&violation.dependence),
+        "E.z reads H.x at [0, +3/2, 0] from 1 stage before"
+    );
+    // Running the tiles of a face upwards is the face of the opposite form.
+    let layers = Face {
+        form: PerAxis::default(),
+        slope: Rational::ONE,
+    };
+    assert_eq!(check_face(&cones, &layers), Ok(()));
+    let backwards = Face {
+        form: PerAxis::default(),
+        slope: rational(-1, 1),
+    };
+    assert!(check_face(&cones, &backwards).is_err());
+}
+
+#[test]
+fn face_values_and_tiles() {
+    let face = Face {
+        form: PerAxis([1, -1, 0]),
+        slope: rational(3, 2),
+    };
+    let at = PerAxis([HalfIndex(5), HalfIndex(-2), HalfIndex(7)]);
+    assert_eq!(face.value(at, 3), rational(7 - 9, 2));
+    assert_eq!(face.index(rational(3, 1), at, 3), Some(-1));
+    assert_eq!(face.index(Rational::ZERO, at, 3), None);
+}
+
+/// An event of a finite calculation: component, cell index, time index.
+type Run = (u32, PerAxis<i64>, i64);
+
+/// Who computed the value in a slot, and who has read it since.
+type Used = (Option<Run>, Vec<Run>);
+
+/// Every pair of events of `steps` steps that must keep their order, by running all reads and writes one by one.
+fn pairs(scheme: &Scheme, steps: i64) -> Vec<(Run, Run)> {
+    let count = scheme.stages.len() as i64;
+    let mut memory: BTreeMap<(u32, u64, PerAxis<i64>), Used> = BTreeMap::new();
+    let mut versions = vec![0u64; scheme.components.len()];
+    let mut out = Vec::new();
+    for time in 0..steps * count {
+        let stage = &scheme.stages[(time % count) as usize];
+        for update in &stage.updates {
+            crate::reference::for_each_index(update.region, |at| {
+                let here = (update.target.0, at, time);
+                for read in update.body.reads() {
+                    let component = scheme.component(read.component);
+                    let from = PerAxis::from_fn(|a| at[a] + i64::from(read.offset[a]));
+                    let Located::Stored { at, .. } = scheme.grid.resolve(component.position, from)
+                    else {
+                        continue;
+                    };
+                    let slots = u64::from(component.slots);
+                    let newest = versions[read.component.index()] + slots;
+                    let slot = (newest - u64::from(read.age)) % slots;
+                    let cell = memory.entry((read.component.0, slot, at)).or_default();
+                    out.extend(cell.0.map(|writer| (writer, here)));
+                    cell.1.push(here);
+                }
+            });
+        }
+        for update in &stage.updates {
+            let version = &mut versions[update.target.index()];
+            *version += 1;
+            let slot = *version % u64::from(scheme.component(update.target).slots);
+            crate::reference::for_each_index(update.region, |at| {
+                let here = (update.target.0, at, time);
+                let cell = memory.entry((update.target.0, slot, at)).or_default();
+                out.extend(cell.0.map(|writer| (writer, here)));
+                let readers = std::mem::take(&mut cell.1);
+                out.extend(readers.iter().filter(|r| **r != here).map(|&r| (r, here)));
+                cell.0 = Some(here);
+            });
+        }
+    }
+    out
+}
+
+fn shrink(mut scheme: Scheme, cells: i64) -> Scheme {
+    let old = scheme.grid.clone();
+    for axis in old.present() {
+        scheme.grid.cells[axis] = cells;
+    }
+    let grid = &scheme.grid;
+    for stage in &mut scheme.stages {
+        for update in &mut stage.updates {
+            let position = scheme.components[update.target.index()].position;
+            update.region = grid.live(position);
+        }
+    }
+    scheme
+}
+
+fn place(scheme: &Scheme, run: Run) -> PerAxis<HalfIndex> {
+    let position = scheme.component(ComponentId(run.0)).position;
+    PerAxis::from_fn(|a| position[a] + HalfIndex::cells(run.1[a]))
+}
+
+/// A vector: both sites, stages, displacement.
+type Vector = (Site, Site, i64, PerAxis<HalfIndex>);
+
+/// The vectors that a finite calculation shows.
+fn observed(scheme: &Scheme, steps: i64) -> BTreeSet<Vector> {
+    let count = scheme.stages.len() as i64;
+    let site = |run: Run| Site {
+        stage: StageId((run.2 % count) as u32),
+        component: ComponentId(run.0),
+    };
+    pairs(scheme, steps)
+        .into_iter()
+        .map(|(a, b)| {
+            let (p, q) = (place(scheme, a), place(scheme, b));
+            (
+                site(a),
+                site(b),
+                b.2 - a.2,
+                PerAxis::from_fn(|i| q[i] - p[i]),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn the_vectors_are_those_that_calculations_show() {
+    let ends = [
+        Boundary::Zero,
+        Boundary::Pec,
+        Boundary::Pmc,
+        Boundary::Periodic,
+    ];
+    let mut schemes: Vec<Scheme> = ends.iter().map(|&b| shrink(maxwell(4, b), 5)).collect();
+    schemes.extend(ends.iter().map(|&b| shrink(upwind(2, b), 9)));
+    schemes.extend([
+        shrink(maxwell(2, Boundary::Pec), 5),
+        shrink(wave([true, false, true], 4), 9),
+        shrink(diffusion(), 9),
+        shrink(elastic(), 9),
+        shrink(multistage(), 9),
+    ]);
+    for scheme in &schemes {
+        let cones = cones(scheme);
+        let derived: BTreeSet<Vector> = cones
+            .dependences
+            .iter()
+            .map(|d| (d.from, d.to, d.stages, d.space))
+            .collect();
+        let ends = scheme.grid.boundary;
+        assert_eq!(derived, observed(scheme, 5), "{} {ends:?}", scheme.name);
+    }
+}
+
+/// Pairs of events that tiles of half-width D in x-y would run in the wrong order.
+fn out_of_order(scheme: &Scheme, pairs: &[(Run, Run)], slope: Rational) -> usize {
+    let count = rational(4, 1) * slope;
+    let wrong = |form: [i32; 3]| {
+        let face = Face {
+            form: PerAxis(form),
+            slope,
+        };
+        pairs
+            .iter()
+            .filter(|(a, b)| {
+                let tile = |run: &Run| face.index(count, place(scheme, *run), run.2);
+                tile(b) > tile(a)
+            })
+            .count()
+    };
+    wrong([1, 1, 0]) + wrong([1, -1, 0])
+}
+
+#[test]
+fn towers_by_brute_force() {
+    for (order, legal, illegal) in [
+        (4, rational(3, 2), rational(5, 4)),
+        (2, rational(1, 2), rational(3, 8)),
+    ] {
+        let scheme = shrink(maxwell(order, Boundary::Zero), 10);
+        let pairs = pairs(&scheme, 3);
+        assert!(pairs.len() > 100_000);
+        assert_eq!(out_of_order(&scheme, &pairs, legal), 0);
+        assert!(out_of_order(&scheme, &pairs, illegal) > 0);
+    }
+}
+
+#[test]
+fn mirrors_never_reach_farther_but_may_turn() {
+    for end in [Boundary::Pec, Boundary::Pmc] {
+        let (bare, mirrored) = (cones(&maxwell(4, Boundary::Zero)), cones(&maxwell(4, end)));
+        for form in forms() {
+            assert_eq!(bare.slope(form), mirrored.slope(form), "{form:?}");
+        }
+        let (bare, mirrored) = (cones(&upwind(6, Boundary::Zero)), cones(&upwind(6, end)));
+        // A cell that reads itself through the mirror has no displacement, which changes no slope.
+        for form in forms() {
+            assert_eq!(bare.slope(form), mirrored.slope(form), "{form:?}");
+        }
+    }
+    // Two cells upwind, the mirror shows a value on the other side of the reader.
+    let far = |end| {
+        let reads = vec![(0, [0; 3], 0), (0, along(2, -2), 0)];
+        let u = [("u", [0, 0, 1], 6)];
+        let axes = [false, false, true];
+        cones(&schemes::scheme(
+            "far",
+            axes,
+            end,
+            &u,
+            vec![vec![(0, reads)]],
+        ))
+    };
+    assert_eq!(slope(&far(Boundary::Zero), [0, 0, -1]), rational(2, 5));
+    assert_eq!(slope(&far(Boundary::Pec), [0, 0, -1]), Rational::ONE);
+}
+
+#[test]
+fn periodic_ends_need_periodic_tilings() {
+    let cones = cones(&maxwell(4, Boundary::Periodic));
+    assert_eq!(cones.wraps(), PerAxis::splat(true));
+    assert_eq!(slope(&cones, [1, 1, 0]), rational(3, 2));
+    let face = Face::fitting(&cones, PerAxis([1, 1, 0]));
+    let violation = check_face(&cones, &face).expect_err("the domain's ends touch");
+    assert_eq!(violation.needed, rational(2 * CELLS - 1, 2));
+    let closed = |x, y| check_face_around(&cones, &face, PerAxis([x, y, false]));
+    assert_eq!(closed(true, true), Ok(()));
+    assert!(closed(true, false).is_err());
+    // Layers and faces along other axes do not care.
+    assert_eq!(
+        check_face_around(
+            &cones,
+            &Face::fitting(&cones, PerAxis([1, 0, 0])),
+            PerAxis([true, false, false])
+        ),
+        Ok(())
+    );
+}
+
+#[test]
+fn a_slope_is_the_largest_over_all_vectors() {
+    for scheme in [
+        maxwell(4, Boundary::Pec),
+        elastic(),
+        multistage(),
+        upwind(3, Boundary::Zero),
+    ] {
+        let cones = cones(&scheme);
+        for form in forms() {
+            let s = cones.slope(form);
+            // Legal, and nothing smaller is.
+            let fits = |s: Rational| {
+                cones.local().all(|d| {
+                    let up: i64 = d.space.iter().map(|(a, h)| h.0 * i64::from(form[a])).sum();
+                    Rational::halves(up) <= s * Rational::whole(d.stages)
+                })
+            };
+            assert!(fits(s));
+            assert!(!fits(s - rational(1, 1_000_000)));
+            assert!(cones.speed(form) <= cones.slope_per_step(form));
+            let steepest = cones.steepest(form).expect("has vectors");
+            assert_eq!(steepest.slope(form), s);
+        }
+    }
+}
+
+#[test]
+fn absurd_offsets_stay_bounded() {
+    let huge = i32::MAX - 1;
+    let offset: Offset = PerAxis([0, 0, -huge]);
+    let mut scheme = diffusion();
+    scheme.grid.cells[Axis::VECTOR] = i64::from(i32::MAX);
+    scheme.grid.boundary[Axis::VECTOR] = [Boundary::Pec; 2];
+    for op in &mut scheme.stages[0].updates[0].body.ops {
+        if let crate::scheme::Op::Read(read) = op {
+            read.offset = offset;
+        }
+    }
+    let cones = cones(&scheme);
+    assert!(cones.dependences.len() < 100);
+    assert_eq!(slope(&cones, [0, 0, 1]), rational(i64::from(huge), 1));
+}
+
+/// The initial values that reach the newest value of each component after some steps, found by changing them one by one.
+fn reached(scheme: &Scheme, steps: u64) -> Vec<BTreeSet<Initial>> {
+    let middle = PerAxis::from_fn(|a| scheme.grid.cells[a] / 2);
+    let problem = Problem {
+        name: String::new(),
+        steps,
+        init: Vec::new(),
+        sources: Vec::new(),
+        probes: Vec::new(),
+        outputs: Vec::new(),
+    };
+    let mut found = vec![BTreeSet::new(); scheme.components.len()];
+    for changed in scheme.component_ids() {
+        crate::reference::for_each_index(scheme.extent(changed), |at| {
+            // The scheme is linear and everything else is 0: what is not 0 in the end was reached.
+            let mut reference = Reference::<f64>::new(scheme, &problem, &NoFiles);
+            reference.set_value(changed, at, 1.0);
+            reference.run();
+            for id in scheme.component_ids() {
+                if reference.value(id, middle) != 0.0 {
+                    let p = place(scheme, (id.0, middle, 0));
+                    let q = place(scheme, (changed.0, at, 0));
+                    found[id.index()].insert(Initial {
+                        component: changed,
+                        age: 0,
+                        space: PerAxis::from_fn(|a| q[a] - p[a]),
+                    });
+                }
+            }
+        });
+    }
+    found
+}
+
+#[test]
+fn the_past_is_what_perturbations_reach() {
+    let one = [false, false, true];
+    let schemes = [
+        (shrink(maxwell(2, Boundary::Zero), 6), 2),
+        (shrink(wave([true, false, true], 4), 14), 3),
+        (shrink(wave(one, 2), 16), 5),
+        (diffusion(), 5),
+        (upwind(2, Boundary::Zero), 6),
+        (shrink(elastic(), 14), 2),
+        (multistage(), 3),
+        (mixed_orders(), 4),
+    ];
+    for (scheme, steps) in &schemes {
+        let cones = cones(scheme);
+        let found = reached(scheme, u64::from(*steps));
+        for id in scheme.component_ids() {
+            let past = past(scheme, &cones, id, *steps);
+            let newest = past.initial.iter().filter(|i| i.age == 0).copied();
+            let derived: BTreeSet<Initial> = newest.collect();
+            assert_eq!(derived, found[id.index()], "{} {id}", scheme.name);
+            // The past lies within the cone: no faster than the slopes.
+            let last = past.events.last().expect("updated").time;
+            for form in forms() {
+                let slope = cones.slope(form);
+                for event in &past.events {
+                    let up = -slope::apply(form, event.space) as i64;
+                    let limit = slope * Rational::whole(last - event.time);
+                    assert!(Rational::halves(up) <= limit);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_past_spreads_with_the_speed() {
+    let scheme = mixed_orders();
+    let cones = cones(&scheme);
+    let reach = |steps| {
+        let past = past(&scheme, &cones, ComponentId(0), steps);
+        past.initial.iter().map(|i| i.space[Axis::VECTOR].0).max()
+    };
+    // 2 cells per step.
+    assert_eq!(reach(9).zip(reach(4)).map(|(a, b)| a - b), Some(5 * 2 * 2));
+}
+
+#[test]
+fn the_tables() {
+    let scheme = upwind(2, Boundary::Pec);
+    let expected = "\
+cones of upwind: 1 stage per step
+
+flow
+  computed by  read by  stages  vectors, in cells
+  u/0          u/0      1       0, z +1
+
+anti
+  read by  overwritten by  stages  vectors, in cells
+  u/0      u/0             1       0, z -1
+
+output
+  computed by  overwritten by  stages  vectors, in cells
+  u/0          u/0             2       0
+
+slopes, in cells
+  along  per stage  per step  influence per step
+  z      1          1         1
+  -z     1          1         0
+
+the cone is symmetric
+";
+    assert_eq!(cones(&scheme).to_string(), expected);
+    let printed = cones(&maxwell(4, Boundary::Periodic)).to_string();
+    let has = |line: &str| printed.lines().any(|l| l == line);
+    assert!(has("  E.z/1        H.x/0    1       y ±1/2 ±3/2"));
+    assert!(has("  x - y   3/2        3         3"));
+    assert!(has("reads at the ends of y go around the domain"));
+    // A box: 26 neighbours, 6 of them on the axes.
+    let offsets = (0..27).map(|n| [n / 9 - 1, n / 3 % 3 - 1, n % 3 - 1]);
+    let reads = offsets.map(|o| (0, o, 0)).collect();
+    let u = [("u", [0; 3], 2)];
+    let scheme = schemes::scheme("box", [true; 3], Boundary::Zero, &u, vec![vec![(0, reads)]]);
+    let printed = cones(&scheme).to_string();
+    assert!(printed.contains("0, x ±1, y ±1, z ±1, 20 in [-1..=1, -1..=1, -1..=1]\n"));
+    assert_eq!(slope(&cones(&scheme), [1, 1, 0]), rational(2, 1));
+}

@@ -1,0 +1,251 @@
+//! Schemes made by hand. Every tap has a coefficient of its own, so that influences cannot cancel.
+
+use crate::lattice::{Axis, HalfIndex, PerAxis};
+use crate::scheme::*;
+
+/// A component: name, halves per axis, slots.
+pub type Comp = (&'static str, [i64; 3], u8);
+/// A read: component, offset, age.
+pub type Tap = (u32, [i32; 3], u8);
+/// An update: target and what it reads.
+pub type Line = (u32, Vec<Tap>);
+
+pub const CELLS: i64 = 32;
+
+/// A scheme over the axes whose flag is set, with `CELLS` cells along each.
+pub fn scheme(
+    name: &str,
+    axes: [bool; 3],
+    boundary: Boundary,
+    components: &[Comp],
+    stages: Vec<Vec<Line>>,
+) -> Scheme {
+    let axes = PerAxis(axes);
+    let grid = Grid {
+        axes: PerAxis::from_fn(|a| axes[a].then(|| ["x", "y", "z"][a.index()].to_string())),
+        cells: axes.map(|on| if on { CELLS } else { 1 }),
+        spacing: PerAxis::splat(1.0),
+        dt: 1.0,
+        boundary: PerAxis::splat([boundary; 2]),
+    };
+    let components: Vec<Component> = components
+        .iter()
+        .map(|&(name, halves, slots)| Component {
+            name: name.to_string(),
+            position: PerAxis(halves.map(HalfIndex)),
+            time: HalfIndex::ZERO,
+            slots,
+        })
+        .collect();
+    let mut taps = 0;
+    let mut update = |(target, reads): Line| {
+        let mut ops = vec![Op::Const(0.0)];
+        let mut sum = Value(0);
+        for (component, offset, age) in reads {
+            taps += 1;
+            let at = ops.len() as u32;
+            ops.push(Op::Const(generic(taps)));
+            ops.push(Op::Read(Read {
+                component: ComponentId(component),
+                offset: PerAxis(offset),
+                age,
+            }));
+            ops.push(Op::Fma(Value(at), Value(at + 1), sum));
+            sum = Value(at + 2);
+        }
+        let position = components[target as usize].position;
+        Update {
+            target: ComponentId(target),
+            region: grid.live(position),
+            mask: None,
+            body: Body { ops, result: sum },
+        }
+    };
+    let stages = stages
+        .into_iter()
+        .map(|lines| Stage {
+            updates: lines.into_iter().map(&mut update).collect(),
+        })
+        .collect();
+    let scheme = Scheme {
+        name: name.to_string(),
+        precision: Precision::F64,
+        grid,
+        components,
+        coefs: Vec::new(),
+        files: Vec::new(),
+        stages,
+    };
+    assert_eq!(verify(&scheme), Ok(()));
+    scheme
+}
+
+/// Numbers in 0.1..0.3 without relations between them.
+fn generic(n: u64) -> f64 {
+    let bits = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 12;
+    0.1 + 0.2 * bits as f64 / (1u64 << 52) as f64
+}
+
+/// The offsets of a staggered difference of even order onto a target at a half (or whole) index.
+pub fn staggered(onto_half: bool, order: i32) -> std::ops::RangeInclusive<i32> {
+    let half = order / 2;
+    if onto_half {
+        1 - half..=half
+    } else {
+        -half..=half - 1
+    }
+}
+
+pub fn along(axis: usize, offset: i32) -> [i32; 3] {
+    let mut at = [0; 3];
+    at[axis] = offset;
+    at
+}
+
+/// FDTD on the Yee lattice: components Ex, Ey, Ez, Hx, Hy, Hz; stages H, E.
+pub fn maxwell(order: i32, boundary: Boundary) -> Scheme {
+    let components: [Comp; 6] = [
+        ("E.x", [1, 0, 0], 1),
+        ("E.y", [0, 1, 0], 1),
+        ("E.z", [0, 0, 1], 1),
+        ("H.x", [0, 1, 1], 1),
+        ("H.y", [1, 0, 1], 1),
+        ("H.z", [1, 1, 0], 1),
+    ];
+    let curl = |target: u32, source: u32, onto_half: bool| -> Vec<Line> {
+        (0..3u32)
+            .map(|a| {
+                let (b, c) = ((a + 1) % 3, (a + 2) % 3);
+                let mut reads = vec![(target + a, [0; 3], 0)];
+                for (component, axis) in [(c, b), (b, c)] {
+                    for o in staggered(onto_half, order) {
+                        reads.push((source + component, along(axis as usize, o), 0));
+                    }
+                }
+                (target + a, reads)
+            })
+            .collect()
+    };
+    scheme(
+        &format!("maxwell{order}2"),
+        [true; 3],
+        boundary,
+        &components,
+        vec![curl(3, 0, true), curl(0, 3, false)],
+    )
+}
+
+/// u at the next time level from u and the level before it, in two slots: in place.
+pub fn wave(axes: [bool; 3], order: i32) -> Scheme {
+    let mut reads = vec![(0, [0; 3], 1), (0, [0; 3], 0)];
+    for axis in (0..3).filter(|&a| axes[a]) {
+        for o in 1..=order / 2 {
+            reads.push((0, along(axis, -o), 0));
+            reads.push((0, along(axis, o), 0));
+        }
+    }
+    let components = [("u", [0; 3], 2)];
+    scheme(
+        "wave",
+        axes,
+        Boundary::Zero,
+        &components,
+        vec![vec![(0, reads)]],
+    )
+}
+
+/// The heat equation in one dimension with two slots.
+pub fn diffusion() -> Scheme {
+    let reads = (-1..=1).map(|o| (0, along(2, o), 0)).collect();
+    scheme(
+        "diffusion",
+        [false, false, true],
+        Boundary::Zero,
+        &[("u", [0; 3], 2)],
+        vec![vec![(0, reads)]],
+    )
+}
+
+/// First-order upwind with `slots` slots and the given end: reads from lower indices only.
+pub fn upwind(slots: u8, boundary: Boundary) -> Scheme {
+    let reads = vec![(0, [0; 3], 0), (0, along(2, -1), 0)];
+    scheme(
+        "upwind",
+        [false, false, true],
+        boundary,
+        &[("u", [0, 0, 1], slots)],
+        vec![vec![(0, reads)]],
+    )
+}
+
+/// Velocity and stress in the plane, fourth order: stages v, S.
+pub fn elastic() -> Scheme {
+    let components: [Comp; 5] = [
+        ("v.x", [1, 0, 0], 1),
+        ("v.z", [0, 0, 1], 1),
+        ("S.xx", [0, 0, 0], 1),
+        ("S.zz", [0, 0, 0], 1),
+        ("S.xz", [1, 0, 1], 1),
+    ];
+    let d = |line: &mut Line, source: u32, axis: Axis| {
+        let onto_half = components[line.0 as usize].1[axis.index()] == 1;
+        for o in staggered(onto_half, 4) {
+            line.1.push((source, along(axis.index(), o), 0));
+        }
+    };
+    let (x, z) = (Axis::LEAN, Axis::VECTOR);
+    let line = |target: u32, sources: &[(u32, Axis)]| {
+        let mut line = (target, vec![(target, [0; 3], 0)]);
+        for &(source, axis) in sources {
+            d(&mut line, source, axis);
+        }
+        line
+    };
+    let v = vec![line(0, &[(2, x), (4, z)]), line(1, &[(4, x), (3, z)])];
+    let s = vec![
+        line(2, &[(0, x), (1, z)]),
+        line(3, &[(0, x), (1, z)]),
+        line(4, &[(0, z), (1, x)]),
+    ];
+    scheme(
+        "elastic",
+        [true, false, true],
+        Boundary::Zero,
+        &components,
+        vec![v, s],
+    )
+}
+
+/// One component that two stages of a step advance, with 3 slots, and one that reads old versions of it.
+pub fn multistage() -> Scheme {
+    let u = |o: i32, age: u8| (0, along(2, o), age);
+    let stages = vec![
+        vec![(0, vec![u(0, 0), u(1, 0), u(-2, 1)])],
+        vec![(1, vec![(1, [0; 3], 0), u(-1, 2), u(0, 0)])],
+        vec![(0, vec![u(0, 1), (1, along(2, -1), 0)])],
+    ];
+    scheme(
+        "multistage",
+        [false, false, true],
+        Boundary::Zero,
+        &[("u", [0; 3], 3), ("w", [0, 0, 1], 1)],
+        stages,
+    )
+}
+
+/// A wide stage, then a narrow one: their mean is narrower than the wide one.
+pub fn mixed_orders() -> Scheme {
+    let wide = staggered(true, 4).map(|o| (0, along(2, o), 0));
+    let narrow = staggered(false, 2).map(|o| (1, along(2, o), 0));
+    let stages = vec![
+        vec![(1, wide.chain([(1, [0; 3], 0)]).collect())],
+        vec![(0, narrow.chain([(0, [0; 3], 0)]).collect())],
+    ];
+    scheme(
+        "mixed",
+        [false, false, true],
+        Boundary::Zero,
+        &[("p", [0; 3], 1), ("v", [0, 0, 1], 1)],
+        stages,
+    )
+}
