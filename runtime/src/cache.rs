@@ -90,7 +90,9 @@ impl Fnv {
 /// Whether an object was compiled or found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
+    /// LLVM made it.
     Compiled,
+    /// It was in the cache.
     Cached,
 }
 

@@ -41,8 +41,11 @@ impl Passes {
 pub enum Level {
     /// The fastest compilation, poor code.
     None,
+    /// Quick compilation, tolerable code.
     Less,
+    /// Good code.
     Default,
+    /// The best code that LLVM knows how to make.
     Aggressive,
 }
 
@@ -61,7 +64,9 @@ impl Level {
 /// What to do between IR and code.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
+    /// The pipeline over the IR.
     pub passes: Passes,
+    /// The effort of the code generator after it.
     pub level: Level,
 }
 

@@ -70,7 +70,9 @@ pub struct NotFound {
 /// One library that does not serve, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
+    /// Where it lies.
     pub path: PathBuf,
+    /// Why it does not serve.
     pub reason: String,
 }
 

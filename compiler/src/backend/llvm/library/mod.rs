@@ -38,8 +38,11 @@ pub const SUPPORTED_VERSIONS: std::ops::RangeInclusive<u32> = 22..=23;
 /// A version of LLVM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
+    /// Decides whether the library serves.
     pub major: u32,
+    /// The release within the major version.
     pub minor: u32,
+    /// The correction of the release.
     pub patch: u32,
 }
 

@@ -60,6 +60,7 @@ impl fmt::Display for Target {
 /// A CPU: what code is generated for, and what that code may use.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cpu {
+    /// The processor in LLVM's terms.
     pub target: Target,
     /// The width of the vectors to generate, in bits: 512, 256 or 128.
     pub vector_bits: u32,
