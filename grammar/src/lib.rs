@@ -7,7 +7,9 @@ pub mod codes;
 pub mod diag;
 mod layout;
 mod parse;
+mod print;
 pub mod source;
 mod tree;
 
 pub use parse::{KEYWORDS, closest, parse, parse_expr, parse_schedule};
+pub use print::{print, print_expr};

@@ -1,9 +1,10 @@
 //! Source text to tree, with as many of its errors as can be told apart.
 
-use crate::ast::{Ast, Comments, Expr, Schedule};
+use crate::ast::{Ast, Comments, Expr, Item, Schedule};
 use crate::codes;
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::layout::{Chunk, Layout, MAX_ERRORS, Token, TokenKind, layout, shorten};
+use crate::print::stands_apart;
 use crate::source::{Source, Span, Spanned};
 use crate::tree::{Builder, Failure};
 
@@ -38,12 +39,26 @@ pub fn parse(source: &Source) -> Result<Ast, Diagnostics> {
         if chunk.broken {
             continue;
         }
-        if let Some(item) = read_item(source, &layout, chunk, &mut builder) {
+        if let Some(item) = read_item(source, &layout, chunk, &mut builder, items.is_empty()) {
             items.push(item);
         }
     }
     let end = builder.rest(items.is_empty());
+    drop_implied_blanks(&mut items);
     finish(source, diagnostics, Ast { items, end })
+}
+
+/// The formatter sets a blank line around items with blocks, so none is recorded there.
+fn drop_implied_blanks(items: &mut [Item]) {
+    for index in 1..items.len() {
+        let (before, after) = items.split_at_mut(index);
+        if let ([.., previous], [item, ..]) = (before, after)
+            && stands_apart(previous, item)
+            && item.comments.before.first().is_some_and(String::is_empty)
+        {
+            item.comments.before.remove(0);
+        }
+    }
 }
 
 /// Reads a schedule as it is written on a command line: levels, separated by `;` or line ends. It is named after its source.
@@ -134,7 +149,8 @@ fn read_item(
     layout: &Layout,
     chunk: &Chunk,
     builder: &mut Builder<'_>,
-) -> Option<crate::ast::Item> {
+    opening: bool,
+) -> Option<Item> {
     let tokens = layout.tokens.get(chunk.tokens.clone())?;
     let start = tokens.first()?.span.start as usize;
     let end = tokens.last()?.span.end as usize;
@@ -150,7 +166,7 @@ fn read_item(
     }
     let mut last = None;
     for _ in 0..MAX_ATTEMPTS {
-        match builder.item(&text, start) {
+        match builder.item(&text, start, opening) {
             Ok(Some(item)) => return clean.then_some(item),
             Ok(None) => {
                 builder.error(fault(source, start));

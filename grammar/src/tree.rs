@@ -56,11 +56,18 @@ impl<'s> Builder<'s> {
         }
     }
 
-    /// Reads one item. `Ok(None)` if its tree could not be made.
-    pub fn item(&mut self, text: &str, base: usize) -> Result<Option<Item>, Failure> {
+    /// Reads one item, `opening` if it is the first. `Ok(None)` if its tree could not be made.
+    pub fn item(
+        &mut self,
+        text: &str,
+        base: usize,
+        opening: bool,
+    ) -> Result<Option<Item>, Failure> {
         self.base = base;
         let pair = self.matched(Rule::item_text, text)?;
-        Ok(pair.and_then(first).and_then(|pair| self.build_item(pair)))
+        Ok(pair
+            .and_then(first)
+            .and_then(|pair| self.build_item(pair, opening)))
     }
 
     /// Reads a schedule's levels.

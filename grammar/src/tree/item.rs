@@ -15,9 +15,9 @@ fn part(pair: Pair<'_, Rule>, rule: Rule) -> Option<Pair<'_, Rule>> {
 }
 
 impl Builder<'_> {
-    pub(super) fn build_item(&mut self, pair: Pair<'_, Rule>) -> Option<Item> {
+    pub(super) fn build_item(&mut self, pair: Pair<'_, Rule>, opening: bool) -> Option<Item> {
         let span = self.span(&pair);
-        let mut comments = self.before(span.start as usize, self.taken == 0);
+        let mut comments = self.before(span.start as usize, opening);
         let comments_of = &mut comments;
         let kind = match pair.as_rule() {
             Rule::use_item => ItemKind::Use(self.simple(span, comments_of, |b| b.build_use(pair))?),

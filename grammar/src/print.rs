@@ -1,0 +1,508 @@
+//! The formatter: a tree as text in canonical layout. `parse` reads it back as the same tree, comments included.
+//!
+//! Two spaces of indentation, one statement per line, `=` of neighbouring parameters and comments of neighbouring lines aligned,
+//! lines broken at brackets and behind operators where they would pass the margin.
+
+mod doc;
+mod expr;
+
+use crate::ast::*;
+use doc::{Doc, Lines};
+use expr::{coef_value, expr, member_target, operand, path, tight, tuple};
+
+/// Prints a whole file.
+pub fn print(ast: &Ast) -> String {
+    let mut lines = Lines::default();
+    for (index, item) in ast.items.iter().enumerate() {
+        let previous = index.checked_sub(1).and_then(|index| ast.items.get(index));
+        if previous.is_some_and(|previous| stands_apart(previous, item)) {
+            lines.blank();
+        }
+        print_item(&mut lines, item);
+    }
+    lines.before(&ast.end);
+    lines.finish()
+}
+
+/// Prints an expression on one line.
+pub fn print_expr(value: &Expr) -> String {
+    expr(value).flat()
+}
+
+/// Whether a blank line stands between two items whatever the author wrote.
+pub(crate) fn stands_apart(previous: &Item, item: &Item) -> bool {
+    has_block(&previous.kind) || has_block(&item.kind)
+}
+
+fn has_block(kind: &ItemKind) -> bool {
+    match kind {
+        ItemKind::Use(_) | ItemKind::Const { .. } => false,
+        ItemKind::Def(def) => in_block_form(def),
+        ItemKind::Scheme(_) | ItemKind::Problem(_) | ItemKind::Schedule(_) => true,
+    }
+}
+
+/// Whether a definition needs braces: for its `let`s, or for comments that have no place otherwise.
+fn in_block_form(def: &Def) -> bool {
+    let none = Comments::default();
+    !def.lets.is_empty() || def.body_comments != none || def.end != none
+}
+
+fn named(name: &Name) -> Doc {
+    Doc::text(&name.node)
+}
+
+fn words(text: &str, name: &Name) -> Doc {
+    Doc::Text(format!("{text} {}", name.node))
+}
+
+fn print_item(lines: &mut Lines, item: &Item) {
+    let comments = &item.comments;
+    match &item.kind {
+        ItemKind::Use(item) => {
+            let (prefix, names) = (Doc::Text(format!("use {}", path(&item.path))), &item.names);
+            let doc = match names.as_slice() {
+                [only] => Doc::Seq(vec![prefix, Doc::Text(format!("::{}", only.node))]),
+                _ => Doc::Seq(vec![
+                    prefix,
+                    Doc::group("::{", names.iter().map(named).collect(), "}"),
+                ]),
+            };
+            lines.simple(comments, &doc);
+        }
+        ItemKind::Const { name, value } => {
+            lines.simple(
+                comments,
+                &Doc::Seq(vec![words("const", name), Doc::text(" = "), expr(value)]),
+            );
+        }
+        ItemKind::Def(def) => print_def(lines, comments, def),
+        ItemKind::Scheme(scheme) => {
+            lines.block(
+                comments,
+                words("scheme", &scheme.name),
+                &scheme.body,
+                &scheme.end,
+                print_scheme_stmts,
+            );
+        }
+        ItemKind::Problem(problem) => {
+            lines.block(
+                comments,
+                words("problem", &problem.name),
+                &problem.body,
+                &problem.end,
+                print_problem_stmts,
+            );
+        }
+        ItemKind::Schedule(schedule) => {
+            let mut head = format!("schedule {}", schedule.name.node);
+            if let Some(scheme) = &schedule.scheme {
+                head.push_str(" for ");
+                head.push_str(&scheme.node);
+            }
+            lines.block(
+                comments,
+                Doc::Text(head),
+                &schedule.levels,
+                &schedule.end,
+                print_levels,
+            );
+        }
+    }
+}
+
+fn print_def(lines: &mut Lines, comments: &Comments, def: &Def) {
+    let params = def.params.iter().map(|param| match &param.default {
+        Some(default) => Doc::Seq(vec![named(&param.name), Doc::text(" = "), expr(default)]),
+        None => named(&param.name),
+    });
+    let head = Doc::Seq(vec![
+        words("def", &def.name),
+        Doc::group("(", params.collect(), ")"),
+    ]);
+    if !in_block_form(def) {
+        lines.simple(
+            comments,
+            &Doc::Seq(vec![head, Doc::text(" = "), expr(&def.body)]),
+        );
+        return;
+    }
+    lines.open(comments, head);
+    for stmt in &def.lets {
+        lines.simple(&stmt.comments, &let_doc(&stmt.kind.node));
+    }
+    lines.simple(&def.body_comments, &expr(&def.body));
+    lines.close(&def.end);
+}
+
+fn let_doc(stmt: &Let) -> Doc {
+    Doc::Seq(vec![
+        words("let", &stmt.name),
+        Doc::text(" = "),
+        expr(&stmt.value),
+    ])
+}
+
+fn print_scheme_stmts(lines: &mut Lines, body: &[Stmt<SchemeStmt>]) {
+    let mut width = 0;
+    for (index, stmt) in body.iter().enumerate() {
+        match &stmt.kind.node {
+            SchemeStmt::Axes(axes) => {
+                let axes: Vec<&str> = axes.iter().map(|axis| axis.node.as_str()).collect();
+                lines.simple(
+                    &stmt.comments,
+                    &Doc::Text(format!("axes {}", axes.join(", "))),
+                );
+            }
+            SchemeStmt::Param { name, value } => {
+                if !continues_params(body, index) {
+                    width = params_width(body, index);
+                }
+                let head = format!("param {:width$} = ", name.node);
+                lines.simple(
+                    &stmt.comments,
+                    &Doc::Seq(vec![Doc::Text(head), expr(value)]),
+                );
+            }
+            SchemeStmt::Const { name, value } => {
+                lines.simple(
+                    &stmt.comments,
+                    &Doc::Seq(vec![words("const", name), Doc::text(" = "), expr(value)]),
+                );
+            }
+            SchemeStmt::Field(field) => lines.simple(&stmt.comments, &field_doc(field)),
+            SchemeStmt::Coef(coef) => lines.simple(&stmt.comments, &coef_doc(coef)),
+            SchemeStmt::Step { body, end } => lines.block(
+                &stmt.comments,
+                Doc::text("step"),
+                body,
+                end,
+                print_step_stmts,
+            ),
+        }
+    }
+}
+
+/// Whether the parameter at `index` stands right below another one.
+fn continues_params(body: &[Stmt<SchemeStmt>], index: usize) -> bool {
+    let is_param = |stmt: &Stmt<SchemeStmt>| matches!(stmt.kind.node, SchemeStmt::Param { .. });
+    let here = body
+        .get(index)
+        .is_some_and(|stmt| is_param(stmt) && stmt.comments.before.is_empty());
+    here && index
+        .checked_sub(1)
+        .and_then(|above| body.get(above))
+        .is_some_and(is_param)
+}
+
+/// The longest name of the neighbouring parameters that begin at `index`.
+fn params_width(body: &[Stmt<SchemeStmt>], index: usize) -> usize {
+    let rest = body.iter().enumerate().skip(index);
+    let run = rest.take_while(|(at, _)| *at == index || continues_params(body, *at));
+    let widths = run.map(|(_, stmt)| match &stmt.kind.node {
+        SchemeStmt::Param { name, .. } if name.node.len() <= 24 => name.node.len(),
+        _ => 0,
+    });
+    widths.max().unwrap_or(0)
+}
+
+fn field_doc(field: &Field) -> Doc {
+    let mut parts = vec![
+        words("field", &field.name),
+        Doc::text(" : "),
+        shape_doc(&field.shape),
+    ];
+    if let Some(position) = &field.position {
+        parts.push(Doc::text(" on "));
+        parts.push(position_doc(&position.node));
+    }
+    for (word, value) in [(" at ", &field.time), (" levels ", &field.levels)] {
+        if let Some(value) = value {
+            parts.push(Doc::text(word));
+            parts.push(tight(value));
+        }
+    }
+    Doc::Seq(parts)
+}
+
+fn shape_doc(shape: &Shape) -> Doc {
+    match shape {
+        Shape::Scalar => Doc::text("scalar"),
+        Shape::Vector => Doc::text("vector"),
+        Shape::Tensor => Doc::text("tensor"),
+        Shape::Named(components) => {
+            let components = components.iter().map(|(name, position)| {
+                Doc::Seq(vec![
+                    named(name),
+                    Doc::text(" on "),
+                    position_doc(&position.node),
+                ])
+            });
+            Doc::group("{ ", components.collect(), " }")
+        }
+    }
+}
+
+fn position_doc(position: &Position) -> Doc {
+    match position {
+        Position::Nodes => Doc::text("nodes"),
+        Position::Edges => Doc::text("edges"),
+        Position::Faces => Doc::text("faces"),
+        Position::Cells => Doc::text("cells"),
+        Position::Explicit(halves) => Doc::group("[", halves.iter().map(tight).collect(), "]"),
+    }
+}
+
+fn coef_doc(coef: &Coef) -> Doc {
+    let mut parts = vec![words("coef", &coef.name)];
+    if let Some(shape) = &coef.shape {
+        parts.push(Doc::text(" : "));
+        parts.push(shape_doc(&shape.node));
+    }
+    if let Some(position) = &coef.position {
+        parts.push(Doc::text(" on "));
+        parts.push(position_doc(&position.node));
+    }
+    parts.push(Doc::text(" = "));
+    parts.push(coef_value(&coef.value));
+    Doc::Seq(parts)
+}
+
+fn print_step_stmts(lines: &mut Lines, body: &[Stmt<StepStmt>]) {
+    for stmt in body {
+        match &stmt.kind.node {
+            StepStmt::Update { target, op, value } => {
+                let op = match op {
+                    UpdateOp::Set => " = ",
+                    UpdateOp::Add => " += ",
+                    UpdateOp::Sub => " -= ",
+                };
+                lines.simple(
+                    &stmt.comments,
+                    &Doc::Seq(vec![member_target(target), Doc::text(op), expr(value)]),
+                );
+            }
+            StepStmt::Let(stmt_let) => lines.simple(&stmt.comments, &let_doc(stmt_let)),
+            StepStmt::Where {
+                condition,
+                body,
+                end,
+            } => {
+                let head = Doc::Seq(vec![Doc::text("where "), expr(condition)]);
+                lines.block(&stmt.comments, head, body, end, print_step_stmts);
+            }
+        }
+    }
+}
+
+fn print_problem_stmts(lines: &mut Lines, body: &[Stmt<ProblemStmt>]) {
+    for stmt in body {
+        let (word, mut parts) = problem_parts(&stmt.kind.node);
+        parts.insert(0, Doc::Text(format!("{word:8} ")));
+        lines.simple(&stmt.comments, &Doc::Seq(parts));
+    }
+}
+
+/// A statement's word and what follows it.
+fn problem_parts(stmt: &ProblemStmt) -> (&'static str, Vec<Doc>) {
+    let every = |value: &Option<Expr>, parts: &mut Vec<Doc>| {
+        if let Some(value) = value {
+            parts.push(Doc::text(" every "));
+            parts.push(tight(value));
+        }
+    };
+    match stmt {
+        ProblemStmt::Scheme { path: of, params } => {
+            let mut parts = vec![Doc::Text(path(of))];
+            if !params.is_empty() {
+                let params = params.iter().map(|(name, value)| {
+                    Doc::Seq(vec![named(name), Doc::text(" = "), expr(value)])
+                });
+                parts.push(Doc::group(" { ", params.collect(), " }"));
+            }
+            ("scheme", parts)
+        }
+        ProblemStmt::Const { name, value } => {
+            ("const", vec![named(name), Doc::text(" = "), expr(value)])
+        }
+        ProblemStmt::Domain(sizes) => {
+            let mut parts = Vec::new();
+            for size in sizes {
+                if !parts.is_empty() {
+                    parts.push(Doc::text(" x "));
+                }
+                parts.push(tight(size));
+            }
+            ("domain", parts)
+        }
+        ProblemStmt::Boundary(clauses) => (
+            "boundary",
+            vec![Doc::Listed(clauses.iter().map(boundary_doc).collect())],
+        ),
+        ProblemStmt::Coef {
+            name,
+            component,
+            value,
+        } => {
+            let mut parts = vec![named(name)];
+            if let Some(component) = component {
+                parts.push(Doc::Text(format!(".{}", component.node)));
+            }
+            parts.extend([Doc::text(" = "), coef_value(value)]);
+            ("coef", parts)
+        }
+        ProblemStmt::Init { target, value } => (
+            "init",
+            vec![member_target(target), Doc::text(" = "), coef_value(value)],
+        ),
+        ProblemStmt::Source {
+            target,
+            place,
+            value,
+        } => {
+            let mut parts = vec![member_target(target)];
+            match place {
+                Place::At(at) => parts.extend([Doc::text(" at "), tuple(at)]),
+                Place::In(intervals) => {
+                    let intervals = intervals.iter().map(|(axis, from, to)| {
+                        Doc::Seq(vec![
+                            Doc::Text(format!("{} = ", axis.node)),
+                            tight(from),
+                            Doc::text(".."),
+                            tight(to),
+                        ])
+                    });
+                    parts.extend([Doc::text(" in "), Doc::Listed(intervals.collect())]);
+                }
+                Place::Where(condition) => parts.extend([Doc::text(" where "), expr(condition)]),
+                Place::All => {}
+            }
+            parts.extend([Doc::text(" += "), expr(value)]);
+            ("source", parts)
+        }
+        ProblemStmt::Probe { target, at, name } => {
+            let mut parts = vec![member_target(target), Doc::text(" at "), tuple(at)];
+            if let Some(name) = name {
+                parts.push(Doc::Text(format!(" as {}", name.node)));
+            }
+            ("probe", parts)
+        }
+        ProblemStmt::Slice {
+            target,
+            axis,
+            index,
+            every: step,
+        } => {
+            let axis = Doc::Text(format!(" {} = ", axis.node));
+            let mut parts = vec![
+                Doc::text("slice "),
+                member_target(target),
+                axis,
+                tight(index),
+            ];
+            every(step, &mut parts);
+            ("output", parts)
+        }
+        ProblemStmt::Volume {
+            target,
+            every: step,
+        } => {
+            let mut parts = vec![Doc::text("volume "), member_target(target)];
+            every(step, &mut parts);
+            ("output", parts)
+        }
+        ProblemStmt::Steps(count) => ("steps", vec![expr(count)]),
+    }
+}
+
+fn boundary_doc(clause: &BoundaryClause) -> Doc {
+    let side = |kind: &BoundaryKind| {
+        if kind.args.is_empty() {
+            return named(&kind.name);
+        }
+        Doc::Seq(vec![named(&kind.name), expr::args(&kind.args)])
+    };
+    let mut parts = vec![
+        Doc::Text(format!("{}: ", clause.axis.node)),
+        side(&clause.lower),
+    ];
+    if let Some(upper) = &clause.upper {
+        parts.extend([Doc::text(" | "), side(upper)]);
+    }
+    Doc::Seq(parts)
+}
+
+fn print_levels(lines: &mut Lines, levels: &[Stmt<ScheduleLevel>]) {
+    for level in levels {
+        lines.simple(&level.comments, &level_doc(&level.kind.node));
+    }
+}
+
+fn level_doc(level: &ScheduleLevel) -> Doc {
+    let mut parts = Vec::new();
+    let axes: Vec<&str> = level.axes.iter().map(|axis| axis.node.as_str()).collect();
+    match axes.as_slice() {
+        [] => {}
+        [axis] => parts.push(Doc::Text(format!("{axis}: "))),
+        axes => parts.push(Doc::Text(format!("({}): ", axes.join(", ")))),
+    }
+    parts.push(named(&level.shape.name));
+    if !level.shape.args.is_empty() {
+        let args = level.shape.args.iter().map(|arg| {
+            let value = value_doc(&arg.value, false);
+            match &arg.name {
+                Some(name) => Doc::Seq(vec![named(name), Doc::text(" = "), value]),
+                None => value,
+            }
+        });
+        parts.push(Doc::group("(", args.collect(), ")"));
+    }
+    for clause in &level.clauses {
+        match clause {
+            ScheduleClause::Lean { positive, axis } => {
+                parts.push(Doc::Text(format!(
+                    " lean {}{}",
+                    if *positive { '+' } else { '-' },
+                    axis.node
+                )));
+            }
+            ScheduleClause::Word { word, value } => {
+                parts.push(Doc::Text(format!(" {}", word.node)));
+                if let Some(value) = value {
+                    parts.push(Doc::text(" "));
+                    parts.push(value_doc(value, true));
+                }
+            }
+        }
+    }
+    Doc::Seq(parts)
+}
+
+/// A schedule's value. Behind a word, what begins with a name would be the next word, so it stands in parentheses.
+fn value_doc(value: &ScheduleValue, behind_word: bool) -> Doc {
+    let begins_with_name = |doc: &Doc| {
+        doc.flat()
+            .starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+    };
+    let guarded = |value: &Expr, guard: bool| {
+        let doc = tight(value);
+        if guard && begins_with_name(&doc) {
+            Doc::group("(", vec![doc], ")")
+        } else {
+            doc
+        }
+    };
+    match value {
+        ScheduleValue::Auto => Doc::text("auto"),
+        ScheduleValue::Expr(value) => {
+            let is_auto = matches!(&value.node, ExprKind::Name(name) if name == "auto");
+            guarded(value, behind_word || is_auto)
+        }
+        ScheduleValue::Range(from, to) => Doc::Seq(vec![
+            guarded(from, behind_word),
+            Doc::text(".."),
+            operand(to),
+        ]),
+    }
+}

@@ -1,0 +1,275 @@
+//! Expressions, with as few parentheses as their meaning allows.
+
+use super::doc::Doc;
+use crate::ast::*;
+
+/// How tightly an expression binds, as the parser sees it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Binding {
+    If,
+    Or,
+    And,
+    Not,
+    Compare,
+    Sum,
+    Product,
+    Sign,
+    Power,
+    Atom,
+}
+
+fn op_binding(op: BinaryOp) -> Binding {
+    match op {
+        BinaryOp::Or => Binding::Or,
+        BinaryOp::And => Binding::And,
+        BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge | BinaryOp::Eq | BinaryOp::Ne => {
+            Binding::Compare
+        }
+        BinaryOp::Add | BinaryOp::Sub => Binding::Sum,
+        BinaryOp::Mul | BinaryOp::Div => Binding::Product,
+        BinaryOp::Pow => Binding::Power,
+    }
+}
+
+fn op_text(op: BinaryOp) -> &'static str {
+    match op {
+        BinaryOp::Add => "+",
+        BinaryOp::Sub => "-",
+        BinaryOp::Mul => "*",
+        BinaryOp::Div => "/",
+        BinaryOp::Pow => "^",
+        BinaryOp::Lt => "<",
+        BinaryOp::Le => "<=",
+        BinaryOp::Gt => ">",
+        BinaryOp::Ge => ">=",
+        BinaryOp::Eq => "==",
+        BinaryOp::Ne => "!=",
+        BinaryOp::And => "and",
+        BinaryOp::Or => "or",
+    }
+}
+
+fn binding(value: &Expr) -> Binding {
+    match &value.node {
+        ExprKind::If { .. } => Binding::If,
+        ExprKind::Unary(UnaryOp::Not, _) => Binding::Not,
+        ExprKind::Unary(UnaryOp::Neg, _) => Binding::Sign,
+        ExprKind::Number(value) if value.is_sign_negative() => Binding::Sign,
+        ExprKind::Binary(op, ..) => op_binding(*op),
+        _ => Binding::Atom,
+    }
+}
+
+/// An expression that stands alone.
+pub fn expr(value: &Expr) -> Doc {
+    doc(value, false)
+}
+
+/// An expression among words: short products are written without spaces.
+pub fn tight(value: &Expr) -> Doc {
+    doc(value, true)
+}
+
+/// An expression that `if` must not begin.
+pub fn operand(value: &Expr) -> Doc {
+    at_least(value, Binding::Or)
+}
+
+/// An operand, in parentheses if it binds less than `least`.
+fn at_least(value: &Expr, least: Binding) -> Doc {
+    if binding(value) < least {
+        Doc::group("(", vec![tight(value)], ")")
+    } else {
+        doc(value, true)
+    }
+}
+
+fn is_plain(value: &Expr) -> bool {
+    match &value.node {
+        ExprKind::Number(_) | ExprKind::Name(_) => true,
+        ExprKind::Member(base, _) => is_plain(base),
+        _ => false,
+    }
+}
+
+fn is_number(value: &Expr) -> bool {
+    matches!(value.node, ExprKind::Number(_))
+}
+
+/// Products and quotients of plain things.
+fn is_short(value: &Expr) -> bool {
+    match &value.node {
+        ExprKind::Binary(BinaryOp::Mul | BinaryOp::Div, left, right) => {
+            is_plain(right) && (is_plain(left) || is_short(left))
+        }
+        _ => false,
+    }
+}
+
+fn doc(value: &Expr, nested: bool) -> Doc {
+    match &value.node {
+        ExprKind::Number(value) => Doc::Text(number(*value)),
+        ExprKind::Name(name) => Doc::text(name),
+        ExprKind::Path(names) => Doc::Text(path(names)),
+        ExprKind::Member(base, name) => Doc::Seq(vec![
+            postfix_base(base),
+            Doc::Text(format!(".{}", name.node)),
+        ]),
+        ExprKind::Level(base, level) => {
+            Doc::Seq(vec![postfix_base(base), Doc::text(level_text(*level))])
+        }
+        ExprKind::Offset(base, offsets) => Doc::Seq(vec![
+            postfix_base(base),
+            Doc::group("[", offsets.iter().map(offset).collect(), "]"),
+        ]),
+        ExprKind::List(elements) => Doc::group("[", elements.iter().map(expr).collect(), "]"),
+        ExprKind::Call {
+            callee,
+            args: given,
+        } => Doc::Seq(vec![postfix_base(callee), args(given)]),
+        ExprKind::Unary(UnaryOp::Neg, inner) => {
+            Doc::Seq(vec![Doc::text("-"), at_least(inner, Binding::Sign)])
+        }
+        ExprKind::Unary(UnaryOp::Not, inner) => {
+            Doc::Seq(vec![Doc::text("not "), at_least(inner, Binding::Not)])
+        }
+        ExprKind::Binary(BinaryOp::Pow, base, exponent) => Doc::Seq(vec![
+            at_least(base, Binding::Atom),
+            Doc::text("^"),
+            at_least(exponent, Binding::Sign),
+        ]),
+        ExprKind::Binary(op, left, right) => {
+            let short = is_short(value) && (nested || (is_number(left) && is_number(right)));
+            chain(*op, left, right, short)
+        }
+        ExprKind::If {
+            condition,
+            then,
+            otherwise,
+        } => Doc::Seq(vec![
+            Doc::text("if "),
+            operand(condition),
+            Doc::text(" then "),
+            operand(then),
+            Doc::text(" else "),
+            expr(otherwise),
+        ]),
+    }
+}
+
+/// A row of operators that bind alike, from the left.
+fn chain(op: BinaryOp, left: &Expr, right: &Expr, short: bool) -> Doc {
+    let own = op_binding(op);
+    let above = match own {
+        Binding::Or => Binding::And,
+        Binding::And => Binding::Not,
+        Binding::Compare => Binding::Sum,
+        Binding::Sum => Binding::Product,
+        _ => Binding::Sign,
+    };
+    let mut links = vec![(op, at_least(right, above))];
+    let mut first = left;
+    // Comparisons do not chain.
+    while own != Binding::Compare
+        && let ExprKind::Binary(op, left, right) = &first.node
+        && op_binding(*op) == own
+    {
+        links.push((*op, at_least(right, above)));
+        first = left;
+    }
+    links.reverse();
+    let first = at_least(first, if own == Binding::Compare { above } else { own });
+    let links: Vec<(&'static str, Doc)> = links
+        .into_iter()
+        .map(|(op, doc)| (op_text(op), doc))
+        .collect();
+    if short {
+        let rest = links.into_iter().flat_map(|(op, doc)| [Doc::text(op), doc]);
+        return Doc::Seq(std::iter::once(first).chain(rest).collect());
+    }
+    Doc::Chain(Box::new(first), links)
+}
+
+fn postfix_base(base: &Expr) -> Doc {
+    // `3.x` would be read as the number `3.`.
+    if is_number(base) || binding(base) < Binding::Atom {
+        return Doc::group("(", vec![tight(base)], ")");
+    }
+    doc(base, true)
+}
+
+/// An offset of a raw read shows its direction.
+fn offset(value: &Expr) -> Doc {
+    let positive = |value: &Expr| matches!(value.node, ExprKind::Number(value) if value > 0.0);
+    let shows_plus = match &value.node {
+        ExprKind::Binary(BinaryOp::Div, left, right) => positive(left) && is_number(right),
+        _ => positive(value),
+    };
+    let doc = tight(value);
+    if shows_plus {
+        Doc::Seq(vec![Doc::text("+"), doc])
+    } else {
+        doc
+    }
+}
+
+/// Arguments in parentheses.
+pub fn args(args: &[Arg]) -> Doc {
+    let args = args.iter().map(|arg| match &arg.name {
+        Some(name) => Doc::Seq(vec![
+            Doc::Text(format!("{} = ", name.node)),
+            expr(&arg.value),
+        ]),
+        None => expr(&arg.value),
+    });
+    Doc::group("(", args.collect(), ")")
+}
+
+/// Indices in parentheses.
+pub fn tuple(values: &[Expr]) -> Doc {
+    Doc::group("(", values.iter().map(tight).collect(), ")")
+}
+
+pub fn path(names: &[Name]) -> String {
+    let names: Vec<&str> = names.iter().map(|name| name.node.as_str()).collect();
+    names.join("::")
+}
+
+fn level_text(level: Level) -> &'static str {
+    match level {
+        Level::Next => "@next",
+        Level::Prev => "@prev",
+    }
+}
+
+/// The left side of an update.
+pub fn member_target(target: &Target) -> Doc {
+    let mut text = target.field.node.clone();
+    if let Some(component) = &target.component {
+        text.push('.');
+        text.push_str(&component.node);
+    }
+    if let Some(level) = &target.level {
+        text.push_str(level_text(level.node));
+    }
+    Doc::Text(text)
+}
+
+pub fn coef_value(value: &CoefValue) -> Doc {
+    match value {
+        CoefValue::Expr(value) => expr(value),
+        CoefValue::File(name) => Doc::Text(format!("file(\"{}\")", name.node)),
+    }
+}
+
+/// The shortest text that reads back as the number, with an exponent only where that is clearly shorter.
+fn number(value: f64) -> String {
+    let plain = format!("{value}");
+    let exponent = format!("{value:e}");
+    let slack = if plain.contains('.') { 2 } else { 4 };
+    if plain.len() <= exponent.len() + slack {
+        plain
+    } else {
+        exponent
+    }
+}

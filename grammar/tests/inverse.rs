@@ -1,0 +1,459 @@
+//! `parse(print(ast)) == ast` for random trees, and `print(parse(print(ast))) == print(ast)`.
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use torre_grammar::ast::*;
+use torre_grammar::source::{Source, Span, Spanned};
+use torre_grammar::{KEYWORDS, parse, parse_expr, print, print_expr};
+
+fn spanned<T>(node: T) -> Spanned<T> {
+    Spanned::new(node, Span::default())
+}
+
+fn boxed(expr: Expr) -> Box<Expr> {
+    Box::new(expr)
+}
+
+fn name() -> impl Strategy<Value = Name> {
+    let words = prop_oneof![4 => "[a-zA-Z_][a-zA-Z0-9_]{0,4}", 1 => "x|at|on|auto|lean|file|every|levels|in|as|for|steps|prev"];
+    words
+        .prop_filter("keyword", |name| !KEYWORDS.contains(&name.as_str()))
+        .prop_map(spanned)
+}
+
+fn number() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        (0u32..300).prop_map(f64::from),
+        (0.0..10.0),
+        any::<f64>()
+            .prop_map(f64::abs)
+            .prop_filter("finite", |value| value.is_finite())
+    ]
+}
+
+fn unary_op() -> impl Strategy<Value = UnaryOp> {
+    prop_oneof![Just(UnaryOp::Neg), Just(UnaryOp::Not)]
+}
+
+fn binary_op() -> impl Strategy<Value = BinaryOp> {
+    use BinaryOp::*;
+    proptest::sample::select(vec![
+        Add, Sub, Mul, Div, Pow, Lt, Le, Gt, Ge, Eq, Ne, And, Or,
+    ])
+}
+
+fn level() -> impl Strategy<Value = Level> {
+    prop_oneof![Just(Level::Next), Just(Level::Prev)]
+}
+
+fn expr() -> BoxedStrategy<Expr> {
+    let leaf = prop_oneof![
+        number().prop_map(ExprKind::Number),
+        name().prop_map(|name| ExprKind::Name(name.node)),
+        vec(name(), 2..4).prop_map(ExprKind::Path),
+    ];
+    leaf.prop_map(spanned)
+        .prop_recursive(6, 48, 2, |inner| {
+            let arg = (option::weighted(0.3, name()), inner.clone())
+                .prop_map(|(name, value)| Arg { name, value });
+            prop_oneof![
+                (inner.clone(), name())
+                    .prop_map(|(base, name)| ExprKind::Member(boxed(base), name)),
+                (inner.clone(), level())
+                    .prop_map(|(base, level)| ExprKind::Level(boxed(base), level)),
+                (inner.clone(), vec(inner.clone(), 0..4))
+                    .prop_map(|(base, offsets)| ExprKind::Offset(boxed(base), offsets)),
+                vec(inner.clone(), 0..4).prop_map(ExprKind::List),
+                (inner.clone(), vec(arg, 0..4)).prop_map(|(callee, args)| ExprKind::Call {
+                    callee: boxed(callee),
+                    args
+                }),
+                (unary_op(), inner.clone())
+                    .prop_map(|(op, operand)| ExprKind::Unary(op, boxed(operand))),
+                (binary_op(), inner.clone(), inner.clone())
+                    .prop_map(|(op, left, right)| ExprKind::Binary(op, boxed(left), boxed(right))),
+                (inner.clone(), inner.clone(), inner).prop_map(|(condition, then, otherwise)| {
+                    ExprKind::If {
+                        condition: boxed(condition),
+                        then: boxed(then),
+                        otherwise: boxed(otherwise),
+                    }
+                }),
+            ]
+            .prop_map(spanned)
+        })
+        .boxed()
+}
+
+/// Comment lines; an empty one is a blank line.
+fn comment() -> impl Strategy<Value = String> {
+    prop_oneof![
+        2 => "[a-zé(/*\"{;] ?[a-z(//\"}]{0,8}[a-z]",
+        1 => Just(" ".to_string()),
+        1 => Just("  indented".to_string()),
+    ]
+}
+
+fn comments(opening: bool) -> BoxedStrategy<Comments> {
+    let lines = vec(prop_oneof![2 => comment(), 1 => Just(String::new())], 0..3);
+    let full =
+        (lines, option::weighted(0.3, comment())).prop_map(move |(lines, trailing)| Comments {
+            before: canonical(lines, opening),
+            trailing,
+        });
+    prop_oneof![3 => Just(Comments::default()), 1 => full].boxed()
+}
+
+/// Blank lines stand alone, and none opens a block.
+fn canonical(lines: Vec<String>, opening: bool) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    for line in lines {
+        let redundant = line.is_empty() && kept.last().map_or(opening, String::is_empty);
+        if !redundant {
+            kept.push(line);
+        }
+    }
+    kept
+}
+
+fn without_last_blank(mut comments: Comments) -> Comments {
+    while comments.before.last().is_some_and(String::is_empty) {
+        comments.before.pop();
+    }
+    comments
+}
+
+fn block<T: std::fmt::Debug + Clone + 'static>(
+    node: BoxedStrategy<T>,
+) -> BoxedStrategy<(Vec<Stmt<T>>, Comments)> {
+    let stmt = (comments(false), node).prop_map(|(comments, node)| Stmt {
+        comments,
+        kind: spanned(node),
+    });
+    (vec(stmt, 0..5), comments(false))
+        .prop_map(|(mut body, mut end)| {
+            if let Some(first) = body.first_mut() {
+                first.comments.before = canonical(std::mem::take(&mut first.comments.before), true);
+            }
+            end.before = canonical(std::mem::take(&mut end.before), body.is_empty());
+            (body, without_last_blank(end))
+        })
+        .boxed()
+}
+
+fn position() -> impl Strategy<Value = Spanned<Position>> {
+    let explicit = vec(expr(), 0..4).prop_map(Position::Explicit);
+    prop_oneof![
+        Just(Position::Nodes),
+        Just(Position::Edges),
+        Just(Position::Faces),
+        Just(Position::Cells),
+        explicit
+    ]
+    .prop_map(spanned)
+}
+
+fn shape() -> impl Strategy<Value = Shape> {
+    let named = vec((name(), position()), 1..4).prop_map(Shape::Named);
+    prop_oneof![
+        Just(Shape::Scalar),
+        Just(Shape::Vector),
+        Just(Shape::Tensor),
+        named
+    ]
+}
+
+fn coef_value() -> impl Strategy<Value = CoefValue> {
+    let file = "[^\"\n\r]{0,9}".prop_map(|name| CoefValue::File(spanned(name)));
+    prop_oneof![3 => expr().prop_map(CoefValue::Expr), 1 => file]
+}
+
+fn target() -> impl Strategy<Value = Target> {
+    (
+        name(),
+        option::of(name()),
+        option::of(level().prop_map(spanned)),
+    )
+        .prop_map(|(field, component, level)| Target {
+            field,
+            component,
+            level,
+        })
+}
+
+fn step_stmt() -> BoxedStrategy<StepStmt> {
+    let op = prop_oneof![
+        Just(UpdateOp::Set),
+        Just(UpdateOp::Add),
+        Just(UpdateOp::Sub)
+    ];
+    let leaf = prop_oneof![
+        3 => (target(), op, expr()).prop_map(|(target, op, value)| StepStmt::Update { target, op, value }),
+        1 => (name(), expr()).prop_map(|(name, value)| StepStmt::Let(Let { name, value })),
+    ];
+    leaf.prop_recursive(2, 8, 3, |inner| {
+        (expr(), block(inner)).prop_map(|(condition, (body, end))| StepStmt::Where {
+            condition,
+            body,
+            end,
+        })
+    })
+    .boxed()
+}
+
+fn scheme_stmt() -> BoxedStrategy<SchemeStmt> {
+    let field = (
+        name(),
+        shape(),
+        position(),
+        option::of(expr()),
+        option::of(expr()),
+    )
+        .prop_map(|(name, shape, position, time, levels)| {
+            let position = if matches!(shape, Shape::Named(_)) {
+                None
+            } else {
+                Some(position)
+            };
+            SchemeStmt::Field(Field {
+                name,
+                shape,
+                position,
+                time,
+                levels,
+            })
+        });
+    let coef = (
+        name(),
+        option::of(shape().prop_map(spanned)),
+        option::of(position()),
+        coef_value(),
+    )
+        .prop_map(|(name, shape, position, value)| {
+            SchemeStmt::Coef(Coef {
+                name,
+                shape,
+                position,
+                value,
+            })
+        });
+    prop_oneof![
+        vec(name(), 1..4).prop_map(SchemeStmt::Axes),
+        (name(), expr()).prop_map(|(name, value)| SchemeStmt::Param { name, value }),
+        (name(), expr()).prop_map(|(name, value)| SchemeStmt::Const { name, value }),
+        field,
+        coef,
+        block(step_stmt()).prop_map(|(body, end)| SchemeStmt::Step { body, end }),
+    ]
+    .boxed()
+}
+
+fn args() -> impl Strategy<Value = Vec<Arg>> {
+    vec(
+        (option::of(name()), expr()).prop_map(|(name, value)| Arg { name, value }),
+        0..3,
+    )
+}
+
+fn problem_stmt() -> BoxedStrategy<ProblemStmt> {
+    let kind = || (name(), args()).prop_map(|(name, args)| BoundaryKind { name, args });
+    let clause = (name(), kind(), option::of(kind()))
+        .prop_map(|(axis, lower, upper)| BoundaryClause { axis, lower, upper });
+    let place = prop_oneof![
+        vec(expr(), 1..4).prop_map(Place::At),
+        vec((name(), expr(), expr()), 1..3).prop_map(Place::In),
+        expr().prop_map(Place::Where),
+        Just(Place::All),
+    ];
+    prop_oneof![
+        (vec(name(), 1..3), vec((name(), expr()), 0..3))
+            .prop_map(|(path, params)| ProblemStmt::Scheme { path, params }),
+        (name(), expr()).prop_map(|(name, value)| ProblemStmt::Const { name, value }),
+        vec(expr(), 1..4).prop_map(ProblemStmt::Domain),
+        vec(clause, 1..4).prop_map(ProblemStmt::Boundary),
+        (name(), option::of(name()), coef_value()).prop_map(|(name, component, value)| {
+            ProblemStmt::Coef {
+                name,
+                component,
+                value,
+            }
+        }),
+        (target(), coef_value()).prop_map(|(target, value)| ProblemStmt::Init { target, value }),
+        (target(), place, expr()).prop_map(|(target, place, value)| ProblemStmt::Source {
+            target,
+            place,
+            value
+        }),
+        (target(), vec(expr(), 1..4), option::of(name()))
+            .prop_map(|(target, at, name)| ProblemStmt::Probe { target, at, name }),
+        (target(), name(), expr(), option::of(expr())).prop_map(|(target, axis, index, every)| {
+            ProblemStmt::Slice {
+                target,
+                axis,
+                index,
+                every,
+            }
+        }),
+        (target(), option::of(expr()))
+            .prop_map(|(target, every)| ProblemStmt::Volume { target, every }),
+        expr().prop_map(ProblemStmt::Steps),
+    ]
+    .boxed()
+}
+
+fn schedule_level() -> BoxedStrategy<ScheduleLevel> {
+    let value = || {
+        prop_oneof![
+            expr().prop_map(ScheduleValue::Expr),
+            Just(ScheduleValue::Auto),
+            (expr(), expr()).prop_map(|(from, to)| ScheduleValue::Range(from, to)),
+        ]
+    };
+    let arg = (option::of(name()), value()).prop_map(|(name, value)| ScheduleArg { name, value });
+    let word = name().prop_filter("not a clause", |name| {
+        !matches!(name.node.as_str(), "lean" | "auto")
+    });
+    let clause = prop_oneof![
+        (any::<bool>(), name())
+            .prop_map(|(positive, axis)| ScheduleClause::Lean { positive, axis }),
+        (word, option::of(value())).prop_map(|(word, value)| ScheduleClause::Word { word, value }),
+    ];
+    (vec(name(), 0..4), name(), vec(arg, 0..3), vec(clause, 0..4))
+        .prop_map(|(axes, name, args, clauses)| ScheduleLevel {
+            axes,
+            shape: ScheduleTerm { name, args },
+            clauses,
+        })
+        .boxed()
+}
+
+fn def() -> impl Strategy<Value = Def> {
+    let param = (name(), option::of(expr())).prop_map(|(name, default)| Param { name, default });
+    let bind = (name(), expr())
+        .prop_map(|(name, value)| Let { name, value })
+        .boxed();
+    (
+        name(),
+        vec(param, 0..4),
+        block(bind),
+        expr(),
+        comments(false),
+    )
+        .prop_map(|(name, params, (lets, end), body, mut of_body)| {
+            of_body.before = canonical(std::mem::take(&mut of_body.before), lets.is_empty());
+            Def {
+                name,
+                params,
+                lets,
+                body,
+                body_comments: of_body,
+                end,
+            }
+        })
+}
+
+fn item() -> impl Strategy<Value = ItemKind> {
+    prop_oneof![
+        (vec(name(), 1..3), vec(name(), 1..4))
+            .prop_map(|(path, names)| ItemKind::Use(Use { path, names })),
+        (name(), expr()).prop_map(|(name, value)| ItemKind::Const { name, value }),
+        def().prop_map(ItemKind::Def),
+        (name(), block(scheme_stmt())).prop_map(|(name, (body, end))| ItemKind::Scheme(Scheme {
+            name,
+            body,
+            end
+        })),
+        (name(), block(problem_stmt()))
+            .prop_map(|(name, (body, end))| ItemKind::Problem(Problem { name, body, end })),
+        (name(), option::of(name()), block(schedule_level())).prop_map(
+            |(name, scheme, (levels, end))| ItemKind::Schedule(Schedule {
+                name,
+                scheme,
+                levels,
+                end
+            })
+        ),
+    ]
+}
+
+/// The comments that a blank line around a block implies are not recorded.
+fn ast() -> impl Strategy<Value = Ast> {
+    let item = (comments(false), item()).prop_map(|(comments, kind)| Item { comments, kind });
+    (vec(item, 0..4), comments(false)).prop_map(|(mut items, end)| {
+        let none = Comments::default();
+        let apart = |item: &Item| match &item.kind {
+            ItemKind::Use(_) | ItemKind::Const { .. } => false,
+            ItemKind::Def(def) => {
+                !def.lets.is_empty() || def.body_comments != none || def.end != none
+            }
+            _ => true,
+        };
+        let blocks: Vec<bool> = items.iter().map(apart).collect();
+        for (index, item) in items.iter_mut().enumerate() {
+            let opening = index == 0 || blocks[index] || blocks[index - 1];
+            item.comments.before = canonical(std::mem::take(&mut item.comments.before), opening);
+        }
+        let before = canonical(end.before, items.is_empty());
+        Ast {
+            items,
+            end: without_last_blank(Comments {
+                before,
+                trailing: None,
+            }),
+        }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1024, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn expressions_are_read_back(values in vec(expr(), 8)) {
+        for value in values {
+            let text = print_expr(&value);
+            let read = parse_expr(&Source::new("expr", text.as_str()));
+            prop_assert!(read.is_ok(), "{text}\n{read:#?}");
+            prop_assert_eq!(read.ok(), Some(value), "{}", text);
+        }
+    }
+
+    #[test]
+    fn files_are_read_back(tree in ast()) {
+        let text = print(&tree);
+        match parse(&Source::new("file", text.as_str())) {
+            Ok(read) => {
+                prop_assert_eq!(&read, &tree, "{}", text);
+                prop_assert_eq!(print(&read), text);
+            }
+            Err(errors) => prop_assert!(false, "{text}\n{errors:#?}"),
+        }
+    }
+
+    /// Any text gives a tree or errors that point into it.
+    #[test]
+    fn any_text_is_answered(text in ".*") {
+        if let Err(errors) = parse(&Source::new("text", text.as_str())) {
+            prop_assert!(!errors.0.is_empty());
+        }
+    }
+
+    /// Texts made of the language's own words reach further.
+    #[test]
+    fn any_words_are_answered(words in vec(proptest::sample::select(WORDS.to_vec()), 0..60)) {
+        let text = words.join(" ");
+        if let Ok(tree) = parse(&Source::new("words", text.as_str())) {
+            let printed = print(&tree);
+            let read = parse(&Source::new("printed", printed.as_str()));
+            prop_assert_eq!(read.ok(), Some(tree), "{}\n{}", text, printed);
+        }
+    }
+}
+
+const WORDS: [&str; 60] = [
+    "scheme", "problem", "schedule", "def", "const", "use", "axes", "param", "field", "coef",
+    "step", "let", "where", "if", "then", "else", "and", "or", "not", "a", "x", "E", "domain",
+    "boundary", "init", "source", "probe", "output", "slice", "steps", "on", "at", "nodes",
+    "vector", "scalar", "lean", "1", "0.5", "3..9", "\"s\"", "(", ")", "[", "]", "{", "}", ",",
+    ":", "::", "=", "+=", "-", "+", "*", "^", "<", "\n", ";", "// c\n", "@prev",
+];
