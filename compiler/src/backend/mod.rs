@@ -1,5 +1,7 @@
 //! Back ends: from row kernels to machine code. They decide nothing.
 
+#[cfg(feature = "cranelift")]
+pub mod cranelift;
 pub mod interp;
 pub mod llvm;
 pub mod rows;

@@ -1,5 +1,7 @@
 //! All back ends give the same bits.
 
+#[cfg(feature = "cranelift")]
+use super::cranelift::{CraneliftCode, Error as CraneliftError, Features};
 use super::interp::Interp;
 use super::llvm::cpu::{LlvmCode, Shape, emit};
 use super::llvm::library::{Cpu, Library};
@@ -43,6 +45,14 @@ fn compiled(scheme: &Scheme, set: &KernelSet, rng: &mut Rng) -> Vec<Box<dyn Code
             }
         }
         Err(error) => eprintln!("skipped: LLVM: {error}"),
+    }
+    #[cfg(feature = "cranelift")]
+    for features in [Features::Host, Features::Baseline] {
+        match CraneliftCode::new(scheme, set, features) {
+            Ok(code) => codes.push(Box::new(code)),
+            Err(CraneliftError::Host(reason)) => eprintln!("skipped: Cranelift: {reason}"),
+            Err(error) => panic!("{error}"),
+        }
     }
     codes
 }
@@ -111,7 +121,7 @@ fn limits() -> impl Strategy<Value = Limits> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn back_ends_agree(seed: u64, limits in limits(), special in 0..40u64) {
