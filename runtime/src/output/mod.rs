@@ -11,6 +11,7 @@
 //! | [`csv`], [`probes`] | tables of probes over time |
 //! | [`zarr`] | Zarr v3 stores, written; they open in xarray |
 //! | [`vtk`] | VTK ImageData, written; it opens in ParaView |
+//! | [`picture`] | PNG of slices, lines and probes |
 //! | [`checkpoint`] | the state of a run, written and read back |
 
 pub mod array;
@@ -20,6 +21,7 @@ mod checksum;
 pub mod csv;
 pub mod error;
 pub mod npy;
+pub mod picture;
 pub mod probes;
 pub mod vtk;
 pub mod zarr;

@@ -1,4 +1,5 @@
 use std::io::Cursor;
+use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
@@ -15,6 +16,11 @@ fn identity() -> Identity {
 
 /// A checkpoint with a padded volume `E.z` (f32, 3 x 4 x 5), times (f64, 7) and an empty array.
 fn sample() -> (Vec<u8>, Vec<f32>, Vec<f64>) {
+    static SAMPLE: LazyLock<(Vec<u8>, Vec<f32>, Vec<f64>)> = LazyLock::new(write_sample);
+    SAMPLE.clone()
+}
+
+fn write_sample() -> (Vec<u8>, Vec<f32>, Vec<f64>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.ckp");
     let data: Vec<f32> = (0..300).map(|i| i as f32 * 0.5).collect();
