@@ -185,6 +185,32 @@ impl<T: Element> Rows<T> for View<'_, T> {
     }
 }
 
+/// An array whose stretches of rows a function copies.
+pub struct RowsFrom<F> {
+    shape: Vec<usize>,
+    read: F,
+}
+
+impl<F> RowsFrom<F> {
+    /// `read` gets what [`Rows::read`] gets.
+    pub fn new(shape: &[usize], read: F) -> Self {
+        Self {
+            shape: shape.to_vec(),
+            read,
+        }
+    }
+}
+
+impl<T: Element, F: Fn(&[usize], &mut [T]) + Sync> Rows<T> for RowsFrom<F> {
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    fn read(&self, first: &[usize], out: &mut [T]) {
+        (self.read)(first, out);
+    }
+}
+
 /// A plane (or a line) of an array: one axis fixed at one index.
 pub struct Slice<'a, T, R: ?Sized> {
     rows: &'a R,
@@ -403,6 +429,18 @@ mod tests {
         assert_eq!(collect(&line), [15., 19., 23.]);
         assert!(Slice::new(&view, 3, 0).is_none() && Slice::new(&view, 0, 2).is_none());
         assert!(Slice::<f64, _>::new(&line, 0, 0).is_none());
+    }
+
+    #[test]
+    fn functions_are_arrays_too() {
+        let rows = RowsFrom::new(&[2, 3], |first: &[usize], out: &mut [f64]| {
+            for (k, value) in out.iter_mut().enumerate() {
+                *value = (10 * first[0] + first[1] + k) as f64;
+            }
+        });
+        assert_eq!(collect(&rows), [0., 1., 2., 10., 11., 12.]);
+        let column = Slice::new(&rows, 1, 2).unwrap();
+        assert_eq!(collect(&column), [2., 12.]);
     }
 
     #[test]

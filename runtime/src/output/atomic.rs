@@ -424,6 +424,59 @@ mod tests {
         mine.commit().unwrap();
     }
 
+    /// Names the folder for `a_process_to_be_killed`.
+    const KILLED: &str = "TORRE_TEST_KILLED_WRITER";
+
+    #[test]
+    fn a_process_to_be_killed() {
+        // Does something only in the process that the next test starts.
+        let Some(folder) = std::env::var_os(KILLED) else {
+            return;
+        };
+        let folder = Path::new(&folder);
+        let mut file = AtomicFile::create(&folder.join("a.npy")).unwrap();
+        file.put(&vec![1; 1 << 20]).unwrap();
+        let store = AtomicFolder::create(&folder.join("a.zarr"), "mark").unwrap();
+        store.write("c/0", b"chunk").unwrap();
+        println!("\nready");
+        // Until the kill; if the other process is gone, the input ends.
+        let mut line = String::new();
+        io::stdin().read_line(&mut line).unwrap();
+    }
+
+    #[test]
+    fn a_killed_process_leaves_the_old_file_and_only_temporary_names() {
+        use std::io::BufRead;
+        use std::process::{Command, Stdio};
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("a.npy");
+        write_file(&target, b"old").unwrap();
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "output::atomic::tests::a_process_to_be_killed"])
+            .arg("--nocapture")
+            .env(KILLED, folder.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = io::BufReader::new(child.stdout.take().unwrap()).lines();
+        let ready = lines.map_while(Result::ok).any(|line| line == "ready");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(ready);
+        assert_eq!(fs::read(&target).unwrap(), b"old");
+        let left = names(folder.path());
+        assert_eq!(left.len(), 3, "{left:?}");
+        assert!(
+            left[1..].iter().all(|name| name.ends_with(SUFFIX)),
+            "{left:?}"
+        );
+        if boot().is_some() {
+            assert_eq!(remove_leftovers(folder.path()).unwrap().len(), 2);
+            assert_eq!(names(folder.path()), ["a.npy"]);
+        }
+    }
+
     #[test]
     fn errors_name_the_path_and_the_attempt() {
         let folder = tempfile::tempdir().unwrap();

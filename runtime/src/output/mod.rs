@@ -26,5 +26,5 @@ pub mod probes;
 pub mod vtk;
 pub mod zarr;
 
-pub use array::{AnyRows, Element, ElementType, Rows, Slice, View};
+pub use array::{AnyRows, Element, ElementType, Rows, RowsFrom, Slice, View};
 pub use error::{Attempt, Cause, FileError};
