@@ -5,11 +5,13 @@
 pub mod ast;
 pub mod codes;
 pub mod diag;
+mod explain;
 mod layout;
 mod parse;
 mod print;
 pub mod source;
 mod tree;
 
-pub use parse::{KEYWORDS, closest, parse, parse_expr, parse_schedule};
+pub use explain::{KEYWORDS, closest};
+pub use parse::{parse, parse_expr, parse_schedule};
 pub use print::{print, print_expr};

@@ -3,26 +3,14 @@
 use crate::ast::{Ast, Comments, Expr, Item, Schedule};
 use crate::codes;
 use crate::diag::{Diagnostic, Diagnostics};
-use crate::layout::{Chunk, Layout, MAX_ERRORS, Token, TokenKind, layout, shorten};
+use crate::explain::explain;
+use crate::layout::{Chunk, Layout, MAX_ERRORS, TokenKind, layout};
 use crate::print::stands_apart;
 use crate::source::{Source, Span, Spanned};
 use crate::tree::{Builder, Failure};
 
 /// How often an item is read again without a statement that has an error.
 const MAX_ATTEMPTS: usize = MAX_ERRORS;
-
-/// The words that begin an item.
-const ITEMS: [&str; 6] = ["use", "const", "def", "scheme", "problem", "schedule"];
-const SCHEME_STATEMENTS: [&str; 6] = ["axes", "param", "const", "field", "coef", "step"];
-const STEP_STATEMENTS: [&str; 2] = ["let", "where"];
-const PROBLEM_STATEMENTS: [&str; 10] = [
-    "scheme", "const", "domain", "boundary", "coef", "init", "source", "probe", "output", "steps",
-];
-/// The words that cannot be names.
-pub const KEYWORDS: [&str; 19] = [
-    "scheme", "problem", "schedule", "def", "const", "use", "axes", "param", "field", "coef",
-    "step", "let", "where", "if", "then", "else", "and", "or", "not",
-];
 
 /// Reads a file. Every error is reported that does not follow from another one.
 pub fn parse(source: &Source) -> Result<Ast, Diagnostics> {
@@ -32,15 +20,22 @@ pub fn parse(source: &Source) -> Result<Ast, Diagnostics> {
     };
     let mut items = Vec::new();
     let mut builder = Builder::new(source, &layout, &mut diagnostics);
+    let mut failed = false;
     for chunk in &layout.chunks {
         if builder.error_count() > MAX_ERRORS {
             break;
         }
-        if chunk.broken {
+        let first = layout
+            .tokens
+            .get(chunk.tokens.start)
+            .map(|token| token.kind);
+        if chunk.broken || (failed && first == Some(TokenKind::Open(b'{'))) {
+            // A block by itself belongs to the failed head before it.
             continue;
         }
-        if let Some(item) = read_item(source, &layout, chunk, &mut builder, items.is_empty()) {
-            items.push(item);
+        match read_item(source, &layout, chunk, &mut builder, items.is_empty()) {
+            Some(item) => items.push(item),
+            None => failed = true,
         }
     }
     let end = builder.rest(items.is_empty());
@@ -213,249 +208,9 @@ fn fault(source: &Source, at: usize) -> Diagnostic {
         codes::UNEXPECTED,
         "the compiler cannot make sense of this, which is its own fault",
     )
-    .at(source, Span::new(at, at + 1), "here")
-}
-
-/// What stands at a place, for a message, and where to point.
-fn found(source: &Source, layout: &Layout, at: usize) -> (String, Span, Option<TokenKind>, String) {
-    let text = source.text();
-    let Some(token) = layout.token_at(at) else {
-        let end = text.trim_end().len().min(at);
-        let end = if text.is_char_boundary(end) { end } else { at };
-        return (
-            "the end of the text".to_string(),
-            caret(text, end),
-            None,
-            String::new(),
-        );
-    };
-    let (start, end) = (token.span.start as usize, token.span.end as usize);
-    // A separator between two items is no token: the place may lie before the next item.
-    let gap = layout.text.get(at..start).unwrap_or("");
-    if gap.contains('\n') || gap.contains(';') {
-        return (
-            "the end of the line".to_string(),
-            caret(text, at),
-            Some(TokenKind::Separator),
-            String::new(),
-        );
-    }
-    let word = text.get(start..end).unwrap_or("").to_string();
-    let described = match token.kind {
-        TokenKind::Separator if word == "\n" => "the end of the line".to_string(),
-        TokenKind::Word if KEYWORDS.contains(&word.as_str()) => format!("the keyword `{word}`"),
-        TokenKind::Text => "a string".to_string(),
-        _ => format!("`{}`", shorten(&word)),
-    };
-    let span = if token.kind == TokenKind::Separator {
-        caret(text, start)
-    } else {
-        token.span
-    };
-    (described, span, Some(token.kind), word)
-}
-
-/// The place right behind what precedes `at`: a caret under a line end would point at nothing.
-fn caret(text: &str, at: usize) -> Span {
-    let before = text
-        .get(..at)
-        .unwrap_or("")
-        .trim_end_matches([' ', '\t', '\r']);
-    let end = before.len();
-    Span::new(end, end + 1)
-}
-
-/// A failure as the user should see it.
-fn explain(source: &Source, layout: &Layout, failure: &Failure) -> Diagnostic {
-    let (described, span, kind, word) = found(source, layout, failure.at);
-    let wants = failure.wants;
-    if wants.stack {
-        return Diagnostic::error(codes::TOO_DEEP, "the text is nested too deeply")
-            .at(source, span, "here");
-    }
-    let word = word.as_str();
-    let is_word = kind == Some(TokenKind::Word);
-    let keyword = KEYWORDS.contains(&word);
-    if wants.item && is_word {
-        return unknown(
-            codes::UNKNOWN_ITEM,
-            format!("`{}` begins no item", shorten(word)),
-            source,
-            span,
-            word,
-            &ITEMS,
-        );
-    }
-    if wants.scheme_stmt && is_word {
-        let message = format!("`{}` begins no statement of a scheme", shorten(word));
-        return unknown(
-            codes::UNKNOWN_STATEMENT,
-            message,
-            source,
-            span,
-            word,
-            &SCHEME_STATEMENTS,
-        );
-    }
-    if wants.problem_stmt && is_word {
-        let message = format!("`{}` begins no statement of a problem", shorten(word));
-        return unknown(
-            codes::UNKNOWN_STATEMENT,
-            message,
-            source,
-            span,
-            word,
-            &PROBLEM_STATEMENTS,
-        );
-    }
-    if wants.step_stmt && keyword {
-        let message = format!("`{word}` begins no statement of a step");
-        return unknown(
-            codes::UNKNOWN_STATEMENT,
-            message,
-            source,
-            span,
-            word,
-            &STEP_STATEMENTS,
-        );
-    }
-    if wants.name && keyword && !wants.operator {
-        return Diagnostic::error(codes::KEYWORD_AS_NAME, format!("`{word}` cannot be a name"))
-            .at(source, span, "this word has a meaning of its own")
-            .hint(format!("choose another name, such as `{word}_`"));
-    }
-    if wants.operator && word == "=" {
-        return Diagnostic::error(codes::ASSIGNMENT_IN_EXPRESSION, "`=` does not compare")
-            .at(source, span, "inside of an expression")
-            .hint("values are compared with `==`; an equation has a single name on its left");
-    }
-    let expected = enumerate(&failure.expected);
-    let label = if failure.expected.len() > 2 {
-        "not expected here".to_string()
-    } else {
-        format!("expected {expected}")
-    };
-    let error = Diagnostic::error(
-        codes::UNEXPECTED,
-        format!("expected {expected}, found {described}"),
+    .at(
+        source,
+        Span::new(at, (at + 1).min(source.text().len())),
+        "here",
     )
-    .at(source, span, label);
-    match hint(source, failure, layout, kind, word) {
-        Some(hint) => error.hint(hint),
-        None => error,
-    }
-}
-
-fn hint(
-    source: &Source,
-    failure: &Failure,
-    layout: &Layout,
-    kind: Option<TokenKind>,
-    word: &str,
-) -> Option<String> {
-    let wants = failure.wants;
-    let text = |token: &Token| {
-        source
-            .text()
-            .get(token.span.start as usize..token.span.end as usize)
-    };
-    let next = layout.token_at(failure.at + 1).and_then(text);
-    let before = layout.token_before(failure.at).and_then(text);
-    let line_end = kind.is_none() || kind == Some(TokenKind::Separator);
-    Some(match word {
-        _ if wants.brace && line_end && next == Some("{") => {
-            "put the `{` on the line of the word that it belongs to".into()
-        }
-        _ if wants.brace && line_end => "a block in `{ }` must follow".into(),
-        _ if wants.expr && wants.end && line_end => "the statement is not complete".into(),
-        _ if wants.sign => "write `lean +x` or `lean -x`".into(),
-        _ if wants.level_word => {
-            "`@prev` is the value one step before, `@next` the one after this step".into()
-        }
-        _ if wants.tuple && before == Some("at") => {
-            "give all indices in parentheses, as in `at (64, 64, 64)`".into()
-        }
-        "=" if wants.scope => "`use` takes a path such as `std::curl::curl`".into(),
-        "{" | "}" if wants.operator && kind == Some(TokenKind::Open(b'{')) => {
-            "braces hold blocks; group with `( )`".into()
-        }
-        _ if wants.operator
-            && wants.end
-            && matches!(
-                kind,
-                Some(TokenKind::Word | TokenKind::Number | TokenKind::Open(_))
-            ) =>
-        {
-            "an operator is missing before it, or a line end".into()
-        }
-        _ if wants.operator && matches!(kind, Some(TokenKind::Word | TokenKind::Number)) => {
-            "an operator or a `,` may be missing before it".into()
-        }
-        _ => return None,
-    })
-}
-
-fn unknown(
-    code: crate::diag::Code,
-    message: String,
-    source: &Source,
-    span: Span,
-    word: &str,
-    words: &[&str],
-) -> Diagnostic {
-    let list: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
-    let hint = match closest(word, words) {
-        Some(close) => format!("did you mean `{close}`?"),
-        None => format!("what may stand here begins with {}", enumerate(&list)),
-    };
-    Diagnostic::error(code, message)
-        .at(source, span, "not known here")
-        .hint(hint)
-}
-
-/// The candidate that a mistyped word is closest to, if any is close.
-pub fn closest<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> {
-    let limit = (word.chars().count() / 3).clamp(1, 3);
-    let near = candidates
-        .iter()
-        .map(|candidate| (distance(word, candidate), *candidate));
-    near.filter(|(distance, _)| *distance <= limit)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
-}
-
-/// The edit distance of two words, with swaps of neighbours counted once. Long words are not compared.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) =
-        (a.chars().take(33).collect(), b.chars().take(33).collect());
-    if a.len().max(b.len()) > 32 {
-        return usize::MAX;
-    }
-    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
-    for (i, &ca) in a.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, &cb) in b.iter().enumerate() {
-            let mut best = (rows[i][j] + usize::from(ca != cb))
-                .min(rows[i][j + 1] + 1)
-                .min(row[j] + 1);
-            if i > 0 && j > 0 && ca == b[j - 1] && a[i - 1] == cb {
-                best = best.min(rows[i - 1][j - 1] + 1);
-            }
-            row.push(best);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
-}
-
-/// `a`, `a or b`, `a, b or c`.
-fn enumerate(terms: &[impl AsRef<str>]) -> String {
-    match terms {
-        [] => "something else".to_string(),
-        [only] => only.as_ref().to_string(),
-        [first @ .., last] => {
-            let first: Vec<&str> = first.iter().map(AsRef::as_ref).collect();
-            format!("{} or {}", first.join(", "), last.as_ref())
-        }
-    }
 }

@@ -32,6 +32,8 @@ pub(crate) struct Builder<'s> {
     trivia: &'s [(usize, Trivia)],
     /// The trivia before this index have found their place.
     taken: usize,
+    /// An expression of this item is too long; one report is enough.
+    long: bool,
     diagnostics: &'s mut Diagnostics,
 }
 
@@ -52,6 +54,7 @@ impl<'s> Builder<'s> {
             base: 0,
             trivia: &layout.trivia,
             taken: 0,
+            long: false,
             diagnostics,
         }
     }
@@ -64,6 +67,7 @@ impl<'s> Builder<'s> {
         opening: bool,
     ) -> Result<Option<Item>, Failure> {
         self.base = base;
+        self.long = false;
         let pair = self.matched(Rule::item_text, text)?;
         Ok(pair
             .and_then(first)
@@ -200,6 +204,9 @@ impl<'s> Builder<'s> {
     }
 
     fn too_long(&mut self, span: Span) {
+        if std::mem::replace(&mut self.long, true) {
+            return;
+        }
         self.error(
             Diagnostic::error(
                 codes::TOO_LONG,

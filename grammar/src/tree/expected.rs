@@ -28,7 +28,9 @@ pub(crate) struct Wants {
     pub position: bool,
     pub sign: bool,
     pub tuple: bool,
-    pub scope: bool,
+    pub on: bool,
+    pub clause: bool,
+    pub def_body: bool,
     /// The stack ran out: the nesting is too deep for this thread.
     pub stack: bool,
 }
@@ -84,6 +86,7 @@ impl Wants {
                 self.operator = true
             }
             Rule::expr
+            | Rule::coef_value
             | Rule::operand
             | Rule::path
             | Rule::number
@@ -100,7 +103,9 @@ impl Wants {
             Rule::position => self.position = true,
             Rule::sign => self.sign = true,
             Rule::tuple | Rule::lparen => self.tuple = true,
-            Rule::scope => self.scope = true,
+            Rule::kw_on => self.on = true,
+            Rule::lean | Rule::word_clause | Rule::kw_lean => self.clause = true,
+            Rule::def_body | Rule::let_stmt | Rule::kw_let => self.def_body = true,
             _ => {}
         }
     }
@@ -186,12 +191,14 @@ fn describe(rule: Rule) -> Option<(usize, &'static str)> {
             3,
             "a statement of a problem (such as `scheme`, `domain`, `boundary`, `init` or `steps`)",
         ),
-        schedule_level | level_axes => (4, "a level, such as `(x, y): diamond(D = 2)`"),
+        schedule_level | level_axes | schedule_text => {
+            (4, "a level, such as `(x, y): diamond(D = 2)`")
+        }
         let_stmt => (5, "`let`"),
         def_body => (6, "the value of the definition"),
         term | term_name => (7, "a tile's shape, such as `diamond(D = 2)` or `span`"),
-        expr | operand | number | list | paren | path | if_expr | coef_value | arg | term_value
-        | term_arg => (8, "an expression"),
+        expr | expr_text | operand | number | list | paren | path | if_expr | coef_value | arg
+        | term_value | term_arg => (8, "an expression"),
         target => (9, "a field"),
         name | component | setting | def_param | clause | interval | arg_name | side => {
             (10, "a name")

@@ -1,0 +1,278 @@
+//! What a failure of the grammar means to the user: a message, a place and a hint.
+
+use crate::codes;
+use crate::diag::{Code, Diagnostic};
+use crate::layout::{Layout, Token, TokenKind, shorten};
+use crate::source::{Source, Span};
+use crate::tree::Failure;
+
+/// The words that cannot be names.
+pub const KEYWORDS: [&str; 19] = [
+    "scheme", "problem", "schedule", "def", "const", "use", "axes", "param", "field", "coef",
+    "step", "let", "where", "if", "then", "else", "and", "or", "not",
+];
+
+const ITEMS: [&str; 6] = ["use", "const", "def", "scheme", "problem", "schedule"];
+const SCHEME_STATEMENTS: [&str; 6] = ["axes", "param", "const", "field", "coef", "step"];
+const STEP_STATEMENTS: [&str; 2] = ["let", "where"];
+const PROBLEM_STATEMENTS: [&str; 10] = [
+    "scheme", "const", "domain", "boundary", "coef", "init", "source", "probe", "output", "steps",
+];
+
+/// What stands where the grammar failed.
+struct Found<'s> {
+    kind: Option<TokenKind>,
+    word: &'s str,
+    described: String,
+    span: Span,
+    /// The tokens around it.
+    before: &'s str,
+    after: &'s str,
+    /// The token before ends an earlier line.
+    continued: bool,
+}
+
+fn found<'s>(source: &'s Source, layout: &Layout, at: usize) -> Found<'s> {
+    let text = |token: Option<&Token>| {
+        token.map_or("", |token| {
+            source
+                .text()
+                .get(token.span.start as usize..token.span.end as usize)
+                .unwrap_or("")
+        })
+    };
+    let previous = layout.token_before(at);
+    let end = previous.map_or(at, |token| token.span.end as usize);
+    let mut found = Found {
+        kind: None,
+        word: "",
+        described: "the end of the text".to_string(),
+        span: caret(layout, at),
+        before: text(previous),
+        after: text(layout.token_at(at + 1)),
+        continued: source.text().get(end..at).unwrap_or("").contains('\n'),
+    };
+    let Some(token) = layout.token_at(at) else {
+        found.span = caret(layout, layout.text.trim_end().len().min(at));
+        return found;
+    };
+    // A separator between two items is no token: the place may lie before the next item.
+    let gap = layout.text.get(at..token.span.start as usize).unwrap_or("");
+    if gap.contains(['\n', ';']) {
+        found.kind = Some(TokenKind::Separator);
+        found.described = "the end of the line".to_string();
+        return found;
+    }
+    found.kind = Some(token.kind);
+    found.word = text(Some(token));
+    found.described = match token.kind {
+        TokenKind::Separator if found.word == "\n" => "the end of the line".to_string(),
+        TokenKind::Word if KEYWORDS.contains(&found.word) => {
+            format!("the keyword `{}`", found.word)
+        }
+        TokenKind::Text => "a string".to_string(),
+        _ => format!("`{}`", shorten(found.word)),
+    };
+    found.span = if token.kind == TokenKind::Separator {
+        caret(layout, token.span.start as usize)
+    } else {
+        token.span
+    };
+    found
+}
+
+/// The place right behind what precedes `at`, without the comment there: a caret under a line end would point at nothing.
+fn caret(layout: &Layout, at: usize) -> Span {
+    let before = layout.text.get(..at).unwrap_or("");
+    let end = before.trim_end_matches([' ', '\t']).len();
+    Span::new(end, (end + 1).min(layout.text.len()))
+}
+
+/// A failure as the user should see it.
+pub(crate) fn explain(source: &Source, layout: &Layout, failure: &Failure) -> Diagnostic {
+    let found = found(source, layout, failure.at);
+    let wants = failure.wants;
+    let (word, span) = (found.word, found.span);
+    if wants.stack {
+        return Diagnostic::error(codes::TOO_DEEP, "the text is nested too deeply")
+            .at(source, span, "here");
+    }
+    let is_word = found.kind == Some(TokenKind::Word);
+    let keyword = KEYWORDS.contains(&word);
+    let statement = |of: &str, words: &[&str], and: &str| {
+        unknown(source, &found, codes::UNKNOWN_STATEMENT, of, words, and)
+    };
+    if wants.item && is_word {
+        return unknown(source, &found, codes::UNKNOWN_ITEM, "item", &ITEMS, "");
+    }
+    if wants.scheme_stmt && is_word {
+        return statement("statement of a scheme", &SCHEME_STATEMENTS, "");
+    }
+    if wants.problem_stmt && is_word {
+        return statement("statement of a problem", &PROBLEM_STATEMENTS, "");
+    }
+    if wants.step_stmt && keyword {
+        return statement(
+            "statement of a step",
+            &STEP_STATEMENTS,
+            ", or is an update such as `E += ...`",
+        );
+    }
+    if wants.name && keyword && !wants.operator {
+        return Diagnostic::error(codes::KEYWORD_AS_NAME, format!("`{word}` cannot be a name"))
+            .at(source, span, "this word has a meaning of its own")
+            .hint(format!("choose another name, such as `{word}_`"));
+    }
+    if wants.operator && word == "=" {
+        return Diagnostic::error(codes::ASSIGNMENT_IN_EXPRESSION, "`=` does not compare")
+            .at(source, span, "inside of an expression")
+            .hint("values are compared with `==`; an equation has a single name on its left");
+    }
+    let expected = enumerate(&failure.expected);
+    let label = if failure.expected.len() > 2 {
+        "not expected here".to_string()
+    } else {
+        format!("expected {expected}")
+    };
+    let message = format!("expected {expected}, found {}", found.described);
+    let error = Diagnostic::error(codes::UNEXPECTED, message).at(source, span, label);
+    match hint(failure, &found) {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}
+
+/// What helps against the common mistakes.
+fn hint(failure: &Failure, found: &Found<'_>) -> Option<String> {
+    let wants = failure.wants;
+    let line_end = matches!(found.kind, None | Some(TokenKind::Separator));
+    let begins_operand = matches!(
+        found.kind,
+        Some(TokenKind::Word | TokenKind::Number | TokenKind::Open(_))
+    );
+    let fixed = match found.word {
+        _ if wants.expr && found.continued && !line_end => {
+            return Some(format!(
+                "the line before ends with `{}`, so the statement goes on here",
+                shorten(found.before)
+            ));
+        }
+        _ if wants.brace && !wants.name && line_end && found.after == "{" => {
+            "put the `{` on the line of the word that it belongs to"
+        }
+        _ if wants.brace && !wants.name && line_end => "a block in `{ }` must follow",
+        _ if wants.sign => "write `lean +x` or `lean -x`",
+        _ if wants.level_word => {
+            "`@prev` is the value one step before, `@next` the one after this step"
+        }
+        _ if wants.tuple && found.before == "at" => {
+            "give all indices in parentheses, as in `at (64, 64, 64)`"
+        }
+        _ if wants.on => "say where the values lie, as in `on nodes`",
+        "=" if wants.clause => "arguments stand in parentheses, as in `torre(D = 2)`",
+        "{" if wants.operator => "braces hold blocks; group with `( )`",
+        "}" if wants.def_body => "the block of a definition ends with its value",
+        _ if wants.expr && found.kind == Some(TokenKind::Text) => {
+            "a file of values is written `file(\"name.npy\")`"
+        }
+        _ if wants.operator && wants.end && begins_operand => {
+            "an operator is missing before it, or a line end"
+        }
+        _ if wants.operator && begins_operand => "an operator or a `,` may be missing before it",
+        _ => return None,
+    };
+    Some(fixed.to_string())
+}
+
+/// A word that begins nothing which may stand here.
+fn unknown(
+    source: &Source,
+    found: &Found<'_>,
+    code: Code,
+    what: &str,
+    words: &[&str],
+    and: &str,
+) -> Diagnostic {
+    let word = found.word;
+    let hint = match closest(word, words)
+        .or_else(|| elsewhere(word).filter(|close| words.contains(close)))
+    {
+        Some(close) => format!("did you mean `{close}`?"),
+        None if words.contains(&"step") && !KEYWORDS.contains(&word) && is_update(found.after) => {
+            "updates stand in a block `step { ... }`".to_string()
+        }
+        None => {
+            let list: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+            format!("what may stand here begins with {}{and}", enumerate(&list))
+        }
+    };
+    Diagnostic::error(code, format!("`{}` begins no {what}", shorten(word)))
+        .at(source, found.span, "not known here")
+        .hint(hint)
+}
+
+fn is_update(after: &str) -> bool {
+    matches!(after, "=" | "+=" | "-=" | "." | "@")
+}
+
+/// Torre's word for what other languages call otherwise.
+fn elsewhere(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "import" | "include" | "from" | "using" => "use",
+        "fn" | "fun" | "func" | "function" | "operator" => "def",
+        "var" | "val" | "constant" => "const",
+        "parameter" | "input" => "param",
+        "update" | "loop" => "step",
+        "if" => "where",
+        "grid" | "size" | "shape" => "domain",
+        "iterations" | "time" => "steps",
+        _ => return None,
+    })
+}
+
+/// The candidate that a mistyped word is closest to, if any is close.
+pub fn closest<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> {
+    let limit = (word.chars().count() / 3).clamp(1, 3);
+    let near = candidates
+        .iter()
+        .map(|candidate| (distance(word, candidate), *candidate));
+    near.filter(|(distance, _)| *distance <= limit)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// The edit distance of two words, with swaps of neighbours counted once. Long words are not compared.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) =
+        (a.chars().take(33).collect(), b.chars().take(33).collect());
+    if a.len().max(b.len()) > 32 {
+        return usize::MAX;
+    }
+    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
+    for (i, &ca) in a.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, &cb) in b.iter().enumerate() {
+            let mut best = (rows[i][j] + usize::from(ca != cb))
+                .min(rows[i][j + 1] + 1)
+                .min(row[j] + 1);
+            if i > 0 && j > 0 && ca == b[j - 1] && a[i - 1] == cb {
+                best = best.min(rows[i - 1][j - 1] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+/// `a`, `a or b`, `a, b or c`.
+fn enumerate(terms: &[impl AsRef<str>]) -> String {
+    match terms {
+        [] => "something else".to_string(),
+        [only] => only.as_ref().to_string(),
+        [first @ .., last] => {
+            let first: Vec<&str> = first.iter().map(AsRef::as_ref).collect();
+            format!("{} or {}", first.join(", "), last.as_ref())
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Wrong texts, one error a line where possible, and what is said about them.
+
+use std::fmt::Write;
+use torre_grammar::diag::{Diagnostic, Diagnostics};
+use torre_grammar::source::Source;
+use torre_grammar::{parse, parse_expr, parse_schedule};
+
+/// The lines that labels point at, with carets, as a terminal would show them.
+fn rendered(errors: &[Diagnostic]) -> String {
+    let mut out = String::new();
+    for error in errors {
+        writeln!(out, "{}: {}", error.code.0, error.message).expect("memory");
+        for label in &error.labels {
+            let text = label.source.text();
+            let (start, end) = (label.span.start as usize, label.span.end as usize);
+            let line = text[..start].rfind('\n').map_or(0, |at| at + 1);
+            let stop = text[start..].find('\n').map_or(text.len(), |at| start + at);
+            let number = text[..start].matches('\n').count() + 1;
+            let before = " ".repeat(text[line..start].chars().count());
+            let carets = "^".repeat(text[start..end.min(stop.max(start))].chars().count().max(1));
+            writeln!(out, "{number:4} | {}", &text[line..stop]).expect("memory");
+            writeln!(out, "     | {before}{carets} {}", label.text).expect("memory");
+        }
+        if let Some(hint) = &error.hint {
+            writeln!(out, "  hint: {hint}").expect("memory");
+        }
+    }
+    out
+}
+
+#[track_caller]
+fn errors<T>(read: Result<T, Diagnostics>) -> String {
+    match read {
+        Ok(_) => panic!("no errors"),
+        Err(errors) => rendered(&errors.0),
+    }
+}
+
+#[track_caller]
+fn of(text: &str) -> String {
+    errors(parse(&Source::new("test", text)))
+}
+
+/// Several texts, each with its errors.
+#[track_caller]
+fn of_each(texts: &[&str]) -> String {
+    texts
+        .iter()
+        .map(|text| of(text))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[test]
+fn in_a_scheme() {
+    insta::assert_snapshot!(of("scheme m {
+  axes x, y z
+  param step = 1
+  filed E : vector on edges
+  field E : vector on corners
+  field H vector on edges
+  field p : scalar
+  E += 1
+  coef eps = \"a.npy\"
+  step {
+    E += a b
+    let x 3
+    H = = 4
+    E = curl(H, )
+    E -= 2 *
+    where a = b { E = 1 }
+    u@prv = 3
+    a = 1e999 + 1 < 2 < 3
+    b = 2 * if a then b else c
+    param c = 3
+    c == 4
+    d = e = 5
+  }
+}
+"));
+}
+
+#[test]
+fn in_a_problem() {
+    insta::assert_snapshot!(of("problem p {
+  scheme m { h = }
+  domain 256 x 256x128 x
+  steps 10 20
+  probe E at 3
+  output E
+  boundary x pec
+  boundary x: pec, y: step
+  source E at (1, 2) = 3
+  source E in x = 3 += 3
+  inti E = 3
+  output slice E z 3
+  field E
+}
+"));
+}
+
+#[test]
+fn in_other_items() {
+    insta::assert_snapshot!(of("schem a { }
+use foo
+use std::
+schedule s for m {
+  (x, y): diamond(D = 2) lean x height 64
+  z:
+  k: cut height TH
+  diamond(D = )
+}
+def f(a) {
+  let b = 3
+}
+def g(a, 3) = 4
+def h = 4
+const if = 3
+const pi 3
+x = 3
+import std::curl
+"));
+}
+
+#[test]
+fn of_brackets() {
+    insta::assert_snapshot!(of_each(&[
+        "scheme a {\n  step {\n    E += f(a, b\n    H += g(c)\n  }\n}\nconst b = 1 +\n",
+        "scheme a {\n  step {\n    E += 1\n}\n\nproblem b {\n  steps 10 20\n}\n",
+        "scheme a {\n  axes x\n}\n}\nconst c = (1 + 2\nconst d = [1)\n",
+        "scheme a\n{\n  axes x\n}\n",
+        "scheme a\n",
+        "problem",
+    ]));
+}
+
+#[test]
+fn of_characters() {
+    insta::assert_snapshot!(of("const a = 0.5x + .5
+const b = 0xff
+const c = 2e
+const d = a ** 2 && b || !c
+const e = a − b × c² // ≤ is fine here
+const f = file(\"abc
+const g = größe % 2
+const h = 1 /* one */
+# comment
+"));
+}
+
+#[test]
+fn on_the_command_line() {
+    let schedule = |text: &str| errors(parse_schedule(&Source::new("--schedule", text)));
+    let expr = |text: &str| errors(parse_expr(&Source::new("--set", text)));
+    let all = [
+        schedule(""),
+        schedule("torre(D=2"),
+        schedule("(x,y) diamond"),
+        schedule("torre D=2"),
+        expr(""),
+        expr("1 2"),
+        expr("a)"),
+    ];
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn many_are_cut_short() {
+    let text = of(&"a b\n".repeat(100));
+    assert_eq!(text.matches("E0002").count(), 20);
+    assert_eq!(text.matches("E0015").count(), 1);
+}
