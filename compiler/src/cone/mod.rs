@@ -22,6 +22,7 @@
 //! - A periodic end turns a short read into one across the whole domain ([`Via::Wrap`]). On the circle it is as short as any
 //!   other; a tiling that is not periodic itself must respect the long vector.
 
+pub mod draw;
 mod past;
 mod print;
 mod rational;

@@ -249,3 +249,74 @@ pub fn mixed_orders() -> Scheme {
         stages,
     )
 }
+
+/// Some scheme that follows all rules: one or two axes, up to three components, slots and stages each.
+pub fn random(seed: u64) -> Scheme {
+    let mut state = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut below = |n: u64| {
+        // Xorshift (G. Marsaglia, 2003).
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 33) % n
+    };
+    let axes = [below(2) == 1, false, true];
+    let names = ["u", "v", "w"];
+    let count = 1 + below(3);
+    let mut components: Vec<Comp> = Vec::new();
+    for name in names.iter().take(count as usize) {
+        let mut half = |on: bool| if on { below(2) as i64 } else { 0 };
+        let halves = axes.map(&mut half);
+        components.push((name, halves, 1 + below(3) as u8));
+    }
+    let stages = 1 + below(3);
+    let mut out: Vec<Vec<u32>> = (0..stages).map(|_| Vec::new()).collect();
+    for target in 0..count as u32 {
+        // At least once in a step.
+        let first = below(stages) as usize;
+        for (k, stage) in out.iter_mut().enumerate() {
+            if k == first || below(3) == 0 {
+                stage.push(target);
+            }
+        }
+    }
+    let mut lines = Vec::new();
+    for targets in &out {
+        let mut stage = Vec::new();
+        for &target in targets {
+            let mut reads: Vec<Tap> = Vec::new();
+            for _ in 0..1 + below(4) {
+                let component = below(count) as u32;
+                let slots = components[component as usize].2;
+                let age = below(u64::from(slots)) as u8;
+                let mut offset = axes.map(|on| if on { below(5) as i32 - 2 } else { 0 });
+                if targets.contains(&component) && age + 1 == slots {
+                    // Overwritten in this stage: only by its own update, at its own place.
+                    if component != target {
+                        continue;
+                    }
+                    offset = [0; 3];
+                }
+                reads.push((component, offset, age));
+            }
+            stage.push((target, reads));
+        }
+        lines.push(stage);
+    }
+    let ends = [
+        Boundary::Zero,
+        Boundary::Pec,
+        Boundary::Pmc,
+        Boundary::Periodic,
+    ];
+    let mut scheme = scheme("random", axes, ends[below(4) as usize], &components, lines);
+    for axis in Axis::ALL {
+        scheme.grid.cells[axis] = if axes[axis.index()] { 9 } else { 1 };
+    }
+    for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
+        let position = scheme.components[update.target.index()].position;
+        update.region = scheme.grid.live(position);
+    }
+    assert_eq!(verify(&scheme), Ok(()));
+    scheme
+}

@@ -1,0 +1,91 @@
+//! Pictures of cones and tiles, as SVG.
+//!
+//! All coordinates are in cells and stages; what is drawn comes from [`Cones`], [`super::past`] and faces, never from a formula
+//! of its own.
+
+mod footprint;
+mod scene;
+mod section;
+mod shape;
+mod solid;
+mod svg;
+
+pub use footprint::{Footprint, footprint};
+pub use section::{Section, section};
+pub use solid::{Solid, Subject, solid};
+
+use super::{Cones, Rational};
+use crate::lattice::PerAxis;
+use crate::schedule::face::Face;
+use crate::scheme::{ComponentId, Scheme};
+
+/// A face of a tiling and the distance of its planes, in cells; positive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    pub face: Face,
+    pub period: Rational,
+}
+
+impl Cut {
+    /// The value of the face at a place, in periods: tile n covers n to n + 1.
+    fn at(&self, place: PerAxis<f64>, time: f64) -> f64 {
+        let along: f64 = place
+            .iter()
+            .map(|(a, p)| f64::from(self.face.form[a]) * p)
+            .sum();
+        (along - self.face.slope.as_f64() * time) / self.period.as_f64()
+    }
+}
+
+/// What a stage of a picture computes, for its legend: components with one mark.
+struct Group {
+    stage: u32,
+    components: Vec<ComponentId>,
+}
+
+/// The components of each stage, those together that `key` does not tell apart.
+fn groups<K: PartialEq>(scheme: &Scheme, key: impl Fn(ComponentId) -> K) -> Vec<Group> {
+    let mut out: Vec<Group> = Vec::new();
+    for stage in scheme.stage_ids() {
+        for update in &scheme.stages[stage.index()].updates {
+            let same = |g: &&mut Group| {
+                g.stage == stage.0 && g.components.iter().all(|&c| key(c) == key(update.target))
+            };
+            match out.iter_mut().find(same) {
+                Some(group) => group.components.push(update.target),
+                None => out.push(Group {
+                    stage: stage.0,
+                    components: vec![update.target],
+                }),
+            }
+        }
+    }
+    out
+}
+
+fn names(scheme: &Scheme, components: &[ComponentId]) -> String {
+    let names: Vec<&str> = components
+        .iter()
+        .map(|&c| scheme.component(c).name.as_str())
+        .collect();
+    names.join(", ")
+}
+
+/// How the legend names a column of tiles by its turn.
+fn columns_in_words(turn: usize) -> String {
+    match turn {
+        0 => "the column that runs first; its towers are independent of each other".to_string(),
+        1 => "the next column".to_string(),
+        n => format!("column {}", n + 1),
+    }
+}
+
+/// More tiles than this in a row are not drawn: they would be too small to see.
+const MOST_TILES: i64 = 64;
+
+/// The numbers of the tiles that a range of values, in periods, meets.
+fn tiles(values: impl Iterator<Item = f64>) -> std::ops::RangeInclusive<i64> {
+    let (lo, hi) = values.fold((f64::MAX, f64::MIN), |(lo, hi), v| (lo.min(v), hi.max(v)));
+    let (first, last) = (lo.floor() as i64, (hi.ceil() as i64).saturating_sub(1));
+    first..=last.min(first.saturating_add(MOST_TILES))
+}

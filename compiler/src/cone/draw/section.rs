@@ -1,0 +1,278 @@
+//! Space along one axis against time: the past of a value, its cone, and the tiles.
+
+use super::shape::{Plane, area, cut};
+use super::svg::{Frame, GREY, INK, Label, Mark, PALETTE, Svg, TILE, fill, pale, stroke};
+use super::{Cones, Cut, groups, names, tiles};
+use crate::cone::{Kind, Rational, axis_form, past};
+use crate::lattice::{Axis, HalfIndex, PerAxis};
+use crate::scheme::{ComponentId, Scheme};
+use std::collections::BTreeSet;
+
+/// What a section shows.
+#[derive(Clone, Debug)]
+pub struct Section {
+    /// The value whose past is drawn: the newest one after `steps` steps, at cell index 0.
+    pub component: ComponentId,
+    pub axis: Axis,
+    pub steps: u32,
+    /// How many stages after the value the picture shows.
+    pub later: u32,
+    /// The tiling that is laid over it, if any; cut at the place of the value along the other axes.
+    pub cuts: Vec<Cut>,
+}
+
+/// The section as an SVG document. Past values are projected along the other axes.
+pub fn section(scheme: &Scheme, cones: &Cones, what: &Section) -> String {
+    let Section {
+        component,
+        axis,
+        steps,
+        later,
+        ref cuts,
+    } = *what;
+    let home = scheme.component(component).position;
+    let past = past(scheme, cones, component, steps);
+    let marked: BTreeSet<(i64, ComponentId, i64)> = past
+        .events
+        .iter()
+        .map(|e| (e.time, e.component, (home[axis] + e.space[axis]).0))
+        .collect();
+    let top = past.events.last().map_or(0, |e| e.time);
+    let end = top + i64::from(later);
+    let reach = marked.iter().map(|&(_, _, h)| h.abs()).max().unwrap_or(0);
+    let half = (HalfIndex(reach).as_f64() + 2.0).ceil();
+    let scale = (44.0f64).min(720.0 / (2.0 * half + 0.6));
+    let row = (46.0f64).min(520.0 / (end + 1) as f64);
+    let size = [(2.0 * half + 0.6) * scale, (end + 1) as f64 * row];
+    let frame = Frame {
+        corner: [64.0, 24.0],
+        size,
+        x: [-half - 0.3, half + 0.3],
+        y: [-0.5, end as f64 + 0.5],
+    };
+    let groups = groups(scheme, |c| scheme.component(c).position[axis]);
+    let legend_rows = groups.len() + 2 + usize::from(!cuts.is_empty());
+    let legend = frame.corner[1] + size[1] + 62.0;
+    let height = legend + 21.0 * legend_rows.div_ceil(2) as f64 + 10.0;
+    let mut svg = Svg::new(size[0] + 64.0 + 76.0, height);
+    let apex = home[axis].as_f64();
+
+    frame.clip(&mut svg);
+    draw_tiles(&mut svg, &frame, what, home.map(HalfIndex::as_f64), top);
+    let down = cones.slope(axis_form(axis, 1)).as_f64();
+    let up = cones.slope(axis_form(axis, -1)).as_f64();
+    let foot = top as f64 + 0.5;
+    let corners = [
+        frame.place(apex, top as f64),
+        frame.place(apex - down * foot, -0.5),
+        frame.place(apex + up * foot, -0.5),
+    ];
+    let blue = if cuts.is_empty() { 0.28 } else { 0.16 };
+    svg.polygon(&corners, fill(PALETTE[5]).opacity(blue));
+    for edge in [corners[1], corners[2]] {
+        svg.line(corners[0], edge, stroke(PALETTE[0], 1.5).dashed("6 4"));
+    }
+    // Steps.
+    let stages = i64::from(cones.stages.max(1));
+    let steps_shown = if stages > 1 { end / stages } else { -1 };
+    for step in 1..=steps_shown {
+        let y = frame.place(0.0, (step * stages) as f64 - 0.5)[1];
+        let right = frame.corner[0] + size[0];
+        svg.line(
+            [frame.corner[0], y],
+            [right, y],
+            stroke(GREY, 0.7).dashed("1 3"),
+        );
+    }
+    let at = |h: i64, time: i64| frame.place(HalfIndex(h).as_f64(), time as f64);
+    // What the value reads by itself.
+    let reads = cones
+        .dependences
+        .iter()
+        .filter(|d| d.kind == Kind::Flow && d.to.component == component && d.is_local());
+    let arrows: BTreeSet<(i64, i64)> = reads
+        .filter(|d| i64::from(d.to.stage.0) == top.rem_euclid(stages) && d.stages <= top)
+        .map(|d| (home[axis].0 - d.space[axis].0, top - d.stages))
+        .collect();
+    for (h, time) in arrows {
+        let (from, to) = (at(h, time), at(home[axis].0, top));
+        let [dx, dy] = [to[0] - from[0], to[1] - from[1]];
+        let length = dx.hypot(dy).max(1.0);
+        let short = |p: [f64; 2], by: f64| [p[0] + by * dx / length, p[1] + by * dy / length];
+        svg.arrow(short(from, 6.0), short(to, -9.0), INK, 1.0);
+    }
+    for group in &groups {
+        let (colour, mark) = (colour(group.stage), mark(scheme, group.components[0], axis));
+        let parity = scheme.component(group.components[0]).position[axis].0;
+        let last = 2 * half as i64;
+        for time in (i64::from(group.stage)..=end).step_by(stages as usize) {
+            for h in (-last..=last).filter(|h| h.rem_euclid(2) == parity) {
+                let inside = |&c: &ComponentId| marked.contains(&(time, c, h));
+                if group.components.iter().any(inside) {
+                    svg.mark(mark, at(h, time), 4.4, fill(colour).outline("#ffffff", 0.8));
+                } else {
+                    let pale = pale(colour, 0.45);
+                    let style = fill("#ffffff").outline(&pale, 1.0);
+                    svg.mark(mark, at(h, time), 2.4, style);
+                }
+            }
+        }
+    }
+    let ring = at(home[axis].0, top);
+    svg.mark(Mark::Circle, ring, 8.5, stroke(INK, 1.6));
+    svg.unclip();
+    frame.border(&mut svg);
+    let name = scheme.grid.axis_name(axis);
+    frame.bottom_axis(&mut svg, &format!("{name} / cells"));
+    frame.left_axis(&mut svg, "stage");
+    for step in 0..=steps_shown {
+        let ends = [step * stages, (step * stages + stages - 1).min(end)];
+        let middle = ends.map(|k| k as f64).iter().sum::<f64>() / 2.0;
+        let [_, y] = frame.place(0.0, middle);
+        let label = Label {
+            size: 12.0,
+            colour: GREY,
+            ..Label::default()
+        };
+        svg.text(
+            [frame.corner[0] + size[0] + 10.0, y + 4.0],
+            &format!("step {step}"),
+            label,
+        );
+    }
+    draw_legend(&mut svg, scheme, cones, what, legend, size[0]);
+    svg.finish(&format!(
+        "{} of {} and its past along {name}",
+        scheme.component(component).name,
+        scheme.name
+    ))
+}
+
+fn colour(stage: u32) -> &'static str {
+    [PALETTE[0], PALETTE[1], PALETTE[2], PALETTE[3]][stage as usize % 4]
+}
+
+/// Whole positions are circles, halves are squares.
+fn mark(scheme: &Scheme, component: ComponentId, axis: Axis) -> Mark {
+    if scheme.component(component).position[axis].is_half() {
+        Mark::Square
+    } else {
+        Mark::Circle
+    }
+}
+
+/// The tiles that the frame shows, the one with the value stressed.
+fn draw_tiles(svg: &mut Svg, frame: &Frame, what: &Section, home: PerAxis<f64>, top: i64) {
+    let place = |p: Plane| {
+        let mut at = home;
+        at[what.axis] = p[0];
+        (at, p[1])
+    };
+    let value = |cut: &Cut, p: Plane| {
+        let (at, time) = place(p);
+        cut.at(at, time)
+    };
+    let ([left, right], [bottom, high]) = (frame.x, frame.y);
+    let whole = vec![[left, bottom], [right, bottom], [right, high], [left, high]];
+    // Each tile: its polygon, and the sum of its numbers.
+    let mut found = vec![(whole, 0i64)];
+    for by in &what.cuts {
+        let mut parts = Vec::new();
+        for (polygon, sum) in &found {
+            for n in tiles(polygon.iter().map(|&p| value(by, p))) {
+                let above = cut(polygon, |p| value(by, p) - n as f64);
+                let part = cut(&above, |p| (n + 1) as f64 - value(by, p));
+                if area(&part) > 1e-9 {
+                    parts.push((part, sum + n));
+                }
+            }
+        }
+        found = parts;
+    }
+    if what.cuts.is_empty() {
+        return;
+    }
+    let numbers =
+        |p: Plane| -> Vec<f64> { what.cuts.iter().map(|c| value(c, p).floor()).collect() };
+    let apex = numbers([home[what.axis], top as f64]);
+    for (polygon, sum) in &found {
+        let count = polygon.len() as f64;
+        let middle = [0, 1].map(|i| polygon.iter().map(|p| p[i]).sum::<f64>() / count);
+        let points: Vec<_> = polygon.iter().map(|p| frame.place(p[0], p[1])).collect();
+        let tint = if numbers(middle) == apex {
+            fill(TILE)
+        } else if sum.rem_euclid(2) == 0 {
+            fill("#ffffff")
+        } else {
+            fill("#f3f4f6")
+        };
+        svg.polygon(&points, tint.outline("#b9a05a", 1.1));
+    }
+}
+
+fn draw_legend(svg: &mut Svg, scheme: &Scheme, cones: &Cones, what: &Section, top: f64, wide: f64) {
+    let axis = what.axis;
+    let mut row = 0;
+    let mut next = || {
+        let (column, line) = (row % 2, row / 2);
+        row += 1;
+        [
+            72.0 + f64::from(column) * (wide / 2.0).max(250.0),
+            top + 21.0 * f64::from(line),
+        ]
+    };
+    for group in groups(scheme, |c| scheme.component(c).position[axis]) {
+        let [x, y] = next();
+        let colour = colour(group.stage);
+        let mark = mark(scheme, group.components[0], axis);
+        svg.mark(mark, [x, y - 4.5], 4.4, fill(colour));
+        let text = format!(
+            "{}, stage {}",
+            names(scheme, &group.components),
+            group.stage
+        );
+        svg.text([x + 14.0, y], &text, Label::default());
+    }
+    let [x, y] = next();
+    svg.mark(
+        Mark::Circle,
+        [x, y - 4.5],
+        2.6,
+        fill("#ffffff").outline(GREY, 1.0),
+    );
+    let name = &scheme.component(what.component).name;
+    svg.text(
+        [x + 14.0, y],
+        &format!("does not influence {name}"),
+        Label::default(),
+    );
+    let [x, y] = next();
+    let corner = [x - 8.0, y - 11.0];
+    svg.rect(corner, [16.0, 12.0], fill(PALETTE[5]).opacity(0.28));
+    svg.line(
+        corner,
+        [x + 8.0, y - 11.0],
+        stroke(PALETTE[0], 1.5).dashed("4 3"),
+    );
+    let [down, up] = cones.slopes()[axis];
+    let unit = |s: Rational| if s == Rational::ONE { "cell" } else { "cells" };
+    let slopes = if down == up {
+        format!("{up} {}", unit(up))
+    } else {
+        format!("{up} and {down} {}", unit(down))
+    };
+    svg.text(
+        [x + 14.0, y],
+        &format!("cone: {slopes} per stage"),
+        Label::default(),
+    );
+    if !what.cuts.is_empty() {
+        let [x, y] = next();
+        svg.rect(
+            [x - 8.0, y - 11.0],
+            [16.0, 12.0],
+            fill(TILE).outline("#b9a05a", 1.1),
+        );
+        svg.text([x + 14.0, y], &format!("tile of {name}"), Label::default());
+    }
+}

@@ -1,0 +1,159 @@
+//! The pictures of the book.
+
+use super::*;
+use crate::cone::draw::{Cut, Footprint, Section, Solid, Subject, footprint, section, solid};
+
+fn cut(cones: &Cones, form: [i32; 3], period: i64) -> Cut {
+    Cut {
+        face: Face::fitting(cones, PerAxis(form)),
+        period: Rational::whole(period),
+    }
+}
+
+/// Every picture of the chapter on cones, by file name.
+fn pictures() -> Vec<(&'static str, String)> {
+    let maxwell = maxwell(4, Boundary::Zero);
+    let mut wave = wave([false, false, true], 2);
+    wave.grid.axes[Axis::VECTOR] = Some("x".to_string());
+    let ours = cones(&maxwell);
+    let of_wave = cones(&wave);
+    let towers = vec![cut(&ours, [1, 1, 0], 6), cut(&ours, [1, -1, 0], 6)];
+    let view = |component: u32, axis: Axis, steps: u32, later: u32, cuts: Vec<Cut>| Section {
+        component: ComponentId(component),
+        axis,
+        steps,
+        later,
+        cuts,
+    };
+    let (x, y, z) = (Axis::LEAN, Axis::DIAMOND, Axis::VECTOR);
+    let diamonds = vec![cut(&of_wave, [0, 0, 1], 8), cut(&of_wave, [0, 0, -1], 8)];
+    let cone = Solid {
+        axes: [x, y],
+        subject: Subject::Cone {
+            component: ComponentId(2),
+            steps: 3,
+        },
+    };
+    let column = Solid {
+        axes: [x, y],
+        subject: Subject::Towers {
+            cuts: towers.clone(),
+            tiles: vec![
+                vec![0, 0],
+                vec![-1, 1],
+                vec![1, -1],
+                vec![-1, 0],
+                vec![0, -1],
+            ],
+            stages: 0..8,
+        },
+    };
+    let panels = Footprint {
+        axes: [x, y],
+        cuts: towers.clone(),
+        tile: vec![0, 0],
+        stages: 0..4,
+    };
+    vec![
+        (
+            "cone-maxwell42.svg",
+            section(&maxwell, &ours, &view(2, x, 3, 0, vec![])),
+        ),
+        (
+            "cone-towers.svg",
+            section(&maxwell, &ours, &view(2, x, 4, 2, towers)),
+        ),
+        (
+            "cone-wave.svg",
+            section(&wave, &of_wave, &view(0, z, 7, 4, diamonds)),
+        ),
+        ("tower-footprint.svg", footprint(&maxwell, &panels)),
+        ("cone-solid.svg", solid(&maxwell, &ours, &cone)),
+        ("tower-solid.svg", solid(&maxwell, &ours, &column)),
+    ]
+}
+
+/// The pictures are stored beside the text that shows them; `UPDATE_PICTURES=1 cargo test -p torre-compiler pictures` draws
+/// them anew.
+#[test]
+fn the_books_pictures() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/pictures");
+    let update = std::env::var_os("UPDATE_PICTURES").is_some();
+    for (name, drawn) in pictures() {
+        let path = format!("{folder}/{name}");
+        if update {
+            std::fs::write(&path, &drawn).expect("the folder exists");
+        }
+        let stored = std::fs::read_to_string(&path).expect("the picture is stored");
+        assert!(stored == drawn, "{name} is out of date");
+    }
+}
+
+#[test]
+fn pictures_are_well_formed() {
+    for (name, text) in pictures() {
+        let mut open = Vec::new();
+        for tag in text.split('<').skip(1) {
+            let word = tag.split([' ', '>', '/']).find(|w| !w.is_empty());
+            let word = word.expect("a name");
+            if tag.starts_with('/') {
+                assert_eq!(open.pop(), Some(word), "{name}");
+            } else if !tag.contains("/>") {
+                open.push(word);
+            }
+        }
+        assert!(open.is_empty(), "{name}");
+        for broken in ["NaN", "\"inf", "-inf", "Linf", "Minf"] {
+            assert!(!text.contains(broken), "{name}");
+        }
+    }
+}
+
+#[test]
+fn odd_pictures_stay_small() {
+    // Nothing to compute, and tiles too fine to see.
+    let empty = scheme(
+        "a < b & c",
+        [true; 3],
+        Boundary::Zero,
+        &[("u", [0; 3], 1)],
+        vec![],
+    );
+    let none = cones(&empty);
+    let fine = Cut {
+        face: Face::fitting(&none, PerAxis([1, 0, 0])),
+        period: rational(1, 1_000_000_000),
+    };
+    let seen = Section {
+        component: ComponentId(0),
+        axis: Axis::LEAN,
+        steps: 2,
+        later: 0,
+        cuts: vec![fine],
+    };
+    let text = section(&empty, &none, &seen);
+    assert!(text.len() < 100_000);
+    assert!(text.contains("a &lt; b &amp; c"));
+    let axes = [Axis::LEAN, Axis::DIAMOND];
+    let panels = Footprint {
+        axes,
+        cuts: vec![fine, fine],
+        tile: vec![0, 0],
+        stages: 0..2,
+    };
+    assert!(footprint(&empty, &panels).len() < 1_000_000);
+    for subject in [
+        Subject::Cone {
+            component: ComponentId(0),
+            steps: 3,
+        },
+        Subject::Towers {
+            cuts: vec![fine],
+            tiles: vec![],
+            stages: 0..0,
+        },
+    ] {
+        let text = solid(&empty, &none, &Solid { axes, subject });
+        assert!(!text.contains("NaN"));
+    }
+}
