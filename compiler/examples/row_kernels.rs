@@ -2,6 +2,8 @@
 //! level-3 cache and in memory. One thread, layerwise. `cargo run --release -p torre-compiler --features testing --example row_kernels`
 
 use std::hint::black_box;
+#[cfg(feature = "cranelift")]
+use torre_compiler::backend::cranelift::{CraneliftCode, Features};
 use torre_compiler::backend::llvm::cpu::{LlvmCode, Shape};
 use torre_compiler::backend::llvm::library::{Cpu, Library};
 use torre_compiler::kernel::{Code, KernelSet, RowKernel, UpdateSet};
@@ -123,6 +125,10 @@ fn main() {
             }
             println!("{title}");
             let scheme = make([4, 4, 64]);
+            #[cfg(feature = "cranelift")]
+            compile("Cranelift", &scheme, |set| {
+                Box::new(CraneliftCode::new(&scheme, set, Features::Host).expect("valid code"))
+            });
             for &shape in &shapes {
                 compile(&format!("{shape:?}"), &scheme, |set| {
                     let code = LlvmCode::with_shape(library, &cpu, shape, &scheme, set);
@@ -137,21 +143,26 @@ fn main() {
             for (level, cells) in sizes {
                 let scheme = make(cells);
                 let bytes = kernels(&scheme).layout.bytes() as f64 / 1e6;
+                let report = |name: &str, code: &dyn Code| {
+                    let ns = run(&scheme, code);
+                    println!(
+                        "  {level:4} {bytes:6.1} MB {name:10} {:7.1} Mcell/s, {:6.1} cycles per 16 cells",
+                        1e3 / ns,
+                        ns * 16.0 * ghz,
+                    );
+                };
+                #[cfg(feature = "cranelift")]
+                report(
+                    "Cranelift",
+                    &CraneliftCode::new(&scheme, &kernels(&scheme), Features::Host)
+                        .expect("valid code"),
+                );
                 for &shape in &shapes {
                     let code =
                         LlvmCode::with_shape(library, &cpu, shape, &scheme, &kernels(&scheme))
                             .expect("valid IR");
-                    let ns = run(&scheme, &code);
-                    println!(
-                        "  {level:4} {bytes:6.1} MB {:8} {:7.1} Mcell/s, {:6.1} cycles per 16 cells",
-                        format!(
-                            "{}{}",
-                            shape.vector_bits,
-                            if shape.window { "w" } else { "" }
-                        ),
-                        1e3 / ns,
-                        ns * 16.0 * ghz,
-                    );
+                    let window = if shape.window { " window" } else { "" };
+                    report(&format!("{}{window}", shape.vector_bits), &code);
                 }
             }
         }

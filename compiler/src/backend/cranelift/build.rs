@@ -1,6 +1,6 @@
 //! Row kernels as Cranelift's intermediate form: a loop over vectors and a loop over what is left, for each group.
 
-use crate::backend::rows::{Place, RowOp, RowProgram};
+use crate::backend::rows::{Place, RowOp, RowProgram, Store};
 use crate::scheme::{Cmp, Precision};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::immediates::Offset32;
@@ -146,11 +146,14 @@ impl Kernel<'_> {
         .collect()
     }
 
-    /// All updates at one address: everything is loaded before anything is stored.
+    /// All updates at one address.
     fn cell(&self, b: &mut FunctionBuilder<'_>, form: Form, at: Value, ready: &[Option<Value>]) {
         let ty = self.ty(form);
         // The address may have any alignment, and memory is known to be there.
         let flags = MemFlagsData::new().with_notrap();
+        // What a kernel does not overwrite at this very place it does not overwrite at all (rule 4 of the scheme). So these
+        // loads may move to where they are used, which saves registers.
+        let constant = flags.with_readonly().with_can_move();
         let mut values: Vec<Value> = Vec::with_capacity(self.program.ops.len());
         for (i, op) in self.program.ops.iter().enumerate() {
             let of = |v: crate::scheme::Value| values[v.index()];
@@ -161,6 +164,18 @@ impl Kernel<'_> {
                 },
                 RowOp::Load(place) => {
                     let (at, offset) = self.address(b, at, place);
+                    let own = |s: &Store| {
+                        place
+                            == Place {
+                                row: s.row,
+                                shift: 0,
+                            }
+                    };
+                    let flags = if self.program.stores.iter().any(own) {
+                        flags
+                    } else {
+                        constant
+                    };
                     b.ins().load(ty, flags, at, offset)
                 }
                 RowOp::Neg(x) => b.ins().fneg(of(x)),
