@@ -20,6 +20,7 @@ pub mod layout;
 pub mod problem;
 pub mod real;
 pub mod reference;
+pub mod resolve;
 pub mod schedule;
 pub mod scheme;
 pub mod statics;

@@ -1,0 +1,409 @@
+//! From ordered statements to stages: bodies, regions, slots.
+
+use super::codes;
+use super::confine::{confine, truth};
+use super::emit::{Coefs, Emitter, Refused};
+use super::evaluate::Resolver;
+use super::operate::count;
+use super::order::Statement;
+use super::report::{Checked, Reported};
+use crate::lattice::PerAxis;
+use crate::scheme::{
+    Body, Cmp, Coef, CoefId, ComponentId, Op, Precision, Read, Scheme, Stage, Update, Value, verify,
+};
+use torre_grammar::diag::Diagnostic;
+
+impl Resolver<'_> {
+    /// The scheme that the statements make up on the grid of the frame.
+    pub fn assemble(&mut self, statements: &[Statement], precision: Precision) -> Checked<Scheme> {
+        let grid = self.frame.grid.clone().ok_or(Reported)?;
+        let per_step = self.count_updates(statements)?;
+        let mut coefs = Coefs::default();
+        let mut stages = Vec::new();
+        let mut failed = false;
+        for statement in statements {
+            let mut updates = Vec::new();
+            for &(target, value) in &statement.updates {
+                let emitter = Emitter::new(
+                    &mut self.graph,
+                    &self.frame.components,
+                    &mut coefs,
+                    precision,
+                    target,
+                    &per_step,
+                    grid.cells,
+                );
+                let position = self.frame.components[target.index()].position;
+                match emitter.body(value.node) {
+                    Ok(body) => updates.push(Update {
+                        target,
+                        region: grid.live(position),
+                        mask: None,
+                        body,
+                    }),
+                    Err(refused) => {
+                        let name = self.frame.components[target.index()].name.clone();
+                        failed |= self
+                            .refuse::<()>(refused, statement, &name, precision)
+                            .is_err();
+                    }
+                }
+            }
+            stages.push(Stage { updates });
+        }
+        if failed {
+            return Err(Reported);
+        }
+        self.set_slots(&stages);
+        self.restrict(statements, &mut stages, precision, &mut coefs)?;
+        self.warn_of_skewed_times(statements, &stages, &per_step);
+        let mut scheme = Scheme {
+            name: self.frame.name.clone(),
+            precision,
+            grid,
+            components: self.frame.components.clone(),
+            coefs: coefs.list,
+            files: Vec::new(),
+            stages,
+        };
+        share_coefs(&mut scheme);
+        if let Err(reason) = verify(&scheme) {
+            let d = Diagnostic::error(
+                codes::INTERNAL,
+                format!("the resolved scheme breaks a rule of its own: {reason}"),
+            )
+            .hint("this is a defect of Torre, not of your program: please report it");
+            return self.fail(d);
+        }
+        Ok(scheme)
+    }
+
+    fn count_updates(&mut self, statements: &[Statement]) -> Checked<Vec<u8>> {
+        let mut counts = vec![0usize; self.frame.components.len()];
+        for statement in statements {
+            for (target, _) in &statement.updates {
+                counts[target.index()] += 1;
+            }
+        }
+        // Ages are small numbers; so many updates of one value in a step are no scheme.
+        if let Some(i) = counts.iter().position(|&n| n > 60) {
+            let name = self.frame.components[i].name.clone();
+            let last = statements
+                .iter()
+                .rfind(|s| s.updates.iter().any(|(t, _)| t.index() == i));
+            let place = last.map(|s| s.place.clone()).ok_or(Reported)?;
+            let d = self.error(
+                codes::TOO_COMPLEX,
+                format!("a step updates `{name}` more than 60 times"),
+                &place,
+            );
+            return self.fail(d);
+        }
+        Ok(counts.into_iter().map(|n| n as u8).collect())
+    }
+
+    /// The fewest versions of each component such that every value that is read exists and nothing is overwritten before all that
+    /// read it in the same stage have (rules 4 and 5 of [`crate::scheme`]).
+    fn set_slots(&mut self, stages: &[Stage]) {
+        let mut slots = vec![1u8; self.frame.components.len()];
+        for stage in stages {
+            for update in &stage.updates {
+                for read in update.body.reads() {
+                    let own = read.component == update.target && is_here(read);
+                    let overwritten = stage.updates.iter().any(|u| u.target == read.component);
+                    let needed = read.age + 1 + u8::from(overwritten && !own);
+                    let slots = &mut slots[read.component.index()];
+                    *slots = needed.max(*slots);
+                }
+            }
+        }
+        for (component, n) in self.frame.components.iter_mut().zip(slots) {
+            component.slots = n;
+        }
+    }
+
+    /// Applies the conditions of the statements: as regions and masks where a value can stay where it is, else by choosing between the
+    /// new and the old value (rule 6 of [`crate::scheme`]).
+    fn restrict(
+        &mut self,
+        statements: &[Statement],
+        stages: &mut [Stage],
+        precision: Precision,
+        coefs: &mut Coefs,
+    ) -> Checked<()> {
+        for (stage, statement) in stages.iter_mut().zip(statements) {
+            let Some(condition) = statement.condition.map(|c| c.node) else {
+                continue;
+            };
+            for update in &mut stage.updates {
+                let component = self.frame.components[update.target.index()].clone();
+                let constant = self.graph.as_number(condition);
+                if constant.is_some_and(|n| n != 0.0) {
+                    continue;
+                }
+                let mut mask = None;
+                if component.slots == 1 {
+                    let confined = confine(
+                        &mut self.graph,
+                        Some(condition),
+                        component.position,
+                        update.region,
+                    );
+                    update.region = confined.region;
+                    mask = confined.rest;
+                } else if constant.is_some() {
+                    update.body = Body {
+                        ops: vec![Op::Read(own(update.target))],
+                        result: Value(0),
+                    };
+                } else {
+                    mask = Some(truth(&mut self.graph, condition));
+                }
+                let Some(mask) = mask else { continue };
+                match coefs.id(&self.graph, mask, component.position) {
+                    Ok(id) if component.slots == 1 => update.mask = Some(id),
+                    Ok(id) => keep_old(&mut update.body, update.target, id, precision),
+                    Err(refused) => {
+                        return self.refuse(refused, statement, &component.name, precision);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn refuse<T>(
+        &mut self,
+        refused: Refused,
+        statement: &Statement,
+        name: &str,
+        precision: Precision,
+    ) -> Checked<T> {
+        let place = &statement.value;
+        let d = match refused {
+            Refused::TooLarge => self
+                .error(
+                    codes::TOO_MANY_TERMS,
+                    format!("the update of `{name}` has too many terms"),
+                    place,
+                )
+                .hint("use lower orders, or store an intermediate value in a field of its own"),
+            Refused::NotFinite(n) => {
+                let mut d = self.error(
+                    codes::NOT_FINITE,
+                    format!("a coefficient of the update of `{name}` is {n}"),
+                    place,
+                );
+                if n.is_finite() {
+                    d = d.hint(format!(
+                        "the largest {precision} number is {:e}: choose other units or `--precision f64`",
+                        f32::MAX
+                    ));
+                } else {
+                    d = d.hint("look for a division by zero");
+                }
+                d
+            }
+            Refused::TooFar(cells) => return self.too_far(cells, statement),
+        };
+        self.fail(d)
+    }
+
+    fn too_far<T>(&mut self, cells: PerAxis<i64>, statement: &Statement) -> Checked<T> {
+        let widths = self.frame.grid.as_ref().map(|g| g.cells).ok_or(Reported)?;
+        let axis = self
+            .frame
+            .axes
+            .iter()
+            .find(|(_, a)| cells[*a].abs() > widths[*a])
+            .cloned();
+        let (name, axis) = axis.ok_or(Reported)?;
+        let d = self
+            .error(
+                codes::STENCIL,
+                format!(
+                    "this reads {} away along {name}, but the domain is only {} wide",
+                    count(cells[axis].unsigned_abs() as usize, "cell", "cells"),
+                    widths[axis]
+                ),
+                &statement.value,
+            )
+            .hint("use a larger domain or a lower order");
+        self.fail(d)
+    }
+
+    /// Warns where an update takes values from other times than the middle of the time that it spans.
+    fn warn_of_skewed_times(
+        &mut self,
+        statements: &[Statement],
+        stages: &[Stage],
+        per_step: &[u8],
+    ) {
+        let mut done = vec![0u8; self.frame.components.len()];
+        for (stage, statement) in stages.iter().zip(statements) {
+            let skewed = stage
+                .updates
+                .iter()
+                .find_map(|u| self.skewed_times(u, statement.sets, &done, per_step));
+            if let Some((message, hint)) = skewed {
+                let value = &statement.value;
+                let mut d = Diagnostic::warning(codes::NOT_CENTRED, message).at(
+                    &value.source,
+                    value.span,
+                    "first order in time",
+                );
+                d.hint = hint;
+                self.report.push(d);
+            }
+            for update in &stage.updates {
+                done[update.target.index()] += 1;
+            }
+        }
+    }
+
+    /// Times are in half steps from the start of the step.
+    fn skewed_times(
+        &self,
+        update: &Update,
+        sets: bool,
+        done: &[u8],
+        per_step: &[u8],
+    ) -> Option<(String, Option<String>)> {
+        let components = &self.frame.components;
+        // The time of the newest value when the stage runs; none where parts of a step are not told apart.
+        let newest = |c: ComponentId| {
+            let offset = components[c.index()].time.0;
+            match (done[c.index()], per_step[c.index()]) {
+                (_, 0) => None,
+                (0, _) => Some(-offset),
+                (d, n) if d == n => Some(2 - offset),
+                _ => None,
+            }
+        };
+        if per_step[update.target.index()] != 1 {
+            return None;
+        }
+        let old = newest(update.target)?;
+        let mut evolves = false;
+        let mut from = old;
+        let mut times: Option<(i64, i64)> = None;
+        let mut other = None;
+        for read in update.body.reads() {
+            let is_own = read.component == update.target;
+            let steps_back = u8::from(read.age > 0);
+            evolves |= is_own;
+            if is_own && steps_back > 0 {
+                from = old - 2;
+            }
+            if (is_own && is_here(read)) || per_step[read.component.index()] == 0 {
+                continue;
+            }
+            let time = newest(read.component)? - 2 * i64::from(steps_back);
+            times = Some(times.map_or((time, time), |(lo, hi)| (lo.min(time), hi.max(time))));
+            if !is_own {
+                other = Some(read.component);
+            }
+        }
+        let (lo, hi) = times?;
+        let new = old + 2;
+        // A relation between values of one time, such as that of E and D, takes no time.
+        let relation = sets && lo == new && hi == new;
+        if !evolves || relation || lo + hi == from + new {
+            return None;
+        }
+        let name = |c: ComponentId| components[c.index()].name.as_str();
+        let seen = if lo == hi {
+            show(lo)
+        } else {
+            format!("{} to {}", show(lo), show(hi))
+        };
+        let target = name(update.target);
+        let message = format!(
+            "this update is not centred in time: it takes `{target}` from {} to {}, but reads `{}` at {seen}",
+            show(from),
+            show(new),
+            other.map_or(target, name),
+        );
+        let hint = other.map(|c| {
+            format!(
+                "if the values of `{}` lie half a step later, declare its field `at 1/2`",
+                name(c)
+            )
+        });
+        Some((message, hint))
+    }
+}
+
+/// A time in half steps: `n - 1/2`.
+fn show(half: i64) -> String {
+    let sign = if half < 0 { '-' } else { '+' };
+    match half.abs() {
+        0 => "n".to_string(),
+        h if h % 2 == 0 => format!("n {sign} {}", h / 2),
+        h => format!("n {sign} {h}/2"),
+    }
+}
+
+fn is_here(read: &Read) -> bool {
+    read.offset.0 == [0; 3]
+}
+
+/// The read of a target's own newest value.
+fn own(target: ComponentId) -> Read {
+    Read {
+        component: target,
+        offset: PerAxis::splat(0),
+        age: 0,
+    }
+}
+
+/// Before: a body. After: its result where the coefficient is not 0, else the old value.
+fn keep_old(body: &mut Body, target: ComponentId, mask: CoefId, precision: Precision) {
+    let mut push = |op: Op| {
+        body.ops.push(op);
+        Value(body.ops.len() as u32 - 1)
+    };
+    let a = push(Op::Coef(mask));
+    let b = push(Op::Const(precision.round(0.0)));
+    let otherwise = push(Op::Read(own(target)));
+    let then = body.result;
+    body.ops.push(Op::Select {
+        cmp: Cmp::Ne,
+        a,
+        b,
+        then,
+        otherwise,
+    });
+    body.result = Value(body.ops.len() as u32 - 1);
+}
+
+/// Makes coefficients with equal values at one position one.
+fn share_coefs(scheme: &mut Scheme) {
+    let mut kept: Vec<Coef> = Vec::new();
+    let map: Vec<CoefId> = scheme
+        .coefs
+        .iter()
+        .map(|coef| {
+            let known = kept
+                .iter()
+                .position(|k| k.position == coef.position && k.value == coef.value);
+            let index = known.unwrap_or_else(|| {
+                kept.push(coef.clone());
+                kept.len() - 1
+            });
+            CoefId(index as u32)
+        })
+        .collect();
+    let renumber = |id: CoefId| map.get(id.index()).copied().unwrap_or(id);
+    for stage in &mut scheme.stages {
+        for update in &mut stage.updates {
+            update.mask = update.mask.map(renumber);
+            for op in &mut update.body.ops {
+                if let Op::Coef(id) = op {
+                    *id = renumber(*id);
+                }
+            }
+        }
+    }
+    scheme.coefs = kept;
+}

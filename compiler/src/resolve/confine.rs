@@ -1,0 +1,226 @@
+//! Conditions on the place: boxes of indices where they are boxes, else coefficients that are 0 or 1.
+
+use super::graph::{Graph, Node, NodeId};
+use crate::host::{HostBinary, HostUnary};
+use crate::lattice::{Axis, HalfIndex, Interval, Position, Region};
+
+/// Where a condition holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Confined {
+    pub region: Region,
+    /// What remains to be tested inside of the region.
+    pub rest: Option<NodeId>,
+}
+
+/// A strictly rising or falling function of a coordinate, rounded like everything else.
+struct Ramp {
+    axis: Axis,
+    rising: bool,
+}
+
+/// Splits a condition for the points of `position` in `live`.
+pub fn confine(
+    graph: &mut Graph,
+    condition: Option<NodeId>,
+    position: Position,
+    live: Region,
+) -> Confined {
+    let mut confined = Confined {
+        region: live,
+        rest: None,
+    };
+    let Some(condition) = condition else {
+        return confined;
+    };
+    let mut open = vec![condition];
+    while let Some(id) = open.pop() {
+        if let Node::Binary(op, a, b) = graph.node(id)
+            && op.0 == HostBinary::And
+        {
+            open.extend([b, a]);
+            continue;
+        }
+        if let Some(n) = graph.as_number(id) {
+            if n == 0.0 {
+                let lo = confined.region[Axis::VECTOR].lo;
+                confined.region[Axis::VECTOR] = Interval::new(lo, lo);
+            }
+            continue;
+        }
+        match interval(graph, id, false, position, live) {
+            Some((axis, range)) => {
+                confined.region[axis] = confined.region[axis].intersect(range);
+            }
+            None => {
+                let test = truth(graph, id);
+                confined.rest = Some(match confined.rest {
+                    None => test,
+                    Some(rest) => graph.binary(HostBinary::And, rest, test),
+                });
+            }
+        }
+    }
+    if confined.region.is_empty() {
+        confined.rest = None;
+        let lo = live[Axis::VECTOR].lo;
+        confined.region[Axis::VECTOR] = Interval::new(lo, lo);
+    }
+    confined
+}
+
+/// The condition as 0 or 1, so that rounding cannot change it.
+pub fn truth(graph: &mut Graph, id: NodeId) -> NodeId {
+    use HostBinary as H;
+    let is_truth = match graph.node(id) {
+        Node::Unary(op, _) => op.0 == HostUnary::Not,
+        Node::Binary(op, ..) => matches!(
+            op.0,
+            H::Lt | H::Le | H::Gt | H::Ge | H::Eq | H::Ne | H::And | H::Or
+        ),
+        _ => false,
+    };
+    if is_truth {
+        return id;
+    }
+    let zero = graph.number(0.0);
+    graph.binary(H::Ne, id, zero)
+}
+
+/// The indices along one axis where a comparison holds, if it compares a coordinate with a number.
+fn interval(
+    graph: &Graph,
+    id: NodeId,
+    negated: bool,
+    position: Position,
+    live: Region,
+) -> Option<(Axis, Interval)> {
+    use HostBinary as H;
+    let (op, a, b) = match graph.node(id) {
+        Node::Unary(op, a) if op.0 == HostUnary::Not => {
+            return interval(graph, a, !negated, position, live);
+        }
+        Node::Binary(op, a, b) => (op.0, a, b),
+        _ => return None,
+    };
+    let (op, ramp, bound) = match (graph.as_number(a), graph.as_number(b)) {
+        (None, Some(n)) => (op, a, n),
+        (Some(n), None) => {
+            let mirrored = match op {
+                H::Lt => H::Gt,
+                H::Le => H::Ge,
+                H::Gt => H::Lt,
+                H::Ge => H::Le,
+                op => op,
+            };
+            (mirrored, b, n)
+        }
+        _ => return None,
+    };
+    if bound.is_nan() {
+        return None;
+    }
+    let op = match (op, negated) {
+        (op, false) => op,
+        (H::Lt, true) => H::Ge,
+        (H::Le, true) => H::Gt,
+        (H::Gt, true) => H::Le,
+        (H::Ge, true) => H::Lt,
+        (H::Ne, true) => H::Eq,
+        _ => return None,
+    };
+    let Ramp { axis, rising } = ramp_of(graph, ramp)?;
+    let range = live[axis];
+    let at = |i: i64| {
+        let coordinate = (HalfIndex::cells(i) + position[axis]).as_f64() * graph.spacing[axis];
+        evaluate(graph, ramp, coordinate)
+    };
+    // The first index from which on a value is beyond the bound, in the direction of the ramp.
+    let first = |beyond: &dyn Fn(f64) -> bool| {
+        let (mut lo, mut hi) = (range.lo, range.hi.max(range.lo));
+        while lo < hi {
+            let middle = lo + (hi - lo) / 2;
+            if beyond(at(middle)) {
+                hi = middle;
+            } else {
+                lo = middle + 1;
+            }
+        }
+        lo
+    };
+    let from_ge = |up: bool| match up {
+        true => first(&|v| v >= bound),
+        false => first(&|v| v <= bound),
+    };
+    let from_gt = |up: bool| match up {
+        true => first(&|v| v > bound),
+        false => first(&|v| v < bound),
+    };
+    // Falling ramps: the same with the order of values turned round.
+    let op = match (rising, op) {
+        (true, op) => op,
+        (false, H::Lt) => H::Gt,
+        (false, H::Le) => H::Ge,
+        (false, H::Gt) => H::Lt,
+        (false, H::Ge) => H::Le,
+        (false, op) => op,
+    };
+    let (lo, hi) = match op {
+        H::Lt => (range.lo, from_ge(rising)),
+        H::Le => (range.lo, from_gt(rising)),
+        H::Gt => (from_gt(rising), range.hi),
+        H::Ge => (from_ge(rising), range.hi),
+        H::Eq => (from_ge(rising), from_gt(rising)),
+        _ => return None,
+    };
+    Some((axis, Interval::new(lo, hi.max(lo))))
+}
+
+/// Sums, differences, products and quotients of a coordinate with numbers: monotone also after rounding.
+fn ramp_of(graph: &Graph, id: NodeId) -> Option<Ramp> {
+    match graph.node(id) {
+        Node::Coordinate(axis, by) if by == HalfIndex::ZERO => Some(Ramp { axis, rising: true }),
+        Node::Unary(op, a) if op.0 == HostUnary::Neg => turned(ramp_of(graph, a)?),
+        Node::Binary(op, a, b) => {
+            let (inner, n, left) = match (graph.as_number(a), graph.as_number(b)) {
+                (None, Some(n)) => (a, n, false),
+                (Some(n), None) => (b, n, true),
+                _ => return None,
+            };
+            if !n.is_finite() {
+                return None;
+            }
+            match op.0 {
+                HostBinary::Add => ramp_of(graph, inner),
+                HostBinary::Sub if left => turned(ramp_of(graph, inner)?),
+                HostBinary::Sub => ramp_of(graph, inner),
+                HostBinary::Mul if n > 0.0 => ramp_of(graph, inner),
+                HostBinary::Mul if n < 0.0 => turned(ramp_of(graph, inner)?),
+                HostBinary::Div if !left && n > 0.0 => ramp_of(graph, inner),
+                HostBinary::Div if !left && n < 0.0 => turned(ramp_of(graph, inner)?),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn turned(ramp: Ramp) -> Option<Ramp> {
+    Some(Ramp {
+        rising: !ramp.rising,
+        ..ramp
+    })
+}
+
+/// The value of a ramp, computed as the host does.
+fn evaluate(graph: &Graph, id: NodeId, coordinate: f64) -> f64 {
+    match graph.node(id) {
+        Node::Number(bits) => f64::from_bits(bits),
+        Node::Coordinate(..) => coordinate,
+        Node::Unary(op, a) => op.0.apply(evaluate(graph, a, coordinate)),
+        Node::Binary(op, a, b) => op.0.apply(
+            evaluate(graph, a, coordinate),
+            evaluate(graph, b, coordinate),
+        ),
+        _ => f64::NAN,
+    }
+}

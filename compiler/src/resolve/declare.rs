@@ -1,0 +1,841 @@
+//! What a scheme declares: axes, parameters, fields and coefficients.
+
+use super::codes;
+use super::evaluate::{Resolver, Scope, Typed, Value};
+use super::load::{ItemId, twice};
+use super::operate::{Kind, count};
+use super::report::{Checked, Place, Reported};
+use super::suggest::did_you_mean;
+use crate::lattice::{Axis, HalfIndex, PerAxis, Position};
+use crate::scheme::{Boundary, Component, ComponentId, Grid};
+use std::collections::BTreeMap;
+use torre_grammar::ast::{self, CoefValue, Expr, ItemKind, Name, SchemeStmt, Shape, Stmt};
+use torre_grammar::diag::Diagnostic;
+use torre_grammar::source::{Source, Span};
+
+/// The most components of a scheme.
+const COMPONENTS: usize = 256;
+/// The most components of a field: an update of all of them is one stage.
+const OF_A_FIELD: usize = 64;
+
+/// A field as declared.
+#[derive(Clone, Debug)]
+pub struct FieldFacts {
+    pub name: String,
+    pub kind: Kind,
+    /// Behind the dot; one empty name for a scalar.
+    pub names: Vec<String>,
+    pub components: Vec<ComponentId>,
+    pub levels: u8,
+    pub place: Place,
+}
+
+impl FieldFacts {
+    pub fn component(&self, name: &str) -> Option<ComponentId> {
+        let find = |name: &str| self.names.iter().position(|n| n == name);
+        let index = find(name).or_else(|| {
+            // `S.yx` is `S.xy`.
+            let swapped: String = name.chars().rev().collect();
+            (self.kind == Kind::Tensor)
+                .then(|| find(&swapped))
+                .flatten()
+        })?;
+        self.components.get(index).copied()
+    }
+}
+
+/// The scheme at hand.
+#[derive(Default)]
+pub struct Frame {
+    pub name: String,
+    pub axes: Vec<(String, Axis)>,
+    /// Parameters, constants, fields, coefficients and axes.
+    pub names: BTreeMap<String, Value>,
+    pub params: Vec<String>,
+    pub fields: Vec<FieldFacts>,
+    pub components: Vec<Component>,
+    pub dt: f64,
+    pub grid: Option<Grid>,
+    /// Whether the grid is that of a problem.
+    pub has_domain: bool,
+    spans: BTreeMap<String, Span>,
+}
+
+impl Frame {
+    pub fn axis(&self, name: &str) -> Option<Axis> {
+        self.axes.iter().find(|(n, _)| n == name).map(|(_, a)| *a)
+    }
+
+    pub fn field_of(&self, component: ComponentId) -> Option<usize> {
+        self.fields
+            .iter()
+            .position(|f| f.components.contains(&component))
+    }
+
+    /// `[1/2, 0, 0]`
+    pub fn show(&self, position: Position) -> String {
+        let parts: Vec<String> = self
+            .axes
+            .iter()
+            .map(|(_, a)| position[*a].to_string())
+            .collect();
+        format!("[{}]", parts.join(", "))
+    }
+
+    /// Pairs of axes, by their place in the scheme's list.
+    fn tensor_pairs(&self) -> &'static [(usize, usize)] {
+        match self.axes.len() {
+            0 => &[],
+            1 => &[(0, 0)],
+            2 => &[(0, 0), (1, 1), (0, 1)],
+            _ => &[(0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1)],
+        }
+    }
+
+    pub fn tensor_names(&self) -> Vec<String> {
+        self.tensor_pairs()
+            .iter()
+            .map(|&(a, b)| format!("{}{}", self.axes[a].0, self.axes[b].0))
+            .collect()
+    }
+
+    pub fn tensor_index(&self, name: &str) -> Option<usize> {
+        let axes = &self.axes;
+        self.tensor_pairs().iter().position(|&(a, b)| {
+            let (a, b) = (&axes[a].0, &axes[b].0);
+            name == format!("{a}{b}") || name == format!("{b}{a}")
+        })
+    }
+}
+
+/// A parameter that a problem or a command line sets.
+pub struct GivenParam {
+    pub name: String,
+    pub value: Expr,
+    pub scope: Scope,
+    pub used: bool,
+}
+
+/// A coefficient that a problem sets.
+pub struct GivenCoef {
+    pub name: Name,
+    pub component: Option<Name>,
+    pub value: CoefValue,
+    pub scope: Scope,
+    pub used: bool,
+}
+
+impl Resolver<'_> {
+    /// Notes a new name of the scheme.
+    fn introduce(&mut self, source: &Source, name: &Name, value: Value) {
+        if let Some(&first) = self.frame.spans.get(&name.node) {
+            self.report
+                .push(twice(source, &name.node, first, name.span));
+            return;
+        }
+        if super::operate::is_built_in(&name.node) || ["t", "pi"].contains(&name.node.as_str()) {
+            let message = format!("`{}` is built in and cannot be defined", name.node);
+            self.report.push(
+                Diagnostic::error(codes::BUILT_IN, message)
+                    .at(source, name.span, "this name is taken")
+                    .hint("choose another name"),
+            );
+        }
+        self.frame.spans.insert(name.node.clone(), name.span);
+        self.frame.names.insert(name.node.clone(), value);
+    }
+
+    /// The scope of a scheme's own text, and its statements.
+    pub fn scheme_scope(&self, item: ItemId) -> Checked<(Scope, ast::Scheme)> {
+        let module = self.library.module(item.module);
+        match module.ast.items.get(item.index).map(|i| &i.kind) {
+            Some(ItemKind::Scheme(scheme)) => Ok((
+                Scope {
+                    source: module.source.clone(),
+                    module: item.module,
+                    locals: Vec::new(),
+                    in_scheme: true,
+                },
+                scheme.clone(),
+            )),
+            _ => Err(Reported),
+        }
+    }
+
+    /// Axes, parameters and constants, cell size and time step. An error here leaves nothing to go on with.
+    pub fn declare_numbers(
+        &mut self,
+        scope: &Scope,
+        scheme: &ast::Scheme,
+        given: &mut [GivenParam],
+    ) -> Checked<()> {
+        self.frame = Frame {
+            name: scheme.name.node.clone(),
+            ..Frame::default()
+        };
+        self.declare_axes(scope, scheme)?;
+        let mut failed = false;
+        for stmt in &scheme.body {
+            let (name, value, is_param) = match &stmt.kind.node {
+                SchemeStmt::Param { name, value } => (name, value, true),
+                SchemeStmt::Const { name, value } => (name, value, false),
+                _ => continue,
+            };
+            let mut number = self.number(scope, value);
+            if is_param {
+                self.frame.params.push(name.node.clone());
+                // The command line comes last and wins.
+                for g in given.iter_mut().filter(|g| g.name == name.node) {
+                    g.used = true;
+                    let scope = g.scope.clone();
+                    number = self.number(&scope, &g.value);
+                }
+            }
+            let value = match number {
+                Ok(n) => self.scalar(n),
+                Err(Reported) => {
+                    failed = true;
+                    Value::Poison
+                }
+            };
+            self.introduce(&scope.source, name, value);
+        }
+        failed |= self.declare_spacing(scope, scheme).is_err();
+        if failed { Err(Reported) } else { Ok(()) }
+    }
+
+    fn declare_axes(&mut self, scope: &Scope, scheme: &ast::Scheme) -> Checked<()> {
+        let mut found: Option<(&Vec<Name>, Span)> = None;
+        for stmt in &scheme.body {
+            if let SchemeStmt::Axes(names) = &stmt.kind.node {
+                if let Some((_, first)) = found {
+                    let d = Diagnostic::error(codes::AXES, "the axes are given twice")
+                        .at(&scope.source, stmt.kind.span, "again here")
+                        .at(&scope.source, first, "first here");
+                    return self.fail(d);
+                }
+                found = Some((names, stmt.kind.span));
+            }
+        }
+        let Some((names, span)) = found else {
+            let d = self
+                .error(
+                    codes::AXES,
+                    format!("scheme `{}` has no axes", scheme.name.node),
+                    &scope.place(scheme.name.span),
+                )
+                .hint("begin with `axes x, y, z`");
+            return self.fail(d);
+        };
+        if names.is_empty() || names.len() > 3 {
+            let d = self.error(
+                codes::AXES,
+                format!("a scheme has one to three axes, not {}", names.len()),
+                &scope.place(span),
+            );
+            return self.fail(d);
+        }
+        for (name, &axis) in names.iter().zip(Axis::roles(names.len())) {
+            self.introduce(&scope.source, name, Value::Axis(axis));
+            self.frame.axes.push((name.node.clone(), axis));
+            self.graph.axes[axis] = name.node.clone();
+        }
+        if self.frame.names.len() < names.len() {
+            return Err(Reported);
+        }
+        Ok(())
+    }
+
+    fn declare_spacing(&mut self, scope: &Scope, scheme: &ast::Scheme) -> Checked<()> {
+        let mut spacing = PerAxis::splat(1.0);
+        let mut failed = false;
+        let axes = self.frame.axes.clone();
+        for (name, axis) in &axes {
+            let own = format!("h{name}");
+            match self.positive(scope, scheme, &[&own, "h"]) {
+                Ok(h) => spacing[*axis] = h,
+                Err(Reported) => failed = true,
+            }
+        }
+        match self.positive(scope, scheme, &["dt"]) {
+            Ok(dt) => self.frame.dt = dt,
+            Err(Reported) => failed = true,
+        }
+        self.graph.spacing = spacing;
+        if failed { Err(Reported) } else { Ok(()) }
+    }
+
+    /// The first of some names that is a number, or 1; it must be positive.
+    fn positive(&mut self, scope: &Scope, scheme: &ast::Scheme, names: &[&str]) -> Checked<f64> {
+        for name in names {
+            let n = match self.frame.names.get(*name) {
+                Some(Value::Scalar(s)) => self.graph.as_number(s.node),
+                Some(Value::Poison) => return Err(Reported),
+                _ => None,
+            };
+            let Some(n) = n else { continue };
+            if n > 0.0 && n.is_finite() && n.is_normal() {
+                return Ok(n);
+            }
+            let span = self.frame.spans.get(*name).copied();
+            let what = if *name == "dt" {
+                "the time step"
+            } else {
+                "the cell size"
+            };
+            let mut d = self.error(
+                codes::CELL_SIZE,
+                format!("{what} `{name}` must be a positive number"),
+                &scope.place(span.unwrap_or(scheme.name.span)),
+            );
+            d.labels[0].text = format!("this is {n}");
+            return self.fail(d);
+        }
+        Ok(1.0)
+    }
+
+    /// A grid for a scheme that is checked without a problem: so large that nothing lies outside.
+    pub fn assume_grid(&mut self) {
+        let cells = PerAxis::from_fn(|a| {
+            if self.frame.axes.iter().any(|(_, b)| *b == a) {
+                1 << 16
+            } else {
+                1
+            }
+        });
+        self.set_grid(cells, PerAxis::splat([Boundary::Zero; 2]));
+        self.frame.has_domain = false;
+    }
+
+    pub fn set_grid(&mut self, cells: PerAxis<i64>, boundary: PerAxis<[Boundary; 2]>) {
+        let axes = PerAxis::from_fn(|a| {
+            let found = self.frame.axes.iter().find(|(_, b)| *b == a);
+            found.map(|(n, _)| n.clone())
+        });
+        self.frame.has_domain = true;
+        self.frame.grid = Some(Grid {
+            axes,
+            cells,
+            spacing: self.graph.spacing,
+            dt: self.frame.dt,
+            boundary,
+        });
+    }
+
+    /// Fields, then coefficients.
+    pub fn declare_fields(
+        &mut self,
+        scope: &Scope,
+        scheme: &ast::Scheme,
+        given: &mut [GivenCoef],
+    ) -> Checked<()> {
+        let mut failed = false;
+        for stmt in &scheme.body {
+            if let SchemeStmt::Field(field) = &stmt.kind.node
+                && self.declare_field(scope, field).is_err()
+            {
+                failed = true;
+                self.introduce(&scope.source, &field.name, Value::Poison);
+            }
+        }
+        for Stmt { kind, .. } in &scheme.body {
+            if let SchemeStmt::Coef(coef) = &kind.node {
+                let value = self
+                    .declare_coef(scope, coef, given)
+                    .unwrap_or(Value::Poison);
+                failed |= matches!(value, Value::Poison);
+                self.introduce(&scope.source, &coef.name, value);
+            }
+        }
+        if failed { Err(Reported) } else { Ok(()) }
+    }
+
+    fn declare_field(&mut self, scope: &Scope, field: &ast::Field) -> Checked<()> {
+        let time = match &field.time {
+            None => HalfIndex::ZERO,
+            Some(e) => match self.number(scope, e)? {
+                0.0 => HalfIndex::ZERO,
+                0.5 => HalfIndex::HALF,
+                n => {
+                    let d = self.error(
+                        codes::FIELD_TIME,
+                        format!("a field lies at 0 or 1/2 within a step, not at {n}"),
+                        &scope.place(e.span),
+                    );
+                    return self.fail(d);
+                }
+            },
+        };
+        let levels = match &field.levels {
+            None => 1,
+            Some(e) => match self.integer(scope, e)? {
+                n @ (1 | 2) => n as u8,
+                n => {
+                    let d = self
+                        .error(
+                            codes::FIELD_LEVELS,
+                            format!("a field has 1 or 2 levels, not {n}"),
+                            &scope.place(e.span),
+                        )
+                        .hint("older values can be kept in a field of their own");
+                    return self.fail(d);
+                }
+            },
+        };
+        let place = scope.place(field.name.span);
+        let (kind, parts) = self.positions(scope, &field.shape, field.position.as_ref(), &place)?;
+        if parts.len() > OF_A_FIELD || self.frame.components.len() + parts.len() > COMPONENTS {
+            let d = self.error(
+                codes::TOO_MANY_COMPONENTS,
+                format!(
+                    "a field has up to {OF_A_FIELD} components and a scheme up to {COMPONENTS}"
+                ),
+                &place,
+            );
+            return self.fail(d);
+        }
+        let name = &field.name.node;
+        let mut facts = FieldFacts {
+            name: name.clone(),
+            kind,
+            names: Vec::new(),
+            components: Vec::new(),
+            levels,
+            place,
+        };
+        for (part, position) in parts {
+            let full = if part.is_empty() {
+                name.clone()
+            } else {
+                format!("{name}.{part}")
+            };
+            facts
+                .components
+                .push(ComponentId(self.frame.components.len() as u32));
+            facts.names.push(part);
+            self.frame.components.push(Component {
+                name: full,
+                position,
+                time,
+                slots: levels,
+            });
+        }
+        self.frame.fields.push(facts);
+        let index = self.frame.fields.len() - 1;
+        self.introduce(&scope.source, &field.name, Value::Field(index, None));
+        Ok(())
+    }
+
+    /// The components of a shape with their positions.
+    fn positions(
+        &mut self,
+        scope: &Scope,
+        shape: &Shape,
+        position: Option<&torre_grammar::source::Spanned<ast::Position>>,
+        place: &Place,
+    ) -> Checked<(Kind, Vec<(String, Position)>)> {
+        if let Shape::Named(parts) = shape {
+            let mut list: Vec<(String, Position)> = Vec::new();
+            for (name, position) in parts {
+                if list.iter().any(|(n, _)| *n == name.node) {
+                    let d = self.error(
+                        codes::DEFINED_TWICE,
+                        format!("component `{}` is defined twice", name.node),
+                        &scope.place(name.span),
+                    );
+                    return self.fail(d);
+                }
+                let at = self.scalar_position(scope, &position.node, position.span)?;
+                list.push((name.node.clone(), at));
+            }
+            if list.is_empty() {
+                let d = self.error(codes::LIST, "a field needs a component", place);
+                return self.fail(d);
+            }
+            return Ok((Kind::Vector, list));
+        }
+        let Some(position) = position else {
+            let d = self
+                .error(
+                    codes::POSITION_OF_SHAPE,
+                    "the position of this field is missing",
+                    place,
+                )
+                .hint("add `on nodes`, `on edges`, `on faces` or `on cells`");
+            return self.fail(d);
+        };
+        let (word, span) = (&position.node, position.span);
+        let axes = self.frame.axes.clone();
+        let build = |half: &dyn Fn(usize) -> bool| {
+            let mut p = Position::default();
+            for (i, (_, axis)) in axes.iter().enumerate() {
+                p[*axis] = HalfIndex(i64::from(half(i)));
+            }
+            p
+        };
+        match shape {
+            Shape::Named(_) => Err(Reported),
+            Shape::Scalar => {
+                let p = self.scalar_position(scope, word, span)?;
+                Ok((Kind::Scalar, vec![(String::new(), p)]))
+            }
+            Shape::Vector => {
+                let mut list = Vec::new();
+                for (i, (name, _)) in axes.iter().enumerate() {
+                    let p = match word {
+                        ast::Position::Nodes => build(&|_| false),
+                        ast::Position::Cells => build(&|_| true),
+                        ast::Position::Edges => build(&|j| i == j),
+                        ast::Position::Faces => build(&|j| i != j),
+                        ast::Position::Explicit(_) => {
+                            return self.wrong_position(
+                                scope,
+                                span,
+                                "the components of a vector lie on nodes, edges, faces or cells",
+                            );
+                        }
+                    };
+                    list.push((name.clone(), p));
+                }
+                Ok((Kind::Vector, list))
+            }
+            Shape::Tensor => {
+                let on_cells = match word {
+                    ast::Position::Nodes => false,
+                    ast::Position::Cells => true,
+                    _ => {
+                        return self.wrong_position(
+                            scope,
+                            span,
+                            "a tensor lies on nodes or on cells",
+                        );
+                    }
+                };
+                let names = self.frame.tensor_names();
+                let pairs = self.frame.tensor_pairs();
+                let list = names
+                    .into_iter()
+                    .zip(pairs)
+                    .map(|(name, &(a, b))| {
+                        let p = build(&|j| on_cells != (a != b && (j == a || j == b)));
+                        (name, p)
+                    })
+                    .collect();
+                Ok((Kind::Tensor, list))
+            }
+        }
+    }
+
+    fn wrong_position<T>(&mut self, scope: &Scope, span: Span, message: &str) -> Checked<T> {
+        let d = self
+            .error(codes::POSITION_OF_SHAPE, message, &scope.place(span))
+            .hint("components at other positions: `{ a on nodes, b on [1/2, 0, 0] }`");
+        self.fail(d)
+    }
+
+    fn scalar_position(
+        &mut self,
+        scope: &Scope,
+        position: &ast::Position,
+        span: Span,
+    ) -> Checked<Position> {
+        let axes = self.frame.axes.clone();
+        let mut p = Position::default();
+        match position {
+            ast::Position::Nodes => {}
+            ast::Position::Cells => {
+                for (_, axis) in axes {
+                    p[axis] = HalfIndex::HALF;
+                }
+            }
+            ast::Position::Edges | ast::Position::Faces => {
+                return self.wrong_position(
+                    scope,
+                    span,
+                    "a scalar lies on nodes, on cells or at a position such as [1/2, 0, 0]",
+                );
+            }
+            ast::Position::Explicit(list) => {
+                if list.len() != axes.len() {
+                    let d = self.error(
+                        codes::EXPLICIT_POSITION,
+                        format!(
+                            "the position has {}, but the scheme has {}",
+                            count(list.len(), "entry", "entries"),
+                            count(axes.len(), "axis", "axes")
+                        ),
+                        &scope.place(span),
+                    );
+                    return self.fail(d);
+                }
+                for ((_, axis), e) in axes.iter().zip(list) {
+                    p[*axis] = match self.number(scope, e)? {
+                        0.0 => HalfIndex::ZERO,
+                        0.5 => HalfIndex::HALF,
+                        n => {
+                            let d = self.error(
+                                codes::EXPLICIT_POSITION,
+                                format!("positions in a cell are 0 or 1/2, not {n}"),
+                                &scope.place(e.span),
+                            );
+                            return self.fail(d);
+                        }
+                    };
+                }
+            }
+        }
+        Ok(p)
+    }
+
+    fn declare_coef(
+        &mut self,
+        scope: &Scope,
+        coef: &ast::Coef,
+        given: &mut [GivenCoef],
+    ) -> Checked<Value> {
+        let shape = match &coef.shape {
+            None => Shape::Scalar,
+            Some(s) => s.node.clone(),
+        };
+        let place = scope.place(coef.name.span);
+        if matches!(shape, Shape::Named(_)) {
+            let d = self
+                .error(
+                    codes::SHAPES_DIFFER,
+                    "a coefficient is a scalar, a vector or a tensor",
+                    &place,
+                )
+                .hint("declare one coefficient for each component");
+            return self.fail(d);
+        }
+        // Without a position the components' names still follow from the shape.
+        let nodes = torre_grammar::source::Spanned::new(ast::Position::Nodes, coef.name.span);
+        let at = coef.position.as_ref().unwrap_or(&nodes);
+        let (kind, parts) = self.positions(scope, &shape, Some(at), &place)?;
+        let parts: Vec<(String, Option<Position>)> = parts
+            .into_iter()
+            .map(|(n, p)| (n, coef.position.is_some().then_some(p)))
+            .collect();
+        let whole = given
+            .iter()
+            .rposition(|g| g.name.node == coef.name.node && g.component.is_none());
+        for g in given.iter_mut().filter(|g| g.name.node == coef.name.node) {
+            g.used = true;
+        }
+        let own = self.coef_values(scope, &coef.value, kind, &parts, &coef.name.node);
+        let mut items = match whole {
+            // The declaration is checked all the same.
+            Some(i) => {
+                let (value, scope) = (given[i].value.clone(), given[i].scope.clone());
+                let result = self.coef_values(&scope, &value, kind, &parts, &coef.name.node);
+                own?;
+                result?
+            }
+            None => own?,
+        };
+        for g in given.iter().filter(|g| g.name.node == coef.name.node) {
+            let Some(component) = &g.component else {
+                continue;
+            };
+            let names: Vec<&str> = parts.iter().map(|(n, _)| n.as_str()).collect();
+            let Some(i) = names.iter().position(|n| *n == component.node) else {
+                let message = format!("`{}` has no component `{}`", coef.name.node, component.node);
+                let mut d = self.error(
+                    codes::UNKNOWN_COMPONENT,
+                    message,
+                    &g.scope.place(component.span),
+                );
+                d.hint = did_you_mean(&component.node, names.iter().copied());
+                return self.fail(d);
+            };
+            let one = self.coef_values(
+                &g.scope.clone(),
+                &g.value,
+                Kind::Scalar,
+                &parts[i..=i],
+                &coef.name.node,
+            )?;
+            items[i] = one[0];
+        }
+        for (item, (part, _)) in items.iter().zip(&parts) {
+            let name = if part.is_empty() {
+                coef.name.node.clone()
+            } else {
+                format!("{}.{part}", coef.name.node)
+            };
+            self.graph.name(item.node, name);
+        }
+        Ok(kind.with(items))
+    }
+
+    /// One static scalar per component.
+    fn coef_values(
+        &mut self,
+        scope: &Scope,
+        value: &CoefValue,
+        kind: Kind,
+        parts: &[(String, Option<Position>)],
+        name: &str,
+    ) -> Checked<Vec<Typed>> {
+        match value {
+            CoefValue::File(path) => {
+                let place = scope.place(path.span);
+                let mut items = Vec::new();
+                for (_, position) in parts {
+                    let Some(position) = *position else {
+                        let d = self
+                            .error(
+                                codes::FILE_POSITION,
+                                format!("`{name}` needs a position for its values from a file"),
+                                &place,
+                            )
+                            .hint(format!("declare `coef {name} on cells = ...`"));
+                        return self.fail(d);
+                    };
+                    self.check_file(&place, &path.node, position)?;
+                    items.push(Typed {
+                        node: self.graph.file(&path.node, position),
+                        position: Some(position),
+                    });
+                }
+                Ok(items)
+            }
+            CoefValue::Expr(e) => {
+                let operand = self.operand(scope, e)?;
+                let place = operand.place.clone();
+                let (found, items) = self.scalars(operand.value, &place)?;
+                let spread = found == Kind::Scalar;
+                if !spread && (found != kind || items.len() != parts.len()) {
+                    let d = self.error(
+                        codes::SHAPES_DIFFER,
+                        format!(
+                            "`{name}` has {}, but this has {}",
+                            count(parts.len(), "component", "components"),
+                            count(items.len(), "component", "components")
+                        ),
+                        &place,
+                    );
+                    return self.fail(d);
+                }
+                let mut list = Vec::new();
+                for (i, (_, position)) in parts.iter().enumerate() {
+                    let item = if spread { items[0] } else { items[i] };
+                    self.check_static(item, &place, "a coefficient")?;
+                    if let (Some(p), Some(q)) = (item.position, *position)
+                        && p != q
+                    {
+                        return self.off_target(name, q, p, &place);
+                    }
+                    list.push(Typed {
+                        node: item.node,
+                        position: position.or(item.position),
+                    });
+                }
+                Ok(list)
+            }
+        }
+    }
+
+    pub fn off_target<T>(
+        &mut self,
+        target: &str,
+        at: Position,
+        found: Position,
+        place: &Place,
+    ) -> Checked<T> {
+        let (at_text, found_text) = (self.frame.show(at), self.frame.show(found));
+        let mut d = self.error(
+            codes::OFF_TARGET,
+            format!("`{target}` lies at {at_text}, but this value at {found_text}"),
+            place,
+        );
+        d.labels[0].text = format!("at {found_text}");
+        d.hint = Some(self.move_hint(found, at, place));
+        self.fail(d)
+    }
+
+    /// Reads no fields and no time.
+    pub fn check_static(&mut self, item: Typed, place: &Place, what: &str) -> Checked<()> {
+        let facts = self.graph.facts(item.node);
+        if facts.dynamic {
+            let mut d = self.error(
+                codes::NOT_STATIC,
+                format!("{what} cannot depend on field values"),
+                place,
+            );
+            d.labels[0].text = "this depends on field values".to_string();
+            return self.fail(d);
+        }
+        if facts.timed {
+            let mut d = self
+                .error(
+                    codes::TIME_IN_STEP,
+                    format!("{what} cannot depend on time"),
+                    place,
+                )
+                .hint("what changes with time is added by a `source` of the problem");
+            d.labels[0].text = "this depends on `t`".to_string();
+            return self.fail(d);
+        }
+        Ok(())
+    }
+
+    /// Whether a file has one value for each index of a component at `position`.
+    pub fn check_file(&mut self, place: &Place, path: &str, position: Position) -> Checked<()> {
+        let info = match self.world.array(&place.source, path) {
+            Ok(info) => info,
+            Err(reason) => {
+                let d = self.error(
+                    codes::UNREADABLE,
+                    format!("`{path}` cannot be read: {reason}"),
+                    place,
+                );
+                return self.fail(d);
+            }
+        };
+        let kind: String = info
+            .dtype
+            .chars()
+            .skip_while(|c| "<>|=".contains(*c))
+            .collect();
+        const READABLE: [&str; 12] = [
+            "f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1",
+        ];
+        if !READABLE.contains(&kind.as_str()) {
+            let d = self
+                .error(
+                    codes::FILE_TYPE,
+                    format!("`{path}` holds values of type `{}`", info.dtype),
+                    place,
+                )
+                .hint(
+                    "values are real numbers: convert with `.astype(\"f4\")` or `.astype(\"f8\")`",
+                );
+            return self.fail(d);
+        }
+        let Some(grid) = &self.frame.grid else {
+            return Ok(());
+        };
+        let extent = grid.extent(position);
+        let expected: Vec<u64> = grid.present().map(|a| extent[a].len() as u64).collect();
+        if self.frame.has_domain && info.shape != expected {
+            let list = |shape: &[u64]| {
+                let parts: Vec<String> = shape.iter().map(u64::to_string).collect();
+                parts.join(" x ")
+            };
+            let d = self
+                .error(
+                    codes::FILE_SHAPE,
+                    format!(
+                        "`{path}` has the shape {}, but {} is needed",
+                        list(&info.shape),
+                        list(&expected)
+                    ),
+                    place,
+                )
+                .hint("one value per cell index, in the order of the axes");
+            return self.fail(d);
+        }
+        Ok(())
+    }
+}

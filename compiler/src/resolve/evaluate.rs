@@ -1,0 +1,843 @@
+//! From syntax to the graph: names are looked up, definitions inlined, shapes and positions checked.
+
+use super::codes;
+use super::declare::Frame;
+use super::graph::{Graph, Node, NodeId};
+use super::load::{Found, ItemId, Library, ModuleId, Space, item_name};
+use super::operate::{self, Operand};
+use super::report::{Checked, Place, Report, Reported};
+use super::suggest::did_you_mean;
+use crate::host::{HostBinary, HostUnary};
+use crate::lattice::{Axis, HalfIndex, Position};
+use crate::world::World;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use torre_grammar::ast::{Arg, BinaryOp, Expr, ExprKind, ItemKind, Level, Name, UnaryOp};
+use torre_grammar::diag::{Code, Diagnostic};
+use torre_grammar::source::{Source, Span};
+
+/// Expressions evaluated in one go, over all inlining.
+const STEPS: u64 = 400_000;
+/// Definitions inside definitions.
+const INLINED: usize = 64;
+/// Expressions inside expressions, over all inlining.
+const NESTED: usize = 220;
+/// The longest list.
+const LIST: usize = 256;
+
+/// A scalar on the lattice.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Typed {
+    pub node: NodeId,
+    /// `None`: it is evaluated where it is used.
+    pub position: Option<Position>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Value {
+    Scalar(Typed),
+    Vector(Vec<Typed>),
+    Tensor(Vec<Typed>),
+    /// A field, by its index in the frame.
+    Field(usize, Option<Level>),
+    Axis(Axis),
+    /// Its error has been reported.
+    Poison,
+}
+
+/// Where an expression is evaluated.
+#[derive(Clone)]
+pub struct Scope {
+    pub source: Source,
+    pub module: ModuleId,
+    /// Later ones hide earlier ones.
+    pub locals: Vec<(String, Value)>,
+    /// Whether the names of the scheme are seen, not just its axes.
+    pub in_scheme: bool,
+}
+
+impl Scope {
+    pub fn place(&self, span: Span) -> Place {
+        Place::new(&self.source, span)
+    }
+}
+
+/// A use of a definition that is being inlined.
+#[derive(Clone)]
+struct Use {
+    place: Place,
+    item: ItemId,
+}
+
+/// A constant that is being computed or has been.
+enum Constant {
+    Running,
+    Done(Value),
+}
+
+/// What resolving a file keeps.
+pub struct Resolver<'w> {
+    pub world: &'w dyn World,
+    pub library: Library,
+    pub graph: Graph,
+    pub report: Report,
+    /// The scheme at hand, as far as it is declared.
+    pub frame: Frame,
+    constants: BTreeMap<ItemId, Constant>,
+    inlined: Vec<Use>,
+    nested: usize,
+    steps: u64,
+}
+
+impl<'w> Resolver<'w> {
+    pub fn new(world: &'w dyn World) -> Self {
+        Self {
+            world,
+            library: Library::default(),
+            graph: Graph::default(),
+            report: Report::default(),
+            frame: Frame::default(),
+            constants: BTreeMap::new(),
+            inlined: Vec::new(),
+            nested: 0,
+            steps: 0,
+        }
+    }
+
+    /// Forgets a scheme before the next one.
+    pub fn reset(&mut self) {
+        self.graph = Graph::default();
+        self.frame = Frame::default();
+        self.constants.clear();
+    }
+
+    /// An error at a place; inside of definitions with the places that use them.
+    pub fn error(&self, code: Code, message: impl Into<String>, at: &Place) -> Diagnostic {
+        Diagnostic::error(code, message).at(&at.source, at.span, "here")
+    }
+
+    pub fn fail<T>(&mut self, mut diagnostic: Diagnostic) -> Checked<T> {
+        let uses = self.inlined.iter().rev();
+        let shown: Vec<Place> = match self.inlined.len() {
+            0..=3 => uses.map(|u| u.place.clone()).collect(),
+            _ => uses
+                .clone()
+                .take(1)
+                .chain(self.inlined.first())
+                .map(|u| u.place.clone())
+                .collect(),
+        };
+        for place in shown {
+            diagnostic = diagnostic.at(&place.source, place.span, "used here");
+        }
+        self.report.push(diagnostic);
+        Err(Reported)
+    }
+
+    fn too_complex<T>(&mut self, place: &Place) -> Checked<T> {
+        let d = self
+            .error(
+                codes::TOO_COMPLEX,
+                "this is too complex: it has too many operations once all definitions are inlined",
+                place,
+            )
+            .hint("make it shorter, or store intermediate values in fields");
+        self.fail(d)
+    }
+
+    pub fn eval(&mut self, scope: &Scope, expr: &Expr) -> Checked<Value> {
+        self.steps += 1;
+        if self.steps > STEPS || self.nested > NESTED || self.graph.is_full() {
+            return self.too_complex(&scope.place(expr.span));
+        }
+        self.nested += 1;
+        let value = self.eval_kind(scope, expr);
+        self.nested -= 1;
+        if self.graph.is_full() {
+            return self.too_complex(&scope.place(expr.span));
+        }
+        value
+    }
+
+    fn eval_kind(&mut self, scope: &Scope, expr: &Expr) -> Checked<Value> {
+        let place = scope.place(expr.span);
+        match &expr.node {
+            ExprKind::Number(n) => Ok(self.scalar(*n)),
+            ExprKind::Name(name) => self.lookup(scope, name, &place),
+            ExprKind::Path(path) => {
+                let item = self.item_at(scope, path, Space::Value, &place)?;
+                self.constant(item, &place)
+            }
+            ExprKind::Member(of, name) => {
+                let value = self.eval(scope, of)?;
+                self.member(scope, value, name)
+            }
+            ExprKind::Level(of, level) => {
+                let value = self.eval(scope, of)?;
+                self.at_level(value, *level, &place)
+            }
+            ExprKind::Offset(of, offsets) => self.offset(scope, of, offsets, &place),
+            ExprKind::List(items) => self.list(scope, items, &place),
+            ExprKind::Call { callee, args } => self.call(scope, callee, args, &place),
+            ExprKind::Unary(op, a) => {
+                let a = self.operand(scope, a)?;
+                let op = match op {
+                    UnaryOp::Neg => HostUnary::Neg,
+                    UnaryOp::Not => HostUnary::Not,
+                };
+                self.apply_unary(op, a)
+            }
+            ExprKind::Binary(..) => self.binary(scope, expr),
+            ExprKind::If {
+                condition,
+                then,
+                otherwise,
+            } => {
+                let condition = self.operand(scope, condition);
+                let then = self.operand(scope, then);
+                let otherwise = self.operand(scope, otherwise);
+                self.choose(condition?, then?, otherwise?, &place)
+            }
+        }
+    }
+
+    /// Evaluates a chain of operators to the left without recursion: sums may have many terms.
+    fn binary(&mut self, scope: &Scope, expr: &Expr) -> Checked<Value> {
+        let mut chain = Vec::new();
+        let mut leftmost = expr;
+        while let ExprKind::Binary(op, a, b) = &leftmost.node {
+            chain.push((*op, b, leftmost.span));
+            leftmost = a;
+        }
+        let mut left = self.operand(scope, leftmost);
+        for (op, b, span) in chain.into_iter().rev() {
+            let right = self.operand(scope, b);
+            left = match (left, right) {
+                (Ok(a), Ok(b)) => {
+                    let place = scope.place(span);
+                    self.apply_binary(host_op(op), a, b, &place)
+                        .map(|value| Operand { value, place })
+                }
+                _ => Err(Reported),
+            };
+        }
+        left.map(|l| l.value)
+    }
+
+    /// An expression with its place, for messages.
+    pub fn operand(&mut self, scope: &Scope, expr: &Expr) -> Checked<Operand> {
+        let value = self.eval(scope, expr)?;
+        Ok(Operand {
+            value,
+            place: scope.place(expr.span),
+        })
+    }
+
+    pub fn scalar(&mut self, n: f64) -> Value {
+        let node = self.graph.number(n);
+        Value::Scalar(Typed {
+            node,
+            position: None,
+        })
+    }
+
+    fn lookup(&mut self, scope: &Scope, name: &str, place: &Place) -> Checked<Value> {
+        let local = scope.locals.iter().rev().find(|(n, _)| n == name);
+        let value = match local {
+            Some((_, value)) => Some(value.clone()),
+            None if scope.in_scheme => self.frame.names.get(name).cloned(),
+            None => None,
+        };
+        if let Some(value) = value {
+            return match value {
+                Value::Poison => Err(Reported),
+                value => Ok(value),
+            };
+        }
+        match self.library.find(scope.module, Space::Value, name) {
+            Found::Item(item) => return self.constant(item, place),
+            Found::Broken => return Err(Reported),
+            Found::Nothing => {}
+        }
+        if let Some(axis) = self.frame.axis(name) {
+            return Ok(Value::Axis(axis));
+        }
+        match name {
+            "pi" => return Ok(self.scalar(std::f64::consts::PI)),
+            "t" => {
+                let node = self.graph.time();
+                return Ok(Value::Scalar(Typed {
+                    node,
+                    position: None,
+                }));
+            }
+            _ => {}
+        }
+        if operate::is_built_in(name) {
+            let message = format!("`{name}` is an operator and needs arguments");
+            let d = self
+                .error(codes::WRONG_KIND, message, place)
+                .hint(format!("write `{name}(...)`"));
+            return self.fail(d);
+        }
+        let mut d = self.error(
+            codes::UNKNOWN_NAME,
+            format!("there is no `{name}` here"),
+            place,
+        );
+        d.labels[0].text = "not found".to_string();
+        d.hint = self.hint_for(scope, name);
+        self.fail(d)
+    }
+
+    fn hint_for(&self, scope: &Scope, name: &str) -> Option<String> {
+        let mut known: Vec<&str> = scope.locals.iter().rev().map(|(n, _)| n.as_str()).collect();
+        if scope.in_scheme {
+            known.extend(self.frame.names.keys().map(String::as_str));
+        }
+        known.extend(self.library.names(scope.module, Space::Value));
+        known.extend(self.frame.axes.iter().map(|(n, _)| n.as_str()));
+        known.extend(["pi", "t"]);
+        if let Some(hint) = did_you_mean(name, known) {
+            return Some(hint);
+        }
+        if ["x", "y", "z"].contains(&name) && !self.frame.axes.is_empty() {
+            let axes: Vec<&str> = self.frame.axes.iter().map(|(n, _)| n.as_str()).collect();
+            return Some(format!("the axes of the scheme are {}", axes.join(", ")));
+        }
+        if !scope.in_scheme && self.frame.names.contains_key(name) {
+            return Some(format!(
+                "definitions see only their parameters: add a parameter and pass `{name}`"
+            ));
+        }
+        None
+    }
+
+    /// The item that a path such as `std::curl::curl` names.
+    pub fn item_at(
+        &mut self,
+        scope: &Scope,
+        path: &[Name],
+        space: Space,
+        place: &Place,
+    ) -> Checked<ItemId> {
+        let Some((name, module)) = path.split_last() else {
+            return Err(Reported);
+        };
+        if module.is_empty() {
+            return match self.library.find(scope.module, space, &name.node) {
+                Found::Item(item) => Ok(item),
+                Found::Broken => Err(Reported),
+                Found::Nothing => {
+                    let what = match space {
+                        Space::Value => "definition",
+                        Space::Scheme => "scheme",
+                        Space::Problem => "problem",
+                        Space::Schedule => "schedule",
+                    };
+                    let message = format!("there is no {what} `{}` here", name.node);
+                    let mut d = self.error(codes::UNKNOWN_NAME, message, place);
+                    d.hint = did_you_mean(&name.node, self.library.names(scope.module, space));
+                    self.fail(d)
+                }
+            };
+        }
+        let opened = self
+            .library
+            .open(self.world, &mut self.report, scope.module, module);
+        let from = opened.ok_or(Reported)?;
+        let own = self.library.own(from, space);
+        if let Some((item, _)) = own.iter().find(|(_, n)| n.node == name.node) {
+            return Ok(*item);
+        }
+        let module = self.library.module(from).source.name();
+        let message = format!("`{module}` has no item `{}`", name.node);
+        let mut d = self.error(codes::UNKNOWN_ITEM, message, place);
+        d.hint = did_you_mean(&name.node, own.iter().map(|(_, n)| n.node.as_str()));
+        self.fail(d)
+    }
+
+    /// The value of a constant.
+    fn constant(&mut self, item: ItemId, place: &Place) -> Checked<Value> {
+        match self.constants.get(&item) {
+            Some(Constant::Done(Value::Poison)) => return Err(Reported),
+            Some(Constant::Done(value)) => return Ok(value.clone()),
+            Some(Constant::Running) => {
+                let d = self.error(
+                    codes::RECURSIVE,
+                    "this constant is defined by itself",
+                    place,
+                );
+                return self.fail(d);
+            }
+            None => {}
+        }
+        let module = self.library.module(item.module);
+        let (source, ast) = (module.source.clone(), module.ast.clone());
+        let value = match ast.items.get(item.index).map(|i| &i.kind) {
+            Some(ItemKind::Const { value, .. }) => value,
+            Some(ItemKind::Def(def)) => {
+                let name = &def.name.node;
+                let message = format!("`{name}` is an operator and needs arguments");
+                let d = self
+                    .error(codes::WRONG_KIND, message, place)
+                    .hint(format!("write `{name}(...)`"));
+                return self.fail(d);
+            }
+            _ => return Err(Reported),
+        };
+        self.constants.insert(item, Constant::Running);
+        let scope = Scope {
+            source,
+            module: item.module,
+            locals: Vec::new(),
+            in_scheme: false,
+        };
+        // A constant sees no axes: it is the same for all schemes.
+        let frame = std::mem::take(&mut self.frame);
+        let result = self.number(&scope, value);
+        self.frame = frame;
+        let result = match result {
+            Ok(n) => self.scalar(n),
+            Err(Reported) => Value::Poison,
+        };
+        self.constants.insert(item, Constant::Done(result.clone()));
+        match result {
+            Value::Poison => Err(Reported),
+            value => Ok(value),
+        }
+    }
+
+    /// A number that is known now.
+    pub fn number(&mut self, scope: &Scope, expr: &Expr) -> Checked<f64> {
+        let operand = self.operand(scope, expr)?;
+        let place = operand.place.clone();
+        let found = match &operand.value {
+            Value::Scalar(s) => {
+                if let Some(n) = self.graph.as_number(s.node) {
+                    return Ok(n);
+                }
+                if self.graph.is_dynamic(s.node) {
+                    "this depends on field values"
+                } else if self.graph.facts(s.node).timed {
+                    "this depends on time"
+                } else {
+                    "this depends on the place"
+                }
+            }
+            Value::Axis(_) => "this is an axis",
+            Value::Field(..) => "this is a field",
+            Value::Vector(_) => "this is a vector",
+            Value::Tensor(_) => "this is a tensor",
+            Value::Poison => return Err(Reported),
+        };
+        let mut d = self.error(codes::NOT_A_NUMBER, "a number is needed here", &place);
+        d.labels[0].text = found.to_string();
+        self.fail(d)
+    }
+
+    /// A whole number that is known now.
+    pub fn integer(&mut self, scope: &Scope, expr: &Expr) -> Checked<i64> {
+        let n = self.number(scope, expr)?;
+        if n == n.trunc() && n.abs() <= 9e15 {
+            return Ok(n as i64);
+        }
+        let mut d = self.error(
+            codes::NOT_A_NUMBER,
+            "a whole number is needed here",
+            &scope.place(expr.span),
+        );
+        d.labels[0].text = format!("this is {n}");
+        self.fail(d)
+    }
+
+    fn member(&mut self, scope: &Scope, value: Value, name: &Name) -> Checked<Value> {
+        let place = scope.place(name.span);
+        let names: Vec<String> = match &value {
+            Value::Field(i, level) => {
+                let field = &self.frame.fields[*i];
+                if let Some(c) = field.component(&name.node) {
+                    let node = self.graph.field(c, level.map(Into::into));
+                    let position = Some(self.frame.components[c.index()].position);
+                    return Ok(Value::Scalar(Typed { node, position }));
+                }
+                field.names.clone()
+            }
+            Value::Vector(items) => {
+                let axes = &self.frame.axes;
+                if items.len() == axes.len() {
+                    if let Some(i) = axes.iter().position(|(n, _)| *n == name.node) {
+                        return Ok(Value::Scalar(items[i]));
+                    }
+                    axes.iter().map(|(n, _)| n.clone()).collect()
+                } else {
+                    Vec::new()
+                }
+            }
+            Value::Tensor(items) => {
+                if let Some(&item) = self
+                    .frame
+                    .tensor_index(&name.node)
+                    .and_then(|i| items.get(i))
+                {
+                    return Ok(Value::Scalar(item));
+                }
+                self.frame.tensor_names()
+            }
+            Value::Scalar(_) | Value::Axis(_) => Vec::new(),
+            Value::Poison => return Err(Reported),
+        };
+        let mut d = if names.is_empty() || names == [""] {
+            self.error(
+                codes::UNKNOWN_COMPONENT,
+                format!("a scalar has no component `{}`", name.node),
+                &place,
+            )
+        } else {
+            self.error(
+                codes::UNKNOWN_COMPONENT,
+                format!("there is no component `{}`", name.node),
+                &place,
+            )
+            .hint(format!("the components are {}", names.join(", ")))
+        };
+        d.labels[0].text = "no such component".to_string();
+        self.fail(d)
+    }
+
+    fn at_level(&mut self, value: Value, level: Level, place: &Place) -> Checked<Value> {
+        let index = match &value {
+            Value::Field(i, None) => Some(*i),
+            Value::Scalar(s) => match self.graph.node(s.node) {
+                Node::Field {
+                    component,
+                    level: None,
+                } => self.frame.field_of(component),
+                _ => None,
+            },
+            Value::Poison => return Err(Reported),
+            _ => None,
+        };
+        let Some(index) = index else {
+            let d = self
+                .error(
+                    codes::LEVEL_OF,
+                    "only a field has earlier and later values",
+                    place,
+                )
+                .hint("write it behind the field's name: `u@prev`");
+            return self.fail(d);
+        };
+        let field = &self.frame.fields[index];
+        if level == Level::Prev && field.levels < 2 {
+            let d = self
+                .error(
+                    codes::NO_PREVIOUS,
+                    format!("`{}` keeps no earlier value", field.name),
+                    place,
+                )
+                .hint(format!("declare `field {} : ... levels 2`", field.name));
+            return self.fail(d);
+        }
+        Ok(match value {
+            Value::Scalar(s) => match self.graph.node(s.node) {
+                Node::Field { component, .. } => Value::Scalar(Typed {
+                    node: self.graph.field(component, Some(level.into())),
+                    position: s.position,
+                }),
+                _ => value,
+            },
+            _ => Value::Field(index, Some(level)),
+        })
+    }
+
+    fn offset(
+        &mut self,
+        scope: &Scope,
+        of: &Expr,
+        offsets: &[Expr],
+        place: &Place,
+    ) -> Checked<Value> {
+        let value = self.eval(scope, of)?;
+        let axes: Vec<Axis> = self.frame.axes.iter().map(|(_, a)| *a).collect();
+        if axes.len() != offsets.len() {
+            let message = format!(
+                "{} offsets are given, but the scheme has {}",
+                offsets.len(),
+                operate::count(axes.len(), "axis", "axes")
+            );
+            let d = self.error(codes::OFFSET, message, place);
+            return self.fail(d);
+        }
+        let mut by = Position::default();
+        for (axis, offset) in axes.into_iter().zip(offsets) {
+            let n = self.number(scope, offset)?;
+            let doubled = 2.0 * n;
+            if doubled != doubled.trunc() || doubled.abs() > 1e6 {
+                let d = self
+                    .error(
+                        codes::OFFSET,
+                        format!("an offset of {n} cells hits no lattice"),
+                        &scope.place(offset.span),
+                    )
+                    .hint("offsets are multiples of 1/2");
+                return self.fail(d);
+            }
+            by[axis] = HalfIndex(doubled as i64);
+        }
+        let (kind, items) = self.scalars(value, place)?;
+        let items = items
+            .into_iter()
+            .map(|s| Typed {
+                node: self.graph.shift(s.node, by),
+                position: s
+                    .position
+                    .map(|p| Position::from_fn(|a| HalfIndex((p[a].0 - by[a].0).rem_euclid(2)))),
+            })
+            .collect();
+        Ok(kind.with(items))
+    }
+
+    fn list(&mut self, scope: &Scope, items: &[Expr], place: &Place) -> Checked<Value> {
+        if items.is_empty() || items.len() > LIST {
+            let message = if items.is_empty() {
+                "an empty list is no vector"
+            } else {
+                "this list is too long"
+            };
+            let d = self.error(codes::LIST, message, place);
+            return self.fail(d);
+        }
+        let values: Vec<_> = items.iter().map(|e| self.operand(scope, e)).collect();
+        let mut list = Vec::new();
+        for value in values {
+            let value = value?;
+            list.push(self.component_scalar(value)?);
+        }
+        Ok(Value::Vector(list))
+    }
+
+    /// A value that stands in a list.
+    pub fn component_scalar(&mut self, operand: Operand) -> Checked<Typed> {
+        let (kind, items) = self.scalars(operand.value, &operand.place)?;
+        match (kind, items.as_slice()) {
+            (operate::Kind::Scalar, [s]) => Ok(*s),
+            _ => {
+                let d = self.error(
+                    codes::LIST,
+                    "the components of a vector must be scalars",
+                    &operand.place,
+                );
+                self.fail(d)
+            }
+        }
+    }
+
+    fn call(
+        &mut self,
+        scope: &Scope,
+        callee: &Expr,
+        args: &[Arg],
+        place: &Place,
+    ) -> Checked<Value> {
+        let at = scope.place(callee.span);
+        let item = match &callee.node {
+            ExprKind::Path(path) => self.item_at(scope, path, Space::Value, &at)?,
+            ExprKind::Name(name) => {
+                let hidden = scope.locals.iter().any(|(n, _)| n == name)
+                    || (scope.in_scheme && self.frame.names.contains_key(name));
+                if hidden {
+                    let message = format!("`{name}` is not an operator");
+                    let d = self.error(codes::WRONG_KIND, message, &at);
+                    return self.fail(d);
+                }
+                match self.library.find(scope.module, Space::Value, name) {
+                    Found::Item(item) => item,
+                    Found::Broken => return Err(Reported),
+                    Found::Nothing if operate::is_built_in(name) => {
+                        return self.call_built_in(scope, name, args, place);
+                    }
+                    Found::Nothing => {
+                        let message = format!("there is no operator `{name}`");
+                        let mut d = self.error(codes::UNKNOWN_NAME, message, &at);
+                        d.labels[0].text = "not found".to_string();
+                        let known = self
+                            .library
+                            .names(scope.module, Space::Value)
+                            .chain(operate::BUILT_IN.iter().copied());
+                        d.hint = did_you_mean(name, known).or_else(|| {
+                            self.world
+                                .modules()
+                                .iter()
+                                .find(|m| m.rsplit("::").next() == Some(name))
+                                .map(|m| format!("add `use {m}::{name}`"))
+                        });
+                        return self.fail(d);
+                    }
+                }
+            }
+            _ => {
+                let d = self.error(codes::WRONG_KIND, "this is not an operator", &at);
+                return self.fail(d);
+            }
+        };
+        self.inline(scope, item, args, place)
+    }
+
+    fn inline(
+        &mut self,
+        scope: &Scope,
+        item: ItemId,
+        args: &[Arg],
+        place: &Place,
+    ) -> Checked<Value> {
+        let module = self.library.module(item.module);
+        let (source, ast) = (module.source.clone(), Rc::clone(&module.ast));
+        let Some(kind) = ast.items.get(item.index).map(|i| &i.kind) else {
+            return Err(Reported);
+        };
+        let ItemKind::Def(def) = kind else {
+            let name = item_name(kind).map_or("this", |(_, n)| &n.node);
+            let message = format!("`{name}` is not an operator");
+            let d = self.error(codes::WRONG_KIND, message, place);
+            return self.fail(d);
+        };
+        if self.inlined.iter().any(|u| u.item == item) {
+            let message = format!("`{}` is defined by itself", def.name.node);
+            let d = self
+                .error(codes::RECURSIVE, message, place)
+                .hint("definitions are inlined, so they cannot be recursive");
+            return self.fail(d);
+        }
+        if self.inlined.len() >= INLINED {
+            return self.too_complex(place);
+        }
+        let names: Vec<&str> = def.params.iter().map(|p| p.name.node.as_str()).collect();
+        let slots = self.arguments(scope, &def.name.node, &names, args, place)?;
+        let mut inner = Scope {
+            source,
+            module: item.module,
+            locals: Vec::new(),
+            in_scheme: false,
+        };
+        let values: Vec<Option<Checked<Value>>> = slots
+            .into_iter()
+            .map(|arg| arg.map(|a| self.eval(scope, &a.value)))
+            .collect();
+        self.inlined.push(Use {
+            place: place.clone(),
+            item,
+        });
+        let result = self.inline_body(def, values, &mut inner, place);
+        self.inlined.pop();
+        result
+    }
+
+    fn inline_body(
+        &mut self,
+        def: &torre_grammar::ast::Def,
+        values: Vec<Option<Checked<Value>>>,
+        inner: &mut Scope,
+        place: &Place,
+    ) -> Checked<Value> {
+        for (param, value) in def.params.iter().zip(values) {
+            let value = match (value, &param.default) {
+                (Some(Ok(value)), _) => value,
+                (Some(Err(Reported)), _) => Value::Poison,
+                (None, Some(default)) => self.eval(inner, default).unwrap_or(Value::Poison),
+                (None, None) => {
+                    let message = format!(
+                        "`{}` needs a value for `{}`",
+                        def.name.node, param.name.node
+                    );
+                    let used = self.inlined.pop();
+                    let d = self.error(codes::ARGUMENTS, message, place);
+                    let failed = self.fail(d);
+                    self.inlined.extend(used);
+                    return failed;
+                }
+            };
+            inner.locals.push((param.name.node.clone(), value));
+        }
+        for stmt in &def.lets {
+            let bound = &stmt.kind.node;
+            let value = self.eval(inner, &bound.value).unwrap_or(Value::Poison);
+            inner.locals.push((bound.name.node.clone(), value));
+        }
+        self.eval(inner, &def.body)
+    }
+
+    /// Which argument goes to which parameter.
+    pub fn arguments<'a>(
+        &mut self,
+        scope: &Scope,
+        callee: &str,
+        params: &[&str],
+        args: &'a [Arg],
+        place: &Place,
+    ) -> Checked<Vec<Option<&'a Arg>>> {
+        let mut slots: Vec<Option<&Arg>> = vec![None; params.len()];
+        let mut failed = false;
+        let mut next = 0;
+        for arg in args {
+            let index = match &arg.name {
+                Some(name) => {
+                    let known = params.iter().position(|p| *p == name.node);
+                    if known.is_none() {
+                        let message = format!("`{callee}` has no parameter `{}`", name.node);
+                        let mut d = self.error(codes::ARGUMENTS, message, &scope.place(name.span));
+                        d.hint = did_you_mean(&name.node, params.iter().copied()).or_else(|| {
+                            (!params.is_empty())
+                                .then(|| format!("its parameters are {}", params.join(", ")))
+                        });
+                        failed |= self.fail::<()>(d).is_err();
+                        continue;
+                    }
+                    known
+                }
+                None => {
+                    next += 1;
+                    Some(next - 1)
+                }
+            };
+            match index.and_then(|i| slots.get_mut(i)) {
+                None => {
+                    let message = format!(
+                        "`{callee}` takes {}",
+                        operate::count(params.len(), "argument", "arguments")
+                    );
+                    let mut d = self.error(codes::ARGUMENTS, message, &scope.place(arg.value.span));
+                    d.labels[0].text = "one too many".to_string();
+                    return self.fail(d);
+                }
+                Some(slot @ None) => *slot = Some(arg),
+                Some(Some(_)) => {
+                    let param = index.and_then(|i| params.get(i)).unwrap_or(&"");
+                    let message = format!("`{param}` of `{callee}` is given twice");
+                    let d = self.error(codes::ARGUMENTS, message, &scope.place(arg.value.span));
+                    failed |= self.fail::<()>(d).is_err();
+                }
+            }
+        }
+        let _ = place;
+        if failed { Err(Reported) } else { Ok(slots) }
+    }
+}
+
+fn host_op(op: BinaryOp) -> HostBinary {
+    match op {
+        BinaryOp::Add => HostBinary::Add,
+        BinaryOp::Sub => HostBinary::Sub,
+        BinaryOp::Mul => HostBinary::Mul,
+        BinaryOp::Div => HostBinary::Div,
+        BinaryOp::Pow => HostBinary::Pow,
+        BinaryOp::Lt => HostBinary::Lt,
+        BinaryOp::Le => HostBinary::Le,
+        BinaryOp::Gt => HostBinary::Gt,
+        BinaryOp::Ge => HostBinary::Ge,
+        BinaryOp::Eq => HostBinary::Eq,
+        BinaryOp::Ne => HostBinary::Ne,
+        BinaryOp::And => HostBinary::And,
+        BinaryOp::Or => HostBinary::Or,
+    }
+}

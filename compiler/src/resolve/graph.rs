@@ -1,0 +1,475 @@
+//! Expressions on the lattice, as a graph in which equal expressions are one node.
+//!
+//! A node says what is computed, at a point that is given when it is used: the value of `Shift` at point q is that of its child
+//! at q + by, a `Stencil` sums its child at several points. Static nodes (those that read no field) have no shifts and no stencils
+//! inside: these are pushed down to coordinates and files when the node is made.
+
+use super::rational::Rational;
+use crate::host::{HostBinary, HostExpr, HostUnary};
+use crate::lattice::{Axis, HalfIndex, PerAxis, Position};
+use crate::scheme::{ComponentId, FileId, StaticFile};
+use std::collections::HashMap;
+use std::rc::Rc;
+use torre_grammar::ast::Level;
+
+/// Nodes of one file; more mean that the program is too complex.
+const NODES: usize = 200_000;
+/// The longest chain of operands.
+const DEPTH: u16 = 900;
+/// The most operations of one static expression written out as a tree.
+pub const TREE: u32 = 20_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(u32);
+
+/// A displacement in half cells.
+pub type Shift = PerAxis<HalfIndex>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Node {
+    /// The bits of a double.
+    Number(u64),
+    /// The coordinate along an axis of a point so many half cells further.
+    Coordinate(Axis, HalfIndex),
+    Time,
+    File(FileId, Shift),
+    Field {
+        component: ComponentId,
+        /// `None`: the newest value.
+        level: Option<LevelKey>,
+    },
+    Unary(UnaryKey, NodeId),
+    Binary(BinaryKey, NodeId, NodeId),
+    If(NodeId, NodeId, NodeId),
+    Shift(NodeId, Shift),
+    Stencil(NodeId, KernelId),
+}
+
+/// Time levels in a form with an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LevelKey {
+    Next,
+    Prev,
+}
+
+impl From<Level> for LevelKey {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Next => LevelKey::Next,
+            Level::Prev => LevelKey::Prev,
+        }
+    }
+}
+
+macro_rules! hashed {
+    ($name:ident($op:ty)) => {
+        /// An operation that can be a key.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name(pub $op);
+        impl std::hash::Hash for $name {
+            fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+                (self.0 as u8).hash(state);
+            }
+        }
+    };
+}
+hashed!(UnaryKey(HostUnary));
+hashed!(BinaryKey(HostBinary));
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KernelId(u32);
+
+/// A weighted sum of values along an axis, divided by `divisor`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kernel {
+    pub axis: Axis,
+    /// In ascending order of the offset.
+    pub taps: Vec<(HalfIndex, Coefficient)>,
+    /// A power of the cell size.
+    pub divisor: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Coefficient {
+    Exact(Rational),
+    Real(f64),
+}
+
+impl Coefficient {
+    pub fn as_f64(self) -> f64 {
+        match self {
+            Coefficient::Exact(r) => r.as_f64(),
+            Coefficient::Real(r) => r,
+        }
+    }
+}
+
+/// Facts on a node.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    /// Reads fields.
+    pub dynamic: bool,
+    /// Depends on time other than through fields.
+    pub timed: bool,
+    /// Operations written out as a tree; saturates.
+    pub size: u32,
+    depth: u16,
+}
+
+#[derive(Debug, Default)]
+pub struct Graph {
+    nodes: Vec<Node>,
+    facts: Vec<Facts>,
+    known: HashMap<Node, NodeId>,
+    kernels: Vec<Rc<Kernel>>,
+    shifted: HashMap<(NodeId, Shift), NodeId>,
+    /// What people call a node.
+    names: HashMap<NodeId, String>,
+    pub files: Vec<StaticFile>,
+    pub spacing: PerAxis<f64>,
+    /// The names of the axes.
+    pub axes: PerAxis<String>,
+    full: bool,
+}
+
+impl Graph {
+    /// Whether a limit was reached; from then on nodes mean nothing.
+    pub fn is_full(&self) -> bool {
+        self.full
+    }
+
+    pub fn node(&self, id: NodeId) -> Node {
+        self.nodes[id.0 as usize]
+    }
+
+    pub fn facts(&self, id: NodeId) -> Facts {
+        self.facts[id.0 as usize]
+    }
+
+    pub fn is_dynamic(&self, id: NodeId) -> bool {
+        self.facts(id).dynamic
+    }
+
+    pub fn as_number(&self, id: NodeId) -> Option<f64> {
+        match self.node(id) {
+            Node::Number(bits) => Some(f64::from_bits(bits)),
+            _ => None,
+        }
+    }
+
+    pub fn kernel(&self, id: KernelId) -> Rc<Kernel> {
+        self.kernels[id.0 as usize].clone()
+    }
+
+    pub fn name(&mut self, id: NodeId, name: String) {
+        if self.as_number(id).is_none() {
+            self.names.entry(id).or_insert(name);
+        }
+    }
+
+    fn add(&mut self, node: Node) -> NodeId {
+        if let Some(&id) = self.known.get(&node) {
+            return id;
+        }
+        let mut facts = Facts {
+            dynamic: matches!(node, Node::Field { .. }),
+            timed: node == Node::Time,
+            size: 1,
+            depth: 0,
+        };
+        let mut operand = |id: NodeId| {
+            let f = self.facts[id.0 as usize];
+            facts.dynamic |= f.dynamic;
+            facts.timed |= f.timed;
+            facts.size = facts.size.saturating_add(f.size);
+            facts.depth = facts.depth.max(f.depth + 1);
+        };
+        match node {
+            Node::Number(_)
+            | Node::Coordinate(..)
+            | Node::Time
+            | Node::File(..)
+            | Node::Field { .. } => {}
+            Node::Unary(_, a) | Node::Shift(a, _) | Node::Stencil(a, _) => operand(a),
+            Node::Binary(_, a, b) => {
+                operand(a);
+                operand(b);
+            }
+            Node::If(a, b, c) => {
+                operand(a);
+                operand(b);
+                operand(c);
+            }
+        }
+        if facts.depth > DEPTH || self.nodes.len() >= NODES {
+            self.full = true;
+            // Any leaf will do: whoever asks `is_full` drops the result.
+            if !self.nodes.is_empty() {
+                return NodeId(0);
+            }
+        }
+        let id = NodeId(self.nodes.len() as u32);
+        self.nodes.push(node);
+        self.facts.push(facts);
+        self.known.insert(node, id);
+        id
+    }
+
+    pub fn number(&mut self, value: f64) -> NodeId {
+        let value = if value.is_nan() { f64::NAN } else { value };
+        self.add(Node::Number(value.to_bits()))
+    }
+
+    pub fn coordinate(&mut self, axis: Axis) -> NodeId {
+        self.add(Node::Coordinate(axis, HalfIndex::ZERO))
+    }
+
+    pub fn time(&mut self) -> NodeId {
+        self.add(Node::Time)
+    }
+
+    pub fn file(&mut self, path: &str, position: Position) -> NodeId {
+        let id = self.file_id(path, position);
+        self.add(Node::File(id, Shift::default()))
+    }
+
+    pub fn file_id(&mut self, path: &str, position: Position) -> FileId {
+        let known = self
+            .files
+            .iter()
+            .position(|f| f.path == path && f.position == position);
+        let index = known.unwrap_or_else(|| {
+            self.files.push(StaticFile {
+                path: path.to_string(),
+                position,
+            });
+            self.files.len() - 1
+        });
+        FileId(index as u32)
+    }
+
+    pub fn field(&mut self, component: ComponentId, level: Option<LevelKey>) -> NodeId {
+        self.add(Node::Field { component, level })
+    }
+
+    pub fn unary(&mut self, op: HostUnary, a: NodeId) -> NodeId {
+        match self.as_number(a) {
+            Some(a) => self.number(op.apply(a)),
+            None => self.add(Node::Unary(UnaryKey(op), a)),
+        }
+    }
+
+    pub fn binary(&mut self, op: HostBinary, a: NodeId, b: NodeId) -> NodeId {
+        match (self.as_number(a), self.as_number(b)) {
+            (Some(a), Some(b)) => self.number(op.apply(a, b)),
+            _ => self.add(Node::Binary(BinaryKey(op), a, b)),
+        }
+    }
+
+    pub fn choose(&mut self, condition: NodeId, then: NodeId, otherwise: NodeId) -> NodeId {
+        match self.as_number(condition) {
+            Some(c) if c != 0.0 => then,
+            Some(_) => otherwise,
+            None => self.add(Node::If(condition, then, otherwise)),
+        }
+    }
+
+    /// The value of `a` at a point `by` further.
+    pub fn shift(&mut self, a: NodeId, by: Shift) -> NodeId {
+        if by == Shift::default() {
+            a
+        } else if self.is_dynamic(a) {
+            self.add(Node::Shift(a, by))
+        } else {
+            self.shift_static(a, by)
+        }
+    }
+
+    fn shift_static(&mut self, a: NodeId, by: Shift) -> NodeId {
+        if let Some(&known) = self.shifted.get(&(a, by)) {
+            return known;
+        }
+        if self.full {
+            return a;
+        }
+        let result = match self.node(a) {
+            Node::Coordinate(axis, s) => self.add(Node::Coordinate(axis, s + by[axis])),
+            Node::File(file, s) => self.add(Node::File(file, Shift::from_fn(|x| s[x] + by[x]))),
+            Node::Unary(op, x) => {
+                let x = self.shift_static(x, by);
+                self.unary(op.0, x)
+            }
+            Node::Binary(op, x, y) => {
+                let x = self.shift_static(x, by);
+                let y = self.shift_static(y, by);
+                self.binary(op.0, x, y)
+            }
+            Node::If(c, x, y) => {
+                let c = self.shift_static(c, by);
+                let x = self.shift_static(x, by);
+                let y = self.shift_static(y, by);
+                self.choose(c, x, y)
+            }
+            Node::Number(_)
+            | Node::Time
+            | Node::Field { .. }
+            | Node::Shift(..)
+            | Node::Stencil(..) => a,
+        };
+        if let Some(name) = self.names.get(&a).cloned() {
+            self.name(result, name);
+        }
+        self.shifted.insert((a, by), result);
+        result
+    }
+
+    pub fn stencil(&mut self, a: NodeId, kernel: Kernel) -> NodeId {
+        if self.is_dynamic(a) {
+            let known = self.kernels.iter().position(|k| **k == kernel);
+            let index = known.unwrap_or_else(|| {
+                self.kernels.push(Rc::new(kernel));
+                self.kernels.len() - 1
+            });
+            return self.add(Node::Stencil(a, KernelId(index as u32)));
+        }
+        let mut sum = None;
+        for (offset, c) in &kernel.taps {
+            let mut by = Shift::default();
+            by[kernel.axis] = *offset;
+            let value = self.shift(a, by);
+            let c = self.number(c.as_f64());
+            let term = self.binary(HostBinary::Mul, c, value);
+            sum = Some(match sum {
+                None => term,
+                Some(sum) => self.binary(HostBinary::Add, sum, term),
+            });
+        }
+        let divisor = self.number(kernel.divisor);
+        match sum {
+            Some(sum) if kernel.divisor == 1.0 => sum,
+            Some(sum) => self.binary(HostBinary::Div, sum, divisor),
+            None => self.number(0.0),
+        }
+    }
+
+    /// Calls `f` with every node under `root`, each once.
+    pub fn visit(&self, root: NodeId, f: &mut impl FnMut(Node)) {
+        let mut seen = std::collections::HashSet::new();
+        let mut open = vec![root];
+        while let Some(id) = open.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            let node = self.node(id);
+            f(node);
+            match node {
+                Node::Unary(_, a) | Node::Shift(a, _) | Node::Stencil(a, _) => open.push(a),
+                Node::Binary(_, a, b) => open.extend([a, b]),
+                Node::If(a, b, c) => open.extend([a, b, c]),
+                _ => {}
+            }
+        }
+    }
+
+    /// A static node as an expression at the points of `position`. `None` if it is too large.
+    pub fn host(&self, id: NodeId, position: Position) -> Option<HostExpr> {
+        if self.full || self.facts(id).size > TREE {
+            return None;
+        }
+        Some(self.host_tree(id, position))
+    }
+
+    fn host_tree(&self, id: NodeId, position: Position) -> HostExpr {
+        let tree = |a| Box::new(self.host_tree(a, position));
+        match self.node(id) {
+            Node::Number(bits) => HostExpr::Number(f64::from_bits(bits)),
+            Node::Coordinate(axis, by) => self.host_coordinate(axis, by),
+            Node::Time => HostExpr::Time,
+            Node::File(file, by) => {
+                let stored = self.files[file.index()].position;
+                let offset =
+                    PerAxis::from_fn(|a| (position[a].0 + by[a].0 - stored[a].0).div_euclid(2));
+                HostExpr::File {
+                    file,
+                    offset: offset
+                        .map(|n| n.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32),
+                }
+            }
+            Node::Unary(op, a) => HostExpr::Unary(op.0, tree(a)),
+            Node::Binary(op, a, b) => HostExpr::Binary(op.0, tree(a), tree(b)),
+            Node::If(c, a, b) => HostExpr::If(tree(c), tree(a), tree(b)),
+            // Not in static nodes.
+            Node::Field { .. } | Node::Shift(..) | Node::Stencil(..) => HostExpr::Number(f64::NAN),
+        }
+    }
+
+    /// The coordinate `by` further is exactly the product that an evaluation there takes, so that conditions agree on
+    /// both: with a cell size that is no power of two, adding would round differently.
+    fn host_coordinate(&self, axis: Axis, by: HalfIndex) -> HostExpr {
+        let here = HostExpr::Coordinate(axis);
+        if by == HalfIndex::ZERO {
+            return here;
+        }
+        let h = self.spacing[axis];
+        let mantissa = h.to_bits() & ((1 << 52) - 1);
+        if mantissa == 0 {
+            return HostExpr::binary(HostBinary::Add, here, HostExpr::Number(by.as_f64() * h));
+        }
+        let half = HostExpr::Number(h / 2.0);
+        let index = HostExpr::unary(
+            HostUnary::Round,
+            HostExpr::binary(HostBinary::Div, here, half.clone()),
+        );
+        let further = HostExpr::binary(HostBinary::Add, index, HostExpr::Number(by.0 as f64));
+        HostExpr::binary(HostBinary::Mul, further, half)
+    }
+
+    /// A short text for people.
+    pub fn describe(&self, id: NodeId) -> String {
+        let mut text = String::new();
+        self.write(id, &mut text);
+        if text.len() > 60 {
+            text.truncate(text.floor_char_boundary(57));
+            text.push_str("...");
+        }
+        text
+    }
+
+    fn write(&self, id: NodeId, text: &mut String) {
+        if text.len() > 60 {
+            return;
+        }
+        if let Some(name) = self.names.get(&id) {
+            text.push_str(name);
+            return;
+        }
+        match self.node(id) {
+            Node::Number(bits) => text.push_str(&f64::from_bits(bits).to_string()),
+            Node::Coordinate(axis, _) => text.push_str(&self.axes[axis]),
+            Node::Time => text.push('t'),
+            Node::File(file, _) => text.push_str(&self.files[file.index()].path),
+            Node::Unary(op, a) => {
+                text.push_str(&format!("{:?}(", op.0).to_lowercase());
+                self.write(a, text);
+                text.push(')');
+            }
+            Node::Binary(op, a, b) => {
+                let sign = format!(" {} ", super::operate::sign_of(op.0));
+                text.push('(');
+                self.write(a, text);
+                text.push_str(&sign);
+                self.write(b, text);
+                text.push(')');
+            }
+            Node::If(c, a, b) => {
+                text.push_str("if ");
+                self.write(c, text);
+                text.push_str(" then ");
+                self.write(a, text);
+                text.push_str(" else ");
+                self.write(b, text);
+            }
+            Node::Field { .. } | Node::Shift(..) | Node::Stencil(..) => text.push('_'),
+        }
+    }
+}

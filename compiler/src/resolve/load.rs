@@ -1,0 +1,286 @@
+//! Modules and their items: what `use` brings in, and which item a name means.
+
+use super::codes;
+use super::report::{Place, Report};
+use super::suggest::did_you_mean;
+use crate::world::World;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use torre_grammar::ast::{Ast, ItemKind, Name, Use};
+use torre_grammar::diag::Diagnostic;
+use torre_grammar::source::{Source, Span};
+
+const MODULES: usize = 256;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ModuleId(usize);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ItemId {
+    pub module: ModuleId,
+    pub index: usize,
+}
+
+/// Kinds of items with names of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Space {
+    /// Definitions and constants.
+    Value,
+    Scheme,
+    Problem,
+    Schedule,
+}
+
+impl Space {
+    pub const ALL: [Space; 4] = [Space::Value, Space::Scheme, Space::Problem, Space::Schedule];
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Found {
+    Item(ItemId),
+    /// The name comes from a `use` that failed.
+    Broken,
+    Nothing,
+}
+
+#[derive(Debug)]
+pub struct Module {
+    pub source: Source,
+    pub ast: Rc<Ast>,
+    /// `None`: a name whose `use` failed.
+    names: BTreeMap<(Space, String), Option<ItemId>>,
+    loading: bool,
+}
+
+/// All modules that were met.
+#[derive(Debug, Default)]
+pub struct Library {
+    modules: Vec<Module>,
+}
+
+/// The kind and name of an item; `use` has none.
+pub fn item_name(kind: &ItemKind) -> Option<(Space, &Name)> {
+    match kind {
+        ItemKind::Use(_) => None,
+        ItemKind::Const { name, .. } => Some((Space::Value, name)),
+        ItemKind::Def(def) => Some((Space::Value, &def.name)),
+        ItemKind::Scheme(s) => Some((Space::Scheme, &s.name)),
+        ItemKind::Problem(p) => Some((Space::Problem, &p.name)),
+        ItemKind::Schedule(s) => Some((Space::Schedule, &s.name)),
+    }
+}
+
+impl Library {
+    pub fn module(&self, id: ModuleId) -> &Module {
+        &self.modules[id.0]
+    }
+
+    pub fn find(&self, module: ModuleId, space: Space, name: &str) -> Found {
+        match self.module(module).names.get(&(space, name.to_string())) {
+            Some(Some(item)) => Found::Item(*item),
+            Some(None) => Found::Broken,
+            None => Found::Nothing,
+        }
+    }
+
+    /// The names of a kind that a module sees.
+    pub fn names(&self, module: ModuleId, space: Space) -> impl Iterator<Item = &str> {
+        self.module(module)
+            .names
+            .keys()
+            .filter(move |(s, _)| *s == space)
+            .map(|(_, n)| n.as_str())
+    }
+
+    /// The items of a kind that a module defines itself, in the order of the text.
+    pub fn own(&self, module: ModuleId, space: Space) -> Vec<(ItemId, Name)> {
+        let items = &self.module(module).ast.items;
+        items
+            .iter()
+            .enumerate()
+            .filter_map(|(index, item)| {
+                let (s, name) = item_name(&item.kind)?;
+                (s == space).then(|| (ItemId { module, index }, name.clone()))
+            })
+            .collect()
+    }
+
+    /// Takes in a module and all that it uses.
+    pub fn load(
+        &mut self,
+        world: &dyn World,
+        report: &mut Report,
+        source: &Source,
+        ast: Rc<Ast>,
+    ) -> ModuleId {
+        let id = ModuleId(self.modules.len());
+        let mut names: BTreeMap<(Space, String), Option<ItemId>> = BTreeMap::new();
+        let mut spans: BTreeMap<(Space, String), Span> = BTreeMap::new();
+        for (index, item) in ast.items.iter().enumerate() {
+            let Some((space, name)) = item_name(&item.kind) else {
+                continue;
+            };
+            let key = (space, name.node.clone());
+            if let Some(&first) = spans.get(&key) {
+                report.push(twice(source, &name.node, first, name.span));
+                continue;
+            }
+            if space == Space::Value && super::operate::is_built_in(&name.node) {
+                let message = format!("`{}` is built in and cannot be defined", name.node);
+                report.push(
+                    Diagnostic::error(codes::BUILT_IN, message)
+                        .at(source, name.span, "this name is taken")
+                        .hint("choose another name"),
+                );
+            }
+            spans.insert(key.clone(), name.span);
+            names.insert(key, Some(ItemId { module: id, index }));
+        }
+        self.modules.push(Module {
+            source: source.clone(),
+            ast: ast.clone(),
+            names,
+            loading: true,
+        });
+        for item in &ast.items {
+            if let ItemKind::Use(u) = &item.kind {
+                self.bring_in(world, report, id, u, &mut spans);
+            }
+        }
+        self.modules[id.0].loading = false;
+        id
+    }
+
+    fn bring_in(
+        &mut self,
+        world: &dyn World,
+        report: &mut Report,
+        user: ModuleId,
+        u: &Use,
+        spans: &mut BTreeMap<(Space, String), Span>,
+    ) {
+        let source = self.module(user).source.clone();
+        let from = self.open(world, report, user, &u.path);
+        for name in &u.names {
+            let mut bindings = Vec::new();
+            match from {
+                None => bindings.extend(Space::ALL.map(|s| (s, None))),
+                Some(from) => {
+                    for space in Space::ALL {
+                        let own = self.own(from, space);
+                        if let Some((item, _)) = own.iter().find(|(_, n)| n.node == name.node) {
+                            bindings.push((space, Some(*item)));
+                        }
+                    }
+                    if bindings.is_empty() {
+                        self.report_missing(report, &source, from, name);
+                        bindings.extend(Space::ALL.map(|s| (s, None)));
+                    }
+                }
+            }
+            for (space, item) in bindings {
+                let key = (space, name.node.clone());
+                if item.is_some()
+                    && let Some(&first) = spans.get(&key)
+                {
+                    report.push(twice(&source, &name.node, first, name.span));
+                    continue;
+                }
+                if item.is_some() {
+                    spans.insert(key.clone(), name.span);
+                }
+                self.modules[user.0].names.entry(key).or_insert(item);
+            }
+        }
+    }
+
+    fn report_missing(&self, report: &mut Report, source: &Source, from: ModuleId, name: &Name) {
+        let all: Vec<String> = Space::ALL
+            .iter()
+            .flat_map(|&s| self.own(from, s))
+            .map(|(_, n)| n.node)
+            .collect();
+        let module = self.module(from).source.name();
+        let mut d = Diagnostic::error(
+            codes::UNKNOWN_ITEM,
+            format!("`{module}` has no item `{}`", name.node),
+        )
+        .at(source, name.span, "not found there");
+        d.hint = did_you_mean(&name.node, all.iter().map(String::as_str)).or_else(|| {
+            (!all.is_empty() && all.len() <= 12).then(|| format!("it has {}", all.join(", ")))
+        });
+        report.push(d);
+    }
+
+    /// The module at a path, loaded if it was not yet. `None`: reported.
+    pub fn open(
+        &mut self,
+        world: &dyn World,
+        report: &mut Report,
+        user: ModuleId,
+        path: &[Name],
+    ) -> Option<ModuleId> {
+        let source = self.module(user).source.clone();
+        let span = match (path.first(), path.last()) {
+            (Some(first), Some(last)) => first.span.to(last.span),
+            _ => Span::default(),
+        };
+        let place = Place::new(&source, span);
+        let words: Vec<&str> = path.iter().map(|n| n.node.as_str()).collect();
+        let joined = words.join("::");
+        let Some(found) = world.module(&source, &words) else {
+            let mut d = Diagnostic::error(
+                codes::UNKNOWN_MODULE,
+                format!("there is no module `{joined}`"),
+            )
+            .at(&source, span, "not found");
+            let known = world.modules();
+            d.hint = did_you_mean(&joined, known.iter().map(String::as_str));
+            report.push(d);
+            return None;
+        };
+        let known = self
+            .modules
+            .iter()
+            .position(|m| m.source == found || m.source.name() == found.name());
+        if let Some(index) = known {
+            if self.modules[index].loading {
+                let message = format!("`{joined}` uses this module in turn");
+                report.push(
+                    Diagnostic::error(codes::MODULE_CYCLE, message)
+                        .at(&place.source, span, "used here")
+                        .hint("move what both need into a third module"),
+                );
+                return None;
+            }
+            return Some(ModuleId(index));
+        }
+        let deep = self.modules.iter().filter(|m| m.loading).count() > 64;
+        if self.modules.len() >= MODULES || deep {
+            report.push(
+                Diagnostic::error(codes::TOO_COMPLEX, "too many modules").at(
+                    &place.source,
+                    span,
+                    "not loaded",
+                ),
+            );
+            return None;
+        }
+        match torre_grammar::parse(&found) {
+            Ok(ast) => Some(self.load(world, report, &found, Rc::new(ast))),
+            Err(diagnostics) => {
+                for d in diagnostics.0 {
+                    report.push(d.at(&place.source, span, "used here"));
+                }
+                None
+            }
+        }
+    }
+}
+
+/// A name that is defined twice.
+pub fn twice(source: &Source, name: &str, first: Span, second: Span) -> Diagnostic {
+    Diagnostic::error(codes::DEFINED_TWICE, format!("`{name}` is defined twice"))
+        .at(source, second, "defined again here")
+        .at(source, first, "first defined here")
+}

@@ -1,0 +1,107 @@
+//! From syntax to meaning: names, positions, times and shapes are checked, definitions inlined, and each update is put into its
+//! normal form. This is the last stage that knows the user's text.
+//!
+//! ```text
+//! load -> declare -> evaluate, operate -> order -> linearize -> emit -> assemble -> pose
+//! ```
+
+mod assemble;
+pub mod codes;
+mod confine;
+mod declare;
+mod emit;
+mod evaluate;
+mod graph;
+mod linearize;
+mod load;
+mod operate;
+mod order;
+mod pose;
+mod rational;
+mod report;
+mod revise;
+mod suggest;
+
+use crate::problem::Problem;
+use crate::scheme::{Precision, Scheme};
+use crate::world::World;
+use evaluate::Resolver;
+use load::Space;
+use std::rc::Rc;
+use torre_grammar::ast::{self, Ast};
+use torre_grammar::diag::Diagnostics;
+use torre_grammar::source::Source;
+
+/// What the command line says.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which problem of the file; not needed if there is one.
+    pub problem: Option<String>,
+    pub precision: Precision,
+    /// Parameters by name with the text of their values, `domain` with `AxBxC`, `steps` with a number. Later ones win.
+    pub overrides: Vec<(String, String)>,
+    /// Bytes that the fields may take.
+    pub memory: Option<u64>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            problem: None,
+            precision: Precision::F32,
+            overrides: Vec::new(),
+            memory: None,
+        }
+    }
+}
+
+/// A calculation with all that is known of it.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    pub scheme: Scheme,
+    pub problem: Problem,
+    /// The schedules that are written for the scheme, those of the problem's file first.
+    pub schedules: Vec<(String, ast::Schedule)>,
+    pub warnings: Diagnostics,
+}
+
+/// Resolves one problem of a file with its scheme.
+pub fn resolve(
+    world: &dyn World,
+    source: &Source,
+    ast: &Ast,
+    options: &Options,
+) -> Result<Resolved, Diagnostics> {
+    let mut resolver = Resolver::new(world);
+    let module = resolver
+        .library
+        .load(world, &mut resolver.report, source, Rc::new(ast.clone()));
+    let result = resolver.resolve_problem(module, options);
+    let failed = resolver.report.has_errors();
+    let diagnostics = resolver.report.finish(source);
+    match result {
+        Ok((scheme, problem, schedules)) if !failed => Ok(Resolved {
+            scheme,
+            problem,
+            schedules,
+            warnings: diagnostics,
+        }),
+        _ => Err(diagnostics),
+    }
+}
+
+/// All that is wrong in a file: every scheme, on a domain of its own where no problem uses it, and every problem.
+pub fn check(world: &dyn World, source: &Source, ast: &Ast, options: &Options) -> Diagnostics {
+    let mut resolver = Resolver::new(world);
+    let module = resolver
+        .library
+        .load(world, &mut resolver.report, source, Rc::new(ast.clone()));
+    for (item, _) in resolver.library.own(module, Space::Scheme) {
+        // What is wrong has been reported.
+        let _ = resolver.check_scheme(item, options);
+    }
+    for (item, _) in resolver.library.own(module, Space::Problem) {
+        let _ = resolver.pose(item, options);
+    }
+    resolver.report.finish(source)
+}

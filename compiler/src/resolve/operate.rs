@@ -1,0 +1,684 @@
+//! Arithmetic on values: shapes by component, positions as types.
+
+use super::codes;
+use super::evaluate::{Resolver, Scope, Typed, Value};
+use super::graph::{Coefficient, Kernel};
+use super::rational::{self, Rational};
+use super::report::{Checked, Place, Reported};
+use crate::host::{HostBinary, HostUnary};
+use crate::lattice::{Axis, HalfIndex, Position};
+use torre_grammar::ast::Arg;
+use torre_grammar::diag::Diagnostic;
+
+/// The highest order of a difference.
+const HIGHEST_ORDER: i64 = 32;
+/// The longest list of coefficients.
+const COEFFICIENTS: usize = 32;
+
+/// Every operator that needs no definition.
+pub const BUILT_IN: &[&str] = &[
+    "d", "dc", "d2", "avg", "sym", "sqrt", "abs", "min", "max", "exp", "log", "sin", "cos", "tan",
+    "tanh", "atan2", "floor", "ceil", "round",
+];
+
+pub fn is_built_in(name: &str) -> bool {
+    BUILT_IN.contains(&name)
+}
+
+/// `1 axis`, `2 axes`.
+pub fn count(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+/// A value with the place where it was written.
+#[derive(Clone, Debug)]
+pub struct Operand {
+    pub value: Value,
+    pub place: Place,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Scalar,
+    Vector,
+    Tensor,
+}
+
+impl Kind {
+    pub fn with(self, mut items: Vec<Typed>) -> Value {
+        match self {
+            Kind::Scalar => items.pop().map_or(Value::Poison, Value::Scalar),
+            Kind::Vector => Value::Vector(items),
+            Kind::Tensor => Value::Tensor(items),
+        }
+    }
+}
+
+/// `a vector of 3`, for messages.
+fn shape(kind: Kind, n: usize) -> String {
+    match kind {
+        Kind::Scalar => "a scalar".to_string(),
+        Kind::Vector => format!("a vector of {}", count(n, "component", "components")),
+        Kind::Tensor => format!("a tensor of {}", count(n, "component", "components")),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    Staggered,
+    Centred,
+    Second,
+    Mean,
+}
+
+impl Resolver<'_> {
+    /// The scalars that a value is made of.
+    pub fn scalars(&mut self, value: Value, place: &Place) -> Checked<(Kind, Vec<Typed>)> {
+        Ok(match value {
+            Value::Scalar(s) => (Kind::Scalar, vec![s]),
+            Value::Vector(v) => (Kind::Vector, v),
+            Value::Tensor(t) => (Kind::Tensor, t),
+            Value::Axis(axis) => {
+                let node = self.graph.coordinate(axis);
+                let position = None;
+                (Kind::Scalar, vec![Typed { node, position }])
+            }
+            Value::Field(index, level) => {
+                let Some(field) = self.frame.fields.get(index) else {
+                    let d = self.error(codes::WRONG_KIND, "this is not a value", place);
+                    return self.fail(d);
+                };
+                let kind = field.kind;
+                let items = field
+                    .components
+                    .iter()
+                    .map(|&c| Typed {
+                        node: self.graph.field(c, level.map(Into::into)),
+                        position: Some(self.frame.components[c.index()].position),
+                    })
+                    .collect();
+                (kind, items)
+            }
+            Value::Poison => return Err(Reported),
+        })
+    }
+
+    /// A single scalar; `what` says what for.
+    pub fn one_scalar(&mut self, operand: Operand, what: &str) -> Checked<Typed> {
+        let (kind, items) = self.scalars(operand.value, &operand.place)?;
+        match (kind, items.as_slice()) {
+            (Kind::Scalar, [s]) => Ok(*s),
+            _ => {
+                let message = format!("{what} needs a scalar");
+                let mut d = self.error(codes::SHAPES_DIFFER, message, &operand.place);
+                d.labels[0].text = format!("this is {}", shape(kind, items.len()));
+                if kind != Kind::Scalar {
+                    d = d.hint("select a component, as in `E.x`");
+                }
+                self.fail(d)
+            }
+        }
+    }
+
+    /// The common position of two operands.
+    pub fn unify(
+        &mut self,
+        a: (Option<Position>, &Place),
+        b: (Option<Position>, &Place),
+    ) -> Checked<Option<Position>> {
+        match (a.0, b.0) {
+            (None, p) | (p, None) => Ok(p),
+            (Some(p), Some(q)) if p == q => Ok(Some(p)),
+            (Some(p), Some(q)) => {
+                let mut d = Diagnostic::error(
+                    codes::POSITIONS_DIFFER,
+                    format!(
+                        "these values lie at different positions: {} and {}",
+                        self.frame.show(p),
+                        self.frame.show(q)
+                    ),
+                )
+                .at(&a.1.source, a.1.span, format!("at {}", self.frame.show(p)))
+                .at(&b.1.source, b.1.span, format!("at {}", self.frame.show(q)));
+                d.hint = Some(self.move_hint(q, p, b.1));
+                self.fail(d)
+            }
+        }
+    }
+
+    /// How a value at `from` gets to `to`.
+    pub fn move_hint(&self, from: Position, to: Position, place: &Place) -> String {
+        let text = place.text().unwrap_or("...");
+        let moved: Vec<&str> = self
+            .frame
+            .axes
+            .iter()
+            .filter(|(_, a)| from[*a] != to[*a])
+            .map(|(n, _)| n.as_str())
+            .collect();
+        let average = moved.iter().fold(text.to_string(), |inner, axis| {
+            format!("avg({inner}, {axis})")
+        });
+        let offsets: Vec<&str> = self
+            .frame
+            .axes
+            .iter()
+            .map(|(_, a)| if from[*a] != to[*a] { "+1/2" } else { "0" })
+            .collect();
+        let plain = text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
+        let shifted = if plain {
+            text.to_string()
+        } else {
+            format!("({text})")
+        };
+        format!(
+            "take the mean along {}: `{average}`, or the value half a cell away: `{shifted}[{}]`",
+            moved.join(" and "),
+            offsets.join(", ")
+        )
+    }
+
+    pub fn apply_unary(&mut self, op: HostUnary, a: Operand) -> Checked<Value> {
+        let (kind, items) = match op {
+            HostUnary::Neg => self.scalars(a.value, &a.place)?,
+            _ => {
+                let what = match op {
+                    HostUnary::Not => "`not`".to_string(),
+                    op => format!("`{}`", name_of(op)),
+                };
+                let place = a.place.clone();
+                let s = self.one_scalar(a, &what)?;
+                let works = matches!(op, HostUnary::Not | HostUnary::Abs | HostUnary::Sqrt);
+                if !works && self.graph.is_dynamic(s.node) {
+                    return self.not_on_fields(name_of(op), &place);
+                }
+                (Kind::Scalar, vec![s])
+            }
+        };
+        let items = items
+            .into_iter()
+            .map(|s| Typed {
+                node: self.graph.unary(op, s.node),
+                position: s.position,
+            })
+            .collect();
+        Ok(kind.with(items))
+    }
+
+    fn not_on_fields<T>(&mut self, name: &str, place: &Place) -> Checked<T> {
+        let mut d = self
+            .error(
+                codes::NOT_ON_FIELDS,
+                format!("`{name}` does not work on field values"),
+                place,
+            )
+            .hint("on field values there are + - * / ^, sqrt, abs, min, max and if");
+        d.labels[0].text = "this depends on field values".to_string();
+        self.fail(d)
+    }
+
+    pub fn apply_binary(
+        &mut self,
+        op: HostBinary,
+        a: Operand,
+        b: Operand,
+        place: &Place,
+    ) -> Checked<Value> {
+        let (ka, xs) = self.scalars(a.value, &a.place)?;
+        let (kb, ys) = self.scalars(b.value, &b.place)?;
+        let scalars = ka == Kind::Scalar && kb == Kind::Scalar;
+        let same = ka == kb && xs.len() == ys.len();
+        let fixed = |list: &[Typed]| list.iter().all(|s| !self.graph.is_dynamic(s.node));
+        let fits = match op {
+            HostBinary::Add | HostBinary::Sub => same,
+            // The product of two vectors is that of their components if one is a coefficient, such as an anisotropic medium.
+            HostBinary::Mul => {
+                ka == Kind::Scalar || kb == Kind::Scalar || (same && (fixed(&xs) || fixed(&ys)))
+            }
+            HostBinary::Div => kb == Kind::Scalar || (same && fixed(&ys)),
+            _ => scalars,
+        };
+        if !fits {
+            let sign = sign_of(op);
+            let mut d = Diagnostic::error(
+                codes::SHAPES_DIFFER,
+                format!(
+                    "`{sign}` does not work on {} and {}",
+                    shape(ka, xs.len()),
+                    shape(kb, ys.len())
+                ),
+            )
+            .at(&a.place.source, a.place.span, shape(ka, xs.len()))
+            .at(&b.place.source, b.place.span, shape(kb, ys.len()));
+            if ka != kb || matches!(op, HostBinary::Mul | HostBinary::Div) {
+                d = d.hint("select components, as in `E.x`");
+            }
+            return self.fail(d);
+        }
+        let n = xs.len().max(ys.len());
+        let pick = |list: &[Typed], i: usize| list.get(i).or(list.first()).copied();
+        let mut items = Vec::with_capacity(n);
+        for i in 0..n {
+            let (Some(x), Some(y)) = (pick(&xs, i), pick(&ys, i)) else {
+                return Err(Reported);
+            };
+            let position = self.unify((x.position, &a.place), (y.position, &b.place))?;
+            let dynamic = self.graph.is_dynamic(x.node) || self.graph.is_dynamic(y.node);
+            if dynamic {
+                self.check_dynamic(op, x, y, &b.place, place)?;
+            }
+            items.push(Typed {
+                node: self.graph.binary(op, x.node, y.node),
+                position,
+            });
+        }
+        let kind = if ka == Kind::Scalar { kb } else { ka };
+        Ok(kind.with(items))
+    }
+
+    fn check_dynamic(
+        &mut self,
+        op: HostBinary,
+        x: Typed,
+        y: Typed,
+        exponent: &Place,
+        place: &Place,
+    ) -> Checked<()> {
+        match op {
+            HostBinary::Atan2 => self.not_on_fields("atan2", place),
+            HostBinary::Pow => {
+                let n = self.graph.as_number(y.node);
+                let whole = n.is_some_and(|n| n == n.trunc() && n.abs() <= 64.0);
+                if whole && self.graph.is_dynamic(x.node) {
+                    return Ok(());
+                }
+                let d = self
+                    .error(
+                        codes::EXPONENT,
+                        "powers of field values need a whole exponent from -64 to 64",
+                        exponent,
+                    )
+                    .hint("`sqrt` gives the power 1/2");
+                self.fail(d)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub fn choose(
+        &mut self,
+        condition: Operand,
+        then: Operand,
+        otherwise: Operand,
+        place: &Place,
+    ) -> Checked<Value> {
+        let at = condition.place.clone();
+        let c = self.one_scalar(condition, "a condition")?;
+        let (ka, xs) = self.scalars(then.value, &then.place)?;
+        let (kb, ys) = self.scalars(otherwise.value, &otherwise.place)?;
+        if ka != kb || xs.len() != ys.len() {
+            let mut d = self.error(
+                codes::SHAPES_DIFFER,
+                "both sides of an `if` must have the same shape",
+                place,
+            );
+            d.labels[0].text = format!("{} and {}", shape(ka, xs.len()), shape(kb, ys.len()));
+            return self.fail(d);
+        }
+        let mut items = Vec::with_capacity(xs.len());
+        for (x, y) in xs.into_iter().zip(ys) {
+            let sides = self.unify((x.position, &then.place), (y.position, &otherwise.place))?;
+            let position = self.unify((sides, &then.place), (c.position, &at))?;
+            items.push(Typed {
+                node: self.graph.choose(c.node, x.node, y.node),
+                position,
+            });
+        }
+        Ok(ka.with(items))
+    }
+
+    pub fn call_built_in(
+        &mut self,
+        scope: &Scope,
+        name: &str,
+        args: &[Arg],
+        place: &Place,
+    ) -> Checked<Value> {
+        let operator = match name {
+            "d" => Some(Operator::Staggered),
+            "dc" => Some(Operator::Centred),
+            "d2" => Some(Operator::Second),
+            "avg" => Some(Operator::Mean),
+            _ => None,
+        };
+        if let Some(operator) = operator {
+            return self.lattice_operator(scope, name, operator, args, place);
+        }
+        if let Some(unary) = unary_of(name) {
+            let [a] = self.positional(scope, name, ["a"], args, place)?;
+            return self.apply_unary(unary, a);
+        }
+        match name {
+            "min" | "max" => {
+                if args.len() < 2 || args.iter().any(|a| a.name.is_some()) {
+                    let message = format!("`{name}` takes two or more values");
+                    let d = self.error(codes::ARGUMENTS, message, place);
+                    return self.fail(d);
+                }
+                let op = match name {
+                    "min" => HostBinary::Min,
+                    _ => HostBinary::Max,
+                };
+                let values: Vec<_> = args.iter().map(|a| self.operand(scope, &a.value)).collect();
+                let mut result: Option<Operand> = None;
+                for value in values {
+                    let value = value?;
+                    result = Some(match result {
+                        None => value,
+                        Some(left) => Operand {
+                            value: self.apply_binary(op, left, value, place)?,
+                            place: place.clone(),
+                        },
+                    });
+                }
+                result.map(|r| r.value).ok_or(Reported)
+            }
+            "atan2" => {
+                let [a, b] = self.positional(scope, name, ["y", "x"], args, place)?;
+                self.apply_binary(HostBinary::Atan2, a, b, place)
+            }
+            "sym" => self.tensor(scope, args, place),
+            _ => Err(Reported),
+        }
+    }
+
+    /// Arguments that are all needed.
+    fn positional<const N: usize>(
+        &mut self,
+        scope: &Scope,
+        callee: &str,
+        params: [&str; N],
+        args: &[Arg],
+        place: &Place,
+    ) -> Checked<[Operand; N]> {
+        let slots = self.arguments(scope, callee, &params, args, place)?;
+        let mut operands = Vec::new();
+        for (slot, param) in slots.into_iter().zip(params) {
+            let Some(arg) = slot else {
+                return self.missing_argument(callee, param, place);
+            };
+            operands.push(self.operand(scope, &arg.value));
+        }
+        let operands = operands.into_iter().collect::<Checked<Vec<_>>>()?;
+        operands.try_into().map_err(|_| Reported)
+    }
+
+    fn missing_argument<T>(&mut self, callee: &str, param: &str, place: &Place) -> Checked<T> {
+        let message = format!("`{callee}` needs a value for `{param}`");
+        let d = self.error(codes::ARGUMENTS, message, place);
+        self.fail(d)
+    }
+
+    fn tensor(&mut self, scope: &Scope, args: &[Arg], place: &Place) -> Checked<Value> {
+        let names = self.frame.tensor_names();
+        let params: Vec<&str> = names.iter().map(String::as_str).collect();
+        let slots = self.arguments(scope, "sym", &params, args, place)?;
+        let mut items = Vec::new();
+        for (slot, param) in slots.into_iter().zip(params) {
+            let Some(arg) = slot else {
+                return self.missing_argument("sym", param, place);
+            };
+            items.push(self.operand(scope, &arg.value));
+        }
+        let mut list = Vec::new();
+        for item in items {
+            let item = item?;
+            list.push(self.component_scalar(item)?);
+        }
+        Ok(Value::Tensor(list))
+    }
+
+    fn lattice_operator(
+        &mut self,
+        scope: &Scope,
+        name: &str,
+        operator: Operator,
+        args: &[Arg],
+        place: &Place,
+    ) -> Checked<Value> {
+        let slots = self.arguments(scope, name, &["f", "a", "order"], args, place)?;
+        let [f, axis, order] = slots.as_slice() else {
+            return Err(Reported);
+        };
+        let Some(f) = f else {
+            return self.missing_argument(name, "f", place);
+        };
+        let Some(axis_arg) = axis else {
+            return self.missing_argument(name, "a", place);
+        };
+        let f = self.operand(scope, &f.value);
+        let axis = self.operand(scope, &axis_arg.value);
+        let order = order.map(|o| self.operand(scope, &o.value)).transpose();
+        let (f, axis, order) = (f?, axis?, order?);
+        let axis = match axis.value {
+            Value::Axis(axis) => axis,
+            _ => {
+                let names: Vec<&str> = self.frame.axes.iter().map(|(n, _)| n.as_str()).collect();
+                let mut d = self.error(
+                    codes::NOT_AN_AXIS,
+                    format!("the second argument of `{name}` is an axis"),
+                    &axis.place,
+                );
+                if !names.is_empty() {
+                    d = d.hint(format!("the axes are {}", names.join(", ")));
+                }
+                return self.fail(d);
+            }
+        };
+        let kernel = self.kernel(name, operator, axis, order)?;
+        let (kind, items) = self.scalars(f.value, &f.place)?;
+        let moves = matches!(operator, Operator::Staggered | Operator::Mean);
+        let items = items
+            .into_iter()
+            .map(|s| Typed {
+                node: self.graph.stencil(s.node, kernel.clone()),
+                position: s.position.map(|mut p| {
+                    if moves {
+                        p[axis] = HalfIndex(1 - p[axis].0);
+                    }
+                    p
+                }),
+            })
+            .collect();
+        Ok(kind.with(items))
+    }
+
+    fn kernel(
+        &mut self,
+        name: &str,
+        operator: Operator,
+        axis: Axis,
+        order: Option<Operand>,
+    ) -> Checked<Kernel> {
+        let coefficients: Vec<Coefficient> = match order {
+            None => self.exact(name, operator, 2, None)?,
+            Some(operand) => match &operand.value {
+                Value::Vector(list) => {
+                    let list = list.clone();
+                    self.own_coefficients(name, operator, &list, &operand.place)?
+                }
+                Value::Scalar(s) if self.graph.as_number(s.node).is_some() => {
+                    let n = self.graph.as_number(s.node).unwrap_or(f64::NAN);
+                    let even = n == n.trunc() && (n / 2.0) == (n / 2.0).trunc();
+                    if !even || n < 2.0 || n > HIGHEST_ORDER as f64 {
+                        let d = self
+                            .error(
+                                codes::ORDER,
+                                format!("there is no difference of order {n}"),
+                                &operand.place,
+                            )
+                            .hint(format!(
+                                "the order is an even number from 2 to {HIGHEST_ORDER}"
+                            ));
+                        return self.fail(d);
+                    }
+                    self.exact(name, operator, n as u32, Some(&operand.place))?
+                }
+                Value::Poison => return Err(Reported),
+                _ => {
+                    let d = self.error(
+                        codes::ORDER,
+                        format!("`{name}` takes an order or a list of coefficients"),
+                        &operand.place,
+                    );
+                    return self.fail(d);
+                }
+            },
+        };
+        let h = self.graph.spacing[axis];
+        // Distances in half cells, sign of the lower side, and what the sum is divided by.
+        let (first, step, odd, divisor) = match operator {
+            Operator::Staggered => (1, 2, true, h),
+            Operator::Centred => (2, 2, true, h),
+            Operator::Second => (0, 2, false, h * h),
+            Operator::Mean => (1, 2, false, 1.0),
+        };
+        let mut taps = Vec::new();
+        for (k, &c) in coefficients.iter().enumerate() {
+            let distance = first + step * k as i64;
+            let below = match (odd, c) {
+                (false, c) => Some(c),
+                (true, Coefficient::Exact(r)) => r.neg().map(Coefficient::Exact),
+                (true, Coefficient::Real(r)) => Some(Coefficient::Real(-r)),
+            };
+            let Some(below) = below else {
+                return Err(Reported);
+            };
+            taps.push((HalfIndex(distance), c));
+            if distance != 0 {
+                taps.push((HalfIndex(-distance), below));
+            }
+        }
+        taps.sort_by_key(|(offset, _)| *offset);
+        Ok(Kernel {
+            axis,
+            taps,
+            divisor,
+        })
+    }
+
+    fn exact(
+        &mut self,
+        name: &str,
+        operator: Operator,
+        order: u32,
+        place: Option<&Place>,
+    ) -> Checked<Vec<Coefficient>> {
+        let list = match operator {
+            Operator::Staggered => rational::staggered_first(order),
+            Operator::Centred => rational::centred_first(order),
+            Operator::Second => rational::centred_second(order),
+            Operator::Mean => rational::staggered_mean(order),
+        };
+        match list {
+            Some(list) => Ok(list.into_iter().map(Coefficient::Exact).collect()),
+            None => {
+                let message =
+                    format!("the coefficients of `{name}` of order {order} are too long fractions");
+                let mut d = Diagnostic::error(codes::COEFFICIENTS, message);
+                if let Some(p) = place {
+                    d = d.at(&p.source, p.span, "here");
+                }
+                self.fail(d)
+            }
+        }
+    }
+
+    fn own_coefficients(
+        &mut self,
+        name: &str,
+        operator: Operator,
+        list: &[Typed],
+        place: &Place,
+    ) -> Checked<Vec<Coefficient>> {
+        if operator == Operator::Second {
+            let d = self.error(
+                codes::ORDER,
+                "`d2` takes an order, not a list of coefficients",
+                place,
+            );
+            return self.fail(d);
+        }
+        if list.len() > COEFFICIENTS {
+            let message = format!("`{name}` takes up to {COEFFICIENTS} coefficients");
+            let d = self.error(codes::ORDER, message, place);
+            return self.fail(d);
+        }
+        let numbers: Option<Vec<f64>> = list.iter().map(|s| self.graph.as_number(s.node)).collect();
+        let Some(numbers) = numbers else {
+            let d = self.error(
+                codes::NOT_A_NUMBER,
+                "the coefficients of a difference are numbers",
+                place,
+            );
+            return self.fail(d);
+        };
+        Ok(numbers
+            .into_iter()
+            .map(|n| match small_integer(n) {
+                Some(i) => Coefficient::Exact(Rational::integer(i)),
+                None => Coefficient::Real(n),
+            })
+            .collect())
+    }
+}
+
+/// A double that is a whole number and can be treated as one exactly.
+pub fn small_integer(n: f64) -> Option<i64> {
+    (n == n.trunc() && n.abs() <= 9e15).then_some(n as i64)
+}
+
+fn unary_of(name: &str) -> Option<HostUnary> {
+    UNARY.iter().find(|(n, _)| *n == name).map(|(_, op)| *op)
+}
+
+fn name_of(op: HostUnary) -> &'static str {
+    UNARY.iter().find(|(_, o)| *o == op).map_or("", |(n, _)| n)
+}
+
+const UNARY: &[(&str, HostUnary)] = &[
+    ("abs", HostUnary::Abs),
+    ("sqrt", HostUnary::Sqrt),
+    ("exp", HostUnary::Exp),
+    ("log", HostUnary::Log),
+    ("sin", HostUnary::Sin),
+    ("cos", HostUnary::Cos),
+    ("tan", HostUnary::Tan),
+    ("tanh", HostUnary::Tanh),
+    ("floor", HostUnary::Floor),
+    ("ceil", HostUnary::Ceil),
+    ("round", HostUnary::Round),
+];
+
+pub fn sign_of(op: HostBinary) -> &'static str {
+    match op {
+        HostBinary::Add => "+",
+        HostBinary::Sub => "-",
+        HostBinary::Mul => "*",
+        HostBinary::Div => "/",
+        HostBinary::Pow => "^",
+        HostBinary::Atan2 => "atan2",
+        HostBinary::Min => "min",
+        HostBinary::Max => "max",
+        HostBinary::Lt => "<",
+        HostBinary::Le => "<=",
+        HostBinary::Gt => ">",
+        HostBinary::Ge => ">=",
+        HostBinary::Eq => "==",
+        HostBinary::Ne => "!=",
+        HostBinary::And => "and",
+        HostBinary::Or => "or",
+    }
+}

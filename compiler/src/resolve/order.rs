@@ -1,0 +1,467 @@
+//! The statements of a step, and the order in which they run.
+
+use super::codes;
+use super::evaluate::{Resolver, Scope, Typed, Value};
+use super::graph::{LevelKey, Node};
+use super::operate::{Kind, Operand, count};
+use super::report::{Checked, Place, Reported};
+use super::suggest::did_you_mean;
+use crate::host::HostBinary;
+use crate::scheme::ComponentId;
+use torre_grammar::ast::{self, Level, SchemeStmt, StepStmt, Stmt, Target, UpdateOp};
+use torre_grammar::diag::Diagnostic;
+use torre_grammar::source::Span;
+
+/// The most statements of a step.
+const STATEMENTS: usize = 4096;
+
+/// One statement: its targets advance together.
+#[derive(Clone, Debug)]
+pub struct Statement {
+    /// Component and new value.
+    pub updates: Vec<(ComponentId, Typed)>,
+    pub condition: Option<Typed>,
+    /// `=` rather than `+=` or `-=`.
+    pub sets: bool,
+    /// The target, as written.
+    pub place: Place,
+    /// The right-hand side.
+    pub value: Place,
+    /// Components whose next value it reads, where that is written.
+    next: Vec<ComponentId>,
+}
+
+impl Resolver<'_> {
+    /// The statements of a scheme in the order in which they run.
+    pub fn statements(&mut self, scope: &Scope, scheme: &ast::Scheme) -> Checked<Vec<Statement>> {
+        let mut step: Option<(&[Stmt<StepStmt>], Span)> = None;
+        for stmt in &scheme.body {
+            if let SchemeStmt::Step { body, .. } = &stmt.kind.node {
+                if let Some((_, first)) = step {
+                    let d = Diagnostic::error(codes::STEP, "the scheme has two steps")
+                        .at(&scope.source, stmt.kind.span, "again here")
+                        .at(&scope.source, first, "first here");
+                    return self.fail(d);
+                }
+                step = Some((body, stmt.kind.span));
+            }
+        }
+        let Some((body, _)) = step else {
+            let d = self
+                .error(
+                    codes::STEP,
+                    format!("scheme `{}` has no step", scheme.name.node),
+                    &scope.place(scheme.name.span),
+                )
+                .hint("add `step { ... }` with the updates of the fields");
+            return self.fail(d);
+        };
+        let mut list = Vec::new();
+        let mut scope = scope.clone();
+        let done = self.block(&mut scope, body, None, &mut list);
+        done?;
+        self.warn_of_idle_fields(&list);
+        self.order(list)
+    }
+
+    /// Evaluates all statements of a block, going on after errors.
+    fn block(
+        &mut self,
+        scope: &mut Scope,
+        body: &[Stmt<StepStmt>],
+        condition: Option<&Operand>,
+        list: &mut Vec<Statement>,
+    ) -> Checked<()> {
+        let outer = scope.locals.len();
+        let mut failed = false;
+        for stmt in body {
+            let result = match &stmt.kind.node {
+                StepStmt::Let(bound) => {
+                    let value = self.eval(scope, &bound.value);
+                    let result = value.as_ref().map(|_| ()).map_err(|e| *e);
+                    let value = value.unwrap_or(Value::Poison);
+                    scope.locals.push((bound.name.node.clone(), value));
+                    result
+                }
+                StepStmt::Update { target, op, value } => self
+                    .statement(scope, target, *op, value, condition)
+                    .map(|s| list.push(s)),
+                StepStmt::Where {
+                    condition: own,
+                    body,
+                    ..
+                } => self.where_block(scope, own, body, condition, list),
+            };
+            failed |= result.is_err();
+            if list.len() > STATEMENTS {
+                let d = self.error(
+                    codes::TOO_COMPLEX,
+                    format!("a step has up to {STATEMENTS} statements"),
+                    &scope.place(stmt.kind.span),
+                );
+                scope.locals.truncate(outer);
+                return self.fail(d);
+            }
+        }
+        scope.locals.truncate(outer);
+        if failed { Err(Reported) } else { Ok(()) }
+    }
+
+    fn where_block(
+        &mut self,
+        scope: &mut Scope,
+        own: &ast::Expr,
+        body: &[Stmt<StepStmt>],
+        outer: Option<&Operand>,
+        list: &mut Vec<Statement>,
+    ) -> Checked<()> {
+        let condition = self.condition(scope, own);
+        let Ok(condition) = condition else {
+            // The statements are still looked through for other errors.
+            let mut dropped = Vec::new();
+            let _ = self.block(scope, body, outer, &mut dropped);
+            return Err(Reported);
+        };
+        let condition = match outer {
+            None => condition,
+            Some(outer) => {
+                let place = condition.place.clone();
+                Operand {
+                    value: self.apply_binary(HostBinary::And, outer.clone(), condition, &place)?,
+                    place,
+                }
+            }
+        };
+        self.block(scope, body, Some(&condition), list)
+    }
+
+    /// A condition on the place alone.
+    pub fn condition(&mut self, scope: &Scope, expr: &ast::Expr) -> Checked<Operand> {
+        let operand = self.operand(scope, expr)?;
+        let place = operand.place.clone();
+        let c = self.one_scalar(operand, "a condition")?;
+        let facts = self.graph.facts(c.node);
+        if facts.dynamic || facts.timed {
+            let mut d = self
+                .error(
+                    codes::DYNAMIC_CONDITION,
+                    "a `where` condition is made of coordinates and parameters",
+                    &place,
+                )
+                .hint("for a choice by field values write `if ... then ... else ...` in the expression");
+            d.labels[0].text = if facts.dynamic {
+                "this depends on field values".to_string()
+            } else {
+                "this depends on `t`".to_string()
+            };
+            return self.fail(d);
+        }
+        Ok(Operand {
+            value: Value::Scalar(c),
+            place,
+        })
+    }
+
+    /// The field that a target names, its components, and where it is written.
+    pub fn target(
+        &mut self,
+        scope: &Scope,
+        target: &Target,
+    ) -> Checked<(usize, Kind, Vec<ComponentId>, Place)> {
+        let mut span = target.field.span;
+        if let Some(c) = &target.component {
+            span = span.to(c.span);
+        }
+        let place = scope.place(span);
+        let name = &target.field.node;
+        let field = match self.frame.names.get(name) {
+            Some(Value::Field(index, _)) => *index,
+            Some(Value::Poison) => return Err(Reported),
+            Some(_) => {
+                let d = self.error(
+                    codes::WRONG_KIND,
+                    format!("`{name}` is not a field"),
+                    &scope.place(target.field.span),
+                );
+                return self.fail(d);
+            }
+            None => {
+                let mut d = self.error(
+                    codes::UNKNOWN_NAME,
+                    format!("there is no field `{name}`"),
+                    &scope.place(target.field.span),
+                );
+                d.labels[0].text = "not found".to_string();
+                let known: Vec<&str> = self.frame.fields.iter().map(|f| f.name.as_str()).collect();
+                d.hint = did_you_mean(name, known.iter().copied()).or_else(|| {
+                    (!known.is_empty() && known.len() <= 8)
+                        .then(|| format!("the fields are {}", known.join(", ")))
+                });
+                return self.fail(d);
+            }
+        };
+        let facts = &self.frame.fields[field];
+        let Some(component) = &target.component else {
+            return Ok((field, facts.kind, facts.components.clone(), place));
+        };
+        if let Some(c) = facts.component(&component.node) {
+            return Ok((field, Kind::Scalar, vec![c], place));
+        }
+        let names = facts.names.clone();
+        let mut d = self.error(
+            codes::UNKNOWN_COMPONENT,
+            format!("`{name}` has no component `{}`", component.node),
+            &scope.place(component.span),
+        );
+        d.labels[0].text = "no such component".to_string();
+        d.hint = if names == [""] {
+            Some(format!("`{name}` is a scalar"))
+        } else {
+            Some(format!("the components are {}", names.join(", ")))
+        };
+        self.fail(d)
+    }
+
+    /// The values for the components of a target, each at its position.
+    pub fn values_for(
+        &mut self,
+        kind: Kind,
+        components: &[ComponentId],
+        operand: Operand,
+        target: &Place,
+    ) -> Checked<Vec<Typed>> {
+        let place = operand.place.clone();
+        let (found, items) = self.scalars(operand.value, &place)?;
+        if found != kind || items.len() != components.len() {
+            let describe = |kind: Kind, n: usize| match kind {
+                Kind::Scalar => "a scalar".to_string(),
+                Kind::Vector => format!("a vector of {}", count(n, "component", "components")),
+                Kind::Tensor => format!("a tensor of {}", count(n, "component", "components")),
+            };
+            let (target_shape, value_shape) = (
+                describe(kind, components.len()),
+                describe(found, items.len()),
+            );
+            let mut d = Diagnostic::error(
+                codes::SHAPES_DIFFER,
+                format!("the target is {target_shape}, the value {value_shape}"),
+            )
+            .at(&place.source, place.span, value_shape)
+            .at(&target.source, target.span, target_shape);
+            if found == Kind::Scalar {
+                d = d.hint("give a value for each component: `[a, b, c]`");
+            } else if kind == Kind::Scalar {
+                d = d.hint("select a component of the value, as in `E.x`");
+            }
+            return self.fail(d);
+        }
+        for (&c, item) in components.iter().zip(&items) {
+            let component = &self.frame.components[c.index()];
+            if let Some(p) = item.position
+                && p != component.position
+            {
+                let (name, at) = (component.name.clone(), component.position);
+                return self.off_target(&name, at, p, &place);
+            }
+        }
+        Ok(items)
+    }
+
+    fn statement(
+        &mut self,
+        scope: &Scope,
+        target: &Target,
+        op: UpdateOp,
+        value: &ast::Expr,
+        condition: Option<&Operand>,
+    ) -> Checked<Statement> {
+        let value = self.operand(scope, value);
+        let (_, kind, components, place) = self.target(scope, target)?;
+        let value = value?;
+        if let Some(level) = &target.level
+            && level.node == Level::Prev
+        {
+            let d = self.error(
+                codes::LEVEL_OF,
+                "an earlier value cannot be changed",
+                &scope.place(level.span),
+            );
+            return self.fail(d);
+        }
+        let value_place = value.place.clone();
+        let items = self.values_for(kind, &components, value, &place)?;
+        let mut statement = Statement {
+            updates: Vec::new(),
+            condition: None,
+            sets: op == UpdateOp::Set,
+            place,
+            value: value_place.clone(),
+            next: Vec::new(),
+        };
+        for (&c, item) in components.iter().zip(items) {
+            if self.graph.facts(item.node).timed {
+                let mut d = self
+                    .error(
+                        codes::TIME_IN_STEP,
+                        "an update cannot depend on time itself",
+                        &value_place,
+                    )
+                    .hint("what changes with time is added by a `source` of the problem");
+                d.labels[0].text = "this depends on `t`".to_string();
+                return self.fail(d);
+            }
+            let position = self.frame.components[c.index()].position;
+            if let Some(Operand {
+                value: Value::Scalar(k),
+                place: at,
+            }) = condition
+            {
+                if let Some(p) = k.position
+                    && p != position
+                {
+                    let name = self.frame.components[c.index()].name.clone();
+                    return self.off_target(&name, position, p, at);
+                }
+                statement.condition = Some(*k);
+            }
+            let mut next = Vec::new();
+            self.graph.visit(item.node, &mut |node| {
+                if let Node::Field {
+                    component,
+                    level: Some(LevelKey::Next),
+                } = node
+                {
+                    next.push(component);
+                }
+            });
+            statement.next.extend(next);
+            let node = match op {
+                UpdateOp::Set => item.node,
+                UpdateOp::Add | UpdateOp::Sub => {
+                    let old = self.graph.field(c, None);
+                    let sign = match op {
+                        UpdateOp::Sub => HostBinary::Sub,
+                        _ => HostBinary::Add,
+                    };
+                    self.graph.binary(sign, old, item.node)
+                }
+            };
+            statement.updates.push((
+                c,
+                Typed {
+                    node,
+                    position: Some(position),
+                },
+            ));
+        }
+        statement.next.sort();
+        statement.next.dedup();
+        Ok(statement)
+    }
+
+    /// Statements in the order of the text, except that one whose result is read as `@next` runs before its reader.
+    fn order(&mut self, list: Vec<Statement>) -> Checked<Vec<Statement>> {
+        let mut needs: Vec<Vec<usize>> = Vec::new();
+        for (i, statement) in list.iter().enumerate() {
+            let mut before = Vec::new();
+            for &c in &statement.next {
+                let makers: Vec<usize> = (0..list.len())
+                    .filter(|&j| list[j].updates.iter().any(|(t, _)| *t == c))
+                    .collect();
+                if makers.is_empty() {
+                    let name = &self.frame.components[c.index()].name;
+                    let d = self.error(
+                        codes::NEVER_NEXT,
+                        format!("the step computes no next value of `{name}`"),
+                        &list[i].value,
+                    );
+                    return self.fail(d);
+                }
+                before.extend(makers);
+            }
+            needs.push(before);
+        }
+        // A statement is open while those that it needs are placed.
+        let mut state = vec![State::New; list.len()];
+        let mut sequence = Vec::new();
+        for start in 0..list.len() {
+            let mut path: Vec<(usize, usize)> = vec![(start, 0)];
+            while let Some((i, next)) = path.pop() {
+                match state[i] {
+                    State::Placed => continue,
+                    State::Open if next == 0 => {
+                        return self.report_cycle(&list, &path, i);
+                    }
+                    _ => state[i] = State::Open,
+                }
+                match needs[i].get(next) {
+                    Some(&j) => {
+                        path.push((i, next + 1));
+                        path.push((j, 0));
+                    }
+                    None => {
+                        state[i] = State::Placed;
+                        sequence.push(i);
+                    }
+                }
+            }
+        }
+        let mut slots: Vec<Option<Statement>> = list.into_iter().map(Some).collect();
+        Ok(sequence
+            .into_iter()
+            .filter_map(|i| slots[i].take())
+            .collect())
+    }
+
+    fn report_cycle<T>(
+        &mut self,
+        list: &[Statement],
+        path: &[(usize, usize)],
+        again: usize,
+    ) -> Checked<T> {
+        let from = path.iter().position(|(i, _)| *i == again).unwrap_or(0);
+        let members: Vec<usize> = path[from..].iter().map(|(i, _)| *i).collect();
+        let mut d = Diagnostic::error(codes::CYCLE, "dependence cycle within a step");
+        for i in members.iter().take(4) {
+            let name = list[*i].place.text().unwrap_or("this").to_string();
+            d = d.at(
+                &list[*i].value.source,
+                list[*i].value.span,
+                format!("the next value of `{name}` depends on a next value that depends on it"),
+            );
+        }
+        d = d.hint("an explicit scheme computes one value after the other: read an older value in one of these");
+        self.fail(d)
+    }
+
+    fn warn_of_idle_fields(&mut self, list: &[Statement]) {
+        for field in &self.frame.fields {
+            let idle: Vec<&ComponentId> = field
+                .components
+                .iter()
+                .filter(|c| !list.iter().any(|s| s.updates.iter().any(|(t, _)| t == *c)))
+                .collect();
+            let Some(first) = idle.first() else { continue };
+            let name = if idle.len() == field.components.len() {
+                field.name.clone()
+            } else {
+                self.frame.components[first.index()].name.clone()
+            };
+            self.report.push(
+                Diagnostic::warning(
+                    codes::NEVER_ADVANCED,
+                    format!("the step never updates `{name}`"),
+                )
+                .at(&field.place.source, field.place.span, "declared here")
+                .hint("values that do not change are a `coef`"),
+            );
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    New,
+    Open,
+    Placed,
+}

@@ -1,0 +1,135 @@
+//! What the command line says over what the problem says.
+
+use super::codes;
+use super::declare::GivenParam;
+use super::evaluate::{Resolver, Scope};
+use super::operate::count;
+use super::report::{Checked, Reported};
+use super::suggest::did_you_mean;
+use torre_grammar::diag::Diagnostic;
+use torre_grammar::source::Source;
+
+/// Settings that are no parameters.
+#[derive(Default)]
+pub struct Settings {
+    pub domain: Option<Vec<i64>>,
+    pub steps: Option<u64>,
+}
+
+impl Resolver<'_> {
+    /// Reads the overrides: settings are returned, parameters are added to `given`.
+    pub fn read_overrides(
+        &mut self,
+        overrides: &[(String, String)],
+        scope: &Scope,
+        given: &mut Vec<GivenParam>,
+    ) -> Checked<Settings> {
+        let mut settings = Settings::default();
+        let mut failed = false;
+        for (name, text) in overrides {
+            let name = name.trim();
+            let done = match name {
+                "domain" => self
+                    .read_domain(text)
+                    .map(|cells| settings.domain = Some(cells)),
+                "steps" => match text.trim().parse::<u64>() {
+                    Ok(n) if n <= 1 << 52 => {
+                        settings.steps = Some(n);
+                        Ok(())
+                    }
+                    _ => self.bad_value(name, text, "a whole number such as `steps=1000`"),
+                },
+                _ => self
+                    .read_param(name, text, scope)
+                    .map(|param| given.push(param)),
+            };
+            failed |= done.is_err();
+        }
+        if failed { Err(Reported) } else { Ok(settings) }
+    }
+
+    fn bad_value<T>(&mut self, name: &str, text: &str, expected: &str) -> Checked<T> {
+        let d = Diagnostic::error(
+            codes::BAD_VALUE,
+            format!("`{}` is no value for `{name}`", shorten(text)),
+        )
+        .hint(format!("it is {expected}"));
+        self.fail(d)
+    }
+
+    fn read_domain(&mut self, text: &str) -> Checked<Vec<i64>> {
+        let cells: Result<Vec<i64>, _> = text
+            .split(['x', 'X'])
+            .map(|n| n.trim().parse::<i64>())
+            .collect();
+        match cells {
+            Ok(cells) if cells.iter().all(|&n| n > 0) => Ok(cells),
+            _ => self.bad_value("domain", text, "cells per axis such as `domain=256x128x64`"),
+        }
+    }
+
+    fn read_param(&mut self, name: &str, text: &str, scope: &Scope) -> Checked<GivenParam> {
+        let source = Source::new(format!("--set {name}"), text);
+        match torre_grammar::parse_expr(&source) {
+            Ok(value) => Ok(GivenParam {
+                name: name.to_string(),
+                value,
+                scope: Scope {
+                    source,
+                    ..scope.clone()
+                },
+                used: false,
+            }),
+            Err(diagnostics) => {
+                let Some(first) = diagnostics.0.into_iter().next() else {
+                    return self.bad_value(name, text, "an expression such as `0.5` or `2 * h`");
+                };
+                let d = Diagnostic {
+                    code: codes::BAD_VALUE,
+                    message: format!(
+                        "`{}` is no value for `{name}`: {}",
+                        shorten(text),
+                        first.message
+                    ),
+                    ..first
+                };
+                self.fail(d)
+            }
+        }
+    }
+
+    /// Reports parameters that were set but do not exist.
+    pub fn report_unknown_params(&mut self, given: &[GivenParam], from_line: usize) -> Checked<()> {
+        let mut failed = false;
+        for (i, g) in given.iter().enumerate().filter(|(_, g)| !g.used) {
+            let known: Vec<&str> = self.frame.params.iter().map(String::as_str).collect();
+            let message = format!("scheme `{}` has no parameter `{}`", self.frame.name, g.name);
+            let mut d = Diagnostic::error(codes::UNKNOWN_PARAMETER, message);
+            if i < from_line {
+                d = d.at(&g.scope.source, g.value.span, "set here");
+            }
+            let also = if i < from_line {
+                &[][..]
+            } else {
+                &["domain", "steps"][..]
+            };
+            d.hint = did_you_mean(&g.name, known.iter().chain(also).copied()).or_else(|| {
+                Some(match known.len() {
+                    0 => "it has no parameters".to_string(),
+                    n if n <= 12 => format!("its parameters are {}", known.join(", ")),
+                    n => format!("it has {}", count(n, "parameter", "parameters")),
+                })
+            });
+            failed |= self.fail::<()>(d).is_err();
+        }
+        if failed { Err(Reported) } else { Ok(()) }
+    }
+}
+
+fn shorten(text: &str) -> String {
+    let mut short: String = text.chars().take(40).collect();
+    if short.len() < text.len() {
+        short.push_str("...");
+    }
+    short
+}

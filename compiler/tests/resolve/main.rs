@@ -1,0 +1,5 @@
+//! The resolver on whole programs.
+
+mod diagnostics;
+mod examples;
+mod support;
