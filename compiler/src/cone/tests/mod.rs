@@ -117,6 +117,16 @@ fn wave_in_place() {
 }
 
 #[test]
+fn stars_reach_half_their_order() {
+    for radius in 1..=4 {
+        let cones = cones(&wave([true; 3], 2 * radius));
+        for form in [[1, 0, 0], [0, -1, 0], [1, 1, 0], [1, -1, 1]] {
+            assert_eq!(slope(&cones, form), Rational::whole(i64::from(radius)));
+        }
+    }
+}
+
+#[test]
 fn slots_hide_no_reader() {
     // Two slots: the reader of version v must run before version v + 2 overwrites it, so upwind needs both directions.
     let two = cones(&upwind(2, Boundary::Zero));

@@ -90,6 +90,16 @@ fn the_books_pictures() {
 }
 
 #[test]
+fn the_books_table() {
+    let mut scheme = wave([false, false, true], 2);
+    scheme.grid.axes[Axis::VECTOR] = Some("x".to_string());
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/cones.md");
+    let book = std::fs::read_to_string(path).expect("the chapter is stored");
+    let table = cones(&scheme).to_string();
+    assert!(book.contains(&format!("```text\n{table}```\n")), "{table}");
+}
+
+#[test]
 fn pictures_are_well_formed() {
     for (name, text) in pictures() {
         let mut open = Vec::new();
