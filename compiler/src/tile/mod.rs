@@ -1,9 +1,65 @@
 //! Tile programs: which rows are advanced when.
+//!
+//! A [`TileProgram`] is a tiling in integers. Each distinct (form, slope) of the tiling's faces is a [`Plane`]; an event (an
+//! update at a frame position p, at stage number k counted from the start of the run) has the *depth* `slope * k - form(p)`
+//! along it, in units that make all numbers integers. Depth never falls from an event to one that depends on it. A tile is
+//! one interval of depths per plane: `[period * i, period * (i + 1))` for each cut, intersected over the levels; tiles run in
+//! ascending order of i.
+//!
+//! Two tiles may depend on each other only if the indices of the earlier one are nowhere above those of the later one. So a
+//! tile may run when its neighbours one index lower along each cut, and the tiles of the band before, are done; all
+//! others follow.
 
 mod blocks;
+mod lower;
+mod walk;
 
 pub use blocks::{Block, row_region, stage_blocks};
+pub use lower::lower;
+pub use walk::{ClassSet, Segment, Tile};
+
+use crate::kernel::UpdateSet;
+use crate::lattice::{PerAxis, Region};
 
 /// The tiles of a schedule.
-#[derive(Clone, Debug)]
-pub struct TileProgram {}
+#[derive(Clone, Debug, PartialEq)]
+pub struct TileProgram {
+    /// Steps in a band.
+    pub height: u64,
+    pub planes: Vec<Plane>,
+    /// Outermost first; each cut names a plane and its period.
+    pub levels: Vec<Vec<PlaneCut>>,
+    /// Per stage of a step, the updates that always lie in the same tiles; at most 32 classes.
+    pub stages: Vec<Vec<Class>>,
+    /// Per axis the length of the ring in half cells, if the axis is folded.
+    pub ring: PerAxis<Option<i64>>,
+    /// Whether the grid has a diamond axis: rows then follow each other along it, otherwise along the lean axis.
+    pub three_axes: bool,
+}
+
+/// A linear form with a slope, in integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Plane {
+    /// Per half cell.
+    pub form: PerAxis<i64>,
+    /// Per stage.
+    pub slope: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlaneCut {
+    /// Index into the planes.
+    pub plane: usize,
+    /// In the plane's units of depth; positive.
+    pub period: i64,
+}
+
+/// Updates of a stage with the same frame position and region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Class {
+    pub updates: UpdateSet,
+    /// As kernels run it.
+    pub region: Region,
+    /// Frame position in half cells.
+    pub position: PerAxis<i64>,
+}

@@ -1,0 +1,123 @@
+//! A schedule: which tiles, of which sizes, one inside the other.
+
+use super::face::Face;
+use super::frame::Frame;
+use crate::cone::{Cones, Dependence, Rational};
+use crate::lattice::Axis;
+use std::fmt;
+
+/// An order of execution.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Schedule {
+    /// Each stage over the whole grid, then the next.
+    Layerwise,
+    Tiled(Tiling),
+}
+
+/// Tiles in space and time. Time is cut into bands of `height` steps; in a band, each level cuts the tiles of the level
+/// before.
+///
+/// Tiles run from high to low values of their faces. At the outermost level, tiles with the same index along the first
+/// cut form a strip that one thread runs in order, while other threads run other strips as far as the dependences allow;
+/// the levels inside run in order on one thread.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tiling {
+    /// Steps; at least 1.
+    pub height: u64,
+    /// Outermost first.
+    pub levels: Vec<Level>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Level {
+    pub cuts: Vec<Cut>,
+}
+
+/// Equidistant faces.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cut {
+    pub face: Face,
+    /// The distance of neighbouring faces in units of the form, in cells; positive.
+    pub period: Rational,
+}
+
+/// Why a tiling is refused.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Illegal {
+    /// A dependence crosses a face against the running order.
+    Slope {
+        cut: Cut,
+        dependence: Dependence,
+        needed: Rational,
+    },
+    /// The vector axis can only be cut by faces of its own.
+    Mixed { cut: Cut },
+    /// Period or height is not positive.
+    Size,
+}
+
+/// A tiling is legal iff every face is: for each dependence that counts in the frame, form(space) <= slope * stages.
+/// Then no tile waits for one that runs later, whatever the periods.
+pub fn check_tiling(frame: &Frame, cones: &Cones, tiling: &Tiling) -> Result<(), Illegal> {
+    if tiling.height == 0 {
+        return Err(Illegal::Size);
+    }
+    for cut in tiling.levels.iter().flat_map(|l| &l.cuts) {
+        if cut.period <= Rational::ZERO {
+            return Err(Illegal::Size);
+        }
+        let form = cut.face.form;
+        if form[Axis::VECTOR] != 0 && (form[Axis::LEAN] != 0 || form[Axis::DIAMOND] != 0) {
+            return Err(Illegal::Mixed { cut: *cut });
+        }
+        if let Some((needed, dependence)) = frame.steepest(cones, form)
+            && needed > cut.face.slope
+        {
+            return Err(Illegal::Slope {
+                cut: *cut,
+                dependence: *dependence,
+                needed,
+            });
+        }
+    }
+    Ok(())
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Schedule::Layerwise => f.write_str("layerwise"),
+            Schedule::Tiled(tiling) => tiling.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Tiling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "height {}", self.height)?;
+        for level in &self.levels {
+            for (i, cut) in level.cuts.iter().enumerate() {
+                write!(f, "{} {cut}", if i > 0 { "," } else { ";" })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut form = String::new();
+        for axis in Axis::ALL {
+            let name = ["x", "y", "z"][axis.index()];
+            match self.face.form[axis] {
+                0 => continue,
+                1 if form.is_empty() => form.push_str(name),
+                1 => form.push_str(&format!("+{name}")),
+                -1 => form.push_str(&format!("-{name}")),
+                n if form.is_empty() => form.push_str(&format!("{n}{name}")),
+                n => form.push_str(&format!("{n:+}{name}")),
+            }
+        }
+        write!(f, "{form} slope {} period {}", self.face.slope, self.period)
+    }
+}

@@ -1,0 +1,509 @@
+//! Enumerates tiles, and the rows of a tile stage by stage.
+
+use super::{Class, Plane, PlaneCut, TileProgram};
+use crate::kernel::UpdateSet;
+use crate::lattice::{Axis, Interval, PerAxis, Region, div_ceil, div_floor};
+use crate::scheme::StageId;
+
+/// A set of classes of one stage, by index.
+pub type ClassSet = u32;
+
+/// One tile: an interval of depths per plane; `None`: not cut yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tile {
+    pub depths: Vec<Option<Interval>>,
+}
+
+/// Rows that one set of classes advances in one stage, with no condition inside. Where the grid has a diamond axis, the region has
+/// one index along the lean axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    pub stage: StageId,
+    /// Stages since the start of the run.
+    pub number: i64,
+    pub classes: ClassSet,
+    pub rows: Region,
+}
+
+/// A closed range of integers; empty if `lo > hi`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Span {
+    lo: i64,
+    hi: i64,
+}
+
+impl Span {
+    const NONE: Span = Span { lo: 0, hi: -1 };
+
+    fn is_empty(self) -> bool {
+        self.lo > self.hi
+    }
+
+    fn meet(self, other: Span) -> Span {
+        Span {
+            lo: self.lo.max(other.lo),
+            hi: self.hi.min(other.hi),
+        }
+    }
+
+    fn scaled(self, by: i64) -> Span {
+        let (a, b) = (self.lo * by, self.hi * by);
+        Span {
+            lo: a.min(b),
+            hi: a.max(b),
+        }
+    }
+
+    fn minus(self, other: Span) -> Span {
+        Span {
+            lo: self.lo - other.hi,
+            hi: self.hi - other.lo,
+        }
+    }
+
+    fn plus(self, other: Span) -> Span {
+        Span {
+            lo: self.lo + other.lo,
+            hi: self.hi + other.hi,
+        }
+    }
+
+    /// The x with `factor * x` in this range; all of `bound` or nothing if the factor is 0.
+    fn solve(self, factor: i64, bound: Span) -> Span {
+        match factor.signum() {
+            0 if self.lo <= 0 && 0 <= self.hi => bound,
+            0 => Span::NONE,
+            1 => bound.meet(Span {
+                lo: div_ceil(self.lo, factor),
+                hi: div_floor(self.hi, factor),
+            }),
+            _ => bound.meet(Span {
+                lo: div_ceil(-self.hi, -factor),
+                hi: div_floor(-self.lo, -factor),
+            }),
+        }
+    }
+}
+
+/// The two halves of a folded axis, or the whole of an unfolded one.
+#[derive(Clone, Copy)]
+enum Sheet {
+    Whole,
+    /// Positions 0 to half the ring, measured as they are.
+    Near(i64),
+    /// The others, measured backwards.
+    Far(i64),
+}
+
+impl Sheet {
+    fn of(ring: Option<i64>) -> &'static [fn(i64) -> Sheet] {
+        match ring {
+            None => &[|_| Sheet::Whole],
+            Some(_) => &[Sheet::Near, Sheet::Far],
+        }
+    }
+
+    /// Cell indices on this sheet whose folded positions lie in `span`, within `range`.
+    fn indices(self, span: Span, stagger: i64, range: Interval) -> Interval {
+        let place = match self {
+            Sheet::Whole => span,
+            Sheet::Near(ring) => span.meet(Span {
+                lo: i64::MIN / 4,
+                hi: ring / 2,
+            }),
+            Sheet::Far(ring) => Span {
+                lo: (ring - span.hi).max(ring / 2 + 1),
+                hi: ring - span.lo,
+            },
+        };
+        if span.is_empty() || place.is_empty() {
+            return Interval::new(0, 0);
+        }
+        Interval::new(
+            div_ceil(place.lo - stagger, 2),
+            div_floor(place.hi - stagger, 2) + 1,
+        )
+        .intersect(range)
+    }
+
+    /// The folded position of a cell index; `None` if it lies on the other sheet.
+    fn position(self, index: i64, stagger: i64) -> Option<i64> {
+        let place = 2 * index + stagger;
+        match self {
+            Sheet::Whole => Some(place),
+            Sheet::Near(ring) => (place <= ring / 2).then_some(place),
+            Sheet::Far(ring) => (place > ring / 2).then_some(ring - place),
+        }
+    }
+}
+
+impl TileProgram {
+    pub fn stages_per_step(&self) -> i64 {
+        self.stages.len() as i64
+    }
+
+    /// The updates of a set of classes of a stage.
+    pub fn updates(&self, stage: StageId, classes: ClassSet) -> UpdateSet {
+        let mut updates = UpdateSet::default();
+        for (i, class) in self.stages[stage.index()].iter().enumerate() {
+            if classes >> i & 1 == 1 {
+                updates.0 |= class.updates.0;
+            }
+        }
+        updates
+    }
+
+    /// Folded positions that a class takes along an axis.
+    fn places(&self, class: &Class, axis: Axis) -> Span {
+        let range = class.region[axis];
+        let whole = Span {
+            lo: 2 * range.lo + class.position[axis],
+            hi: 2 * (range.hi - 1) + class.position[axis],
+        };
+        match self.ring[axis] {
+            None => whole,
+            Some(ring) => Span {
+                lo: 0,
+                hi: ring / 2,
+            },
+        }
+    }
+
+    /// The depths that events of stages `numbers` have along a plane; empty if there are none.
+    pub fn depth_range(&self, plane: usize, numbers: Interval) -> Interval {
+        let Plane { form, slope } = self.planes[plane];
+        let mut range = Interval::default();
+        if numbers.is_empty() {
+            return range;
+        }
+        let time = Span {
+            lo: numbers.lo,
+            hi: numbers.hi - 1,
+        }
+        .scaled(slope);
+        for class in self.stages.iter().flatten() {
+            let mut along = Span { lo: 0, hi: 0 };
+            for axis in Axis::ALL {
+                along = along.plus(self.places(class, axis).scaled(form[axis]));
+            }
+            let depth = time.minus(along);
+            range = range.hull(Interval::new(depth.lo, depth.hi + 1));
+        }
+        range
+    }
+
+    /// The tile that is everything.
+    pub fn whole(&self) -> Tile {
+        Tile {
+            depths: vec![None; self.planes.len()],
+        }
+    }
+
+    /// The indices along a cut that tiles inside of `tile` can have in stages `numbers`.
+    pub fn indices(&self, tile: &Tile, cut: PlaneCut, numbers: Interval) -> Interval {
+        let mut range = self.depth_range(cut.plane, numbers);
+        if let Some(own) = tile.depths[cut.plane] {
+            range = range.intersect(own);
+        }
+        if range.is_empty() {
+            return Interval::default();
+        }
+        Interval::new(
+            div_floor(range.lo, cut.period),
+            div_floor(range.hi - 1, cut.period) + 1,
+        )
+    }
+
+    /// The part of a tile with an index along a cut.
+    pub fn narrow(&self, tile: &mut Tile, cut: PlaneCut, index: i64) {
+        let own = Interval::new(index * cut.period, (index + 1) * cut.period);
+        let depths = &mut tile.depths[cut.plane];
+        *depths = Some(depths.map_or(own, |d| d.intersect(own)));
+    }
+
+    /// Visits the tiles of the levels from `level` on inside of `tile`, in running order.
+    pub fn tiles_inside(
+        &self,
+        tile: &Tile,
+        level: usize,
+        numbers: Interval,
+        visit: &mut impl FnMut(&Tile),
+    ) {
+        match self.levels.get(level) {
+            None => visit(tile),
+            Some(cuts) => self.cuts_inside(tile, level, cuts, numbers, visit),
+        }
+    }
+
+    fn cuts_inside(
+        &self,
+        tile: &Tile,
+        level: usize,
+        cuts: &[PlaneCut],
+        numbers: Interval,
+        visit: &mut impl FnMut(&Tile),
+    ) {
+        let Some((cut, others)) = cuts.split_first() else {
+            self.tiles_inside(tile, level + 1, numbers, visit);
+            return;
+        };
+        let indices = self.indices(tile, *cut, numbers);
+        for index in indices.lo..indices.hi {
+            let mut part = tile.clone();
+            self.narrow(&mut part, *cut, index);
+            self.cuts_inside(&part, level, others, numbers, visit);
+        }
+    }
+
+    /// Visits the rows of a tile in the order of stages; in a stage, each event once.
+    pub fn walk(&self, tile: &Tile, numbers: Interval, visit: &mut impl FnMut(&Segment)) {
+        let mut scratch = Scratch::default();
+        for number in numbers.lo..numbers.hi {
+            let stage = number.rem_euclid(self.stages_per_step());
+            self.walk_stage(tile, stage as usize, number, &mut scratch, visit);
+        }
+    }
+
+    fn walk_stage(
+        &self,
+        tile: &Tile,
+        stage: usize,
+        number: i64,
+        scratch: &mut Scratch,
+        visit: &mut impl FnMut(&Segment),
+    ) {
+        let classes = &self.stages[stage];
+        scratch.limits.clear();
+        for (plane, depths) in self.planes.iter().zip(&tile.depths) {
+            if let Some(d) = depths {
+                // lo <= slope k - form < hi
+                let along = Span {
+                    lo: plane.slope * number - d.hi + 1,
+                    hi: plane.slope * number - d.lo,
+                };
+                scratch.limits.push((plane.form, along));
+            }
+        }
+        let run = if self.three_axes {
+            Axis::DIAMOND
+        } else {
+            Axis::LEAN
+        };
+        for sheet_z in Sheet::of(self.ring[Axis::VECTOR]) {
+            let sheet_z = sheet_z(self.ring[Axis::VECTOR].unwrap_or(0));
+            scratch.ranges.clear();
+            for class in classes {
+                let mut span = self.places(class, Axis::VECTOR);
+                for (form, along) in &scratch.limits {
+                    if form[Axis::VECTOR] != 0 {
+                        span = along.solve(form[Axis::VECTOR], span);
+                    }
+                }
+                let stagger = class.position[Axis::VECTOR];
+                let range = class.region[Axis::VECTOR];
+                scratch.ranges.push(sheet_z.indices(span, stagger, range));
+            }
+            if scratch.ranges.iter().all(|r| r.is_empty()) {
+                continue;
+            }
+            let mut rows = Rows {
+                program: self,
+                classes,
+                run,
+                stage: StageId(stage as u32),
+                number,
+            };
+            if self.three_axes {
+                rows.planes_of_rows(scratch, visit);
+            } else {
+                rows.run_segments(scratch, None, visit);
+            }
+        }
+    }
+}
+
+/// What walking needs for a moment.
+#[derive(Default)]
+struct Scratch {
+    /// Per cut plane, the values that its form may take now.
+    limits: Vec<(PerAxis<i64>, Span)>,
+    /// Per class, its range along the vector axis.
+    ranges: Vec<Interval>,
+    /// Per class, its groups along the run axis.
+    runs: Vec<Interval>,
+    cuts: Vec<i64>,
+}
+
+struct Rows<'a> {
+    program: &'a TileProgram,
+    classes: &'a [Class],
+    run: Axis,
+    stage: StageId,
+    number: i64,
+}
+
+impl Rows<'_> {
+    /// Three axes: goes through the lean axis, one index at a time.
+    fn planes_of_rows(&mut self, scratch: &mut Scratch, visit: &mut impl FnMut(&Segment)) {
+        let ring = self.program.ring[Axis::LEAN];
+        for sheet in Sheet::of(ring) {
+            let sheet = sheet(ring.unwrap_or(0));
+            let mut all = Interval::default();
+            for class in self.classes {
+                let span = self.lean_span(class, &scratch.limits);
+                let stagger = class.position[Axis::LEAN];
+                all = all.hull(sheet.indices(span, stagger, class.region[Axis::LEAN]));
+            }
+            for x in all.lo..all.hi {
+                self.run_segments(scratch, Some((sheet, x)), visit);
+            }
+        }
+    }
+
+    /// The folded positions along the lean axis that the limits leave to a class: each limit with the whole diamond axis, and
+    /// each pair of limits with the diamond axis eliminated.
+    fn lean_span(&self, class: &Class, limits: &[(PerAxis<i64>, Span)]) -> Span {
+        let places = self.program.places(class, Axis::DIAMOND);
+        let mut span = self.program.places(class, Axis::LEAN);
+        for (i, (form, along)) in limits.iter().enumerate() {
+            let (a, b) = (form[Axis::LEAN], form[Axis::DIAMOND]);
+            if a == 0 && b == 0 {
+                continue;
+            }
+            span = along.minus(places.scaled(b)).solve(a, span);
+            for (other, other_along) in &limits[..i] {
+                let (c, d) = (other[Axis::LEAN], other[Axis::DIAMOND]);
+                if b == 0 || d == 0 {
+                    continue;
+                }
+                // d * first - b * second has no diamond axis left.
+                let combined = along.scaled(d).minus(other_along.scaled(b));
+                span = combined.solve(a * d - c * b, span);
+            }
+        }
+        span
+    }
+
+    /// Cuts the run axis where classes come and go.
+    fn run_segments(
+        &mut self,
+        scratch: &mut Scratch,
+        lean: Option<(Sheet, i64)>,
+        visit: &mut impl FnMut(&Segment),
+    ) {
+        let ring = self.program.ring[self.run];
+        for sheet in Sheet::of(ring) {
+            let sheet = sheet(ring.unwrap_or(0));
+            scratch.runs.clear();
+            for (class, range) in self.classes.iter().zip(&scratch.ranges) {
+                let groups = if range.is_empty() {
+                    Interval::default()
+                } else {
+                    self.groups(class, &scratch.limits, lean, sheet)
+                };
+                scratch.runs.push(groups);
+            }
+            let Scratch {
+                runs, cuts, ranges, ..
+            } = scratch;
+            cuts.clear();
+            for r in runs.iter().filter(|r| !r.is_empty()) {
+                cuts.extend([r.lo, r.hi]);
+            }
+            cuts.sort_unstable();
+            cuts.dedup();
+            for w in 1..cuts.len() {
+                let groups = Interval::new(cuts[w - 1], cuts[w]);
+                let mut set: ClassSet = 0;
+                for (i, r) in runs.iter().enumerate() {
+                    if r.contains(groups.lo) {
+                        set |= 1 << i;
+                    }
+                }
+                if set != 0 {
+                    self.emit(set, lean.map(|(_, x)| x), groups, ranges, visit);
+                }
+            }
+        }
+    }
+
+    fn groups(
+        &self,
+        class: &Class,
+        limits: &[(PerAxis<i64>, Span)],
+        lean: Option<(Sheet, i64)>,
+        sheet: Sheet,
+    ) -> Interval {
+        let mut at = 0;
+        if let Some((sheet, x)) = lean {
+            if !class.region[Axis::LEAN].contains(x) {
+                return Interval::default();
+            }
+            match sheet.position(x, class.position[Axis::LEAN]) {
+                Some(place) => at = place,
+                None => return Interval::default(),
+            }
+        }
+        let mut span = self.program.places(class, self.run);
+        for (form, along) in limits {
+            let outer = if lean.is_some() { form[Axis::LEAN] } else { 0 };
+            let own = form[self.run];
+            if outer == 0 && own == 0 {
+                continue;
+            }
+            let fixed = Span {
+                lo: outer * at,
+                hi: outer * at,
+            };
+            span = along.minus(fixed).solve(own, span);
+        }
+        sheet.indices(span, class.position[self.run], class.region[self.run])
+    }
+
+    /// Visits the groups; where the classes' ranges along the vector axis differ, cuts these too.
+    fn emit(
+        &self,
+        set: ClassSet,
+        lean: Option<i64>,
+        groups: Interval,
+        ranges: &[Interval],
+        visit: &mut impl FnMut(&Segment),
+    ) {
+        let one = Interval::new(0, 1);
+        let mut call = |classes: ClassSet, range: Interval| {
+            let rows = match lean {
+                Some(x) => PerAxis([Interval::new(x, x + 1), groups, range]),
+                None => PerAxis([groups, one, range]),
+            };
+            visit(&Segment {
+                stage: self.stage,
+                number: self.number,
+                classes,
+                rows,
+            });
+        };
+        let members = || (0..ranges.len()).filter(|i| set >> i & 1 == 1);
+        let mut all = members().map(|i| ranges[i]);
+        let first = all.next().unwrap_or_default();
+        if all.all(|r| r == first) {
+            call(set, first);
+            return;
+        }
+        let mut cuts: Vec<i64> = members()
+            .flat_map(|i| [ranges[i].lo, ranges[i].hi])
+            .collect();
+        cuts.sort_unstable();
+        cuts.dedup();
+        for w in cuts.windows(2) {
+            let mut part: ClassSet = 0;
+            for i in members() {
+                if ranges[i].contains(w[0]) {
+                    part |= 1 << i;
+                }
+            }
+            if part != 0 {
+                call(part, Interval::new(w[0], w[1]));
+            }
+        }
+    }
+}
