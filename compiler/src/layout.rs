@@ -9,7 +9,7 @@
 //! images below and above; rows are an odd number of cache lines apart, so that rows do not collide in cache sets.
 //! Likewise there are image groups below and above the domain along the lean and diamond axes.
 
-use crate::lattice::{Axis, PerAxis};
+use crate::lattice::{Axis, Interval, PerAxis};
 use crate::scheme::{CoefId, ComponentId, Read, Scheme, StageId};
 use std::fmt;
 
@@ -111,6 +111,12 @@ impl Layout {
             slots,
             first_coef,
         })
+    }
+
+    /// The indices along an axis that an array holds, images included.
+    pub fn visible(&self, axis: Axis) -> Interval {
+        let [below, above] = self.reach[axis].map(i64::from);
+        Interval::new(-below, self.extent[axis] + above)
     }
 
     pub fn bytes(&self) -> u64 {

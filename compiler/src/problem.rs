@@ -41,7 +41,7 @@ pub struct Source {
     pub component: ComponentId,
     /// The stage after whose update of the component it acts.
     pub stage: StageId,
-    /// Within the component's live region.
+    /// Within the region of that update.
     pub region: Region,
     /// Acts only where this is not 0.
     pub condition: Option<HostExpr>,

@@ -88,19 +88,18 @@ impl Grid {
         live
     }
 
-    /// The images of index `i` of a component along one axis that lie within `reach` (below, above) of its extent.
+    /// The images of index `i` of a component along one axis among the `visible` indices: those that updates read.
     /// Writing every value to its images keeps all that a read can see in memory.
     pub fn images(
         &self,
         axis: Axis,
         position: Position,
         i: i64,
-        reach: [i32; 2],
+        visible: Interval,
     ) -> impl Iterator<Item = Image> + use<> {
         let extent = self.extent(position)[axis];
         let n = self.cells[axis];
         let half = i64::from(position[axis].is_half());
-        let [below, above] = reach.map(i64::from);
         let mirror = |side: usize, plane: i64| {
             let index = 2 * plane - i - half;
             let odd = match self.boundary[axis][side] {
@@ -122,11 +121,7 @@ impl Grid {
         [mirror(0, 0), mirror(1, n), wrap(i - n), wrap(i + n)]
             .into_iter()
             .flatten()
-            .filter(move |image| {
-                !extent.contains(image.index)
-                    && image.index >= extent.lo - below
-                    && image.index < extent.hi + above
-            })
+            .filter(move |image| !extent.contains(image.index) && visible.contains(image.index))
     }
 
     /// Where the value at `at` of a component at `position` comes from. `at` may lie outside by less than the domain's width.

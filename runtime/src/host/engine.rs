@@ -249,21 +249,6 @@ impl<T: Real> Engine<'_, T> {
         });
     }
 
-    /// Runs steps `from..until` tile by tile on some threads.
-    ///
-    /// # Safety
-    /// Nobody else touches the cells meanwhile.
-    pub unsafe fn run_tiles(
-        &self,
-        _program: &torre_compiler::tile::TileProgram,
-        threads: usize,
-        from: u64,
-        until: u64,
-    ) {
-        // SAFETY: passed on.
-        unsafe { self.run_layerwise(threads, from, until) }
-    }
-
     /// A thread's part of a region: the same slab of the grid in all stages.
     fn share(&self, region: Region, axis: Axis, thread: usize, threads: usize) -> Region {
         let n = self.layout.extent[axis];

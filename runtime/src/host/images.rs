@@ -31,10 +31,9 @@ impl Images {
             .collect();
         // Images come from values no farther from an end than the reach (plus one for mirrors about half cells).
         let inner = Region::from_fn(|a| {
-            let margin = match layout.reach[a] {
-                [0, 0] => 0,
-                [below, above] => i64::from(below.max(above)) + 1,
-            };
+            let absent = scheme.grid.axes[a].is_none();
+            let reach = i64::from(layout.reach[a].into_iter().max().unwrap_or(0));
+            let margin = if absent { 0 } else { reach + 2 };
             Interval::new(margin, layout.extent[a] - margin)
         });
         Images { components, inner }
@@ -122,7 +121,8 @@ impl ComponentImages {
             (0..layout.extent[axis])
                 .map(|i| {
                     if extent[axis].contains(i) {
-                        grid.images(axis, position, i, layout.reach[axis]).collect()
+                        grid.images(axis, position, i, layout.visible(axis))
+                            .collect()
                     } else {
                         Vec::new()
                     }

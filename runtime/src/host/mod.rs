@@ -6,6 +6,7 @@ pub mod hooks;
 pub mod images;
 pub mod memory;
 pub mod threads;
+mod tiles;
 
 pub use calculation::{Calculation, SetupError};
 pub use engine::{Order, Progress};
