@@ -106,6 +106,10 @@ impl Images {
                     (range.lo..range.hi).for_each(copy_one);
                     let ends = c.row.iter().filter(|(source, _)| range.contains(*source));
                     ends.for_each(|(_, image)| copy_one(image.index));
+                    if c.zero_plane && range.lo == 0 {
+                        // A plane's zeros have no sign that a mirror could turn.
+                        cells.set(copy, T::default());
+                    }
                 }
             }
         }
