@@ -4,7 +4,7 @@ use crate::backend::rows::{Place, RowOp, RowProgram, Store};
 use crate::scheme::{Cmp, Precision};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::immediates::Offset32;
-use cranelift_codegen::ir::types::{F32, F32X4, F64, F64X2, I64, Type};
+use cranelift_codegen::ir::types::{F32, F32X4, F64, F64X2, I8, I64, Type};
 use cranelift_codegen::ir::{AbiParam, Endianness, Function, InstBuilder, MemFlagsData, Value};
 use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
@@ -15,6 +15,8 @@ pub(super) struct Kernel<'a> {
     pub precision: Precision,
     /// Between groups, in bytes.
     pub stride: i64,
+    /// Whether instructions take vectors from memory at any address.
+    pub unaligned: bool,
 }
 
 /// The form of a value: one element, or a vector.
@@ -72,7 +74,11 @@ impl Kernel<'_> {
         let end = b.ins().iadd(group, hi);
         // The last place where a whole vector fits.
         let full = b.ins().iadd_imm_s(end, -vector);
-        let fits = b.ins().icmp(IntCC::UnsignedLessThanOrEqual, first, full);
+        let fits = if self.vectorised() {
+            b.ins().icmp(IntCC::UnsignedLessThanOrEqual, first, full)
+        } else {
+            b.ins().iconst(I8, 0)
+        };
         b.ins()
             .brif(fits, vectors, &[first.into()], scalars, &[first.into()]);
 
@@ -110,6 +116,13 @@ impl Kernel<'_> {
         b.ins().return_(&[]);
         b.seal_all_blocks();
         b.finalize(target);
+    }
+
+    /// Cranelift 0.135 lets a packed comparison of SSE take an operand from memory that is not aligned, which faults
+    /// (`x64_cmpps` in its `inst.isle`; the forms of AVX allow it). So kernels with comparisons stay scalar there.
+    fn vectorised(&self) -> bool {
+        let compares = |op: &RowOp| matches!(op, RowOp::Select { .. });
+        self.unaligned || !self.program.ops.iter().any(compares)
     }
 
     fn bytes(&self) -> i64 {

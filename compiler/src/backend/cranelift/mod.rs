@@ -153,6 +153,13 @@ fn isa(features: Features) -> Result<OwnedTargetIsa, Error> {
 fn compile(module: &mut JITModule, scheme: &Scheme, set: &KernelSet) -> Result<Vec<RowFn>, Error> {
     let failed = |e: cranelift_module::ModuleError| Error::Codegen(e.to_string());
     let stride = set.run_stride(scheme) * scheme.precision.bytes() as i64;
+    // Of the processors that Cranelift serves, only those of the x86 family without AVX are particular about alignment.
+    let isa = module.isa();
+    let unaligned = isa.name() != "x64"
+        || isa
+            .isa_flags()
+            .iter()
+            .any(|flag| flag.name == "has_avx" && flag.as_bool() == Some(true));
     let mut scratch = FunctionBuilderContext::new();
     let mut context = module.make_context();
     // A kernel that the set lists twice has one function.
@@ -167,6 +174,7 @@ fn compile(module: &mut JITModule, scheme: &Scheme, set: &KernelSet) -> Result<V
             program: &program,
             precision: scheme.precision,
             stride,
+            unaligned,
         };
         context.func.signature = module.make_signature();
         kernel.build(&mut context.func, &mut scratch, module.target_config());
