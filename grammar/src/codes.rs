@@ -34,5 +34,5 @@ pub const UNKNOWN_STATEMENT: Code = Code("E0014");
 pub const TOO_MANY: Code = Code("E0015");
 /// `not` or `if` as an operand needs parentheses.
 pub const NEEDS_PARENTHESES: Code = Code("E0016");
-/// One expression or statement is too long.
+/// An expression has too many operations in a row.
 pub const TOO_LONG: Code = Code("E0017");

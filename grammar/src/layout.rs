@@ -11,7 +11,7 @@ use crate::diag::{Diagnostic, Diagnostics};
 use crate::source::{Source, Span};
 use scan::Scan;
 
-/// How deep brackets, blocks and `if` may nest, together.
+/// How deep brackets, blocks and `if` may nest, together. Parentheses around an `if` do not count, as the formatter may add them.
 pub const MAX_DEPTH: usize = 64;
 
 /// The size of a source text that is still read, in bytes.
@@ -19,9 +19,6 @@ pub const MAX_BYTES: usize = 1 << 20;
 
 /// How many errors are reported for one text.
 pub const MAX_ERRORS: usize = 20;
-
-/// How many tokens one statement may have.
-pub const MAX_STATEMENT: usize = 1 << 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {

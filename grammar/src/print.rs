@@ -220,7 +220,7 @@ fn field_doc(field: &Field) -> Doc {
     for (word, value) in [(" at ", &field.time), (" levels ", &field.levels)] {
         if let Some(value) = value {
             parts.push(Doc::text(word));
-            parts.push(tight(value));
+            parts.push(operand(value));
         }
     }
     Doc::Seq(parts)
@@ -309,7 +309,7 @@ fn problem_parts(stmt: &ProblemStmt) -> (&'static str, Vec<Doc>) {
     let every = |value: &Option<Expr>, parts: &mut Vec<Doc>| {
         if let Some(value) = value {
             parts.push(Doc::text(" every "));
-            parts.push(tight(value));
+            parts.push(operand(value));
         }
     };
     match stmt {
@@ -332,7 +332,7 @@ fn problem_parts(stmt: &ProblemStmt) -> (&'static str, Vec<Doc>) {
                 if !parts.is_empty() {
                     parts.push(Doc::text(" x "));
                 }
-                parts.push(tight(size));
+                parts.push(operand(size));
             }
             ("domain", parts)
         }
@@ -368,14 +368,14 @@ fn problem_parts(stmt: &ProblemStmt) -> (&'static str, Vec<Doc>) {
                     let intervals = intervals.iter().map(|(axis, from, to)| {
                         Doc::Seq(vec![
                             Doc::Text(format!("{} = ", axis.node)),
-                            tight(from),
+                            operand(from),
                             Doc::text(".."),
-                            tight(to),
+                            operand(to),
                         ])
                     });
                     parts.extend([Doc::text(" in "), Doc::Listed(intervals.collect())]);
                 }
-                Place::Where(condition) => parts.extend([Doc::text(" where "), expr(condition)]),
+                Place::Where(condition) => parts.extend([Doc::text(" where "), operand(condition)]),
                 Place::All => {}
             }
             parts.extend([Doc::text(" += "), expr(value)]);
@@ -399,7 +399,7 @@ fn problem_parts(stmt: &ProblemStmt) -> (&'static str, Vec<Doc>) {
                 Doc::text("slice "),
                 member_target(target),
                 axis,
-                tight(index),
+                operand(index),
             ];
             every(step, &mut parts);
             ("output", parts)
@@ -485,8 +485,7 @@ fn value_doc(value: &ScheduleValue, behind_word: bool) -> Doc {
         doc.flat()
             .starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
     };
-    let guarded = |value: &Expr, guard: bool| {
-        let doc = tight(value);
+    let guarded = |doc: Doc, guard: bool| {
         if guard && begins_with_name(&doc) {
             Doc::group("(", vec![doc], ")")
         } else {
@@ -497,10 +496,10 @@ fn value_doc(value: &ScheduleValue, behind_word: bool) -> Doc {
         ScheduleValue::Auto => Doc::text("auto"),
         ScheduleValue::Expr(value) => {
             let is_auto = matches!(&value.node, ExprKind::Name(name) if name == "auto");
-            guarded(value, behind_word || is_auto)
+            guarded(tight(value), behind_word || is_auto)
         }
         ScheduleValue::Range(from, to) => Doc::Seq(vec![
-            guarded(from, behind_word),
+            guarded(operand(from), behind_word),
             Doc::text(".."),
             operand(to),
         ]),

@@ -406,10 +406,10 @@ fn ast() -> impl Strategy<Value = Ast> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1024, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 768, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn expressions_are_read_back(values in vec(expr(), 8)) {
+    fn expressions_are_read_back(values in vec(expr(), 4)) {
         for value in values {
             let text = print_expr(&value);
             let read = parse_expr(&Source::new("expr", text.as_str()));

@@ -1,8 +1,6 @@
 //! One pass over the bytes of a text.
 
-use super::{
-    Chunk, Layout, MAX_DEPTH, MAX_ERRORS, MAX_STATEMENT, Token, TokenKind, Trivia, shorten,
-};
+use super::{Chunk, Layout, MAX_DEPTH, MAX_ERRORS, Token, TokenKind, Trivia, shorten};
 use crate::codes;
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::source::{Source, Span};
@@ -17,6 +15,8 @@ struct Frame {
     at: usize,
     /// `if`s since the bracket opened or the last comma or separator in it.
     ifs: usize,
+    /// A parenthesis right before an `if`, which does not count.
+    free: bool,
 }
 
 pub(super) struct Scan<'s> {
@@ -33,8 +33,8 @@ pub(super) struct Scan<'s> {
     frames: Vec<Frame>,
     ifs_outside: usize,
     ifs: usize,
-    /// Tokens since the last separator or brace.
-    statement: usize,
+    /// Frames that do not count.
+    free: usize,
     chunk_start: usize,
     chunk_broken: bool,
     chunk_errors: Vec<usize>,
@@ -58,7 +58,7 @@ impl<'s> Scan<'s> {
             frames: Vec::new(),
             ifs_outside: 0,
             ifs: 0,
-            statement: 0,
+            free: 0,
             chunk_start: 0,
             chunk_broken: false,
             chunk_errors: Vec::new(),
@@ -139,20 +139,16 @@ impl<'s> Scan<'s> {
     }
 
     fn push(&mut self, kind: TokenKind, end: usize) {
+        // Whether a parenthesis counts is seen by what follows it.
+        if !matches!(kind, TokenKind::Open(_)) {
+            self.check_depth();
+        }
         self.tokens.push(Token {
             kind,
             span: Span::new(self.pos, end),
         });
         self.pos = end;
         self.line_empty = false;
-        self.statement += 1;
-        if self.statement == MAX_STATEMENT && !self.chunk_broken {
-            let error = Diagnostic::error(codes::TOO_LONG, "a statement is too long")
-                .at(self.source, self.last_span(), "too long here")
-                .hint(format!("a statement may have {MAX_STATEMENT} words, numbers and signs; name parts of it with `let`"));
-            self.report(error);
-            self.chunk_broken = true;
-        }
     }
 
     /// An error that leaves the rest of the item readable.
@@ -221,7 +217,6 @@ impl<'s> Scan<'s> {
                 self.push(TokenKind::Separator, end);
             }
         }
-        self.statement = 0;
     }
 
     /// Ends the item here, without a token for the separator.
@@ -279,7 +274,7 @@ impl<'s> Scan<'s> {
         while matches!(self.frames.last(), Some(frame) if frame.open != b'{' && frame.at >= self.line_start)
         {
             if let Some(frame) = self.frames.pop() {
-                self.ifs -= frame.ifs;
+                self.forget(&frame);
             }
             self.chunk_broken = true;
         }
@@ -353,17 +348,30 @@ impl<'s> Scan<'s> {
         }
         if text == "if" {
             self.ifs += 1;
+            let opened =
+                matches!(self.tokens.last(), Some(token) if token.kind == TokenKind::Open(b'('));
             match self.frames.last_mut() {
-                Some(frame) => frame.ifs += 1,
+                Some(frame) => {
+                    frame.ifs += 1;
+                    if opened && !frame.free {
+                        frame.free = true;
+                        self.free += 1;
+                    }
+                }
                 None => self.ifs_outside += 1,
             }
-            self.check_depth();
         }
         self.push(TokenKind::Word, end);
     }
 
+    /// A frame is gone.
+    fn forget(&mut self, frame: &Frame) {
+        self.ifs -= frame.ifs;
+        self.free -= usize::from(frame.free);
+    }
+
     fn check_depth(&mut self) {
-        if self.frames.len() + self.ifs > MAX_DEPTH && !self.chunk_broken {
+        if self.frames.len() - self.free + self.ifs > MAX_DEPTH && !self.chunk_broken {
             self.chunk_broken = true;
             let error = Diagnostic::error(
                 codes::TOO_DEEP,
@@ -380,16 +388,14 @@ impl<'s> Scan<'s> {
     }
 
     fn open(&mut self, open: u8) {
+        self.check_depth();
         self.frames.push(Frame {
             open,
             at: self.pos,
             ifs: 0,
+            free: false,
         });
-        self.check_depth();
         self.push(TokenKind::Open(open), self.pos + 1);
-        if open == b'{' {
-            self.statement = 0;
-        }
     }
 
     fn close(&mut self, close: u8) {
@@ -407,7 +413,7 @@ impl<'s> Scan<'s> {
             .any(|frame| frame.open == matching)
         {
             while let Some(frame) = self.frames.pop() {
-                self.ifs -= frame.ifs;
+                self.forget(&frame);
                 if frame.open == matching {
                     break;
                 }
@@ -431,14 +437,12 @@ impl<'s> Scan<'s> {
             self.report(error);
         }
         self.push(TokenKind::Close(close), self.pos + 1);
-        if close == b'}' {
-            self.statement = 0;
-        }
     }
 
     fn close_all(&mut self) {
         let mut count = 0;
         while let Some(frame) = self.frames.pop() {
+            self.forget(&frame);
             // Below the first few it is noise.
             if count < 4 {
                 self.unclosed(&frame, None);

@@ -22,6 +22,8 @@ pub enum Doc {
     Listed(Vec<Doc>),
     /// Operands with operators between; broken behind the operators.
     Chain(Box<Doc>, Vec<(&'static str, Doc)>),
+    /// Separated by spaces; broken as one per line, in parentheses unless there are brackets around already.
+    Cases(Vec<Doc>),
 }
 
 impl Doc {
@@ -58,6 +60,14 @@ impl Doc {
                 out.push_str(close);
             }
             Doc::Listed(elements) => write_listed(elements, out),
+            Doc::Cases(cases) => {
+                for (index, case) in cases.iter().enumerate() {
+                    if index > 0 {
+                        out.push(' ');
+                    }
+                    case.write_flat(out);
+                }
+            }
             Doc::Chain(first, links) => {
                 first.write_flat(out);
                 for (op, operand) in links {
@@ -85,6 +95,7 @@ impl Doc {
                 close,
             } => open.len() + close.len() + listed(elements),
             Doc::Listed(elements) => listed(elements),
+            Doc::Cases(cases) => sum(cases.iter(), cases.len().saturating_sub(1), limit),
             Doc::Chain(first, links) => {
                 let operators = links.iter().map(|(op, _)| op.len() + 2).sum();
                 sum(
@@ -96,8 +107,9 @@ impl Doc {
         }
     }
 
-    /// Appends to the last of `lines`, or breaks over new ones. `after` is the width of what follows on the last line.
-    fn write(&self, lines: &mut Vec<String>, indent: usize, after: usize) {
+    /// Appends to the last of `lines`, or breaks over new ones. `after` is the width of what follows on the last line. If
+    /// `bracketed`, a line may end anywhere.
+    fn write(&self, lines: &mut Vec<String>, indent: usize, after: usize, bracketed: bool) {
         let column = lines.last().map_or(0, |line| line.chars().count());
         let room = MARGIN.saturating_sub(column + after);
         if self.width(room) <= room {
@@ -114,7 +126,8 @@ impl Doc {
                         .map_while(Doc::unbreakable)
                         .sum::<usize>();
                     let whole = index + 1 == parts.len();
-                    part.write(lines, indent, following + if whole { after } else { 0 });
+                    let after = following + if whole { after } else { 0 };
+                    part.write(lines, indent, after, bracketed);
                 }
             }
             Doc::Group { elements, .. } if elements.is_empty() => self.write_flat(last(lines)),
@@ -130,9 +143,11 @@ impl Doc {
                 } else {
                     ","
                 };
+                // A line end between braces ends a statement.
+                let bracketed = !open.ends_with(['{', ' ']);
                 for element in elements {
                     lines.push(" ".repeat(indent + 2));
-                    element.write(lines, indent + 2, comma.len());
+                    element.write(lines, indent + 2, comma.len(), bracketed);
                     last(lines).push_str(comma);
                 }
                 lines.push(" ".repeat(indent) + close.trim_start());
@@ -143,7 +158,7 @@ impl Doc {
                         last(lines).push(',');
                         lines.push(" ".repeat(indent + 2));
                     }
-                    element.write(lines, indent + 2, 1);
+                    element.write(lines, indent + 2, 1, bracketed);
                 }
             }
             Doc::Chain(first, links) => {
@@ -151,15 +166,53 @@ impl Doc {
                     lines,
                     indent,
                     links.first().map_or(0, |(op, _)| op.len() + 1),
+                    bracketed,
                 );
-                for (op, operand) in links {
+                // Factors fill the lines; terms and conditions stand on lines of their own.
+                let fills = links.iter().all(|(op, _)| matches!(*op, "*" | "/"));
+                for (index, (op, operand)) in links.iter().enumerate() {
+                    let behind = if index + 1 == links.len() { after } else { 2 };
                     let line = last(lines);
                     line.push(' ');
                     line.push_str(op);
-                    lines.push(" ".repeat(indent + 2));
-                    operand.write(lines, indent + 2, 3);
+                    let room = MARGIN.saturating_sub(line.chars().count() + 1 + behind);
+                    let fits = operand.opening().unwrap_or_else(|| operand.width(room)) <= room;
+                    if fills && fits {
+                        line.push(' ');
+                        operand.write(lines, indent, behind, bracketed);
+                    } else {
+                        lines.push(" ".repeat(indent + 2));
+                        operand.write(lines, indent + 2, behind.max(2), bracketed);
+                    }
                 }
             }
+            Doc::Cases(cases) => {
+                let inner = if bracketed { indent } else { indent + 2 };
+                if !bracketed {
+                    last(lines).push('(');
+                }
+                for (index, case) in cases.iter().enumerate() {
+                    if index > 0 || !bracketed {
+                        lines.push(" ".repeat(inner));
+                    }
+                    case.write(lines, inner, after, true);
+                }
+                if !bracketed {
+                    lines.push(" ".repeat(indent) + ")");
+                }
+            }
+        }
+    }
+
+    /// The width up to the bracket with which it ends on lines of its own, if it is a call or a bracket with several elements.
+    fn opening(&self) -> Option<usize> {
+        match self {
+            Doc::Group { open, elements, .. } if elements.len() > 1 => Some(open.len()),
+            Doc::Seq(parts) => match parts.as_slice() {
+                [Doc::Text(name), group] => Some(name.chars().count() + group.opening()?),
+                _ => None,
+            },
+            _ => None,
         }
     }
 
@@ -250,7 +303,7 @@ impl Lines {
 
     fn write(&self, doc: &Doc, after: usize) -> Vec<String> {
         let mut lines = vec![" ".repeat(self.indent)];
-        doc.write(&mut lines, self.indent, after);
+        doc.write(&mut lines, self.indent, after, false);
         lines
     }
 

@@ -70,7 +70,7 @@ pub fn tight(value: &Expr) -> Doc {
     doc(value, true)
 }
 
-/// An expression that `if` must not begin.
+/// An expression with more behind it: an `if` stands in parentheses, so that one can tell where it ends.
 pub fn operand(value: &Expr) -> Doc {
     at_least(value, Binding::Or)
 }
@@ -78,10 +78,14 @@ pub fn operand(value: &Expr) -> Doc {
 /// An operand, in parentheses if it binds less than `least`.
 fn at_least(value: &Expr, least: Binding) -> Doc {
     if binding(value) < least {
-        Doc::group("(", vec![tight(value)], ")")
+        parenthesised(value)
     } else {
         doc(value, true)
     }
+}
+
+fn parenthesised(value: &Expr) -> Doc {
+    Doc::group("(", vec![tight(value)], ")")
 }
 
 fn is_plain(value: &Expr) -> bool {
@@ -96,11 +100,20 @@ fn is_number(value: &Expr) -> bool {
     matches!(value.node, ExprKind::Number(_))
 }
 
+/// `1`, `-1`.
+fn is_integer(value: &Expr) -> bool {
+    match &value.node {
+        ExprKind::Number(value) => value.fract() == 0.0,
+        ExprKind::Unary(UnaryOp::Neg, inner) => is_number(inner) && is_integer(inner),
+        _ => false,
+    }
+}
+
 /// Products and quotients of plain things.
 fn is_short(value: &Expr) -> bool {
     match &value.node {
         ExprKind::Binary(BinaryOp::Mul | BinaryOp::Div, left, right) => {
-            is_plain(right) && (is_plain(left) || is_short(left))
+            is_plain(right) && (is_plain(left) || is_integer(left) || is_short(left))
         }
         _ => false,
     }
@@ -139,22 +152,37 @@ fn doc(value: &Expr, nested: bool) -> Doc {
             at_least(exponent, Binding::Sign),
         ]),
         ExprKind::Binary(op, left, right) => {
-            let short = is_short(value) && (nested || (is_number(left) && is_number(right)));
+            let ratio = *op == BinaryOp::Div && is_integer(left) && is_integer(right);
+            let short = is_short(value) && (nested || ratio);
             chain(*op, left, right, short)
         }
-        ExprKind::If {
-            condition,
-            then,
-            otherwise,
-        } => Doc::Seq(vec![
-            Doc::text("if "),
-            operand(condition),
-            Doc::text(" then "),
-            operand(then),
-            Doc::text(" else "),
-            expr(otherwise),
-        ]),
+        ExprKind::If { .. } => cases(value),
     }
+}
+
+/// `if a then b`, `else if c then d`, `else e`.
+fn cases(value: &Expr) -> Doc {
+    let mut cases = Vec::new();
+    let mut rest = value;
+    let mut word = "if ";
+    while let ExprKind::If {
+        condition,
+        then,
+        otherwise,
+    } = &rest.node
+    {
+        let (condition, then) = (operand(condition), operand(then));
+        cases.push(Doc::Seq(vec![
+            Doc::text(word),
+            condition,
+            Doc::text(" then "),
+            then,
+        ]));
+        word = "else if ";
+        rest = otherwise;
+    }
+    cases.push(Doc::Seq(vec![Doc::text("else "), expr(rest)]));
+    Doc::Cases(cases)
 }
 
 /// A row of operators that bind alike, from the left.
@@ -167,18 +195,33 @@ fn chain(op: BinaryOp, left: &Expr, right: &Expr, short: bool) -> Doc {
         Binding::Sum => Binding::Product,
         _ => Binding::Sign,
     };
-    let mut links = vec![(op, at_least(right, above))];
+    let mut operands = vec![(op, right)];
     let mut first = left;
     // Comparisons do not chain.
     while own != Binding::Compare
         && let ExprKind::Binary(op, left, right) = &first.node
         && op_binding(*op) == own
     {
-        links.push((*op, at_least(right, above)));
+        operands.push((*op, &**right));
         first = left;
     }
-    links.reverse();
-    let first = at_least(first, if own == Binding::Compare { above } else { own });
+    operands.reverse();
+    // In one sum all products look alike.
+    let alike = |value: &Expr| binding(value) != Binding::Product || is_short(value);
+    let nested =
+        own != Binding::Sum || (alike(first) && operands.iter().all(|(_, value)| alike(value)));
+    let link = |value: &Expr, least: Binding| {
+        if binding(value) < least {
+            parenthesised(value)
+        } else {
+            doc(value, nested)
+        }
+    };
+    let links: Vec<(BinaryOp, Doc)> = operands
+        .iter()
+        .map(|(op, value)| (*op, link(value, above)))
+        .collect();
+    let first = link(first, if own == Binding::Compare { above } else { own });
     let links: Vec<(&'static str, Doc)> = links
         .into_iter()
         .map(|(op, doc)| (op_text(op), doc))
@@ -193,7 +236,7 @@ fn chain(op: BinaryOp, left: &Expr, right: &Expr, short: bool) -> Doc {
 fn postfix_base(base: &Expr) -> Doc {
     // `3.x` would be read as the number `3.`.
     if is_number(base) || binding(base) < Binding::Atom {
-        return Doc::group("(", vec![tight(base)], ")");
+        return parenthesised(base);
     }
     doc(base, true)
 }
@@ -262,12 +305,12 @@ pub fn coef_value(value: &CoefValue) -> Doc {
     }
 }
 
-/// The shortest text that reads back as the number, with an exponent only where that is clearly shorter.
+/// The shortest text that reads back as the number, with an exponent only where that is easier to read.
 fn number(value: f64) -> String {
     let plain = format!("{value}");
     let exponent = format!("{value:e}");
-    let slack = if plain.contains('.') { 2 } else { 4 };
-    if plain.len() <= exponent.len() + slack {
+    let tiny = value != 0.0 && value.abs() < 1e-3;
+    if !tiny && plain.len() <= exponent.len() + 3 {
         plain
     } else {
         exponent

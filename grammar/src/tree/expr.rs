@@ -97,7 +97,6 @@ impl Builder<'_> {
     }
 
     fn deep(&mut self, pair: Pair<'_, Rule>) -> Option<Deep> {
-        let span = self.span(&pair);
         let mut row = VecDeque::new();
         for part in pair.into_inner() {
             match part.as_rule() {
@@ -105,16 +104,7 @@ impl Builder<'_> {
                 _ => self.operand(part, &mut row)?,
             }
         }
-        // The row's length bounds the recursion that applies the precedence.
-        if row.len() > 3 * MAX_EXPRESSION as usize {
-            self.too_long(span);
-            return Some(Deep {
-                expr: Spanned::new(ExprKind::Number(0.0), span),
-                depth: 1,
-                open_if: false,
-            });
-        }
-        self.climb(&mut row, 0)
+        self.climb(&mut row, 0, 0)
     }
 
     /// A node above others. Too deep a tree is reported and replaced.
@@ -126,6 +116,11 @@ impl Builder<'_> {
                 open_if: false,
             };
         }
+        self.refused(span)
+    }
+
+    /// Stands for an expression that is too long, after the error was reported.
+    fn refused(&mut self, span: Span) -> Deep {
         self.too_long(span);
         Deep {
             expr: Spanned::new(ExprKind::Number(0.0), span),
@@ -135,7 +130,18 @@ impl Builder<'_> {
     }
 
     /// Reads operators that bind at least as tightly as `least`.
-    fn climb(&mut self, row: &mut VecDeque<Link>, least: Binding) -> Option<Deep> {
+    ///
+    /// Signs, `not` and powers recurse as often as they follow each other. `level` counts that; where it passes what a tree may
+    /// have anyway, the rest of the row is dropped.
+    fn climb(&mut self, row: &mut VecDeque<Link>, least: Binding, level: u32) -> Option<Deep> {
+        if level > MAX_EXPRESSION + 32 {
+            let span = match row.front()? {
+                Link::Prefix(_, span) | Link::Op(_, span) => *span,
+                Link::Operand(operand) => operand.expr.span,
+            };
+            row.clear();
+            return Some(self.refused(span));
+        }
         let mut left = match row.pop_front()? {
             Link::Operand(operand) => operand,
             Link::Prefix(prefix, span) => {
@@ -143,7 +149,7 @@ impl Builder<'_> {
                 if own < least && prefix == Prefix::Not {
                     self.needs_parentheses("not", span);
                 }
-                let operand = self.climb(row, own)?;
+                let operand = self.climb(row, own, level + 1)?;
                 self.closed(&operand);
                 let whole = span.to(operand.expr.span);
                 match prefix {
@@ -182,7 +188,8 @@ impl Builder<'_> {
             }
             self.closed(&left);
             // A power's exponent may have a sign and further powers.
-            let right = self.climb(row, if op == BinaryOp::Pow { SIGN } else { own + 1 })?;
+            let least = if op == BinaryOp::Pow { SIGN } else { own + 1 };
+            let right = self.climb(row, least, level + 1)?;
             self.closed(&right);
             let span = left.expr.span.to(right.expr.span);
             let below = left.depth.max(right.depth);
