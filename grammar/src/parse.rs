@@ -4,13 +4,16 @@ use crate::ast::{Ast, Comments, Expr, Item, Schedule};
 use crate::codes;
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::explain::explain;
-use crate::layout::{Chunk, Layout, MAX_ERRORS, TokenKind, layout};
+use crate::layout::{Chunk, Layout, MAX_BYTES, MAX_ERRORS, TokenKind, layout};
 use crate::print::stands_apart;
 use crate::source::{Source, Span, Spanned};
 use crate::tree::{Builder, Failure};
 
-/// How often an item is read again without a statement that has an error.
+/// How often an item is read, each time without one more statement that has an error.
 const MAX_ATTEMPTS: usize = MAX_ERRORS;
+
+/// How many bytes these attempts may read in all, so that errors at the end of a large item do not take seconds.
+const MAX_REREAD: usize = 4 * MAX_BYTES;
 
 /// Reads a file. Every error is reported that does not follow from another one.
 pub fn parse(source: &Source) -> Result<Ast, Diagnostics> {
@@ -160,7 +163,8 @@ fn read_item(
         }
     }
     let mut last = None;
-    for _ in 0..MAX_ATTEMPTS {
+    let attempts = (MAX_REREAD / text.len().max(1)).min(MAX_ATTEMPTS);
+    for _ in 0..attempts {
         match builder.item(&text, start, opening) {
             Ok(Some(item)) => return clean.then_some(item),
             Ok(None) => {

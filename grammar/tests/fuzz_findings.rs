@@ -1,4 +1,4 @@
-//! Texts that fuzzing found to break something, and others that are meant to, each checked as the fuzz target does.
+//! Texts that fuzzing found to break something, its seeds and the programs that come with Torre, checked as the fuzz target does.
 
 use std::fs;
 use std::path::Path;
@@ -42,12 +42,23 @@ fn check(name: &str, text: &str) {
 }
 
 #[test]
-fn findings_stay_fixed() {
+fn findings_stay_fixed_and_programs_are_read_back() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut seen = 0;
-    for folder in ["tests/fuzz_findings", "fuzz/seeds"] {
+    for folder in [
+        "tests/fuzz_findings",
+        "fuzz/seeds",
+        "../examples",
+        "../stdlib",
+    ] {
         for entry in fs::read_dir(root.join(folder)).expect("the folder is there") {
             let path = entry.expect("the folder can be read").path();
+            if path
+                .extension()
+                .is_none_or(|extension| extension != "torre")
+            {
+                continue;
+            }
             let bytes = fs::read(&path).expect("the file can be read");
             check(
                 &path.display().to_string(),

@@ -175,8 +175,12 @@ impl Doc {
                     let line = last(lines);
                     line.push(' ');
                     line.push_str(op);
-                    let room = MARGIN.saturating_sub(line.chars().count() + 1 + behind);
-                    let fits = operand.opening().unwrap_or_else(|| operand.width(room)) <= room;
+                    let here = MARGIN.saturating_sub(line.chars().count() + 1 + behind);
+                    let below = MARGIN.saturating_sub(indent + 2 + behind);
+                    // What fits neither here nor on the next line is broken here, if its bracket opens here.
+                    let fits = operand.width(here) <= here
+                        || (operand.width(below) > below
+                            && operand.opening().is_some_and(|width| width <= here));
                     if fills && fits {
                         line.push(' ');
                         operand.write(lines, indent, behind, bracketed);
