@@ -1,0 +1,240 @@
+//! The command line.
+
+use crate::baseline::Builder;
+use crate::cases::{CASES, Case};
+use crate::program::Backend;
+use torre_compiler::scheme::Precision;
+
+pub const USAGE: &str = "\
+usage: cargo run --release -p torre-bench -- [OPTIONS]
+
+What is measured:
+  --sections LIST    of verify, compare, ceiling, compile, bandwidth, scaling
+                     (default: all but scaling)
+  --case LIST        cases by name (default: all)
+  --precision LIST   f32, f64 (default: those of the case)
+  --sizes LIST       cells along each axis, such as 256 or 640x640x128 (default: those of the case)
+  --threads LIST     (default: 1 and all cores)
+  --tiling TEXT      HEIGHT; CUT, CUT; CUT, ... with cuts FORM:PERIOD, levels from the outermost in, such as
+                     \"16; x+y:24, x-y:24; x+y:8, x-y:8, z:64\"; may be repeated (default: that of the case)
+  --heights LIST     each tiling with each of these heights
+How:
+  --rounds N         turns that each program gets (default 7)
+  --seconds S        the least time of a turn (default 0.5)
+  --backend NAME     llvm, cranelift or interp (default llvm)
+  --cc NAME          the C compiler (default cc)
+  --cflags FLAGS     (default -O3 -march=native -ffast-math -fopenmp)
+  --no-baseline      Torre alone
+  --quick            tiny grids and short turns: checks that all works; the figures mean nothing
+  --json FILE        also writes all figures there
+";
+
+/// A part of the measurements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Section {
+    /// Results of C and Torre agree on a small grid.
+    Verify,
+    /// Rates in turns.
+    Compare,
+    /// Rates in a level-2 cache.
+    Ceiling,
+    /// Times from source text to machine code.
+    Compile,
+    /// Rates of copying.
+    Bandwidth,
+    /// Rates by size and height.
+    Scaling,
+}
+
+impl Section {
+    const ALL: [(&str, Section); 6] = [
+        ("verify", Section::Verify),
+        ("compare", Section::Compare),
+        ("ceiling", Section::Ceiling),
+        ("compile", Section::Compile),
+        ("bandwidth", Section::Bandwidth),
+        ("scaling", Section::Scaling),
+    ];
+}
+
+/// What the command line says.
+#[derive(Clone, Debug)]
+pub struct Args {
+    pub sections: Vec<Section>,
+    pub cases: Vec<&'static Case>,
+    pub precisions: Option<Vec<Precision>>,
+    pub sizes: Vec<Vec<i64>>,
+    pub threads: Vec<usize>,
+    pub tilings: Vec<String>,
+    pub heights: Vec<u64>,
+    pub rounds: usize,
+    pub seconds: f64,
+    pub backend: Backend,
+    pub compiler: String,
+    pub flags: String,
+    pub baseline: bool,
+    pub quick: bool,
+    pub json: Option<String>,
+}
+
+/// Reads the command line; `Ok(None)`: help is wanted.
+pub fn parse(words: &[String], cores: usize) -> Result<Option<Args>, String> {
+    let mut args = Args {
+        sections: Section::ALL[..5].iter().map(|(_, s)| *s).collect(),
+        cases: CASES.iter().collect(),
+        precisions: None,
+        sizes: Vec::new(),
+        threads: Vec::new(),
+        tilings: Vec::new(),
+        heights: Vec::new(),
+        rounds: 0,
+        seconds: 0.0,
+        backend: Backend::Llvm,
+        compiler: "cc".to_string(),
+        flags: Builder::FLAGS.to_string(),
+        baseline: true,
+        quick: false,
+        json: None,
+    };
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let (option, inline) = match word.split_once('=') {
+            Some((option, value)) => (option, Some(value)),
+            None => (word.as_str(), None),
+        };
+        match option {
+            "--help" | "-h" => return Ok(None),
+            "--quick" => args.quick = true,
+            "--no-baseline" => args.baseline = false,
+            _ if !option.starts_with("--") => return Err(format!("`{word}` is not an option")),
+            _ => {
+                let value = inline
+                    .or_else(|| words.next().map(String::as_str))
+                    .ok_or_else(|| format!("`{option}` wants a value"))?;
+                args.set(option, value)?;
+            }
+        }
+    }
+    if args.threads.is_empty() {
+        args.threads = vec![1, cores];
+        args.threads.dedup();
+    }
+    if args.rounds == 0 {
+        args.rounds = if args.quick { 2 } else { 7 };
+    }
+    if args.seconds == 0.0 {
+        args.seconds = if args.quick { 0.001 } else { 0.5 };
+    }
+    Ok(Some(args))
+}
+
+impl Args {
+    fn set(&mut self, option: &str, value: &str) -> Result<(), String> {
+        let wrong = || format!("`{value}` does not suit `{option}`");
+        match option {
+            "--sections" => {
+                let find = |name: &str| Section::ALL.iter().find(|(n, _)| *n == name).map(|p| p.1);
+                self.sections = list(value, find).ok_or_else(wrong)?;
+            }
+            "--case" => {
+                let find = |name: &str| CASES.iter().find(|c| c.name == name);
+                self.cases = list(value, find).ok_or_else(|| {
+                    let names: Vec<&str> = CASES.iter().map(|c| c.name).collect();
+                    format!("{}; there are {}", wrong(), names.join(", "))
+                })?;
+            }
+            "--precision" => {
+                let find = |name: &str| match name {
+                    "f32" => Some(Precision::F32),
+                    "f64" => Some(Precision::F64),
+                    _ => None,
+                };
+                self.precisions = Some(list(value, find).ok_or_else(wrong)?);
+            }
+            "--sizes" => {
+                let size = |text: &str| {
+                    let cells = text.split('x').map(|n| positive(n).map(|n| n as i64));
+                    cells.collect::<Option<Vec<i64>>>()
+                };
+                self.sizes = list(value, size).ok_or_else(wrong)?;
+            }
+            "--threads" => {
+                let count = |n: &str| positive(n).map(|n| n as usize);
+                self.threads = list(value, count).ok_or_else(wrong)?;
+            }
+            "--tiling" => self.tilings.push(value.to_string()),
+            "--heights" => {
+                self.heights = list(value, |n| positive(n).map(u64::from)).ok_or_else(wrong)?;
+            }
+            "--rounds" => self.rounds = positive(value).ok_or_else(wrong)? as usize,
+            "--seconds" => {
+                let seconds = value.parse().ok();
+                self.seconds = seconds.filter(|s| *s > 0.0 && *s < 1e6).ok_or_else(wrong)?;
+            }
+            "--backend" => self.backend = Backend::parse(value).ok_or_else(wrong)?,
+            "--cc" => self.compiler = value.to_string(),
+            "--cflags" => self.flags = value.to_string(),
+            "--json" => self.json = Some(value.to_string()),
+            _ => return Err(format!("`{option}` is not an option")),
+        }
+        Ok(())
+    }
+
+    /// The precisions to measure a case in.
+    pub fn precisions(&self, case: &Case) -> Vec<Precision> {
+        match &self.precisions {
+            Some(precisions) => precisions.clone(),
+            None => case.precisions.to_vec(),
+        }
+    }
+
+    /// The grids to measure a case on.
+    pub fn grids(&self, case: &Case) -> Vec<Vec<i64>> {
+        let own = match (self.quick, case.axes) {
+            (false, _) => case.sizes,
+            (true, 2) => &[96],
+            (true, _) => &[32],
+        };
+        let own: Vec<Vec<i64>> = own.iter().map(|n| vec![*n]).collect();
+        let sizes = if self.sizes.is_empty() {
+            &own
+        } else {
+            &self.sizes
+        };
+        let full = |size: &Vec<i64>| match size.as_slice() {
+            [n] => vec![*n; case.axes],
+            _ => size.clone(),
+        };
+        sizes
+            .iter()
+            .map(full)
+            .filter(|size| size.len() == case.axes)
+            .collect()
+    }
+
+    /// The tilings to measure a case with.
+    pub fn tilings(&self, case: &Case) -> Vec<String> {
+        let own: Vec<String> = match self.tilings.is_empty() {
+            true => case.tilings.iter().map(|t| t.to_string()).collect(),
+            false => self.tilings.clone(),
+        };
+        if self.heights.is_empty() {
+            return own;
+        }
+        own.iter()
+            .flat_map(|text| {
+                self.heights
+                    .iter()
+                    .map(|h| crate::tiling::with_height(text, *h))
+            })
+            .collect()
+    }
+}
+
+fn list<T>(text: &str, find: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
+    text.split(',').map(|word| find(word.trim())).collect()
+}
+
+fn positive(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|n| *n > 0)
+}

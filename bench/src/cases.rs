@@ -1,0 +1,189 @@
+//! What is measured: schemes of the standard library, and the C programs that compute the same.
+
+use torre_compiler::scheme::Precision;
+
+/// A scheme with its baseline.
+#[derive(Debug)]
+pub struct Case {
+    pub name: &'static str,
+    /// In Torre; the problem gets its domain from the command line.
+    pub text: &'static str,
+    /// The file in `c/`.
+    pub baseline: &'static str,
+    /// In space.
+    pub order: u32,
+    /// The component and age of each field of the baseline, in its order.
+    pub fields: &'static [(&'static str, u8)],
+    pub axes: usize,
+    /// Cells along each axis.
+    pub sizes: &'static [i64],
+    pub precisions: &'static [Precision],
+    /// Where none is given; see [`crate::tiling`].
+    pub tilings: &'static [&'static str],
+}
+
+const BOTH: &[Precision] = &[Precision::F32, Precision::F64];
+
+const MAXWELL: &[(&str, u8)] = &[
+    ("E.x", 0),
+    ("E.y", 0),
+    ("E.z", 0),
+    ("H.x", 0),
+    ("H.y", 0),
+    ("H.z", 0),
+];
+const TE: &[(&str, u8)] = &[("E.x", 0), ("E.y", 0), ("Hz", 0)];
+const WAVE: &[(&str, u8)] = &[("u", 0), ("u", 1)];
+const ELASTIC: &[(&str, u8)] = &[
+    ("v.x", 0),
+    ("v.y", 0),
+    ("v.z", 0),
+    ("S.xx", 0),
+    ("S.yy", 0),
+    ("S.zz", 0),
+    ("S.yz", 0),
+    ("S.xz", 0),
+    ("S.xy", 0),
+];
+
+/// All cases.
+pub const CASES: &[Case] = &[
+    Case {
+        name: "maxwell42",
+        text: "use std::maxwell::maxwell42
+problem bench {
+  scheme maxwell42
+  domain 8 x 8 x 8
+  steps 1
+}
+",
+        baseline: "maxwell.c",
+        order: 4,
+        fields: MAXWELL,
+        axes: 3,
+        sizes: &[256, 384],
+        precisions: BOTH,
+        tilings: &["16; x+y:24, x-y:24; x+y:8, x-y:8"],
+    },
+    Case {
+        name: "maxwell22",
+        text: "use std::maxwell::maxwell22
+problem bench {
+  scheme maxwell22
+  domain 8 x 8 x 8
+  steps 1
+}
+",
+        baseline: "maxwell.c",
+        order: 2,
+        fields: MAXWELL,
+        axes: 3,
+        sizes: &[256, 384],
+        precisions: BOTH,
+        tilings: &["16; x+y:24, x-y:24; x+y:6, x-y:6"],
+    },
+    Case {
+        name: "elastic3d",
+        text: "use std::elastic::elastic
+problem bench {
+  scheme elastic { order = 4 }
+  domain 8 x 8 x 8
+  coef   rho = 1 + 0.0005 * y
+  coef   lambda = 0.5 + 0.0005 * x
+  coef   mu = 0.5 + 0.0005 * z
+  steps  1
+}
+",
+        baseline: "elastic.c",
+        order: 4,
+        fields: ELASTIC,
+        axes: 3,
+        sizes: &[256, 384],
+        precisions: BOTH,
+        tilings: &["8; x+y:24, x-y:24; x+y:8, x-y:8"],
+    },
+    Case {
+        name: "wave3d-2",
+        text: "use std::wave::wave
+problem bench {
+  scheme wave { order = 2 }
+  domain 16 x 16 x 16
+  coef   c = 0.6 + 0.0005 * x + 0.0001 * y + 0.0001 * z
+  steps  1
+}
+",
+        baseline: "wave.c",
+        order: 2,
+        fields: WAVE,
+        axes: 3,
+        sizes: &[512],
+        precisions: &[Precision::F32],
+        tilings: &["16; x+y:32, x-y:32; x+y:8, x-y:8"],
+    },
+    Case {
+        name: "wave3d-8",
+        text: "use std::wave::wave
+problem bench {
+  scheme wave { order = 8 }
+  domain 16 x 16 x 16
+  coef   c = 0.6 + 0.0005 * x + 0.0001 * y + 0.0001 * z
+  steps  1
+}
+",
+        baseline: "wave.c",
+        order: 8,
+        fields: WAVE,
+        axes: 3,
+        sizes: &[512],
+        precisions: &[Precision::F32],
+        tilings: &["8; x+y:32, x-y:32; x+y:16, x-y:16"],
+    },
+    Case {
+        name: "te2d-2",
+        text: "use std::maxwell::maxwell_te
+problem bench {
+  scheme maxwell_te { order = 2 }
+  domain 8 x 8
+  steps 1
+}
+",
+        baseline: "te.c",
+        order: 2,
+        fields: TE,
+        axes: 2,
+        sizes: &[8192],
+        precisions: BOTH,
+        tilings: &["32; x:64, -x:64"],
+    },
+    Case {
+        name: "te2d-4",
+        text: "use std::maxwell::maxwell_te
+problem bench {
+  scheme maxwell_te { order = 4, dt = 0.45 * h }
+  domain 8 x 8
+  steps 1
+}
+",
+        baseline: "te.c",
+        order: 4,
+        fields: TE,
+        axes: 2,
+        sizes: &[8192],
+        precisions: BOTH,
+        tilings: &["16; x:64, -x:64"],
+    },
+];
+
+/// The value that every field starts with at an index: noise between -1/2 and 1/2, exact in both precisions. `c/common.h` has the
+/// same.
+pub fn noise(field: u32, at: [i64; 3]) -> f64 {
+    let [i, j, k] = at.map(|n| n as u32);
+    let mut u = i.wrapping_mul(73_856_093)
+        ^ j.wrapping_mul(19_349_663)
+        ^ k.wrapping_mul(83_492_791)
+        ^ field.wrapping_mul(2_654_435_761);
+    u ^= u >> 15;
+    u = u.wrapping_mul(2_246_822_519);
+    u ^= u >> 13;
+    f64::from(u & 0xffff) / 65536.0 - 0.5
+}

@@ -1,0 +1,258 @@
+//! Rates of C and Torre, in turns.
+
+use crate::args::Args;
+use crate::baseline::{Baseline, Builder};
+use crate::cases::Case;
+use crate::machine::{self, Cores};
+use crate::program::{Running, kernels, load};
+use crate::report::Samples;
+use crate::tiling::{Tiles, tiles};
+use crate::verify::three;
+use serde_json::{Value, json};
+use torre_compiler::kernel::{Code, KernelSet};
+use torre_compiler::real::Real;
+use torre_compiler::resolve::Resolved;
+use torre_compiler::scheme::Precision;
+
+/// One program's rate beside the others'.
+#[derive(Clone, Debug)]
+pub struct Rate {
+    /// `c`, `layerwise`, or a tiling.
+    pub name: String,
+    /// 1e6 cell-steps per second.
+    pub mcells: Samples,
+}
+
+/// What a comparison found.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    pub rates: Vec<Rate>,
+    pub memory: MemoryUse,
+    /// Of kernels, for reports.
+    pub code: String,
+}
+
+/// In bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryUse {
+    /// What the scheme's values take: cells times bytes per cell.
+    pub fields: u64,
+    /// Torre's array.
+    pub layout: u64,
+    /// Of this process, with LLVM in it.
+    pub peak: Option<u64>,
+    pub baseline_peak: Option<u64>,
+}
+
+/// Why there are no figures.
+#[derive(Clone, Debug)]
+pub enum Failure {
+    /// The machine is too small.
+    Memory {
+        needed: u64,
+        free: u64,
+    },
+    Other(String),
+}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Self {
+        Failure::Other(message)
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Failure::Memory { needed, free } => {
+                let gb = |bytes: u64| bytes as f64 * 1e-9;
+                write!(f, "needs {:.1} GB of {:.1} GB", gb(*needed), gb(*free))
+            }
+            Failure::Other(message) => f.write_str(message),
+        }
+    }
+}
+
+impl Comparison {
+    /// The median rate of a program over that of another one.
+    pub fn ratio(&self, index: usize, other: &str) -> Option<f64> {
+        let other = self.rates.iter().find(|r| r.name == other)?;
+        Some(self.rates[index].mcells.median() / other.mcells.median())
+    }
+
+    /// For the report's JSON, one value per program.
+    pub fn json(
+        &self,
+        case: &Case,
+        precision: Precision,
+        cells: &[i64],
+        threads: usize,
+    ) -> Vec<Value> {
+        let one = |(i, rate): (usize, &Rate)| {
+            json!({
+                "case": case.name,
+                "precision": precision.to_string(),
+                "cells": cells,
+                "threads": threads,
+                "program": rate.name,
+                "mcells_per_s": rate.mcells.median(),
+                "samples": rate.mcells.sorted(),
+                "spread": rate.mcells.spread(),
+                "ratio_to_c": self.ratio(i, "c"),
+                "ratio_to_layerwise": self.ratio(i, "layerwise"),
+                "field_bytes": self.memory.fields,
+                "layout_bytes": self.memory.layout,
+                "peak_bytes": self.memory.peak,
+                "baseline_peak_bytes": self.memory.baseline_peak,
+                "code": self.code,
+            })
+        };
+        self.rates.iter().enumerate().map(one).collect()
+    }
+}
+
+/// Measures a case on one grid by C, layerwise and in tiles, for several numbers of threads.
+pub fn compare(
+    case: &Case,
+    precision: Precision,
+    cells: &[i64],
+    args: &Args,
+    builder: &Builder,
+    cores: &Cores,
+) -> Result<Vec<(usize, Comparison)>, Failure> {
+    match precision {
+        Precision::F32 => compare_in::<f32>(case, cells, args, builder, cores),
+        Precision::F64 => compare_in::<f64>(case, cells, args, builder, cores),
+    }
+}
+
+fn compare_in<T: Real>(
+    case: &Case,
+    cells: &[i64],
+    args: &Args,
+    builder: &Builder,
+    cores: &Cores,
+) -> Result<Vec<(usize, Comparison)>, Failure> {
+    machine::reset_peak();
+    let resolved = load(case, T::PRECISION, cells)?;
+    let texts = args.tilings(case);
+    let fitted: Result<Vec<Tiles>, String> =
+        texts.iter().map(|t| tiles(&resolved.scheme, t)).collect();
+    let tilings = fitted?;
+    let set = kernels(&resolved.scheme, &tilings)?;
+    let programs = if args.baseline { 2 } else { 1 };
+    let needed = set.layout.bytes().saturating_mul(programs);
+    if let Some(free) = machine::free_bytes()
+        && needed > free / 20 * 19
+    {
+        return Err(Failure::Memory { needed, free });
+    }
+    let code = args.backend.compile(&resolved.scheme, &set)?;
+    let program = match args.baseline {
+        true => Some(builder.build(case, T::PRECISION, resolved.scheme.grid.dt)?),
+        false => None,
+    };
+    let most = args.threads.iter().copied().max().unwrap_or(1);
+    let mut run = Running::<T>::new(case, &resolved, &set, &*code, most)?;
+    let mut found = Vec::new();
+    for &threads in &args.threads {
+        // Its number of threads is fixed when it starts.
+        let mut baseline = match &program {
+            Some(path) => Some(Baseline::start(path, T::PRECISION, three(cells), threads)?),
+            None => None,
+        };
+        let rates = turns(
+            &mut run,
+            &mut baseline,
+            &tilings,
+            threads,
+            cells,
+            args,
+            cores,
+        )?;
+        let memory = memory(&resolved, &set, baseline.as_ref());
+        found.push((threads, comparison(rates, memory, &*code)?));
+    }
+    Ok(found)
+}
+
+fn comparison(
+    rates: Vec<(String, Vec<f64>)>,
+    memory: MemoryUse,
+    code: &dyn Code,
+) -> Result<Comparison, Failure> {
+    let rates = rates.into_iter().map(|(name, values)| {
+        let mcells = Samples::new(values).ok_or_else(|| format!("{name} was not measured"))?;
+        Ok(Rate { name, mcells })
+    });
+    Ok(Comparison {
+        rates: rates.collect::<Result<_, String>>()?,
+        memory,
+        code: code.description(),
+    })
+}
+
+fn memory(resolved: &Resolved, set: &KernelSet, baseline: Option<&Baseline>) -> MemoryUse {
+    let scheme = &resolved.scheme;
+    let cells: u64 = scheme.grid.cells.0.iter().map(|&n| n as u64).product();
+    MemoryUse {
+        fields: cells * scheme.bytes_per_cell() as u64,
+        layout: set.layout.bytes(),
+        peak: machine::peak_bytes("self"),
+        baseline_peak: baseline.and_then(|b| machine::peak_bytes(&b.process().to_string())),
+    }
+}
+
+/// Rates of each program in 1e6 cell-steps per second, a value per round.
+fn turns<T: Real>(
+    run: &mut Running<'_, T>,
+    baseline: &mut Option<Baseline>,
+    tilings: &[Tiles],
+    threads: usize,
+    cells: &[i64],
+    args: &Args,
+    cores: &Cores,
+) -> Result<Vec<(String, Vec<f64>)>, String> {
+    // The first turn warms up; it also tells how many steps a turn takes.
+    let mut steps = 1;
+    loop {
+        let seconds = match baseline {
+            Some(baseline) => baseline.run(steps)?,
+            None => run.run(None, threads, steps, cores),
+        };
+        if seconds >= args.seconds / 2.0 {
+            steps = ((steps as f64 * args.seconds / seconds).ceil() as u64).max(1);
+            break;
+        }
+        steps *= 2;
+    }
+    let cell_count: f64 = cells.iter().map(|&n| n as f64).product();
+    let rate = |steps: u64, seconds: f64| 1e-6 * cell_count * steps as f64 / seconds;
+    let mut rates: Vec<(String, Vec<f64>)> = Vec::new();
+    if baseline.is_some() {
+        rates.push(("c".to_string(), Vec::new()));
+    }
+    rates.push(("layerwise".to_string(), Vec::new()));
+    rates.extend(tilings.iter().map(|t| (t.name.clone(), Vec::new())));
+    // Round 0 is not counted.
+    for round in 0..=args.rounds {
+        let mut slots = rates.iter_mut();
+        let mut keep = |value: f64| {
+            if let Some((_, values)) = slots.next()
+                && round > 0
+            {
+                values.push(value);
+            }
+        };
+        if let Some(baseline) = baseline {
+            keep(rate(steps, baseline.run(steps)?));
+        }
+        keep(rate(steps, run.run(None, threads, steps, cores)));
+        for tiles in tilings {
+            // Whole bands, and not fewer steps than the others.
+            let steps = steps.next_multiple_of(tiles.program.height);
+            keep(rate(steps, run.run(Some(tiles), threads, steps, cores)));
+        }
+    }
+    Ok(rates)
+}

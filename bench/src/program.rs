@@ -1,0 +1,215 @@
+//! From a case to code that runs.
+
+use crate::cases::{Case, noise};
+use crate::machine::Cores;
+use crate::tiling::Tiles;
+use std::collections::BTreeSet;
+use std::time::Instant;
+#[cfg(feature = "cranelift")]
+use torre_compiler::backend::cranelift::{CraneliftCode, Features};
+use torre_compiler::backend::interp::Interp;
+use torre_compiler::backend::llvm::cpu::LlvmCode;
+use torre_compiler::backend::llvm::library::{Cpu, Library};
+use torre_compiler::kernel::{Code, KernelSet, RowKernel, UpdateSet};
+use torre_compiler::lattice::Axis;
+use torre_compiler::layout::Layout;
+use torre_compiler::real::Real;
+use torre_compiler::resolve::{Options, Resolved, resolve};
+use torre_compiler::scheme::{ComponentId, Precision, Scheme};
+use torre_compiler::statics::NoFiles;
+use torre_compiler::tile::stage_blocks;
+use torre_compiler::world::{ArrayInfo, World};
+use torre_grammar::diag::Diagnostics;
+use torre_grammar::source::Source;
+use torre_runtime::host::{Calculation, Order, Progress};
+
+include!("../../stdlib/index.rs");
+
+/// The standard library and nothing else.
+struct Standard;
+
+impl World for Standard {
+    fn module(&self, _: &Source, path: &[&str]) -> Option<Source> {
+        let ["std", name] = path else { return None };
+        let (_, text) = MODULES.iter().find(|(n, _)| n == name)?;
+        Some(Source::new(path.join("::"), *text))
+    }
+
+    fn array(&self, _: &Source, _: &str) -> Result<ArrayInfo, String> {
+        Err("there are no files here".to_string())
+    }
+}
+
+/// The calculation of a case on a grid.
+pub fn load(case: &Case, precision: Precision, cells: &[i64]) -> Result<Resolved, String> {
+    let source = Source::new(format!("{}.torre", case.name), case.text);
+    let domain: Vec<String> = cells.iter().map(i64::to_string).collect();
+    let options = Options {
+        precision,
+        overrides: vec![("domain".to_string(), domain.join("x"))],
+        ..Options::default()
+    };
+    let ast = torre_grammar::parse(&source).map_err(|d| messages(&d))?;
+    resolve(&Standard, &source, &ast, &options).map_err(|d| messages(&d))
+}
+
+fn messages(diagnostics: &Diagnostics) -> String {
+    let messages = diagnostics.0.iter().map(|d| d.message.as_str());
+    messages.collect::<Vec<_>>().join("; ")
+}
+
+/// All kernels that a layerwise run and some tilings need: each set of updates that may run together, in each phase.
+pub fn kernels(scheme: &Scheme, tilings: &[Tiles]) -> Result<KernelSet, String> {
+    let layout = Layout::new(scheme).map_err(|_| "the grid is too large".to_string())?;
+    let mut kernels = BTreeSet::new();
+    for stage in scheme.stage_ids() {
+        let mut sets: BTreeSet<UpdateSet> = stage_blocks(scheme, stage)
+            .iter()
+            .map(|b| b.updates)
+            .collect();
+        for tiles in tilings {
+            let classes = &tiles.program.stages[stage.index()];
+            let all = 0..1u32 << classes.len().min(16);
+            // Beyond a few classes, tiles run one class at a time where not all run.
+            let wanted = all
+                .filter(|set| classes.len() <= 4 || set.count_ones() == 1)
+                .chain([u32::MAX]);
+            for set in wanted {
+                let mut updates = UpdateSet::default();
+                let members = classes.iter().enumerate();
+                for (_, class) in members.filter(|(i, _)| set >> i.min(&31) & 1 == 1) {
+                    updates.0 |= class.updates.0;
+                }
+                sets.insert(updates);
+            }
+        }
+        for updates in sets.into_iter().filter(|s| !s.is_empty()) {
+            kernels.extend((0..scheme.phases()).map(|phase| RowKernel {
+                stage,
+                phase,
+                updates,
+            }));
+        }
+    }
+    Ok(KernelSet {
+        layout,
+        kernels: kernels.into_iter().collect(),
+    })
+}
+
+/// What turns kernels into code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    Llvm,
+    Cranelift,
+    Interp,
+}
+
+impl Backend {
+    pub fn parse(text: &str) -> Option<Backend> {
+        match text {
+            "llvm" => Some(Backend::Llvm),
+            "cranelift" => Some(Backend::Cranelift),
+            "interp" => Some(Backend::Interp),
+            _ => None,
+        }
+    }
+
+    pub fn compile(self, scheme: &Scheme, set: &KernelSet) -> Result<Box<dyn Code>, String> {
+        match self {
+            Backend::Llvm => {
+                let library = Library::open().map_err(|e| e.to_string())?;
+                let cpu = Cpu::host(library).map_err(|e| e.to_string())?;
+                let code = LlvmCode::new(library, &cpu, scheme, set).map_err(|e| e.to_string())?;
+                Ok(Box::new(code))
+            }
+            #[cfg(feature = "cranelift")]
+            Backend::Cranelift => {
+                let code = CraneliftCode::new(scheme, set, Features::Host);
+                Ok(Box::new(code.map_err(|e| e.to_string())?))
+            }
+            #[cfg(not(feature = "cranelift"))]
+            Backend::Cranelift => Err("built without Cranelift".to_string()),
+            Backend::Interp => Ok(Box::new(Interp::new(scheme, set))),
+        }
+    }
+}
+
+/// A calculation with its code, started from noise.
+pub struct Running<'a, T> {
+    pub calculation: Calculation<'a, T>,
+    set: &'a KernelSet,
+    code: &'a dyn Code,
+    /// The component and age of each field of the baseline.
+    fields: Vec<(ComponentId, u8)>,
+}
+
+impl<'a, T: Real> Running<'a, T> {
+    pub fn new(
+        case: &Case,
+        resolved: &'a Resolved,
+        set: &'a KernelSet,
+        code: &'a dyn Code,
+        threads: usize,
+    ) -> Result<Self, String> {
+        let Resolved {
+            scheme, problem, ..
+        } = resolved;
+        let mut fields = Vec::new();
+        for (name, age) in case.fields {
+            let id = scheme
+                .component_ids()
+                .find(|id| scheme.component(*id).name == *name)
+                .ok_or_else(|| format!("the scheme has no component {name}"))?;
+            fields.push((id, *age));
+        }
+        let mut calculation = Calculation::new(scheme, problem, &NoFiles, threads)
+            .map_err(|e| format!("cannot start: {e:?}"))?;
+        let number = |id, age| fields.iter().position(|f| *f == (id, age));
+        calculation.restore(0, |id, age, x, y, row: &mut [T]| {
+            let field = number(id, age)
+                .ok_or_else(|| format!("the baseline lacks {}", scheme.component(id).name))?;
+            for (z, value) in row.iter_mut().enumerate() {
+                *value = T::from_f64(noise(field as u32, [x, y, z as i64]));
+            }
+            Ok::<(), String>(())
+        })?;
+        Ok(Self {
+            calculation,
+            set,
+            code,
+            fields,
+        })
+    }
+
+    /// Advances some steps; seconds.
+    pub fn run(&mut self, tiles: Option<&Tiles>, threads: usize, steps: u64, cores: &Cores) -> f64 {
+        let order = match tiles {
+            Some(tiles) => Order::Tiles(&tiles.program),
+            None => Order::Layerwise,
+        };
+        let until = self.calculation.steps() + steps;
+        let (set, code) = (self.set, self.code);
+        let calculation = &mut self.calculation;
+        cores.pinned(threads, || {
+            let start = Instant::now();
+            calculation.run(set, code, order, threads, until, &Progress::default());
+            start.elapsed().as_secs_f64()
+        })
+    }
+
+    /// Field `index` of the baseline, its vector axis last.
+    pub fn field(&self, index: usize) -> Vec<f64> {
+        let (id, age) = self.fields[index];
+        let extent = self.calculation.scheme.extent(id);
+        let (lean, diamond) = (extent[Axis::LEAN], extent[Axis::DIAMOND]);
+        let mut values = Vec::with_capacity(extent.volume() as usize);
+        for x in lean.lo..lean.hi {
+            for y in diamond.lo..diamond.hi {
+                let row = self.calculation.aged_row(id, age, x, y);
+                values.extend(row.iter().map(|v| v.to_f64()));
+            }
+        }
+        values
+    }
+}
