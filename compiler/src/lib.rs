@@ -12,6 +12,7 @@
 
 pub mod backend;
 pub mod cone;
+pub mod driver;
 pub mod host;
 mod host_row;
 pub mod kernel;

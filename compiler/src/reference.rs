@@ -125,6 +125,13 @@ impl<'a, T: Real> Reference<'a, T> {
         &self.newest(id).values
     }
 
+    /// The values of a version that is still kept, vector axis fastest: 0 is the newest.
+    pub fn aged_values(&self, id: ComponentId, age: u8) -> &[T] {
+        let slots = u64::from(self.scheme.component(id).slots);
+        let version = self.versions[id.index()] + slots - u64::from(age) % slots;
+        &self.values[id.index()][self.slot(id, version)].values
+    }
+
     /// Replaces the newest value of a component; for tests that perturb.
     pub fn set_value(&mut self, id: ComponentId, at: PerAxis<i64>, value: T) {
         let slot = self.slot(id, self.versions[id.index()]);

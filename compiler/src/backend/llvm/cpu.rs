@@ -15,7 +15,7 @@
 //!   written as `llvm.fma`.
 //! - Lanes outside of `lo..hi` are computed from whatever lies there, and dropped.
 
-use super::library::{Cpu, Error, Jit, Library, Options, compile};
+use super::library::{Cpu, Error, Jit, Library, Object, Options, compile};
 use crate::backend::rows::{Place, RowOp, RowProgram};
 use crate::kernel::{Code, KernelSet, RowFn};
 use crate::scheme::{Cmp, Precision, Scheme, Value};
@@ -70,32 +70,51 @@ impl LlvmCode {
         scheme: &Scheme,
         set: &KernelSet,
     ) -> Result<LlvmCode, Error> {
-        let ir = emit(scheme, set, shape);
+        let object = match set.kernels.is_empty() {
+            true => None,
+            false => Some(compile(
+                library,
+                &emit(scheme, set, shape),
+                &cpu.target,
+                &Options::CPU,
+            )?),
+        };
+        // SAFETY: the object was just made from this IR.
+        unsafe { Self::load(library, cpu, shape, scheme, set, object.as_ref()) }
+    }
+
+    /// Takes compiled kernels, for instance from a cache; `None` for a set without kernels.
+    ///
+    /// # Safety
+    /// The object was compiled from [`emit`]'s IR for this scheme, set and shape, for a processor that this one can replace.
+    pub unsafe fn load(
+        library: &'static Library,
+        cpu: &Cpu,
+        shape: Shape,
+        scheme: &Scheme,
+        set: &KernelSet,
+        object: Option<&Object>,
+    ) -> Result<LlvmCode, Error> {
         let description = format!(
             "LLVM {}, {}, {}-bit",
             library.version(),
             cpu.target.cpu,
             shape.vector_bits
         );
-        if set.kernels.is_empty() {
-            return Ok(LlvmCode {
-                functions: Vec::new(),
-                _jit: None,
-                description,
-            });
-        }
-        let object = compile(library, &ir, &cpu.target, &Options::CPU)?;
-        let jit = Jit::load(library, &object)?;
-        let functions = RowProgram::all(scheme, set)
-            .map(|program| {
-                // SAFETY: the IR defines this symbol with the signature of `RowFn` and the C calling convention. The copies
-                // of the pointer live beside the handle of the code. The caller chose a processor that this one can replace.
-                unsafe { jit.entry::<RowFn>(&program.symbol) }.map(|entry| *entry)
-            })
-            .collect::<Result<_, _>>()?;
+        let jit = object.map(|o| Jit::load(library, o)).transpose()?;
+        let functions = match &jit {
+            None => Vec::new(),
+            Some(jit) => RowProgram::all(scheme, set)
+                .map(|program| {
+                    // SAFETY: the IR defines this symbol with the signature of `RowFn` and the C calling convention. The copies
+                    // of the pointer live beside the handle of the code. The caller vouches for object and processor.
+                    unsafe { jit.entry::<RowFn>(&program.symbol) }.map(|entry| *entry)
+                })
+                .collect::<Result<_, _>>()?,
+        };
         Ok(LlvmCode {
             functions,
-            _jit: Some(jit),
+            _jit: jit,
             description,
         })
     }
