@@ -1,5 +1,9 @@
 //! Runs compiled Torre programs: plans, devices, exchange between them, and the files of results.
 
+pub mod budget;
 pub mod cache;
 pub mod host;
 pub mod output;
+pub mod program;
+pub mod run;
+pub mod world;

@@ -17,7 +17,7 @@
 pub mod array;
 pub mod atomic;
 pub mod checkpoint;
-mod checksum;
+pub(crate) mod checksum;
 pub mod csv;
 pub mod error;
 pub mod npy;

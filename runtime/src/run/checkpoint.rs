@@ -1,0 +1,174 @@
+//! Stopping and going on: the state of a calculation in one file, so that a resumed run gives the same bits as one that was
+//! never interrupted.
+
+use super::fields::{FieldRows, shape};
+use super::{Compiled, RunError, Simulation, Value};
+use crate::output::checkpoint::{self as file, Checkpoint, Identity};
+use crate::output::checksum::Xxh64;
+use crate::output::{AnyRows, FileError, Rows, View};
+use crate::program::LoadedFiles;
+use serde_json::Map;
+use std::path::{Path, PathBuf};
+use torre_compiler::problem::Problem;
+use torre_compiler::scheme::{ComponentId, Scheme};
+
+/// The name of the file in the folder that a user names.
+const FILE: &str = "state.checkpoint";
+
+/// Where and when checkpoints are written.
+#[derive(Clone, Debug)]
+pub struct Checkpoints {
+    path: PathBuf,
+    /// After each multiple of so many steps; 0: only at the end.
+    every: u64,
+    identity: Identity,
+}
+
+impl Checkpoints {
+    /// Removes what a killed run left in the folder under temporary names.
+    pub fn new(folder: &Path, every: u64, identity: Identity) -> Result<Self, FileError> {
+        if folder.is_dir() {
+            crate::output::atomic::remove_leftovers(folder)?;
+        }
+        Ok(Self {
+            path: folder.join(FILE),
+            every,
+            identity,
+        })
+    }
+
+    /// The next step that is due.
+    pub fn next(&self, done: u64) -> u64 {
+        match self.every {
+            0 => u64::MAX,
+            n => (done / n + 1).saturating_mul(n),
+        }
+    }
+
+    /// Whether a checkpoint is written after this step.
+    pub fn due(&self, step: u64, last: u64) -> bool {
+        step == last || self.every > 0 && step.is_multiple_of(self.every)
+    }
+
+    /// Writes the state after the steps done so far.
+    pub fn write<T: Value>(&self, simulation: &dyn Simulation<T>) -> Result<(), FileError> {
+        let scheme = simulation.scheme();
+        let fields: Vec<(String, FieldRows<'_, T>)> = scheme
+            .component_ids()
+            .flat_map(|id| {
+                (0..scheme.component(id).slots).map(move |age| {
+                    (
+                        array_name(scheme, id, age),
+                        FieldRows::new(simulation, id, age),
+                    )
+                })
+            })
+            .collect();
+        let records: Vec<Vec<f64>> = (0..simulation.problem().probes.len())
+            .map(|i| simulation.probe(i))
+            .collect();
+        let probes: Vec<(String, View<'_, f64>)> = records
+            .iter()
+            .enumerate()
+            .filter_map(|(i, record)| {
+                Some((probe_name(i), View::contiguous(record, &[record.len()])?))
+            })
+            .collect();
+        let mut arrays: Vec<(&str, AnyRows<'_>)> = Vec::new();
+        for (name, rows) in &fields {
+            let rows: &dyn Rows<T> = rows;
+            arrays.push((name, T::any(rows)));
+        }
+        for (name, rows) in &probes {
+            arrays.push((name, AnyRows::F64(rows)));
+        }
+        file::write(
+            &self.path,
+            &self.identity,
+            simulation.steps(),
+            &Map::new(),
+            &arrays,
+        )
+    }
+}
+
+fn array_name(scheme: &Scheme, id: ComponentId, age: u8) -> String {
+    format!("{}@{age}", scheme.component(id).name)
+}
+
+fn probe_name(index: usize) -> String {
+    format!("probe {index}")
+}
+
+/// What a calculation computes, without how long it runs and what it writes: a checkpoint of it can be taken by any run with the
+/// same identity.
+pub fn identity<T: Value>(scheme: &Scheme, problem: &Problem, files: &LoadedFiles) -> Identity {
+    let mut statics = Xxh64::default();
+    for values in files.values() {
+        for value in values {
+            statics.update(&value.to_bits().to_le_bytes());
+        }
+    }
+    let Problem {
+        init,
+        sources,
+        probes,
+        ..
+    } = problem;
+    let text = format!("{init:?} {sources:?} {probes:?}");
+    let hash = |text: &str| format!("{:016x}", Xxh64::of(text.as_bytes()));
+    Identity {
+        scheme: hash(&format!("{scheme} {:016x}", statics.value())),
+        problem: hash(&text),
+        precision: T::TYPE,
+    }
+}
+
+/// Continues from the checkpoint in a folder.
+pub fn resume<T: Value>(
+    folder: &Path,
+    identity: &Identity,
+    simulation: &mut Compiled<'_, T>,
+) -> Result<(), RunError> {
+    let path = folder.join(FILE);
+    let mut checkpoint = Checkpoint::open(&path)?;
+    checkpoint.expect(identity)?;
+    checkpoint.verify()?;
+    let step = checkpoint.header().step;
+    let scheme = simulation.calculation.scheme;
+    let problem = simulation.calculation.problem;
+    if step > problem.steps {
+        return Err(RunError::Finished {
+            step,
+            steps: problem.steps,
+        });
+    }
+    // One version of one component is held at a time.
+    let mut held: Vec<T> = Vec::new();
+    let mut next = 0;
+    let mut whose = None;
+    simulation
+        .calculation
+        .restore(step, |id, age, _, _, row: &mut [T]| {
+            if whose != Some((id, age)) {
+                held.clear();
+                let name = array_name(scheme, id, age);
+                checkpoint.read(&name, &shape(scheme, id), |_, values| {
+                    held.extend_from_slice(values);
+                })?;
+                whose = Some((id, age));
+                next = 0;
+            }
+            row.copy_from_slice(&held[next..next + row.len()]);
+            next += row.len();
+            Ok::<_, FileError>(())
+        })?;
+    for index in 0..problem.probes.len() {
+        let mut record: Vec<f64> = Vec::new();
+        checkpoint.read(&probe_name(index), &[step as usize], |_, values| {
+            record.extend_from_slice(values);
+        })?;
+        simulation.calculation.restore_probe(index, record);
+    }
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! A run from its start to its end: stepping, and what has to happen in between.
+//!
+//! ```text
+//! loop  run to the next pause      a volume or checkpoint is due, pictures pile up, or the problem ends
+//!       compare with a check       with `--verify`: every value, bit by bit
+//!       write what is due          pictures, volumes, then the checkpoint that says so
+//! end   probes, final fields
+//! ```
+//! A checkpoint is written after all results up to its step, so a run that continues from it writes the rest.
+
+pub mod checkpoint;
+mod fields;
+pub mod outputs;
+mod simulation;
+pub mod verify;
+
+pub use checkpoint::Checkpoints;
+pub use outputs::{Outputs, VolumeFormat};
+pub use simulation::{Compiled, Literal, Simulation, Value};
+pub use verify::Difference;
+
+use crate::host::hooks::slice_shape;
+use crate::host::{Progress, SetupError};
+use crate::output::FileError;
+use std::time::{Duration, Instant};
+use torre_compiler::problem::{OutputKind, Problem};
+use torre_compiler::scheme::Scheme;
+
+/// Pictures that may wait in memory before the run pauses to write them, in bytes.
+const WAITING_PICTURES: u64 = 256 << 20;
+
+/// Why a run ended early.
+#[derive(Debug)]
+pub enum RunError {
+    Setup(SetupError),
+    File(FileError),
+    /// `--verify` found a difference.
+    Difference(Difference),
+    /// The checkpoint is later than the problem's end.
+    Finished {
+        step: u64,
+        steps: u64,
+    },
+}
+
+impl From<FileError> for RunError {
+    fn from(error: FileError) -> Self {
+        RunError::File(error)
+    }
+}
+
+impl From<SetupError> for RunError {
+    fn from(error: SetupError) -> Self {
+        RunError::Setup(error)
+    }
+}
+
+/// What accompanies a run.
+#[derive(Clone, Copy, Default)]
+pub struct Company<'a> {
+    pub outputs: Option<&'a Outputs>,
+    pub checkpoints: Option<&'a Checkpoints>,
+    /// Is held while files are written.
+    pub writing: Option<&'a std::sync::Mutex<()>>,
+}
+
+/// How far the parts of a run have come, for whoever watches.
+#[derive(Default)]
+pub struct Watch {
+    /// The run itself.
+    pub run: Progress,
+    /// Its check.
+    pub check: Progress,
+}
+
+/// Runs to the problem's end and returns the time spent on stepping. `check` is the same calculation by other means, at the
+/// same step: every value of both is compared.
+pub fn execute<T: Value>(
+    simulation: &mut dyn Simulation<T>,
+    mut check: Option<&mut dyn Simulation<T>>,
+    company: Company<'_>,
+    watch: &Watch,
+) -> Result<Duration, RunError> {
+    let mut stepping = Duration::ZERO;
+    let steps = simulation.problem().steps;
+    loop {
+        let done = simulation.steps();
+        if done < steps {
+            let until = next_stop(simulation, &company);
+            let start = Instant::now();
+            simulation.run(until, &watch.run);
+            stepping += start.elapsed();
+        }
+        let pictures = simulation.take_pictures();
+        if let Some(check) = &mut check {
+            check.run(simulation.steps(), &watch.check);
+            let checked = check.take_pictures();
+            verify::compare(simulation, *check)
+                .and_then(|()| verify::compare_pictures(simulation, &pictures, &checked))
+                .map_err(RunError::Difference)?;
+        }
+        // A lock that a panic poisoned guards nothing that could be broken.
+        let _writing = company
+            .writing
+            .map(|m| m.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+        let ended = simulation.steps() >= steps;
+        if let Some(outputs) = company.outputs {
+            if simulation.steps() > done {
+                outputs.write(simulation, &pictures)?;
+            }
+            if ended {
+                outputs.finish(simulation)?;
+            }
+        }
+        if let Some(checkpoints) = company.checkpoints
+            && checkpoints.due(simulation.steps(), steps)
+        {
+            checkpoints.write(simulation)?;
+        }
+        if ended {
+            return Ok(stepping);
+        }
+    }
+}
+
+/// The step at which the run has to pause next.
+fn next_stop<T: Value>(simulation: &dyn Simulation<T>, company: &Company<'_>) -> u64 {
+    let done = simulation.steps();
+    let mut stop = match company.outputs {
+        Some(_) => simulation.next_pause(),
+        None => simulation.problem().steps,
+    };
+    if let Some(checkpoints) = company.checkpoints {
+        stop = stop.min(checkpoints.next(done));
+    }
+    let per_step = picture_bytes_per_step(simulation.scheme(), simulation.problem());
+    let affordable = (WAITING_PICTURES as f64 / per_step.max(1e-9)) as u64;
+    stop.min(done.saturating_add(affordable.max(1)))
+}
+
+/// Bytes of recorded pictures per step, on average.
+fn picture_bytes_per_step(scheme: &Scheme, problem: &Problem) -> f64 {
+    let bytes = |o: &torre_compiler::problem::Output| match o.kind {
+        OutputKind::Slice { axis, .. } => {
+            let shape = slice_shape(scheme, o.component, axis);
+            shape.iter().map(|&n| n as f64).product::<f64>() * 8.0 / o.every as f64
+        }
+        OutputKind::Volume => 0.0,
+    };
+    problem.outputs.iter().map(bytes).sum()
+}
+
+/// The cell-stages of one step, as [`Progress`] counts them: cells of an update's region times stages.
+pub fn cell_stages_per_step(scheme: &Scheme) -> u64 {
+    scheme
+        .stage_ids()
+        .flat_map(|stage| torre_compiler::tile::stage_blocks(scheme, stage))
+        .map(|block| block.region.volume() * u64::from(block.updates.0.count_ones()))
+        .fold(0, u64::saturating_add)
+}

@@ -1,0 +1,423 @@
+//! The files of a run: slices and volumes while it goes on, probes and final fields at its end.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `slices/NAME-STEP.npy`, `.png` | one plane, or the values along a line for two axes |
+//! | `volumes/NAME-STEP.npy`, `.vti` | a whole component; `volumes/NAME.pvd` lists the `.vti` with their times |
+//! | `volumes.zarr` | all volumes over time in one store; until the run ends they are `.npy` |
+//! | `fields/NAME.npy`, `.vti`, `fields.zarr` | the components at the end |
+//! | `probes.csv`, `.npy`, `.png` | all probes, one record per step |
+
+use super::fields::{FieldRows, shape};
+use super::{Simulation, Value};
+use crate::host::hooks::Picture;
+use crate::output::atomic::remove_leftovers;
+use crate::output::npy::{self, NpyReader};
+use crate::output::picture::{AxisText, LinePlot, PictureAxis, Scale, Series, SlicePicture};
+use crate::output::probes::ProbeTable;
+use crate::output::zarr::{Attributes, Dimension, ZarrStore};
+use crate::output::{Attempt, FileError, Rows, View, vtk};
+use std::path::{Path, PathBuf};
+use torre_compiler::problem::{Output, OutputKind};
+use torre_compiler::real::Real;
+use torre_compiler::scheme::{ComponentId, Scheme};
+use torre_compiler::statics::{coordinate, physical_time};
+
+/// The format of volumes and final fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VolumeFormat {
+    Npy,
+    Zarr,
+    Vtk,
+}
+
+/// Where results go.
+#[derive(Clone, Debug)]
+pub struct Outputs {
+    folder: PathBuf,
+    format: VolumeFormat,
+    /// Whether every component is written at the end.
+    save_final: bool,
+}
+
+impl Outputs {
+    /// Makes the folder, and removes what a killed run left under temporary names.
+    pub fn create(
+        folder: &Path,
+        format: VolumeFormat,
+        save_final: bool,
+    ) -> Result<Self, FileError> {
+        std::fs::create_dir_all(folder).map_err(FileError::io(folder, Attempt::Create))?;
+        let outputs = Self {
+            folder: folder.to_path_buf(),
+            format,
+            save_final,
+        };
+        for part in ["", "slices", "volumes", "fields"] {
+            let part = outputs.folder.join(part);
+            if part.is_dir() {
+                remove_leftovers(&part)?;
+            }
+        }
+        Ok(outputs)
+    }
+
+    /// The folder of all results.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Writes pictures, and the volumes that are due now.
+    pub fn write<T: Value>(
+        &self,
+        simulation: &dyn Simulation<T>,
+        pictures: &[Picture],
+    ) -> Result<(), FileError> {
+        for picture in pictures {
+            self.slice(simulation, picture)?;
+        }
+        let step = simulation.steps();
+        for output in &simulation.problem().outputs {
+            if matches!(output.kind, OutputKind::Volume) && step.is_multiple_of(output.every) {
+                self.volume(simulation, output)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn slice<T: Value>(
+        &self,
+        simulation: &dyn Simulation<T>,
+        picture: &Picture,
+    ) -> Result<(), FileError> {
+        let output = &simulation.problem().outputs[picture.output];
+        let values: Vec<T> = picture.values.iter().map(|v| Real::from_f64(*v)).collect();
+        // A slice of a scheme with one axis is a single value.
+        let shape = match picture.shape.is_empty() {
+            true => &[1][..],
+            false => &picture.shape,
+        };
+        let stem = format!("slices/{}-{}", file_name(&output.name), picture.step);
+        let path = |extension: &str| self.folder.join(format!("{stem}.{extension}"));
+        if let Some(view) = View::contiguous(&values, shape) {
+            npy::write(&path("npy"), &view)?;
+            draw(&path("png"), simulation.scheme(), output, picture, &view)?;
+        }
+        Ok(())
+    }
+
+    fn volume_path(&self, output: &Output, step: u64) -> PathBuf {
+        let extension = match self.format {
+            VolumeFormat::Npy | VolumeFormat::Zarr => "npy",
+            VolumeFormat::Vtk => "vti",
+        };
+        let name = file_name(&output.name);
+        self.folder
+            .join(format!("volumes/{name}-{step}.{extension}"))
+    }
+
+    fn volume<T: Value>(
+        &self,
+        simulation: &dyn Simulation<T>,
+        output: &Output,
+    ) -> Result<(), FileError> {
+        let rows = FieldRows::new(simulation, output.component, 0);
+        let path = self.volume_path(output, simulation.steps());
+        match self.format {
+            VolumeFormat::Npy | VolumeFormat::Zarr => npy::write(&path, &rows),
+            VolumeFormat::Vtk => image(&path, simulation, output.component, &rows),
+        }
+    }
+
+    /// Writes what is known at the end only.
+    pub fn finish<T: Value>(&self, simulation: &dyn Simulation<T>) -> Result<(), FileError> {
+        self.probes(simulation)?;
+        match self.format {
+            VolumeFormat::Npy => {}
+            VolumeFormat::Vtk => self.collections(simulation)?,
+            VolumeFormat::Zarr => self.store::<T>(simulation)?,
+        }
+        if self.save_final {
+            self.fields(simulation)?;
+        }
+        Ok(())
+    }
+
+    fn probes<T: Value>(&self, simulation: &dyn Simulation<T>) -> Result<(), FileError> {
+        let problem = simulation.problem();
+        if problem.probes.is_empty() {
+            return Ok(());
+        }
+        let names = problem.probes.iter().map(|p| p.name.clone()).collect();
+        let records: Vec<Vec<f64>> = (0..problem.probes.len())
+            .map(|i| simulation.probe(i))
+            .collect();
+        let mut table = ProbeTable::<T>::new("t", names);
+        for step in 0..simulation.steps() as usize {
+            let values: Vec<T> = records
+                .iter()
+                .map(|r| Real::from_f64(r.get(step).copied().unwrap_or(f64::NAN)))
+                .collect();
+            let time = (step + 1) as f64 * simulation.scheme().grid.dt;
+            let fits = table.push(time, &values);
+            debug_assert!(fits);
+        }
+        table.write_csv(&self.folder.join("probes.csv"))?;
+        table.write_npy(&self.folder.join("probes.npy"))?;
+        plot(&self.folder.join("probes.png"), simulation, &table)
+    }
+
+    fn fields<T: Value>(&self, simulation: &dyn Simulation<T>) -> Result<(), FileError> {
+        let scheme = simulation.scheme();
+        let folder = self.folder.join("fields");
+        let each = |extension: &'static str| {
+            scheme.component_ids().map(move |id| {
+                let name = file_name(&scheme.component(id).name);
+                (id, format!("{name}.{extension}"))
+            })
+        };
+        match self.format {
+            VolumeFormat::Npy => {
+                for (id, name) in each("npy") {
+                    npy::write(&folder.join(name), &FieldRows::new(simulation, id, 0))?;
+                }
+            }
+            VolumeFormat::Vtk => {
+                for (id, name) in each("vti") {
+                    let rows = FieldRows::new(simulation, id, 0);
+                    image(&folder.join(name), simulation, id, &rows)?;
+                }
+            }
+            VolumeFormat::Zarr => {
+                let path = self.folder.join("fields.zarr");
+                let mut store = ZarrStore::create(&path, "time", None, attributes(scheme))?;
+                for id in scheme.component_ids() {
+                    let rows = FieldRows::new(simulation, id, 0);
+                    let name = &scheme.component(id).name;
+                    store.write(name, &rows, &dimensions(scheme, id), Attributes::new())?;
+                }
+                store.commit()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The volumes that lie in the folder, with their times.
+    fn frames<'a>(
+        &'a self,
+        scheme: &'a Scheme,
+        output: &'a Output,
+        steps: u64,
+    ) -> impl Iterator<Item = (f64, PathBuf)> + 'a {
+        (1..=steps / output.every)
+            .map(move |n| n * output.every)
+            .map(move |step| {
+                let time = physical_time(scheme, output.component, step as i64);
+                (time, self.volume_path(output, step))
+            })
+            .filter(|(_, path)| path.is_file())
+    }
+
+    fn collections<T: Value>(&self, simulation: &dyn Simulation<T>) -> Result<(), FileError> {
+        for output in volumes(simulation) {
+            let frames: Vec<(f64, String)> = self
+                .frames(simulation.scheme(), output, simulation.steps())
+                .filter_map(|(time, path)| Some((time, path.file_name()?.to_str()?.to_owned())))
+                .collect();
+            let list: Vec<(f64, &str)> = frames.iter().map(|(t, p)| (*t, p.as_str())).collect();
+            let name = format!("volumes/{}.pvd", file_name(&output.name));
+            vtk::write_collection(&self.folder.join(name), &list)?;
+        }
+        Ok(())
+    }
+
+    /// Puts the volumes written so far into one store.
+    fn store<T: Value>(&self, simulation: &dyn Simulation<T>) -> Result<(), FileError> {
+        if volumes(simulation).next().is_none() {
+            return Ok(());
+        }
+        let scheme = simulation.scheme();
+        let path = self.folder.join("volumes.zarr");
+        let mut store = ZarrStore::create(&path, "time", None, attributes(scheme))?;
+        let mut spent = Vec::new();
+        for output in volumes(simulation) {
+            let id = output.component;
+            let shape = shape(scheme, id);
+            let series = store.add_series(
+                &output.name,
+                T::TYPE,
+                &shape,
+                &dimensions(scheme, id),
+                Attributes::new(),
+            )?;
+            for (time, path) in self.frames(scheme, output, simulation.steps()) {
+                let values: Vec<T> = NpyReader::open(&path)?.read_all()?;
+                if let Some(view) = View::contiguous(&values, &shape) {
+                    store.append(series, time, &view)?;
+                }
+                spent.push(path);
+            }
+        }
+        store.commit()?;
+        for path in spent {
+            std::fs::remove_file(&path).map_err(FileError::io(&path, Attempt::Remove))?;
+        }
+        // Stays where something else lies in it.
+        let _ = std::fs::remove_dir(self.folder.join("volumes"));
+        Ok(())
+    }
+}
+
+fn volumes<T>(simulation: &dyn Simulation<T>) -> impl Iterator<Item = &Output> {
+    let outputs = simulation.problem().outputs.iter();
+    outputs.filter(|o| matches!(o.kind, OutputKind::Volume))
+}
+
+fn attributes(scheme: &Scheme) -> Attributes {
+    let mut attributes = Attributes::new();
+    attributes.insert("scheme".into(), scheme.name.clone().into());
+    attributes
+}
+
+fn dimensions(scheme: &Scheme, id: ComponentId) -> Vec<Dimension> {
+    let position = scheme.component(id).position;
+    let present = scheme.grid.present();
+    present
+        .map(|axis| Dimension {
+            name: scheme.grid.axis_name(axis).to_owned(),
+            start: coordinate(&scheme.grid, axis, position[axis], 0),
+            spacing: scheme.grid.spacing[axis],
+            units: None,
+        })
+        .collect()
+}
+
+/// Writes a component as an image for ParaView, at its true place.
+fn image<T: Value>(
+    path: &Path,
+    simulation: &dyn Simulation<T>,
+    id: ComponentId,
+    rows: &FieldRows<'_, T>,
+) -> Result<(), FileError> {
+    let scheme = simulation.scheme();
+    let dimensions = dimensions(scheme, id);
+    let axis =
+        |i: usize, f: fn(&Dimension) -> f64, absent: f64| dimensions.get(i).map_or(absent, f);
+    let grid = vtk::Grid {
+        axes: std::array::from_fn(|i| i < dimensions.len()),
+        origin: std::array::from_fn(|i| axis(i, |d| d.start, 0.0)),
+        spacing: std::array::from_fn(|i| axis(i, |d| d.spacing, 1.0)),
+        time: Some(physical_time(scheme, id, simulation.steps() as i64)),
+    };
+    let name = &scheme.component(id).name;
+    let rows: &dyn Rows<T> = rows;
+    vtk::write(path, &grid, &[(name, T::any(rows))])
+}
+
+/// Draws all probes over time.
+fn plot<T: Value>(
+    path: &Path,
+    simulation: &dyn Simulation<T>,
+    table: &ProbeTable<T>,
+) -> Result<(), FileError> {
+    let text = |name: &str| AxisText {
+        name: name.to_owned(),
+        units: String::new(),
+    };
+    let curve = |(column, name): (usize, &String)| Series {
+        name: name.clone(),
+        points: table
+            .times()
+            .iter()
+            .zip(table.column(column))
+            .map(|(t, v)| (*t, Real::to_f64(v)))
+            .collect(),
+    };
+    LinePlot {
+        title: format!("Probes of {}", simulation.problem().name),
+        subtitle: String::new(),
+        across: text("time"),
+        up: text(match &table.names[..] {
+            [name] => name,
+            _ => "value",
+        }),
+        series: table.names.iter().enumerate().map(curve).collect(),
+    }
+    .write(path)
+}
+
+/// Draws a slice: a plane as a colour map, a line as a curve; a single value has no picture.
+fn draw<T: Value>(
+    path: &Path,
+    scheme: &Scheme,
+    output: &Output,
+    picture: &Picture,
+    view: &View<'_, T>,
+) -> Result<(), FileError> {
+    let OutputKind::Slice { axis, index } = output.kind else {
+        return Ok(());
+    };
+    let id = output.component;
+    let (grid, component) = (&scheme.grid, scheme.component(id));
+    let text = |name: &str| AxisText {
+        name: name.to_owned(),
+        units: String::new(),
+    };
+    let axes: Vec<PictureAxis> = grid
+        .present()
+        .zip(dimensions(scheme, id))
+        .filter(|(a, _)| *a != axis)
+        .map(|(_, d)| PictureAxis {
+            text: text(&d.name),
+            start: d.start,
+            spacing: d.spacing,
+        })
+        .collect();
+    let at = coordinate(grid, axis, component.position[axis], index);
+    let time = physical_time(scheme, id, picture.step as i64);
+    let title = component.name.clone();
+    let subtitle = format!(
+        "step {}, time {time:.4e}, {} = {at:.4e}",
+        picture.step,
+        grid.axis_name(axis)
+    );
+    match &axes[..] {
+        [across, up] => SlicePicture {
+            title,
+            subtitle,
+            across: across.clone(),
+            up: up.clone(),
+            quantity: text(&component.name),
+            scale: Scale::Auto,
+        }
+        .write(path, view),
+        [across] => {
+            let point = |(i, v): (usize, &f64)| (across.start + i as f64 * across.spacing, *v);
+            LinePlot {
+                title,
+                subtitle,
+                across: across.text.clone(),
+                up: text(&component.name),
+                series: vec![Series {
+                    name: component.name.clone(),
+                    points: picture.values.iter().enumerate().map(point).collect(),
+                }],
+            }
+            .write(path)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A name as a file's name: what could be misread becomes `_`.
+pub fn file_name(name: &str) -> String {
+    let safe = |c: char| c.is_ascii_alphanumeric() || "._-=,".contains(c);
+    let name: String = name
+        .chars()
+        .map(|c| if safe(c) { c } else { '_' })
+        .collect();
+    match name.starts_with('.') {
+        true => format!("_{name}"),
+        false => name,
+    }
+}

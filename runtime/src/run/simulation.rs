@@ -1,0 +1,210 @@
+//! A calculation that can be advanced and looked at, whatever advances it.
+
+use crate::host::hooks::{Picture, slice_shape};
+use crate::host::{Calculation, Order, Progress};
+use crate::output::{AnyRows, Element, Rows};
+use std::sync::atomic::Ordering;
+use torre_compiler::kernel::{Code, KernelSet};
+use torre_compiler::lattice::{Axis, Interval};
+use torre_compiler::problem::{OutputKind, Problem};
+use torre_compiler::real::Real;
+use torre_compiler::reference::{Reference, for_each_index};
+use torre_compiler::scheme::{ComponentId, Scheme};
+
+/// `f32` or `f64`, to compute with and to write.
+pub trait Value: Real + Element {
+    /// Rows of this type among those of any.
+    fn any<'a>(rows: &'a dyn Rows<Self>) -> AnyRows<'a>;
+}
+
+impl Value for f32 {
+    fn any<'a>(rows: &'a dyn Rows<f32>) -> AnyRows<'a> {
+        AnyRows::F32(rows)
+    }
+}
+
+impl Value for f64 {
+    fn any<'a>(rows: &'a dyn Rows<f64>) -> AnyRows<'a> {
+        AnyRows::F64(rows)
+    }
+}
+
+/// A calculation in progress.
+pub trait Simulation<T>: Sync {
+    fn scheme(&self) -> &Scheme;
+    fn problem(&self) -> &Problem;
+    /// Steps done.
+    fn steps(&self) -> u64;
+    /// The next step after which an output must be taken.
+    fn next_pause(&self) -> u64;
+    /// Runs until so many steps are done.
+    fn run(&mut self, until: u64, progress: &Progress);
+    /// The values along the vector axis at (x, y) of a version that is kept: 0 is the newest.
+    fn row(&self, id: ComponentId, age: u8, x: i64, y: i64) -> &[T];
+    /// What a probe has recorded: one value per step.
+    fn probe(&self, index: usize) -> Vec<f64>;
+    /// The pictures of slices that were due and have not been taken yet.
+    fn take_pictures(&mut self) -> Vec<Picture>;
+}
+
+/// A calculation in memory, advanced by kernels.
+pub struct Compiled<'a, T> {
+    pub calculation: Calculation<'a, T>,
+    pub set: &'a KernelSet,
+    pub code: &'a dyn Code,
+    pub order: Order<'a>,
+    pub threads: usize,
+}
+
+impl<T: Value> Simulation<T> for Compiled<'_, T> {
+    fn scheme(&self) -> &Scheme {
+        self.calculation.scheme
+    }
+
+    fn problem(&self) -> &Problem {
+        self.calculation.problem
+    }
+
+    fn steps(&self) -> u64 {
+        self.calculation.steps()
+    }
+
+    fn next_pause(&self) -> u64 {
+        self.calculation.next_pause()
+    }
+
+    fn run(&mut self, until: u64, progress: &Progress) {
+        self.calculation.run(
+            self.set,
+            self.code,
+            self.order,
+            self.threads,
+            until,
+            progress,
+        );
+    }
+
+    fn row(&self, id: ComponentId, age: u8, x: i64, y: i64) -> &[T] {
+        self.calculation.aged_row(id, age, x, y)
+    }
+
+    fn probe(&self, index: usize) -> Vec<f64> {
+        self.calculation.probe(index)
+    }
+
+    fn take_pictures(&mut self) -> Vec<Picture> {
+        self.calculation.take_pictures()
+    }
+}
+
+/// The reference: what the language means, one cell at a time.
+pub struct Literal<'a, T> {
+    scheme: &'a Scheme,
+    problem: &'a Problem,
+    reference: Reference<'a, T>,
+    pictures: Vec<Picture>,
+}
+
+impl<'a, T: Value> Literal<'a, T> {
+    pub fn new(
+        scheme: &'a Scheme,
+        problem: &'a Problem,
+        files: &'a dyn torre_compiler::statics::Files,
+    ) -> Self {
+        Self {
+            scheme,
+            problem,
+            reference: Reference::new(scheme, problem, files),
+            pictures: Vec::new(),
+        }
+    }
+
+    /// The bytes that the reference takes for a scheme.
+    pub fn bytes(scheme: &Scheme) -> u64 {
+        let values = scheme.component_ids().map(|id| {
+            let slots = u64::from(scheme.component(id).slots);
+            // One more for the values of a stage that are not stored yet, with their indices.
+            let each = slots * size_of::<T>() as u64 + 32;
+            scheme.extent(id).volume().saturating_mul(each)
+        });
+        let coefs = scheme.coefs.iter().map(|coef| {
+            let volume = scheme.grid.extent(coef.position).volume();
+            volume.saturating_mul(size_of::<T>() as u64)
+        });
+        values.chain(coefs).fold(0, u64::saturating_add)
+    }
+}
+
+impl<T: Value> Simulation<T> for Literal<'_, T> {
+    fn scheme(&self) -> &Scheme {
+        self.scheme
+    }
+
+    fn problem(&self) -> &Problem {
+        self.problem
+    }
+
+    fn steps(&self) -> u64 {
+        self.reference.steps()
+    }
+
+    fn next_pause(&self) -> u64 {
+        let outputs = self.problem.outputs.iter();
+        outputs
+            .filter(|o| matches!(o.kind, OutputKind::Volume))
+            .map(|o| (self.steps() / o.every + 1).saturating_mul(o.every))
+            .fold(self.problem.steps, u64::min)
+    }
+
+    fn run(&mut self, until: u64, progress: &Progress) {
+        let cells = super::cell_stages_per_step(self.scheme);
+        while self.reference.steps() < until {
+            self.reference.step();
+            self.record();
+            progress.done.fetch_add(cells, Ordering::Relaxed);
+        }
+    }
+
+    fn row(&self, id: ComponentId, age: u8, x: i64, y: i64) -> &[T] {
+        let extent = self.scheme.extent(id);
+        let length = extent[Axis::VECTOR].hi as usize;
+        let start = (x * extent[Axis::DIAMOND].hi + y) as usize * length;
+        &self.reference.aged_values(id, age)[start..start + length]
+    }
+
+    fn probe(&self, index: usize) -> Vec<f64> {
+        let record = self.reference.probe(index).iter();
+        record.map(|v| Real::to_f64(*v)).collect()
+    }
+
+    fn take_pictures(&mut self) -> Vec<Picture> {
+        std::mem::take(&mut self.pictures)
+    }
+}
+
+impl<T: Value> Literal<'_, T> {
+    /// Takes the pictures that are due after the current step.
+    fn record(&mut self) {
+        let step = self.reference.steps();
+        for (output, o) in self.problem.outputs.iter().enumerate() {
+            let OutputKind::Slice { axis, index } = o.kind else {
+                continue;
+            };
+            if !step.is_multiple_of(o.every) {
+                continue;
+            }
+            let mut region = self.scheme.extent(o.component);
+            region[axis] = Interval::new(index, index + 1);
+            let mut values = Vec::with_capacity(region.volume() as usize);
+            for_each_index(region, |at| {
+                values.push(Real::to_f64(self.reference.value(o.component, at)));
+            });
+            self.pictures.push(Picture {
+                output,
+                step,
+                shape: slice_shape(self.scheme, o.component, axis),
+                values,
+            });
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Comparing two calculations bit by bit.
+
+use super::{Simulation, Value};
+use crate::host::hooks::Picture;
+use std::fmt;
+use torre_compiler::lattice::{Axis, PerAxis};
+use torre_compiler::real::Real;
+use torre_compiler::scheme::Scheme;
+
+/// The first value that differs, and how many do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// What holds the value: a component, a probe, a slice.
+    pub what: String,
+    /// Cell index; of a probe, nothing.
+    pub at: Vec<i64>,
+    /// Steps done when it was seen; of a probe, the step of the value.
+    pub step: u64,
+    /// Of the run and of the check.
+    pub values: [f64; 2],
+    /// Differing values of the same component, probe or slice.
+    pub count: u64,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [found, expected] = self.values;
+        write!(f, "{}", self.what)?;
+        if !self.at.is_empty() {
+            let at: Vec<String> = self.at.iter().map(i64::to_string).collect();
+            write!(f, " at ({})", at.join(", "))?;
+        }
+        write!(
+            f,
+            " after step {} is {found:e} where the check has {expected:e}",
+            self.step
+        )?;
+        match self.count {
+            0 | 1 => Ok(()),
+            n => write!(f, ", and {} more values of it differ", n - 1),
+        }
+    }
+}
+
+/// Collects differences of one kind of values.
+struct Finder {
+    found: Option<Difference>,
+}
+
+impl Finder {
+    fn compare<T: Real>(
+        &mut self,
+        a: T,
+        b: T,
+        step: u64,
+        place: impl FnOnce() -> (String, Vec<i64>),
+    ) {
+        if a.bits() == b.bits() {
+            return;
+        }
+        match &mut self.found {
+            Some(found) => found.count += 1,
+            None => {
+                let (what, at) = place();
+                self.found = Some(Difference {
+                    what,
+                    at,
+                    step,
+                    values: [a.to_f64(), b.to_f64()],
+                    count: 1,
+                });
+            }
+        }
+    }
+
+    fn end(self) -> Result<(), Difference> {
+        self.found.map_or(Ok(()), Err)
+    }
+}
+
+fn place(scheme: &Scheme, at: PerAxis<i64>) -> Vec<i64> {
+    scheme.grid.present().map(|axis| at[axis]).collect()
+}
+
+/// Compares all values that both keep, and what their probes have recorded.
+pub fn compare<T: Value>(
+    run: &dyn Simulation<T>,
+    check: &dyn Simulation<T>,
+) -> Result<(), Difference> {
+    let scheme = run.scheme();
+    let step = run.steps();
+    for (index, probe) in run.problem().probes.iter().enumerate() {
+        let mut finder = Finder { found: None };
+        let (ours, theirs) = (run.probe(index), check.probe(index));
+        for (i, (a, b)) in ours.iter().zip(&theirs).enumerate() {
+            let name = || (format!("the probe `{}`", probe.name), Vec::new());
+            finder.compare(*a, *b, i as u64 + 1, name);
+        }
+        finder.end()?;
+    }
+    for id in scheme.component_ids() {
+        let [lean, diamond, _] = scheme.extent(id).0;
+        for age in 0..scheme.component(id).slots {
+            let mut finder = Finder { found: None };
+            for x in lean.lo..lean.hi {
+                for y in diamond.lo..diamond.hi {
+                    let rows = run.row(id, age, x, y).iter().zip(check.row(id, age, x, y));
+                    for (z, (a, b)) in rows.enumerate() {
+                        finder.compare(*a, *b, step, || {
+                            let name = &scheme.component(id).name;
+                            let name = match age {
+                                0 => name.clone(),
+                                _ => format!("{name}, {age} versions ago,"),
+                            };
+                            (name, place(scheme, PerAxis([x, y, z as i64])))
+                        });
+                    }
+                }
+            }
+            finder.end()?;
+        }
+    }
+    Ok(())
+}
+
+/// Compares recorded slices of the same steps. The check may have fewer, where it does not record.
+pub fn compare_pictures<T: Value>(
+    run: &dyn Simulation<T>,
+    ours: &[Picture],
+    theirs: &[Picture],
+) -> Result<(), Difference> {
+    for a in ours {
+        let same = |b: &&Picture| (b.output, b.step) == (a.output, a.step);
+        let Some(b) = theirs.iter().find(same) else {
+            continue;
+        };
+        let mut finder = Finder { found: None };
+        for (i, (x, y)) in a.values.iter().zip(&b.values).enumerate() {
+            let name = || {
+                let output = &run.problem().outputs[a.output];
+                (format!("value {i} of the slice `{}`", output.name), vec![])
+            };
+            finder.compare(*x, *y, a.step, name);
+        }
+        finder.end()?;
+    }
+    Ok(())
+}
+
+/// Whether the reference can check a run in reasonable time and memory, or compiled code for another machine has to.
+pub fn is_small(scheme: &Scheme, steps: u64) -> bool {
+    const CELL_STEPS: f64 = 2e8;
+    let operations: usize = scheme
+        .stages
+        .iter()
+        .flat_map(|stage| &stage.updates)
+        .map(|update| update.body.ops.len())
+        .sum();
+    let cells: f64 = Axis::ALL
+        .iter()
+        .map(|&a| scheme.grid.cells[a] as f64)
+        .product();
+    cells * steps as f64 * operations as f64 / 4.0 <= CELL_STEPS
+}
