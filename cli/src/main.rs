@@ -1,1 +1,45 @@
-fn main() {}
+//! The `torre` command: a thin layer over the compiler and the runtime. It reads the command line, shows diagnostics and
+//! progress, and turns outcomes into exit statuses.
+
+mod args;
+mod check;
+mod codes;
+mod cone;
+mod emit;
+mod failure;
+mod format;
+mod input;
+mod interrupt;
+mod machine;
+mod progress;
+mod render;
+mod report;
+mod run;
+mod write;
+
+use args::{Cli, Command};
+use clap::Parser;
+use render::Voice;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    write::end_quietly_on_closed_pipes();
+    // Wrong usage ends here with status 2, help and version with 0.
+    let cli = Cli::parse();
+    let voice = Voice::new(cli.quiet);
+    let outcome = match &cli.command {
+        Command::Check(args) => check::check(args, &voice),
+        Command::Run(args) => run::run(args, &voice),
+        Command::Cone(args) => cone::cone(args, &voice),
+        Command::Emit(args) => emit::emit(args, &voice),
+        Command::Fmt(args) => format::format(args, &voice),
+        Command::Machine(args) => machine::machine(args),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            voice.show(&failure.diagnostics);
+            ExitCode::from(failure.exit as u8)
+        }
+    }
+}

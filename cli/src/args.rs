@@ -1,0 +1,260 @@
+//! The command line as data.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use torre_compiler::scheme::Precision;
+use torre_runtime::program::{Backend, BackendChoice, TargetChoice};
+use torre_runtime::run::VolumeFormat;
+
+/// Compiles and runs explicit schemes on staggered grids.
+///
+/// Results go to stdout, messages to stderr. The exit status is 0 on success, 1 on errors in the program or its input, 2 on
+/// wrong usage, 3 where hardware or a library that was asked for is missing.
+#[derive(Debug, Parser)]
+#[command(name = "torre", version, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+    /// Print nothing but errors and what was asked for
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Report everything that is wrong with a program
+    Check(Check),
+    /// Compile and run a program
+    Run(Run),
+    /// Show which value depends on which, and how fast dependences spread
+    Cone(Cone),
+    /// Show what a program is turned into, at some stage
+    Emit(Emit),
+    /// Lay out source files canonically, in place
+    Fmt(Fmt),
+    /// Show what Torre finds on this machine
+    Machine(Machine),
+}
+
+/// Which calculation is meant.
+#[derive(Debug, Args)]
+pub struct What {
+    /// The program, a `.torre` file
+    pub file: PathBuf,
+    /// The problem, where the file has several
+    #[arg(long, value_name = "NAME")]
+    pub problem: Option<String>,
+    /// Set a parameter, `domain=AxBxC` or `steps=N`; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
+    pub set: Vec<(String, String)>,
+    /// The floating-point format of all values
+    #[arg(long, value_enum, default_value_t = PrecisionArg::F32)]
+    pub precision: PrecisionArg,
+}
+
+/// How code is made.
+#[derive(Debug, Args)]
+pub struct How {
+    /// What executes the kernels
+    #[arg(long, value_enum, default_value_t = BackendArg::Auto)]
+    pub backend: BackendArg,
+    /// The processor to compile for: `host`, or a name such as `x86-64-v3` or `znver5`
+    #[arg(long, value_name = "NAME", default_value = "host", value_parser = target)]
+    pub target: TargetChoice,
+}
+
+#[derive(Debug, Args)]
+pub struct Check {
+    #[command(flatten)]
+    pub what: What,
+    /// Write the diagnostics to stdout in this format
+    #[arg(long, value_name = "FORMAT")]
+    pub report: Option<JsonOnly>,
+}
+
+#[derive(Debug, Args)]
+pub struct Run {
+    #[command(flatten)]
+    pub what: What,
+    #[command(flatten)]
+    pub how: How,
+    /// Threads that compute [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub threads: Option<u32>,
+    /// The order of execution
+    #[arg(long, value_name = "SCHEDULE", default_value = "layerwise", value_parser = ["layerwise"])]
+    pub schedule: String,
+    /// The folder for results; without it none are written
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// The format of volumes and final fields
+    #[arg(long, value_enum, default_value_t = FormatArg::Npy)]
+    pub format: FormatArg,
+    /// Write every field after the last step
+    #[arg(long, requires = "out")]
+    pub save_final: bool,
+    /// Write a report to this file, or to stdout where it is `json`
+    #[arg(long, value_name = "FILE|json")]
+    pub report: Option<PathBuf>,
+    /// Compare every value with a layerwise reference, bit by bit
+    #[arg(long)]
+    pub verify: bool,
+    /// Write the state to this folder at the end, and every N steps with `--every`
+    #[arg(long, value_name = "DIR")]
+    pub checkpoint: Option<PathBuf>,
+    /// Steps between checkpoints
+    #[arg(long, value_name = "N", requires = "checkpoint", value_parser = clap::value_parser!(u64).range(1..))]
+    pub every: Option<u64>,
+    /// Continue from the state in this folder
+    #[arg(long, value_name = "DIR")]
+    pub resume: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Cone {
+    #[command(flatten)]
+    pub what: What,
+}
+
+#[derive(Debug, Args)]
+pub struct Emit {
+    #[command(flatten)]
+    pub what: What,
+    /// What to show
+    #[arg(long, value_enum)]
+    pub stage: StageArg,
+    /// The processor to compile for: `host`, or a name such as `x86-64-v3` or `znver5`
+    #[arg(long, value_name = "NAME", default_value = "host", value_parser = target)]
+    pub target: TargetChoice,
+    /// Write to this file instead of stdout
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Fmt {
+    /// Source files
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// Change nothing; exit with 1 and name the files that would change
+    #[arg(long)]
+    pub check: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Machine {
+    /// Write to stdout in this format
+    #[arg(long, value_name = "FORMAT")]
+    pub report: Option<JsonOnly>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum JsonOnly {
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PrecisionArg {
+    F32,
+    F64,
+}
+
+impl From<PrecisionArg> for Precision {
+    fn from(arg: PrecisionArg) -> Self {
+        match arg {
+            PrecisionArg::F32 => Precision::F32,
+            PrecisionArg::F64 => Precision::F64,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BackendArg {
+    /// LLVM where it is found, Cranelift otherwise
+    Auto,
+    Llvm,
+    Cranelift,
+    /// Evaluates operation by operation; slow
+    Interp,
+    /// The meaning of the language, one cell at a time; slower
+    Reference,
+}
+
+impl BackendArg {
+    /// The back end for kernels; the reference has none.
+    pub fn choice(self) -> Option<BackendChoice> {
+        Some(match self {
+            BackendArg::Auto => BackendChoice::Auto,
+            BackendArg::Llvm => BackendChoice::Only(Backend::Llvm),
+            BackendArg::Cranelift => BackendChoice::Only(Backend::Cranelift),
+            BackendArg::Interp => BackendChoice::Only(Backend::Interp),
+            BackendArg::Reference => return None,
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FormatArg {
+    Npy,
+    Zarr,
+    Vtk,
+}
+
+impl From<FormatArg> for VolumeFormat {
+    fn from(arg: FormatArg) -> Self {
+        match arg {
+            FormatArg::Npy => VolumeFormat::Npy,
+            FormatArg::Zarr => VolumeFormat::Zarr,
+            FormatArg::Vtk => VolumeFormat::Vtk,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StageArg {
+    /// The syntax tree, as canonical source text
+    Ast,
+    /// The resolved scheme: components, stages, operations
+    Scheme,
+    /// Dependence vectors and slopes
+    Cones,
+    /// LLVM IR of the kernels
+    Llvm,
+    /// Assembly of the kernels
+    Asm,
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() && !value.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err("expected NAME=VALUE".to_owned()),
+    }
+}
+
+fn target(text: &str) -> Result<TargetChoice, std::convert::Infallible> {
+    Ok(match text {
+        "host" => TargetChoice::Host,
+        name => TargetChoice::Named(name.to_owned()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn settings_have_a_name_and_a_value() {
+        assert_eq!(setting("h = 2*dx").unwrap(), ("h".into(), "2*dx".into()));
+        for wrong in ["h", "=1", "h=", ""] {
+            assert!(setting(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! `torre check`: all diagnostics, nothing else.
+
+use crate::args;
+use crate::failure::Failure;
+use crate::input;
+use crate::render::Voice;
+use crate::write;
+use serde_json::{Value, json};
+use torre_compiler::driver;
+use torre_compiler::resolve::Options;
+use torre_grammar::diag::{Diagnostic, Diagnostics, Severity};
+use torre_runtime::world::FileWorld;
+
+pub fn check(args: &args::Check, voice: &Voice) -> Result<(), Failure> {
+    let what = &args.what;
+    let world = FileWorld::beside(&what.file);
+    let source = input::source(&what.file)?;
+    let options: Options = input::options(what, None);
+    // With a problem or settings only that calculation is looked at; without them the whole file is.
+    let diagnostics = match (&what.problem, what.set.is_empty()) {
+        (None, true) => driver::check(&world, &source, &options),
+        _ => match driver::load(&world, &source, &options) {
+            Ok(resolved) => resolved.warnings,
+            Err(diagnostics) => diagnostics,
+        },
+    };
+    if args.report.is_some() {
+        let list: Vec<Value> = diagnostics.0.iter().map(as_json).collect();
+        write::result(&format!("{:#}\n", Value::from(list)));
+        return match diagnostics.has_errors() {
+            true => Err(Failure::silent()),
+            false => Ok(()),
+        };
+    }
+    let (errors, warnings) = count(&diagnostics);
+    match errors {
+        0 => {
+            voice.show(&diagnostics);
+            let name = what.file.display();
+            match warnings {
+                0 => voice.note(format_args!("{name}: no errors")),
+                n => voice.note(format_args!("{name}: no errors, {n} warning{}", plural(n))),
+            }
+            Ok(())
+        }
+        _ => Err(diagnostics.into()),
+    }
+}
+
+fn count(diagnostics: &Diagnostics) -> (usize, usize) {
+    let is_error = |d: &&Diagnostic| d.severity == Severity::Error;
+    let errors = diagnostics.0.iter().filter(is_error).count();
+    (errors, diagnostics.0.len() - errors)
+}
+
+fn plural(n: usize) -> &'static str {
+    if n == 1 { "" } else { "s" }
+}
+
+/// Lines and columns count from 1, columns in characters; offsets are bytes.
+fn as_json(diagnostic: &Diagnostic) -> Value {
+    let labels: Vec<Value> = diagnostic
+        .labels
+        .iter()
+        .map(|label| {
+            let text = label.source.text();
+            let start = (label.span.start as usize).min(text.len());
+            let before = text.get(..start).unwrap_or("");
+            let line = before.rfind('\n').map_or(0, |i| i + 1);
+            json!({
+                "file": label.source.name(),
+                "line": before.matches('\n').count() + 1,
+                "column": before[line..].chars().count() + 1,
+                "start": label.span.start,
+                "end": label.span.end,
+                "text": label.text,
+            })
+        })
+        .collect();
+    json!({
+        "code": diagnostic.code.0,
+        "severity": match diagnostic.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        },
+        "message": diagnostic.message,
+        "hint": diagnostic.hint,
+        "labels": labels,
+    })
+}

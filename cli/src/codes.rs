@@ -1,0 +1,26 @@
+//! The codes of what can go wrong outside of the program's text.
+
+use torre_grammar::diag::Code;
+
+/// A file cannot be read.
+pub const UNREADABLE: Code = Code("E0801");
+/// A result cannot be written.
+pub const UNWRITABLE: Code = Code("E0802");
+/// A checkpoint cannot be continued.
+pub const CHECKPOINT: Code = Code("E0803");
+/// A back end or library that was asked for is not there.
+pub const MISSING: Code = Code("E0804");
+/// A target is unknown, or its code cannot run here.
+pub const TARGET: Code = Code("E0805");
+/// The run does not fit into memory.
+pub const MEMORY: Code = Code("E0806");
+/// A start value or coefficient is not a finite number in the chosen precision.
+pub const NOT_FINITE: Code = Code("E0807");
+/// Two ways to compute the same gave different bits.
+pub const DIFFERENCE: Code = Code("E0808");
+/// Options that contradict each other.
+pub const OPTIONS: Code = Code("E0809");
+/// A file that is not in canonical layout.
+pub const LAYOUT: Code = Code("E0810");
+/// A back end failed.
+pub const BACKEND: Code = Code("E0902");

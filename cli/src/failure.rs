@@ -1,0 +1,174 @@
+//! How a command fails: what to say, and the exit status.
+
+use crate::codes;
+use torre_compiler::backend::llvm::library as llvm;
+use torre_grammar::diag::{Diagnostic, Diagnostics};
+use torre_runtime::host::SetupError;
+use torre_runtime::output::{Attempt, Cause, FileError};
+use torre_runtime::program::{Backend, CompileError};
+use torre_runtime::run::RunError;
+
+/// Exit statuses other than 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// The user's program or its input is wrong.
+    Program = 1,
+    /// The command line is wrong.
+    Usage = 2,
+    /// Hardware or a library that was asked for is missing.
+    Missing = 3,
+}
+
+/// The end of a command that did not succeed.
+#[derive(Debug)]
+pub struct Failure {
+    pub diagnostics: Diagnostics,
+    pub exit: Exit,
+}
+
+impl Failure {
+    pub fn new(exit: Exit, diagnostic: Diagnostic) -> Self {
+        Self {
+            diagnostics: diagnostic.into(),
+            exit,
+        }
+    }
+
+    /// Fails without another word.
+    pub fn silent() -> Self {
+        Self {
+            diagnostics: Diagnostics::default(),
+            exit: Exit::Program,
+        }
+    }
+
+    /// Options that contradict each other.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, Diagnostic::error(codes::OPTIONS, message))
+    }
+}
+
+impl From<Diagnostics> for Failure {
+    fn from(diagnostics: Diagnostics) -> Self {
+        Self {
+            diagnostics,
+            exit: Exit::Program,
+        }
+    }
+}
+
+impl From<Diagnostic> for Failure {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Diagnostics::from(diagnostic).into()
+    }
+}
+
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Self {
+        let code = match (&error.cause, error.attempt) {
+            (Cause::Checkpoint(_), Attempt::Open | Attempt::Read) => codes::CHECKPOINT,
+            (_, Attempt::Open | Attempt::Read) => codes::UNREADABLE,
+            _ => codes::UNWRITABLE,
+        };
+        let hint = match (code, &error.cause) {
+            (codes::CHECKPOINT, _) => Some(
+                "continue with the same scheme, parameters, precision, sources and probes as the run that wrote it",
+            ),
+            (_, Cause::ForeignFolder { .. }) => Some("choose another folder, or remove this one"),
+            _ => None,
+        };
+        let mut diagnostic = Diagnostic::error(code, error.to_string());
+        diagnostic.hint = hint.map(str::to_owned);
+        diagnostic.into()
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Setup(error) => error.into(),
+            RunError::File(error) => error.into(),
+            RunError::Difference(difference) => Diagnostic::error(
+                codes::DIFFERENCE,
+                format!("verification failed: {difference}"),
+            )
+            .hint("this is a defect of Torre, not of your program: please report it")
+            .into(),
+            RunError::Finished { step, steps } => Diagnostic::error(
+                codes::CHECKPOINT,
+                format!("the checkpoint is at step {step}, after the last of this run, {steps}"),
+            )
+            .hint("give a later end with `--set steps=N`")
+            .into(),
+        }
+    }
+}
+
+impl From<SetupError> for Failure {
+    fn from(error: SetupError) -> Self {
+        let diagnostic = match error {
+            SetupError::TooLarge => Diagnostic::error(
+                codes::MEMORY,
+                "the fields are larger than any memory can be addressed",
+            )
+            .hint("make the domain smaller: `--set domain=AxBxC`"),
+            SetupError::Memory { bytes, error } => Diagnostic::error(
+                codes::MEMORY,
+                format!("{} for the fields cannot be had: {error}", crate::report::bytes(bytes)),
+            )
+            .hint("make the domain smaller with `--set domain=AxBxC`, or raise the limit of the process"),
+            SetupError::NotFinite { name, at, value } => {
+                let at: Vec<String> = at.iter().map(i64::to_string).collect();
+                Diagnostic::error(
+                    codes::NOT_FINITE,
+                    format!("{name} at cell ({}) is {value:e}, which the precision cannot hold", at.join(", ")),
+                )
+                .hint("`--precision f64` has a wider range; a division by zero needs a condition")
+            }
+        };
+        diagnostic.into()
+    }
+}
+
+impl From<CompileError> for Failure {
+    fn from(error: CompileError) -> Self {
+        let missing = |message: String| Diagnostic::error(codes::MISSING, message);
+        match error {
+            CompileError::Llvm(error @ llvm::Error::NotFound(_)) => {
+                let mut lines = error.to_string();
+                lines.insert_str(0, "LLVM is needed: ");
+                Failure::new(Exit::Missing, missing(lines))
+            }
+            CompileError::NotBuilt(backend) => Failure::new(
+                Exit::Missing,
+                missing(format!("this `torre` was built without the back end `{backend}`"))
+                    .hint("build with the default features"),
+            ),
+            CompileError::UnknownTarget(name) => Failure::new(
+                Exit::Usage,
+                Diagnostic::error(codes::TARGET, format!("no processor `{name}` is known"))
+                    .hint("use `host`, `x86-64-v2`, `x86-64-v3`, `x86-64-v4`, or a name such as `znver5` or `sapphirerapids`"),
+            ),
+            CompileError::ForeignTarget { target, host } => Failure::new(
+                Exit::Missing,
+                Diagnostic::error(
+                    codes::TARGET,
+                    format!("code for `{target}` may not run on this processor, `{host}`"),
+                )
+                .hint("`emit` and `build` make code for any processor; to run, use `host` or a level such as `x86-64-v3`"),
+            ),
+            CompileError::HostOnly(backend) => Failure::usage(format!(
+                "the back end `{backend}` makes code for this machine only, so `--target` needs `--backend llvm`"
+            )),
+            CompileError::Llvm(error) => bug(Backend::Llvm, &error.to_string()),
+            CompileError::Cranelift(error) => bug(Backend::Cranelift, &error),
+        }
+    }
+}
+
+fn bug(backend: Backend, error: &str) -> Failure {
+    Diagnostic::error(codes::BACKEND, format!("the back end `{backend}` failed: {error}"))
+        .hint("this is a defect of Torre, not of your program: please report it; another `--backend` may work")
+        .into()
+}

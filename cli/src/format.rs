@@ -1,0 +1,67 @@
+//! `torre fmt`: canonical layout.
+
+use crate::args;
+use crate::codes;
+use crate::failure::{Exit, Failure};
+use crate::input;
+use crate::render::Voice;
+use std::path::Path;
+use torre_grammar::diag::{Diagnostic, Diagnostics};
+use torre_grammar::{parse, print};
+use torre_runtime::output::atomic::write_file;
+use torre_runtime::output::{Attempt, FileError};
+
+/// Lays out each file; one that cannot be parsed is left as it is, and the others are done nevertheless.
+pub fn format(args: &args::Fmt, voice: &Voice) -> Result<(), Failure> {
+    let mut wrong = Diagnostics::default();
+    for path in &args.files {
+        let source = match input::source(path) {
+            Ok(source) => source,
+            Err(failure) => {
+                wrong.0.extend(failure.diagnostics.0);
+                continue;
+            }
+        };
+        let text = match parse(&source) {
+            Ok(ast) => print(&ast),
+            Err(diagnostics) => {
+                wrong.0.extend(diagnostics.0);
+                continue;
+            }
+        };
+        if text == source.text() {
+            continue;
+        }
+        let name = path.display();
+        if args.check {
+            let message = format!("`{name}` is not in canonical layout");
+            let hint = format!("run `torre fmt {name}`");
+            wrong.push(Diagnostic::error(codes::LAYOUT, message).hint(hint));
+            continue;
+        }
+        match replace(path, &text) {
+            Ok(()) => voice.note(format_args!("{name}: laid out")),
+            Err(error) => wrong.0.extend(Failure::from(error).diagnostics.0),
+        }
+    }
+    match wrong.0.is_empty() {
+        true => Ok(()),
+        false => Err(Failure {
+            diagnostics: wrong,
+            exit: Exit::Program,
+        }),
+    }
+}
+
+/// Replaces a file's text; a link stays a link, and who may read and write the file stays the same.
+fn replace(path: &Path, text: &str) -> Result<(), FileError> {
+    let file = path
+        .canonicalize()
+        .map_err(FileError::io(path, Attempt::Open))?;
+    let metadata = file
+        .metadata()
+        .map_err(FileError::io(path, Attempt::Open))?;
+    write_file(&file, text.as_bytes())?;
+    std::fs::set_permissions(&file, metadata.permissions())
+        .map_err(FileError::io(path, Attempt::Write))
+}

@@ -1,0 +1,50 @@
+//! From the command line to a resolved calculation.
+
+use crate::args::What;
+use crate::codes;
+use crate::failure::{Exit, Failure};
+use crate::render::Voice;
+use std::path::Path;
+use torre_compiler::driver;
+use torre_compiler::resolve::{Options, Resolved};
+use torre_grammar::diag::Diagnostic;
+use torre_grammar::source::Source;
+use torre_runtime::budget;
+use torre_runtime::world::{FileWorld, read_source};
+
+/// Reads a source file.
+pub fn source(path: &Path) -> Result<Source, Failure> {
+    read_source(path).map_err(|error| {
+        let message = format!("cannot read `{}`: {error}", path.display());
+        Failure::new(Exit::Program, Diagnostic::error(codes::UNREADABLE, message))
+    })
+}
+
+/// What the command line says about the calculation.
+pub fn options(what: &What, memory: Option<u64>) -> Options {
+    Options {
+        problem: what.problem.clone(),
+        precision: what.precision.into(),
+        overrides: what.set.clone(),
+        memory,
+    }
+}
+
+/// Reads, parses and resolves a program, and shows its warnings.
+pub fn resolved(what: &What, voice: &Voice) -> Result<(FileWorld, Resolved), Failure> {
+    let world = FileWorld::beside(&what.file);
+    let source = source(&what.file)?;
+    let memory = budget::available().map(|a| a.bytes);
+    let resolved = driver::load(&world, &source, &options(what, memory))?;
+    voice.show(&resolved.warnings);
+    Ok((world, resolved))
+}
+
+/// The same for commands that only look at the program: sizes are not held against this machine.
+pub fn inspected(what: &What, voice: &Voice) -> Result<Resolved, Failure> {
+    let world = FileWorld::beside(&what.file);
+    let source = source(&what.file)?;
+    let resolved = driver::load(&world, &source, &options(what, None))?;
+    voice.show(&resolved.warnings);
+    Ok(resolved)
+}

@@ -1,0 +1,177 @@
+//! `torre machine`: what Torre finds here.
+
+use crate::args;
+use crate::failure::Failure;
+use crate::report::bytes;
+use crate::write;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+use torre_compiler::backend::llvm::library::{Cpu, Library};
+use torre_runtime::budget;
+use torre_runtime::cache::Cache;
+use torre_runtime::host::threads;
+
+pub fn machine(args: &args::Machine) -> Result<(), Failure> {
+    let facts = facts();
+    if args.report.is_some() {
+        let map: serde_json::Map<String, Value> = facts
+            .iter()
+            .map(|fact| (fact.key.to_owned(), fact.value.clone()))
+            .collect();
+        write::result(&format!("{:#}\n", Value::from(map)));
+    } else {
+        let mut text = String::new();
+        for fact in &facts {
+            text.push_str(&format!("{:<12}{}\n", fact.title, fact.text));
+        }
+        write::result(&text);
+    }
+    Ok(())
+}
+
+struct Fact {
+    key: &'static str,
+    title: &'static str,
+    value: Value,
+    text: String,
+}
+
+fn fact(
+    key: &'static str,
+    title: &'static str,
+    value: impl Into<Value>,
+    text: impl Into<String>,
+) -> Fact {
+    Fact {
+        key,
+        title,
+        value: value.into(),
+        text: text.into(),
+    }
+}
+
+fn facts() -> Vec<Fact> {
+    let name = cpu_name();
+    let cores = threads::available();
+    let mut facts = vec![
+        fact("cpu", "processor", name.clone(), name),
+        fact("threads", "threads", cores, cores.to_string()),
+    ];
+    let caches = caches();
+    let texts: Vec<String> = caches
+        .iter()
+        .map(|c| format!("L{} {}", c.level, bytes(c.bytes)))
+        .collect();
+    let values: Vec<Value> = caches
+        .iter()
+        .map(|c| json!({"level": c.level, "bytes": c.bytes, "shared_by": c.shared_by}))
+        .collect();
+    facts.push(fact("caches", "caches", values, texts.join(", ")));
+    if let Some(memory) = budget::available() {
+        let text = format!("{} available", bytes(memory.bytes));
+        facts.push(fact("memory_bytes", "memory", memory.bytes, text));
+    }
+    facts.push(llvm());
+    let cranelift = cfg!(feature = "cranelift");
+    let text = match cranelift {
+        true => "built in",
+        false => "not built in",
+    };
+    facts.push(fact("cranelift", "Cranelift", cranelift, text));
+    let cache = Cache::of_user();
+    let path = cache.directory().map(|d| d.display().to_string());
+    let text = path.clone().unwrap_or_else(|| "none".to_owned());
+    facts.push(fact("cache", "code cache", path, text));
+    facts
+}
+
+fn llvm() -> Fact {
+    match Library::open() {
+        Ok(library) => {
+            let version = library.version().to_string();
+            let path = library.path().map(|p| p.display().to_string());
+            let cpu = Cpu::host(library).ok();
+            let vectors = cpu.as_ref().map(|c| c.vector_bits);
+            let target = cpu.map(|c| c.target.cpu);
+            let mut text = version.clone();
+            if let (Some(target), Some(bits)) = (&target, vectors) {
+                text.push_str(&format!(" for {target} with vectors of {bits} bits"));
+            }
+            if let Some(path) = &path {
+                text.push_str(&format!(", {path}"));
+            }
+            let value =
+                json!({"version": version, "path": path, "cpu": target, "vector_bits": vectors});
+            fact("llvm", "LLVM", value, text)
+        }
+        Err(error) => fact("llvm", "LLVM", Value::Null, error.to_string()),
+    }
+}
+
+/// The processor's name as its maker gives it.
+pub fn cpu_name() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    text.lines()
+        .find_map(|line| line.strip_prefix("model name"))
+        .and_then(|rest| rest.split_once(':'))
+        .map_or_else(
+            || std::env::consts::ARCH.to_owned(),
+            |(_, name)| name.trim().to_owned(),
+        )
+}
+
+struct CacheLevel {
+    level: u32,
+    bytes: u64,
+    /// Threads of the machine that share it.
+    shared_by: usize,
+}
+
+/// The data caches that the first core sees, from the innermost out.
+fn caches() -> Vec<CacheLevel> {
+    let root = Path::new("/sys/devices/system/cpu/cpu0/cache");
+    let mut found: Vec<CacheLevel> = (0..16)
+        .filter_map(|i| {
+            let folder = root.join(format!("index{i}"));
+            let read = |name: &str| fs::read_to_string(folder.join(name)).ok();
+            if read("type")?.trim() == "Instruction" {
+                return None;
+            }
+            let size = read("size")?;
+            let kib: u64 = size.trim().strip_suffix('K')?.parse().ok()?;
+            Some(CacheLevel {
+                level: read("level")?.trim().parse().ok()?,
+                bytes: kib * 1024,
+                shared_by: shared(read("shared_cpu_list")?.trim()),
+            })
+        })
+        .collect();
+    found.sort_by_key(|c| c.level);
+    found
+}
+
+/// The number of CPUs in a list such as `0-3,8`.
+fn shared(list: &str) -> usize {
+    list.split(',')
+        .filter_map(|part| match part.split_once('-') {
+            Some((lo, hi)) => {
+                let (lo, hi): (usize, usize) = (lo.parse().ok()?, hi.parse().ok()?);
+                Some(hi.saturating_sub(lo) + 1)
+            }
+            None => part.parse::<usize>().ok().map(|_| 1),
+        })
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shared;
+
+    #[test]
+    fn lists_of_cpus_are_counted() {
+        assert_eq!(shared("0-3,8,10-11"), 7);
+        assert_eq!(shared("0"), 1);
+        assert_eq!(shared(""), 0);
+    }
+}

@@ -1,0 +1,211 @@
+//! What the user reads on stderr: diagnostics with their places in the source, notes, and nothing where they asked for quiet.
+
+use miette::{
+    GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceSpan, ThemeCharacters,
+    ThemeStyles,
+};
+use std::fmt;
+use std::io::{IsTerminal, Write};
+use torre_grammar::diag::{Diagnostic, Diagnostics, Label, Severity};
+use torre_grammar::source::Source;
+
+/// Where each code is explained.
+pub const BOOK: &str = "docs/src/diagnostics.md";
+
+/// How messages look.
+pub struct Voice {
+    pub quiet: bool,
+    /// Whether stderr is a terminal: colours, drawn lines, progress bars.
+    pub terminal: bool,
+    handler: GraphicalReportHandler,
+}
+
+impl Voice {
+    pub fn new(quiet: bool) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let plain = !terminal || std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+        let theme = GraphicalTheme {
+            characters: match terminal {
+                true => ThemeCharacters::unicode(),
+                false => ThemeCharacters::ascii(),
+            },
+            styles: match plain {
+                true => ThemeStyles::none(),
+                false => ThemeStyles::ansi(),
+            },
+        };
+        let width = match terminal {
+            true => terminal_width(),
+            false => 100,
+        };
+        let handler = GraphicalReportHandler::new_themed(theme)
+            .with_width(width)
+            .with_links(false)
+            .with_wrap_lines(terminal);
+        Self {
+            quiet,
+            terminal,
+            handler,
+        }
+    }
+
+    /// Shows diagnostics; warnings only where they are wanted.
+    pub fn show(&self, diagnostics: &Diagnostics) {
+        let mut text = String::new();
+        for diagnostic in &diagnostics.0 {
+            if self.quiet && diagnostic.severity == Severity::Warning {
+                continue;
+            }
+            // Writing to a string cannot fail.
+            let _ = self
+                .handler
+                .render_report(&mut text, &Shown::new(diagnostic));
+            if !text.ends_with("\n\n") {
+                text.push('\n');
+            }
+        }
+        self.write(&text);
+    }
+
+    /// Says something that is neither a result nor an error.
+    pub fn note(&self, text: impl fmt::Display) {
+        if !self.quiet {
+            self.write(&format!("{text}\n"));
+        }
+    }
+
+    fn write(&self, text: &str) {
+        // Nobody can be told that stderr is closed.
+        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    }
+}
+
+/// The columns of the terminal on stderr, within what reads well.
+fn terminal_width() -> usize {
+    let mut size = libc::winsize {
+        ws_row: 0,
+        ws_col: 0,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    // SAFETY: TIOCGWINSZ fills the structure that it is given, which lives during the call.
+    let known = unsafe { libc::ioctl(libc::STDERR_FILENO, libc::TIOCGWINSZ, &mut size) } == 0;
+    match known && size.ws_col > 0 {
+        true => usize::from(size.ws_col).clamp(60, 120),
+        false => 100,
+    }
+}
+
+/// A diagnostic in miette's terms. Labels in other sources than the first follow as related reports.
+#[derive(Debug)]
+struct Shown {
+    severity: Severity,
+    code: String,
+    message: String,
+    help: Option<String>,
+    source: Option<NamedSource<String>>,
+    labels: Vec<LabeledSpan>,
+    related: Vec<Shown>,
+}
+
+impl Shown {
+    fn new(diagnostic: &Diagnostic) -> Self {
+        let first = diagnostic.labels.first().map(|label| &label.source);
+        let here = diagnostic
+            .labels
+            .iter()
+            .filter(|l| Some(&l.source) == first);
+        let elsewhere = diagnostic
+            .labels
+            .iter()
+            .filter(|l| Some(&l.source) != first);
+        Self {
+            severity: diagnostic.severity,
+            code: diagnostic.code.0.to_owned(),
+            message: diagnostic.message.clone(),
+            help: diagnostic.hint.clone(),
+            source: first.map(named),
+            labels: here.enumerate().map(|(i, l)| span(l, i == 0)).collect(),
+            related: elsewhere.map(Shown::place).collect(),
+        }
+    }
+
+    /// A place in another source.
+    fn place(label: &Label) -> Self {
+        Self {
+            severity: Severity::Warning,
+            code: String::new(),
+            message: format!("in `{}`", label.source.name()),
+            help: None,
+            source: Some(named(&label.source)),
+            labels: vec![span(label, true)],
+            related: Vec::new(),
+        }
+    }
+}
+
+fn named(source: &Source) -> NamedSource<String> {
+    NamedSource::new(source.name(), source.text().to_owned())
+}
+
+fn span(label: &Label, primary: bool) -> LabeledSpan {
+    let length = label.source.text().len();
+    let start = (label.span.start as usize).min(length);
+    let end = (label.span.end as usize).clamp(start, length);
+    let span = SourceSpan::new(start.into(), end - start);
+    let text = (!label.text.is_empty()).then(|| label.text.clone());
+    match primary {
+        true => LabeledSpan::new_primary_with_span(text, span),
+        false => LabeledSpan::new_with_span(text, span),
+    }
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Shown {}
+
+impl miette::Diagnostic for Shown {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        if self.code.is_empty() {
+            return None;
+        }
+        Some(Box::new(format!(
+            "{} ({BOOK}#{})",
+            self.code,
+            self.code.to_lowercase()
+        )))
+    }
+
+    fn severity(&self) -> Option<miette::Severity> {
+        Some(match (self.code.is_empty(), self.severity) {
+            (true, _) => miette::Severity::Advice,
+            (false, Severity::Error) => miette::Severity::Error,
+            (false, Severity::Warning) => miette::Severity::Warning,
+        })
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new(self.help.as_ref()?))
+    }
+
+    fn source_code(&self) -> Option<&dyn miette::SourceCode> {
+        Some(self.source.as_ref()?)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        Some(Box::new(self.labels.iter().cloned()))
+    }
+
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn miette::Diagnostic> + 'a>> {
+        if self.related.is_empty() {
+            return None;
+        }
+        Some(Box::new(
+            self.related.iter().map(|r| r as &dyn miette::Diagnostic),
+        ))
+    }
+}

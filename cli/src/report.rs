@@ -1,0 +1,172 @@
+//! What a run reports: `report.json`, and the lines on stdout.
+
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::time::Duration;
+use torre_compiler::scheme::Scheme;
+
+/// The outcome of a run.
+pub struct Report {
+    pub scheme: String,
+    pub problem: String,
+    pub domain: Vec<i64>,
+    pub cells: u64,
+    /// Steps of the problem.
+    pub steps: u64,
+    /// Steps done by this process, after a checkpoint fewer.
+    pub steps_run: u64,
+    pub precision: String,
+    /// In short, such as `llvm`.
+    pub backend: String,
+    /// With versions and vectors.
+    pub code: String,
+    pub schedule: String,
+    pub threads: usize,
+    pub devices: Vec<String>,
+    /// Stepping only.
+    pub stepping: Duration,
+    pub compiling: Duration,
+    /// Whether machine code came from the cache.
+    pub cached: bool,
+    pub field_bytes: u64,
+    pub peak_bytes: Option<u64>,
+    /// By level of memory; what is not known is left out.
+    pub bytes_per_cell_step: Vec<(String, f64)>,
+    pub predicted_gcells_per_s: Option<f64>,
+    /// What every value was compared with.
+    pub verified: Option<String>,
+}
+
+/// The cells of a scheme's domain per axis.
+pub fn domain(scheme: &Scheme) -> Vec<i64> {
+    let present = scheme.grid.present();
+    present.map(|axis| scheme.grid.cells[axis]).collect()
+}
+
+impl Report {
+    /// Cell-steps per second in units of 1e9; `None` if no time was measured.
+    pub fn gcells_per_s(&self) -> Option<f64> {
+        let rate = self.cells as f64 * self.steps_run as f64 / self.stepping.as_secs_f64() / 1e9;
+        rate.is_finite().then_some(rate)
+    }
+
+    pub fn json(&self) -> String {
+        let bytes: serde_json::Map<String, Value> = self
+            .bytes_per_cell_step
+            .iter()
+            .map(|(level, bytes)| (level.clone(), json!(bytes)))
+            .collect();
+        let value = json!({
+            "torre": env!("CARGO_PKG_VERSION"),
+            "scheme": self.scheme,
+            "problem": self.problem,
+            "domain": self.domain,
+            "cells": self.cells,
+            "steps": self.steps,
+            "steps_run": self.steps_run,
+            "seconds": self.stepping.as_secs_f64(),
+            "gcells_per_s": self.gcells_per_s(),
+            "predicted_gcells_per_s": self.predicted_gcells_per_s,
+            "backend": self.backend,
+            "code": self.code,
+            "schedule": self.schedule,
+            "precision": self.precision,
+            "threads": self.threads,
+            "devices": self.devices,
+            "bytes_per_cell_step": bytes,
+            "compile_seconds": self.compiling.as_secs_f64(),
+            "compiled_from_cache": self.cached,
+            "field_memory_bytes": self.field_bytes,
+            "peak_memory_bytes": self.peak_bytes,
+            "verified": self.verified,
+        });
+        format!("{value:#}\n")
+    }
+
+    /// For people.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        let domain: Vec<String> = self.domain.iter().map(i64::to_string).collect();
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            out,
+            "{}: {} steps of {} cells in {}, {}",
+            self.problem,
+            self.steps_run,
+            domain.join(" x "),
+            seconds(self.stepping),
+            match self.gcells_per_s() {
+                Some(rate) => format!("{} Gcells/s", significant(rate)),
+                None => "no time at all".to_owned(),
+            },
+        );
+        let _ = writeln!(
+            out,
+            "  {}, {}, {}, {} thread{}",
+            self.code,
+            self.schedule,
+            self.precision,
+            self.threads,
+            if self.threads == 1 { "" } else { "s" },
+        );
+        let _ = writeln!(
+            out,
+            "  compiled in {}{}, fields of {}",
+            seconds(self.compiling),
+            if self.cached { " (from the cache)" } else { "" },
+            bytes(self.field_bytes),
+        );
+        if let Some(check) = &self.verified {
+            let _ = writeln!(
+                out,
+                "  verified: all values equal those of {check}, bit by bit"
+            );
+        }
+        out
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    let s = time.as_secs_f64();
+    match s {
+        s if s >= 100.0 => format!("{s:.0} s"),
+        s if s >= 1.0 => format!("{s:.2} s"),
+        s => format!("{:.1} ms", s * 1e3),
+    }
+}
+
+/// Three significant digits.
+fn significant(value: f64) -> String {
+    let digits = (2 - value.abs().log10().floor() as i32).clamp(0, 9);
+    format!("{value:.*}", digits as usize)
+}
+
+/// A size as people say it.
+pub fn bytes(n: u64) -> String {
+    let value = n as f64;
+    match n {
+        0..1000 => format!("{n} B"),
+        1000..1_000_000 => format!("{} kB", significant(value / 1e3)),
+        1_000_000..1_000_000_000 => format!("{} MB", significant(value / 1e6)),
+        1_000_000_000..1_000_000_000_000 => format!("{} GB", significant(value / 1e9)),
+        _ => format!("{} TB", significant(value / 1e12)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_read_well() {
+        for (n, text) in [
+            (17, "17 B"),
+            (1000, "1.00 kB"),
+            (402_653_184, "403 MB"),
+            (9_876_543_210, "9.88 GB"),
+            (u64::MAX, "18446744 TB"),
+        ] {
+            assert_eq!(bytes(n), text);
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! `torre run`: compile and run.
+
+use crate::args::{self, BackendArg};
+use crate::codes;
+use crate::failure::Failure;
+use crate::input;
+use crate::interrupt;
+use crate::machine;
+use crate::progress::{self, Extent};
+use crate::render::Voice;
+use crate::report::{self, Report, bytes};
+use crate::write;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use torre_compiler::kernel::KernelSet;
+use torre_compiler::problem::Problem;
+use torre_compiler::resolve::Resolved;
+use torre_compiler::scheme::{Precision, Scheme};
+use torre_grammar::diag::Diagnostic;
+use torre_runtime::budget::{self, Bound};
+use torre_runtime::cache::{Cache, Origin};
+use torre_runtime::host::{Calculation, Order, SetupError, threads};
+use torre_runtime::output::atomic::write_file;
+use torre_runtime::program::{self, Backend, BackendChoice, LoadedFiles, TargetChoice};
+use torre_runtime::run::{
+    Checkpoints, Company, Compiled, Literal, Outputs, Simulation, Value, Watch,
+    cell_stages_per_step, checkpoint, execute, verify,
+};
+use torre_runtime::world::FileWorld;
+
+pub fn run(args: &args::Run, voice: &Voice) -> Result<(), Failure> {
+    if args.how.backend == BackendArg::Reference {
+        let conflict = [
+            ("--verify", args.verify),
+            ("--checkpoint", args.checkpoint.is_some()),
+            ("--resume", args.resume.is_some()),
+        ];
+        if let Some((option, _)) = conflict.iter().find(|(_, given)| *given) {
+            return Err(Failure::usage(format!(
+                "`{option}` does not go with `--backend reference`"
+            )));
+        }
+    }
+    let (world, resolved) = input::resolved(&args.what, voice)?;
+    match resolved.scheme.precision {
+        Precision::F32 => Run::<f32>::new(args, voice, &resolved).run(&world),
+        Precision::F64 => Run::<f64>::new(args, voice, &resolved).run(&world),
+    }
+}
+
+/// What `--verify` compares with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Check {
+    Reference,
+    /// Large runs, and resumed ones, which the reference cannot enter in the middle.
+    Interpreter,
+}
+
+struct Run<'a, T> {
+    args: &'a args::Run,
+    voice: &'a Voice,
+    scheme: &'a Scheme,
+    problem: &'a Problem,
+    threads: usize,
+    check: Option<Check>,
+    precision: std::marker::PhantomData<T>,
+}
+
+/// How kernels were made, for the report.
+struct Made {
+    backend: String,
+    code: String,
+    compiling: Duration,
+    cached: bool,
+    field_bytes: u64,
+}
+
+impl<'a, T: Value> Run<'a, T> {
+    fn new(args: &'a args::Run, voice: &'a Voice, resolved: &'a Resolved) -> Self {
+        let Resolved {
+            scheme, problem, ..
+        } = resolved;
+        let small = verify::is_small(scheme, problem.steps) && args.resume.is_none();
+        Self {
+            args,
+            voice,
+            scheme,
+            problem,
+            threads: match args.how.backend {
+                BackendArg::Reference => 1,
+                _ => args.threads.map_or_else(threads::available, |n| n as usize),
+            },
+            check: args.verify.then_some(match small {
+                true => Check::Reference,
+                false => Check::Interpreter,
+            }),
+            precision: std::marker::PhantomData,
+        }
+    }
+
+    fn run(&self, world: &FileWorld) -> Result<(), Failure> {
+        let set = program::layerwise_kernels(self.scheme).map_err(SetupError::from)?;
+        self.check_memory(&set)?;
+        let files = LoadedFiles::load(world, self.scheme)?;
+        match self.args.how.backend.choice() {
+            Some(choice) => self.run_compiled(&set, &files, choice),
+            None => self.run_reference(&files),
+        }
+    }
+
+    /// Refuses a run that does not fit before any memory is taken.
+    fn check_memory(&self, set: &KernelSet) -> Result<(), Failure> {
+        let Some(available) = budget::available() else {
+            return Ok(());
+        };
+        let fields = match self.args.how.backend {
+            BackendArg::Reference => Literal::<T>::bytes(self.scheme),
+            _ => set.layout.bytes(),
+        };
+        let check = match self.check {
+            None => 0,
+            Some(Check::Reference) => Literal::<T>::bytes(self.scheme),
+            Some(Check::Interpreter) => set.layout.bytes(),
+        };
+        let files = LoadedFiles::bytes(self.scheme);
+        let needed = fields.saturating_add(check).saturating_add(files);
+        if needed <= available.bytes {
+            return Ok(());
+        }
+        let mut parts = vec![format!("{} for the fields", bytes(fields))];
+        if check > 0 {
+            parts.push(format!("{} for the check", bytes(check)));
+        }
+        if files > 0 {
+            parts.push(format!("{} for the files", bytes(files)));
+        }
+        let bound = match available.bound {
+            Bound::Machine => "this machine has",
+            Bound::Group => "the limit of the process's group leaves",
+        };
+        let message = format!(
+            "`{}` needs {} of memory ({}), and {bound} {}",
+            self.problem.name,
+            bytes(needed),
+            parts.join(", "),
+            bytes(available.bytes),
+        );
+        let fits = |needed: u64| needed <= available.bytes;
+        let hint = if check > 0 && fits(needed - check) {
+            "it fits without `--verify`"
+        } else if self.scheme.precision == Precision::F64 && fits(needed / 2) {
+            "it fits with `--precision f32`"
+        } else {
+            "make the domain smaller: `--set domain=AxBxC`"
+        };
+        Err(Diagnostic::error(codes::MEMORY, message).hint(hint).into())
+    }
+
+    fn run_compiled(
+        &self,
+        set: &KernelSet,
+        files: &LoadedFiles,
+        choice: BackendChoice,
+    ) -> Result<(), Failure> {
+        let target = &self.args.how.target;
+        let cache = Cache::of_user();
+        let compiled = program::compile(self.scheme, set, choice, target, &cache)?;
+        if let Some(missing) = &compiled.fallback {
+            self.voice.note(format_args!(
+                "LLVM is not there, so `{}` is used, which is slower; {missing}",
+                compiled.backend
+            ));
+        }
+        let mut simulation = self.compiled(set, &*compiled.code, files)?;
+        let identity = checkpoint::identity::<T>(self.scheme, self.problem, files);
+        if let Some(folder) = &self.args.resume {
+            checkpoint::resume(folder, &identity, &mut simulation)?;
+        }
+        let made = Made {
+            backend: compiled.backend.to_string(),
+            code: compiled.code.description(),
+            compiling: compiled.time,
+            cached: compiled.origin == Some(Origin::Cached),
+            field_bytes: simulation.calculation.memory_bytes(),
+        };
+        let checkpoints = match &self.args.checkpoint {
+            Some(folder) => Some(Checkpoints::new(
+                folder,
+                self.args.every.unwrap_or(0),
+                identity.clone(),
+            )?),
+            None => None,
+        };
+        match self.check {
+            None => self.execute(&mut simulation, checkpoints.as_ref(), None, made),
+            Some(Check::Reference) => {
+                let mut check = Literal::<T>::new(self.scheme, self.problem, files);
+                self.execute(
+                    &mut simulation,
+                    checkpoints.as_ref(),
+                    Some(&mut check),
+                    made,
+                )
+            }
+            Some(Check::Interpreter) => {
+                let interp = program::compile(
+                    self.scheme,
+                    set,
+                    BackendChoice::Only(Backend::Interp),
+                    &TargetChoice::Host,
+                    &Cache::off(),
+                )?;
+                let mut check = self.compiled(set, &*interp.code, files)?;
+                if let Some(folder) = &self.args.resume {
+                    checkpoint::resume(folder, &identity, &mut check)?;
+                }
+                self.execute(
+                    &mut simulation,
+                    checkpoints.as_ref(),
+                    Some(&mut check),
+                    made,
+                )
+            }
+        }
+    }
+
+    fn compiled<'b>(
+        &'b self,
+        set: &'b KernelSet,
+        code: &'b dyn torre_compiler::kernel::Code,
+        files: &'b LoadedFiles,
+    ) -> Result<Compiled<'b, T>, SetupError> {
+        Ok(Compiled {
+            calculation: Calculation::new(self.scheme, self.problem, files, self.threads)?,
+            set,
+            code,
+            order: Order::Layerwise,
+            threads: self.threads,
+        })
+    }
+
+    fn run_reference(&self, files: &LoadedFiles) -> Result<(), Failure> {
+        let made = Made {
+            backend: "reference".to_owned(),
+            code: "reference".to_owned(),
+            compiling: Duration::ZERO,
+            cached: false,
+            field_bytes: Literal::<T>::bytes(self.scheme),
+        };
+        let mut simulation = Literal::<T>::new(self.scheme, self.problem, files);
+        self.execute(&mut simulation, None, None, made)
+    }
+
+    fn execute(
+        &self,
+        simulation: &mut dyn Simulation<T>,
+        checkpoints: Option<&Checkpoints>,
+        check: Option<&mut dyn Simulation<T>>,
+        made: Made,
+    ) -> Result<(), Failure> {
+        let args = self.args;
+        let outputs = match &args.out {
+            Some(folder) => Some(Outputs::create(
+                folder,
+                args.format.into(),
+                args.save_final,
+            )?),
+            None => None,
+        };
+        if outputs.is_none() && !(self.problem.outputs.is_empty() && self.problem.probes.is_empty())
+        {
+            self.voice
+                .note("results are not written: name a folder for them with `--out DIR`");
+        }
+        let writing = Arc::new(Mutex::new(()));
+        interrupt::wait_for_writers(writing.clone());
+        let watch = Watch::default();
+        let start = simulation.steps();
+        let extent = Extent {
+            cells: self.cells(),
+            steps: self.problem.steps - start,
+            cell_stages: cell_stages_per_step(self.scheme),
+            check: check.is_some(),
+        };
+        let company = Company {
+            outputs: outputs.as_ref(),
+            checkpoints,
+            writing: Some(&writing),
+        };
+        let stepping = progress::show(self.voice, &extent, &watch, || {
+            execute(simulation, check, company, &watch)
+        })?;
+        let report = self.report(made, stepping, self.problem.steps - start);
+        self.publish(&report, outputs.as_ref())
+    }
+
+    fn cells(&self) -> u64 {
+        let cells = self.scheme.grid.cells.0;
+        cells.iter().map(|&n| n as u64).product()
+    }
+
+    fn report(&self, made: Made, stepping: Duration, steps_run: u64) -> Report {
+        Report {
+            scheme: self.scheme.name.clone(),
+            problem: self.problem.name.clone(),
+            domain: report::domain(self.scheme),
+            cells: self.cells(),
+            steps: self.problem.steps,
+            steps_run,
+            precision: self.scheme.precision.to_string(),
+            backend: made.backend,
+            code: made.code,
+            schedule: self.args.schedule.clone(),
+            threads: self.threads,
+            devices: vec![machine::cpu_name()],
+            stepping,
+            compiling: made.compiling,
+            cached: made.cached,
+            field_bytes: made.field_bytes,
+            peak_bytes: budget::peak(),
+            bytes_per_cell_step: vec![(
+                "memory".to_owned(),
+                program::layerwise_bytes_per_cell_step(self.scheme),
+            )],
+            predicted_gcells_per_s: None,
+            verified: self.check.map(|check| match check {
+                Check::Reference => "the reference".to_owned(),
+                Check::Interpreter => "the interpreter, layerwise".to_owned(),
+            }),
+        }
+    }
+
+    fn publish(&self, report: &Report, outputs: Option<&Outputs>) -> Result<(), Failure> {
+        let json = report.json();
+        if let Some(outputs) = outputs {
+            write_file(&outputs.folder().join("report.json"), json.as_bytes())?;
+        }
+        match self.args.report.as_deref() {
+            Some(path) if path == Path::new("json") => {
+                write::result(&json);
+                return Ok(());
+            }
+            Some(path) => write_file(path, json.as_bytes())?,
+            None => {}
+        }
+        if !self.voice.quiet {
+            write::result(&report.text());
+        }
+        Ok(())
+    }
+}
