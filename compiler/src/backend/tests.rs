@@ -33,14 +33,22 @@ fn compiled(scheme: &Scheme, set: &KernelSet, rng: &mut Rng) -> Vec<Box<dyn Code
     let mut codes: Vec<Box<dyn Code>> = Vec::new();
     let host = Library::open().and_then(|library| Ok((library, Cpu::host(library)?)));
     match host {
-        Ok((library, cpu)) => {
-            let widths = [128, 256, 512].map(|bits| bits.min(cpu.vector_bits));
+        Ok((library, host)) => {
+            // Older processors, too: their masked stores are others, and their fused operations may be calls.
+            let older = ["x86-64-v2", "x86-64-v3"].into_iter();
+            let older = older.filter_map(Cpu::named);
+            let mut cpus: Vec<Cpu> = older
+                .filter(|cpu| cpu.vector_bits <= host.vector_bits && cpu.fma <= host.fma)
+                .collect();
+            cpus.extend([host.clone(), host]);
             for window in [false, true] {
+                let cpu = rng.pick(&cpus);
+                let widths = [128, 256, 512].map(|bits| bits.min(cpu.vector_bits));
                 let shape = Shape {
                     vector_bits: *rng.pick(&widths),
                     window,
                 };
-                let code = LlvmCode::with_shape(library, &cpu, shape, scheme, set);
+                let code = LlvmCode::with_shape(library, cpu, shape, scheme, set);
                 codes.push(Box::new(code.expect("valid IR")));
             }
         }

@@ -28,16 +28,17 @@ pub struct Shape {
     /// The width of a vector: 128, 256 or 512.
     pub vector_bits: u32,
     /// Whether offsets along the vector axis are taken from a window of registers that moves along the row, instead of loads
-    /// that cross cache lines. Pays where a shuffle of two registers is one instruction.
+    /// that cross cache lines. On Zen 5, Maxwell (4,2) gains 6 % in vectors of 128 bits, 15 % of 256 and 17 % of 512 where the
+    /// data come from a level-1 or level-2 cache; from memory it may lose 5 %.
     pub window: bool,
 }
 
 impl Shape {
-    /// What measured best on processors with vectors of this width.
+    /// What measured best where the data lie in a cache.
     pub fn of(vector_bits: u32) -> Shape {
         Shape {
             vector_bits,
-            window: vector_bits == 512,
+            window: true,
         }
     }
 }
