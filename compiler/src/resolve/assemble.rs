@@ -160,7 +160,7 @@ impl Resolver<'_> {
                     mask = Some(truth(&mut self.graph, condition));
                 }
                 let Some(mask) = mask else { continue };
-                match coefs.id(&self.graph, mask, component.position) {
+                match coefs.id(&mut self.graph, mask, component.position) {
                     Ok(id) if component.slots == 1 => update.mask = Some(id),
                     Ok(id) => keep_old(&mut update.body, update.target, id, precision),
                     Err(refused) => {

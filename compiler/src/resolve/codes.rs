@@ -47,12 +47,11 @@ codes! {
     DYNAMIC_CONDITION = "E0406", "a condition that depends on field values";
     TOO_MANY_TERMS = "E0407", "an update with too many terms";
     NOT_FINITE = "E0408", "a coefficient that is not finite";
-    COEFFICIENTS = "E0409", "coefficients that cannot be computed exactly";
-    LIST = "E0410", "a list that is not a vector";
-    AXES = "E0411", "axes that are missing or too many";
-    STEP = "E0412", "a scheme without exactly one step";
-    CELL_SIZE = "E0413", "a cell size or time step that is not a positive number";
-    TOO_MANY_COMPONENTS = "E0414", "too many components";
+    LIST = "E0409", "a list that is not a vector";
+    AXES = "E0410", "axes that are missing or too many";
+    STEP = "E0411", "a scheme without exactly one step";
+    CELL_SIZE = "E0412", "a cell size or time step that is not a positive number";
+    TOO_MANY_COMPONENTS = "E0413", "too many components";
 
     WHICH_PROBLEM = "E0501", "which problem is meant";
     MISSING = "E0502", "a statement is missing";

@@ -9,6 +9,7 @@ use super::suggest::did_you_mean;
 use crate::lattice::{Axis, HalfIndex, PerAxis, Position};
 use crate::scheme::{Boundary, Component, ComponentId, Grid};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use torre_grammar::ast::{self, CoefValue, Expr, ItemKind, Name, SchemeStmt, Shape, Stmt};
 use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::{Source, Span};
@@ -112,7 +113,7 @@ impl Frame {
 pub struct GivenParam {
     pub name: String,
     pub value: Expr,
-    pub scope: Scope,
+    pub scope: Rc<Scope>,
     pub used: bool,
 }
 
@@ -121,7 +122,7 @@ pub struct GivenCoef {
     pub name: Name,
     pub component: Option<Name>,
     pub value: CoefValue,
-    pub scope: Scope,
+    pub scope: Rc<Scope>,
     pub used: bool,
 }
 

@@ -37,7 +37,7 @@ pub struct Coefs {
 impl Coefs {
     pub fn id(
         &mut self,
-        graph: &Graph,
+        graph: &mut Graph,
         node: NodeId,
         position: Position,
     ) -> Result<CoefId, Refused> {
@@ -294,6 +294,25 @@ impl<'a> Emitter<'a> {
 
     /// The value of a node at a point `by` half cells further, in the order as written.
     fn as_written(&mut self, id: NodeId, by: Shift) -> Result<Value, Refused> {
+        // Long sums nest to the left: their parts are taken from the bottom up, without recursion.
+        let mut spine = vec![id];
+        let mut top = id;
+        while let Node::Binary(op, left, _) = self.graph.node(top)
+            && !matches!(op.0, HostBinary::And | HostBinary::Or)
+            && self.graph.is_dynamic(left)
+            && !self.values.contains_key(&(left, by))
+        {
+            spine.push(left);
+            top = left;
+        }
+        let mut value = Value(0);
+        for id in spine.into_iter().rev() {
+            value = self.as_written_once(id, by)?;
+        }
+        Ok(value)
+    }
+
+    fn as_written_once(&mut self, id: NodeId, by: Shift) -> Result<Value, Refused> {
         if let Some(&known) = self.values.get(&(id, by)) {
             return Ok(known);
         }
@@ -302,6 +321,7 @@ impl<'a> Emitter<'a> {
         }
         let value = self.as_written_new(id, by)?;
         self.values.insert((id, by), value);
+        self.graph.spend(4);
         Ok(value)
     }
 
@@ -454,49 +474,50 @@ impl<'a> Emitter<'a> {
     /// `then` where the condition holds, else `otherwise`.
     fn select(
         &mut self,
-        condition: NodeId,
+        mut condition: NodeId,
         by: Shift,
-        then: Value,
-        otherwise: Value,
+        mut then: Value,
+        mut otherwise: Value,
     ) -> Result<Value, Refused> {
         use HostBinary as H;
-        if self.graph.is_dynamic(condition) {
-            match self.graph.node(condition) {
+        while self.graph.is_dynamic(condition) {
+            let (op, a, b) = match self.graph.node(condition) {
                 Node::Unary(op, a) if op.0 == HostUnary::Not => {
-                    return self.select(a, by, otherwise, then);
+                    std::mem::swap(&mut then, &mut otherwise);
+                    condition = a;
+                    continue;
                 }
-                Node::Binary(op, a, b) => {
-                    let (cmp, a, b) = match op.0 {
-                        H::And => {
-                            let inner = self.select(b, by, then, otherwise)?;
-                            return self.select(a, by, inner, otherwise);
-                        }
-                        H::Or => {
-                            let inner = self.select(b, by, then, otherwise)?;
-                            return self.select(a, by, then, inner);
-                        }
-                        H::Lt => (Some(Cmp::Lt), a, b),
-                        H::Le => (Some(Cmp::Le), a, b),
-                        H::Gt => (Some(Cmp::Lt), b, a),
-                        H::Ge => (Some(Cmp::Le), b, a),
-                        H::Eq => (Some(Cmp::Eq), a, b),
-                        H::Ne => (Some(Cmp::Ne), a, b),
-                        _ => (None, a, b),
-                    };
-                    if let Some(cmp) = cmp {
-                        let a = self.as_written(a, by)?;
-                        let b = self.as_written(b, by)?;
-                        return self.push(Op::Select {
-                            cmp,
-                            a,
-                            b,
-                            then,
-                            otherwise,
-                        });
-                    }
+                Node::Binary(op, a, b) => (op.0, a, b),
+                _ => break,
+            };
+            let (cmp, a, b) = match op {
+                H::And => {
+                    then = self.select(b, by, then, otherwise)?;
+                    condition = a;
+                    continue;
                 }
-                _ => {}
-            }
+                H::Or => {
+                    otherwise = self.select(b, by, then, otherwise)?;
+                    condition = a;
+                    continue;
+                }
+                H::Lt => (Cmp::Lt, a, b),
+                H::Le => (Cmp::Le, a, b),
+                H::Gt => (Cmp::Lt, b, a),
+                H::Ge => (Cmp::Le, b, a),
+                H::Eq => (Cmp::Eq, a, b),
+                H::Ne => (Cmp::Ne, a, b),
+                _ => break,
+            };
+            let a = self.as_written(a, by)?;
+            let b = self.as_written(b, by)?;
+            return self.push(Op::Select {
+                cmp,
+                a,
+                b,
+                then,
+                otherwise,
+            });
         }
         let value = self.as_written(condition, by)?;
         let zero = self.constant(0.0)?;

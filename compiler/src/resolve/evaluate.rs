@@ -24,6 +24,8 @@ const INLINED: usize = 64;
 const NESTED: usize = 220;
 /// The longest list.
 const LIST: usize = 256;
+/// The most names in a block.
+pub const LOCALS: usize = 1_000;
 
 /// A scalar on the lattice.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -87,6 +89,8 @@ pub struct Resolver<'w> {
     inlined: Vec<Use>,
     nested: usize,
     steps: u64,
+    /// Whether it was said that the program is too complex.
+    exhausted: bool,
 }
 
 impl<'w> Resolver<'w> {
@@ -101,13 +105,19 @@ impl<'w> Resolver<'w> {
             inlined: Vec::new(),
             nested: 0,
             steps: 0,
+            exhausted: false,
         }
     }
 
     /// Forgets a scheme before the next one.
     pub fn reset(&mut self) {
-        self.graph = Graph::default();
+        self.graph = self.graph.successor();
         self.frame = Frame::default();
+        self.constants.clear();
+    }
+
+    /// Forgets the values of constants, of which some may have failed unseen.
+    pub fn forget_constants(&mut self) {
         self.constants.clear();
     }
 
@@ -134,7 +144,10 @@ impl<'w> Resolver<'w> {
         Err(Reported)
     }
 
-    fn too_complex<T>(&mut self, place: &Place) -> Checked<T> {
+    pub fn too_complex<T>(&mut self, place: &Place) -> Checked<T> {
+        if std::mem::replace(&mut self.exhausted, true) {
+            return Err(Reported);
+        }
         let d = self
             .error(
                 codes::TOO_COMPLEX,
@@ -147,6 +160,9 @@ impl<'w> Resolver<'w> {
 
     pub fn eval(&mut self, scope: &Scope, expr: &Expr) -> Checked<Value> {
         self.steps += 1;
+        if self.report.is_full() {
+            return Err(Reported);
+        }
         if self.steps > STEPS || self.nested > NESTED || self.graph.is_full() {
             return self.too_complex(&scope.place(expr.span));
         }
@@ -346,10 +362,12 @@ impl<'w> Resolver<'w> {
             .library
             .open(self.world, &mut self.report, scope.module, module);
         let from = opened.ok_or(Reported)?;
-        let own = self.library.own(from, space);
-        if let Some((item, _)) = own.iter().find(|(_, n)| n.node == name.node) {
-            return Ok(*item);
+        if let Found::Item(item) = self.library.find(from, space, &name.node)
+            && item.module == from
+        {
+            return Ok(item);
         }
+        let own = self.library.own(from, space);
         let module = self.library.module(from).source.name();
         let message = format!("`{module}` has no item `{}`", name.node);
         let mut d = self.error(codes::UNKNOWN_ITEM, message, place);
@@ -681,7 +699,7 @@ impl<'w> Resolver<'w> {
                 return self.fail(d);
             }
         };
-        self.inline(scope, item, args, place)
+        self.inline(scope, item, args, place, &at)
     }
 
     fn inline(
@@ -690,6 +708,7 @@ impl<'w> Resolver<'w> {
         item: ItemId,
         args: &[Arg],
         place: &Place,
+        callee: &Place,
     ) -> Checked<Value> {
         let module = self.library.module(item.module);
         let (source, ast) = (module.source.clone(), Rc::clone(&module.ast));
@@ -699,7 +718,7 @@ impl<'w> Resolver<'w> {
         let ItemKind::Def(def) = kind else {
             let name = item_name(kind).map_or("this", |(_, n)| &n.node);
             let message = format!("`{name}` is not an operator");
-            let d = self.error(codes::WRONG_KIND, message, place);
+            let d = self.error(codes::WRONG_KIND, message, callee);
             return self.fail(d);
         };
         if self.inlined.iter().any(|u| u.item == item) {
@@ -709,7 +728,7 @@ impl<'w> Resolver<'w> {
                 .hint("definitions are inlined, so they cannot be recursive");
             return self.fail(d);
         }
-        if self.inlined.len() >= INLINED {
+        if self.inlined.len() >= INLINED || def.lets.len() + def.params.len() > LOCALS {
             return self.too_complex(place);
         }
         let names: Vec<&str> = def.params.iter().map(|p| p.name.node.as_str()).collect();

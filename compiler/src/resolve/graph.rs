@@ -14,8 +14,14 @@ use torre_grammar::ast::Level;
 
 /// Nodes of one file; more mean that the program is too complex.
 const NODES: usize = 200_000;
-/// The longest chain of operands.
-const DEPTH: u16 = 900;
+/// The deepest nesting to the right; sums and products nest to the left and may be long.
+const DEPTH: u16 = 200;
+/// The deepest nesting of static expressions, which others walk as trees.
+const HEIGHT: u16 = 400;
+/// Different sets of coefficients of differences.
+const KERNELS: usize = 4_096;
+/// Steps of all algorithms on graphs, over a whole file.
+const WORK: usize = 10_000_000;
 /// The most operations of one static expression written out as a tree.
 pub const TREE: u32 = 20_000;
 
@@ -114,6 +120,7 @@ pub struct Facts {
     /// Operations written out as a tree; saturates.
     pub size: u32,
     depth: u16,
+    height: u16,
 }
 
 #[derive(Debug, Default)]
@@ -129,10 +136,25 @@ pub struct Graph {
     pub spacing: PerAxis<f64>,
     /// The names of the axes.
     pub axes: PerAxis<String>,
+    work: usize,
     full: bool,
 }
 
 impl Graph {
+    /// An empty graph that goes on counting work.
+    pub fn successor(&self) -> Self {
+        Self {
+            work: self.work,
+            ..Self::default()
+        }
+    }
+
+    /// Counts work; after too much of it the graph is full.
+    pub fn spend(&mut self, work: usize) {
+        self.work = self.work.saturating_add(work);
+        self.full |= self.work > WORK;
+    }
+
     /// Whether a limit was reached; from then on nodes mean nothing.
     pub fn is_full(&self) -> bool {
         self.full
@@ -176,13 +198,15 @@ impl Graph {
             timed: node == Node::Time,
             size: 1,
             depth: 0,
+            height: 0,
         };
-        let mut operand = |id: NodeId| {
+        let mut operand = |id: NodeId, deeper: u16| {
             let f = self.facts[id.0 as usize];
             facts.dynamic |= f.dynamic;
             facts.timed |= f.timed;
             facts.size = facts.size.saturating_add(f.size);
-            facts.depth = facts.depth.max(f.depth + 1);
+            facts.depth = facts.depth.max(f.depth.saturating_add(deeper));
+            facts.height = facts.height.max(f.height.saturating_add(1));
         };
         match node {
             Node::Number(_)
@@ -190,18 +214,19 @@ impl Graph {
             | Node::Time
             | Node::File(..)
             | Node::Field { .. } => {}
-            Node::Unary(_, a) | Node::Shift(a, _) | Node::Stencil(a, _) => operand(a),
+            Node::Unary(_, a) | Node::Shift(a, _) | Node::Stencil(a, _) => operand(a, 1),
             Node::Binary(_, a, b) => {
-                operand(a);
-                operand(b);
+                operand(a, 0);
+                operand(b, 1);
             }
             Node::If(a, b, c) => {
-                operand(a);
-                operand(b);
-                operand(c);
+                operand(a, 1);
+                operand(b, 1);
+                operand(c, 1);
             }
         }
-        if facts.depth > DEPTH || self.nodes.len() >= NODES {
+        let too_high = !facts.dynamic && facts.height > HEIGHT;
+        if facts.depth > DEPTH || too_high || self.nodes.len() >= NODES {
             self.full = true;
             // Any leaf will do: whoever asks `is_full` drops the result.
             if !self.nodes.is_empty() {
@@ -327,6 +352,7 @@ impl Graph {
         if self.is_dynamic(a) {
             let known = self.kernels.iter().position(|k| **k == kernel);
             let index = known.unwrap_or_else(|| {
+                self.full |= self.kernels.len() >= KERNELS;
                 self.kernels.push(Rc::new(kernel));
                 self.kernels.len() - 1
             });
@@ -353,7 +379,7 @@ impl Graph {
     }
 
     /// Calls `f` with every node under `root`, each once.
-    pub fn visit(&self, root: NodeId, f: &mut impl FnMut(Node)) {
+    pub fn visit(&mut self, root: NodeId, f: &mut impl FnMut(Node)) {
         let mut seen = std::collections::HashSet::new();
         let mut open = vec![root];
         while let Some(id) = open.pop() {
@@ -369,11 +395,15 @@ impl Graph {
                 _ => {}
             }
         }
+        self.spend(seen.len());
     }
 
     /// A static node as an expression at the points of `position`. `None` if it is too large.
-    pub fn host(&self, id: NodeId, position: Position) -> Option<HostExpr> {
-        if self.full || self.facts(id).size > TREE {
+    pub fn host(&mut self, id: NodeId, position: Position) -> Option<HostExpr> {
+        let size = self.facts(id).size;
+        // A tree costs more memory than time.
+        self.spend(16 * size as usize);
+        if self.full || size > TREE {
             return None;
         }
         Some(self.host_tree(id, position))

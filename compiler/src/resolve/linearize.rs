@@ -231,16 +231,40 @@ impl<'g> Linearizer<'g> {
 
     /// The normal form of a node at a point `by` half cells from the target.
     pub fn linear(&mut self, id: NodeId, by: Shift) -> Result<Rc<Linear>, NotLinear> {
+        // Long sums nest to the left: their parts are taken from the bottom up, without recursion.
+        let mut spine = vec![id];
+        let mut top = id;
+        while let Node::Binary(_, left, _) = self.graph.node(top)
+            && self.graph.is_dynamic(left)
+            && !self.known.contains_key(&(left, by))
+        {
+            spine.push(left);
+            top = left;
+        }
+        let mut result = Rc::default();
+        for id in spine.into_iter().rev() {
+            result = self.linear_once(id, by)?;
+        }
+        Ok(result)
+    }
+
+    fn linear_once(&mut self, id: NodeId, by: Shift) -> Result<Rc<Linear>, NotLinear> {
         if let Some(known) = self.known.get(&(id, by)) {
             return Ok(known.clone());
         }
-        self.work += 1;
-        if self.work > WORK || self.graph.is_full() {
-            return Err(NotLinear::TooLarge);
-        }
+        self.spend(1)?;
         let result = Rc::new(self.build(id, by)?);
         self.known.insert((id, by), result.clone());
         Ok(result)
+    }
+
+    fn spend(&mut self, work: usize) -> Result<(), NotLinear> {
+        self.work += work;
+        self.graph.spend(work);
+        if self.work > WORK || self.graph.is_full() {
+            return Err(NotLinear::TooLarge);
+        }
+        Ok(())
     }
 
     fn build(&mut self, id: NodeId, by: Shift) -> Result<Linear, NotLinear> {
@@ -304,7 +328,7 @@ impl<'g> Linearizer<'g> {
                     let left = self.linear(a, by)?;
                     let right = self.linear(b, by)?;
                     sum = (*left).clone();
-                    self.work += left.size();
+                    self.spend(left.size())?;
                     if op.0 == HostBinary::Add {
                         let one = self.graph.number(1.0);
                         self.accumulate(&mut sum, &right, &Split::ONE, one)?;
@@ -362,10 +386,7 @@ impl<'g> Linearizer<'g> {
         split: &Split,
         node: NodeId,
     ) -> Result<(), NotLinear> {
-        self.work += part.size();
-        if self.work > WORK {
-            return Err(NotLinear::TooLarge);
-        }
+        self.spend(part.size())?;
         if !split.scale.is_zero() {
             for group in &part.groups {
                 let factor = group.factor.mul(&split.factor);

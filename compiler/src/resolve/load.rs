@@ -56,6 +56,8 @@ pub struct Module {
 #[derive(Debug, Default)]
 pub struct Library {
     modules: Vec<Module>,
+    /// What the paths that a module names have led to.
+    opened: BTreeMap<(ModuleId, String), Option<ModuleId>>,
 }
 
 /// The kind and name of an item; `use` has none.
@@ -167,9 +169,12 @@ impl Library {
                 None => bindings.extend(Space::ALL.map(|s| (s, None))),
                 Some(from) => {
                     for space in Space::ALL {
-                        let own = self.own(from, space);
-                        if let Some((item, _)) = own.iter().find(|(_, n)| n.node == name.node) {
-                            bindings.push((space, Some(*item)));
+                        match self.find(from, space, &name.node) {
+                            Found::Item(item) if item.module == from => {
+                                bindings.push((space, Some(item)));
+                            }
+                            Found::Broken => bindings.push((space, None)),
+                            _ => {}
                         }
                     }
                     if bindings.is_empty() {
@@ -214,6 +219,23 @@ impl Library {
 
     /// The module at a path, loaded if it was not yet. `None`: reported.
     pub fn open(
+        &mut self,
+        world: &dyn World,
+        report: &mut Report,
+        user: ModuleId,
+        path: &[Name],
+    ) -> Option<ModuleId> {
+        let words: Vec<&str> = path.iter().map(|n| n.node.as_str()).collect();
+        let key = (user, words.join("::"));
+        if let Some(&known) = self.opened.get(&key) {
+            return known;
+        }
+        let found = self.open_new(world, report, user, path);
+        self.opened.insert(key, found);
+        found
+    }
+
+    fn open_new(
         &mut self,
         world: &dyn World,
         report: &mut Report,

@@ -20,6 +20,7 @@ mod pose;
 mod rational;
 mod report;
 mod revise;
+mod scan;
 mod suggest;
 
 use crate::problem::Problem;
@@ -29,7 +30,7 @@ use evaluate::Resolver;
 use load::Space;
 use std::rc::Rc;
 use torre_grammar::ast::{self, Ast};
-use torre_grammar::diag::Diagnostics;
+use torre_grammar::diag::{Diagnostic, Diagnostics};
 use torre_grammar::source::Source;
 
 /// What the command line says.
@@ -86,7 +87,12 @@ pub fn resolve(
             schedules,
             warnings: diagnostics,
         }),
-        _ => Err(diagnostics),
+        _ if failed => Err(diagnostics),
+        _ => Err(
+            Diagnostic::error(codes::INTERNAL, "the program was refused without a reason")
+                .hint("this is a defect of Torre, not of your program: please report it")
+                .into(),
+        ),
     }
 }
 
@@ -101,7 +107,9 @@ pub fn check(world: &dyn World, source: &Source, ast: &Ast, options: &Options) -
         let _ = resolver.check_scheme(item, options);
     }
     for (item, _) in resolver.library.own(module, Space::Problem) {
-        let _ = resolver.pose(item, options);
+        let _ = resolver.check_problem(item, options);
     }
+    resolver.reset();
+    resolver.scan_definitions(module);
     resolver.report.finish(source)
 }

@@ -585,9 +585,8 @@ impl Resolver<'_> {
         match list {
             Some(list) => Ok(list.into_iter().map(Coefficient::Exact).collect()),
             None => {
-                let message =
-                    format!("the coefficients of `{name}` of order {order} are too long fractions");
-                let mut d = Diagnostic::error(codes::COEFFICIENTS, message);
+                let message = format!("`{name}` is not available at order {order}");
+                let mut d = Diagnostic::error(codes::ORDER, message);
                 if let Some(p) = place {
                     d = d.at(&p.source, p.span, "here");
                 }

@@ -1,7 +1,7 @@
 //! The statements of a step, and the order in which they run.
 
 use super::codes;
-use super::evaluate::{Resolver, Scope, Typed, Value};
+use super::evaluate::{LOCALS, Resolver, Scope, Typed, Value};
 use super::graph::{LevelKey, Node};
 use super::operate::{Kind, Operand, count};
 use super::report::{Checked, Place, Reported};
@@ -81,6 +81,9 @@ impl Resolver<'_> {
                     let result = value.as_ref().map(|_| ()).map_err(|e| *e);
                     let value = value.unwrap_or(Value::Poison);
                     scope.locals.push((bound.name.node.clone(), value));
+                    if scope.locals.len() > LOCALS {
+                        return self.too_complex(&scope.place(bound.name.span));
+                    }
                     result
                 }
                 StepStmt::Update { target, op, value } => self
@@ -361,14 +364,17 @@ impl Resolver<'_> {
 
     /// Statements in the order of the text, except that one whose result is read as `@next` runs before its reader.
     fn order(&mut self, list: Vec<Statement>) -> Checked<Vec<Statement>> {
+        let mut makers: Vec<Vec<usize>> = vec![Vec::new(); self.frame.components.len()];
+        for (i, statement) in list.iter().enumerate() {
+            for (target, _) in &statement.updates {
+                makers[target.index()].push(i);
+            }
+        }
         let mut needs: Vec<Vec<usize>> = Vec::new();
         for (i, statement) in list.iter().enumerate() {
-            let mut before = Vec::new();
+            let mut before: Vec<usize> = Vec::new();
             for &c in &statement.next {
-                let makers: Vec<usize> = (0..list.len())
-                    .filter(|&j| list[j].updates.iter().any(|(t, _)| *t == c))
-                    .collect();
-                if makers.is_empty() {
+                if makers[c.index()].is_empty() {
                     let name = &self.frame.components[c.index()].name;
                     let d = self.error(
                         codes::NEVER_NEXT,
@@ -377,8 +383,10 @@ impl Resolver<'_> {
                     );
                     return self.fail(d);
                 }
-                before.extend(makers);
+                before.extend(&makers[c.index()]);
             }
+            before.sort_unstable();
+            before.dedup();
             needs.push(before);
         }
         // A statement is open while those that it needs are placed.

@@ -4,7 +4,7 @@ use super::Options;
 use super::codes;
 use super::confine::confine;
 use super::declare::{GivenCoef, GivenParam};
-use super::evaluate::{Resolver, Scope, Typed, Value};
+use super::evaluate::{LOCALS, Resolver, Scope, Typed, Value};
 use super::load::{Found, ItemId, ModuleId, Space};
 use super::operate::{Kind, Operand, count};
 use super::order::Statement;
@@ -16,6 +16,8 @@ use crate::lattice::{Axis, Interval, PerAxis, Region};
 use crate::layout::Layout;
 use crate::problem::{Init, Output, OutputKind, Probe, Problem, Source, StaticValue};
 use crate::scheme::{Boundary, ComponentId, Grid, Precision, Scheme, StageId};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use torre_grammar::ast::{self, CoefValue, Expr, ItemKind, Level, Name, ProblemStmt, Target};
 use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::Span;
@@ -23,7 +25,7 @@ use torre_grammar::source::Span;
 /// Cells along an axis.
 const CELLS: i64 = 1 << 40;
 /// Results of one problem.
-const RESULTS: usize = 100_000;
+const RESULTS: usize = 10_000;
 
 type Schedules = Vec<(String, ast::Schedule)>;
 
@@ -34,6 +36,9 @@ struct Results {
     sources: Vec<Source>,
     probes: Vec<Probe>,
     outputs: Vec<Output>,
+    probe_names: BTreeSet<String>,
+    /// How often an output's name was wanted.
+    output_names: BTreeMap<String, u64>,
 }
 
 impl Resolver<'_> {
@@ -92,6 +97,12 @@ impl Resolver<'_> {
         declared?;
         self.assemble(&statements?, options.precision)?;
         self.schedules(item.module, item).map(|_| ())
+    }
+
+    /// Checks a problem and the schedules that are written for its scheme.
+    pub fn check_problem(&mut self, item: ItemId, options: &Options) -> Checked<()> {
+        let (_, _, scheme) = self.pose(item, options)?;
+        self.schedules(item.module, scheme).map(|_| ())
     }
 
     /// Schedules for a scheme, those of `module` first.
@@ -157,8 +168,9 @@ impl Resolver<'_> {
         // Constants may depend on parameters, and settings of parameters on constants: what can be is computed first.
         let early = self.constants(&scope, problem, true);
         scope.locals = early;
+        let shared = Rc::new(scope.clone());
         for p in &mut params {
-            p.scope = scope.clone();
+            p.scope = shared.clone();
         }
         let from_line = params.len();
         let settings = self.read_overrides(&options.overrides, &scope, &mut params)?;
@@ -249,8 +261,10 @@ impl Resolver<'_> {
             };
             let item = self.item_at(scope, path, Space::Scheme, &scope.place(span))?;
             let mut given: Vec<GivenParam> = Vec::new();
+            let shared = Rc::new(scope.clone());
+            let mut names = BTreeSet::new();
             for (name, value) in params {
-                if given.iter().any(|g| g.name == name.node) {
+                if !names.insert(&name.node) {
                     let d = self.error(
                         codes::STATED_TWICE,
                         format!("`{}` is given twice", name.node),
@@ -261,9 +275,12 @@ impl Resolver<'_> {
                 given.push(GivenParam {
                     name: name.node.clone(),
                     value: value.clone(),
-                    scope: scope.clone(),
+                    scope: shared.clone(),
                     used: false,
                 });
+            }
+            if given.len() > LOCALS {
+                return self.too_complex(&scope.place(stmt.kind.span));
             }
             return Ok((item, given));
         }
@@ -299,9 +316,14 @@ impl Resolver<'_> {
                 Err(Reported) if !quietly => scope.locals.push((name.node.clone(), Value::Poison)),
                 Err(Reported) => {}
             }
+            if scope.locals.len() > LOCALS {
+                let _ = self.too_complex::<()>(&scope.place(name.span));
+                break;
+            }
         }
         if quietly {
-            self.report.forget(mark);
+            self.report.forget(mark, &scope.source);
+            self.forget_constants();
         }
         scope.locals
     }
@@ -941,7 +963,7 @@ impl Resolver<'_> {
                     format!("{}_{}", facts.name, parts.join("_"))
                 }
             };
-            if results.probes.iter().any(|p| p.name == name) {
+            if !results.probe_names.insert(name.clone()) {
                 let d = self
                     .error(
                         codes::SAME_NAME,
@@ -1016,7 +1038,7 @@ impl Resolver<'_> {
         let needed = Layout::new(scheme).map(|l| l.bytes());
         let d = match (needed, options.memory) {
             (Ok(needed), Some(limit)) if needed > limit => {
-                let smaller = smaller_domain(scheme, limit);
+                let smaller = smaller_domain(scheme, needed, limit);
                 let mut hints = Vec::new();
                 if scheme.precision == Precision::F64 && needed / 2 <= limit {
                     hints.push("`--precision f32` needs half".to_string());
@@ -1055,13 +1077,13 @@ impl Resolver<'_> {
 impl Results {
     /// Outputs with one name get numbers.
     fn add_output(&mut self, name: String, component: ComponentId, kind: OutputKind, every: u64) {
-        let taken = |n: &str| self.outputs.iter().any(|o| o.name == n);
-        let mut unique = name.clone();
-        let mut number = 2;
-        while taken(&unique) {
-            unique = format!("{name}-{number}");
-            number += 1;
-        }
+        // A component's name has no `-`, so a numbered name is not wanted by another output.
+        let count = self.output_names.entry(name.clone()).or_insert(0);
+        *count += 1;
+        let unique = match *count {
+            1 => name,
+            n => format!("{name}-{n}"),
+        };
         self.outputs.push(Output {
             name: unique,
             component,
@@ -1072,6 +1094,7 @@ impl Results {
 }
 
 fn given_coefs(scope: &Scope, problem: &ast::Problem) -> Vec<GivenCoef> {
+    let shared = Rc::new(scope.clone());
     problem
         .body
         .iter()
@@ -1084,7 +1107,7 @@ fn given_coefs(scope: &Scope, problem: &ast::Problem) -> Vec<GivenCoef> {
                 name: name.clone(),
                 component: component.clone(),
                 value: value.clone(),
-                scope: scope.clone(),
+                scope: shared.clone(),
                 used: false,
             }),
             _ => None,
@@ -1093,12 +1116,15 @@ fn given_coefs(scope: &Scope, problem: &ast::Problem) -> Vec<GivenCoef> {
 }
 
 /// A domain of the same form that fits.
-fn smaller_domain(scheme: &Scheme, limit: u64) -> Option<String> {
+fn smaller_domain(scheme: &Scheme, needed: u64, limit: u64) -> Option<String> {
     let mut smaller = scheme.clone();
-    for percent in (5..100).rev() {
+    let ratio = limit as f64 / needed as f64;
+    let mut scale = ratio.powf(1.0 / scheme.grid.dimensions() as f64);
+    // What lies around the domain is in the way of an exact answer.
+    for _ in 0..100 {
         let mut cells = Vec::new();
         for axis in scheme.grid.present() {
-            let n = (scheme.grid.cells[axis] as i128 * percent / 100) as i64;
+            let n = (scheme.grid.cells[axis] as f64 * scale) as i64;
             if n < 1 {
                 return None;
             }
@@ -1108,6 +1134,7 @@ fn smaller_domain(scheme: &Scheme, limit: u64) -> Option<String> {
         if Layout::new(&smaller).is_ok_and(|l| l.bytes() <= limit) {
             return Some(cells.join("x"));
         }
+        scale *= 0.98;
     }
     None
 }

@@ -67,10 +67,18 @@ impl Report {
         self.list.len()
     }
 
-    /// Takes back all that was found after `mark`.
-    pub fn forget(&mut self, mark: usize) {
-        for d in self.list.drain(mark.min(self.list.len())..) {
-            if let Some(l) = d.labels.first() {
+    /// Whether nothing more is taken in.
+    pub fn is_full(&self) -> bool {
+        self.list.len() >= LIMIT
+    }
+
+    /// Takes back what was found after `mark` in `source`.
+    pub fn forget(&mut self, mark: usize, source: &Source) {
+        let found = self.list.split_off(mark.min(self.list.len()));
+        for d in found {
+            if d.labels.first().is_some_and(|l| l.source != *source) {
+                self.list.push(d);
+            } else if let Some(l) = d.labels.first() {
                 let key = (
                     d.code.0,
                     l.source.name().to_string(),

@@ -6,6 +6,7 @@ use super::evaluate::{Resolver, Scope};
 use super::operate::count;
 use super::report::{Checked, Reported};
 use super::suggest::did_you_mean;
+use std::rc::Rc;
 use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::Source;
 
@@ -74,10 +75,10 @@ impl Resolver<'_> {
             Ok(value) => Ok(GivenParam {
                 name: name.to_string(),
                 value,
-                scope: Scope {
+                scope: Rc::new(Scope {
                     source,
                     ..scope.clone()
-                },
+                }),
                 used: false,
             }),
             Err(diagnostics) => {

@@ -1,7 +1,9 @@
 //! Which known name was meant.
 
-/// Inputs longer than this are not compared.
+/// Names longer than this are not compared.
 const LONGEST: usize = 64;
+/// So many candidates are looked at.
+const CANDIDATES: usize = 1_000;
 
 /// The candidate nearest to `name`, if one is near enough. The first of several wins.
 pub fn suggest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -12,6 +14,7 @@ pub fn suggest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     let allowed = 1 + length / 4;
     candidates
         .into_iter()
+        .take(CANDIDATES)
         .filter(|c| *c != name && c.len() <= LONGEST)
         .map(|c| (distance(name, c), c))
         .filter(|&(d, c)| d <= allowed && d < length.max(c.chars().count()))

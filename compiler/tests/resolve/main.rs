@@ -1,5 +1,6 @@
 //! The resolver on whole programs.
 
+mod book;
 mod diagnostics;
 mod examples;
 mod support;

@@ -1,0 +1,128 @@
+//! Looks through definitions that nothing uses: what they name must exist all the same.
+
+use super::codes;
+use super::evaluate::{Resolver, Scope};
+use super::load::{Found, ModuleId, Space};
+use super::operate;
+use super::suggest::did_you_mean;
+use std::collections::BTreeSet;
+use torre_grammar::ast::{Def, Expr, ExprKind, ItemKind};
+
+/// Names that axes usually have; which exist is known where a definition is used.
+const AXES: [&str; 3] = ["x", "y", "z"];
+
+impl Resolver<'_> {
+    /// Reports names that no definition or constant of a module can mean.
+    pub fn scan_definitions(&mut self, module: ModuleId) {
+        let (source, ast) = {
+            let m = self.library.module(module);
+            (m.source.clone(), m.ast.clone())
+        };
+        let mut axes: BTreeSet<String> = AXES.iter().map(|s| s.to_string()).collect();
+        for item in &ast.items {
+            if let ItemKind::Scheme(scheme) = &item.kind {
+                for stmt in &scheme.body {
+                    if let torre_grammar::ast::SchemeStmt::Axes(names) = &stmt.kind.node {
+                        axes.extend(names.iter().map(|n| n.node.clone()));
+                    }
+                }
+            }
+        }
+        let scope = Scope {
+            source,
+            module,
+            locals: Vec::new(),
+            in_scheme: false,
+        };
+        for item in &ast.items {
+            match &item.kind {
+                ItemKind::Def(def) => self.scan_def(&scope, def, &axes),
+                ItemKind::Const { value, .. } => {
+                    // A constant is simply computed.
+                    let _ = self.number(&scope, value);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn scan_def(&mut self, scope: &Scope, def: &Def, axes: &BTreeSet<String>) {
+        let mut known = axes.clone();
+        for param in &def.params {
+            if let Some(default) = &param.default {
+                self.scan_expr(scope, default, &known);
+            }
+            known.insert(param.name.node.clone());
+        }
+        for stmt in &def.lets {
+            self.scan_expr(scope, &stmt.kind.node.value, &known);
+            known.insert(stmt.kind.node.name.node.clone());
+        }
+        self.scan_expr(scope, &def.body, &known);
+    }
+
+    fn scan_expr(&mut self, scope: &Scope, expr: &Expr, known: &BTreeSet<String>) {
+        let mut open = vec![expr];
+        while let Some(e) = open.pop() {
+            match &e.node {
+                ExprKind::Number(_) | ExprKind::Path(_) => {}
+                ExprKind::Name(name) => self.scan_name(scope, e, name, known, false),
+                ExprKind::Member(of, _) | ExprKind::Level(of, _) | ExprKind::Unary(_, of) => {
+                    open.push(of);
+                }
+                ExprKind::Offset(of, list) => {
+                    open.push(of);
+                    open.extend(list);
+                }
+                ExprKind::List(list) => open.extend(list),
+                ExprKind::Call { callee, args } => {
+                    match &callee.node {
+                        ExprKind::Name(name) => self.scan_name(scope, callee, name, known, true),
+                        _ => open.push(callee),
+                    }
+                    open.extend(args.iter().map(|a| &a.value));
+                }
+                ExprKind::Binary(_, a, b) => open.extend([&**a, &**b]),
+                ExprKind::If {
+                    condition,
+                    then,
+                    otherwise,
+                } => open.extend([&**condition, &**then, &**otherwise]),
+            }
+        }
+    }
+
+    fn scan_name(
+        &mut self,
+        scope: &Scope,
+        expr: &Expr,
+        name: &str,
+        known: &BTreeSet<String>,
+        called: bool,
+    ) {
+        let found = known.contains(name)
+            || ["t", "pi"].contains(&name)
+            || operate::is_built_in(name)
+            || !matches!(
+                self.library.find(scope.module, Space::Value, name),
+                Found::Nothing
+            );
+        if found || self.report.is_full() {
+            return;
+        }
+        let what = if called { "operator " } else { "" };
+        let mut d = self.error(
+            codes::UNKNOWN_NAME,
+            format!("there is no {what}`{name}` here"),
+            &scope.place(expr.span),
+        );
+        d.labels[0].text = "not found".to_string();
+        let names = known
+            .iter()
+            .map(String::as_str)
+            .chain(self.library.names(scope.module, Space::Value))
+            .chain(operate::BUILT_IN.iter().copied());
+        d.hint = did_you_mean(name, names);
+        let _ = self.fail::<()>(d);
+    }
+}
