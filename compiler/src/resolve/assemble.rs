@@ -359,22 +359,25 @@ fn own(target: ComponentId) -> Read {
 
 /// Before: a body. After: its result where the coefficient is not 0, else the old value.
 fn keep_old(body: &mut Body, target: ComponentId, mask: CoefId, precision: Precision) {
+    let then = body.result;
     let mut push = |op: Op| {
-        body.ops.push(op);
-        Value(body.ops.len() as u32 - 1)
+        let known = body.ops.iter().position(|o| *o == op);
+        let index = known.unwrap_or_else(|| {
+            body.ops.push(op);
+            body.ops.len() - 1
+        });
+        Value(index as u32)
     };
     let a = push(Op::Coef(mask));
     let b = push(Op::Const(precision.round(0.0)));
     let otherwise = push(Op::Read(own(target)));
-    let then = body.result;
-    body.ops.push(Op::Select {
+    body.result = push(Op::Select {
         cmp: Cmp::Ne,
         a,
         b,
         then,
         otherwise,
     });
-    body.result = Value(body.ops.len() as u32 - 1);
 }
 
 /// Makes coefficients with equal values at one position one.

@@ -116,9 +116,10 @@ impl<'w> Resolver<'w> {
         self.constants.clear();
     }
 
-    /// Forgets the values of constants, of which some may have failed unseen.
-    pub fn forget_constants(&mut self) {
+    /// Forgets what may have failed unseen.
+    pub fn forget_failures(&mut self) {
         self.constants.clear();
+        self.library.forget_failures();
     }
 
     /// An error at a place; inside of definitions with the places that use them.
@@ -338,7 +339,8 @@ impl<'w> Resolver<'w> {
         place: &Place,
     ) -> Checked<ItemId> {
         let Some((name, module)) = path.split_last() else {
-            return Err(Reported);
+            let d = self.error(codes::UNKNOWN_NAME, "a name is missing here", place);
+            return self.fail(d);
         };
         if module.is_empty() {
             return match self.library.find(scope.module, space, &name.node) {

@@ -323,7 +323,7 @@ impl Resolver<'_> {
         }
         if quietly {
             self.report.forget(mark, &scope.source);
-            self.forget_constants();
+            self.forget_failures();
         }
         scope.locals
     }

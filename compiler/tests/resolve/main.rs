@@ -3,4 +3,7 @@
 mod book;
 mod diagnostics;
 mod examples;
+mod garbage;
+mod random;
+mod snapshots;
 mod support;

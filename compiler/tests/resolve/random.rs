@@ -1,0 +1,41 @@
+//! Whatever the input, there is an answer: a scheme that keeps its rules, or diagnostics with an error.
+
+use crate::garbage::Bytes;
+use crate::support::*;
+use proptest::prelude::*;
+use torre_compiler::resolve::{Options, check, codes, resolve};
+use torre_compiler::scheme::verify;
+use torre_grammar::source::Source;
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 2000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn garbage_is_answered(bytes in proptest::collection::vec(any::<u8>(), 0..1500)) {
+        let ast = Bytes::new(&bytes).ast();
+        let source = Source::new("garbage.torre", "0123456789 ".repeat(6));
+        let world = TestWorld {
+            arrays: vec![("eps.npy", "<f4", vec![8, 8])],
+            ..TestWorld::default()
+        };
+        let options = Options::default();
+        let diagnostics = match resolve(&world, &source, &ast, &options) {
+            Ok(resolved) => {
+                prop_assert!(verify(&resolved.scheme).is_ok());
+                resolved.warnings
+            }
+            Err(d) => {
+                prop_assert!(d.has_errors());
+                d
+            }
+        };
+        let all = check(&world, &source, &ast, &options);
+        for d in diagnostics.0.iter().chain(&all.0) {
+            prop_assert_ne!(d.code, codes::INTERNAL, "{}", d.message);
+        }
+    }
+}
