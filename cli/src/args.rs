@@ -30,6 +30,8 @@ pub enum Command {
     Cone(Cone),
     /// Show what a program is turned into, at some stage
     Emit(Emit),
+    /// Compile a program for use from C and other languages
+    Build(Build),
     /// Lay out source files canonically, in place
     Fmt(Fmt),
     /// Show what Torre finds on this machine
@@ -129,6 +131,18 @@ pub struct Emit {
     /// Write to this file instead of stdout
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Build {
+    #[command(flatten)]
+    pub what: What,
+    /// The folder for the object, the C header and the description in JSON
+    #[arg(long, short, value_name = "DIR")]
+    pub output: PathBuf,
+    /// The processor to compile for: `host`, or a name such as `x86-64-v3` or `znver5`
+    #[arg(long, value_name = "NAME", default_value = "host", value_parser = target)]
+    pub target: TargetChoice,
 }
 
 #[derive(Debug, Args)]

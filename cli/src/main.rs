@@ -2,6 +2,7 @@
 //! progress, and turns outcomes into exit statuses.
 
 mod args;
+mod build;
 mod check;
 mod codes;
 mod cone;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(args, &voice),
         Command::Cone(args) => cone::cone(args, &voice),
         Command::Emit(args) => emit::emit(args, &voice),
+        Command::Build(args) => build::build(args, &voice),
         Command::Fmt(args) => format::format(args, &voice),
         Command::Machine(args) => machine::machine(args),
     };

@@ -265,6 +265,7 @@ impl<'a, T: Value> Run<'a, T> {
                 folder,
                 args.format.into(),
                 args.save_final,
+                args.checkpoint.is_some() || args.resume.is_some(),
             )?),
             None => None,
         };

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `slices/NAME-STEP.npy`, `.png` | one plane, or the values along a line for two axes |
 //! | `volumes/NAME-STEP.npy`, `.vti` | a whole component; `volumes/NAME.pvd` lists the `.vti` with their times |
-//! | `volumes.zarr` | all volumes over time in one store; until the run ends they are `.npy` |
+//! | `volumes.zarr` | all volumes over time in one store; until the run ends they are `.npy`, and with checkpoints they stay |
 //! | `fields/NAME.npy`, `.vti`, `fields.zarr` | the components at the end |
 //! | `probes.csv`, `.npy`, `.png` | all probes, one record per step |
 
@@ -38,6 +38,8 @@ pub struct Outputs {
     format: VolumeFormat,
     /// Whether every component is written at the end.
     save_final: bool,
+    /// Whether the volumes that a Zarr store is made of stay, because a longer run may continue this one.
+    keep_volumes: bool,
 }
 
 impl Outputs {
@@ -46,12 +48,14 @@ impl Outputs {
         folder: &Path,
         format: VolumeFormat,
         save_final: bool,
+        keep_volumes: bool,
     ) -> Result<Self, FileError> {
         std::fs::create_dir_all(folder).map_err(FileError::io(folder, Attempt::Create))?;
         let outputs = Self {
             folder: folder.to_path_buf(),
             format,
             save_final,
+            keep_volumes,
         };
         for part in ["", "slices", "volumes", "fields"] {
             let part = outputs.folder.join(part);
@@ -259,6 +263,9 @@ impl Outputs {
             }
         }
         store.commit()?;
+        if self.keep_volumes {
+            return Ok(());
+        }
         for path in spent {
             std::fs::remove_file(&path).map_err(FileError::io(&path, Attempt::Remove))?;
         }

@@ -1,0 +1,602 @@
+//! The C header of a built calculation: it takes memory, fills it, steps the scheme layerwise with the kernels of the object, and
+//! gives access to values. It does what `torre run` does, with the same bits.
+
+use super::expr::{Expressions, number};
+use crate::report::domain;
+use std::fmt::{Result, Write};
+use torre_compiler::kernel::{KernelSet, RowKernel, run_axis};
+use torre_compiler::lattice::{Axis, PerAxis, Position, Region};
+use torre_compiler::problem::{Init, Problem, Source, StaticValue};
+use torre_compiler::scheme::{Boundary, ComponentId, FileId, Precision, Scheme, StageId};
+use torre_compiler::statics::init_of;
+use torre_compiler::tile::{Block, row_region, stage_blocks};
+
+/// What a header is made of.
+pub struct Header<'a> {
+    pub scheme: &'a Scheme,
+    pub problem: &'a Problem,
+    pub set: &'a KernelSet,
+    /// What all names start with; a C identifier.
+    pub prefix: &'a str,
+    /// What the object was compiled for.
+    pub target: &'a str,
+}
+
+impl Header<'_> {
+    /// The text of the header.
+    pub fn print(&self) -> String {
+        let mut out = String::new();
+        // Writing to a string cannot fail.
+        let _ = self.write(&mut out);
+        out
+    }
+
+    fn write(&self, out: &mut String) -> Result {
+        let upper = self.prefix.to_uppercase();
+        self.opening(out, &upper)?;
+        self.kernels(out)?;
+        self.tables(out)?;
+        self.access(out)?;
+        self.arithmetic(out)?;
+        self.images(out)?;
+        self.initial(out)?;
+        for stage in self.scheme.stage_ids() {
+            self.sources(out, stage)?;
+        }
+        self.steps(out)?;
+        writeln!(
+            out,
+            "#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {upper}_H */"
+        )
+    }
+
+    fn opening(&self, out: &mut String, upper: &str) -> Result {
+        let p = self.prefix;
+        let real = match self.scheme.precision {
+            Precision::F32 => "float",
+            Precision::F64 => "double",
+        };
+        let domain: Vec<String> = domain(self.scheme).iter().map(i64::to_string).collect();
+        writeln!(
+            out,
+            "/* The problem `{}` with the scheme `{}`: {} cells, {} steps, {}, for {}.\n\
+             \x20  Made by torre {}. Link with the object beside this file and with -lm.\n\n\
+             \x20  {p} run;\n\
+             \x20  if ({p}_init(&run{})) return 1;\n\
+             \x20  {p}_run(&run, {p}_STEPS);\n\
+             \x20  ... {p}_get(&run, {p}_{}, x, y, z) ...\n\
+             \x20  {p}_free(&run); */",
+            self.problem.name,
+            self.scheme.name,
+            domain.join(" x "),
+            self.problem.steps,
+            self.scheme.precision,
+            self.target,
+            env!("CARGO_PKG_VERSION"),
+            if self.scheme.files.is_empty() {
+                ""
+            } else {
+                ", files"
+            },
+            self.component_name(ComponentId(0)),
+        )?;
+        writeln!(out, "#ifndef {upper}_H\n#define {upper}_H\n")?;
+        writeln!(
+            out,
+            "#include <math.h>\n#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n"
+        )?;
+        writeln!(out, "#ifdef __cplusplus\nextern \"C\" {{\n#endif\n")?;
+        writeln!(out, "typedef {real} {p}_real;\n")?;
+        writeln!(
+            out,
+            "/* A calculation: its values in one array, and the steps done. */\n\
+             typedef struct {{ {p}_real *values; uint64_t steps; }} {p};\n"
+        )
+    }
+
+    /// `E_z` for `E.z`.
+    fn component_name(&self, id: ComponentId) -> String {
+        self.scheme.component(id).name.replace('.', "_")
+    }
+
+    fn symbol(&self, kernel: &RowKernel) -> String {
+        format!("{}_{kernel}", self.prefix)
+    }
+
+    fn kernels(&self, out: &mut String) -> Result {
+        writeln!(
+            out,
+            "/* The kernels: `count` groups from `group` on, indices lo <= z < hi of the contiguous axis. */"
+        )?;
+        for kernel in &self.set.kernels {
+            let symbol = self.symbol(kernel);
+            writeln!(
+                out,
+                "void {symbol}(void *group, int64_t count, int64_t lo, int64_t hi);"
+            )?;
+        }
+        writeln!(out)
+    }
+
+    fn tables(&self, out: &mut String) -> Result {
+        let (p, scheme, layout) = (self.prefix, self.scheme, &self.set.layout);
+        writeln!(out, "/* Components, by number. */\nenum {{")?;
+        for id in scheme.component_ids() {
+            writeln!(out, "  {p}_{} = {},", self.component_name(id), id.0)?;
+        }
+        writeln!(out, "  {p}_COMPONENTS = {}\n}};\n", scheme.components.len())?;
+        writeln!(out, "#define {p}_STEPS UINT64_C({})", self.problem.steps)?;
+        writeln!(out, "#define {p}_ELEMENTS INT64_C({})", layout.elements)?;
+        writeln!(out, "#define {p}_ORIGIN INT64_C({})", layout.origin)?;
+        writeln!(out, "#define {p}_ROW_STRIDE INT64_C({})", layout.row_stride)?;
+        for (axis, name) in Axis::ALL.into_iter().zip(["X", "Y", "Z"]) {
+            writeln!(
+                out,
+                "#define {p}_STRIDE_{name} INT64_C({})",
+                layout.stride[axis]
+            )?;
+        }
+        let rows = |f: &dyn Fn(ComponentId) -> String| {
+            let all: Vec<String> = scheme.component_ids().map(f).collect();
+            all.join(", ")
+        };
+        writeln!(
+            out,
+            "\n/* Per component: cell indices that are stored along x, y, z; the first of its rows in a group; the versions that are kept;\n\
+             \x20  the updates in a step. Absent axes have one index: two axes are x and z, one is z. */"
+        )?;
+        let n = scheme.components.len();
+        writeln!(
+            out,
+            "static const int64_t {p}_extent[{n}][3] = {{{}}};",
+            rows(&|id| triple(scheme.extent(id).map(|i| i.hi)))
+        )?;
+        writeln!(
+            out,
+            "static const int64_t {p}_first_row[{n}] = {{{}}};",
+            rows(&|id| layout.row(id, 0).0.to_string())
+        )?;
+        writeln!(
+            out,
+            "static const uint64_t {p}_slots[{n}] = {{{}}};",
+            rows(&|id| scheme.component(id).slots.to_string())
+        )?;
+        writeln!(
+            out,
+            "static const uint64_t {p}_updates[{n}] = {{{}}};\n",
+            rows(&|id| scheme.updates_per_step(id).to_string())
+        )
+    }
+
+    fn access(&self, out: &mut String) -> Result {
+        let p = self.prefix;
+        write!(
+            out,
+            "/* The values of a row of the group (x, y). */\n\
+             static inline {p}_real *{p}_row(const {p} *self, int64_t row, int64_t x, int64_t y) {{\n\
+             \x20 return self->values + {p}_ORIGIN + x * {p}_STRIDE_X + y * {p}_STRIDE_Y + row * {p}_ROW_STRIDE;\n\
+             }}\n\n\
+             /* The row of the newest version of a component. */\n\
+             static inline int64_t {p}_newest(const {p} *self, int component) {{\n\
+             \x20 uint64_t version = self->steps * {p}_updates[component];\n\
+             \x20 return {p}_first_row[component] + (int64_t)(version % {p}_slots[component]);\n\
+             }}\n\n\
+             /* The newest value of a component at a cell index within its extent. */\n\
+             static inline {p}_real {p}_get(const {p} *self, int component, int64_t x, int64_t y, int64_t z) {{\n\
+             \x20 return {p}_row(self, {p}_newest(self, component), x, y)[z];\n\
+             }}\n\n"
+        )
+    }
+
+    fn arithmetic(&self, out: &mut String) -> Result {
+        let p = self.prefix;
+        write!(
+            out,
+            "/* A product that is rounded before it is used. */\n\
+             static inline double {p}_mul(double a, double b) {{ volatile double r = a * b; return r; }}\n\
+             static inline double {p}_min(double a, double b) {{ return a < b ? a : b; }}\n\
+             static inline double {p}_max(double a, double b) {{ return a > b ? a : b; }}\n\
+             static inline double {p}_pow(double a, double b) {{\n\
+             \x20 if (b != trunc(b) || fabs(b) > 64.0) return pow(a, b);\n\
+             \x20 double result = 1.0;\n\
+             \x20 for (unsigned n = (unsigned)fabs(b); n > 0; n >>= 1) {{\n\
+             \x20   if (n & 1) result = {p}_mul(result, a);\n\
+             \x20   a = {p}_mul(a, a);\n\
+             \x20 }}\n\
+             \x20 return b < 0.0 ? 1.0 / result : result;\n\
+             }}\n\n"
+        )?;
+        if self.scheme.files.is_empty() {
+            return Ok(());
+        }
+        writeln!(
+            out,
+            "/* The arrays that {p}_init takes, as doubles in C order:"
+        )?;
+        for (i, file) in self.scheme.files.iter().enumerate() {
+            let extent = self.extent_of(file.position);
+            writeln!(out, "   files[{i}]: {}, {}", file.path, triple(extent))?;
+        }
+        let n = self.scheme.files.len();
+        let extents: Vec<String> = self
+            .scheme
+            .files
+            .iter()
+            .map(|f| triple(self.extent_of(f.position)))
+            .collect();
+        write!(
+            out,
+            "   Indices beyond the ends read the nearest value. */\n\
+             static inline double {p}_file(const double *const *files, int file, int64_t x, int64_t y, int64_t z) {{\n\
+             \x20 static const int64_t n[{n}][3] = {{{}}};\n\
+             \x20 x = x < 0 ? 0 : x < n[file][0] ? x : n[file][0] - 1;\n\
+             \x20 y = y < 0 ? 0 : y < n[file][1] ? y : n[file][1] - 1;\n\
+             \x20 z = z < 0 ? 0 : z < n[file][2] ? z : n[file][2] - 1;\n\
+             \x20 return files[file][(x * n[file][1] + y) * n[file][2] + z];\n\
+             }}\n\n",
+            extents.join(", ")
+        )
+    }
+
+    fn extent_of(&self, position: Position) -> PerAxis<i64> {
+        self.scheme.grid.extent(position).map(|i| i.hi)
+    }
+
+    /// Copies of values beyond the ends of the domain.
+    fn images(&self, out: &mut String) -> Result {
+        let (p, scheme, layout) = (self.prefix, self.scheme, &self.set.layout);
+        let pairs = |f: &dyn Fn(Axis) -> [i64; 2]| {
+            let all: Vec<String> = Axis::ALL
+                .iter()
+                .map(|&a| format!("{{{}, {}}}", f(a)[0], f(a)[1]))
+                .collect();
+            all.join(", ")
+        };
+        let reach = pairs(&|a| layout.reach[a].map(i64::from));
+        let boundary = pairs(&|a| {
+            scheme.grid.boundary[a].map(|b| match b {
+                Boundary::Zero => 0,
+                Boundary::Periodic => 1,
+                Boundary::Pec => 2,
+                Boundary::Pmc => 3,
+            })
+        });
+        let per_component = |f: &dyn Fn(ComponentId) -> String| {
+            let all: Vec<String> = scheme.component_ids().map(f).collect();
+            all.join(", ")
+        };
+        let position = |id: ComponentId| scheme.component(id).position;
+        writeln!(
+            out,
+            "/* The images of index i along an axis: other indices, beyond the ends, where its value appears, some with the other sign.\n\
+             \x20  Boundaries: 0 zero, 1 periodic, 2 pec, 3 pmc. `half`: values lie half a cell further. */\n\
+             static const int64_t {p}_reach[3][2] = {{{reach}}};\n\
+             static const int {p}_odd[{count}] = {{{odd}}}; /* values at z = 0 are 0 */\n\
+             static inline int {p}_list(int axis, int component, int64_t i, int64_t index[4], int negated[4]) {{\n\
+             \x20 static const int64_t cells[3] = {cells};\n\
+             \x20 static const int boundary[3][2] = {{{boundary}}};\n\
+             \x20 static const int halves[{count}][3] = {{{half}}};\n\
+             \x20 const int *b = boundary[axis];\n\
+             \x20 int64_t n = cells[axis], extent = {p}_extent[component][axis], half = halves[component][axis];\n\
+             \x20 int64_t below = {p}_reach[axis][0], above = {p}_reach[axis][1];\n\
+             \x20 int found = 0;\n\
+             \x20 for (int k = 0; k < 4; ++k) {{\n\
+             \x20   int64_t j;\n\
+             \x20   int sign = 0;\n\
+             \x20   if (k < 2) {{\n\
+             \x20     if (b[k] < 2) continue;\n\
+             \x20     j = 2 * (k ? n : 0) - i - half;\n\
+             \x20     sign = (b[k] == 2) != half;\n\
+             \x20   }} else {{\n\
+             \x20     if (b[0] != 1) continue;\n\
+             \x20     j = k == 2 ? i - n : i + n;\n\
+             \x20   }}\n\
+             \x20   if ((j >= 0 && j < extent) || j < -below || j >= extent + above) continue;\n\
+             \x20   index[found] = j;\n\
+             \x20   negated[found++] = sign;\n\
+             \x20 }}\n\
+             \x20 return found;\n\
+             }}\n",
+            cells = triple(scheme.grid.cells),
+            count = scheme.components.len(),
+            half = per_component(&|id| triple(position(id).map(|h| i64::from(h.is_half())))),
+            odd = per_component(&|id| scheme.grid.live(position(id))[Axis::VECTOR].lo.to_string()),
+        )?;
+        writeln!(
+            out,
+            "/* Brings the images of a box of a row's values up to date. */\n\
+             static inline void {p}_images({p} *self, int component, int64_t row,\n\
+             \x20   int64_t x0, int64_t x1, int64_t y0, int64_t y1, int64_t z0, int64_t z1) {{\n\
+             \x20 int64_t below = {p}_reach[2][0], above = {p}_reach[2][1], extent = {p}_extent[component][2];\n\
+             \x20 int64_t margin = below + above > 0 ? (below > above ? below : above) + 1 : 0;\n\
+             \x20 for (int64_t x = x0; x < x1; ++x) {{\n\
+             \x20   int64_t xs[5], ys[5], zs[4];\n\
+             \x20   int xn[5], yn[5], zn[4];\n\
+             \x20   int nx = {p}_list(0, component, x, xs + 1, xn + 1) + 1;\n\
+             \x20   xs[0] = x; xn[0] = 0;\n\
+             \x20   for (int64_t y = y0; y < y1; ++y) {{\n\
+             \x20     {p}_real *w = {p}_row(self, row, x, y);\n\
+             \x20     int ny = {p}_list(1, component, y, ys + 1, yn + 1) + 1;\n\
+             \x20     ys[0] = y; yn[0] = 0;\n\
+             \x20     if ({p}_odd[component] && z0 == 0) w[0] = 0;\n\
+             \x20     for (int i = 0; i < nx; ++i) for (int j = 0; j < ny; ++j) {{\n\
+             \x20       {p}_real *v = {p}_row(self, row, xs[i], ys[j]);\n\
+             \x20       int negated = xn[i] != yn[j];\n\
+             \x20       if (i + j > 0) for (int64_t z = z0; z < z1; ++z) v[z] = negated ? -w[z] : w[z];\n\
+             \x20       for (int64_t z = z0; z < z1; ++z) {{\n\
+             \x20         if (z >= margin && z < extent - margin) z = extent - margin;\n\
+             \x20         if (z >= z1) break;\n\
+             \x20         int nz = {p}_list(2, component, z, zs, zn);\n\
+             \x20         for (int k = 0; k < nz; ++k) v[zs[k]] = (negated != zn[k]) ? -w[z] : w[z];\n\
+             \x20       }}\n\
+             \x20       if (i + j > 0 && {p}_odd[component] && z0 == 0) v[0] = 0;\n\
+             \x20     }}\n\
+             \x20   }}\n\
+             \x20 }}\n\
+             }}\n"
+        )?;
+        write!(
+            out,
+            "/* Sets the newest value of a component at a cell index within its extent, and its images. */\n\
+             static inline void {p}_set({p} *self, int component, int64_t x, int64_t y, int64_t z, {p}_real value) {{\n\
+             \x20 {p}_row(self, {p}_newest(self, component), x, y)[z] = value;\n\
+             \x20 {p}_images(self, component, {p}_newest(self, component), x, x + 1, y, y + 1, z, z + 1);\n\
+             }}\n\n"
+        )
+    }
+
+    fn expressions(&self, position: Position) -> Expressions<'_> {
+        Expressions {
+            prefix: self.prefix,
+            stagger: position.map(|h| h.as_f64()),
+            spacing: self.scheme.grid.spacing,
+        }
+    }
+
+    fn initial(&self, out: &mut String) -> Result {
+        let (p, scheme) = (self.prefix, self.scheme);
+        let files = match scheme.files.is_empty() {
+            true => "",
+            false => ", const double *const *files",
+        };
+        write!(
+            out,
+            "/* Takes memory and fills it with coefficients and start values; 0 on success, -1 if there is not enough memory. */\n\
+             static inline int {p}_init({p} *self{files}) {{\n\
+             \x20 size_t bytes = ((size_t){p}_ELEMENTS * sizeof({p}_real) + 4095) / 4096 * 4096;\n\
+             \x20 self->steps = 0;\n\
+             \x20 self->values = ({p}_real *)aligned_alloc(4096, bytes);\n\
+             \x20 if (!self->values) return -1;\n\
+             \x20 memset(self->values, 0, bytes);\n"
+        )?;
+        for (index, coef) in scheme.coefs.iter().enumerate() {
+            let row = self
+                .set
+                .layout
+                .coef_row(torre_compiler::scheme::CoefId(index as u32));
+            let value = self.expressions(coef.position).print(&coef.value);
+            let region = scheme.grid.extent(coef.position);
+            writeln!(out, "  /* {} */", comment(&coef.name))?;
+            self.fill(out, region, row.0, &value, 0.0)?;
+        }
+        for id in scheme.component_ids() {
+            let component = scheme.component(id);
+            for age in 0..component.slots {
+                let Some(init) = init_of(self.problem, id, age) else {
+                    continue;
+                };
+                let slots = u64::from(component.slots);
+                let row = self.set.layout.row(id, slots - u64::from(age));
+                let region = scheme.grid.live(component.position);
+                let value = self.initial_value(init, component.position);
+                let time = torre_compiler::statics::physical_time(scheme, id, -i64::from(age));
+                writeln!(out, "  /* {} */", comment(&component.name))?;
+                self.fill(out, region, row.0, &value, time)?;
+                let mut rows = region;
+                rows[Axis::VECTOR] = scheme.extent(id)[Axis::VECTOR];
+                writeln!(out, "  {}", self.images_call(id, row.0, rows))?;
+            }
+        }
+        write!(
+            out,
+            "\x20 return 0;\n}}\n\n\
+             /* Gives the memory back. */\n\
+             static inline void {p}_free({p} *self) {{ free(self->values); self->values = 0; }}\n\n"
+        )
+    }
+
+    fn initial_value(&self, init: &Init, position: Position) -> String {
+        match &init.value {
+            StaticValue::Expr(e) => self.expressions(position).print(e),
+            StaticValue::File(FileId(file)) => {
+                format!("{}_file(files, {file}, x, y, z)", self.prefix)
+            }
+        }
+    }
+
+    /// Loops that set the values of a row to a C expression.
+    fn fill(&self, out: &mut String, region: Region, row: u32, value: &str, time: f64) -> Result {
+        let p = self.prefix;
+        writeln!(
+            out,
+            "  {{\n    const double t = {};\n    (void)t;",
+            number(time)
+        )?;
+        self.loops(out, region)?;
+        writeln!(
+            out,
+            "      {p}_row(self, {row}, x, y)[z] = ({p}_real){value};\n  }}"
+        )
+    }
+
+    /// The heads of three loops over a region.
+    fn loops(&self, out: &mut String, region: Region) -> Result {
+        for (name, range) in ["x", "y", "z"].iter().zip(region.0) {
+            let (lo, hi) = (range.lo, range.hi);
+            writeln!(
+                out,
+                "    for (int64_t {name} = {lo}; {name} < {hi}; ++{name})"
+            )?;
+        }
+        Ok(())
+    }
+
+    /// What sources add after a stage.
+    fn sources(&self, out: &mut String, stage: StageId) -> Result {
+        for (i, source) in self.problem.sources.iter().enumerate() {
+            if source.stage == stage {
+                self.source(out, i, source)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn source(&self, out: &mut String, index: usize, source: &Source) -> Result {
+        let (p, scheme) = (self.prefix, self.scheme);
+        let component = scheme.component(source.component);
+        let c = self.expressions(component.position);
+        let files = self.files_parameter();
+        write!(
+            out,
+            "/* A source on {name}: acts on `row` of step `steps`, from 0. */\n\
+             static inline void {p}_source{index}({p} *self, int64_t row{files}) {{\n\
+             \x20 const double t = {p}_mul((double)(self->steps + 1) - {offset}, {dt});\n\
+             \x20 (void)t;\n",
+            name = comment(&component.name),
+            offset = number(component.time.as_f64()),
+            dt = number(scheme.grid.dt),
+        )?;
+        self.loops(out, source.region)?;
+        writeln!(out, "    {{")?;
+        if let Some(condition) = &source.condition {
+            writeln!(out, "      if ({} == 0.0) continue;", c.print(condition))?;
+        }
+        writeln!(
+            out,
+            "      {p}_real *v = {p}_row(self, row, x, y) + z;\n\
+             \x20     *v = *v + ({p}_real){p}_mul({}, {});\n    }}\n}}\n",
+            c.print(&source.profile),
+            c.print(&source.wave),
+        )
+    }
+
+    /// Sources may read files, so stepping has to pass them on.
+    fn files_parameter(&self) -> &'static str {
+        match self.sources_read_files() {
+            true => ", const double *const *files",
+            false => "",
+        }
+    }
+
+    fn sources_read_files(&self) -> bool {
+        let mut file = |e: &torre_compiler::host::HostExpr| {
+            matches!(e, torre_compiler::host::HostExpr::File { .. })
+        };
+        self.problem.sources.iter().any(|s| {
+            s.profile.any(&mut file)
+                || s.wave.any(&mut file)
+                || s.condition.as_ref().is_some_and(|c| c.any(&mut file))
+        })
+    }
+
+    fn steps(&self, out: &mut String) -> Result {
+        let (p, scheme) = (self.prefix, self.scheme);
+        let parameter = self.files_parameter();
+        let argument = match parameter {
+            "" => "",
+            _ => ", files",
+        };
+        writeln!(
+            out,
+            "/* One step: each stage over the whole grid, then the next. */\n\
+             static inline void {p}_step({p} *self{parameter}) {{\n\
+             \x20 switch (self->steps % {}) {{",
+            scheme.phases()
+        )?;
+        for phase in 0..scheme.phases() {
+            writeln!(out, "  case {phase}:")?;
+            for stage in scheme.stage_ids() {
+                for block in stage_blocks(scheme, stage) {
+                    self.block(out, stage, phase, &block)?;
+                }
+                self.finish_stage(out, stage, phase, argument)?;
+            }
+            writeln!(out, "    break;")?;
+        }
+        write!(
+            out,
+            "\x20 }}\n\x20 self->steps += 1;\n}}\n\n\
+             /* Runs some steps. */\n\
+             static inline void {p}_run({p} *self, uint64_t steps{parameter}) {{\n\
+             \x20 for (uint64_t i = 0; i < steps; ++i) {p}_step(self{argument});\n}}\n\n"
+        )
+    }
+
+    fn block(&self, out: &mut String, stage: StageId, phase: u32, block: &Block) -> Result {
+        let p = self.prefix;
+        let symbol = self.symbol(&RowKernel {
+            stage,
+            phase,
+            updates: block.updates,
+        });
+        let [x, y, z] = block.region.0;
+        if run_axis(self.scheme) == Axis::DIAMOND {
+            writeln!(
+                out,
+                "    for (int64_t x = {}; x < {}; ++x) {symbol}({p}_row(self, 0, x, {}), {}, {}, {});",
+                x.lo,
+                x.hi,
+                y.lo,
+                y.len(),
+                z.lo,
+                z.hi
+            )
+        } else {
+            writeln!(
+                out,
+                "    {symbol}({p}_row(self, 0, {}, {}), {}, {}, {});",
+                x.lo,
+                y.lo,
+                x.len(),
+                z.lo,
+                z.hi
+            )
+        }
+    }
+
+    /// Sources, then images, of what a stage has computed.
+    fn finish_stage(&self, out: &mut String, stage: StageId, phase: u32, argument: &str) -> Result {
+        let (p, scheme) = (self.prefix, self.scheme);
+        let row = |id| self.set.layout.target_row(scheme, stage, phase, id).0;
+        for (i, source) in self.problem.sources.iter().enumerate() {
+            if source.stage == stage {
+                let row = row(source.component);
+                writeln!(out, "    {p}_source{i}(self, {row}{argument});")?;
+            }
+        }
+        for update in &scheme.stages[stage.index()].updates {
+            let id = update.target;
+            let call = self.images_call(id, row(id), row_region(scheme, update));
+            writeln!(out, "    {call}")?;
+        }
+        Ok(())
+    }
+
+    fn images_call(&self, id: ComponentId, row: u32, region: Region) -> String {
+        let [x, y, z] = region.0;
+        format!(
+            "{}_images(self, {}, {row}, {}, {}, {}, {}, {}, {});",
+            self.prefix, id.0, x.lo, x.hi, y.lo, y.hi, z.lo, z.hi
+        )
+    }
+}
+
+fn triple<T: std::fmt::Display>(values: PerAxis<T>) -> String {
+    let [x, y, z] = values.0;
+    format!("{{{x}, {y}, {z}}}")
+}
+
+/// Text that cannot end a comment.
+fn comment(text: &str) -> String {
+    text.replace("*/", "* /").replace('\n', " ")
+}

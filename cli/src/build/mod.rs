@@ -1,0 +1,137 @@
+//! `torre build`: kernels for other programs: an object, a C header, a description in JSON.
+
+mod expr;
+mod header;
+
+use crate::args;
+use crate::failure::Failure;
+use crate::input;
+use crate::render::Voice;
+use crate::report::domain;
+use header::Header;
+use serde_json::{Value, json};
+use torre_compiler::backend::llvm::cpu::{Shape, emit};
+use torre_compiler::backend::llvm::library::{self as llvm, Cpu, Library, Options};
+use torre_compiler::kernel::KernelSet;
+use torre_compiler::lattice::PerAxis;
+use torre_compiler::problem::Problem;
+use torre_compiler::scheme::Scheme;
+use torre_runtime::host::SetupError;
+use torre_runtime::output::atomic::write_file;
+use torre_runtime::program::{self, CompileError};
+
+/// What all names start with, in the IR too. Built ones go on with the problem's name, so that several fit into one program.
+const PREFIX: &str = "torre";
+
+pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
+    let resolved = input::inspected(&args.what, voice)?;
+    let (scheme, problem) = (&resolved.scheme, &resolved.problem);
+    let set = program::layerwise_kernels(scheme).map_err(SetupError::from)?;
+    let library = Library::open().map_err(CompileError::from)?;
+    let (cpu, _) = program::target(library, &args.target)?;
+    let name = &problem.name;
+    let prefix = &format!("{PREFIX}_{name}");
+    let ir = emit(scheme, &set, Shape::of(cpu.vector_bits))
+        .replace(&format!("@{PREFIX}_"), &format!("@{prefix}_"));
+    let object =
+        llvm::compile(library, &ir, &cpu.target, &Options::CPU).map_err(CompileError::from)?;
+    let header = Header {
+        scheme,
+        problem,
+        set: &set,
+        prefix,
+        target: &cpu.target.cpu,
+    };
+    let description = describe(scheme, problem, &set, &cpu, library);
+    let file = |extension: &str| args.output.join(format!("{name}.{extension}"));
+    write_file(&file("o"), object.bytes())?;
+    write_file(&file("h"), header.print().as_bytes())?;
+    write_file(&file("json"), format!("{description:#}\n").as_bytes())?;
+    voice.note(format_args!(
+        "{}: {name}.o, {name}.h and {name}.json for {}",
+        args.output.display(),
+        cpu.target.cpu
+    ));
+    Ok(())
+}
+
+fn list<T: Copy>(values: PerAxis<T>) -> Vec<T> {
+    values.0.to_vec()
+}
+
+fn describe(
+    scheme: &Scheme,
+    problem: &Problem,
+    set: &KernelSet,
+    cpu: &Cpu,
+    library: &Library,
+) -> Value {
+    let layout = &set.layout;
+    let components: Vec<Value> = scheme
+        .component_ids()
+        .map(|id| {
+            let c = scheme.component(id);
+            json!({
+                "name": c.name,
+                "position": list(c.position.map(|h| h.as_f64())),
+                "time": c.time.as_f64(),
+                "slots": c.slots,
+                "extent": list(scheme.extent(id).map(|i| i.hi)),
+                "first_row": layout.row(id, 0).0,
+            })
+        })
+        .collect();
+    let coefs: Vec<Value> = scheme
+        .coefs
+        .iter()
+        .enumerate()
+        .map(|(i, coef)| {
+            let row = layout.coef_row(torre_compiler::scheme::CoefId(i as u32));
+            json!({"name": coef.name, "row": row.0})
+        })
+        .collect();
+    let kernels: Vec<Value> = set
+        .kernels
+        .iter()
+        .map(|kernel| {
+            let targets: Vec<&str> = kernel
+                .updates(scheme)
+                .map(|u| scheme.component(u.target).name.as_str())
+                .collect();
+            json!({
+                "symbol": format!("{PREFIX}_{}_{kernel}", problem.name),
+                "stage": kernel.stage.0,
+                "phase": kernel.phase,
+                "advances": targets,
+            })
+        })
+        .collect();
+    json!({
+        "torre": env!("CARGO_PKG_VERSION"),
+        "scheme": scheme.name,
+        "problem": problem.name,
+        "domain": domain(scheme),
+        "steps": problem.steps,
+        "precision": scheme.precision.to_string(),
+        "dt": scheme.grid.dt,
+        "spacing": list(scheme.grid.spacing),
+        "target": cpu.target.cpu,
+        "triple": cpu.target.triple,
+        "vector_bits": cpu.vector_bits,
+        "llvm": library.version().to_string(),
+        "signature": "void kernel(void *group, int64_t count, int64_t lo, int64_t hi)",
+        "layout": {
+            "element_bytes": layout.element_bytes,
+            "elements": layout.elements,
+            "alignment": torre_compiler::layout::ALIGNMENT,
+            "origin": layout.origin,
+            "row_stride": layout.row_stride,
+            "stride": list(layout.stride),
+            "rows": layout.rows,
+        },
+        "components": components,
+        "coefficients": coefs,
+        "phases": scheme.phases(),
+        "kernels": kernels,
+    })
+}
