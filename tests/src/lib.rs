@@ -1,1 +1,3 @@
+//! The test suite over the whole of Torre: what tests in `tests/` share.
 
+pub mod physics;
