@@ -224,3 +224,79 @@ fn evaluate(graph: &Graph, id: NodeId, coordinate: f64) -> f64 {
         _ => f64::NAN,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::At;
+    use crate::lattice::PerAxis;
+    use proptest::prelude::*;
+
+    fn condition(graph: &mut Graph, choices: &mut impl Iterator<Item = u8>, depth: u32) -> NodeId {
+        use HostBinary as H;
+        let mut next = || choices.next().unwrap_or(0);
+        let kind = next();
+        if depth > 0 && kind % 4 == 0 {
+            let op = if kind & 16 == 0 { H::And } else { H::Or };
+            let a = condition(graph, choices, depth - 1);
+            let b = condition(graph, choices, depth - 1);
+            return graph.binary(op, a, b);
+        }
+        if depth > 0 && kind % 4 == 1 {
+            let a = condition(graph, choices, depth - 1);
+            return graph.unary(HostUnary::Not, a);
+        }
+        let axis = if next() & 1 == 0 {
+            Axis::LEAN
+        } else {
+            Axis::VECTOR
+        };
+        let mut ramp = graph.coordinate(axis);
+        for _ in 0..next() % 3 {
+            let n = graph.number(f64::from(next()) / 16.0 - 8.0);
+            let op = [H::Add, H::Sub, H::Mul, H::Div][usize::from(next() % 4)];
+            ramp = if next() & 1 == 0 {
+                graph.binary(op, ramp, n)
+            } else {
+                graph.binary(op, n, ramp)
+            };
+        }
+        let bound = graph.number(f64::from(next() % 20) * 0.1);
+        let op = [H::Lt, H::Le, H::Gt, H::Ge, H::Eq, H::Ne][usize::from(next() % 6)];
+        if next() & 1 == 0 {
+            graph.binary(op, ramp, bound)
+        } else {
+            graph.binary(op, bound, ramp)
+        }
+    }
+
+    proptest! {
+        /// An index lies in the region and passes the rest exactly where the condition holds.
+        #[test]
+        fn regions_are_exact(choices in proptest::collection::vec(any::<u8>(), 0..60), half in 0i64..2) {
+            let mut graph = Graph::default();
+            graph.spacing = PerAxis([0.1, 1.0, 0.3]);
+            let id = condition(&mut graph, &mut choices.into_iter(), 3);
+            let position = PerAxis([HalfIndex(half), HalfIndex::ZERO, HalfIndex(1 - half)]);
+            let live = PerAxis([Interval::new(1, 20), Interval::new(0, 1), Interval::new(0, 8)]);
+            let confined = confine(&mut graph, Some(id), position, live);
+            let whole = graph.host(id, position).expect("small");
+            let rest = confined.rest.map(|r| graph.host(r, position).expect("small"));
+            for i in 1..20 {
+                for k in 0..8 {
+                    let index = PerAxis([i, 0, k]);
+                    let at = At {
+                        position: PerAxis::from_fn(|a| {
+                            (HalfIndex::cells(index[a]) + position[a]).as_f64() * graph.spacing[a]
+                        }).0,
+                        time: 0.0,
+                    };
+                    let holds = whole.eval(&at) != 0.0;
+                    let found = confined.region.contains(index)
+                        && rest.as_ref().is_none_or(|r| r.eval(&at) != 0.0);
+                    prop_assert_eq!(holds, found, "{} at {:?}: {:?}", whole, index, confined);
+                }
+            }
+        }
+    }
+}

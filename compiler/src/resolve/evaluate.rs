@@ -308,6 +308,11 @@ impl<'w> Resolver<'w> {
     }
 
     fn hint_for(&self, scope: &Scope, name: &str) -> Option<String> {
+        if !scope.in_scheme && self.frame.names.contains_key(name) {
+            return Some(format!(
+                "definitions see only their parameters: add a parameter and pass `{name}`"
+            ));
+        }
         let mut known: Vec<&str> = scope.locals.iter().rev().map(|(n, _)| n.as_str()).collect();
         if scope.in_scheme {
             known.extend(self.frame.names.keys().map(String::as_str));
@@ -321,11 +326,6 @@ impl<'w> Resolver<'w> {
         if ["x", "y", "z"].contains(&name) && !self.frame.axes.is_empty() {
             let axes: Vec<&str> = self.frame.axes.iter().map(|(n, _)| n.as_str()).collect();
             return Some(format!("the axes of the scheme are {}", axes.join(", ")));
-        }
-        if !scope.in_scheme && self.frame.names.contains_key(name) {
-            return Some(format!(
-                "definitions see only their parameters: add a parameter and pass `{name}`"
-            ));
         }
         None
     }

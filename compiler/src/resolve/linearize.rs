@@ -241,11 +241,37 @@ impl<'g> Linearizer<'g> {
             spine.push(left);
             top = left;
         }
-        let mut result = Rc::default();
-        for id in spine.into_iter().rev() {
-            result = self.linear_once(id, by)?;
+        let mut parts = spine.into_iter().rev();
+        let bottom = parts.next().unwrap_or(id);
+        let mut below = bottom;
+        let mut sum = self.linear_once(bottom, by)?;
+        for part in parts {
+            let Node::Binary(op, _, right) = self.graph.node(part) else {
+                return Err(NotLinear::Nonlinear);
+            };
+            if matches!(op.0, HostBinary::Add | HostBinary::Sub) {
+                let right = self.linear(right, by)?;
+                // What is below is taken over where nobody else holds it.
+                let mut total = Rc::try_unwrap(sum).unwrap_or_else(|shared| (*shared).clone());
+                self.add(&mut total, op.0, &right)?;
+                sum = Rc::new(total);
+            } else {
+                self.known.insert((below, by), sum);
+                sum = self.linear_once(part, by)?;
+            }
+            below = part;
         }
-        Ok(result)
+        self.known.insert((id, by), sum.clone());
+        Ok(sum)
+    }
+
+    /// `sum + right` or `sum - right`.
+    fn add(&mut self, sum: &mut Linear, op: HostBinary, right: &Linear) -> Result<(), NotLinear> {
+        if op == HostBinary::Sub {
+            return self.negated(sum, right);
+        }
+        let one = self.graph.number(1.0);
+        self.accumulate(sum, right, &Split::ONE, one)
     }
 
     fn linear_once(&mut self, id: NodeId, by: Shift) -> Result<Rc<Linear>, NotLinear> {
@@ -329,12 +355,7 @@ impl<'g> Linearizer<'g> {
                     let right = self.linear(b, by)?;
                     sum = (*left).clone();
                     self.spend(left.size())?;
-                    if op.0 == HostBinary::Add {
-                        let one = self.graph.number(1.0);
-                        self.accumulate(&mut sum, &right, &Split::ONE, one)?;
-                    } else {
-                        self.negated(&mut sum, &right)?;
-                    }
+                    self.add(&mut sum, op.0, &right)?;
                 }
                 HostBinary::Mul if !self.graph.is_dynamic(a) => self.times(&mut sum, b, a, by)?,
                 HostBinary::Mul if !self.graph.is_dynamic(b) => self.times(&mut sum, a, b, by)?,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use torre_grammar::diag::{Diagnostic, Diagnostics, Severity};
 use torre_grammar::source::{Source, Span};
 
-/// After so many there is no use in more.
+/// After so many errors, or warnings, there is no use in more.
 const LIMIT: usize = 64;
 
 /// An error that has been reported already.
@@ -53,13 +53,13 @@ impl Report {
             ),
             None => (diagnostic.code.0, diagnostic.message.clone(), 0, 0),
         };
-        if self.list.len() < LIMIT && self.seen.insert(key) {
+        if self.count(diagnostic.severity) < LIMIT && self.seen.insert(key) {
             self.list.push(diagnostic);
         }
     }
 
     pub fn has_errors(&self) -> bool {
-        self.list.iter().any(|d| d.severity == Severity::Error)
+        self.count(Severity::Error) > 0
     }
 
     /// How many were found so far, for [`Report::forget`].
@@ -67,9 +67,13 @@ impl Report {
         self.list.len()
     }
 
-    /// Whether nothing more is taken in.
+    /// Whether no more errors are taken in.
     pub fn is_full(&self) -> bool {
-        self.list.len() >= LIMIT
+        self.count(Severity::Error) >= LIMIT
+    }
+
+    fn count(&self, severity: Severity) -> usize {
+        self.list.iter().filter(|d| d.severity == severity).count()
     }
 
     /// Takes back what was found after `mark` in `source`.

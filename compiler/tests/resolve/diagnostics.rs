@@ -41,3 +41,184 @@ problem p { scheme s; domain 8; steps 1 }",
     .scheme;
     assert_eq!(scheme.components[0].slots, 2);
 }
+
+fn shown(text: &str) -> String {
+    show(&checked(&TestWorld::default(), text))
+}
+
+#[test]
+fn errors_inside_definitions_show_their_uses() {
+    let text = "
+def inner(a) = a + missing
+def outer(b) = inner(b) * 2
+scheme s {
+  axes x
+  field u : scalar on nodes
+  step { u -= outer(u) }
+}";
+    assert_eq!(
+        shown(text),
+        "error E0101: there is no `missing` here
+  test.torre `missing`: not found
+  test.torre `inner(b)`: used here
+  test.torre `outer(u)`: used here
+"
+    );
+}
+
+#[test]
+fn errors_inside_modules_show_their_uses() {
+    let text = "
+use std::curl::curl
+scheme s {
+  axes x, y, z
+  field E : vector on edges
+  field p : scalar on cells
+  step { E += curl(p) }
+}";
+    let all = shown(text);
+    assert!(
+        all.starts_with(
+            "error E0109: a scalar has no component `z`
+  std::curl `z`: no such component
+  test.torre `curl(p)`: used here
+"
+        ),
+        "{all}"
+    );
+}
+
+#[test]
+fn definitions_do_not_see_the_scheme_that_uses_them() {
+    let text = "
+def advance(f) = f * dt
+scheme s {
+  axes x
+  param dt = 0.5
+  field u : scalar on nodes
+  step { u += advance(u) }
+}";
+    assert_eq!(
+        shown(text),
+        "error E0101: there is no `dt` here
+  test.torre `dt`: not found
+  test.torre `advance(u)`: used here
+  hint: definitions see only their parameters: add a parameter and pass `dt`
+"
+    );
+}
+
+#[test]
+fn several_errors_are_told_at_once() {
+    let text = "
+scheme s {
+  axes x
+  field u : scalar on nodes
+  step {
+    u += a
+    u += d(u, x)
+    let c = b
+    u += c + c
+    v += 1
+  }
+}
+def unused(q) = q + r";
+    let codes: Vec<&str> = checked(&TestWorld::default(), text)
+        .0
+        .iter()
+        .map(|d| d.code.0)
+        .collect();
+    assert_eq!(codes, ["E0101", "E0202", "E0101", "E0101", "E0101"]);
+}
+
+#[test]
+fn an_absent_axis_is_explained() {
+    let text = "
+use std::laplacian::laplacian
+scheme s {
+  axes x, y
+  field u : scalar on nodes
+  step { u += laplacian(u) }
+}";
+    let all = shown(text);
+    assert!(all.contains("there is no `z` here"), "{all}");
+    assert!(all.contains("the axes of the scheme are x, y"), "{all}");
+}
+
+#[test]
+fn next_values_run_their_statements_first() {
+    let scheme = resolved(
+        "
+scheme s {
+  axes x
+  field a : scalar on nodes
+  field b : scalar on nodes
+  field c : scalar on nodes
+  step {
+    a += b@next
+    c += a
+    b += c
+  }
+}
+problem p { scheme s; domain 8; steps 1 }",
+    )
+    .scheme;
+    let order: Vec<&str> = scheme
+        .stages
+        .iter()
+        .map(|s| scheme.component(s.updates[0].target).name.as_str())
+        .collect();
+    assert_eq!(order, ["b", "a", "c"]);
+}
+
+#[test]
+fn slots_are_as_few_as_can_be() {
+    let slots = |step: &str, levels: u32| {
+        let text = format!(
+            "scheme s {{ axes x; field u : scalar on nodes levels {levels}; field v : scalar on nodes; step {{ {step} }} }}
+problem p {{ scheme s; domain 8; steps 1 }}"
+        );
+        let scheme = resolved(&text).scheme;
+        (scheme.components[0].slots, scheme.components[1].slots)
+    };
+    // In place: only the own value is read.
+    assert_eq!(slots("u = 2 * u + v", 1), (1, 1));
+    // Neighbours must not be overwritten.
+    assert_eq!(slots("u += 0.1 * d2(u, x)", 1), (2, 1));
+    // The value before is read at the own place only, where the new one replaces it.
+    assert_eq!(slots("u = 2 * u - u@prev + d2(u, x)", 2), (2, 1));
+    // The value before is read elsewhere too.
+    assert_eq!(slots("u = 2 * u + d2(u@prev, x)", 2), (3, 1));
+    // A later statement reads the value before.
+    assert_eq!(slots("u += 1\n v += u@prev[1]", 2), (2, 1));
+    // Neighbours of a value that is advanced by another statement are its new ones.
+    assert_eq!(slots("u += d2(v, x)\n v += d2(u, x)", 1), (1, 1));
+}
+
+#[test]
+fn what_depends_on_the_place_alone_is_added_last() {
+    let scheme = resolved(
+        "
+scheme s {
+  axes x
+  field u : scalar on nodes
+  step { u = x^2 + 0.5 * u - 3 }
+}
+problem p { scheme s; domain 8; steps 1 }",
+    )
+    .scheme;
+    let text = scheme.to_string();
+    let body = text.split("stage s0").nth(1).expect("there is a stage");
+    assert_eq!(
+        body,
+        "
+    u in [0..8]
+      %0 = u[0]
+      %1 = 0.5
+      %2 = mul %1 %0
+      %3 = m0
+      %4 = add %2 %3
+      store %4
+"
+    );
+}

@@ -1,0 +1,269 @@
+//! Problems: settings, domains, sources, results, files.
+
+use crate::support::*;
+use torre_compiler::host::{At, HostExpr};
+use torre_compiler::lattice::{Axis, Interval, PerAxis};
+use torre_compiler::problem::{OutputKind, StaticValue};
+use torre_compiler::resolve::{Options, Resolved};
+use torre_compiler::scheme::{Boundary, Precision};
+
+const WAVE: &str = "
+const scale = 2
+scheme wave {
+  axes x, y
+  param h = 0.5
+  param dt = 0.5 * h
+  param c = 1.0
+  coef eps on cells = 1.0
+  field u : scalar on nodes levels 2
+  field E : vector on edges
+  step {
+    u@next = 2 * u - u@prev + (c * dt)^2 * (d2(u, x) + d2(u, y))
+    E.x += d(u, x) / avg(eps, y)
+    E.y += d(u, y) / avg(eps, x)
+  }
+}
+";
+
+fn wave(problem: &str, overrides: &[(&str, &str)]) -> Resolved {
+    let text = format!("{WAVE}problem p {{\n{problem}\n}}");
+    let world = TestWorld {
+        arrays: vec![("eps.npy", "<f8", vec![16, 8])],
+        ..TestWorld::default()
+    };
+    let options = Options {
+        precision: Precision::F64,
+        overrides: overrides
+            .iter()
+            .map(|(n, v)| (n.to_string(), v.to_string()))
+            .collect(),
+        ..Options::default()
+    };
+    resolved_with(&world, &text, &options)
+}
+
+fn at(position: [f64; 3], time: f64) -> At {
+    At { position, time }
+}
+
+#[test]
+fn the_command_line_wins_over_the_problem_and_both_over_the_scheme() {
+    let problem = "const n = 8\nscheme wave { h = n / 4 }\ndomain 2 * n x n\nsteps 5 * n";
+    let r = wave(problem, &[]);
+    assert_eq!(r.scheme.grid.spacing[Axis::LEAN], 2.0);
+    assert_eq!(r.scheme.grid.dt, 1.0);
+    assert_eq!(r.scheme.grid.cells, PerAxis([16, 1, 8]));
+    assert_eq!(r.problem.steps, 40);
+    let r = wave(
+        problem,
+        &[
+            ("h", "scale * 4"),
+            ("dt", "h / 8"),
+            ("domain", "10x 12"),
+            ("steps", "7"),
+        ],
+    );
+    assert_eq!(r.scheme.grid.spacing[Axis::VECTOR], 8.0);
+    assert_eq!(r.scheme.grid.dt, 1.0);
+    assert_eq!(r.scheme.grid.cells, PerAxis([10, 1, 12]));
+    assert_eq!(r.problem.steps, 7);
+}
+
+#[test]
+fn constants_of_a_problem_may_use_parameters() {
+    let r = wave(
+        "scheme wave\ndomain 16 x 8\nconst width = 8 * h\nsteps width\nsource u at (width, 2) += 1",
+        &[],
+    );
+    assert_eq!(r.problem.steps, 4);
+    assert_eq!(r.problem.sources[0].region[Axis::LEAN], Interval::new(4, 5));
+}
+
+#[test]
+fn boundaries_are_per_side() {
+    let r = wave(
+        "scheme wave\ndomain 16 x 8\nboundary x: pec | pmc, y: periodic\nsteps 1",
+        &[],
+    );
+    let boundary = r.scheme.grid.boundary;
+    assert_eq!(boundary[Axis::LEAN], [Boundary::Pec, Boundary::Pmc]);
+    assert_eq!(boundary[Axis::VECTOR], [Boundary::Periodic; 2]);
+    assert_eq!(boundary[Axis::DIAMOND], [Boundary::Zero; 2]);
+}
+
+#[test]
+fn initial_values_see_place_and_time() {
+    let r = wave(
+        "scheme wave\ndomain 16 x 8\ninit u = x + 10 * t\ninit u@prev = y\ninit E = [x, 0]\nsteps 1",
+        &[],
+    );
+    let init = &r.problem.init;
+    let value = |i: usize, point: At| match &init[i].value {
+        StaticValue::Expr(e) => e.eval(&point),
+        StaticValue::File(_) => f64::NAN,
+    };
+    assert_eq!(init.iter().map(|i| i.age).collect::<Vec<_>>(), [0, 1, 0, 0]);
+    assert_eq!(value(0, at([3.0, 0.0, 4.0], 0.5)), 8.0);
+    assert_eq!(value(1, at([3.0, 0.0, 4.0], 0.5)), 4.0);
+    assert_eq!(value(2, at([3.0, 0.0, 4.0], 0.5)), 3.0);
+    assert_eq!(r.scheme.component(init[3].component).name, "E.y");
+}
+
+#[test]
+fn sources_are_split_into_place_and_time() {
+    let r = wave(
+        "scheme wave\ndomain 16 x 8
+  source u at (3, 4) += sin(t)
+  source E.x in x = 2..5 += x * cos(t) / 2
+  source u where x >= 2 and x * y < 4 += sin(x - t)
+  source E += [1, t]
+  steps 1",
+        &[],
+    );
+    let s = &r.problem.sources;
+    assert_eq!(s.len(), 5);
+    assert_eq!(
+        s[0].region,
+        PerAxis([
+            Interval::new(3, 4),
+            Interval::new(0, 1),
+            Interval::new(4, 5)
+        ])
+    );
+    assert_eq!(s[0].profile, HostExpr::Number(1.0));
+    assert_eq!(s[0].stage.0, 0);
+    assert_eq!(s[1].region[Axis::LEAN], Interval::new(2, 5));
+    assert_eq!(s[1].region[Axis::VECTOR], Interval::new(0, 8));
+    assert!(!s[1].wave.depends_on_place() && !s[1].profile.depends_on_time());
+    assert_eq!(s[1].stage.0, 1);
+    // h is 1/2, so x >= 2 begins at index 4; the rest is a condition.
+    assert_eq!(s[2].region[Axis::LEAN], Interval::new(4, 16));
+    let rest = s[2].condition.as_ref().expect("x * y < 4 is no box");
+    assert_eq!(rest.eval(&at([2.0, 0.0, 1.0], 0.0)), 1.0);
+    assert_eq!(rest.eval(&at([2.0, 0.0, 2.0], 0.0)), 0.0);
+    assert!(s[2].wave.depends_on_place());
+    assert_eq!(s[4].wave, HostExpr::Time);
+}
+
+#[test]
+fn results_have_names() {
+    let r = wave(
+        "scheme wave\ndomain 16 x 8
+  probe u at (3, 4)
+  probe E at (3, 4) as ear
+  output slice u y = 3 every 5
+  output slice u y = 3 every 7
+  output volume E
+  steps 1",
+        &[],
+    );
+    let probes: Vec<&str> = r.problem.probes.iter().map(|p| p.name.as_str()).collect();
+    assert_eq!(probes, ["u_3_4", "ear.x", "ear.y"]);
+    let outputs: Vec<&str> = r.problem.outputs.iter().map(|o| o.name.as_str()).collect();
+    assert_eq!(outputs, ["u-y3", "u-y3-2", "E.x", "E.y"]);
+    assert_eq!(r.problem.outputs[1].every, 7);
+    assert!(matches!(
+        r.problem.outputs[0].kind,
+        OutputKind::Slice {
+            axis: Axis::VECTOR,
+            index: 3
+        }
+    ));
+}
+
+#[test]
+fn means_of_files_read_neighbours() {
+    let r = wave(
+        "scheme wave\ndomain 16 x 8\ncoef eps = file(\"eps.npy\")\nsteps 1",
+        &[],
+    );
+    assert_eq!(r.scheme.files.len(), 1);
+    let shown: Vec<String> = r.scheme.coefs.iter().map(|c| c.value.to_string()).collect();
+    assert_eq!(
+        shown,
+        [
+            "(1.0 / ((0.5 * f0[0, 0, -1]) + (0.5 * f0[0, 0, 0])))",
+            "(1.0 / ((0.5 * f0[-1, 0, 0]) + (0.5 * f0[0, 0, 0])))",
+        ]
+    );
+}
+
+#[test]
+fn moved_coordinates_are_those_of_the_neighbour() {
+    // With a cell size that is no power of two, x + h/2 is not the neighbour's coordinate in the last bit.
+    let r = wave(
+        "scheme wave { h = 0.1 }\ndomain 64 x 8\ncoef eps = x\nsteps 1",
+        &[],
+    );
+    let mean = &r.scheme.coefs[1];
+    for i in 1..64 {
+        let x = |n: f64| n * 0.1;
+        let expected = 1.0 / (0.5 * x(f64::from(i) - 0.5) + 0.5 * x(f64::from(i) + 0.5));
+        let found = mean.value.eval(&at([x(f64::from(i)), 0.0, 0.05], 0.0));
+        assert_eq!(found.to_bits(), expected.to_bits(), "{i}");
+    }
+}
+
+#[test]
+fn uniform_coefficients_leave_no_array() {
+    assert!(
+        wave(
+            "scheme wave\ndomain 16 x 8\ncoef eps = 2 * scale\nsteps 1",
+            &[]
+        )
+        .scheme
+        .coefs
+        .is_empty()
+    );
+}
+
+#[test]
+fn memory_is_checked_before_it_is_taken() {
+    let text = format!("{WAVE}problem p {{ scheme wave; domain 10000 x 10000; steps 1 }}");
+    let options = Options {
+        precision: Precision::F64,
+        memory: Some(2_000_000_000),
+        ..Options::default()
+    };
+    let shown = show(&refused_with(&TestWorld::default(), &text, &options));
+    assert!(
+        shown.contains("error E0508: this needs 3.2 GB of memory, but there are 2.0 GB"),
+        "{shown}"
+    );
+    let hint = shown
+        .split("--set domain=")
+        .nth(1)
+        .and_then(|rest| rest.split('`').next())
+        .expect("a domain is suggested");
+    assert!(shown.contains("`--precision f32` needs half"));
+    let fits = Options {
+        overrides: vec![("domain".to_string(), hint.to_string())],
+        ..options
+    };
+    resolved_with(&TestWorld::default(), &text, &fits);
+}
+
+#[test]
+fn schedules_are_found_in_the_file_and_beside_the_scheme() {
+    let text = "
+use std::maxwell::{maxwell42, maxwell22}
+schedule here for maxwell42 { z: span }
+schedule other for maxwell22 { z: span }
+schedule any { z: span }
+problem p { scheme maxwell42; domain 8 x 8 x 8; steps 1 }";
+    let names: Vec<String> = resolved(text)
+        .schedules
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(names, ["here", "any"]);
+}
+
+#[test]
+fn schemes_can_be_named_in_full() {
+    let r = resolved(
+        "problem p { scheme std::maxwell::maxwell42 { h = std::constants::c0 }; domain 8 x 8 x 8; steps 1 }",
+    );
+    assert_eq!(r.scheme.name, "maxwell42");
+    assert_eq!(r.scheme.grid.spacing[Axis::LEAN], 299792458.0);
+}
