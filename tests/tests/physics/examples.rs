@@ -1,6 +1,7 @@
 //! Every example compiles, runs in a small version, and does something finite.
 
 use std::path::{Path, PathBuf};
+use torre_runtime::world::read_source;
 use torre_suite::physics::case::Case;
 
 fn folder() -> PathBuf {
@@ -35,6 +36,30 @@ fn warnings(name: &str) -> Vec<&'static str> {
         "13-diffusion" | "15-gray-scott" | "16-burgers" => vec!["W0301"],
         _ => Vec::new(),
     }
+}
+
+/// The texts of the library and the examples are laid out as the formatter does it.
+#[test]
+fn every_text_is_in_canonical_layout() {
+    let mut count = 0;
+    for folder in [folder(), folder().join("../stdlib")] {
+        for entry in std::fs::read_dir(&folder).expect("a folder of texts") {
+            let path = entry.expect("an entry of the folder").path();
+            if path.extension().is_none_or(|e| e != "torre") {
+                continue;
+            }
+            let source = read_source(&path).expect("a readable text");
+            let ast = torre_grammar::parse(&source).expect("a text without errors");
+            let printed = torre_grammar::print(&ast);
+            assert!(
+                printed == source.text(),
+                "{}: `torre fmt` would change it",
+                path.display()
+            );
+            count += 1;
+        }
+    }
+    assert!(count >= 27, "{count}");
 }
 
 #[test]
