@@ -1,8 +1,11 @@
-//! The order of execution: faces of tiles and their legality.
+//! The order of execution: faces of tiles, their legality, and the choice of sizes.
 
 pub mod face;
 pub mod frame;
+pub mod notation;
+pub mod template;
 pub mod tiling;
 
 pub use frame::Frame;
+pub use template::{Template, TiledTemplate};
 pub use tiling::{Cut, Illegal, Level, Schedule, Tiling, check_tiling};

@@ -1,0 +1,214 @@
+//! Schedules whose sizes are still open: what a user writes, and what the compiler tries by itself.
+
+use super::frame::Frame;
+use super::tiling::{Cut, Level, Schedule, Tiling};
+use crate::cone::{Cones, Form, Rational};
+use crate::lattice::PerAxis;
+use crate::scheme::Scheme;
+
+/// A family of schedules.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Template {
+    Layerwise,
+    Tiled(TiledTemplate),
+    /// The compiler chooses the family, too.
+    Auto,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct TiledTemplate {
+    /// The name that reports use: `torre`, or that of a schedule block.
+    pub name: String,
+    pub sizes: Vec<Size>,
+    /// Index into the sizes: steps per band.
+    pub height: usize,
+    /// Outermost first.
+    pub levels: Vec<Vec<OpenCut>>,
+}
+
+/// A number to choose.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Size {
+    /// As the user writes it: `D`, `TH`, ...
+    pub name: String,
+    /// What it may be; one value if it is given. Not empty.
+    pub values: Vec<Rational>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenCut {
+    pub form: Form,
+    /// `None`: the smallest legal one.
+    pub slope: Option<Rational>,
+    /// The period is the product of `factor` and these sizes, in cells.
+    pub factor: Rational,
+    pub sizes: Vec<usize>,
+}
+
+impl TiledTemplate {
+    /// The tiling with the given value for each size. Cuts whose period comes out as 0 are left out, so that a size 0 means an axis
+    /// that is not cut.
+    pub fn close(&self, values: &[Rational], frame: &Frame, cones: &Cones) -> Tiling {
+        let close_cut = |cut: &OpenCut| {
+            let period = cut
+                .sizes
+                .iter()
+                .fold(cut.factor, |period, size| period * values[*size]);
+            let mut face = frame.fitting(cones, cut.form);
+            if let Some(slope) = cut.slope {
+                face.slope = slope;
+            }
+            (!period.is_zero()).then_some(Cut { face, period })
+        };
+        let mut levels: Vec<Level> = Vec::new();
+        for cuts in &self.levels {
+            let level = Level {
+                cuts: cuts.iter().filter_map(close_cut).collect(),
+            };
+            // An inner level that cuts no finer than the outer one adds nothing.
+            if levels.last().is_none_or(|outer| *outer != level) && !level.cuts.is_empty() {
+                levels.push(level);
+            }
+        }
+        Tiling {
+            height: u64::try_from(values[self.height].floor()).unwrap_or(0),
+            levels,
+        }
+    }
+
+    /// All combinations of values, the last size fastest.
+    pub fn combinations(&self) -> Vec<Vec<Rational>> {
+        let mut all: Vec<Vec<Rational>> = vec![Vec::new()];
+        for size in &self.sizes {
+            all = all
+                .into_iter()
+                .flat_map(|head| {
+                    size.values.iter().map(move |v| {
+                        let mut row = head.clone();
+                        row.push(*v);
+                        row
+                    })
+                })
+                .collect();
+        }
+        all
+    }
+}
+
+fn size(name: &str, values: &[i64]) -> Size {
+    Size {
+        name: name.to_string(),
+        values: values.iter().map(|v| Rational::whole(*v)).collect(),
+    }
+}
+
+fn cut(form: [i32; 3], sizes: &[usize]) -> OpenCut {
+    OpenCut {
+        form: PerAxis(form),
+        slope: None,
+        factor: Rational::ONE,
+        sizes: sizes.to_vec(),
+    }
+}
+
+/// What `auto` tries for a scheme, besides layerwise.
+pub fn families(scheme: &Scheme) -> Vec<TiledTemplate> {
+    let heights: &[i64] = &[4, 8, 16, 32];
+    match scheme.grid.dimensions() {
+        3 => vec![torre(
+            size("W", &[4, 6, 8, 12, 16, 24]),
+            size("G", &[1, 2, 3, 4, 6]),
+            size("TH", heights),
+            size("Z", &[0, 64, 128, 256]),
+        )],
+        2 => vec![
+            diamond(
+                size("P", &[8, 16, 32, 64]),
+                size("TH", heights),
+                size("Z", &[0, 256, 512, 1024, 2048]),
+            ),
+            skewed(
+                size("P", &[4, 8, 16, 32]),
+                size("TH", heights),
+                size("Z", &[0, 256, 512, 1024, 2048]),
+            ),
+        ],
+        _ => vec![line(
+            size("P", &[1024, 2048, 4096, 8192, 16384]),
+            size("TH", &[8, 16, 32, 64, 128, 256]),
+        )],
+    }
+}
+
+/// DiamondTorre in two levels (V. Levchenko, A. Perepelkina): towers with faces `x + y` and `x - y` of period W cells, in macro towers of
+/// G times that, which one thread runs; along the vector axis blocks of Z cells, skewed (0: whole lines).
+pub fn torre(w: Size, g: Size, th: Size, z: Size) -> TiledTemplate {
+    TiledTemplate {
+        name: "torre".to_string(),
+        sizes: vec![w, g, th, z],
+        height: 2,
+        levels: vec![
+            vec![
+                cut([1, 1, 0], &[0, 1]),
+                cut([1, -1, 0], &[0, 1]),
+                cut([0, 0, 1], &[3]),
+            ],
+            vec![cut([1, 1, 0], &[0]), cut([1, -1, 0], &[0])],
+        ],
+    }
+}
+
+/// Diamonds in x-t of period P cells, with skewed blocks of Z cells along the vector axis (0: whole lines).
+pub fn diamond(p: Size, th: Size, z: Size) -> TiledTemplate {
+    TiledTemplate {
+        name: "diamond".to_string(),
+        sizes: vec![p, th, z],
+        height: 1,
+        levels: vec![vec![
+            cut([1, 0, 0], &[0]),
+            cut([-1, 0, 0], &[0]),
+            cut([0, 0, 1], &[2]),
+        ]],
+    }
+}
+
+/// Parallelograms in x-t of period P cells, with skewed blocks of Z cells along the vector axis (0: whole lines).
+pub fn skewed(p: Size, th: Size, z: Size) -> TiledTemplate {
+    TiledTemplate {
+        name: "skewed".to_string(),
+        sizes: vec![p, th, z],
+        height: 1,
+        levels: vec![vec![cut([0, 0, 1], &[2]), cut([1, 0, 0], &[0])]],
+    }
+}
+
+/// Diamonds along the only axis of a 1-D scheme, of period P cells.
+pub fn line(p: Size, th: Size) -> TiledTemplate {
+    TiledTemplate {
+        name: "diamond".to_string(),
+        sizes: vec![p, th],
+        height: 1,
+        levels: vec![vec![cut([0, 0, 1], &[0]), cut([0, 0, -1], &[0])]],
+    }
+}
+
+impl Template {
+    /// The schedule if nothing is open.
+    pub fn fixed(&self, frame: &Frame, cones: &Cones) -> Option<Schedule> {
+        match self {
+            Template::Layerwise => Some(Schedule::Layerwise),
+            Template::Auto => None,
+            Template::Tiled(t) => {
+                let values: Option<Vec<Rational>> = t
+                    .sizes
+                    .iter()
+                    .map(|s| match s.values.as_slice() {
+                        [one] => Some(*one),
+                        _ => None,
+                    })
+                    .collect();
+                Some(Schedule::Tiled(t.close(&values?, frame, cones)))
+            }
+        }
+    }
+}
