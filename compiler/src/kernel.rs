@@ -34,7 +34,12 @@ impl UpdateSet {
     }
 
     pub fn iter(self) -> impl Iterator<Item = usize> {
-        (0..64).filter(move |&i| self.contains(i))
+        let mut left = self.0;
+        std::iter::from_fn(move || {
+            let next = (left != 0).then(|| left.trailing_zeros() as usize);
+            left &= left.wrapping_sub(1);
+            next
+        })
     }
 }
 

@@ -4,6 +4,7 @@ pub mod budget;
 pub mod cache;
 pub mod host;
 pub mod output;
+pub mod plan;
 pub mod program;
 pub mod run;
 pub mod world;

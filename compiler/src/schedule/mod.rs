@@ -1,11 +1,15 @@
 //! The order of execution: faces of tiles, their legality, and the choice of sizes.
 
+pub mod cost;
 pub mod face;
 pub mod frame;
+pub mod machine;
 pub mod notation;
 pub mod template;
 pub mod tiling;
 
+pub use cost::{Choice, Prediction, candidates, predict};
 pub use frame::Frame;
+pub use machine::Machine;
 pub use template::{Template, TiledTemplate};
 pub use tiling::{Cut, Illegal, Level, Schedule, Tiling, check_tiling};

@@ -116,10 +116,10 @@ pub fn families(scheme: &Scheme) -> Vec<TiledTemplate> {
     let heights: &[i64] = &[4, 8, 16, 32];
     match scheme.grid.dimensions() {
         3 => vec![torre(
-            size("W", &[4, 6, 8, 12, 16, 24]),
-            size("G", &[1, 2, 3, 4, 6]),
+            size("W", &[4, 6, 8, 12, 16]),
+            size("G", &[1, 2, 3, 4]),
             size("TH", heights),
-            size("Z", &[0, 64, 128, 256]),
+            size("Z", &[0, 128]),
         )],
         2 => vec![
             diamond(

@@ -12,6 +12,7 @@
 
 mod blocks;
 mod lower;
+mod sets;
 mod walk;
 
 pub use blocks::{Block, row_region, stage_blocks};

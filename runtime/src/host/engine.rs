@@ -155,6 +155,9 @@ impl<T: Real> Engine<'_, T> {
         let [lean, diamond, range] = rows.0;
         let hooked = self.hooks.has(stage);
         let edges = self.images.near_ends(rows);
+        if !hooked && !edges && !self.images.any_every_row() {
+            return;
+        }
         for update in updates.iter() {
             let target = self.scheme.stages[stage.index()].updates[update].target;
             let images =

@@ -11,6 +11,8 @@ pub struct Images {
     components: Vec<ComponentImages>,
     /// Rows within have no images along the lean and diamond axes.
     inner: Region,
+    /// Whether some component has images along the vector axis, and so in every row.
+    every_row: bool,
 }
 
 struct ComponentImages {
@@ -36,7 +38,15 @@ impl Images {
             let margin = if absent { 0 } else { reach + 2 };
             Interval::new(margin, layout.extent[a] - margin)
         });
-        Images { components, inner }
+        let mut images = Images {
+            components,
+            inner,
+            every_row: false,
+        };
+        images.every_row = scheme
+            .component_ids()
+            .any(|id| images.concern_every_row(id));
+        images
     }
 
     /// Whether some of these rows may have images along the lean or diamond axis.
@@ -46,7 +56,12 @@ impl Images {
             .any(|a| rows[a].lo < self.inner[a].lo || rows[a].hi > self.inner[a].hi)
     }
 
-    /// Whether a component has images at all.
+    /// Whether any row of any component needs work.
+    pub fn any_every_row(&self) -> bool {
+        self.every_row
+    }
+
+    /// Whether a component has images along the lean or diamond axis.
     pub fn concern_any(&self, id: ComponentId) -> bool {
         let c = &self.components[id.index()];
         !c.lean.iter().chain(&c.diamond).all(Vec::is_empty)

@@ -4,6 +4,7 @@ pub mod calculation;
 pub mod engine;
 pub mod hooks;
 pub mod images;
+pub mod measure;
 pub mod memory;
 pub mod threads;
 mod tiles;

@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use torre_compiler::kernel::UpdateSet;
 use torre_compiler::lattice::Interval;
 use torre_compiler::real::Real;
-use torre_compiler::scheme::StageId;
 use torre_compiler::tile::{ClassSet, PlaneCut, Segment, Tile, TileProgram};
 
 /// Bands that run between two barriers at the most; bounds the memory for counters.
@@ -53,6 +52,8 @@ impl Places {
 pub(super) struct ClassKernels {
     phases: u64,
     entries: Vec<Vec<(ClassSet, UpdateSet, Vec<usize>)>>,
+    /// Cell-stages done since the progress was told.
+    cells: u64,
 }
 
 impl ClassKernels {
@@ -60,6 +61,7 @@ impl ClassKernels {
         Self {
             phases,
             entries: vec![Vec::new(); program.stages.len() * phases as usize],
+            cells: 0,
         }
     }
 }
@@ -156,6 +158,10 @@ impl<T: Real> Engine<'_, T> {
                             unsafe { self.run_segment(program, &mut kernels, from, segment) }
                         });
                     });
+                    self.progress
+                        .done
+                        .fetch_add(kernels.cells, Ordering::Relaxed);
+                    kernels.cells = 0;
                 });
                 strip.counter.store(DONE, Ordering::Release);
             }
@@ -187,12 +193,7 @@ impl<T: Real> Engine<'_, T> {
         let (_, updates, list) = &entries[found];
         // SAFETY: passed on.
         unsafe { self.advance_with(list, segment.stage, step, *updates, segment.rows) };
-        self.count(segment.stage, *updates, segment.rows);
-    }
-
-    fn count(&self, _stage: StageId, updates: UpdateSet, rows: torre_compiler::lattice::Region) {
-        let cells = rows.volume() * u64::from(updates.0.count_ones());
-        self.progress.done.fetch_add(cells, Ordering::Relaxed);
+        kernels.cells += segment.rows.volume() * u64::from(updates.0.count_ones());
     }
 }
 

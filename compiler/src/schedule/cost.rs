@@ -1,0 +1,407 @@
+//! Predicts the rate of a schedule from the bytes that it moves between levels of memory.
+//!
+//! Time per cell-step = computing + bytes between caches / their rate + bytes from main memory / its rate. The parts are added: a
+//! tile's loads come in a burst at its front, where little is computed meanwhile. Bytes follow from walking a tile in the middle of the grid
+//! for two steps: the rows that the first step touches, and those that each further step adds at the tile's front. A tile whose
+//! rows fit a cache loads each of them once.
+
+use super::machine::Machine;
+use super::tiling::Tiling;
+use super::{Frame, Schedule};
+use crate::cone::Cones;
+use crate::kernel::UpdateSet;
+use crate::lattice::{Axis, Interval, PerAxis};
+use crate::layout::Layout;
+use crate::scheme::{Scheme, StageId};
+use crate::tile::{Tile, TileProgram, lower, stage_blocks};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// Share of a cache that a tile's rows may fill before they push each other out.
+const USABLE: f64 = 0.6;
+/// Vector operations per vector multiply-add that a row kernel reaches in cache: loads and stores share its ports.
+const KERNEL_EFFICIENCY: f64 = 0.5;
+
+/// What a schedule is expected to do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prediction {
+    /// Cell-steps per second, all threads.
+    pub rate: f64,
+    /// Seconds per cell-step of one thread that computes without waiting.
+    pub compute: f64,
+    /// Bytes per cell-step between a core and the shared cache.
+    pub cache_bytes: f64,
+    /// Bytes per cell-step between caches and main memory.
+    pub memory_bytes: f64,
+    /// Bytes that a thread's outermost tile touches.
+    pub footprint: f64,
+}
+
+impl fmt::Display for Prediction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "  rate      {:8.1} Mcells/s", self.rate * 1e-6)?;
+        writeln!(
+            f,
+            "  computing {:8.3} ns per cell-step of a thread",
+            self.compute * 1e9
+        )?;
+        writeln!(
+            f,
+            "  caches    {:8.1} bytes per cell-step",
+            self.cache_bytes
+        )?;
+        writeln!(
+            f,
+            "  memory    {:8.1} bytes per cell-step",
+            self.memory_bytes
+        )?;
+        writeln!(f, "  tile      {:8.2} MB", self.footprint * 1e-6)
+    }
+}
+
+/// What a tile touches, in elements.
+#[derive(Clone, Copy, Debug, Default)]
+struct Touched {
+    /// By the first step, and by each further step anew.
+    first: f64,
+    further: f64,
+    /// Of these, evolving values, which go back to where they came from.
+    first_stored: f64,
+    further_stored: f64,
+    /// Cell-steps of a step.
+    cells: f64,
+}
+
+impl Touched {
+    /// Elements moved per cell-step, if each touched row is moved once.
+    fn traffic(&self, height: f64) -> f64 {
+        let loads = self.first + self.further * (height - 1.0);
+        let stores = self.first_stored + self.further_stored * (height - 1.0);
+        (loads + stores) / (self.cells * height).max(1.0)
+    }
+
+    fn footprint(&self, height: f64) -> f64 {
+        self.first + self.further * (height - 1.0)
+    }
+}
+
+/// Seconds per cell-step that the arithmetic and the loads and stores of all stages take where nothing misses a cache.
+fn compute_time(scheme: &Scheme, machine: &Machine) -> f64 {
+    let lanes = (machine.vector_bytes / scheme.precision.bytes()) as f64;
+    let mut operations = 0.0;
+    for update in scheme.stages.iter().flat_map(|s| &s.updates) {
+        let reads = update.body.reads().count() + update.body.coefs().count();
+        operations += (update.body.arithmetic() + reads + 2) as f64;
+    }
+    operations / lanes / (machine.vector_rate * KERNEL_EFFICIENCY)
+}
+
+/// Predicts layerwise execution.
+pub fn predict_layerwise(scheme: &Scheme, layout: &Layout, machine: &Machine) -> Prediction {
+    let cells = grid_cells(scheme);
+    let mut elements = 0.0;
+    for stage in scheme.stage_ids() {
+        for block in stage_blocks(scheme, stage) {
+            let rows = rows_of(scheme, stage, block.updates);
+            elements += rows * block.region.volume() as f64 / cells;
+        }
+    }
+    let bytes = elements * scheme.precision.bytes() as f64;
+    let compute = compute_time(scheme, machine);
+    let threads = machine.threads as f64;
+    let whole = layout.bytes() as f64;
+    let cached = whole < USABLE * machine.l3 as f64;
+    let (memory_bytes, cache_bytes) = if cached { (0.0, bytes) } else { (bytes, bytes) };
+    // Sweeps stream: loads run ahead of the arithmetic.
+    let cores = (compute + bytes / machine.l3_rate * 0.25) / threads;
+    let time = cores.max(memory_bytes / machine.memory());
+    Prediction {
+        rate: 1.0 / time,
+        compute,
+        cache_bytes,
+        memory_bytes,
+        footprint: whole,
+    }
+}
+
+/// Rows that a stage's updates move per cell: read, and written back.
+fn rows_of(scheme: &Scheme, stage: StageId, updates: UpdateSet) -> f64 {
+    let all = &scheme.stages[stage.index()].updates;
+    let mut read = BTreeSet::new();
+    let mut coefs = BTreeSet::new();
+    for update in updates.iter().map(|i| &all[i]) {
+        read.extend(update.body.reads().map(|r| (r.component, r.age)));
+        coefs.extend(update.body.coefs().chain(update.mask));
+    }
+    (read.len() + coefs.len() + updates.iter().count()) as f64
+}
+
+fn grid_cells(scheme: &Scheme) -> f64 {
+    scheme.grid.cells.0.iter().map(|&n| n as f64).product()
+}
+
+/// What tiles touch, by the cuts that make them; heights share it.
+type Measured = BTreeMap<String, Touched>;
+
+fn predict_tiling(
+    scheme: &Scheme,
+    layout: &Layout,
+    frame: &Frame,
+    tiling: &Tiling,
+    machine: &Machine,
+    measured: &mut Measured,
+) -> Prediction {
+    let program = lower(scheme, frame, tiling);
+    let height = tiling.height as f64;
+    let numbers = Interval::new(0, 2 * program.stages_per_step());
+    let outer = middle_tile(&program, 1, numbers);
+    let inner = middle_tile(&program, program.levels.len(), numbers);
+    let bytes = scheme.precision.bytes() as f64;
+    let mut measure = |tile: &Tile, levels: usize| {
+        let cuts: Vec<String> = tiling.levels[..levels]
+            .iter()
+            .flat_map(|l| &l.cuts)
+            .map(|c| c.to_string())
+            .collect();
+        let key = cuts.join("; ");
+        *measured
+            .entry(key)
+            .or_insert_with(|| touched(scheme, layout, &program, tile))
+    };
+    let macro_tile = measure(&outer, tiling.levels.len().min(1));
+    let micro_tile = measure(&inner, tiling.levels.len());
+    let threads = machine.threads as f64;
+    let compute = compute_time(scheme, machine);
+    let footprint = macro_tile.footprint(height) * bytes;
+    let inner_live = micro_tile.first * bytes;
+    // A core's cache holds the rows of a step of an inner tile, or they come from the shared cache stage by stage.
+    let cache_bytes = if inner_live < USABLE * machine.l2 as f64 {
+        micro_tile.traffic(height) * bytes
+    } else {
+        layerwise_elements(scheme) * bytes
+    };
+    let whole = layout.bytes() as f64;
+    let memory_bytes = if whole < USABLE * machine.l3 as f64 {
+        0.0
+    } else if footprint * threads < USABLE * machine.l3 as f64 {
+        macro_tile.traffic(height) * bytes
+    } else {
+        // Rows are gone before the next inner tile wants them.
+        cache_bytes.max(macro_tile.traffic(height) * bytes)
+    };
+    let strips = program
+        .levels
+        .first()
+        .and_then(|cuts| cuts.first())
+        .map_or(1.0, |cut| {
+            program.indices(&program.whole(), *cut, numbers).len() as f64
+        });
+    // With fewer strips than threads some threads have nothing to do.
+    let busy = threads.min(strips).max(1.0);
+    let cores = (compute + cache_bytes / machine.l3_rate) / busy;
+    let time = cores + memory_bytes / machine.memory();
+    Prediction {
+        rate: 1.0 / time,
+        compute,
+        cache_bytes,
+        memory_bytes,
+        footprint,
+    }
+}
+
+fn layerwise_elements(scheme: &Scheme) -> f64 {
+    scheme
+        .stage_ids()
+        .map(|s| {
+            rows_of(
+                scheme,
+                s,
+                UpdateSet::all(scheme.stages[s.index()].updates.len()),
+            )
+        })
+        .sum()
+}
+
+/// The tile around the middle of the grid, cut by the first `levels` levels.
+fn middle_tile(program: &TileProgram, levels: usize, numbers: Interval) -> Tile {
+    let mut tile = program.whole();
+    for cut in program.levels.iter().take(levels).flatten() {
+        let range = program.indices(&tile, *cut, numbers);
+        program.narrow(&mut tile, *cut, (range.lo + range.hi) / 2);
+    }
+    tile
+}
+
+/// For each row of the layout and (x, y) in a box, the range along the vector axis that was touched.
+struct Seen {
+    lean: Interval,
+    diamond: Interval,
+    ranges: Vec<Interval>,
+}
+
+impl Seen {
+    /// Room for all that a tile touches in `numbers`.
+    fn new(layout: &Layout, program: &TileProgram, tile: &Tile, numbers: Interval) -> Seen {
+        let (mut lean, mut diamond) = (Interval::default(), Interval::default());
+        program.walk(tile, numbers, &mut |segment| {
+            lean = lean.hull(segment.rows[Axis::LEAN]);
+            diamond = diamond.hull(segment.rows[Axis::DIAMOND]);
+        });
+        let grown = |range: Interval, axis: Axis| {
+            let [below, above] = layout.reach[axis].map(i64::from);
+            Interval::new(range.lo - below, range.hi + above)
+        };
+        let (lean, diamond) = (grown(lean, Axis::LEAN), grown(diamond, Axis::DIAMOND));
+        let rows = layout.rows as usize * (lean.len() * diamond.len()) as usize;
+        Seen {
+            lean,
+            diamond,
+            ranges: vec![Interval::default(); rows],
+        }
+    }
+
+    /// Touches rows; returns how many elements are new.
+    fn touch(&mut self, row: u32, offset: PerAxis<i32>, rows: crate::lattice::Region) -> i64 {
+        let [xs, ys, zs] = rows.0;
+        let (dx, dy) = (
+            i64::from(offset[Axis::LEAN]),
+            i64::from(offset[Axis::DIAMOND]),
+        );
+        let mut fresh = 0;
+        for x in xs.lo + dx..xs.hi + dx {
+            let line = (i64::from(row) * self.lean.len() + x - self.lean.lo) * self.diamond.len();
+            for y in ys.lo + dy..ys.hi + dy {
+                let own = &mut self.ranges[(line + y - self.diamond.lo) as usize];
+                let all = own.hull(zs);
+                fresh += all.len() - own.len();
+                *own = all;
+            }
+        }
+        fresh
+    }
+}
+
+/// Counts what a tile touches in two steps.
+fn touched(scheme: &Scheme, layout: &Layout, program: &TileProgram, tile: &Tile) -> Touched {
+    let per_step = program.stages_per_step();
+    let mut seen = Seen::new(layout, program, tile, Interval::new(0, 2 * per_step));
+    let mut counts = Touched::default();
+    let evolving: u32 = scheme.components.iter().map(|c| u32::from(c.slots)).sum();
+    let per_cell: usize = scheme.stages.iter().map(|s| s.updates.len()).sum();
+    for step in 0..2 {
+        let (mut fresh, mut stored, mut advanced) = (0, 0, 0.0);
+        let numbers = Interval::new(step * per_step, (step + 1) * per_step);
+        program.walk(tile, numbers, &mut |segment| {
+            let phase = (step as u32) % scheme.phases();
+            let updates = program.updates(segment.stage, segment.classes);
+            let all = &scheme.stages[segment.stage.index()].updates;
+            advanced += segment.rows.volume() as f64 * updates.iter().count() as f64;
+            for update in updates.iter().map(|i| &all[i]) {
+                let mut touch = |row: u32, offset| {
+                    let more = seen.touch(row, offset, segment.rows);
+                    fresh += more;
+                    stored += if row < evolving { more } else { 0 };
+                };
+                let none = PerAxis::splat(0);
+                let target = layout.target_row(scheme, segment.stage, phase, update.target);
+                touch(target.0, none);
+                for read in update.body.reads() {
+                    let row = layout.read_row(scheme, segment.stage, phase, read);
+                    touch(row.0, read.offset);
+                }
+                for coef in update.body.coefs().chain(update.mask) {
+                    touch(layout.coef_row(coef).0, none);
+                }
+            }
+        });
+        if step == 0 {
+            counts.first = fresh as f64;
+            counts.first_stored = stored as f64;
+            counts.cells = advanced / per_cell.max(1) as f64;
+        } else {
+            counts.further = fresh as f64;
+            counts.further_stored = stored as f64;
+        }
+    }
+    counts
+}
+
+/// Predicts any schedule.
+pub fn predict(
+    scheme: &Scheme,
+    layout: &Layout,
+    frame: &Frame,
+    schedule: &Schedule,
+    machine: &Machine,
+) -> Prediction {
+    match schedule {
+        Schedule::Layerwise => predict_layerwise(scheme, layout, machine),
+        Schedule::Tiled(tiling) => {
+            predict_tiling(scheme, layout, frame, tiling, machine, &mut Measured::new())
+        }
+    }
+}
+
+/// A schedule with what is expected of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// The sizes that were chosen, for people.
+    pub name: String,
+    pub schedule: Schedule,
+    pub prediction: Prediction,
+}
+
+/// All members of a family, best prediction first. Illegal ones, by a slope that the user gave, are left in: `check_tiling` reports them.
+pub fn candidates(
+    scheme: &Scheme,
+    layout: &Layout,
+    frame: &Frame,
+    cones: &Cones,
+    template: &super::Template,
+    machine: &Machine,
+) -> Vec<Choice> {
+    use super::Template;
+    let layerwise = || Choice {
+        name: "layerwise".to_string(),
+        schedule: Schedule::Layerwise,
+        prediction: predict_layerwise(scheme, layout, machine),
+    };
+    let mut measured = Measured::new();
+    let mut tiled = |t: &super::TiledTemplate| -> Vec<Choice> {
+        let mut seen: Vec<Tiling> = Vec::new();
+        let mut choices = Vec::new();
+        for values in t.combinations() {
+            let tiling = t.close(&values, frame, cones);
+            if seen.contains(&tiling) {
+                continue;
+            }
+            seen.push(tiling.clone());
+            let sizes: Vec<String> = t
+                .sizes
+                .iter()
+                .zip(&values)
+                .map(|(s, v)| format!("{} = {v}", s.name))
+                .collect();
+            let prediction = predict_tiling(scheme, layout, frame, &tiling, machine, &mut measured);
+            choices.push(Choice {
+                name: format!("{}({})", t.name, sizes.join(", ")),
+                schedule: Schedule::Tiled(tiling),
+                prediction,
+            });
+        }
+        choices
+    };
+    let mut all = match template {
+        Template::Layerwise => vec![layerwise()],
+        Template::Tiled(t) => tiled(t),
+        Template::Auto => {
+            let mut all = vec![layerwise()];
+            for family in super::template::families(scheme) {
+                all.extend(tiled(&family));
+            }
+            all
+        }
+    };
+    all.sort_by(|a, b| b.prediction.rate.total_cmp(&a.prediction.rate));
+    all
+}
