@@ -10,7 +10,7 @@ use super::engine::Engine;
 use super::threads::{self, Pause};
 use std::sync::atomic::{AtomicI64, Ordering};
 use torre_compiler::kernel::UpdateSet;
-use torre_compiler::lattice::Interval;
+use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::real::Real;
 use torre_compiler::tile::{ClassSet, PlaneCut, Segment, Tile, TileProgram};
 
@@ -54,6 +54,8 @@ pub(super) struct ClassKernels {
     entries: Vec<Vec<(ClassSet, UpdateSet, Vec<usize>)>>,
     /// Cell-stages done since the progress was told.
     cells: u64,
+    /// The rows of a stage of the tile that runs.
+    rows: Vec<Segment>,
 }
 
 impl ClassKernels {
@@ -62,6 +64,7 @@ impl ClassKernels {
             phases,
             entries: vec![Vec::new(); program.stages.len() * phases as usize],
             cells: 0,
+            rows: Vec::new(),
         }
     }
 }
@@ -152,11 +155,9 @@ impl<T: Real> Engine<'_, T> {
                 }
                 strip.run(program, &tile, &mut |tile| {
                     program.tiles_inside(tile, 1, own.numbers, &mut |inner| {
-                        program.walk(inner, own.numbers, &mut |segment| {
-                            // SAFETY: the tiling is legal and strips wait for what they depend on, so no other thread touches what
-                            // this segment reads or writes; images lie no farther from a reader than their source.
-                            unsafe { self.run_segment(program, &mut kernels, from, segment) }
-                        });
+                        // SAFETY: the tiling is legal and strips wait for what they depend on, so no other thread touches what
+                        // this tile reads or writes; images lie no farther from a reader than their source.
+                        unsafe { self.run_tile(program, &mut kernels, from, inner, own.numbers) }
                     });
                     self.progress
                         .done
@@ -166,6 +167,48 @@ impl<T: Real> Engine<'_, T> {
                 strip.counter.store(DONE, Ordering::Release);
             }
         });
+    }
+
+    /// Runs a tile stage by stage. The rows of a stage run in pieces along the vector axis, so that the neighbours that a piece reads
+    /// are still in the first-level cache when the next row wants them; within a stage the order is free.
+    ///
+    /// # Safety
+    /// As for `Engine::advance`.
+    unsafe fn run_tile(
+        &self,
+        program: &TileProgram,
+        kernels: &mut ClassKernels,
+        from: u64,
+        tile: &Tile,
+        numbers: Interval,
+    ) {
+        let mut rows = std::mem::take(&mut kernels.rows);
+        for number in numbers.lo..numbers.hi {
+            rows.clear();
+            program.walk(tile, Interval::new(number, number + 1), &mut |segment| {
+                rows.push(*segment);
+            });
+            let mut range = Interval::default();
+            for segment in &rows {
+                range = range.hull(segment.rows[Axis::VECTOR]);
+            }
+            // Pieces begin at multiples of a vector, so that only the ends need masks.
+            let mut lo = range.lo;
+            while lo < range.hi {
+                let hi = (lo.div_euclid(self.piece) + 1) * self.piece;
+                let piece = Interval::new(lo, hi.min(range.hi));
+                for segment in &rows {
+                    let mut part = *segment;
+                    part.rows[Axis::VECTOR] = part.rows[Axis::VECTOR].intersect(piece);
+                    if !part.rows[Axis::VECTOR].is_empty() {
+                        // SAFETY: passed on.
+                        unsafe { self.run_segment(program, kernels, from, &part) }
+                    }
+                }
+                lo = hi;
+            }
+        }
+        kernels.rows = rows;
     }
 
     /// # Safety
