@@ -26,6 +26,8 @@ pub enum Command {
     Check(Check),
     /// Compile and run a program
     Run(Run),
+    /// Show the schedule that a run would use, and what is expected of it
+    Plan(Plan),
     /// Show which value depends on which, and how fast dependences spread
     Cone(Cone),
     /// Show what a program is turned into, at some stage
@@ -83,8 +85,9 @@ pub struct Run {
     /// Threads that compute [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
-    /// The order of execution
-    #[arg(long, value_name = "SCHEDULE", default_value = "layerwise", value_parser = ["layerwise"])]
+    /// The order of execution: `auto`, `layerwise`, a schedule of the program by its name, or one written out, such as
+    /// "torre(D = 2, TH = 16)"
+    #[arg(long, value_name = "SCHEDULE", default_value = "auto")]
     pub schedule: String,
     /// The folder for results; without it none are written
     #[arg(long, value_name = "DIR")]
@@ -116,6 +119,18 @@ pub struct Run {
 pub struct Cone {
     #[command(flatten)]
     pub what: What,
+}
+
+#[derive(Debug, Args)]
+pub struct Plan {
+    #[command(flatten)]
+    pub what: What,
+    /// Threads that compute [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub threads: Option<u32>,
+    /// As for `run`
+    #[arg(long, value_name = "SCHEDULE", default_value = "auto")]
+    pub schedule: String,
 }
 
 #[derive(Debug, Args)]

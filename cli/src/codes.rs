@@ -22,5 +22,7 @@ pub const DIFFERENCE: Code = Code("E0808");
 pub const OPTIONS: Code = Code("E0809");
 /// A file that is not in canonical layout.
 pub const LAYOUT: Code = Code("E0810");
+/// A schedule that the scheme does not allow.
+pub const SLOPE: Code = Code("E0852");
 /// A back end failed.
 pub const BACKEND: Code = Code("E0902");

@@ -12,10 +12,12 @@ mod format;
 mod input;
 mod interrupt;
 mod machine;
+mod plan;
 mod progress;
 mod render;
 mod report;
 mod run;
+mod schedule;
 mod write;
 
 use args::{Cli, Command};
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
     let outcome = match &cli.command {
         Command::Check(args) => check::check(args, &voice),
         Command::Run(args) => run::run(args, &voice),
+        Command::Plan(args) => plan::plan(args, &voice),
         Command::Cone(args) => cone::cone(args, &voice),
         Command::Emit(args) => emit::emit(args, &voice),
         Command::Build(args) => build::build(args, &voice),

@@ -9,6 +9,7 @@ use crate::machine;
 use crate::progress::{self, Extent};
 use crate::render::Voice;
 use crate::report::{self, Report, bytes};
+use crate::schedule;
 use crate::write;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -22,6 +23,7 @@ use torre_runtime::budget::{self, Bound};
 use torre_runtime::cache::{Cache, Origin};
 use torre_runtime::host::{Calculation, Order, SetupError, threads};
 use torre_runtime::output::atomic::write_file;
+use torre_runtime::plan::Plan;
 use torre_runtime::program::{self, Backend, BackendChoice, LoadedFiles, TargetChoice};
 use torre_runtime::run::{
     Checkpoints, Company, Compiled, Literal, Outputs, Simulation, Value, Watch,
@@ -44,8 +46,8 @@ pub fn run(args: &args::Run, voice: &Voice) -> Result<(), Failure> {
     }
     let (world, resolved) = input::resolved(&args.what, voice)?;
     match resolved.scheme.precision {
-        Precision::F32 => Run::<f32>::new(args, voice, &resolved).run(&world),
-        Precision::F64 => Run::<f64>::new(args, voice, &resolved).run(&world),
+        Precision::F32 => Run::<f32>::new(args, voice, &resolved)?.run(&world),
+        Precision::F64 => Run::<f64>::new(args, voice, &resolved)?.run(&world),
     }
 }
 
@@ -62,6 +64,8 @@ struct Run<'a, T> {
     voice: &'a Voice,
     scheme: &'a Scheme,
     problem: &'a Problem,
+    /// `None` for the reference, which knows no schedules.
+    plan: Option<Plan>,
     threads: usize,
     check: Option<Check>,
     precision: std::marker::PhantomData<T>,
@@ -77,30 +81,42 @@ struct Made {
 }
 
 impl<'a, T: Value> Run<'a, T> {
-    fn new(args: &'a args::Run, voice: &'a Voice, resolved: &'a Resolved) -> Self {
+    fn new(args: &'a args::Run, voice: &'a Voice, resolved: &'a Resolved) -> Result<Self, Failure> {
+        let threads = match args.how.backend {
+            BackendArg::Reference => 1,
+            _ => args.threads.map_or_else(threads::available, |n| n as usize),
+        };
+        let plan = match args.how.backend {
+            BackendArg::Reference => None,
+            _ => {
+                let source = input::source(&args.what.file)?;
+                Some(schedule::plan(&args.schedule, &source, resolved, threads)?)
+            }
+        };
         let Resolved {
             scheme, problem, ..
         } = resolved;
         let small = verify::is_small(scheme, problem.steps) && args.resume.is_none();
-        Self {
+        Ok(Self {
             args,
             voice,
             scheme,
             problem,
-            threads: match args.how.backend {
-                BackendArg::Reference => 1,
-                _ => args.threads.map_or_else(threads::available, |n| n as usize),
-            },
+            plan,
+            threads,
             check: args.verify.then_some(match small {
                 true => Check::Reference,
                 false => Check::Interpreter,
             }),
             precision: std::marker::PhantomData,
-        }
+        })
     }
 
     fn run(&self, world: &FileWorld) -> Result<(), Failure> {
-        let set = program::layerwise_kernels(self.scheme).map_err(SetupError::from)?;
+        let set = match &self.plan {
+            Some(plan) => plan.kernels.clone(),
+            None => program::layerwise_kernels(self.scheme).map_err(SetupError::from)?,
+        };
         self.check_memory(&set)?;
         let files = LoadedFiles::load(world, self.scheme)?;
         match self.args.how.backend.choice() {
@@ -172,7 +188,8 @@ impl<'a, T: Value> Run<'a, T> {
                 compiled.backend
             ));
         }
-        let mut simulation = self.compiled(set, &*compiled.code, files)?;
+        let order = self.plan.as_ref().map_or(Order::Layerwise, Plan::order);
+        let mut simulation = self.compiled(set, &*compiled.code, files, order)?;
         let identity = checkpoint::identity::<T>(self.scheme, self.problem, files);
         if let Some(folder) = &self.args.resume {
             checkpoint::resume(folder, &identity, &mut simulation)?;
@@ -211,7 +228,7 @@ impl<'a, T: Value> Run<'a, T> {
                     &TargetChoice::Host,
                     &Cache::off(),
                 )?;
-                let mut check = self.compiled(set, &*interp.code, files)?;
+                let mut check = self.compiled(set, &*interp.code, files, Order::Layerwise)?;
                 if let Some(folder) = &self.args.resume {
                     checkpoint::resume(folder, &identity, &mut check)?;
                 }
@@ -230,12 +247,13 @@ impl<'a, T: Value> Run<'a, T> {
         set: &'b KernelSet,
         code: &'b dyn torre_compiler::kernel::Code,
         files: &'b LoadedFiles,
+        order: Order<'b>,
     ) -> Result<Compiled<'b, T>, SetupError> {
         Ok(Compiled {
             calculation: Calculation::new(self.scheme, self.problem, files, self.threads)?,
             set,
             code,
-            order: Order::Layerwise,
+            order,
             threads: self.threads,
         })
     }
@@ -312,7 +330,10 @@ impl<'a, T: Value> Run<'a, T> {
             precision: self.scheme.precision.to_string(),
             backend: made.backend,
             code: made.code,
-            schedule: self.args.schedule.clone(),
+            schedule: match &self.plan {
+                Some(plan) => schedule::title(plan),
+                None => "step by step".to_owned(),
+            },
             threads: self.threads,
             devices: vec![machine::cpu_name()],
             stepping,
@@ -320,11 +341,17 @@ impl<'a, T: Value> Run<'a, T> {
             cached: made.cached,
             field_bytes: made.field_bytes,
             peak_bytes: budget::peak(),
-            bytes_per_cell_step: vec![(
-                "memory".to_owned(),
-                program::layerwise_bytes_per_cell_step(self.scheme),
-            )],
-            predicted_gcells_per_s: None,
+            bytes_per_cell_step: match &self.plan {
+                Some(plan) => vec![
+                    ("memory".to_owned(), plan.choice.prediction.memory_bytes),
+                    ("cache".to_owned(), plan.choice.prediction.cache_bytes),
+                ],
+                None => Vec::new(),
+            },
+            predicted_gcells_per_s: self
+                .plan
+                .as_ref()
+                .map(|plan| plan.choice.prediction.rate * 1e-9),
             verified: self.check.map(|check| match check {
                 Check::Reference => "the reference".to_owned(),
                 Check::Interpreter => "the interpreter, layerwise".to_owned(),

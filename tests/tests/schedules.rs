@@ -279,7 +279,7 @@ fn compare_any(seed: u64, scheme: &Scheme, problem: &Problem, order: Order<'_>, 
 
 fn seeds() -> std::ops::Range<u64> {
     let count = std::env::var("TORRE_TEST_SEEDS").ok();
-    0..count.and_then(|c| c.parse().ok()).unwrap_or(400)
+    0..count.and_then(|c| c.parse().ok()).unwrap_or(150)
 }
 
 #[test]

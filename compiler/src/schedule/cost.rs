@@ -226,8 +226,14 @@ fn layerwise_elements(scheme: &Scheme) -> f64 {
 fn middle_tile(program: &TileProgram, levels: usize, numbers: Interval) -> Tile {
     let mut tile = program.whole();
     for cut in program.levels.iter().take(levels).flatten() {
-        let range = program.indices(&tile, *cut, numbers);
-        program.narrow(&mut tile, *cut, (range.lo + range.hi) / 2);
+        // The depth of the grid's middle, half way in time, so that the tiles of all planes meet there.
+        let range = program.depth_range(cut.plane, numbers);
+        let middle = range.lo + (range.hi - range.lo) / 2;
+        program.narrow(
+            &mut tile,
+            *cut,
+            crate::lattice::div_floor(middle, cut.period),
+        );
     }
     tile
 }

@@ -62,11 +62,16 @@ impl TiledTemplate {
         };
         let mut levels: Vec<Level> = Vec::new();
         for cuts in &self.levels {
+            let outer: Vec<Cut> = levels.iter().flat_map(|l| l.cuts.clone()).collect();
             let level = Level {
-                cuts: cuts.iter().filter_map(close_cut).collect(),
+                // A cut that is there already adds nothing.
+                cuts: cuts
+                    .iter()
+                    .filter_map(close_cut)
+                    .filter(|cut| !outer.contains(cut))
+                    .collect(),
             };
-            // An inner level that cuts no finer than the outer one adds nothing.
-            if levels.last().is_none_or(|outer| *outer != level) && !level.cuts.is_empty() {
+            if !level.cuts.is_empty() {
                 levels.push(level);
             }
         }

@@ -67,7 +67,7 @@ pub struct Pause(u32);
 
 impl Pause {
     pub fn wait(&mut self) {
-        if self.0 < 1 << 12 {
+        if self.0 < 1 << 9 {
             self.0 += 1;
             std::hint::spin_loop();
         } else {

@@ -1,0 +1,95 @@
+//! From `--schedule` to a plan.
+
+use crate::codes;
+use crate::failure::Failure;
+use torre_compiler::resolve::Resolved;
+use torre_compiler::schedule::{Illegal, Machine, Schedule, Template, notation};
+use torre_grammar::diag::Diagnostic;
+use torre_grammar::source::Source;
+use torre_grammar::{ast, parse_schedule};
+use torre_runtime::host::{SetupError, measure};
+use torre_runtime::plan::{Plan, PlanError, Planner};
+
+/// What the user asked for, as a family of schedules: the name of a block of the program, or a schedule written out.
+pub fn template(
+    text: &str,
+    source: &Source,
+    resolved: &Resolved,
+    planner: &Planner<'_>,
+) -> Result<Template, Failure> {
+    let block = resolved.schedules.iter().find(|(name, _)| name == text);
+    let read = |source: &Source, schedule: &ast::Schedule| {
+        let Planner { frame, cones, .. } = planner;
+        notation::read(source, schedule, &resolved.scheme, frame, cones)
+    };
+    match block {
+        Some((_, schedule)) => Ok(read(source, schedule)?),
+        None => {
+            let own = Source::new("--schedule", text);
+            Ok(read(&own, &parse_schedule(&own)?)?)
+        }
+    }
+}
+
+/// What the model needs to know about this computer: measured when a choice or a prediction depends on it.
+pub fn machine(threads: usize) -> Machine {
+    measure::machine(threads)
+}
+
+/// The plan of the member of the family that is expected to be fastest.
+pub fn plan(
+    text: &str,
+    source: &Source,
+    resolved: &Resolved,
+    threads: usize,
+) -> Result<Plan, Failure> {
+    let planner = Planner::new(&resolved.scheme).map_err(SetupError::from)?;
+    let template = template(text, source, resolved, &planner)?;
+    planner
+        .best(&template, &machine(threads))
+        .map_err(|error| refused(error, &planner))
+}
+
+/// The diagnostic for a schedule that cannot be run.
+pub fn refused(error: PlanError, planner: &Planner<'_>) -> Failure {
+    let illegal = match error {
+        PlanError::TooLarge => return SetupError::TooLarge.into(),
+        PlanError::Illegal(illegal) => illegal,
+    };
+    let diagnostic = match illegal {
+        Illegal::Slope {
+            cut,
+            dependence,
+            needed,
+        } => {
+            let form = planner.cones.form_name(cut.face.form);
+            Diagnostic::error(
+                codes::SLOPE,
+                format!(
+                    "the face {form} with slope {} cuts a dependence: {}",
+                    cut.face.slope,
+                    planner.cones.describe(&dependence),
+                ),
+            )
+            .hint(format!(
+                "{form} needs a slope of at least {needed} cells per stage; leave the slope out and it is derived"
+            ))
+        }
+        Illegal::Mixed { .. } => Diagnostic::error(
+            codes::SLOPE,
+            "a face cannot cut the vector axis together with another one",
+        ),
+        Illegal::Size => {
+            Diagnostic::error(codes::SLOPE, "the sizes of a schedule must be positive")
+        }
+    };
+    diagnostic.into()
+}
+
+/// What reports call a schedule.
+pub fn title(plan: &Plan) -> String {
+    match &plan.choice.schedule {
+        Schedule::Layerwise => "layerwise".to_owned(),
+        Schedule::Tiled(_) => plan.choice.name.clone(),
+    }
+}
