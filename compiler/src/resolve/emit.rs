@@ -115,10 +115,7 @@ impl<'a> Emitter<'a> {
             Err(NotLinear::Nonlinear) => self.as_written(node, Shift::default())?,
             Err(NotLinear::TooLarge) => return Err(Refused::TooLarge),
         };
-        Ok(Body {
-            ops: self.ops,
-            result,
-        })
+        Ok(pruned(&self.ops, result))
     }
 
     fn origin(&self) -> Position {
@@ -529,6 +526,52 @@ impl<'a> Emitter<'a> {
             otherwise,
         })
     }
+}
+
+/// Leaves out what the result does not need, such as the base of a power 0.
+fn pruned(ops: &[Op], result: Value) -> Body {
+    let mut needed = vec![false; ops.len()];
+    needed[result.index()] = true;
+    for (i, op) in ops.iter().enumerate().rev() {
+        if needed[i] {
+            op.operands(|v| needed[v.index()] = true);
+        }
+    }
+    let mut place = vec![Value(0); ops.len()];
+    let mut body = Body {
+        ops: Vec::new(),
+        result,
+    };
+    for (i, op) in ops.iter().enumerate().filter(|(i, _)| needed[*i]) {
+        place[i] = Value(body.ops.len() as u32);
+        let to = |v: Value| place[v.index()];
+        body.ops.push(match *op {
+            Op::Const(_) | Op::Read(_) | Op::Coef(_) => *op,
+            Op::Neg(a) => Op::Neg(to(a)),
+            Op::Abs(a) => Op::Abs(to(a)),
+            Op::Sqrt(a) => Op::Sqrt(to(a)),
+            Op::Add(a, b) => Op::Add(to(a), to(b)),
+            Op::Sub(a, b) => Op::Sub(to(a), to(b)),
+            Op::Mul(a, b) => Op::Mul(to(a), to(b)),
+            Op::Div(a, b) => Op::Div(to(a), to(b)),
+            Op::Fma(a, b, c) => Op::Fma(to(a), to(b), to(c)),
+            Op::Select {
+                cmp,
+                a,
+                b,
+                then,
+                otherwise,
+            } => Op::Select {
+                cmp,
+                a: to(a),
+                b: to(b),
+                then: to(then),
+                otherwise: to(otherwise),
+            },
+        });
+    }
+    body.result = place[result.index()];
+    body
 }
 
 fn key(op: &Op) -> OpKey {

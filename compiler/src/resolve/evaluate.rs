@@ -3,7 +3,7 @@
 use super::codes;
 use super::declare::Frame;
 use super::graph::{Graph, Node, NodeId};
-use super::load::{Found, ItemId, Library, ModuleId, Space, item_name};
+use super::load::{Found, ItemId, Library, ModuleId, Space};
 use super::operate::{self, Operand};
 use super::report::{Checked, Place, Report, Reported};
 use super::suggest::did_you_mean;
@@ -11,15 +11,12 @@ use crate::host::{HostBinary, HostUnary};
 use crate::lattice::{Axis, HalfIndex, Position};
 use crate::world::World;
 use std::collections::BTreeMap;
-use std::rc::Rc;
-use torre_grammar::ast::{Arg, BinaryOp, Expr, ExprKind, ItemKind, Level, Name, UnaryOp};
+use torre_grammar::ast::{BinaryOp, Expr, ExprKind, ItemKind, Level, Name, UnaryOp};
 use torre_grammar::diag::{Code, Diagnostic};
 use torre_grammar::source::{Source, Span};
 
 /// Expressions evaluated in one go, over all inlining.
 const STEPS: u64 = 400_000;
-/// Definitions inside definitions.
-const INLINED: usize = 64;
 /// Expressions inside expressions, over all inlining.
 const NESTED: usize = 220;
 /// The longest list.
@@ -66,9 +63,9 @@ impl Scope {
 
 /// A use of a definition that is being inlined.
 #[derive(Clone)]
-struct Use {
-    place: Place,
-    item: ItemId,
+pub struct Use {
+    pub place: Place,
+    pub item: ItemId,
 }
 
 /// A constant that is being computed or has been.
@@ -86,7 +83,7 @@ pub struct Resolver<'w> {
     /// The scheme at hand, as far as it is declared.
     pub frame: Frame,
     constants: BTreeMap<ItemId, Constant>,
-    inlined: Vec<Use>,
+    pub inlined: Vec<Use>,
     nested: usize,
     steps: u64,
     /// Whether it was said that the program is too complex.
@@ -651,197 +648,6 @@ impl<'w> Resolver<'w> {
                 self.fail(d)
             }
         }
-    }
-
-    fn call(
-        &mut self,
-        scope: &Scope,
-        callee: &Expr,
-        args: &[Arg],
-        place: &Place,
-    ) -> Checked<Value> {
-        let at = scope.place(callee.span);
-        let item = match &callee.node {
-            ExprKind::Path(path) => self.item_at(scope, path, Space::Value, &at)?,
-            ExprKind::Name(name) => {
-                let hidden = scope.locals.iter().any(|(n, _)| n == name)
-                    || (scope.in_scheme && self.frame.names.contains_key(name));
-                if hidden {
-                    let message = format!("`{name}` is not an operator");
-                    let d = self.error(codes::WRONG_KIND, message, &at);
-                    return self.fail(d);
-                }
-                match self.library.find(scope.module, Space::Value, name) {
-                    Found::Item(item) => item,
-                    Found::Broken => return Err(Reported),
-                    Found::Nothing if operate::is_built_in(name) => {
-                        return self.call_built_in(scope, name, args, place);
-                    }
-                    Found::Nothing => {
-                        let message = format!("there is no operator `{name}`");
-                        let mut d = self.error(codes::UNKNOWN_NAME, message, &at);
-                        d.labels[0].text = "not found".to_string();
-                        let known = self
-                            .library
-                            .names(scope.module, Space::Value)
-                            .chain(operate::BUILT_IN.iter().copied());
-                        d.hint = did_you_mean(name, known).or_else(|| {
-                            self.world
-                                .modules()
-                                .iter()
-                                .find(|m| m.rsplit("::").next() == Some(name))
-                                .map(|m| format!("add `use {m}::{name}`"))
-                        });
-                        return self.fail(d);
-                    }
-                }
-            }
-            _ => {
-                let d = self.error(codes::WRONG_KIND, "this is not an operator", &at);
-                return self.fail(d);
-            }
-        };
-        self.inline(scope, item, args, place, &at)
-    }
-
-    fn inline(
-        &mut self,
-        scope: &Scope,
-        item: ItemId,
-        args: &[Arg],
-        place: &Place,
-        callee: &Place,
-    ) -> Checked<Value> {
-        let module = self.library.module(item.module);
-        let (source, ast) = (module.source.clone(), Rc::clone(&module.ast));
-        let Some(kind) = ast.items.get(item.index).map(|i| &i.kind) else {
-            return Err(Reported);
-        };
-        let ItemKind::Def(def) = kind else {
-            let name = item_name(kind).map_or("this", |(_, n)| &n.node);
-            let message = format!("`{name}` is not an operator");
-            let d = self.error(codes::WRONG_KIND, message, callee);
-            return self.fail(d);
-        };
-        if self.inlined.iter().any(|u| u.item == item) {
-            let message = format!("`{}` is defined by itself", def.name.node);
-            let d = self
-                .error(codes::RECURSIVE, message, place)
-                .hint("definitions are inlined, so they cannot be recursive");
-            return self.fail(d);
-        }
-        if self.inlined.len() >= INLINED || def.lets.len() + def.params.len() > LOCALS {
-            return self.too_complex(place);
-        }
-        let names: Vec<&str> = def.params.iter().map(|p| p.name.node.as_str()).collect();
-        let slots = self.arguments(scope, &def.name.node, &names, args, place)?;
-        let mut inner = Scope {
-            source,
-            module: item.module,
-            locals: Vec::new(),
-            in_scheme: false,
-        };
-        let values: Vec<Option<Checked<Value>>> = slots
-            .into_iter()
-            .map(|arg| arg.map(|a| self.eval(scope, &a.value)))
-            .collect();
-        self.inlined.push(Use {
-            place: place.clone(),
-            item,
-        });
-        let result = self.inline_body(def, values, &mut inner, place);
-        self.inlined.pop();
-        result
-    }
-
-    fn inline_body(
-        &mut self,
-        def: &torre_grammar::ast::Def,
-        values: Vec<Option<Checked<Value>>>,
-        inner: &mut Scope,
-        place: &Place,
-    ) -> Checked<Value> {
-        for (param, value) in def.params.iter().zip(values) {
-            let value = match (value, &param.default) {
-                (Some(Ok(value)), _) => value,
-                (Some(Err(Reported)), _) => Value::Poison,
-                (None, Some(default)) => self.eval(inner, default).unwrap_or(Value::Poison),
-                (None, None) => {
-                    let message = format!(
-                        "`{}` needs a value for `{}`",
-                        def.name.node, param.name.node
-                    );
-                    let used = self.inlined.pop();
-                    let d = self.error(codes::ARGUMENTS, message, place);
-                    let failed = self.fail(d);
-                    self.inlined.extend(used);
-                    return failed;
-                }
-            };
-            inner.locals.push((param.name.node.clone(), value));
-        }
-        for stmt in &def.lets {
-            let bound = &stmt.kind.node;
-            let value = self.eval(inner, &bound.value).unwrap_or(Value::Poison);
-            inner.locals.push((bound.name.node.clone(), value));
-        }
-        self.eval(inner, &def.body)
-    }
-
-    /// Which argument goes to which parameter.
-    pub fn arguments<'a>(
-        &mut self,
-        scope: &Scope,
-        callee: &str,
-        params: &[&str],
-        args: &'a [Arg],
-        place: &Place,
-    ) -> Checked<Vec<Option<&'a Arg>>> {
-        let mut slots: Vec<Option<&Arg>> = vec![None; params.len()];
-        let mut failed = false;
-        let mut next = 0;
-        for arg in args {
-            let index = match &arg.name {
-                Some(name) => {
-                    let known = params.iter().position(|p| *p == name.node);
-                    if known.is_none() {
-                        let message = format!("`{callee}` has no parameter `{}`", name.node);
-                        let mut d = self.error(codes::ARGUMENTS, message, &scope.place(name.span));
-                        d.hint = did_you_mean(&name.node, params.iter().copied()).or_else(|| {
-                            (!params.is_empty())
-                                .then(|| format!("its parameters are {}", params.join(", ")))
-                        });
-                        failed |= self.fail::<()>(d).is_err();
-                        continue;
-                    }
-                    known
-                }
-                None => {
-                    next += 1;
-                    Some(next - 1)
-                }
-            };
-            match index.and_then(|i| slots.get_mut(i)) {
-                None => {
-                    let message = format!(
-                        "`{callee}` takes {}",
-                        operate::count(params.len(), "argument", "arguments")
-                    );
-                    let mut d = self.error(codes::ARGUMENTS, message, &scope.place(arg.value.span));
-                    d.labels[0].text = "one too many".to_string();
-                    return self.fail(d);
-                }
-                Some(slot @ None) => *slot = Some(arg),
-                Some(Some(_)) => {
-                    let param = index.and_then(|i| params.get(i)).unwrap_or(&"");
-                    let message = format!("`{param}` of `{callee}` is given twice");
-                    let d = self.error(codes::ARGUMENTS, message, &scope.place(arg.value.span));
-                    failed |= self.fail::<()>(d).is_err();
-                }
-            }
-        }
-        let _ = place;
-        if failed { Err(Reported) } else { Ok(slots) }
     }
 }
 

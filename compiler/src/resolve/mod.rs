@@ -2,16 +2,30 @@
 //! normal form. This is the last stage that knows the user's text.
 //!
 //! ```text
-//! load -> declare -> evaluate, operate -> order -> linearize -> emit -> assemble -> pose
+//! load                                    modules and items
+//! declare, supply, bound                  axes, parameters, fields; coefficients; the grid
+//! evaluate, inline, operate, difference   expressions become nodes of a graph, with shape and position
+//! order                                   statements, in the order in which they run
+//! linearize, emit                         normal form; operations of one update
+//! confine, assemble                       regions and masks; stages and slots
+//! gather, fit                             initial values, sources and results; memory
 //! ```
+//!
+//! `pose` runs these for a problem. Hostile programs are refused in bounded time and memory: expressions that are evaluated, nodes of
+//! the graph, steps on it and operations are all counted.
 
 mod assemble;
+mod bound;
 pub mod codes;
 mod confine;
 mod declare;
+mod difference;
 mod emit;
 mod evaluate;
+mod fit;
+mod gather;
 mod graph;
+mod inline;
 mod linearize;
 mod load;
 mod operate;
@@ -22,6 +36,7 @@ mod report;
 mod revise;
 mod scan;
 mod suggest;
+mod supply;
 
 use crate::problem::Problem;
 use crate::scheme::{Precision, Scheme};

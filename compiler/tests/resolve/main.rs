@@ -5,6 +5,7 @@ mod diagnostics;
 mod examples;
 mod garbage;
 mod hostile;
+mod lattice;
 mod problems;
 mod random;
 mod snapshots;

@@ -4,8 +4,18 @@ use crate::garbage::Bytes;
 use crate::support::*;
 use proptest::prelude::*;
 use torre_compiler::resolve::{Options, check, codes, resolve};
-use torre_compiler::scheme::verify;
+use torre_compiler::scheme::{Body, verify};
 use torre_grammar::source::Source;
+
+/// Whether every operation is an operand of another, or the result.
+fn all_needed(body: &Body) -> bool {
+    let mut needed = vec![false; body.ops.len()];
+    needed[body.result.index()] = true;
+    for op in &body.ops {
+        op.operands(|v| needed[v.index()] = true);
+    }
+    needed.into_iter().all(|n| n)
+}
 
 proptest! {
     #![proptest_config(ProptestConfig {
@@ -26,6 +36,9 @@ proptest! {
         let diagnostics = match resolve(&world, &source, &ast, &options) {
             Ok(resolved) => {
                 prop_assert!(verify(&resolved.scheme).is_ok());
+                for update in resolved.scheme.stages.iter().flat_map(|s| &s.updates) {
+                    prop_assert!(all_needed(&update.body));
+                }
                 resolved.warnings
             }
             Err(d) => {

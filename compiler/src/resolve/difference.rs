@@ -1,0 +1,219 @@
+//! Differences and means along an axis.
+
+use super::codes;
+use super::evaluate::{Resolver, Scope, Typed, Value};
+use super::graph::{Coefficient, Kernel};
+use super::operate::{Operand, small_integer};
+use super::rational::{self, Rational};
+use super::report::{Checked, Place, Reported};
+use crate::lattice::{Axis, HalfIndex};
+use torre_grammar::ast::Arg;
+use torre_grammar::diag::Diagnostic;
+
+/// The highest order of a difference.
+const HIGHEST_ORDER: i64 = 32;
+/// The longest list of coefficients.
+const COEFFICIENTS: usize = 32;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Operator {
+    Staggered,
+    Centred,
+    Second,
+    Mean,
+}
+
+impl Resolver<'_> {
+    pub fn lattice_operator(
+        &mut self,
+        scope: &Scope,
+        name: &str,
+        operator: Operator,
+        args: &[Arg],
+        place: &Place,
+    ) -> Checked<Value> {
+        let slots = self.arguments(scope, name, &["f", "a", "order"], args, place)?;
+        let [f, axis, order] = slots.as_slice() else {
+            return Err(Reported);
+        };
+        let Some(f) = f else {
+            return self.missing_argument(name, "f", place);
+        };
+        let Some(axis_arg) = axis else {
+            return self.missing_argument(name, "a", place);
+        };
+        let f = self.operand(scope, &f.value);
+        let axis = self.operand(scope, &axis_arg.value);
+        let order = order.map(|o| self.operand(scope, &o.value)).transpose();
+        let (f, axis, order) = (f?, axis?, order?);
+        let axis = match axis.value {
+            Value::Axis(axis) => axis,
+            _ => {
+                let names: Vec<&str> = self.frame.axes.iter().map(|(n, _)| n.as_str()).collect();
+                let mut d = self.error(
+                    codes::NOT_AN_AXIS,
+                    format!("the second argument of `{name}` is an axis"),
+                    &axis.place,
+                );
+                if !names.is_empty() {
+                    d = d.hint(format!("the axes are {}", names.join(", ")));
+                }
+                return self.fail(d);
+            }
+        };
+        let kernel = self.kernel(name, operator, axis, order)?;
+        let (kind, items) = self.scalars(f.value, &f.place)?;
+        let moves = matches!(operator, Operator::Staggered | Operator::Mean);
+        let items = items
+            .into_iter()
+            .map(|s| Typed {
+                node: self.graph.stencil(s.node, kernel.clone()),
+                position: s.position.map(|mut p| {
+                    if moves {
+                        p[axis] = HalfIndex(1 - p[axis].0);
+                    }
+                    p
+                }),
+            })
+            .collect();
+        Ok(kind.with(items))
+    }
+
+    fn kernel(
+        &mut self,
+        name: &str,
+        operator: Operator,
+        axis: Axis,
+        order: Option<Operand>,
+    ) -> Checked<Kernel> {
+        let coefficients: Vec<Coefficient> = match order {
+            None => self.exact(name, operator, 2, None)?,
+            Some(operand) => match &operand.value {
+                Value::Vector(list) => {
+                    let list = list.clone();
+                    self.own_coefficients(name, operator, &list, &operand.place)?
+                }
+                Value::Scalar(s) if self.graph.as_number(s.node).is_some() => {
+                    let n = self.graph.as_number(s.node).unwrap_or(f64::NAN);
+                    let even = n == n.trunc() && (n / 2.0) == (n / 2.0).trunc();
+                    if !even || n < 2.0 || n > HIGHEST_ORDER as f64 {
+                        let d = self
+                            .error(
+                                codes::ORDER,
+                                format!("there is no difference of order {n}"),
+                                &operand.place,
+                            )
+                            .hint(format!(
+                                "the order is an even number from 2 to {HIGHEST_ORDER}"
+                            ));
+                        return self.fail(d);
+                    }
+                    self.exact(name, operator, n as u32, Some(&operand.place))?
+                }
+                Value::Poison => return Err(Reported),
+                _ => {
+                    let d = self.error(
+                        codes::ORDER,
+                        format!("`{name}` takes an order or a list of coefficients"),
+                        &operand.place,
+                    );
+                    return self.fail(d);
+                }
+            },
+        };
+        let h = self.graph.spacing[axis];
+        // Distances in half cells, sign of the lower side, and what the sum is divided by.
+        let (first, step, odd, divisor) = match operator {
+            Operator::Staggered => (1, 2, true, h),
+            Operator::Centred => (2, 2, true, h),
+            Operator::Second => (0, 2, false, h * h),
+            Operator::Mean => (1, 2, false, 1.0),
+        };
+        let mut taps = Vec::new();
+        for (k, &c) in coefficients.iter().enumerate() {
+            let distance = first + step * k as i64;
+            let below = match (odd, c) {
+                (false, c) => Some(c),
+                (true, Coefficient::Exact(r)) => r.neg().map(Coefficient::Exact),
+                (true, Coefficient::Real(r)) => Some(Coefficient::Real(-r)),
+            };
+            let Some(below) = below else {
+                return Err(Reported);
+            };
+            taps.push((HalfIndex(distance), c));
+            if distance != 0 {
+                taps.push((HalfIndex(-distance), below));
+            }
+        }
+        taps.sort_by_key(|(offset, _)| *offset);
+        Ok(Kernel {
+            axis,
+            taps,
+            divisor,
+        })
+    }
+
+    fn exact(
+        &mut self,
+        name: &str,
+        operator: Operator,
+        order: u32,
+        place: Option<&Place>,
+    ) -> Checked<Vec<Coefficient>> {
+        let list = match operator {
+            Operator::Staggered => rational::staggered_first(order),
+            Operator::Centred => rational::centred_first(order),
+            Operator::Second => rational::centred_second(order),
+            Operator::Mean => rational::staggered_mean(order),
+        };
+        match list {
+            Some(list) => Ok(list.into_iter().map(Coefficient::Exact).collect()),
+            None => {
+                let message = format!("`{name}` is not available at order {order}");
+                let mut d = Diagnostic::error(codes::ORDER, message);
+                if let Some(p) = place {
+                    d = d.at(&p.source, p.span, "here");
+                }
+                self.fail(d)
+            }
+        }
+    }
+
+    fn own_coefficients(
+        &mut self,
+        name: &str,
+        operator: Operator,
+        list: &[Typed],
+        place: &Place,
+    ) -> Checked<Vec<Coefficient>> {
+        if operator == Operator::Second {
+            let d = self.error(
+                codes::ORDER,
+                "`d2` takes an order, not a list of coefficients",
+                place,
+            );
+            return self.fail(d);
+        }
+        if list.len() > COEFFICIENTS {
+            let message = format!("`{name}` takes up to {COEFFICIENTS} coefficients");
+            let d = self.error(codes::ORDER, message, place);
+            return self.fail(d);
+        }
+        let numbers: Option<Vec<f64>> = list.iter().map(|s| self.graph.as_number(s.node)).collect();
+        let Some(numbers) = numbers else {
+            let d = self.error(
+                codes::NOT_A_NUMBER,
+                "the coefficients of a difference are numbers",
+                place,
+            );
+            return self.fail(d);
+        };
+        Ok(numbers
+            .into_iter()
+            .map(|n| match small_integer(n) {
+                Some(i) => Coefficient::Exact(Rational::integer(i)),
+                None => Coefficient::Real(n),
+            })
+            .collect())
+    }
+}

@@ -1,0 +1,246 @@
+//! Coefficients: from expressions and from files, from the scheme and from the problem.
+
+use super::codes;
+use super::declare::GivenCoef;
+use super::evaluate::{Resolver, Scope, Typed, Value};
+use super::operate::{Kind, count};
+use super::report::{Checked, Place};
+use super::suggest::did_you_mean;
+use crate::lattice::Position;
+use torre_grammar::ast::{self, CoefValue, Shape};
+
+impl Resolver<'_> {
+    pub fn declare_coef(
+        &mut self,
+        scope: &Scope,
+        coef: &ast::Coef,
+        given: &mut [GivenCoef],
+    ) -> Checked<Value> {
+        let shape = match &coef.shape {
+            None => Shape::Scalar,
+            Some(s) => s.node.clone(),
+        };
+        let place = scope.place(coef.name.span);
+        if matches!(shape, Shape::Named(_)) {
+            let d = self
+                .error(
+                    codes::SHAPES_DIFFER,
+                    "a coefficient is a scalar, a vector or a tensor",
+                    &place,
+                )
+                .hint("declare one coefficient for each component");
+            return self.fail(d);
+        }
+        // Without a position the components' names still follow from the shape.
+        let nodes = torre_grammar::source::Spanned::new(ast::Position::Nodes, coef.name.span);
+        let at = coef.position.as_ref().unwrap_or(&nodes);
+        let (kind, parts) = self.positions(scope, &shape, Some(at), &place)?;
+        let parts: Vec<(String, Option<Position>)> = parts
+            .into_iter()
+            .map(|(n, p)| (n, coef.position.is_some().then_some(p)))
+            .collect();
+        let whole = given
+            .iter()
+            .rposition(|g| g.name.node == coef.name.node && g.component.is_none());
+        for g in given.iter_mut().filter(|g| g.name.node == coef.name.node) {
+            g.used = true;
+        }
+        let own = self.coef_values(scope, &coef.value, kind, &parts, &coef.name.node);
+        let mut items = match whole {
+            // The declaration is checked all the same.
+            Some(i) => {
+                let (value, scope) = (given[i].value.clone(), given[i].scope.clone());
+                let result = self.coef_values(&scope, &value, kind, &parts, &coef.name.node);
+                own?;
+                result?
+            }
+            None => own?,
+        };
+        for g in given.iter().filter(|g| g.name.node == coef.name.node) {
+            let Some(component) = &g.component else {
+                continue;
+            };
+            let names: Vec<&str> = parts.iter().map(|(n, _)| n.as_str()).collect();
+            let Some(i) = names.iter().position(|n| *n == component.node) else {
+                let message = format!("`{}` has no component `{}`", coef.name.node, component.node);
+                let mut d = self.error(
+                    codes::UNKNOWN_COMPONENT,
+                    message,
+                    &g.scope.place(component.span),
+                );
+                d.hint = did_you_mean(&component.node, names.iter().copied());
+                return self.fail(d);
+            };
+            let one = self.coef_values(
+                &g.scope.clone(),
+                &g.value,
+                Kind::Scalar,
+                &parts[i..=i],
+                &coef.name.node,
+            )?;
+            items[i] = one[0];
+        }
+        for (item, (part, _)) in items.iter().zip(&parts) {
+            let name = if part.is_empty() {
+                coef.name.node.clone()
+            } else {
+                format!("{}.{part}", coef.name.node)
+            };
+            self.graph.name(item.node, name);
+        }
+        Ok(kind.with(items))
+    }
+
+    /// One static scalar per component.
+    fn coef_values(
+        &mut self,
+        scope: &Scope,
+        value: &CoefValue,
+        kind: Kind,
+        parts: &[(String, Option<Position>)],
+        name: &str,
+    ) -> Checked<Vec<Typed>> {
+        match value {
+            CoefValue::File(path) => {
+                let place = scope.place(path.span);
+                let mut items = Vec::new();
+                for (_, position) in parts {
+                    let Some(position) = *position else {
+                        let d = self
+                            .error(
+                                codes::FILE_POSITION,
+                                format!("`{name}` needs a position for its values from a file"),
+                                &place,
+                            )
+                            .hint(format!("declare `coef {name} on cells = ...`"));
+                        return self.fail(d);
+                    };
+                    self.check_file(&place, &path.node, position)?;
+                    items.push(Typed {
+                        node: self.graph.file(&path.node, position),
+                        position: Some(position),
+                    });
+                }
+                Ok(items)
+            }
+            CoefValue::Expr(e) => {
+                let operand = self.operand(scope, e)?;
+                let place = operand.place.clone();
+                let (found, items) = self.scalars(operand.value, &place)?;
+                let spread = found == Kind::Scalar;
+                if !spread && (found != kind || items.len() != parts.len()) {
+                    let d = self.error(
+                        codes::SHAPES_DIFFER,
+                        format!(
+                            "`{name}` has {}, but this has {}",
+                            count(parts.len(), "component", "components"),
+                            count(items.len(), "component", "components")
+                        ),
+                        &place,
+                    );
+                    return self.fail(d);
+                }
+                let mut list = Vec::new();
+                for (i, (_, position)) in parts.iter().enumerate() {
+                    let item = if spread { items[0] } else { items[i] };
+                    self.check_static(item, &place, "a coefficient")?;
+                    if let (Some(p), Some(q)) = (item.position, *position)
+                        && p != q
+                    {
+                        return self.off_target(name, q, p, &place);
+                    }
+                    list.push(Typed {
+                        node: item.node,
+                        position: position.or(item.position),
+                    });
+                }
+                Ok(list)
+            }
+        }
+    }
+
+    /// Reads no fields and no time.
+    pub fn check_static(&mut self, item: Typed, place: &Place, what: &str) -> Checked<()> {
+        let facts = self.graph.facts(item.node);
+        if facts.dynamic {
+            let mut d = self.error(
+                codes::NOT_STATIC,
+                format!("{what} cannot depend on field values"),
+                place,
+            );
+            d.labels[0].text = "this depends on field values".to_string();
+            return self.fail(d);
+        }
+        if facts.timed {
+            let mut d = self
+                .error(
+                    codes::TIME_IN_STEP,
+                    format!("{what} cannot depend on time"),
+                    place,
+                )
+                .hint("what changes with time is added by a `source` of the problem");
+            d.labels[0].text = "this depends on `t`".to_string();
+            return self.fail(d);
+        }
+        Ok(())
+    }
+
+    /// Whether a file has one value for each index of a component at `position`.
+    pub fn check_file(&mut self, place: &Place, path: &str, position: Position) -> Checked<()> {
+        let info = match self.world.array(&place.source, path) {
+            Ok(info) => info,
+            Err(reason) => {
+                let d = self.error(
+                    codes::UNREADABLE,
+                    format!("`{path}` cannot be read: {reason}"),
+                    place,
+                );
+                return self.fail(d);
+            }
+        };
+        let kind: String = info
+            .dtype
+            .chars()
+            .skip_while(|c| "<>|=".contains(*c))
+            .collect();
+        const READABLE: [&str; 12] = [
+            "f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1",
+        ];
+        if !READABLE.contains(&kind.as_str()) {
+            let d = self
+                .error(
+                    codes::FILE_TYPE,
+                    format!("`{path}` holds values of type `{}`", info.dtype),
+                    place,
+                )
+                .hint(
+                    "values are real numbers: convert with `.astype(\"f4\")` or `.astype(\"f8\")`",
+                );
+            return self.fail(d);
+        }
+        let Some(grid) = &self.frame.grid else {
+            return Ok(());
+        };
+        let extent = grid.extent(position);
+        let expected: Vec<u64> = grid.present().map(|a| extent[a].len() as u64).collect();
+        if self.frame.has_domain && info.shape != expected {
+            let list = |shape: &[u64]| {
+                let parts: Vec<String> = shape.iter().map(u64::to_string).collect();
+                parts.join(" x ")
+            };
+            let d = self
+                .error(
+                    codes::FILE_SHAPE,
+                    format!(
+                        "`{path}` has the shape {}, but {} is needed",
+                        list(&info.shape),
+                        list(&expected)
+                    ),
+                    place,
+                )
+                .hint("one value per cell index, in the order of the axes");
+            return self.fail(d);
+        }
+        Ok(())
+    }
+}
