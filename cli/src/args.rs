@@ -119,6 +119,15 @@ pub struct Run {
 pub struct Cone {
     #[command(flatten)]
     pub what: What,
+    /// Draw the past of a value, its cone and tiles that fit, as SVG, instead of writing the table
+    #[arg(long, short, value_name = "FILE.svg")]
+    pub output: Option<PathBuf>,
+    /// The component whose past is drawn [default: the one that a step computes last]
+    #[arg(long, value_name = "NAME", requires = "output")]
+    pub component: Option<String>,
+    /// The axis along which the past is drawn [default: the first]
+    #[arg(long, value_name = "NAME", requires = "output")]
+    pub axis: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -251,6 +260,9 @@ pub enum StageArg {
     Llvm,
     /// Assembly of the kernels
     Asm,
+    /// Cranelift IR of the kernels
+    #[cfg(feature = "cranelift")]
+    Clif,
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {

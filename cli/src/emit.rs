@@ -22,6 +22,8 @@ pub fn emit(args: &args::Emit, voice: &Voice) -> Result<(), Failure> {
             let scheme = input::inspected(&args.what, voice)?.scheme;
             machine_code(&scheme, args.stage, &args.target)?
         }
+        #[cfg(feature = "cranelift")]
+        StageArg::Clif => clif(&input::inspected(&args.what, voice)?.scheme, &args.target)?,
     };
     write::result_to(args.output.as_deref(), &text)
 }
@@ -43,4 +45,17 @@ fn machine_code(
         }
         _ => Ok(ir),
     }
+}
+
+/// The kernels of a layerwise run as Cranelift sees them.
+#[cfg(feature = "cranelift")]
+fn clif(scheme: &Scheme, target: &TargetChoice) -> Result<String, Failure> {
+    use torre_compiler::backend::cranelift::{Features, print};
+    use torre_runtime::program::Backend;
+    if *target != TargetChoice::Host {
+        return Err(CompileError::HostOnly(Backend::Cranelift).into());
+    }
+    let set = program::layerwise_kernels(scheme).map_err(SetupError::from)?;
+    let text = print(scheme, &set, Features::Host);
+    Ok(text.map_err(|error| CompileError::Cranelift(error.to_string()))?)
 }

@@ -6,7 +6,8 @@ use crate::backend::rows::RowProgram;
 use crate::kernel::{Code, KernelSet, RowFn};
 use crate::scheme::Scheme;
 use build::Kernel;
-use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_codegen::ir::{Function, Signature};
+use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{JITBuilder, JITModule};
@@ -117,6 +118,28 @@ impl Code for CraneliftCode {
     }
 }
 
+/// The kernels of a set in Cranelift's own notation, before optimisation.
+pub fn print(scheme: &Scheme, set: &KernelSet, features: Features) -> Result<String, Error> {
+    let isa = isa(features)?;
+    let stride = set.run_stride(scheme) * scheme.precision.bytes() as i64;
+    let unaligned = unaligned(&*isa);
+    let mut scratch = FunctionBuilderContext::new();
+    let mut text = String::new();
+    for program in RowProgram::all(scheme, set) {
+        let kernel = Kernel {
+            program: &program,
+            precision: scheme.precision,
+            stride,
+            unaligned,
+        };
+        let mut function = Function::new();
+        function.signature = Signature::new(isa.default_call_conv());
+        kernel.build(&mut function, &mut scratch, isa.frontend_config());
+        text.push_str(&format!("; {}\n{function}\n", program.symbol));
+    }
+    Ok(text)
+}
+
 extern "C" fn fmaf(a: f32, b: f32, c: f32) -> f32 {
     a.mul_add(b, c)
 }
@@ -150,16 +173,20 @@ fn isa(features: Features) -> Result<OwnedTargetIsa, Error> {
         .map_err(|e| Error::Host(e.to_string()))
 }
 
-fn compile(module: &mut JITModule, scheme: &Scheme, set: &KernelSet) -> Result<Vec<RowFn>, Error> {
-    let failed = |e: cranelift_module::ModuleError| Error::Codegen(e.to_string());
-    let stride = set.run_stride(scheme) * scheme.precision.bytes() as i64;
-    // Of the processors that Cranelift serves, only those of the x86 family without AVX are particular about alignment.
-    let isa = module.isa();
-    let unaligned = isa.name() != "x64"
+/// Whether instructions take vectors from memory at any address. Of the processors that Cranelift serves, only those of the x86 family
+/// without AVX are particular about alignment.
+fn unaligned(isa: &dyn TargetIsa) -> bool {
+    isa.name() != "x64"
         || isa
             .isa_flags()
             .iter()
-            .any(|flag| flag.name == "has_avx" && flag.as_bool() == Some(true));
+            .any(|flag| flag.name == "has_avx" && flag.as_bool() == Some(true))
+}
+
+fn compile(module: &mut JITModule, scheme: &Scheme, set: &KernelSet) -> Result<Vec<RowFn>, Error> {
+    let failed = |e: cranelift_module::ModuleError| Error::Codegen(e.to_string());
+    let stride = set.run_stride(scheme) * scheme.precision.bytes() as i64;
+    let unaligned = unaligned(module.isa());
     let mut scratch = FunctionBuilderContext::new();
     let mut context = module.make_context();
     // A kernel that the set lists twice has one function.
