@@ -26,3 +26,22 @@ pub const LAYOUT: Code = Code("E0810");
 pub const SLOPE: Code = Code("E0852");
 /// A back end failed.
 pub const BACKEND: Code = Code("E0902");
+
+/// All of them.
+pub const ALL: [Code; 11] = [
+    UNREADABLE, UNWRITABLE, CHECKPOINT, MISSING, TARGET, MEMORY, NOT_FINITE, DIFFERENCE, OPTIONS,
+    LAYOUT, BACKEND,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::ALL;
+
+    #[test]
+    fn the_book_explains_every_code() {
+        let book = include_str!("../../docs/src/running.md");
+        for code in ALL {
+            assert!(book.contains(&format!("| {} |", code.0)), "{}", code.0);
+        }
+    }
+}

@@ -4,13 +4,17 @@ use miette::{
     GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceSpan, ThemeCharacters,
     ThemeStyles,
 };
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{IsTerminal, Write};
 use torre_grammar::diag::{Diagnostic, Diagnostics, Label, Severity};
 use torre_grammar::source::Source;
 
-/// Where each code is explained.
-pub const BOOK: &str = "docs/src/diagnostics.md";
+/// Where codes are explained.
+const BOOK: &str = "docs/src/diagnostics.md";
+
+/// Where the codes of this crate are.
+const RUNNING: &str = "docs/src/running.md";
 
 /// How messages look.
 pub struct Voice {
@@ -52,6 +56,7 @@ impl Voice {
     /// Shows diagnostics; warnings only where they are wanted.
     pub fn show(&self, diagnostics: &Diagnostics) {
         let mut text = String::new();
+        let mut chapters = BTreeSet::new();
         for diagnostic in &diagnostics.0 {
             if self.quiet && diagnostic.severity == Severity::Warning {
                 continue;
@@ -63,6 +68,18 @@ impl Voice {
             if !text.ends_with("\n\n") {
                 text.push('\n');
             }
+            let chapter = match crate::codes::ALL.contains(&diagnostic.code) {
+                true => RUNNING,
+                false => BOOK,
+            };
+            chapters.insert(chapter);
+        }
+        if !chapters.is_empty() {
+            let chapters: Vec<&str> = chapters.into_iter().collect();
+            text.push_str(&format!(
+                "Codes are explained in {}.\n",
+                chapters.join(" and ")
+            ));
         }
         self.write(&text);
     }
@@ -173,11 +190,7 @@ impl miette::Diagnostic for Shown {
         if self.code.is_empty() {
             return None;
         }
-        Some(Box::new(format!(
-            "{} ({BOOK}#{})",
-            self.code,
-            self.code.to_lowercase()
-        )))
+        Some(Box::new(&self.code))
     }
 
     fn severity(&self) -> Option<miette::Severity> {

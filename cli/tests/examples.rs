@@ -69,9 +69,10 @@ fn all_examples_are_without_errors() {
         succeed(&format!("check {file}"), &[]);
         let report = succeed(&format!("check {file} --report json"), &[]);
         let report: serde_json::Value = serde_json::from_str(&report).unwrap();
-        // Diffusion by a flux is of first order in time, and says so.
-        let expected = usize::from(name == "13-diffusion");
-        assert_eq!(report.as_array().unwrap().len(), expected, "{name}");
+        // Some methods are of first order in time, and the compiler says so.
+        for diagnostic in report.as_array().unwrap() {
+            assert_eq!(diagnostic["code"], "W0301", "{name}: {diagnostic}");
+        }
     }
 }
 
