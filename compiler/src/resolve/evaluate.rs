@@ -5,7 +5,7 @@ use super::declare::Frame;
 use super::graph::{Graph, Node, NodeId};
 use super::load::{Found, ItemId, Library, ModuleId, Space};
 use super::operate::{self, Operand};
-use super::report::{Checked, Place, Report, Reported};
+use super::report::{Checked, Place, Report, Reported, USED};
 use super::suggest::did_you_mean;
 use crate::host::{HostBinary, HostUnary};
 use crate::lattice::{Axis, HalfIndex, Position};
@@ -136,7 +136,7 @@ impl<'w> Resolver<'w> {
                 .collect(),
         };
         for place in shown {
-            diagnostic = diagnostic.at(&place.source, place.span, "used here");
+            diagnostic = diagnostic.at(&place.source, place.span, USED);
         }
         self.report.push(diagnostic);
         Err(Reported)

@@ -135,6 +135,9 @@ impl Resolver<'_> {
     /// How a value at `from` gets to `to`.
     pub fn move_hint(&self, from: Position, to: Position, place: &Place) -> String {
         let text = place.text().unwrap_or("...");
+        let plain = text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
         let moved: Vec<&str> = self
             .frame
             .axes
@@ -151,9 +154,13 @@ impl Resolver<'_> {
             .iter()
             .map(|(_, a)| if from[*a] != to[*a] { "+1/2" } else { "0" })
             .collect();
-        let plain = text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
+        if moved.len() > 1 && !plain {
+            return format!(
+                "is a field at {} meant? A mean moves a value by half a cell: `avg(..., {})`",
+                self.frame.show(to),
+                moved[0],
+            );
+        }
         let shifted = if plain {
             text.to_string()
         } else {

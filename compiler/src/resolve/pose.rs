@@ -150,9 +150,13 @@ impl Resolver<'_> {
             p.scope = shared.clone();
         }
         let from_line = params.len();
-        let settings = self.read_overrides(&options.overrides, &scope, &mut params)?;
+        let settings = self.read_overrides(&options.overrides, &scope, &mut params);
+        let (settings, revised) = match settings {
+            Ok(settings) => (settings, Ok(())),
+            Err(Reported) => (Settings::default(), Err(Reported)),
+        };
         self.declare_numbers(&scheme_scope, &scheme_ast, &mut params)?;
-        self.report_unknown_params(&params, from_line)?;
+        let params = self.report_unknown_params(&params, from_line);
         scope.locals.clear();
         scope.locals = self.constants(&scope, problem, false);
         self.place_grid(&scope, problem, &settings)?;
@@ -169,6 +173,8 @@ impl Resolver<'_> {
         declared?;
         known?;
         unique?;
+        params?;
+        revised?;
         let (mut scheme, results, steps) = (scheme?, results?, steps?);
         scheme.files = self.graph.files.clone();
         self.check_memory(&scheme, &scope.place(problem.name.span), options)?;

@@ -1,11 +1,14 @@
 //! Collecting diagnostics: none twice, not too many, in the order of the text.
 
 use std::collections::BTreeSet;
-use torre_grammar::diag::{Diagnostic, Diagnostics, Severity};
+use torre_grammar::diag::{Diagnostic, Diagnostics, Label, Severity};
 use torre_grammar::source::{Source, Span};
 
 /// After so many errors, or warnings, there is no use in more.
 const LIMIT: usize = 64;
+
+/// On the uses of a definition in which an error lies.
+pub const USED: &str = "used here";
 
 /// An error that has been reported already.
 #[derive(Clone, Copy, Debug)]
@@ -36,24 +39,38 @@ impl Place {
     }
 }
 
+/// What makes two diagnostics one: the code and the message, at one place.
+type Key = (&'static str, String, String, (u32, u32));
+
 #[derive(Debug, Default)]
 pub struct Report {
     list: Vec<Diagnostic>,
-    seen: BTreeSet<(&'static str, String, u32, u32)>,
+    seen: BTreeSet<Key>,
+}
+
+/// A diagnostic is the same as another one with its code at its first place, and as one with its message at its last place: the
+/// use that the user wrote of a definition in which it occurs several times.
+fn keys(d: &Diagnostic) -> Vec<Key> {
+    let at = |l: &Label| (l.source.name().to_string(), (l.span.start, l.span.end));
+    match d.labels.as_slice() {
+        [] => vec![(d.code.0, d.message.clone(), String::new(), (0, 0))],
+        [first, rest @ ..] => {
+            let (name, span) = at(first);
+            let mut keys = vec![(d.code.0, String::new(), name, span)];
+            if let Some(last) = rest.iter().rfind(|l| l.text == USED) {
+                let (name, span) = at(last);
+                keys.push((d.code.0, d.message.clone(), name, span));
+            }
+            keys
+        }
+    }
 }
 
 impl Report {
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        let key = match diagnostic.labels.first() {
-            Some(l) => (
-                diagnostic.code.0,
-                l.source.name().to_string(),
-                l.span.start,
-                l.span.end,
-            ),
-            None => (diagnostic.code.0, diagnostic.message.clone(), 0, 0),
-        };
-        if self.count(diagnostic.severity) < LIMIT && self.seen.insert(key) {
+        let keys = keys(&diagnostic);
+        if self.count(diagnostic.severity) < LIMIT && !keys.iter().any(|k| self.seen.contains(k)) {
+            self.seen.extend(keys);
             self.list.push(diagnostic);
         }
     }
@@ -82,30 +99,24 @@ impl Report {
         for d in found {
             if d.labels.first().is_some_and(|l| l.source != *source) {
                 self.list.push(d);
-            } else if let Some(l) = d.labels.first() {
-                let key = (
-                    d.code.0,
-                    l.source.name().to_string(),
-                    l.span.start,
-                    l.span.end,
-                );
-                self.seen.remove(&key);
             } else {
-                self.seen.remove(&(d.code.0, d.message, 0, 0));
+                for key in keys(&d) {
+                    self.seen.remove(&key);
+                }
             }
         }
     }
 
-    /// All, those of `main` first, each source in the order of its text.
+    /// All, in the order of the text of `main`; then what is in other sources only.
     pub fn finish(self, main: &Source) -> Diagnostics {
         let mut list = self.list;
-        list.sort_by_key(|d| match d.labels.first() {
-            Some(l) => (
-                1 + u8::from(l.source != *main),
-                l.source.name().to_string(),
-                l.span.start,
-            ),
-            None => (0, String::new(), 0),
+        list.sort_by_key(|d| {
+            let in_main = d.labels.iter().find(|l| l.source == *main);
+            match (in_main, d.labels.first()) {
+                (Some(l), _) => (1, String::new(), l.span.start),
+                (None, Some(l)) => (2, l.source.name().to_string(), l.span.start),
+                (None, None) => (0, String::new(), 0),
+            }
         });
         Diagnostics(list)
     }

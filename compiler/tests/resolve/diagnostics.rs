@@ -222,3 +222,62 @@ problem p { scheme s; domain 8; steps 1 }",
 "
     );
 }
+
+#[test]
+fn one_mistake_in_a_use_is_told_once() {
+    let text = "
+use std::curl::curl
+scheme s {
+  axes x, y, z
+  field E : vector on edges
+  field H : vector on faces at 1/2
+  step {
+    H -= curl(E, order = 3)
+    E += curl(H, order = 5)
+  }
+}";
+    let messages: Vec<String> = checked(&TestWorld::default(), text)
+        .0
+        .into_iter()
+        .map(|d| d.message)
+        .collect();
+    assert_eq!(
+        messages,
+        [
+            "there is no difference of order 3",
+            "there is no difference of order 5"
+        ]
+    );
+}
+
+#[test]
+fn mistakes_of_a_problem_do_not_hide_each_other() {
+    let text = "
+scheme s {
+  axes x, y
+  coef k = 1
+  field u : scalar on nodes
+  step { u -= k * u }
+}
+problem p {
+  scheme s { hh = 3 }
+  domain 10 x 10
+  coef kk = 2
+  init u = v
+  source w at (1, 1) += 1
+  probe u at (10, 1)
+  output slice u z = 1
+  steps -1
+}";
+    let codes: Vec<&str> = checked(&TestWorld::default(), text)
+        .0
+        .iter()
+        .map(|d| d.code.0)
+        .collect();
+    assert_eq!(
+        codes,
+        [
+            "E0701", "E0513", "E0101", "E0101", "E0506", "E0112", "E0512"
+        ]
+    );
+}
