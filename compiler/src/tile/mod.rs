@@ -13,10 +13,12 @@
 mod blocks;
 mod lower;
 mod sets;
+mod shape;
 mod walk;
 
 pub use blocks::{Block, row_region, stage_blocks};
 pub use lower::lower;
+pub use shape::{Shape, Shapes};
 pub use walk::{ClassSet, Segment, Tile};
 
 use crate::kernel::UpdateSet;

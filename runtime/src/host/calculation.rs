@@ -126,10 +126,6 @@ impl<'a, T: Real> Calculation<'a, T> {
             cells,
             code,
             kernels: KernelTable::new(self.scheme, set),
-            piece: std::env::var("PIECE")
-                .ok()
-                .and_then(|p| p.parse().ok())
-                .unwrap_or(64),
             progress,
         };
         // SAFETY: `&mut self` keeps everybody else away from the cells until the run's threads have ended.

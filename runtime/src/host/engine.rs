@@ -41,8 +41,6 @@ pub struct Engine<'a, T> {
     pub cells: Cells<T>,
     pub code: &'a dyn Code,
     pub kernels: KernelTable,
-    /// Length of the pieces in which a tile's rows run, in elements; a multiple of the longest vector.
-    pub piece: i64,
     pub progress: &'a Progress,
 }
 

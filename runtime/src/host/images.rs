@@ -13,6 +13,8 @@ pub struct Images {
     inner: Region,
     /// Whether some component has images along the vector axis, and so in every row.
     every_row: bool,
+    /// Whether some component has images along the other axes.
+    any_rows: bool,
 }
 
 struct ComponentImages {
@@ -23,6 +25,8 @@ struct ComponentImages {
     diamond: Vec<Vec<Image>>,
     /// The values at vector index 0 lie on a plane about which they are odd.
     zero_plane: bool,
+    /// Some row has images along the lean or diamond axis.
+    any_rows: bool,
 }
 
 impl Images {
@@ -42,7 +46,9 @@ impl Images {
             components,
             inner,
             every_row: false,
+            any_rows: false,
         };
+        images.any_rows = images.components.iter().any(|c| c.any_rows);
         images.every_row = scheme
             .component_ids()
             .any(|id| images.concern_every_row(id));
@@ -51,9 +57,10 @@ impl Images {
 
     /// Whether some of these rows may have images along the lean or diamond axis.
     pub fn near_ends(&self, rows: Region) -> bool {
-        [Axis::LEAN, Axis::DIAMOND]
-            .into_iter()
-            .any(|a| rows[a].lo < self.inner[a].lo || rows[a].hi > self.inner[a].hi)
+        self.any_rows
+            && [Axis::LEAN, Axis::DIAMOND]
+                .into_iter()
+                .any(|a| rows[a].lo < self.inner[a].lo || rows[a].hi > self.inner[a].hi)
     }
 
     /// Whether any row of any component needs work.
@@ -63,8 +70,7 @@ impl Images {
 
     /// Whether a component has images along the lean or diamond axis.
     pub fn concern_any(&self, id: ComponentId) -> bool {
-        let c = &self.components[id.index()];
-        !c.lean.iter().chain(&c.diamond).all(Vec::is_empty)
+        self.components[id.index()].any_rows
     }
 
     /// Whether the images along the vector axis need work after any row of this component.
@@ -153,10 +159,12 @@ impl ComponentImages {
             .enumerate()
             .flat_map(|(i, images)| images.into_iter().map(move |image| (i as i64, image)))
             .collect();
+        let (lean, diamond) = (along(Axis::LEAN), along(Axis::DIAMOND));
         Self {
             row,
-            lean: along(Axis::LEAN),
-            diamond: along(Axis::DIAMOND),
+            any_rows: !lean.iter().chain(&diamond).all(Vec::is_empty),
+            lean,
+            diamond,
             zero_plane: grid.live(position)[Axis::VECTOR].lo > 0,
         }
     }

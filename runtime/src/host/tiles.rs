@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use torre_compiler::kernel::UpdateSet;
 use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::real::Real;
-use torre_compiler::tile::{ClassSet, PlaneCut, Segment, Tile, TileProgram};
+use torre_compiler::tile::{ClassSet, PlaneCut, Segment, Shapes, Tile, TileProgram};
 
 /// Bands that run between two barriers at the most; bounds the memory for counters.
 const BANDS_AT_ONCE: u64 = 256;
@@ -54,8 +54,7 @@ pub(super) struct ClassKernels {
     entries: Vec<Vec<(ClassSet, UpdateSet, Vec<usize>)>>,
     /// Cell-stages done since the progress was told.
     cells: u64,
-    /// The rows of a stage of the tile that runs.
-    rows: Vec<Segment>,
+    shapes: Shapes,
 }
 
 impl ClassKernels {
@@ -64,7 +63,7 @@ impl ClassKernels {
             phases,
             entries: vec![Vec::new(); program.stages.len() * phases as usize],
             cells: 0,
-            rows: Vec::new(),
+            shapes: Shapes::new(program),
         }
     }
 }
@@ -169,8 +168,7 @@ impl<T: Real> Engine<'_, T> {
         });
     }
 
-    /// Runs a tile stage by stage. The rows of a stage run in pieces along the vector axis, so that the neighbours that a piece reads
-    /// are still in the first-level cache when the next row wants them; within a stage the order is free.
+    /// Runs a tile stage by stage.
     ///
     /// # Safety
     /// As for `Engine::advance`.
@@ -182,33 +180,23 @@ impl<T: Real> Engine<'_, T> {
         tile: &Tile,
         numbers: Interval,
     ) {
-        let mut rows = std::mem::take(&mut kernels.rows);
-        for number in numbers.lo..numbers.hi {
-            rows.clear();
-            program.walk(tile, Interval::new(number, number + 1), &mut |segment| {
-                rows.push(*segment);
-            });
-            let mut range = Interval::default();
-            for segment in &rows {
-                range = range.hull(segment.rows[Axis::VECTOR]);
-            }
-            // Pieces begin at multiples of a vector, so that only the ends need masks.
-            let mut lo = range.lo;
-            while lo < range.hi {
-                let hi = (lo.div_euclid(self.piece) + 1) * self.piece;
-                let piece = Interval::new(lo, hi.min(range.hi));
-                for segment in &rows {
-                    let mut part = *segment;
-                    part.rows[Axis::VECTOR] = part.rows[Axis::VECTOR].intersect(piece);
-                    if !part.rows[Axis::VECTOR].is_empty() {
-                        // SAFETY: passed on.
-                        unsafe { self.run_segment(program, kernels, from, &part) }
-                    }
+        if let Some((shape, [x, y])) = kernels.shapes.find(tile, numbers) {
+            for segment in &shape.segments {
+                let mut moved = *segment;
+                moved.number += numbers.lo;
+                for (axis, by) in [(Axis::LEAN, x), (Axis::DIAMOND, y)] {
+                    moved.rows[axis].lo += by;
+                    moved.rows[axis].hi += by;
                 }
-                lo = hi;
+                // SAFETY: passed on.
+                unsafe { self.run_segment(program, kernels, from, &moved) }
             }
+            return;
         }
-        kernels.rows = rows;
+        program.walk(tile, numbers, &mut |segment| {
+            // SAFETY: passed on.
+            unsafe { self.run_segment(program, kernels, from, segment) }
+        });
     }
 
     /// # Safety
