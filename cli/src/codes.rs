@@ -28,9 +28,9 @@ pub const SLOPE: Code = Code("E0852");
 pub const BACKEND: Code = Code("E0902");
 
 /// All of them.
-pub const ALL: [Code; 11] = [
+pub const ALL: [Code; 12] = [
     UNREADABLE, UNWRITABLE, CHECKPOINT, MISSING, TARGET, MEMORY, NOT_FINITE, DIFFERENCE, OPTIONS,
-    LAYOUT, BACKEND,
+    LAYOUT, SLOPE, BACKEND,
 ];
 
 #[cfg(test)]
