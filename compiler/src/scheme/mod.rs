@@ -34,7 +34,7 @@ pub use grid::{Boundary, Grid, Image, Located};
 pub use verify::verify;
 
 use crate::host::HostExpr;
-use crate::lattice::{Offset, PerAxis, Position, Region};
+use crate::lattice::{Interval, Offset, PerAxis, Position, Region};
 use std::fmt;
 
 /// The floating-point format of all values.
@@ -213,6 +213,21 @@ impl Scheme {
             }
         }
         reach
+    }
+
+    /// The indices of a component that updates read, including images beyond its extent.
+    pub fn visible(&self, id: ComponentId) -> Region {
+        let mut visible = self.extent(id);
+        for update in self.stages.iter().flat_map(|s| &s.updates) {
+            let target = self.extent(update.target);
+            for read in update.body.reads().filter(|r| r.component == id) {
+                visible = Region::from_fn(|a| {
+                    let o = i64::from(read.offset[a]);
+                    visible[a].hull(Interval::new(target[a].lo + o, target[a].hi + o))
+                });
+            }
+        }
+        visible
     }
 
     fn reads(&self) -> impl Iterator<Item = &Read> {

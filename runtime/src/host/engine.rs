@@ -167,6 +167,14 @@ impl<T: Real> Engine<'_, T> {
             }
             let phase = (step % u64::from(self.kernels.phases as u32)) as u32;
             let row = self.layout.target_row(self.scheme, stage, phase, target);
+            if !hooked && !edges {
+                // SAFETY: passed on.
+                unsafe {
+                    self.images
+                        .update_ends(self.layout, self.cells, target, row, rows);
+                }
+                continue;
+            }
             for x in lean.lo..lean.hi {
                 for y in diamond.lo..diamond.hi {
                     let hooked = hooked && self.hooks.at(stage, x, y);

@@ -79,6 +79,28 @@ impl Images {
         c.zero_plane || !c.row.is_empty()
     }
 
+    /// Writes the images along the vector axis of the ranges of some rows; they have no others.
+    ///
+    /// # Safety
+    /// No other thread touches the rows meanwhile.
+    pub unsafe fn update_ends<T: Real>(
+        &self,
+        layout: &Layout,
+        cells: Cells<T>,
+        id: ComponentId,
+        row: RowId,
+        rows: Region,
+    ) {
+        let c = &self.components[id.index()];
+        let [lean, diamond, range] = rows.0;
+        for x in lean.lo..lean.hi {
+            for y in diamond.lo..diamond.hi {
+                // SAFETY: passed on.
+                unsafe { c.update_row(cells, layout.element(row, PerAxis([x, y, 0])), range) }
+            }
+        }
+    }
+
     /// Writes the images of `range` of a row that is final for its stage (sources have acted).
     ///
     /// # Safety
@@ -96,16 +118,7 @@ impl Images {
         let start = layout.element(row, PerAxis([x, y, 0]));
         // SAFETY: indices lie in the extent or its images, which the layout holds; the caller excludes other threads.
         unsafe {
-            if c.zero_plane && range.lo == 0 {
-                cells.set(start, T::default());
-            }
-            for (source, image) in &c.row {
-                if range.contains(*source) {
-                    let value = cells.get(start + source);
-                    let value = if image.negated { value.neg() } else { value };
-                    cells.set(start + image.index, value);
-                }
-            }
+            c.update_row(cells, start, range);
             if c.lean[x as usize].is_empty() && c.diamond[y as usize].is_empty() {
                 return;
             }
@@ -138,16 +151,37 @@ impl Images {
 }
 
 impl ComponentImages {
+    /// The images along the vector axis of the range of a row that starts at an element.
+    ///
+    /// # Safety
+    /// As for [`Images::update_ends`].
+    #[inline]
+    unsafe fn update_row<T: Real>(&self, cells: Cells<T>, start: i64, range: Interval) {
+        // SAFETY: indices lie in the extent or its images, which the layout holds; the caller excludes other threads.
+        unsafe {
+            if self.zero_plane && range.lo == 0 {
+                cells.set(start, T::default());
+            }
+            for (source, image) in &self.row {
+                if range.contains(*source) {
+                    let value = cells.get(start + source);
+                    let value = if image.negated { value.neg() } else { value };
+                    cells.set(start + image.index, value);
+                }
+            }
+        }
+    }
+
     fn new(scheme: &Scheme, layout: &Layout, id: ComponentId) -> Self {
         let grid = &scheme.grid;
         let position = scheme.component(id).position;
         let extent = grid.extent(position);
+        let visible = scheme.visible(id);
         let along = |axis: Axis| -> Vec<Vec<Image>> {
             (0..layout.extent[axis])
                 .map(|i| {
                     if extent[axis].contains(i) {
-                        grid.images(axis, position, i, layout.visible(axis))
-                            .collect()
+                        grid.images(axis, position, i, visible[axis]).collect()
                     } else {
                         Vec::new()
                     }

@@ -1,17 +1,18 @@
 //! Threads of a run: one per core, pinned, and a barrier that spins briefly before it yields.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Runs `work(thread)` on `count` threads, each pinned to a core of its own where the system allows; returns when all are done.
-/// The calling thread is number 0.
+/// A single one runs on the calling thread, unpinned.
 pub fn run(count: usize, work: impl Fn(usize) + Sync) {
     if count <= 1 {
         work(0);
         return;
     }
-    let cores = core_affinity::get_core_ids().unwrap_or_default();
+    let cores = cores();
     std::thread::scope(|scope| {
-        for thread in 1..count {
+        for thread in 0..count {
             let core = cores.get(thread).copied();
             let work = &work;
             scope.spawn(move || {
@@ -21,8 +22,13 @@ pub fn run(count: usize, work: impl Fn(usize) + Sync) {
                 work(thread);
             });
         }
-        work(0);
     });
+}
+
+/// The cores that this process could use when it was first asked.
+fn cores() -> &'static [core_affinity::CoreId] {
+    static CORES: OnceLock<Vec<core_affinity::CoreId>> = OnceLock::new();
+    CORES.get_or_init(|| core_affinity::get_core_ids().unwrap_or_default())
 }
 
 /// How many cores this process may use.
