@@ -1,6 +1,6 @@
 //! Expressions that the host evaluates in double precision: coefficients, initial values, sources.
 
-use crate::lattice::{Axis, Offset};
+use crate::lattice::{Axis, HalfIndex, Offset};
 use crate::scheme::FileId;
 use std::fmt;
 
@@ -8,12 +8,13 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq)]
 pub enum HostExpr {
     Number(f64),
-    /// The position along an axis, times the cell size.
-    Coordinate(Axis),
+    /// The position along an axis, some half cells farther, times the cell size. Around a periodic axis positions start
+    /// anew at 0.
+    Coordinate(Axis, HalfIndex),
     /// Physical time.
     Time,
     /// A value of a file at an offset from the index where the expression is evaluated; indices beyond its ends
-    /// read the nearest value.
+    /// read the nearest value, or go around a periodic axis.
     File {
         file: FileId,
         offset: Offset,
@@ -62,12 +63,12 @@ pub enum HostBinary {
 
 /// What a host expression can see.
 pub trait HostPoint {
-    fn coordinate(&self, axis: Axis) -> f64;
+    fn coordinate(&self, axis: Axis, by: HalfIndex) -> f64;
     fn time(&self) -> f64;
     fn file(&self, file: FileId, offset: Offset) -> f64;
 }
 
-/// A point with coordinates and time but no files.
+/// A point with coordinates and time but no files; cells have size 1.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct At {
     pub position: [f64; 3],
@@ -75,8 +76,8 @@ pub struct At {
 }
 
 impl HostPoint for At {
-    fn coordinate(&self, axis: Axis) -> f64 {
-        self.position[axis.index()]
+    fn coordinate(&self, axis: Axis, by: HalfIndex) -> f64 {
+        self.position[axis.index()] + by.as_f64()
     }
     fn time(&self) -> f64 {
         self.time
@@ -178,7 +179,7 @@ impl HostExpr {
     pub fn eval(&self, point: &impl HostPoint) -> f64 {
         match self {
             HostExpr::Number(n) => *n,
-            HostExpr::Coordinate(axis) => point.coordinate(*axis),
+            HostExpr::Coordinate(axis, by) => point.coordinate(*axis, *by),
             HostExpr::Time => point.time(),
             HostExpr::File { file, offset } => point.file(*file, *offset),
             HostExpr::Unary(op, a) => op.apply(a.eval(point)),
@@ -205,7 +206,7 @@ impl HostExpr {
         f(self)
             || match self {
                 HostExpr::Number(_)
-                | HostExpr::Coordinate(_)
+                | HostExpr::Coordinate(..)
                 | HostExpr::Time
                 | HostExpr::File { .. } => false,
                 HostExpr::Unary(_, a) => a.any(f),
@@ -219,7 +220,7 @@ impl HostExpr {
     }
 
     pub fn depends_on_place(&self) -> bool {
-        self.any(&mut |e| matches!(e, HostExpr::Coordinate(_) | HostExpr::File { .. }))
+        self.any(&mut |e| matches!(e, HostExpr::Coordinate(..) | HostExpr::File { .. }))
     }
 
     /// Splits into (factor of place, factor of time) whose product this is, if it is such a product.
@@ -249,7 +250,8 @@ impl fmt::Display for HostExpr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             HostExpr::Number(n) => write!(f, "{n:?}"),
-            HostExpr::Coordinate(axis) => write!(f, "pos.{axis}"),
+            HostExpr::Coordinate(axis, HalfIndex::ZERO) => write!(f, "pos.{axis}"),
+            HostExpr::Coordinate(axis, by) => write!(f, "pos.{axis}[{by}]"),
             HostExpr::Time => f.write_str("t"),
             HostExpr::File { file, offset } => {
                 let [a, b, c] = offset.0;

@@ -26,13 +26,14 @@ impl HostExpr {
             p
         };
         match self {
-            HostExpr::Coordinate(Axis::VECTOR) => {
-                Row::Each((0..len).map(|i| at(i).coordinate(Axis::VECTOR)).collect())
+            HostExpr::Coordinate(Axis::VECTOR, by) => {
+                let coordinate = |i| at(i).coordinate(Axis::VECTOR, *by);
+                Row::Each((0..len).map(coordinate).collect())
             }
             HostExpr::File { file, offset } => {
                 Row::Each((0..len).map(|i| at(i).file(*file, *offset)).collect())
             }
-            HostExpr::Number(_) | HostExpr::Coordinate(_) | HostExpr::Time => {
+            HostExpr::Number(_) | HostExpr::Coordinate(..) | HostExpr::Time => {
                 Row::One(self.eval(point))
             }
             HostExpr::Unary(op, a) => match a.row(point, lo, len) {

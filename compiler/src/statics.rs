@@ -32,8 +32,13 @@ pub struct GridPoint<'a> {
 }
 
 impl HostPoint for GridPoint<'_> {
-    fn coordinate(&self, axis: Axis) -> f64 {
-        coordinate(&self.scheme.grid, axis, self.position[axis], self.at[axis])
+    fn coordinate(&self, axis: Axis, by: HalfIndex) -> f64 {
+        let grid = &self.scheme.grid;
+        let mut place = HalfIndex::cells(self.at[axis]) + self.position[axis] + by;
+        if grid.is_periodic(axis) {
+            place.0 = place.0.rem_euclid(2 * grid.cells[axis]);
+        }
+        place.as_f64() * grid.spacing[axis]
     }
 
     fn time(&self) -> f64 {
@@ -47,7 +52,12 @@ impl HostPoint for GridPoint<'_> {
             .extent(self.scheme.files[file.index()].position);
         let at = PerAxis::from_fn(|a| {
             let Interval { lo, hi } = extent[a];
-            (self.at[a] + i64::from(offset[a])).clamp(lo, hi - 1)
+            let place = self.at[a] + i64::from(offset[a]);
+            if self.scheme.grid.is_periodic(a) {
+                place.rem_euclid(hi)
+            } else {
+                place.clamp(lo, hi - 1)
+            }
         });
         self.files.value(file, at)
     }
@@ -136,4 +146,46 @@ pub fn source_wave(
         at,
         time: physical_time(scheme, source.component, step as i64 + 1),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::HostExpr;
+    use crate::scheme::{Boundary, Precision, StaticFile};
+    use crate::testing::maxwell;
+
+    struct Indices;
+
+    impl Files for Indices {
+        fn value(&self, _: FileId, at: PerAxis<i64>) -> f64 {
+            at[Axis::LEAN] as f64
+        }
+    }
+
+    #[test]
+    fn static_values_go_around_a_periodic_axis() {
+        let mut scheme = maxwell(2, Precision::F64, [4, 4, 4]);
+        scheme.grid.spacing = PerAxis::splat(0.5);
+        let position = PerAxis::splat(HalfIndex::ZERO);
+        scheme.files.push(StaticFile {
+            path: "eps.npy".to_string(),
+            position: PerAxis::splat(HalfIndex::HALF),
+        });
+        let before = HostExpr::Coordinate(Axis::LEAN, -HalfIndex::HALF);
+        let file = HostExpr::File {
+            file: FileId(0),
+            offset: PerAxis([-1, 0, 0]),
+        };
+        let mut values = |boundary| {
+            scheme.grid.boundary[Axis::LEAN] = [boundary; 2];
+            [&before, &file].map(|e| {
+                let at = PerAxis::splat(0);
+                coef_value(&scheme, &Indices, position, e, at)
+            })
+        };
+        // Half a cell before the first node lies the centre of the last cell, 3.5 cells from the start.
+        assert_eq!(values(Boundary::Periodic), [1.75, 3.0]);
+        assert_eq!(values(Boundary::Zero), [-0.25, 0.0]);
+    }
 }

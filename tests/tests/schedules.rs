@@ -4,7 +4,7 @@ use torre_compiler::backend::interp::Interp;
 use torre_compiler::cone::{Cones, Form, Rational, cones};
 use torre_compiler::host::{HostBinary, HostExpr, HostUnary};
 use torre_compiler::kernel::{KernelSet, RowKernel, UpdateSet};
-use torre_compiler::lattice::{Axis, PerAxis};
+use torre_compiler::lattice::{Axis, HalfIndex, PerAxis};
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::{Init, Output, OutputKind, Probe, Problem, Source, StaticValue};
 use torre_compiler::real::Real;
@@ -32,7 +32,10 @@ fn noise(seed: f64) -> HostExpr {
     let add = |a, b| HostExpr::binary(HostBinary::Add, a, b);
     let mut phase = HostExpr::Number(seed);
     for (axis, k) in Axis::ALL.into_iter().zip([1.7, 2.3, 3.1]) {
-        let term = mul(HostExpr::Number(k), HostExpr::Coordinate(axis));
+        let term = mul(
+            HostExpr::Number(k),
+            HostExpr::Coordinate(axis, HalfIndex::ZERO),
+        );
         phase = add(phase, term);
     }
     HostExpr::unary(HostUnary::Sin, mul(phase.clone(), phase))

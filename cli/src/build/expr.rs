@@ -2,14 +2,16 @@
 //! addition, and powers are taken as the compiler takes them.
 
 use torre_compiler::host::{HostBinary, HostExpr, HostUnary};
-use torre_compiler::lattice::PerAxis;
+use torre_compiler::lattice::{HalfIndex, PerAxis};
 
 /// C for an expression at a point of a component: `x`, `y`, `z` are cell indices, `t` is the time.
 pub struct Expressions<'a> {
     /// What all names start with.
     pub prefix: &'a str,
-    /// The stagger of the component, in cells.
-    pub stagger: PerAxis<f64>,
+    /// The position of the component in its cell.
+    pub stagger: PerAxis<HalfIndex>,
+    /// The half cells of a periodic axis.
+    pub ring: PerAxis<Option<i64>>,
     /// The cell size.
     pub spacing: PerAxis<f64>,
 }
@@ -38,14 +40,17 @@ impl Expressions<'_> {
         let p = self.prefix;
         match e {
             HostExpr::Number(n) => number(*n),
-            HostExpr::Coordinate(axis) => {
+            HostExpr::Coordinate(axis, by) => {
                 let index = ["x", "y", "z"][axis.index()];
-                let (stagger, spacing) = (self.stagger[*axis], self.spacing[*axis]);
-                format!(
-                    "{p}_mul((double){index} + {}, {})",
-                    number(stagger),
-                    number(spacing)
-                )
+                let spacing = number(self.spacing[*axis]);
+                let halves = (self.stagger[*axis] + *by).0;
+                match self.ring[*axis] {
+                    // Positions go around a periodic axis.
+                    Some(ring) if *by != HalfIndex::ZERO => format!(
+                        "{p}_mul((double)(((2 * {index} + ({halves})) % {ring} + {ring}) % {ring}) / 2.0, {spacing})"
+                    ),
+                    _ => format!("{p}_mul((double)(2 * {index} + ({halves})) / 2.0, {spacing})"),
+                }
             }
             HostExpr::Time => "t".into(),
             HostExpr::File { file, offset } => {
@@ -117,16 +122,20 @@ mod tests {
     fn expressions_become_c() {
         let c = Expressions {
             prefix: "p",
-            stagger: PerAxis([0.0, 0.5, 0.0]),
+            stagger: PerAxis([0, 1, 0]).map(HalfIndex),
+            ring: PerAxis([None, Some(8), None]),
             spacing: PerAxis([1.0, 0.1, 2.0]),
         };
-        let y = HostExpr::Coordinate(Axis::DIAMOND);
+        let y = HostExpr::Coordinate(Axis::DIAMOND, HalfIndex::ZERO);
         let e = HostExpr::binary(
             HostBinary::Sub,
             HostExpr::unary(HostUnary::Exp, y.clone()),
             HostExpr::Number(-1.5),
         );
-        assert_eq!(c.print(&e), "(exp(p_mul((double)y + 0.5, 0.1)) - (-1.5))");
+        assert_eq!(
+            c.print(&e),
+            "(exp(p_mul((double)(2 * y + (1)) / 2.0, 0.1)) - (-1.5))"
+        );
         let chosen = HostExpr::If(
             Box::new(HostExpr::binary(HostBinary::Lt, y, HostExpr::Time)),
             Box::new(HostExpr::Number(1e-30)),
@@ -134,7 +143,7 @@ mod tests {
         );
         assert_eq!(
             c.print(&chosen),
-            "((double)(p_mul((double)y + 0.5, 0.1) < t) != 0.0 ? 1e-30 : (-1.0 / 0.0))"
+            "((double)(p_mul((double)(2 * y + (1)) / 2.0, 0.1) < t) != 0.0 ? 1e-30 : (-1.0 / 0.0))"
         );
     }
 }

@@ -224,17 +224,28 @@ impl Header<'_> {
             .iter()
             .map(|f| triple(self.extent_of(f.position)))
             .collect();
+        let within: String = Axis::ALL
+            .iter()
+            .map(|&axis| {
+                let (name, i) = (["x", "y", "z"][axis.index()], axis.index());
+                let n = format!("n[file][{i}]");
+                match self.scheme.grid.is_periodic(axis) {
+                    true => format!("  {name} = ({name} % {n} + {n}) % {n};\n"),
+                    false => {
+                        format!("  {name} = {name} < 0 ? 0 : {name} < {n} ? {name} : {n} - 1;\n")
+                    }
+                }
+            })
+            .collect();
         write!(
             out,
-            "   Indices beyond the ends read the nearest value. */\n\
+            "   Indices beyond the ends read the nearest value, or go around a periodic axis. */\n\
              static inline double {p}_file(const double *const *files, int file, int64_t x, int64_t y, int64_t z) {{\n\
              \x20 static const int64_t n[{n}][3] = {{{}}};\n\
-             \x20 x = x < 0 ? 0 : x < n[file][0] ? x : n[file][0] - 1;\n\
-             \x20 y = y < 0 ? 0 : y < n[file][1] ? y : n[file][1] - 1;\n\
-             \x20 z = z < 0 ? 0 : z < n[file][2] ? z : n[file][2] - 1;\n\
-             \x20 return files[file][(x * n[file][1] + y) * n[file][2] + z];\n\
+             {}\x20 return files[file][(x * n[file][1] + y) * n[file][2] + z];\n\
              }}\n\n",
-            extents.join(", ")
+            extents.join(", "),
+            within
         )
     }
 
@@ -348,7 +359,11 @@ impl Header<'_> {
     fn expressions(&self, position: Position) -> Expressions<'_> {
         Expressions {
             prefix: self.prefix,
-            stagger: position.map(|h| h.as_f64()),
+            stagger: position,
+            ring: PerAxis::from_fn(|a| {
+                let grid = &self.scheme.grid;
+                grid.is_periodic(a).then_some(2 * grid.cells[a])
+            }),
             spacing: self.scheme.grid.spacing,
         }
     }

@@ -413,7 +413,7 @@ impl Graph {
         let tree = |a| Box::new(self.host_tree(a, position));
         match self.node(id) {
             Node::Number(bits) => HostExpr::Number(f64::from_bits(bits)),
-            Node::Coordinate(axis, by) => self.host_coordinate(axis, by),
+            Node::Coordinate(axis, by) => HostExpr::Coordinate(axis, by),
             Node::Time => HostExpr::Time,
             Node::File(file, by) => {
                 let stored = self.files[file.index()].position;
@@ -431,27 +431,6 @@ impl Graph {
             // Not in static nodes.
             Node::Field { .. } | Node::Shift(..) | Node::Stencil(..) => HostExpr::Number(f64::NAN),
         }
-    }
-
-    /// The coordinate `by` further is exactly the product that an evaluation there takes, so that conditions agree on
-    /// both: with a cell size that is no power of two, adding would round differently.
-    fn host_coordinate(&self, axis: Axis, by: HalfIndex) -> HostExpr {
-        let here = HostExpr::Coordinate(axis);
-        if by == HalfIndex::ZERO {
-            return here;
-        }
-        let h = self.spacing[axis];
-        let mantissa = h.to_bits() & ((1 << 52) - 1);
-        if mantissa == 0 {
-            return HostExpr::binary(HostBinary::Add, here, HostExpr::Number(by.as_f64() * h));
-        }
-        let half = HostExpr::Number(h / 2.0);
-        let index = HostExpr::unary(
-            HostUnary::Round,
-            HostExpr::binary(HostBinary::Div, here, half.clone()),
-        );
-        let further = HostExpr::binary(HostBinary::Add, index, HostExpr::Number(by.0 as f64));
-        HostExpr::binary(HostBinary::Mul, further, half)
     }
 
     /// A short text for people.
