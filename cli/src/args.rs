@@ -119,15 +119,21 @@ pub struct Run {
 pub struct Cone {
     #[command(flatten)]
     pub what: What,
-    /// Draw the past of a value, its cone and tiles that fit, as SVG, instead of writing the table
+    /// Draw, as SVG, instead of writing the tables
     #[arg(long, short, value_name = "FILE.svg")]
     pub output: Option<PathBuf>,
-    /// The component whose past is drawn [default: the one that a step computes last]
+    /// What is drawn
+    #[arg(long, value_enum, default_value_t = ViewArg::Section, requires = "output")]
+    pub view: ViewArg,
+    /// The component whose past is drawn [default: one that a step computes last]
     #[arg(long, value_name = "NAME", requires = "output")]
     pub component: Option<String>,
-    /// The axis along which the past is drawn [default: the first]
+    /// The axis of a section [default: the first]
     #[arg(long, value_name = "NAME", requires = "output")]
     pub axis: Option<String>,
+    /// The schedule whose faces are listed, or whose tiles are drawn: a name, or one written out
+    #[arg(long, value_name = "SCHEDULE")]
+    pub schedule: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -246,6 +252,16 @@ impl From<FormatArg> for VolumeFormat {
             FormatArg::Vtk => VolumeFormat::Vtk,
         }
     }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ViewArg {
+    /// One axis and time: the past of a value, its cone, and the tiles
+    Section,
+    /// Two axes, stage by stage: what one tile computes
+    Footprint,
+    /// Two axes and time: towers, or the cone of a value
+    Solid,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,104 +1,197 @@
-//! `torre cone`: dependence vectors and slopes, as a table or as a picture.
+//! `torre cone`: dependence vectors and slopes, as tables or as pictures, and how the faces of a schedule fit them.
+
+mod picture;
 
 use crate::args;
+use crate::columns::{Set, table};
 use crate::failure::Failure;
 use crate::input;
 use crate::render::Voice;
+use crate::schedule;
 use crate::write;
-use torre_compiler::cone::draw::{Cut, Section, section};
-use torre_compiler::cone::{Cones, Form, Rational, cones};
+use std::fmt::Write;
+use torre_compiler::cone::{Cones, Dependence, Form, Rational, axis_form};
 use torre_compiler::lattice::{Axis, PerAxis};
-use torre_compiler::schedule::face::Face;
-use torre_compiler::scheme::{ComponentId, Scheme};
-use torre_runtime::output::atomic::write_file;
-
-/// The half-diagonal of the tiles in a picture, in reaches of a stage.
-const TILE: i64 = 2;
-
-/// The steps that a picture looks back.
-const STEPS: u32 = 3;
+use torre_compiler::resolve::Resolved;
+use torre_compiler::schedule::{Frame, Illegal, Template, Tiling, check_tiling};
+use torre_compiler::scheme::Scheme;
+use torre_grammar::source::Source;
+use torre_runtime::host::SetupError;
+use torre_runtime::plan::{PlanError, Planner};
 
 pub fn cone(args: &args::Cone, voice: &Voice) -> Result<(), Failure> {
-    let scheme = input::inspected(&args.what, voice)?.scheme;
-    let cones = cones(&scheme);
-    let Some(file) = &args.output else {
-        write::result(&cones.to_string());
-        return Ok(());
+    let source = input::source(&args.what.file)?;
+    let resolved = input::inspected(&args.what, voice)?;
+    let planner = Planner::new(&resolved.scheme).map_err(SetupError::from)?;
+    let tiling = match &args.schedule {
+        Some(text) => tiling(text, &source, &resolved, &planner)?,
+        None => None,
     };
-    let what = Section {
-        component: component(&scheme, args.component.as_deref())?,
-        axis: axis(&scheme, args.axis.as_deref())?,
-        steps: STEPS,
-        later: scheme.stages.len() as u32,
-        cuts: towers(&scheme, &cones),
-    };
-    let text = section(&scheme, &cones, &what);
-    Ok(write_file(file, text.as_bytes())?)
+    let wrong = tiling
+        .as_ref()
+        .and_then(|tiling| check_tiling(&planner.frame, &planner.cones, tiling).err());
+    match &args.output {
+        Some(file) => {
+            let tiling = match (&args.schedule, tiling) {
+                (None, _) => tower(&source, &resolved, &planner)?,
+                (Some(_), given) => given,
+            };
+            let drawn = picture::draw(
+                args,
+                &planner,
+                tiling.as_ref(),
+                violation(&wrong, &planner.cones),
+            )?;
+            write::result_to(Some(file), &drawn)?;
+        }
+        None => {
+            let mut out = planner.cones.to_string();
+            out.push_str(&frame_text(
+                &resolved.scheme,
+                &planner.frame,
+                &planner.cones,
+            ));
+            if let Some(tiling) = &tiling {
+                out.push_str(&faces_text(&planner, tiling));
+            }
+            write::result(&out);
+        }
+    }
+    match wrong {
+        Some(illegal) => Err(schedule::refused(PlanError::Illegal(illegal), &planner)),
+        None => Ok(()),
+    }
 }
 
-/// The component of a name; without a name the one that a step computes last.
-fn component(scheme: &Scheme, name: Option<&str>) -> Result<ComponentId, Failure> {
-    let names = || {
-        scheme
-            .component_ids()
-            .map(|id| (id, &scheme.component(id).name))
+/// The dependence that crosses a face against the order. Along a folded axis, one that does so in the direction in which it is drawn,
+/// if there is one.
+fn violation(wrong: &Option<Illegal>, cones: &Cones) -> Option<Dependence> {
+    let Some(Illegal::Slope {
+        cut, dependence, ..
+    }) = wrong
+    else {
+        return None;
     };
-    match name {
-        Some(name) => names()
-            .find(|(_, n)| *n == name)
-            .map(|(id, _)| id)
-            .ok_or_else(|| {
-                let all: Vec<&str> = names().map(|(_, n)| n.as_str()).collect();
-                Failure::usage(format!(
-                    "there is no component `{name}`; there are {}",
-                    all.join(", ")
-                ))
-            }),
-        None => {
-            let updates = scheme.stages.iter().rev().flat_map(|s| s.updates.last());
-            Ok(updates.map(|u| u.target).next().unwrap_or(ComponentId(0)))
+    let drawn = cones.steepest(cut.face.form);
+    let drawn = drawn.filter(|d| d.slope(cut.face.form) > cut.face.slope);
+    Some(*drawn.unwrap_or(dependence))
+}
+
+/// The tiles of a schedule; of sizes that are open, the first ones. `None` for what has no tiles.
+fn tiling(
+    text: &str,
+    source: &Source,
+    resolved: &Resolved,
+    planner: &Planner<'_>,
+) -> Result<Option<Tiling>, Failure> {
+    match schedule::template(text, source, resolved, planner)? {
+        Template::Layerwise => Ok(None),
+        Template::Auto => tower(source, resolved, planner),
+        Template::Tiled(t) => {
+            let first = t.sizes.iter().filter_map(|size| size.values.first());
+            let values: Vec<Rational> = first.copied().collect();
+            Ok(Some(t.close(&values, &planner.frame, &planner.cones)))
         }
     }
 }
 
-/// The axis of a name; without a name the first.
-fn axis(scheme: &Scheme, name: Option<&str>) -> Result<Axis, Failure> {
-    let mut axes = scheme.grid.present();
-    let found = match name {
-        Some(name) => axes.find(|&a| scheme.grid.axis_name(a) == name),
-        None => axes.next(),
+/// The tiles that a picture shows where no schedule is given: DiamondTorre with D = 2; diamonds in x-t with fewer than three axes.
+fn tower(
+    source: &Source,
+    resolved: &Resolved,
+    planner: &Planner<'_>,
+) -> Result<Option<Tiling>, Failure> {
+    let grid = &resolved.scheme.grid;
+    let names: Vec<&str> = grid.present().map(|a| grid.axis_name(a)).collect();
+    let text = match names[..] {
+        [x, y, _] => format!("({x}, {y}): diamond(D = 2) height 8"),
+        [x, ..] => format!("{x}: diamond(D = 4) height 16"),
+        [] => return Ok(None),
     };
-    found.ok_or_else(|| {
-        Failure::usage(format!(
-            "the scheme has no axis `{}`",
-            name.unwrap_or_default()
-        ))
-    })
+    tiling(&text, source, resolved, planner)
 }
 
-/// The faces of towers that lean along the first axis; with one axis, those of diamonds.
-fn towers(scheme: &Scheme, cones: &Cones) -> Vec<Cut> {
-    let axes: Vec<Axis> = scheme.grid.present().collect();
-    let form = |sign: i32| -> Form {
-        let mut form = PerAxis::splat(0);
-        match axes[..] {
-            [only] => form[only] = sign,
-            [first, second, ..] => {
-                form[first] = 1;
-                form[second] = sign;
-            }
-            [] => {}
+/// The forms that tilings cut by: along each axis, and the sums of the two axes that are not the vector axis.
+fn forms(scheme: &Scheme) -> Vec<Form> {
+    let present: Vec<Axis> = scheme.grid.present().collect();
+    let mut forms: Vec<Form> = Vec::new();
+    for &axis in &present {
+        forms.extend([1, -1].map(|sign| axis_form(axis, sign)));
+    }
+    if present.len() == 3 {
+        let sums = [[1, 1], [1, -1], [-1, 1], [-1, -1]];
+        forms.extend(sums.map(|[x, y]| PerAxis([x, y, 0])));
+    }
+    forms
+}
+
+/// The slopes that the faces of tiles need, and what decides them.
+fn frame_text(scheme: &Scheme, frame: &Frame, cones: &Cones) -> String {
+    let mut rows = vec![["face", "slope", "decided by"].map(str::to_owned)];
+    for form in forms(scheme) {
+        let (slope, decides) = match frame.steepest(cones, form) {
+            Some((slope, dependence)) => (slope, cones.describe(dependence)),
+            None => (Rational::ZERO, "nothing".to_owned()),
+        };
+        rows.push([cones.form_name(form), slope.to_string(), decides]);
+    }
+    let mut out = "\nfaces of tiles, slopes in cells per stage\n".to_owned();
+    out.push_str(&table([Set::Left, Set::Right, Set::Left], &rows));
+    let name = |axis| scheme.grid.axis_name(axis);
+    let anchors: Vec<String> = frame
+        .anchors
+        .iter()
+        .enumerate()
+        .map(|(stage, anchor)| format!("{anchor} in stage {stage}"))
+        .collect();
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "\ntiles count all values of a stage at one place along {}: at {}",
+        name(Axis::VECTOR),
+        anchors.join(", "),
+    );
+    for axis in scheme.grid.present().filter(|&a| frame.folded[a]) {
+        let name = name(axis);
+        let _ = writeln!(
+            out,
+            "tiles measure {name} as the distance from 0 around the domain, so {name} and -{name} need the same slope"
+        );
+    }
+    out
+}
+
+/// The faces of a tiling against what the scheme needs.
+fn faces_text(planner: &Planner<'_>, tiling: &Tiling) -> String {
+    let Planner { frame, cones, .. } = planner;
+    let head = ["level", "face", "slope", "needed", "period", ""];
+    let mut rows = vec![head.map(str::to_owned)];
+    for (number, level) in tiling.levels.iter().enumerate() {
+        for cut in &level.cuts {
+            let steepest = frame.steepest(cones, cut.face.form);
+            let needed = steepest.map_or(Rational::ZERO, |(slope, _)| slope);
+            let verdict = match steepest {
+                Some((_, dependence)) if needed > cut.face.slope => {
+                    format!("cuts a dependence: {}", cones.describe(dependence))
+                }
+                _ => String::new(),
+            };
+            rows.push([
+                number.to_string(),
+                cones.form_name(cut.face.form),
+                cut.face.slope.to_string(),
+                needed.to_string(),
+                cut.period.to_string(),
+                verdict,
+            ]);
         }
-        form
-    };
-    [1, -1]
-        .into_iter()
-        .filter_map(|sign| {
-            let face = Face::fitting(cones, form(sign));
-            // A reach in half cells, so that its multiples are exact.
-            let reach = cones.slope(form(sign));
-            let period = Rational::new(2 * TILE * reach.num().max(1), reach.den().max(1))?;
-            Some(Cut { face, period })
-        })
-        .collect()
+    }
+    let mut out = format!(
+        "\ntiles of the schedule, {} step{} high\n",
+        tiling.height,
+        if tiling.height == 1 { "" } else { "s" },
+    );
+    let (left, right) = (Set::Left, Set::Right);
+    out.push_str(&table([left, left, right, right, right, left], &rows));
+    out
 }

@@ -5,6 +5,7 @@ mod args;
 mod build;
 mod check;
 mod codes;
+mod columns;
 mod cone;
 mod emit;
 mod failure;

@@ -1,4 +1,4 @@
-//! The tables that `torre cones` prints and snapshots show.
+//! The tables that `torre cone` prints and snapshots show.
 
 use super::{Cones, Dependence, Form, Kind, Site, Via};
 use crate::lattice::{Axis, HalfIndex, PerAxis};

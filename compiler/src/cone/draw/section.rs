@@ -3,7 +3,7 @@
 use super::shape::{Plane, area, cut};
 use super::svg::{Frame, GREY, INK, Label, Mark, PALETTE, Svg, TILE, fill, pale, stroke};
 use super::{Cones, Cut, groups, names, tiles};
-use crate::cone::{Kind, Rational, axis_form, past};
+use crate::cone::{Dependence, Kind, Rational, axis_form, past};
 use crate::lattice::{Axis, HalfIndex, PerAxis};
 use crate::scheme::{ComponentId, Scheme};
 use std::collections::BTreeSet;
@@ -19,7 +19,12 @@ pub struct Section {
     pub later: u32,
     /// The tiling that is laid over it, if any; cut at the place of the value along the other axes.
     pub cuts: Vec<Cut>,
+    /// A dependence that ends at the value, drawn as an arrow of its own: one that a face of the tiling cuts against the order.
+    pub stressed: Option<Dependence>,
 }
+
+/// The colour of what is against the order.
+const WRONG: &str = "#c1121f";
 
 /// The section as an SVG document. Past values are projected along the other axes.
 pub fn section(scheme: &Scheme, cones: &Cones, what: &Section) -> String {
@@ -29,6 +34,7 @@ pub fn section(scheme: &Scheme, cones: &Cones, what: &Section) -> String {
         steps,
         later,
         ref cuts,
+        ref stressed,
     } = *what;
     let home = scheme.component(component).position;
     let past = past(scheme, cones, component, steps);
@@ -51,7 +57,8 @@ pub fn section(scheme: &Scheme, cones: &Cones, what: &Section) -> String {
         y: [-0.5, end as f64 + 0.5],
     };
     let groups = groups(scheme, |c| scheme.component(c).position[axis]);
-    let legend_rows = groups.len() + 2 + usize::from(!cuts.is_empty());
+    let extras = usize::from(!cuts.is_empty()) + usize::from(stressed.is_some());
+    let legend_rows = groups.len() + 2 + extras;
     let legend = frame.corner[1] + size[1] + 62.0;
     let height = legend + 21.0 * legend_rows.div_ceil(2) as f64 + 10.0;
     let mut svg = Svg::new(size[0] + 64.0 + 76.0, height);
@@ -117,6 +124,12 @@ pub fn section(scheme: &Scheme, cones: &Cones, what: &Section) -> String {
                 }
             }
         }
+    }
+    if let Some(d) = stressed {
+        // The last event at the stage where the dependence ends.
+        let later = top - (top - i64::from(d.to.stage.0)).rem_euclid(stages);
+        let from = at(home[axis].0 - d.space[axis].0, later - d.stages);
+        svg.arrow(from, at(home[axis].0, later), WRONG, 2.6);
     }
     let ring = at(home[axis].0, top);
     svg.mark(Mark::Circle, ring, 8.5, stroke(INK, 1.6));
@@ -274,5 +287,11 @@ fn draw_legend(svg: &mut Svg, scheme: &Scheme, cones: &Cones, what: &Section, to
             fill(TILE).outline("#b9a05a", 1.1),
         );
         svg.text([x + 14.0, y], &format!("tile of {name}"), Label::default());
+    }
+    if what.stressed.is_some() {
+        let [x, y] = next();
+        svg.arrow([x - 9.0, y - 4.5], [x + 9.0, y - 4.5], WRONG, 2.6);
+        let text = "a dependence that the tiles run against";
+        svg.text([x + 14.0, y], text, Label::default());
     }
 }

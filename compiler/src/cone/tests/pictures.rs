@@ -24,6 +24,7 @@ fn pictures() -> Vec<(&'static str, String)> {
         steps,
         later,
         cuts,
+        stressed: None,
     };
     let (x, y, z) = (Axis::LEAN, Axis::DIAMOND, Axis::VECTOR);
     let diamonds = vec![cut(&of_wave, [0, 0, 1], 8), cut(&of_wave, [0, 0, -1], 8)];
@@ -140,6 +141,7 @@ fn odd_pictures_stay_small() {
         steps: 2,
         later: 0,
         cuts: vec![fine],
+        stressed: None,
     };
     let text = section(&empty, &none, &seen);
     assert!(text.len() < 100_000);

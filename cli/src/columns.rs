@@ -1,0 +1,42 @@
+//! Tables for people: columns that line up.
+
+/// How a column is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Set {
+    Left,
+    Right,
+}
+
+/// The rows in columns two blanks apart, each line behind an indent of two; the first row is the head.
+pub fn table<const N: usize>(set: [Set; N], rows: &[[String; N]]) -> String {
+    let width = |i: usize| rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0);
+    let widths: [usize; N] = std::array::from_fn(width);
+    let mut out = String::new();
+    for row in rows {
+        let cells = row.iter().zip(widths).zip(set);
+        let line: Vec<String> = cells
+            .map(|((cell, width), set)| match set {
+                Set::Left => format!("{cell:<width$}"),
+                Set::Right => format!("{cell:>width$}"),
+            })
+            .collect();
+        out.push_str("  ");
+        out.push_str(line.join("  ").trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up() {
+        let rows = [["a", "rate"], ["±long", "7"]].map(|row| row.map(str::to_owned));
+        assert_eq!(
+            table([Set::Left, Set::Right], &rows),
+            "  a      rate\n  ±long     7\n"
+        );
+    }
+}

@@ -1,0 +1,280 @@
+//! Which picture shows a scheme and its tiles best: the value, the axis, how far back, and which faces.
+
+use crate::args::{self, ViewArg};
+use crate::failure::Failure;
+use torre_compiler::cone::draw::{
+    Cut, Footprint, Section, Solid, Subject, footprint, section, solid,
+};
+use torre_compiler::cone::{Cones, Dependence, Rational, axis_form};
+use torre_compiler::lattice::{Axis, HalfIndex, PerAxis};
+use torre_compiler::schedule::Tiling;
+use torre_compiler::schedule::face::Face;
+use torre_compiler::scheme::{ComponentId, Scheme};
+use torre_runtime::plan::Planner;
+
+/// Values of a past that are drawn at the most: more are slow to find, and too fine to see.
+const MOST_VALUES: f64 = 1e5;
+/// Steps that a section and a cone look back, at the most.
+const SECTION_STEPS: u32 = 7;
+const CONE_STEPS: u32 = 3;
+/// Stages of a tower, and panels of a footprint, at the most.
+const MOST_STAGES: i64 = 8;
+const MOST_PANELS: i64 = 6;
+
+/// The picture that the options ask for.
+pub fn draw(
+    args: &args::Cone,
+    planner: &Planner<'_>,
+    tiling: Option<&Tiling>,
+    wrong: Option<Dependence>,
+) -> Result<String, Failure> {
+    let Planner { scheme, cones, .. } = planner;
+    let picture = Picture {
+        scheme,
+        cones,
+        cuts: tiling.map(faces).unwrap_or_default(),
+        height: tiling.map_or(i64::MAX, |t| {
+            i64::try_from(t.height)
+                .unwrap_or(i64::MAX)
+                .saturating_mul(i64::from(cones.stages.max(1)))
+        }),
+        wrong,
+    };
+    match args.view {
+        ViewArg::Section => picture.section(args),
+        ViewArg::Footprint => picture.footprint(),
+        ViewArg::Solid => picture.solid(args),
+    }
+}
+
+struct Picture<'a> {
+    scheme: &'a Scheme,
+    cones: &'a Cones,
+    /// Of the innermost tiles, in space.
+    cuts: Vec<Cut>,
+    /// Stages of a band.
+    height: i64,
+    wrong: Option<Dependence>,
+}
+
+/// The faces of the innermost tiles, each with the shortest of its periods.
+fn faces(tiling: &Tiling) -> Vec<Cut> {
+    let mut found: Vec<Cut> = Vec::new();
+    for cut in tiling.levels.iter().flat_map(|level| &level.cuts) {
+        match found.iter_mut().find(|known| known.face == cut.face) {
+            Some(known) => known.period = known.period.min(cut.period),
+            None => found.push(Cut {
+                face: cut.face,
+                period: cut.period,
+            }),
+        }
+    }
+    found
+}
+
+impl Picture<'_> {
+    fn section(&self, args: &args::Cone) -> Result<String, Failure> {
+        let axis = match &args.axis {
+            Some(name) => self.axis(name)?,
+            None => self.telling_axis(),
+        };
+        let component = match &args.component {
+            Some(name) => self.component(name)?,
+            None => self.telling_component(axis),
+        };
+        let stages = i64::from(self.cones.stages.max(1));
+        let steps = self.steps(SECTION_STEPS.min((8 / stages).max(2) as u32));
+        let later = stages.max(2);
+        let mut cuts: Vec<Cut> = self.cuts.clone();
+        cuts.retain(|cut| cut.face.form[axis] != 0);
+        // Bands are tiles in time; shown where one ends within the picture.
+        if !cuts.is_empty() && self.height < i64::from(steps) * stages + later {
+            cuts.push(Cut {
+                face: Face {
+                    form: PerAxis::splat(0),
+                    slope: -Rational::ONE,
+                },
+                period: Rational::whole(self.height),
+            });
+        }
+        let what = Section {
+            component,
+            axis,
+            steps,
+            later: later as u32,
+            cuts,
+            stressed: self.wrong,
+        };
+        Ok(section(self.scheme, self.cones, &what))
+    }
+
+    fn footprint(&self) -> Result<String, Failure> {
+        let axes = self.axes("footprint")?;
+        let cuts = self.cuts_across(axes);
+        let tile = self.middle_tile(&cuts);
+        let stages = i64::from(self.cones.stages.max(1));
+        let what = Footprint {
+            axes,
+            cuts,
+            tile,
+            stages: 0..(2 * stages).min(self.height).clamp(1, MOST_PANELS),
+        };
+        Ok(footprint(self.scheme, &what))
+    }
+
+    fn solid(&self, args: &args::Cone) -> Result<String, Failure> {
+        let axes = self.axes("solid")?;
+        let cuts = self.cuts_across(axes);
+        let component = match &args.component {
+            Some(name) => Some(self.component(name)?),
+            None => None,
+        };
+        let subject = match (component, self.towers(axes, &cuts)) {
+            (None, Some(tiles)) => Subject::Towers {
+                cuts,
+                tiles,
+                stages: 0..MOST_STAGES.min(self.height),
+            },
+            (component, _) => Subject::Cone {
+                component: component.unwrap_or_else(|| self.telling_component(axes[0])),
+                steps: self.steps(CONE_STEPS),
+            },
+        };
+        Ok(solid(self.scheme, self.cones, &Solid { axes, subject }))
+    }
+
+    /// A tile and those beside it; `None` if the tiles are no towers: if they are not cut, or if they open and close in time.
+    fn towers(&self, [ax, ay]: [Axis; 2], cuts: &[Cut]) -> Option<Vec<Vec<i64>>> {
+        let tile = self.middle_tile(cuts);
+        let beside: &[&[i64]] = match cuts {
+            [_] => &[&[0], &[-1]],
+            [one, other] => {
+                let (p, q) = (one.face.form, other.face.form);
+                if p[ax] * q[ay] == p[ay] * q[ax] {
+                    return None;
+                }
+                &[&[0, 0], &[-1, 1], &[1, -1], &[-1, 0], &[0, -1]]
+            }
+            _ => return None,
+        };
+        let moved = |by: &&[i64]| tile.iter().zip(*by).map(|(n, d)| n + d).collect();
+        Some(beside.iter().map(moved).collect())
+    }
+
+    /// The first axis, and the next one.
+    fn axes(&self, view: &str) -> Result<[Axis; 2], Failure> {
+        let present: Vec<Axis> = self.scheme.grid.present().collect();
+        match present[..] {
+            [first, second, ..] => Ok([first, second]),
+            _ => Err(Failure::usage(format!(
+                "the view `{view}` needs two axes; with one, `--view section` shows all"
+            ))),
+        }
+    }
+
+    /// The faces that the plane of two axes shows.
+    fn cuts_across(&self, axes: [Axis; 2]) -> Vec<Cut> {
+        let mut cuts = self.cuts.clone();
+        cuts.retain(|cut| {
+            let mut other = Axis::ALL.iter().filter(|a| !axes.contains(a));
+            other.all(|&a| cut.face.form[a] == 0)
+        });
+        cuts
+    }
+
+    /// The numbers of the tile beside the origin that starts at stage 0.
+    fn middle_tile(&self, cuts: &[Cut]) -> Vec<i64> {
+        let first = self.scheme.grid.present().next();
+        let beside = PerAxis::from_fn(|a| HalfIndex(i64::from(Some(a) == first)));
+        let index = |cut: &Cut| cut.face.index(cut.period, beside, 0).unwrap_or(0);
+        cuts.iter().map(index).collect()
+    }
+
+    /// So many steps, or as many as keep the past of a value small.
+    fn steps(&self, most: u32) -> u32 {
+        let values = |steps: u32| {
+            let wide = |axis: Axis| {
+                let [down, up] = self.cones.slopes()[axis];
+                let reach = (down + up).as_f64() * f64::from(self.cones.stages);
+                reach * f64::from(steps) + 1.0
+            };
+            let cells: f64 = self.scheme.grid.present().map(wide).product();
+            // A cone fills a third of its box or less.
+            cells * f64::from(steps) * self.scheme.components.len() as f64 / 3.0
+        };
+        (1..=most)
+            .rev()
+            .find(|&steps| values(steps) <= MOST_VALUES)
+            .unwrap_or(1)
+    }
+
+    /// The axis of a name.
+    fn axis(&self, name: &str) -> Result<Axis, Failure> {
+        let grid = &self.scheme.grid;
+        let found = grid.present().find(|&a| grid.axis_name(a) == name);
+        found.ok_or_else(|| {
+            let all: Vec<&str> = grid.present().map(|a| grid.axis_name(a)).collect();
+            Failure::usage(format!(
+                "the scheme has no axis `{name}`; its axes are {}",
+                all.join(", ")
+            ))
+        })
+    }
+
+    /// The axis along which the dependence that is against the order goes farthest, or else the first one that is cut.
+    fn telling_axis(&self) -> Axis {
+        let grid = &self.scheme.grid;
+        let far = |d: Dependence| {
+            let along = |a: Axis| d.space[a].0.abs();
+            // Of equals the first.
+            let farther = |best: Axis, next: Axis| {
+                if along(next) > along(best) {
+                    next
+                } else {
+                    best
+                }
+            };
+            grid.present().reduce(farther)
+        };
+        let cut = |a: &Axis| self.cuts.iter().any(|cut| cut.face.form[*a] != 0);
+        self.wrong
+            .and_then(far)
+            .or_else(|| grid.present().find(cut))
+            .or_else(|| grid.present().next())
+            .unwrap_or(Axis::VECTOR)
+    }
+
+    /// The component of a name.
+    fn component(&self, name: &str) -> Result<ComponentId, Failure> {
+        let names = || {
+            let ids = self.scheme.component_ids();
+            ids.map(|id| (id, &self.scheme.component(id).name))
+        };
+        let found = names().find(|(_, n)| *n == name).map(|(id, _)| id);
+        found.ok_or_else(|| {
+            let all: Vec<&str> = names().map(|(_, n)| n.as_str()).collect();
+            Failure::usage(format!(
+                "there is no component `{name}`; there are {}",
+                all.join(", ")
+            ))
+        })
+    }
+
+    /// The component that waits against the order, or else the one of those that the last stage computes whose reads go farthest along
+    /// an axis; of equals the last.
+    fn telling_component(&self, axis: Axis) -> ComponentId {
+        if let Some(wrong) = self.wrong {
+            return wrong.to.component;
+        }
+        let reach = |id: ComponentId| {
+            let reads = self.cones.local().filter(|d| d.to.component == id);
+            let both = reads.map(|d| [1, -1].map(|s| d.slope(axis_form(axis, s))));
+            both.map(|[up, down]| up.max(down)).max()
+        };
+        let last = self.scheme.stages.last();
+        let targets = last.into_iter().flat_map(|s| &s.updates).map(|u| u.target);
+        targets
+            .max_by_key(|&id| reach(id))
+            .unwrap_or(ComponentId(0))
+    }
+}
