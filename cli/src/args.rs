@@ -146,6 +146,9 @@ pub struct Plan {
     /// As for `run`
     #[arg(long, value_name = "SCHEDULE", default_value = "auto")]
     pub schedule: String,
+    /// Write the plan to this file, or to stdout where it is `json`
+    #[arg(long, value_name = "FILE|json")]
+    pub report: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -155,6 +158,9 @@ pub struct Emit {
     /// What to show
     #[arg(long, value_enum)]
     pub stage: StageArg,
+    /// The schedule whose tiles or kernels are shown, as for `run`
+    #[arg(long, value_name = "SCHEDULE", default_value = "layerwise")]
+    pub schedule: String,
     /// The processor to compile for: `host`, or a name such as `x86-64-v3` or `znver5`
     #[arg(long, value_name = "NAME", default_value = "host", value_parser = target)]
     pub target: TargetChoice,
@@ -187,6 +193,9 @@ pub struct Fmt {
 
 #[derive(Debug, Args)]
 pub struct Machine {
+    /// Measure again; without it, what was measured before is shown
+    #[arg(long)]
+    pub measure: bool,
     /// Write to stdout in this format
     #[arg(long, value_name = "FORMAT")]
     pub report: Option<JsonOnly>,
@@ -272,6 +281,12 @@ pub enum StageArg {
     Scheme,
     /// Dependence vectors and slopes
     Cones,
+    /// The faces of the tiles
+    Schedule,
+    /// The tiles in integers: planes, levels, and which updates run together
+    Tiles,
+    /// What is run: the tiles, where values lie in memory, and the kernels
+    Plan,
     /// LLVM IR of the kernels
     Llvm,
     /// Assembly of the kernels

@@ -4,13 +4,20 @@ use crate::args::{self, StageArg};
 use crate::failure::Failure;
 use crate::input;
 use crate::render::Voice;
+use crate::schedule;
 use crate::write;
+use std::fmt::Write;
 use torre_compiler::backend::llvm::cpu::{Shape, emit as emit_llvm};
 use torre_compiler::backend::llvm::library::{self as llvm, Library, Options};
 use torre_compiler::cone::cones;
-use torre_compiler::scheme::Scheme;
+use torre_compiler::kernel::KernelSet;
+use torre_compiler::lattice::Axis;
+use torre_compiler::schedule::Schedule;
+use torre_compiler::scheme::{CoefId, Scheme};
+use torre_compiler::tile::TileProgram;
 use torre_grammar::{parse, print};
-use torre_runtime::host::SetupError;
+use torre_runtime::host::{SetupError, threads};
+use torre_runtime::plan::Planner;
 use torre_runtime::program::{self, CompileError, TargetChoice};
 
 pub fn emit(args: &args::Emit, voice: &Voice) -> Result<(), Failure> {
@@ -18,26 +25,172 @@ pub fn emit(args: &args::Emit, voice: &Voice) -> Result<(), Failure> {
         StageArg::Ast => print(&parse(&input::source(&args.what.file)?)?),
         StageArg::Scheme => input::inspected(&args.what, voice)?.scheme.to_string(),
         StageArg::Cones => cones(&input::inspected(&args.what, voice)?.scheme).to_string(),
-        StageArg::Llvm | StageArg::Asm => {
-            let scheme = input::inspected(&args.what, voice)?.scheme;
-            machine_code(&scheme, args.stage, &args.target)?
+        stage => {
+            let Scheduled {
+                scheme,
+                schedule,
+                program,
+                kernels,
+            } = Scheduled::new(args, voice)?;
+            match stage {
+                StageArg::Schedule => format!("{schedule}\n"),
+                StageArg::Tiles => tiles(program.as_ref()),
+                StageArg::Plan => {
+                    let mut text = format!("{schedule}\n\n");
+                    text.push_str(&memory(&scheme, &kernels));
+                    text.push_str(&functions(&scheme, &kernels));
+                    text
+                }
+                #[cfg(feature = "cranelift")]
+                StageArg::Clif => clif(&scheme, &kernels, &args.target)?,
+                _ => machine_code(&scheme, &kernels, stage, &args.target)?,
+            }
         }
-        #[cfg(feature = "cranelift")]
-        StageArg::Clif => clif(&input::inspected(&args.what, voice)?.scheme, &args.target)?,
     };
     write::result_to(args.output.as_deref(), &text)
 }
 
-/// The kernels of a layerwise run as LLVM sees them, or as the processor does.
+/// A program with its schedule.
+struct Scheduled {
+    scheme: Scheme,
+    schedule: Schedule,
+    /// `None`: layerwise.
+    program: Option<TileProgram>,
+    kernels: KernelSet,
+}
+
+impl Scheduled {
+    /// Sizes that are left open are chosen for a run on this machine.
+    fn new(args: &args::Emit, voice: &Voice) -> Result<Self, Failure> {
+        let source = input::source(&args.what.file)?;
+        let resolved = input::inspected(&args.what, voice)?;
+        let planner = Planner::new(&resolved.scheme).map_err(SetupError::from)?;
+        let template = schedule::template(&args.schedule, &source, &resolved, &planner)?;
+        let refused = |error| schedule::refused(error, &planner);
+        let schedule = match template.fixed(&planner.frame, &planner.cones) {
+            Some(schedule) => schedule,
+            None => {
+                let machine = schedule::machine(threads::available());
+                let best = planner.best(&template, &machine).map_err(refused)?;
+                best.choice.schedule
+            }
+        };
+        let (program, kernels) = planner.lowered(&schedule).map_err(refused)?;
+        Ok(Self {
+            schedule,
+            program,
+            kernels,
+            scheme: resolved.scheme,
+        })
+    }
+}
+
+/// A tile program in text.
+fn tiles(program: Option<&TileProgram>) -> String {
+    let Some(program) = program else {
+        return "layerwise\n".to_owned();
+    };
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "tiles of height {}", program.height);
+    for axis in Axis::ALL {
+        if let Some(ring) = program.ring[axis] {
+            let _ = writeln!(out, "  ring of {ring} half cells along {axis}");
+        }
+    }
+    for (i, plane) in program.planes.iter().enumerate() {
+        let [x, y, z] = plane.form.0;
+        let _ = writeln!(out, "  plane {i}: [{x}, {y}, {z}] slope {}", plane.slope);
+    }
+    for (i, level) in program.levels.iter().enumerate() {
+        let cut =
+            |c: &torre_compiler::tile::PlaneCut| format!("plane {} period {}", c.plane, c.period);
+        let cuts: Vec<String> = level.iter().map(cut).collect();
+        let _ = writeln!(out, "  level {i}: {}", cuts.join(", "));
+    }
+    for (i, classes) in program.stages.iter().enumerate() {
+        let _ = writeln!(out, "  stage s{i}");
+        for (n, class) in classes.iter().enumerate() {
+            let updates: Vec<String> = class.updates.iter().map(|u| u.to_string()).collect();
+            let [x, y, z] = class.region.0;
+            let [a, b, c] = class.position.0;
+            let _ = writeln!(
+                out,
+                "    class {n}: updates {} in [{x}, {y}, {z}] at [{a}, {b}, {c}]",
+                updates.join(" "),
+            );
+        }
+    }
+    out
+}
+
+/// Where values lie.
+fn memory(scheme: &Scheme, kernels: &KernelSet) -> String {
+    let layout = &kernels.layout;
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "memory: {} elements of {} bytes",
+        layout.elements, layout.element_bytes
+    );
+    let _ = writeln!(out, "  origin {}", layout.origin);
+    let _ = writeln!(out, "  row stride {}", layout.row_stride);
+    for axis in scheme.grid.present() {
+        let [below, above] = layout.reach[axis];
+        let _ = writeln!(
+            out,
+            "  axis {}: {} values, images {below} below and {above} above, stride {}",
+            scheme.grid.axis_name(axis),
+            layout.extent[axis],
+            layout.stride[axis],
+        );
+    }
+    for id in scheme.component_ids() {
+        let component = scheme.component(id);
+        for slot in 0..component.slots {
+            let row = layout.row(id, u64::from(slot));
+            let _ = match component.slots {
+                1 => writeln!(out, "  {row} {}", component.name),
+                slots => writeln!(
+                    out,
+                    "  {row} {}, versions {slot} + {slots} n",
+                    component.name
+                ),
+            };
+        }
+    }
+    for (i, coef) in scheme.coefs.iter().enumerate() {
+        let row = layout.coef_row(CoefId(i as u32));
+        let _ = writeln!(out, "  {row} {}", coef.name);
+    }
+    out
+}
+
+/// Which updates each kernel runs.
+fn functions(scheme: &Scheme, kernels: &KernelSet) -> String {
+    let mut out = "\nkernels\n".to_owned();
+    for kernel in &kernels.kernels {
+        let targets = kernel.updates(scheme).map(|u| u.target);
+        let names: Vec<&str> = targets
+            .map(|id| scheme.component(id).name.as_str())
+            .collect();
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "  {kernel}: {}", names.join(", "));
+    }
+    out
+}
+
+/// Kernels as LLVM sees them, or as the processor does.
 fn machine_code(
     scheme: &Scheme,
+    kernels: &KernelSet,
     stage: StageArg,
     choice: &TargetChoice,
 ) -> Result<String, Failure> {
-    let set = program::layerwise_kernels(scheme).map_err(SetupError::from)?;
     let library = Library::open().map_err(CompileError::from)?;
     let (cpu, _) = program::target(library, choice)?;
-    let ir = emit_llvm(scheme, &set, Shape::of(cpu.vector_bits));
+    let ir = emit_llvm(scheme, kernels, Shape::of(cpu.vector_bits));
     match stage {
         StageArg::Asm => {
             let asm = llvm::compile_to_asm(library, &ir, &cpu.target, &Options::CPU);
@@ -47,15 +200,14 @@ fn machine_code(
     }
 }
 
-/// The kernels of a layerwise run as Cranelift sees them.
+/// Kernels as Cranelift sees them.
 #[cfg(feature = "cranelift")]
-fn clif(scheme: &Scheme, target: &TargetChoice) -> Result<String, Failure> {
+fn clif(scheme: &Scheme, kernels: &KernelSet, target: &TargetChoice) -> Result<String, Failure> {
     use torre_compiler::backend::cranelift::{Features, print};
     use torre_runtime::program::Backend;
     if *target != TargetChoice::Host {
         return Err(CompileError::HostOnly(Backend::Cranelift).into());
     }
-    let set = program::layerwise_kernels(scheme).map_err(SetupError::from)?;
-    let text = print(scheme, &set, Features::Host);
+    let text = print(scheme, kernels, Features::Host);
     Ok(text.map_err(|error| CompileError::Cranelift(error.to_string()))?)
 }

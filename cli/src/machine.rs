@@ -8,12 +8,24 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 use torre_compiler::backend::llvm::library::{Cpu, Library};
+use torre_compiler::schedule::Machine;
 use torre_runtime::budget;
 use torre_runtime::cache::Cache;
-use torre_runtime::host::threads;
+use torre_runtime::host::{measure, threads};
 
 pub fn machine(args: &args::Machine) -> Result<(), Failure> {
-    let facts = facts();
+    let threads = threads::available();
+    let measured = match args.measure {
+        true => measure::measure_again(threads),
+        false => measure::machine(threads),
+    };
+    let mut facts = facts();
+    facts.push(fact(
+        "measured",
+        "measured",
+        json(&measured),
+        rates(&measured),
+    ));
     if args.report.is_some() {
         let map: serde_json::Map<String, Value> = facts
             .iter()
@@ -28,6 +40,47 @@ pub fn machine(args: &args::Machine) -> Result<(), Failure> {
         write::result(&text);
     }
     Ok(())
+}
+
+/// What the model of schedules knows about a machine, for reports.
+pub fn json(machine: &Machine) -> Value {
+    json!({
+        "cpu": cpu_name(),
+        "threads": machine.threads,
+        "l2_bytes": machine.l2,
+        "l3_bytes": machine.l3,
+        "l2_gb_per_s": machine.l2_rate * 1e-9,
+        "l3_gb_per_s": machine.l3_rate * 1e-9,
+        "memory_gb_per_s_of_one_core": machine.memory_rate * 1e-9,
+        "memory_gb_per_s": machine.memory_rate_all * 1e-9,
+        "vector_operations_per_s": machine.vector_rate,
+        "vector_bytes": machine.vector_bytes,
+    })
+}
+
+/// The same in a line.
+pub fn line(machine: &Machine) -> String {
+    format!(
+        "{}, {} thread{}, L2 {}, L3 {}; {}",
+        cpu_name(),
+        machine.threads,
+        if machine.threads == 1 { "" } else { "s" },
+        bytes(machine.l2),
+        bytes(machine.l3),
+        rates(machine),
+    )
+}
+
+/// What was measured, in GB/s read and written together.
+fn rates(machine: &Machine) -> String {
+    let gb = |rate: f64| format!("{:.0}", rate * 1e-9);
+    format!(
+        "a core {} GB/s from L2, {} from L3, {} from memory; all cores {} from memory",
+        gb(machine.l2_rate),
+        gb(machine.l3_rate),
+        gb(machine.memory_rate),
+        gb(machine.memory_rate_all),
+    )
 }
 
 struct Fact {

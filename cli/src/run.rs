@@ -11,7 +11,6 @@ use crate::render::Voice;
 use crate::report::{self, Report, bytes};
 use crate::schedule;
 use crate::write;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use torre_compiler::kernel::KernelSet;
@@ -364,15 +363,8 @@ impl<'a, T: Value> Run<'a, T> {
         if let Some(outputs) = outputs {
             write_file(&outputs.folder().join("report.json"), json.as_bytes())?;
         }
-        match self.args.report.as_deref() {
-            Some(path) if path == Path::new("json") => {
-                write::result(&json);
-                return Ok(());
-            }
-            Some(path) => write_file(path, json.as_bytes())?,
-            None => {}
-        }
-        if !self.voice.quiet {
+        let shown = write::report(self.args.report.as_deref(), &json)?;
+        if !shown && !self.voice.quiet {
             write::result(&report.text());
         }
         Ok(())

@@ -28,3 +28,16 @@ pub fn result_to(file: Option<&Path>, text: &str) -> Result<(), Failure> {
         }
     }
 }
+
+/// Writes a report to a file, or to stdout where it is called `json`; tells whether stdout has it.
+pub fn report(place: Option<&Path>, json: &str) -> Result<bool, Failure> {
+    match place {
+        Some(path) if path == Path::new("json") => {
+            result(json);
+            return Ok(true);
+        }
+        Some(path) => write_file(path, json.as_bytes())?,
+        None => {}
+    }
+    Ok(false)
+}

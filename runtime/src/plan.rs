@@ -65,8 +65,21 @@ impl<'a> Planner<'a> {
 
     /// The plan for one choice.
     pub fn plan(&self, choice: Choice) -> Result<Plan, PlanError> {
+        let (program, kernels) = self.lowered(&choice.schedule)?;
+        Ok(Plan {
+            choice,
+            program,
+            kernels,
+        })
+    }
+
+    /// The tiles of a schedule, if it has any, and its kernels.
+    pub fn lowered(
+        &self,
+        schedule: &Schedule,
+    ) -> Result<(Option<TileProgram>, KernelSet), PlanError> {
         let mut kernels = layerwise_kernels(self.scheme)?;
-        let program = match &choice.schedule {
+        let program = match schedule {
             Schedule::Layerwise => None,
             Schedule::Tiled(tiling) => {
                 check_tiling(&self.frame, &self.cones, tiling).map_err(PlanError::Illegal)?;
@@ -75,11 +88,7 @@ impl<'a> Planner<'a> {
                 Some(program)
             }
         };
-        Ok(Plan {
-            choice,
-            program,
-            kernels,
-        })
+        Ok((program, kernels))
     }
 
     /// The plan that the model likes best.

@@ -1,0 +1,160 @@
+//! `torre plan`, `torre machine` and the later stages of `torre emit`: what is said about schedules without running them.
+
+mod support;
+
+use serde_json::Value;
+use support::*;
+
+const MAXWELL: &str = "examples/08-maxwell42.torre";
+
+fn command(words: &[&str]) -> (Option<i32>, String, String) {
+    let output = torre().args(words).output().unwrap();
+    (
+        output.status.code(),
+        String::from_utf8(output.stdout).unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+#[test]
+fn plans_are_written_for_people_and_for_programs() {
+    // Measured once, so that both see the same machine.
+    let folder = tempfile::tempdir().unwrap();
+    let plan = |more: &[&str]| {
+        let output = torre()
+            .args(["plan", MAXWELL, "--threads", "2"])
+            .args(more)
+            .env("XDG_CACHE_HOME", folder.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = plan(&[]);
+    let report: Value = serde_json::from_str(&plan(&["--report", "json"])).unwrap();
+    let name = report["schedule"].as_str().unwrap();
+    assert!(text.starts_with(name), "{text}");
+    assert!(text.contains(report["tiling"].as_str().unwrap()), "{text}");
+    for line in [
+        "  rate ",
+        "  memory ",
+        "  fields ",
+        "  machine ",
+        "  kernels ",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+    assert!(text.contains("256 x 256 x 256 cells"), "{text}");
+    assert_eq!(report["threads"], 2);
+    assert_eq!(report["domain"], serde_json::json!([256, 256, 256]));
+    assert!(report["predicted_gcells_per_s"].as_f64().unwrap() > 0.0);
+    assert!(report["bytes_per_cell_step"]["memory"].as_f64().unwrap() > 0.0);
+    assert!(report["field_memory_bytes"].as_u64().unwrap() > 24 << 24);
+    assert!(report["machine"]["memory_gb_per_s"].as_f64().unwrap() > 0.0);
+    let others = report["alternatives"].as_array().unwrap();
+    assert!(others.iter().any(|other| other["schedule"] == "layerwise"));
+    assert!(others.iter().all(|other| other["schedule"] != name));
+}
+
+#[test]
+fn a_plan_of_a_schedule_without_open_sizes_has_no_alternatives() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("plan.json");
+    let (status, text, _) = command(&[
+        "plan",
+        MAXWELL,
+        "--schedule",
+        "torre(D = 2, TH = 8)",
+        "--report",
+        file.to_str().unwrap(),
+    ]);
+    assert_eq!(status, Some(0));
+    assert!(
+        text.starts_with("torre(W = 6, G = 1, TH = 8, Z = 0)\n"),
+        "{text}"
+    );
+    assert!(!text.contains("considered"), "{text}");
+    let report: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(report["alternatives"].as_array().unwrap().len(), 0);
+    let (status, _, error) = command(&[
+        "plan",
+        MAXWELL,
+        "--schedule",
+        "(x, y): diamond(W = 6) slope 1 height 8",
+    ]);
+    assert_eq!(status, Some(1));
+    assert!(error.contains("E0852"), "{error}");
+}
+
+#[test]
+fn stages_that_depend_on_a_schedule_show_it() {
+    let emit = |stage: &str, schedule: &str| {
+        let (status, text, error) =
+            command(&["emit", MAXWELL, "--stage", stage, "--schedule", schedule]);
+        assert_eq!(status, Some(0), "{stage}: {error}");
+        text
+    };
+    let torre = "torre(D = 2, G = 2, TH = 8)";
+    assert_eq!(
+        emit("schedule", torre),
+        "height 8; x+y slope 3/2 period 12, x-y slope 3/2 period 12; x+y slope 3/2 period 6, x-y slope 3/2 period 6\n"
+    );
+    assert_eq!(emit("schedule", "layerwise"), "layerwise\n");
+    let open = emit("schedule", "torre(D = 2)");
+    assert!(open.starts_with("height "), "{open}");
+    let tiles = emit("tiles", torre);
+    for line in [
+        "  level 0: plane 0 period 24, plane 1 period 24\n",
+        "  level 1: plane 0 period 12, plane 1 period 12\n",
+        "  stage s1\n    class 0: updates 0 in ",
+    ] {
+        assert!(tiles.contains(line), "{tiles}");
+    }
+    assert_eq!(emit("tiles", "layerwise"), "layerwise\n");
+    let plan = emit("plan", torre);
+    assert!(plan.starts_with("height 8; "), "{plan}");
+    assert!(
+        plan.contains("\nmemory: ") && plan.contains(" r2 E.z\n"),
+        "{plan}"
+    );
+    assert!(plan.contains("\nkernels\n  s0_p0_u1: H.x\n"), "{plan}");
+    // Tiles run other sets of updates together than whole stages do.
+    let sets = |schedule: &str| emit("plan", schedule).matches("\n  s").count();
+    assert!(sets(torre) > sets("layerwise"));
+    assert_ne!(emit("clif", torre), emit("clif", "layerwise"));
+    if has_llvm() {
+        let kernels = |text: String| text.matches("define ").count();
+        assert_eq!(kernels(emit("llvm", torre)), sets(torre));
+        assert!(emit("asm", torre).contains("torre_s0_p0_u5:"));
+    }
+}
+
+#[test]
+fn the_machine_is_measured_once_and_again_when_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let machine = |more: &[&str]| {
+        let output = torre()
+            .arg("machine")
+            .args(more)
+            .env("XDG_CACHE_HOME", folder.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let first = machine(&[]);
+    assert!(first.contains("GB/s from L2"), "{first}");
+    let measured = || {
+        let report: Value = serde_json::from_str(&machine(&["--report", "json"])).unwrap();
+        report["measured"].clone()
+    };
+    let kept = measured();
+    assert!(kept["l3_gb_per_s"].as_f64().unwrap() > 0.0);
+    assert_eq!(kept, measured());
+    let stored = folder.path().join("torre/machine.txt");
+    let text = std::fs::read_to_string(&stored).unwrap();
+    std::fs::remove_file(&stored).unwrap();
+    machine(&["--measure"]);
+    let again = std::fs::read_to_string(&stored).unwrap();
+    assert_eq!(again.lines().next(), text.lines().next());
+}
