@@ -30,6 +30,8 @@ pub enum Command {
     Plan(Plan),
     /// Show which value depends on which, and how fast dependences spread
     Cone(Cone),
+    /// Measure schedules side by side on this machine
+    Bench(Bench),
     /// Show what a program is turned into, at some stage
     Emit(Emit),
     /// Compile a program for use from C and other languages
@@ -147,6 +149,38 @@ pub struct Plan {
     #[arg(long, value_name = "SCHEDULE", default_value = "auto")]
     pub schedule: String,
     /// Write the plan to this file, or to stdout where it is `json`
+    #[arg(long, value_name = "FILE|json")]
+    pub report: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Bench {
+    #[command(flatten)]
+    pub what: What,
+    #[command(flatten)]
+    pub how: How,
+    /// Threads that compute [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub threads: Option<u32>,
+    /// A schedule to measure besides `layerwise`, as for `run`; may be repeated [default: the best 3 of `auto`]
+    #[arg(long, value_name = "SCHEDULE")]
+    pub schedule: Vec<String>,
+    /// How many members of each family, those that the model expects to be fastest [default: 1; of `auto` 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub count: Option<u32>,
+    /// Measure all members of each family
+    #[arg(long, conflicts_with = "count")]
+    pub all: bool,
+    /// Seconds for each schedule, all rounds together
+    #[arg(long, value_name = "S", default_value = "3", value_parser = seconds)]
+    pub seconds: f64,
+    /// Rounds; in each, every schedule has its turn
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rounds: u32,
+    /// First compare every value of a short run with a layerwise one, bit by bit
+    #[arg(long)]
+    pub verify: bool,
+    /// Write the results to this file, or to stdout where it is `json`
     #[arg(long, value_name = "FILE|json")]
     pub report: Option<PathBuf>,
 }
@@ -305,6 +339,13 @@ fn setting(text: &str) -> Result<(String, String), String> {
     }
 }
 
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(s) if s > 0.0 && s <= 86_400.0 => Ok(s),
+        _ => Err("expected seconds, above 0 and up to 86400".to_owned()),
+    }
+}
+
 fn target(text: &str) -> Result<TargetChoice, std::convert::Infallible> {
     Ok(match text {
         "host" => TargetChoice::Host,
@@ -327,6 +368,14 @@ mod tests {
         assert_eq!(setting("h = 2*dx").unwrap(), ("h".into(), "2*dx".into()));
         for wrong in ["h", "=1", "h=", ""] {
             assert!(setting(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn times_are_positive_and_end() {
+        assert_eq!(seconds("0.5"), Ok(0.5));
+        for wrong in ["0", "-1", "nan", "inf", "1e9", "soon"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
         }
     }
 }

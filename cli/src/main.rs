@@ -2,6 +2,7 @@
 //! progress, and turns outcomes into exit statuses.
 
 mod args;
+mod bench;
 mod build;
 mod check;
 mod codes;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(args, &voice),
         Command::Plan(args) => plan::plan(args, &voice),
         Command::Cone(args) => cone::cone(args, &voice),
+        Command::Bench(args) => bench::bench(args, &voice),
         Command::Emit(args) => emit::emit(args, &voice),
         Command::Build(args) => build::build(args, &voice),
         Command::Fmt(args) => format::format(args, &voice),
