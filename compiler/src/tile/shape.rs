@@ -13,13 +13,15 @@ use std::rc::Rc;
 const MOST_SHAPES: usize = 64;
 /// Segments of a shape that are kept.
 const MOST_SEGMENTS: usize = 1 << 16;
+/// Elements of the longest vector.
+const LANES: i64 = 16;
 /// Farther from the origin than any tile reaches.
 const FAR: i64 = 1 << 24;
 
 /// The rows of one kind of tile.
 #[derive(Debug)]
 pub struct Shape {
-    /// In running order, relative to the origin along the lean and diamond axes and to the band's first stage.
+    /// In running order, relative to the origin and to the band's first stage.
     pub segments: Vec<Segment>,
     /// Encloses the segments along the lean and diamond axes.
     bounds: Region,
@@ -32,19 +34,38 @@ pub struct Shapes {
     open: Option<TileProgram>,
     /// Where all classes of all stages live.
     inner: Region,
+    /// A plane that cuts the vector axis.
+    across: Option<usize>,
     kept: BTreeMap<Vec<i64>, Option<Rc<Shape>>>,
 }
 
 impl Shapes {
-    /// Shapes serve where the vector axis is not cut and no cut axis is folded.
+    /// Shapes serve where no cut axis is folded and, if the vector axis is cut, all updates have the same range there.
     pub fn new(program: &TileProgram) -> Shapes {
-        let flat = program.planes.iter().all(|p| p.form[Axis::VECTOR] == 0);
-        let folded = program.ring[Axis::LEAN].is_some() || program.ring[Axis::DIAMOND].is_some();
-        let usable = program.three_axes && flat && !folded;
+        let across = program
+            .planes
+            .iter()
+            .position(|p| p.form[Axis::VECTOR] != 0);
+        let folded = program.ring[Axis::LEAN].is_some()
+            || program.ring[Axis::DIAMOND].is_some()
+            || (across.is_some() && program.ring[Axis::VECTOR].is_some());
+        let ranges = || {
+            program
+                .stages
+                .iter()
+                .flatten()
+                .map(|c| c.region[Axis::VECTOR])
+        };
+        let alike = ranges().all(|r| Some(r) == ranges().next());
+        let usable = program.three_axes && !folded && (across.is_none() || alike);
         let mut open = program.clone();
         let mut inner = PerAxis::splat(Interval::new(-FAR, FAR));
+        let axes = match across {
+            Some(_) => &Axis::ALL[..],
+            None => &[Axis::LEAN, Axis::DIAMOND],
+        };
         for class in open.stages.iter_mut().flatten() {
-            for axis in [Axis::LEAN, Axis::DIAMOND] {
+            for &axis in axes {
                 inner[axis] = inner[axis].intersect(class.region[axis]);
                 class.region[axis] = Interval::new(-FAR, FAR);
             }
@@ -52,12 +73,13 @@ impl Shapes {
         Shapes {
             open: usable.then_some(open),
             inner,
+            across,
             kept: BTreeMap::new(),
         }
     }
 
-    /// The shape of a tile and its origin along the lean and diamond axes; `None` if an end of the grid may cut the tile.
-    pub fn find(&mut self, tile: &Tile, numbers: Interval) -> Option<(Rc<Shape>, [i64; 2])> {
+    /// The shape of a tile and its origin; `None` if an end of the grid may cut the tile along the lean or diamond axis.
+    pub fn find(&mut self, tile: &Tile, numbers: Interval) -> Option<(Rc<Shape>, PerAxis<i64>)> {
         let open = self.open.as_ref()?;
         // Depths at the band's first stage.
         let mut depths = Vec::with_capacity(tile.depths.len());
@@ -78,9 +100,15 @@ impl Shapes {
         let sign = det.signum();
         let x = div_floor(sign * (p * d - q * b), 2 * det.abs());
         let y = div_floor(sign * (a * q - c * p), 2 * det.abs());
+        // Along the vector axis likewise, from one plane; a multiple of the longest vector keeps rows aligned.
+        let z = self.across.map_or(0, |p| {
+            let step = 2 * LANES * open.planes[p].form[Axis::VECTOR];
+            LANES * div_floor(-depths[p].lo * step.signum(), step.abs())
+        });
         let mut key = vec![numbers.len()];
         for (plane, depth) in open.planes.iter().zip(&mut depths) {
-            let shift = 2 * (plane.form[Axis::LEAN] * x + plane.form[Axis::DIAMOND] * y);
+            let [a, b, c] = plane.form.0;
+            let shift = 2 * (a * x + b * y + c * z);
             *depth = Interval::new(depth.lo + shift, depth.hi + shift);
             key.extend([depth.lo, depth.hi]);
         }
@@ -97,7 +125,18 @@ impl Shapes {
             let moved = Interval::new(b.lo + origin, b.hi + origin);
             b.is_empty() || moved.intersect(self.inner[axis]) == moved
         };
-        (within(Axis::LEAN, x) && within(Axis::DIAMOND, y)).then_some((shape, [x, y]))
+        (within(Axis::LEAN, x) && within(Axis::DIAMOND, y)).then_some((shape, PerAxis([x, y, z])))
+    }
+
+    /// A segment of a shape moved to an origin and cut at the ends of the vector axis; may be empty.
+    pub fn place(&self, segment: &Segment, origin: PerAxis<i64>) -> Segment {
+        let mut placed = *segment;
+        for axis in Axis::ALL {
+            placed.rows[axis].lo += origin[axis];
+            placed.rows[axis].hi += origin[axis];
+        }
+        placed.rows[Axis::VECTOR] = placed.rows[Axis::VECTOR].intersect(self.inner[Axis::VECTOR]);
+        placed
     }
 }
 

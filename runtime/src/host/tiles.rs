@@ -180,16 +180,14 @@ impl<T: Real> Engine<'_, T> {
         tile: &Tile,
         numbers: Interval,
     ) {
-        if let Some((shape, [x, y])) = kernels.shapes.find(tile, numbers) {
+        if let Some((shape, origin)) = kernels.shapes.find(tile, numbers) {
             for segment in &shape.segments {
-                let mut moved = *segment;
-                moved.number += numbers.lo;
-                for (axis, by) in [(Axis::LEAN, x), (Axis::DIAMOND, y)] {
-                    moved.rows[axis].lo += by;
-                    moved.rows[axis].hi += by;
+                let mut placed = kernels.shapes.place(segment, origin);
+                placed.number += numbers.lo;
+                if !placed.rows[Axis::VECTOR].is_empty() {
+                    // SAFETY: passed on.
+                    unsafe { self.run_segment(program, kernels, from, &placed) }
                 }
-                // SAFETY: passed on.
-                unsafe { self.run_segment(program, kernels, from, &moved) }
             }
             return;
         }
