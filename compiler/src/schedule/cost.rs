@@ -1,7 +1,7 @@
 //! Predicts the rate of a schedule from the bytes that it moves between levels of memory.
 //!
-//! Time per cell-step = computing + bytes between caches / their rate + bytes from main memory / its rate. The parts are added: a
-//! tile's loads come in a burst at its front, where little is computed meanwhile. Bytes follow from walking a tile in the middle of the grid
+//! Time per cell-step = computing + calls of kernels + bytes between caches / their rate + bytes from main memory / its rate. The
+//! parts are added: a tile's loads come in a burst at its front, where little is computed meanwhile. Bytes follow from walking a tile in the middle of the grid
 //! for two steps: the rows that the first step touches, and those that each further step adds at the tile's front. A tile whose
 //! rows fit a cache loads each of them once.
 
@@ -19,8 +19,18 @@ use std::fmt;
 
 /// Share of a cache that a tile's rows may fill before they push each other out.
 const USABLE: f64 = 0.6;
-/// Vector operations per vector multiply-add that a row kernel reaches in cache: loads and stores share its ports.
-const KERNEL_EFFICIENCY: f64 = 0.5;
+/// Share of a cache beyond which a tile's rows are gone when they are wanted again.
+const LOST: f64 = 2.0;
+/// Loads, stores and arithmetic that a row kernel does in the time of one vector multiply-add, in cache.
+const KERNEL_EFFICIENCY: f64 = 1.25;
+/// What the start and the end of a row cost, in vectors.
+const ROW_ENDS: f64 = 2.5;
+/// Seconds for a call of a kernel and what belongs to it.
+const CALL: f64 = 25e-9;
+/// Share of a single stream's rate that rows of many arrays reach in main memory: streams start anew with each row.
+const ROWS_RATE: f64 = 0.6;
+/// Share of the shorter of two times that the longer one does not hide, where loads run ahead.
+const NOT_HIDDEN: f64 = 0.3;
 
 /// What a schedule is expected to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,11 +75,14 @@ struct Touched {
     /// By the first step, and by each further step anew.
     first: f64,
     further: f64,
-    /// Of these, evolving values, which go back to where they came from.
+    /// Values written, which go back to where they came from.
     first_stored: f64,
     further_stored: f64,
     /// Cell-steps of a step.
     cells: f64,
+    /// Calls of kernels in a step, and elements along the vector axis of one.
+    calls: f64,
+    length: f64,
 }
 
 impl Touched {
@@ -86,14 +99,16 @@ impl Touched {
 }
 
 /// Seconds per cell-step that the arithmetic and the loads and stores of all stages take where nothing misses a cache.
-fn compute_time(scheme: &Scheme, machine: &Machine) -> f64 {
+fn compute_time(scheme: &Scheme, machine: &Machine, length: f64) -> f64 {
     let lanes = (machine.vector_bytes / scheme.precision.bytes()) as f64;
+    let vectors = (length / lanes).max(1.0);
     let mut operations = 0.0;
     for update in scheme.stages.iter().flat_map(|s| &s.updates) {
         let reads = update.body.reads().count() + update.body.coefs().count();
         operations += (update.body.arithmetic() + reads + 2) as f64;
     }
-    operations / lanes / (machine.vector_rate * KERNEL_EFFICIENCY)
+    let cell = operations / lanes / (machine.vector_rate * KERNEL_EFFICIENCY);
+    cell * (vectors + ROW_ENDS) / vectors
 }
 
 /// Predicts layerwise execution.
@@ -107,14 +122,16 @@ pub fn predict_layerwise(scheme: &Scheme, layout: &Layout, machine: &Machine) ->
         }
     }
     let bytes = elements * scheme.precision.bytes() as f64;
-    let compute = compute_time(scheme, machine);
+    let length = scheme.grid.cells[Axis::VECTOR] as f64;
+    let compute = compute_time(scheme, machine, length);
     let threads = machine.threads as f64;
     let whole = layout.bytes() as f64;
     let cached = whole < USABLE * machine.l3 as f64;
     let (memory_bytes, cache_bytes) = if cached { (0.0, bytes) } else { (bytes, bytes) };
     // Sweeps stream: loads run ahead of the arithmetic.
-    let cores = (compute + bytes / machine.l3_rate * 0.25) / threads;
-    let time = cores.max(memory_bytes / machine.memory());
+    let cores = (compute + NOT_HIDDEN * cache_bytes / machine.l3_rate) / threads;
+    let memory = memory_bytes / (ROWS_RATE * machine.memory());
+    let time = cores.max(memory) + NOT_HIDDEN * cores.min(memory);
     Prediction {
         rate: 1.0 / time,
         compute,
@@ -171,7 +188,8 @@ fn predict_tiling(
     let macro_tile = measure(&outer, tiling.levels.len().min(1));
     let micro_tile = measure(&inner, tiling.levels.len());
     let threads = machine.threads as f64;
-    let compute = compute_time(scheme, machine);
+    let compute = compute_time(scheme, machine, micro_tile.length)
+        + micro_tile.calls / micro_tile.cells.max(1.0) * CALL;
     let footprint = macro_tile.footprint(height) * bytes;
     let inner_live = micro_tile.first * bytes;
     // A core's cache holds the rows of a step of an inner tile, or they come from the shared cache stage by stage.
@@ -180,14 +198,20 @@ fn predict_tiling(
     } else {
         layerwise_elements(scheme) * bytes
     };
+    // Inner tiles run one after the other through the whole height, so each finds what its neighbours left only if all the
+    // rows of the outer tile are still there. A single tower needs no more than the rows of a step.
+    let live = match program.levels.len() {
+        0 | 1 => macro_tile.first * bytes,
+        _ => footprint,
+    };
+    let fill = live * threads / machine.l3 as f64;
+    let lost = ((fill - USABLE) / (LOST - USABLE)).clamp(0.0, 1.0);
     let whole = layout.bytes() as f64;
     let memory_bytes = if whole < USABLE * machine.l3 as f64 {
         0.0
-    } else if footprint * threads < USABLE * machine.l3 as f64 {
-        macro_tile.traffic(height) * bytes
     } else {
-        // Rows are gone before the next inner tile wants them.
-        cache_bytes.max(macro_tile.traffic(height) * bytes)
+        let kept = macro_tile.traffic(height) * bytes;
+        kept + lost * (cache_bytes - kept).max(0.0)
     };
     let strips = program
         .levels
@@ -198,8 +222,8 @@ fn predict_tiling(
         });
     // With fewer strips than threads some threads have nothing to do.
     let busy = threads.min(strips).max(1.0);
-    let cores = (compute + cache_bytes / machine.l3_rate) / busy;
-    let time = cores + memory_bytes / machine.memory();
+    let cores = (compute + NOT_HIDDEN * cache_bytes / machine.l3_rate) / busy;
+    let time = cores + memory_bytes / (ROWS_RATE * machine.memory());
     Prediction {
         rate: 1.0 / time,
         compute,
@@ -290,26 +314,27 @@ impl Seen {
 /// Counts what a tile touches in two steps.
 fn touched(scheme: &Scheme, layout: &Layout, program: &TileProgram, tile: &Tile) -> Touched {
     let per_step = program.stages_per_step();
-    let mut seen = Seen::new(layout, program, tile, Interval::new(0, 2 * per_step));
+    let numbers = Interval::new(0, 2 * per_step);
+    let mut seen = Seen::new(layout, program, tile, numbers);
+    let mut written = Seen::new(layout, program, tile, numbers);
     let mut counts = Touched::default();
-    let evolving: u32 = scheme.components.iter().map(|c| u32::from(c.slots)).sum();
     let per_cell: usize = scheme.stages.iter().map(|s| s.updates.len()).sum();
     for step in 0..2 {
         let (mut fresh, mut stored, mut advanced) = (0, 0, 0.0);
+        let (mut calls, mut length) = (0.0, 0.0);
         let numbers = Interval::new(step * per_step, (step + 1) * per_step);
         program.walk(tile, numbers, &mut |segment| {
             let phase = (step as u32) % scheme.phases();
             let updates = program.updates(segment.stage, segment.classes);
             let all = &scheme.stages[segment.stage.index()].updates;
+            calls += 1.0;
+            length += segment.rows[Axis::VECTOR].len() as f64;
             advanced += segment.rows.volume() as f64 * updates.iter().count() as f64;
             for update in updates.iter().map(|i| &all[i]) {
-                let mut touch = |row: u32, offset| {
-                    let more = seen.touch(row, offset, segment.rows);
-                    fresh += more;
-                    stored += if row < evolving { more } else { 0 };
-                };
+                let mut touch = |row: u32, offset| fresh += seen.touch(row, offset, segment.rows);
                 let none = PerAxis::splat(0);
                 let target = layout.target_row(scheme, segment.stage, phase, update.target);
+                stored += written.touch(target.0, none, segment.rows);
                 touch(target.0, none);
                 for read in update.body.reads() {
                     let row = layout.read_row(scheme, segment.stage, phase, read);
@@ -324,6 +349,8 @@ fn touched(scheme: &Scheme, layout: &Layout, program: &TileProgram, tile: &Tile)
             counts.first = fresh as f64;
             counts.first_stored = stored as f64;
             counts.cells = advanced / per_cell.max(1) as f64;
+            counts.calls = calls;
+            counts.length = length / f64::max(calls, 1.0);
         } else {
             counts.further = fresh as f64;
             counts.further_stored = stored as f64;

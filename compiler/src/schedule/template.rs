@@ -121,10 +121,11 @@ pub fn families(scheme: &Scheme) -> Vec<TiledTemplate> {
     let heights: &[i64] = &[4, 8, 16, 32];
     match scheme.grid.dimensions() {
         3 => vec![torre(
-            size("W", &[4, 6, 8, 12, 16]),
-            size("G", &[1, 2, 3, 4]),
+            size("W", &[6, 8, 12, 16, 20, 24]),
+            size("G", &[1, 2, 3]),
             size("TH", heights),
-            size("Z", &[0, 128]),
+            // Blocks along the vector axis cost more at their ends than they save; they are there for those who try.
+            size("Z", &[0]),
         )],
         2 => vec![
             diamond(

@@ -10,7 +10,7 @@ use std::time::Instant;
 use torre_compiler::schedule::Machine;
 
 /// Changes when what is measured, or how, changes.
-const VERSION: &str = "torre-machine 1";
+const VERSION: &str = "torre-machine 2";
 
 /// The machine as measured before, or now; `threads` are those of the run.
 ///
@@ -124,7 +124,9 @@ fn cache_bytes(level: u32) -> Option<u64> {
 fn measure(threads: usize) -> Machine {
     let l2 = cache_bytes(2).unwrap_or(1 << 20);
     let l3 = cache_bytes(3).unwrap_or(8 << 20).max(l2);
-    let far = (4 * l3).clamp(64 << 20, 512 << 20);
+    // Far more than the shared cache, which may be larger than this machine can see, but little of what is free.
+    let free = crate::budget::available().map_or(1 << 30, |a| a.bytes / 4);
+    let far = (16 * l3).clamp(256 << 20, 1 << 30).min(free);
     let near_l3 = (l3 / 4).max(2 * l2).min(l3);
     let cores = threads::available();
     Machine {
@@ -182,7 +184,7 @@ fn vector_rate() -> f64 {
         let mut x = black_box(1u64);
         for _ in 0..n {
             // A multiplication of 64-bit integers takes three cycles on current processors.
-            x = black_box_register(x.wrapping_mul(3));
+            x = black_box_register(x.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         }
         black_box(x);
         best = best.min(start.elapsed().as_secs_f64());
