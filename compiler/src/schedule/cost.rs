@@ -19,6 +19,8 @@ use std::fmt;
 
 /// Share of a cache that a tile's rows may fill before they push each other out.
 const USABLE: f64 = 0.6;
+/// Tiles are chosen if they are expected to be this much faster; less is within the model's error.
+const WORTHWHILE: f64 = 1.2;
 /// Share of a cache beyond which a tile's rows are gone when they are wanted again.
 const LOST: f64 = 2.0;
 /// Loads, stores and arithmetic that a row kernel does in the time of one vector multiply-add, in cache.
@@ -436,5 +438,12 @@ pub fn candidates(
         }
     };
     all.sort_by(|a, b| b.prediction.rate.total_cmp(&a.prediction.rate));
+    if *template == Template::Auto
+        && let Some(plain) = all.iter().position(|c| c.schedule == Schedule::Layerwise)
+        && all[0].prediction.rate < WORTHWHILE * all[plain].prediction.rate
+    {
+        let plain = all.remove(plain);
+        all.insert(0, plain);
+    }
     all
 }
