@@ -5,8 +5,8 @@ use crate::kernel::UpdateSet;
 use crate::lattice::{Axis, Interval, PerAxis, Region, div_ceil, div_floor};
 use crate::scheme::StageId;
 
-/// A set of classes of one stage, by index.
-pub type ClassSet = u32;
+/// A set of classes of one stage, by index; as a stage has at most 64 updates, there are no more classes.
+pub type ClassSet = u64;
 
 /// One tile: an interval of depths per plane; `None`: not cut yet.
 #[derive(Clone, Debug, PartialEq)]
@@ -281,6 +281,10 @@ impl TileProgram {
                     lo: plane.slope * number - d.hi + 1,
                     hi: plane.slope * number - d.lo,
                 };
+                if plane.form.0 == [0; 3] && (along.lo > 0 || along.hi < 0) {
+                    // A cut of time alone: the stage lies in another tile.
+                    return;
+                }
                 scratch.limits.push((plane.form, along));
             }
         }
