@@ -1,7 +1,7 @@
 //! Every legal schedule gives the bits of the reference: random schemes on random grids in random tilings.
 
 use torre_compiler::backend::interp::Interp;
-use torre_compiler::cone::{Cones, Form, Rational, cones};
+use torre_compiler::cone::cones;
 use torre_compiler::host::{HostBinary, HostExpr, HostUnary};
 use torre_compiler::kernel::{KernelSet, RowKernel, UpdateSet};
 use torre_compiler::lattice::{Axis, HalfIndex, PerAxis};
@@ -9,10 +9,10 @@ use torre_compiler::layout::Layout;
 use torre_compiler::problem::{Init, Output, OutputKind, Probe, Problem, Source, StaticValue};
 use torre_compiler::real::Real;
 use torre_compiler::reference::Reference;
-use torre_compiler::schedule::{Cut, Frame, Level, Tiling, check_tiling};
+use torre_compiler::schedule::{Frame, check_tiling};
 use torre_compiler::scheme::{ComponentId, Precision, Scheme, StageId, verify};
 use torre_compiler::statics::NoFiles;
-use torre_compiler::testing::{Limits, Rng, random_scheme};
+use torre_compiler::testing::{Limits, Rng, random_scheme, random_tiling};
 use torre_compiler::tile::lower;
 use torre_runtime::host::{Calculation, Order, Progress};
 
@@ -117,63 +117,6 @@ fn random_problem(rng: &mut Rng, scheme: &Scheme) -> Problem {
         });
     }
     problem
-}
-
-/// Faces that fit the scheme's cone, of random forms and periods, on one to three levels.
-fn random_tiling(rng: &mut Rng, scheme: &Scheme, cones: &Cones, frame: &Frame) -> Tiling {
-    let forms: &[&[Form]] = match scheme.grid.dimensions() {
-        3 => &[
-            &[PerAxis([1, 1, 0]), PerAxis([1, -1, 0])],
-            &[PerAxis([1, 1, 0]), PerAxis([1, -1, 0]), PerAxis([0, 0, 1])],
-            &[PerAxis([0, 0, -1]), PerAxis([1, -1, 0])],
-            &[PerAxis([1, 0, 0]), PerAxis([0, 1, 0]), PerAxis([0, -1, 0])],
-            &[PerAxis([2, 1, 0]), PerAxis([1, -3, 0])],
-            &[PerAxis([1, 0, 0]), PerAxis([-1, 0, 0])],
-            &[PerAxis([0, 1, 0])],
-            &[],
-        ],
-        2 => &[
-            &[PerAxis([1, 0, 0]), PerAxis([-1, 0, 0])],
-            &[PerAxis([1, 0, 0]), PerAxis([0, 0, 1])],
-            &[
-                PerAxis([1, 0, 0]),
-                PerAxis([-1, 0, 0]),
-                PerAxis([0, 0, 1]),
-                PerAxis([0, 0, -1]),
-            ],
-            &[PerAxis([0, 0, 1])],
-            &[],
-        ],
-        _ => &[
-            &[PerAxis([0, 0, 1])],
-            &[PerAxis([0, 0, 1]), PerAxis([0, 0, -1])],
-            &[],
-        ],
-    };
-    let levels = (0..rng.within(1, 3))
-        .map(|_| {
-            let cuts = rng
-                .pick(forms)
-                .iter()
-                .map(|form| {
-                    let mut face = frame.fitting(cones, *form);
-                    if rng.once_in(4) {
-                        face.slope = face.slope + Rational::halves(rng.within(0, 3));
-                    }
-                    let period = Rational::new(rng.within(1, 24), rng.within(1, 3));
-                    Cut {
-                        face,
-                        period: period.expect("the denominator is positive"),
-                    }
-                })
-                .collect();
-            Level { cuts }
-        })
-        .collect();
-    Tiling {
-        height: rng.within(1, 5) as u64,
-        levels,
-    }
 }
 
 /// A kernel for each stage, phase and single update, and one for all updates of the stage.

@@ -3,7 +3,9 @@
 mod memory;
 mod random;
 mod schemes;
+mod tilings;
 
 pub use memory::Memory;
 pub use random::{Limits, Rng, random_kernels, random_scheme};
 pub use schemes::{elasticity, maxwell};
+pub use tilings::random_tiling;

@@ -1,0 +1,66 @@
+//! Random tilings that keep the rule of [`crate::schedule`].
+
+use super::random::Rng;
+use crate::cone::{Cones, Form, Rational};
+use crate::lattice::PerAxis;
+use crate::schedule::{Cut, Frame, Level, Tiling};
+use crate::scheme::Scheme;
+
+/// Faces that fit the scheme's cone, of random forms and periods, on one to three levels.
+pub fn random_tiling(rng: &mut Rng, scheme: &Scheme, cones: &Cones, frame: &Frame) -> Tiling {
+    let forms: &[&[Form]] = match scheme.grid.dimensions() {
+        3 => &[
+            &[PerAxis([1, 1, 0]), PerAxis([1, -1, 0])],
+            &[PerAxis([1, 1, 0]), PerAxis([1, -1, 0]), PerAxis([0, 0, 1])],
+            &[PerAxis([0, 0, -1]), PerAxis([1, -1, 0])],
+            &[PerAxis([1, 0, 0]), PerAxis([0, 1, 0]), PerAxis([0, -1, 0])],
+            &[PerAxis([2, 1, 0]), PerAxis([1, -3, 0])],
+            &[PerAxis([1, 0, 0]), PerAxis([-1, 0, 0])],
+            &[PerAxis([0, 1, 0])],
+            &[PerAxis([0, 0, 0]), PerAxis([0, 1, 0])],
+            &[],
+        ],
+        2 => &[
+            &[PerAxis([1, 0, 0]), PerAxis([-1, 0, 0])],
+            &[PerAxis([1, 0, 0]), PerAxis([0, 0, 1])],
+            &[
+                PerAxis([1, 0, 0]),
+                PerAxis([-1, 0, 0]),
+                PerAxis([0, 0, 1]),
+                PerAxis([0, 0, -1]),
+            ],
+            &[PerAxis([0, 0, 1])],
+            &[PerAxis([0, 0, 0])],
+            &[],
+        ],
+        _ => &[
+            &[PerAxis([0, 0, 1])],
+            &[PerAxis([0, 0, 1]), PerAxis([0, 0, -1])],
+            &[],
+        ],
+    };
+    let levels = (0..rng.within(1, 3))
+        .map(|_| {
+            let cuts = rng
+                .pick(forms)
+                .iter()
+                .map(|form| {
+                    let mut face = frame.fitting(cones, *form);
+                    if rng.once_in(4) {
+                        face.slope = face.slope + Rational::halves(rng.within(0, 3));
+                    }
+                    let [num, den] = [rng.within(1, 24), rng.within(1, 3)];
+                    Cut {
+                        face,
+                        period: Rational::new(num, den).unwrap_or(Rational::ONE),
+                    }
+                })
+                .collect();
+            Level { cuts }
+        })
+        .collect();
+    Tiling {
+        height: rng.within(1, 5) as u64,
+        levels,
+    }
+}
