@@ -14,11 +14,13 @@ mod blocks;
 mod lower;
 mod sets;
 mod shape;
+mod strips;
 mod walk;
 
 pub use blocks::{Block, row_region, stage_blocks};
 pub use lower::lower;
 pub use shape::{Shape, Shapes};
+pub use strips::{BANDS_AT_ONCE, Band, Strips, Waits};
 pub use walk::{ClassSet, Segment, Tile};
 
 use crate::kernel::UpdateSet;
@@ -32,7 +34,7 @@ pub struct TileProgram {
     pub planes: Vec<Plane>,
     /// Outermost first; each cut names a plane and its period.
     pub levels: Vec<Vec<PlaneCut>>,
-    /// Per stage of a step, the updates that always lie in the same tiles; at most 32 classes.
+    /// Per stage of a step, the updates that always lie in the same tiles; at most 64 classes.
     pub stages: Vec<Vec<Class>>,
     /// Per axis the length of the ring in half cells, if the axis is folded.
     pub ring: PerAxis<Option<i64>>,

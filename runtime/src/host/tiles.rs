@@ -1,52 +1,22 @@
 //! Runs the tiles of a program on some threads.
 //!
-//! The unit of scheduling is a *strip*: the outermost tiles of one band that share the index of the first cut. A thread takes
-//! strips in the order (band, index) and runs each one's tiles in lexicographic order of the remaining cuts. Before a tile it
-//! waits until two other strips have passed the same place: the one with the next lower index in the same band, and the one with
-//! the same index in the band before. All other dependences follow from these (see [`torre_compiler::tile`]). As a strip waits only for
-//! strips taken earlier, some strip can always run.
+//! A thread takes [`Strips`] in the order of their numbers and runs each one's tiles in order. Before a tile it waits until the strips
+//! of [`Strips::waits`] have passed the same place; `torre_compiler::tile::check` proves for a program that this is enough. As a
+//! strip waits only for strips taken earlier, some strip can always run.
 
 use super::engine::Engine;
 use super::threads::{self, Pause};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use torre_compiler::kernel::UpdateSet;
 use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::real::Real;
-use torre_compiler::tile::{ClassSet, PlaneCut, Segment, Shapes, Tile, TileProgram};
-
-/// Bands that run between two barriers at the most; bounds the memory for counters.
-const BANDS_AT_ONCE: u64 = 256;
-
-/// A band's strips.
-struct Band {
-    /// Stages since the start of the run.
-    numbers: Interval,
-    /// Indices along the first cut.
-    strips: Interval,
-    /// Of the first strip in the list of counters.
-    first: usize,
-}
+use torre_compiler::tile::{BANDS_AT_ONCE, ClassSet, Segment, Shapes, Strips, Tile, TileProgram};
 
 /// How far a strip has come: places below are done.
 #[repr(align(128))]
 struct Counter(AtomicI64);
 
 const DONE: i64 = i64::MAX;
-
-/// Counts the places of a strip's tiles, ascending in running order and the same for all strips.
-struct Places {
-    /// Per remaining cut of the outermost level, all indices that occur.
-    ranges: Vec<Interval>,
-}
-
-impl Places {
-    fn of(&self, indices: &[i64]) -> i64 {
-        self.ranges
-            .iter()
-            .zip(indices)
-            .fold(0, |place, (range, i)| place * range.len() + (i - range.lo))
-    }
-}
 
 /// Kernels for each set of classes that has been met, per stage and phase.
 pub(super) struct ClassKernels {
@@ -84,86 +54,40 @@ impl<T: Real> Engine<'_, T> {
     }
 
     unsafe fn run_bands(&self, program: &TileProgram, threads: usize, from: u64, until: u64) {
-        let per_step = program.stages_per_step();
-        let (first_cut, other_cuts): (Option<PlaneCut>, &[PlaneCut]) =
-            match program.levels.first().and_then(|cuts| cuts.split_first()) {
-                Some((first, others)) => (Some(*first), others),
-                None => (None, &[]),
-            };
-        let whole = program.whole();
-        let mut bands: Vec<Band> = Vec::new();
-        let mut strips = 0usize;
-        let mut step = from;
-        while step < until {
-            let end = until.min(step + program.height);
-            let numbers = Interval::new(
-                (step - from) as i64 * per_step,
-                (end - from) as i64 * per_step,
-            );
-            let range = match first_cut {
-                Some(cut) => program.indices(&whole, cut, numbers),
-                None => Interval::new(0, 1),
-            };
-            bands.push(Band {
-                numbers,
-                strips: range,
-                first: strips,
-            });
-            strips += range.len() as usize;
-            step = end;
-        }
-        let all = Interval::new(0, (until - from) as i64 * per_step);
-        let places = Places {
-            ranges: other_cuts
-                .iter()
-                .map(|cut| program.indices(&whole, *cut, all))
-                .collect(),
-        };
-        let counters: Vec<Counter> = (0..strips).map(|_| Counter(AtomicI64::new(-1))).collect();
-        let next = AtomicI64::new(0);
-        threads::run(threads.min(strips).max(1), |_| {
+        let strips = Strips::new(program, until - from);
+        let counters: Vec<Counter> = (0..strips.len())
+            .map(|_| Counter(AtomicI64::new(-1)))
+            .collect();
+        let next = AtomicUsize::new(0);
+        threads::run(threads.min(strips.len()).max(1), |_| {
             let mut kernels = ClassKernels::new(program, u64::from(self.scheme.phases()));
-            let mut band = 0;
             loop {
-                let taken = next.fetch_add(1, Ordering::Relaxed) as usize;
-                if taken >= strips {
+                let strip = next.fetch_add(1, Ordering::Relaxed);
+                if strip >= strips.len() {
                     return;
                 }
-                while taken >= bands[band].first + bands[band].strips.len() as usize {
-                    band += 1;
-                }
-                let own = &bands[band];
-                let index = own.strips.lo + (taken - own.first) as i64;
-                let left = (index > own.strips.lo).then(|| &counters[taken - 1].0);
-                let below = band.checked_sub(1).and_then(|b| {
-                    let before = &bands[b];
-                    let same = index.min(before.strips.hi - 1) - before.strips.lo;
-                    (same >= 0).then(|| &counters[before.first + same as usize].0)
-                });
-                let mut strip = Strip {
-                    waits: [left, below],
-                    counter: &counters[taken].0,
-                    places: &places,
-                    cuts: other_cuts,
-                    numbers: own.numbers,
-                    indices: Vec::new(),
-                };
-                let mut tile = whole.clone();
-                if let Some(cut) = first_cut {
-                    program.narrow(&mut tile, cut, index);
-                }
-                strip.run(program, &tile, &mut |tile| {
-                    program.tiles_inside(tile, 1, own.numbers, &mut |inner| {
+                let numbers = strips.bands[strips.band(strip)].numbers;
+                let counter = &counters[strip].0;
+                let waits = strips.waits(strip);
+                strips.tiles(program, strip, &mut |place, _, tile| {
+                    counter.store(place, Ordering::Release);
+                    for other in waits.iter() {
+                        let mut pause = Pause::default();
+                        while counters[other].0.load(Ordering::Acquire) <= place {
+                            pause.wait();
+                        }
+                    }
+                    program.tiles_inside(tile, 1, numbers, &mut |inner| {
                         // SAFETY: the tiling is legal and strips wait for what they depend on, so no other thread touches what
                         // this tile reads or writes; images lie no farther from a reader than their source.
-                        unsafe { self.run_tile(program, &mut kernels, from, inner, own.numbers) }
+                        unsafe { self.run_tile(program, &mut kernels, from, inner, numbers) }
                     });
                     self.progress
                         .done
                         .fetch_add(kernels.cells, Ordering::Relaxed);
                     kernels.cells = 0;
                 });
-                strip.counter.store(DONE, Ordering::Release);
+                counter.store(DONE, Ordering::Release);
             }
         });
     }
@@ -223,41 +147,5 @@ impl<T: Real> Engine<'_, T> {
         // SAFETY: passed on.
         unsafe { self.advance_with(list, segment.stage, step, *updates, segment.rows) };
         kernels.cells += segment.rows.volume() * u64::from(updates.0.count_ones());
-    }
-}
-
-struct Strip<'a> {
-    waits: [Option<&'a AtomicI64>; 2],
-    counter: &'a AtomicI64,
-    places: &'a Places,
-    cuts: &'a [PlaneCut],
-    numbers: Interval,
-    /// Of the tile that runs now, per remaining cut.
-    indices: Vec<i64>,
-}
-
-impl Strip<'_> {
-    /// Runs the outermost tiles inside of `tile` in order.
-    fn run(&mut self, program: &TileProgram, tile: &Tile, visit: &mut impl FnMut(&Tile)) {
-        let Some(&cut) = self.cuts.get(self.indices.len()) else {
-            let place = self.places.of(&self.indices);
-            self.counter.store(place, Ordering::Release);
-            for other in self.waits.iter().flatten() {
-                let mut pause = Pause::default();
-                while other.load(Ordering::Acquire) <= place {
-                    pause.wait();
-                }
-            }
-            visit(tile);
-            return;
-        };
-        let range = program.indices(tile, cut, self.numbers);
-        for index in range.lo..range.hi {
-            let mut part = tile.clone();
-            program.narrow(&mut part, cut, index);
-            self.indices.push(index);
-            self.run(program, &part, visit);
-            self.indices.pop();
-        }
     }
 }

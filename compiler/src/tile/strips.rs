@@ -1,0 +1,183 @@
+//! Strips: the unit in which threads take the outermost tiles, and what each of them waits for.
+//!
+//! A strip holds the outermost tiles of one band that share the index of the first cut. Strips are numbered by (band, index).
+//! One thread runs a strip's tiles in lexicographic order of the remaining cuts; a tile's *place* in this order is the same
+//! number in all strips. Before a tile, its strip waits until [`Strips::waits`] have passed the same place. All other
+//! dependences follow, as indices fall along no cut from a tile to one that depends on it. A strip waits only for strips with lower
+//! numbers, so that some strip can always run.
+
+use super::{PlaneCut, Tile, TileProgram};
+use crate::lattice::Interval;
+
+/// Bands that run between two barriers at the most; bounds the memory for counters.
+pub const BANDS_AT_ONCE: u64 = 256;
+
+/// A band's strips.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Band {
+    /// Stages since the start of the run.
+    pub numbers: Interval,
+    /// Indices along the first cut.
+    pub strips: Interval,
+    /// The number of its first strip.
+    pub first: usize,
+}
+
+/// All strips of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Strips {
+    pub bands: Vec<Band>,
+    count: usize,
+    first_cut: Option<PlaneCut>,
+    other_cuts: Vec<PlaneCut>,
+    /// Per remaining cut of the outermost level, all indices that occur.
+    ranges: Vec<Interval>,
+}
+
+/// The strips that a strip waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// One index lower in the same band.
+    pub left: Option<usize>,
+    /// The same index in the band before, or the last one there.
+    pub before: Option<usize>,
+}
+
+impl Waits {
+    pub fn iter(&self) -> impl Iterator<Item = usize> {
+        [self.left, self.before].into_iter().flatten()
+    }
+}
+
+impl Strips {
+    /// The strips of a run of `steps` steps; the first band starts with the run.
+    pub fn new(program: &TileProgram, steps: u64) -> Strips {
+        let per_step = program.stages_per_step();
+        let whole = program.whole();
+        let cuts = program.levels.first().map_or(&[][..], Vec::as_slice);
+        let (first_cut, other_cuts) = match cuts.split_first() {
+            Some((first, others)) => (Some(*first), others.to_vec()),
+            None => (None, Vec::new()),
+        };
+        let mut bands = Vec::new();
+        let (mut count, mut step) = (0, 0);
+        while step < steps {
+            let end = steps.min(step.saturating_add(program.height.max(1)));
+            let numbers = Interval::new(step as i64 * per_step, end as i64 * per_step);
+            let strips = match first_cut {
+                Some(cut) => program.indices(&whole, cut, numbers),
+                None => Interval::new(0, 1),
+            };
+            bands.push(Band {
+                numbers,
+                strips,
+                first: count,
+            });
+            count += strips.len() as usize;
+            step = end;
+        }
+        let all = Interval::new(0, steps as i64 * per_step);
+        let ranges = other_cuts
+            .iter()
+            .map(|cut| program.indices(&whole, *cut, all))
+            .collect();
+        Strips {
+            bands,
+            count,
+            first_cut,
+            other_cuts,
+            ranges,
+        }
+    }
+
+    /// How many strips there are.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// There is nothing to run.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// An upper bound for the number of outermost tiles; saturates.
+    pub fn most_tiles(&self) -> u64 {
+        self.ranges.iter().fold(self.count as u64, |n, range| {
+            n.saturating_mul(range.len() as u64)
+        })
+    }
+
+    /// The band of a strip.
+    pub fn band(&self, strip: usize) -> usize {
+        self.bands
+            .partition_point(|b| b.first <= strip)
+            .saturating_sub(1)
+    }
+
+    /// The index of a strip along the first cut.
+    pub fn index(&self, strip: usize) -> i64 {
+        let band = &self.bands[self.band(strip)];
+        band.strips.lo + (strip - band.first) as i64
+    }
+
+    /// The strips that must have passed a place before the tile at this place of `strip` may run.
+    pub fn waits(&self, strip: usize) -> Waits {
+        let band = self.band(strip);
+        let own = &self.bands[band];
+        let index = self.index(strip);
+        let before = band.checked_sub(1).and_then(|b| {
+            let before = &self.bands[b];
+            let same = index.min(before.strips.hi - 1) - before.strips.lo;
+            (same >= 0).then(|| before.first + same as usize)
+        });
+        Waits {
+            left: (index > own.strips.lo).then(|| strip - 1),
+            before,
+        }
+    }
+
+    /// Visits the outermost tiles of a strip in running order, each with its place and its indices along the remaining cuts.
+    pub fn tiles(
+        &self,
+        program: &TileProgram,
+        strip: usize,
+        visit: &mut impl FnMut(i64, &[i64], &Tile),
+    ) {
+        let mut tile = program.whole();
+        if let Some(cut) = self.first_cut {
+            program.narrow(&mut tile, cut, self.index(strip));
+        }
+        let numbers = self.bands[self.band(strip)].numbers;
+        self.tiles_inside(program, numbers, &tile, &mut Vec::new(), visit);
+    }
+
+    fn tiles_inside(
+        &self,
+        program: &TileProgram,
+        numbers: Interval,
+        tile: &Tile,
+        indices: &mut Vec<i64>,
+        visit: &mut impl FnMut(i64, &[i64], &Tile),
+    ) {
+        let Some(&cut) = self.other_cuts.get(indices.len()) else {
+            visit(self.place(indices), indices, tile);
+            return;
+        };
+        let range = program.indices(tile, cut, numbers);
+        for index in range.lo..range.hi {
+            let mut part = tile.clone();
+            program.narrow(&mut part, cut, index);
+            indices.push(index);
+            self.tiles_inside(program, numbers, &part, indices, visit);
+            indices.pop();
+        }
+    }
+
+    /// Ascends in running order.
+    fn place(&self, indices: &[i64]) -> i64 {
+        self.ranges
+            .iter()
+            .zip(indices)
+            .fold(0, |place, (range, i)| place * range.len() + (i - range.lo))
+    }
+}
