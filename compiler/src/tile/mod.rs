@@ -11,16 +11,21 @@
 //! others follow.
 
 mod blocks;
+pub mod check;
 mod lower;
+mod print;
 mod sets;
 mod shape;
 mod strips;
+mod verify;
 mod walk;
 
 pub use blocks::{Block, row_region, stage_blocks};
+pub use check::{TileFault, TileReport, check};
 pub use lower::lower;
 pub use shape::{Shape, Shapes};
 pub use strips::{BANDS_AT_ONCE, Band, Strips, Waits};
+pub use verify::verify;
 pub use walk::{ClassSet, Segment, Tile};
 
 use crate::kernel::UpdateSet;

@@ -1,0 +1,616 @@
+//! Runs a tile program symbolically: the oracle for every shape, order and executor.
+//!
+//! Instead of a value, each place in memory holds the number of the version that was written there last. The tiles run in their
+//! sequential order: by band, strip and place, then the levels inside; rows come from [`Shapes`] where these serve, as in a real run.
+//! It is checked that
+//! - every row lies in the region of its updates and, by the definition of depth, in its tile;
+//! - every read finds exactly the version that the scheme names, and so has no writer taken it away;
+//! - every update replaces exactly the version whose place it takes, and all places end with their last version: so every event
+//!   runs exactly once;
+//! - two outermost tiles that touch the same place, and one of them writes it, are ordered by the waits of [`Strips`]. This is
+//!   decided by vector clocks, so that what one run happens to do does not matter.
+//!
+//! Values on a plane where they are 0 are part of it as far as rows run over them: for a moment they are something else there.
+
+mod clocks;
+mod fault;
+mod report;
+#[cfg(test)]
+mod tests;
+mod versions;
+
+pub use fault::{Crossing, Event, TileFault, TileName};
+pub use report::{LevelReport, TileReport};
+
+use super::strips::{BANDS_AT_ONCE, Strips, Waits};
+use super::{Class, Plane, PlaneCut, Segment, Shapes, Tile, TileProgram, verify};
+use crate::cone::Kind;
+use crate::lattice::{Axis, Interval, PerAxis, Region};
+use crate::layout::Layout;
+use crate::reference::for_each_index;
+use crate::scheme::{ComponentId, Located, Read, Scheme};
+use clocks::Clocks;
+use versions::Versions;
+
+/// Places in memory that are looked at; bounds the time and the memory.
+const MOST_PLACES: u64 = 1 << 26;
+
+/// Outermost tiles times strips between two barriers; likewise.
+const MOST_CLOCKS: u64 = 1 << 26;
+
+/// Runs `steps` steps of a tile program and counts what it does.
+pub fn check(
+    scheme: &Scheme,
+    program: &TileProgram,
+    steps: u64,
+) -> Result<TileReport, Box<TileFault>> {
+    check_with(scheme, program, steps, &Strips::waits)
+}
+
+/// The same with waits of one's own.
+fn check_with(
+    scheme: &Scheme,
+    program: &TileProgram,
+    steps: u64,
+    waits: &dyn Fn(&Strips, usize) -> Waits,
+) -> Result<TileReport, Box<TileFault>> {
+    let mut run = Run::new(scheme, program, steps)?;
+    let group = program.height.saturating_mul(BANDS_AT_ONCE);
+    let mut start = 0;
+    while start < steps {
+        let end = steps.min(start.saturating_add(group));
+        run.start = start as i64 * program.stages_per_step();
+        run.bands(end - start, waits)?;
+        run.group += 1;
+        run.report.barriers += 1;
+        start = end;
+    }
+    run.finish(steps as i64)?;
+    Ok(run.report)
+}
+
+type Checked = Result<(), Box<TileFault>>;
+
+/// What each place in memory holds, and who touched it last.
+struct Memory {
+    /// Per component, the first place and the extent of a slot.
+    arrays: Vec<(usize, Region)>,
+    versions: Vec<i64>,
+    /// The outermost tile that wrote it last.
+    writer: Vec<Option<u32>>,
+    /// Since then, per strip the last outermost tile that read it.
+    readers: Vec<Vec<Reader>>,
+    /// Per level and place, the tile of that level that loaded and stored it last.
+    loaded: Vec<Vec<u64>>,
+    stored: Vec<Vec<u64>>,
+}
+
+#[derive(Clone, Copy)]
+struct Reader {
+    tile: u32,
+    read: Read,
+}
+
+impl Memory {
+    fn new(scheme: &Scheme, levels: usize) -> Result<Memory, Box<TileFault>> {
+        let mut arrays = Vec::new();
+        let mut places = 0u64;
+        for id in scheme.component_ids() {
+            let extent = scheme.extent(id);
+            arrays.push((places as usize, extent));
+            let slots = u64::from(scheme.component(id).slots);
+            places = places.saturating_add(extent.volume().saturating_mul(slots));
+            if places > MOST_PLACES {
+                return Err(Box::new(TileFault::TooLarge));
+            }
+        }
+        let mut versions = Vec::with_capacity(places as usize);
+        for (id, (_, extent)) in scheme.component_ids().zip(&arrays) {
+            let slots = i64::from(scheme.component(id).slots);
+            for slot in 0..slots {
+                // Of the initial versions 0, -1, ... the one with this slot.
+                let version = -(-slot).rem_euclid(slots);
+                versions.extend((0..extent.volume()).map(|_| version));
+            }
+        }
+        let places = places as usize;
+        Ok(Memory {
+            arrays,
+            versions,
+            writer: vec![None; places],
+            readers: vec![Vec::new(); places],
+            loaded: vec![vec![0; places]; levels],
+            stored: vec![vec![0; places]; levels],
+        })
+    }
+
+    fn place(&self, id: ComponentId, slot: usize, at: PerAxis<i64>) -> usize {
+        let (first, extent) = self.arrays[id.index()];
+        let volume = extent.volume() as usize;
+        let along = Axis::ALL
+            .iter()
+            .fold(0, |n, &a| n * extent[a].len() + (at[a] - extent[a].lo));
+        first + slot * volume + along as usize
+    }
+}
+
+/// The tile of a level that runs now.
+#[derive(Clone, Default)]
+struct Inner {
+    /// Per cut of the level.
+    indices: Vec<i64>,
+    /// Counts the tiles of the level, from 1.
+    stamp: u64,
+    counted: bool,
+}
+
+/// An outermost tile that has run.
+struct Outer {
+    group: usize,
+    band: usize,
+    strip: usize,
+    sequence: u32,
+    /// Per cut of the outermost level.
+    indices: Vec<i64>,
+}
+
+struct Run<'a> {
+    scheme: &'a Scheme,
+    program: &'a TileProgram,
+    layout: Layout,
+    versions: Versions,
+    memory: Memory,
+    report: TileReport,
+    /// All so far; the last one runs.
+    tiles: Vec<Outer>,
+    /// What is done for sure when the tile starts that runs.
+    clock: Vec<u32>,
+    /// Bands up to a barrier, and their first stage.
+    group: usize,
+    start: i64,
+    levels: Vec<Inner>,
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        scheme: &'a Scheme,
+        program: &'a TileProgram,
+        steps: u64,
+    ) -> Result<Run<'a>, Box<TileFault>> {
+        verify(scheme, program).map_err(TileFault::Rule)?;
+        i64::try_from(steps)
+            .ok()
+            .and_then(|n| n.checked_mul(program.stages_per_step().max(1)))
+            .filter(|n| *n < i64::from(u32::MAX))
+            .ok_or(TileFault::TooLarge)?;
+        let levels = program.levels.len().max(1);
+        Ok(Run {
+            scheme,
+            program,
+            layout: Layout::new(scheme).map_err(|_| TileFault::TooLarge)?,
+            versions: Versions::new(scheme),
+            memory: Memory::new(scheme, levels)?,
+            report: TileReport {
+                steps,
+                variants: vec![Default::default(); scheme.stages.len()],
+                levels: vec![LevelReport::default(); levels],
+                ..TileReport::default()
+            },
+            tiles: Vec::new(),
+            clock: Vec::new(),
+            group: 0,
+            start: 0,
+            levels: vec![Inner::default(); levels],
+        })
+    }
+}
+
+impl Run<'_> {
+    /// Runs the bands up to a barrier.
+    fn bands(&mut self, steps: u64, waits: &dyn Fn(&Strips, usize) -> Waits) -> Checked {
+        let strips = Strips::new(self.program, steps);
+        if strips.most_tiles().saturating_mul(strips.len() as u64) > MOST_CLOCKS {
+            return Err(Box::new(TileFault::TooLarge));
+        }
+        let mut clocks = Clocks::new(strips.len());
+        let mut shapes = Shapes::new(self.program);
+        self.report.bands += strips.bands.len() as u64;
+        self.report.strips += strips.len() as u64;
+        for (number, band) in strips.bands.iter().enumerate() {
+            if let Some(before) = number.checked_sub(1) {
+                clocks.forget_below(strips.bands[before].first);
+            }
+            for strip in band.first..band.first + band.strips.len() as usize {
+                let mut sequence = 0;
+                let mut result = Ok(());
+                let waits = waits(&strips, strip);
+                strips.tiles(self.program, strip, &mut |place, indices, tile| {
+                    if result.is_err() {
+                        return;
+                    }
+                    self.clock = clocks.start(strip, place, waits);
+                    self.report.waits += waits.iter().count() as u64;
+                    let first = self.program.levels.first().filter(|cuts| !cuts.is_empty());
+                    let first = first.map(|_| strips.index(strip));
+                    self.tiles.push(Outer {
+                        group: self.group,
+                        band: number,
+                        strip,
+                        sequence,
+                        indices: first.into_iter().chain(indices.iter().copied()).collect(),
+                    });
+                    result = self.tile(&mut shapes, tile, band.numbers);
+                    let clock = std::mem::take(&mut self.clock);
+                    clocks.end(strip, place, sequence, clock);
+                    sequence += 1;
+                });
+                result?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs an outermost tile.
+    fn tile(&mut self, shapes: &mut Shapes, tile: &Tile, numbers: Interval) -> Checked {
+        let program = self.program;
+        let mut result = Ok(());
+        self.enter(0, Vec::new());
+        program.tiles_inside(tile, 1, numbers, &mut |inner| {
+            let mut same = true;
+            for (level, cuts) in program.levels.iter().enumerate().skip(1) {
+                let indices: Vec<i64> = cuts.iter().map(|c| index_of(c, inner)).collect();
+                same &= self.levels[level].indices == indices && self.levels[level].stamp != 0;
+                if !same {
+                    self.enter(level, indices);
+                }
+            }
+            let mut run = |segment: &Segment| {
+                if result.is_ok() && !segment.rows.is_empty() {
+                    result = self.segment(inner, segment);
+                }
+            };
+            match shapes.find(inner, numbers) {
+                Some((shape, origin)) => {
+                    for segment in &shape.segments {
+                        let mut placed = shapes.place(segment, origin);
+                        placed.number += numbers.lo;
+                        run(&placed);
+                    }
+                }
+                None => program.walk(inner, numbers, &mut run),
+            }
+        });
+        result
+    }
+
+    /// A tile of a level begins.
+    fn enter(&mut self, level: usize, indices: Vec<i64>) {
+        self.levels[level].indices = indices;
+        self.levels[level].stamp += 1;
+        self.levels[level].counted = false;
+        // Tiles of the levels inside begin with it, whatever their indices.
+        for inner in &mut self.levels[level + 1..] {
+            inner.indices.clear();
+            inner.stamp += 1;
+            inner.counted = false;
+        }
+    }
+
+    fn segment(&mut self, tile: &Tile, segment: &Segment) -> Checked {
+        let Segment {
+            stage,
+            number,
+            classes,
+            rows,
+        } = *segment;
+        let [x, y, _] = rows.0;
+        let updates = self.program.updates(stage, classes);
+        self.report.variants[stage.index()].insert(updates);
+        self.report.rows += (x.len() * y.len()) as u64;
+        self.report.segments += 1;
+        let all = self.program.stages[stage.index()].iter().enumerate();
+        for (_, class) in all.filter(|(i, _)| classes >> i & 1 == 1) {
+            let mut result = Ok(());
+            for_each_index(rows, |at| {
+                for update in class.updates.iter() {
+                    if result.is_ok() {
+                        let event = Event {
+                            number: self.start + number,
+                            stage,
+                            update,
+                            at,
+                        };
+                        result = self.inside(tile, class, number, event);
+                        if result.is_ok() {
+                            result = self.event(event);
+                        }
+                    }
+                }
+            });
+            result?;
+        }
+        Ok(())
+    }
+
+    /// An event lies where its region and its tile are.
+    fn inside(&self, tile: &Tile, class: &Class, number: i64, event: Event) -> Checked {
+        if !class.region.contains(event.at) {
+            return Err(Box::new(TileFault::OutOfRegion { event }));
+        }
+        for (index, (plane, depths)) in self.program.planes.iter().zip(&tile.depths).enumerate() {
+            let depth = self.depth(plane, class, number, event.at);
+            if let Some(depths) = depths.filter(|d| !d.contains(depth)) {
+                return Err(Box::new(TileFault::OutOfTile {
+                    event,
+                    plane: index,
+                    depth,
+                    depths,
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    /// The depth of an event, by definition.
+    fn depth(&self, plane: &Plane, class: &Class, number: i64, at: PerAxis<i64>) -> i64 {
+        let along: i64 = Axis::ALL
+            .iter()
+            .map(|&a| {
+                let place = 2 * at[a] + class.position[a];
+                let place = match self.program.ring[a] {
+                    Some(ring) => place.min(ring - place),
+                    None => place,
+                };
+                plane.form[a] * place
+            })
+            .sum();
+        plane.slope * number - along
+    }
+
+    fn event(&mut self, event: Event) -> Checked {
+        let update = &self.scheme.stages[event.stage.index()].updates[event.update];
+        // Elsewhere rows run over a plane of zeros, and what they compute is dropped.
+        let acts = update.region.contains(event.at);
+        if acts {
+            self.report.events += 1;
+            for (level, report) in self.levels.iter_mut().zip(&mut self.report.levels) {
+                if !level.counted {
+                    level.counted = true;
+                    report.tiles += 1;
+                }
+            }
+            for read in update.body.reads() {
+                self.read(event, *read)?;
+            }
+        }
+        let target = update.target;
+        let version = self.versions.newest(target, event.number) + 1;
+        let slots = i64::from(self.scheme.component(target).slots);
+        let place = self
+            .memory
+            .place(target, self.versions.slot(target, version), event.at);
+        let expected = self.versions.acted(target, version - slots, event.at);
+        let found = self.memory.versions[place];
+        if found != expected {
+            let first = self.versions.event(target, expected, event.at);
+            return Err(Box::new(TileFault::WrongTurn {
+                event,
+                expected,
+                found,
+                crossing: self.against(first, Some(event)),
+            }));
+        }
+        let race = |run: &Self, kind, earlier, read| {
+            run.race(kind, target, event.at, earlier, event, read)
+        };
+        if let Some(writer) = self.memory.writer[place] {
+            race(self, Kind::Output, writer, None)?;
+        }
+        for reader in &self.memory.readers[place] {
+            race(self, Kind::Anti, reader.tile, Some(reader.read))?;
+        }
+        self.memory.versions[place] = version;
+        self.memory.writer[place] = Some(self.tiles.len() as u32 - 1);
+        self.memory.readers[place].clear();
+        if acts {
+            for (n, level) in self.levels.iter().enumerate() {
+                if self.memory.stored[n][place] != level.stamp {
+                    self.memory.stored[n][place] = level.stamp;
+                    self.report.levels[n].stores += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, event: Event, read: Read) -> Checked {
+        let id = read.component;
+        let at = PerAxis::from_fn(|a| event.at[a] + i64::from(read.offset[a]));
+        let held = Axis::ALL
+            .iter()
+            .all(|&a| self.layout.visible(a).contains(at[a]));
+        if !held {
+            return Err(Box::new(TileFault::OutOfBounds { event, read }));
+        }
+        let Some((at, zero)) = self.source(id, at) else {
+            return Ok(());
+        };
+        let version = self.versions.newest(id, event.number) - i64::from(read.age);
+        let place = self.memory.place(id, self.versions.slot(id, version), at);
+        let expected = self.versions.acted(id, version, at);
+        let found = self.memory.versions[place];
+        if found != expected {
+            // Either what it needs has not run yet, or what takes it away has run already.
+            let producer = self.versions.event(id, expected, at);
+            let taker = self.versions.event(id, found, at);
+            let crossing = if found < expected {
+                self.against(producer, Some(event))
+            } else {
+                self.against(Some(event), taker)
+            };
+            return Err(Box::new(TileFault::WrongVersion {
+                event,
+                read,
+                expected,
+                found,
+                crossing,
+            }));
+        }
+        if let Some(writer) = self.memory.writer[place] {
+            self.race(Kind::Flow, id, at, writer, event, Some(read))?;
+        }
+        let tile = self.tiles.len() as u32 - 1;
+        let strip = self.tiles[tile as usize].strip;
+        let readers = &mut self.memory.readers[place];
+        let (tiles, group) = (&self.tiles, self.group);
+        let own = readers.iter_mut().find(|r| {
+            let other = &tiles[r.tile as usize];
+            other.strip == strip && other.group == group
+        });
+        match own {
+            Some(reader) => *reader = Reader { tile, read },
+            None => readers.push(Reader { tile, read }),
+        }
+        if zero {
+            return Ok(());
+        }
+        self.report.reads += 1;
+        for (n, level) in self.levels.iter().enumerate() {
+            let known = [&self.memory.loaded[n], &self.memory.stored[n]];
+            if known.iter().all(|list| list[place] != level.stamp) {
+                self.memory.loaded[n][place] = level.stamp;
+                self.report.levels[n].loads += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a value that is read lies in memory, and whether it is 0 by the boundary; `None` where no row ever goes.
+    fn source(&self, id: ComponentId, at: PerAxis<i64>) -> Option<(PerAxis<i64>, bool)> {
+        let position = self.scheme.component(id).position;
+        let grid = &self.scheme.grid;
+        if let Located::Stored { at, .. } = grid.resolve(position, at) {
+            return Some((at, false));
+        }
+        let (live, extent) = (grid.live(position), grid.extent(position));
+        if at[Axis::VECTOR] != 0 || live[Axis::VECTOR].lo == 0 || extent[Axis::VECTOR].hi < 2 {
+            return None;
+        }
+        // The plane beside the first free values; along the other axes it is mirrored as these are.
+        let mut beside = at;
+        beside[Axis::VECTOR] = live[Axis::VECTOR].lo;
+        match grid.resolve(position, beside) {
+            Located::Stored { mut at, .. } => {
+                at[Axis::VECTOR] = 0;
+                Some((at, true))
+            }
+            Located::Zero => None,
+        }
+    }
+
+    /// The tile that runs touches what `earlier` touched: is it ordered after it?
+    fn race(
+        &self,
+        kind: Kind,
+        component: ComponentId,
+        at: PerAxis<i64>,
+        earlier: u32,
+        event: Event,
+        read: Option<Read>,
+    ) -> Checked {
+        let Some(later) = self.tiles.last() else {
+            return Ok(());
+        };
+        let earlier = &self.tiles[earlier as usize];
+        let ordered = earlier.group < later.group
+            || earlier.strip == later.strip
+            || self.clock[earlier.strip] > earlier.sequence;
+        if ordered {
+            return Ok(());
+        }
+        let pairs = || earlier.indices.iter().zip(&later.indices);
+        let against = pairs().position(|(a, b)| a > b);
+        let differing = against.or_else(|| pairs().position(|(a, b)| a != b));
+        let crossing = match differing {
+            Some(cut) => Crossing::Cut {
+                level: 0,
+                cut,
+                indices: [earlier.indices[cut], later.indices[cut]],
+            },
+            None => Crossing::Band,
+        };
+        let name = |tile: &Outer| TileName {
+            band: tile.band,
+            indices: tile.indices.clone(),
+        };
+        Err(Box::new(TileFault::Race {
+            kind,
+            component,
+            at,
+            earlier: name(earlier),
+            later: name(later),
+            event,
+            read,
+            crossing,
+        }))
+    }
+
+    /// The outermost cut that puts `first` behind `then`.
+    fn against(&self, first: Option<Event>, then: Option<Event>) -> Option<Crossing> {
+        let (first, then) = (first?, then?);
+        for (level, cuts) in self.program.levels.iter().enumerate() {
+            for (cut, plane) in cuts.iter().enumerate() {
+                let indices = [self.index(plane, first)?, self.index(plane, then)?];
+                if indices[0] > indices[1] {
+                    return Some(Crossing::Cut {
+                        level,
+                        cut,
+                        indices,
+                    });
+                }
+            }
+        }
+        None
+    }
+
+    /// The index of an event along a cut.
+    fn index(&self, cut: &PlaneCut, event: Event) -> Option<i64> {
+        let classes = &self.program.stages[event.stage.index()];
+        let class = classes.iter().find(|c| c.updates.contains(event.update))?;
+        let plane = &self.program.planes[cut.plane];
+        let depth = self.depth(plane, class, event.number - self.start, event.at);
+        Some(depth.div_euclid(cut.period))
+    }
+
+    /// Everything has its last version.
+    fn finish(&self, steps: i64) -> Checked {
+        for id in self.scheme.component_ids() {
+            let last = self.versions.last(id, steps);
+            for age in 0..i64::from(self.scheme.component(id).slots) {
+                let version = last - age;
+                let mut result = Ok(());
+                for_each_index(self.scheme.extent(id), |at| {
+                    let place = self.memory.place(id, self.versions.slot(id, version), at);
+                    let expected = self.versions.acted(id, version, at);
+                    let found = self.memory.versions[place];
+                    if result.is_ok() && found != expected {
+                        result = Err(Box::new(TileFault::Missing {
+                            component: id,
+                            at,
+                            expected,
+                            found,
+                            event: self.versions.event(id, expected, at),
+                        }));
+                    }
+                });
+                result?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The index along a cut of a tile that the cut has narrowed.
+fn index_of(cut: &PlaneCut, tile: &Tile) -> i64 {
+    tile.depths[cut.plane].map_or(0, |d| d.lo.div_euclid(cut.period))
+}

@@ -1,0 +1,109 @@
+//! Which version of which value is where and when, by the scheme alone.
+
+use super::super::row_region;
+use super::fault::Event;
+use crate::lattice::{PerAxis, Region};
+use crate::scheme::{ComponentId, Scheme, StageId};
+
+/// Who computes the versions of each component.
+pub(super) struct Versions {
+    stages: i64,
+    components: Vec<Writers>,
+}
+
+struct Writers {
+    slots: i64,
+    /// The updates of a step, in the order of stages.
+    updates: Vec<Writer>,
+    /// Per stage, how many of them come before it.
+    before: Vec<i64>,
+}
+
+struct Writer {
+    stage: StageId,
+    update: usize,
+    region: Region,
+}
+
+impl Versions {
+    pub(super) fn new(scheme: &Scheme) -> Versions {
+        let components = scheme
+            .component_ids()
+            .map(|id| {
+                let mut updates = Vec::new();
+                for stage in scheme.stage_ids() {
+                    let all = scheme.stages[stage.index()].updates.iter().enumerate();
+                    updates.extend(
+                        all.filter(|(_, u)| u.target == id)
+                            .map(|(update, u)| Writer {
+                                stage,
+                                update,
+                                region: row_region(scheme, u),
+                            }),
+                    );
+                }
+                Writers {
+                    slots: i64::from(scheme.component(id).slots),
+                    updates,
+                    before: scheme
+                        .stage_ids()
+                        .map(|s| i64::from(scheme.updates_before(id, s)))
+                        .collect(),
+                }
+            })
+            .collect();
+        Versions {
+            stages: scheme.stages.len() as i64,
+            components,
+        }
+    }
+
+    /// The newest version of a component when a stage starts.
+    pub(super) fn newest(&self, id: ComponentId, number: i64) -> i64 {
+        let own = &self.components[id.index()];
+        let (step, stage) = (number / self.stages, number % self.stages);
+        step * own.updates.len() as i64 + own.before[stage as usize]
+    }
+
+    /// The newest version of a component after some steps.
+    pub(super) fn last(&self, id: ComponentId, steps: i64) -> i64 {
+        steps * self.components[id.index()].updates.len() as i64
+    }
+
+    /// The slot that holds a version.
+    pub(super) fn slot(&self, id: ComponentId, version: i64) -> usize {
+        version.rem_euclid(self.components[id.index()].slots) as usize
+    }
+
+    /// Where `version` of a component is asked for: the version of the update that acted last at this place.
+    pub(super) fn acted(&self, id: ComponentId, version: i64, at: PerAxis<i64>) -> i64 {
+        let own = &self.components[id.index()];
+        if version <= 0 {
+            return version;
+        }
+        let count = own.updates.len() as i64;
+        let oldest = (version - count + 1).max(1);
+        // Only components with one slot are updated in a part of the grid.
+        let oldest = if own.slots > 1 { version } else { oldest };
+        let found = (oldest..=version)
+            .rev()
+            .find(|v| own.updates[((v - 1) % count) as usize].region.contains(at));
+        found.unwrap_or(-(-version).rem_euclid(own.slots))
+    }
+
+    /// The event that computes a version; `None` for initial ones.
+    pub(super) fn event(&self, id: ComponentId, version: i64, at: PerAxis<i64>) -> Option<Event> {
+        let own = &self.components[id.index()];
+        let count = own.updates.len() as i64;
+        if version <= 0 || count == 0 {
+            return None;
+        }
+        let writer = &own.updates[((version - 1) % count) as usize];
+        Some(Event {
+            number: (version - 1) / count * self.stages + i64::from(writer.stage.0),
+            stage: writer.stage,
+            update: writer.update,
+            at,
+        })
+    }
+}

@@ -1,0 +1,98 @@
+//! Checks the rules of tile programs; a violation is a bug of `lower`, not of a tiling.
+//!
+//! 1. A band has at least one step; there is a list of classes for each stage of the scheme.
+//! 2. Planes differ, and their slopes are at least 0. A form that has the vector axis has no other axis.
+//! 3. Each cut names a plane and has a positive period.
+//! 4. A stage has at most 64 classes. Each update with a row region that is not empty is in exactly one class of its stage, and that
+//!    class has its row region; updates without rows are in none.
+//! 5. The position of a class is that of its updates' targets; along the vector axis all classes of a stage share one, 0 or 1.
+//! 6. Rings are the folded axes: those that are periodic, with twice as many half cells as cells.
+//! 7. Rows follow each other along the diamond axis if the grid has one.
+
+use super::{ClassSet, TileProgram, row_region};
+use crate::lattice::{Axis, PerAxis};
+use crate::scheme::{Scheme, StageId};
+
+/// All rules in the module's documentation, by number in the messages.
+pub fn verify(scheme: &Scheme, program: &TileProgram) -> Result<(), String> {
+    if program.height == 0 || program.stages.len() != scheme.stages.len() {
+        return Err(format!(
+            "rule 1: height {}, {} stages for {}",
+            program.height,
+            program.stages.len(),
+            scheme.stages.len()
+        ));
+    }
+    for (i, plane) in program.planes.iter().enumerate() {
+        let mixed = plane.form[Axis::VECTOR] != 0
+            && (plane.form[Axis::LEAN] != 0 || plane.form[Axis::DIAMOND] != 0);
+        if mixed || plane.slope < 0 {
+            return Err(format!("rule 2: plane {i} is {plane}"));
+        }
+        if program.planes[..i].contains(plane) {
+            return Err(format!("rule 2: plane {i} is there twice"));
+        }
+    }
+    for cut in program.levels.iter().flatten() {
+        if cut.plane >= program.planes.len() || cut.period <= 0 {
+            return Err(format!("rule 3: plane {} period {}", cut.plane, cut.period));
+        }
+    }
+    for stage in scheme.stage_ids() {
+        check_classes(scheme, program, stage)?;
+    }
+    let ring = PerAxis::from_fn(|a| {
+        scheme
+            .grid
+            .is_periodic(a)
+            .then_some(2 * scheme.grid.cells[a])
+    });
+    if program.ring != ring {
+        return Err(format!("rule 6: rings {:?}", program.ring.0));
+    }
+    if program.three_axes != scheme.grid.axes[Axis::DIAMOND].is_some() {
+        return Err("rule 7: rows follow each other along a wrong axis".to_string());
+    }
+    Ok(())
+}
+
+fn check_classes(scheme: &Scheme, program: &TileProgram, stage: StageId) -> Result<(), String> {
+    let classes = &program.stages[stage.index()];
+    if classes.len() > ClassSet::BITS as usize {
+        return Err(format!("rule 4: {stage} has {} classes", classes.len()));
+    }
+    let updates = &scheme.stages[stage.index()].updates;
+    for (i, update) in updates.iter().enumerate() {
+        let region = row_region(scheme, update);
+        let own: Vec<_> = classes.iter().filter(|c| c.updates.contains(i)).collect();
+        match own.as_slice() {
+            [] if region.is_empty() => {}
+            [class] if !region.is_empty() && class.region == region => {
+                let position = scheme.component(update.target).position;
+                let same = [Axis::LEAN, Axis::DIAMOND]
+                    .iter()
+                    .all(|&a| class.position[a] == position[a].0);
+                if !same {
+                    return Err(format!("rule 5: update {i} of {stage} lies elsewhere"));
+                }
+            }
+            _ => {
+                let found = own.len();
+                return Err(format!(
+                    "rule 4: update {i} of {stage} is in {found} classes or has other rows"
+                ));
+            }
+        }
+    }
+    let known = |set: u64| updates.len() >= 64 || set >> updates.len() == 0;
+    for class in classes {
+        let anchor = class.position[Axis::VECTOR];
+        if class.updates.is_empty() || !known(class.updates.0) {
+            return Err(format!("rule 4: {stage} has a class of wrong updates"));
+        }
+        if !(0..=1).contains(&anchor) || anchor != classes[0].position[Axis::VECTOR] {
+            return Err(format!("rule 5: {stage} has an anchor {anchor}"));
+        }
+    }
+    Ok(())
+}
