@@ -66,6 +66,7 @@ codes! {
     SAME_NAME = "E0511", "two results with one name";
     COUNT = "E0512", "a number of steps that cannot be";
     NO_COEF = "E0513", "no such coefficient";
+    OUTSIDE_UPDATE = "E0514", "a source where nothing is updated";
 
     UNREADABLE = "E0601", "a file that cannot be read";
     FILE_TYPE = "E0602", "a file with values of another type";

@@ -9,7 +9,7 @@ use super::report::{Checked, Place, Reported};
 use crate::host::HostExpr;
 use crate::lattice::{Interval, PerAxis, Region};
 use crate::problem::{Init, Output, OutputKind, Probe, Source, StaticValue};
-use crate::scheme::{ComponentId, Grid, StageId};
+use crate::scheme::{ComponentId, Grid, Scheme, StageId};
 use std::collections::{BTreeMap, BTreeSet};
 use torre_grammar::ast::{self, CoefValue, Expr, Level, Name, ProblemStmt, Target};
 use torre_grammar::diag::Diagnostic;
@@ -23,6 +23,8 @@ const RESULTS: usize = 10_000;
 pub struct Results {
     pub init: Vec<Init>,
     pub sources: Vec<Source>,
+    /// Where each source is written.
+    pub source_places: Vec<Place>,
     pub probes: Vec<Probe>,
     pub outputs: Vec<Output>,
     probe_names: BTreeSet<String>,
@@ -264,6 +266,7 @@ impl Resolver<'_> {
                 continue;
             }
             let (profile, wave) = value.separate().unwrap_or((HostExpr::Number(1.0), value));
+            results.source_places.push(place.clone());
             results.sources.push(Source {
                 component,
                 stage: StageId(stage as u32),
@@ -274,6 +277,34 @@ impl Resolver<'_> {
             });
         }
         Ok(())
+    }
+
+    /// Attaches each source to the last stage that updates all values that it adds to.
+    pub fn attach_sources(&mut self, scheme: &Scheme, results: &mut Results) -> Checked<()> {
+        let mut failed = false;
+        for (source, place) in results.sources.iter_mut().zip(&results.source_places) {
+            let covers = |stage: &StageId| {
+                let updates = &scheme.stages[stage.index()].updates;
+                updates.iter().any(|u| {
+                    u.target == source.component
+                        && u.region.intersect(source.region) == source.region
+                })
+            };
+            match scheme.stage_ids().filter(covers).last() {
+                Some(stage) => source.stage = stage,
+                None => {
+                    let name = &scheme.component(source.component).name;
+                    let d = Diagnostic::error(
+                        codes::OUTSIDE_UPDATE,
+                        format!("no update of `{name}` covers all places of this source"),
+                    )
+                    .at(&place.source, place.span, "reaches beyond the `where` of the updates")
+                    .hint("a source adds to a value after its update: confine it to where one acts, or split it");
+                    failed |= self.fail::<()>(d).is_err();
+                }
+            }
+        }
+        if failed { Err(Reported) } else { Ok(()) }
     }
 
     fn source_region(

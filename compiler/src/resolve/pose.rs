@@ -175,7 +175,8 @@ impl Resolver<'_> {
         unique?;
         params?;
         revised?;
-        let (mut scheme, results, steps) = (scheme?, results?, steps?);
+        let (mut scheme, mut results, steps) = (scheme?, results?, steps?);
+        self.attach_sources(&scheme, &mut results)?;
         scheme.files = self.graph.files.clone();
         self.check_memory(&scheme, &scope.place(problem.name.span), options)?;
         let problem = Problem {

@@ -208,8 +208,9 @@ impl Hooks {
                 continue;
             };
             for &(z, profile) in acting.iter().filter(|(z, _)| range.contains(*z)) {
-                let wave = match &hook.waves {
-                    Some(waves) => waves[step as usize],
+                let tabled = hook.waves.as_ref().and_then(|w| w.get(step as usize));
+                let wave = match tabled {
+                    Some(wave) => *wave,
                     None => source_wave(
                         context.scheme,
                         context.files,
