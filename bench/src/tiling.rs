@@ -1,11 +1,14 @@
 //! Tilings on the command line: `HEIGHT; CUT, CUT; CUT, CUT`, levels from the outermost in, each cut a form and a period in cells,
 //! such as `16; x+y:24, x-y:24; x+y:8, x-y:8`. Axes have the scheme's names; slopes are the smallest that the scheme allows.
+//! `auto` is what the model chooses for all cores of this machine.
 
 use torre_compiler::cone::{Cones, Form, Rational, cones};
 use torre_compiler::lattice::{Axis, PerAxis};
-use torre_compiler::schedule::{Cut, Frame, Level, Tiling, check_tiling};
+use torre_compiler::schedule::{Cut, Frame, Level, Template, Tiling, check_tiling};
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::{TileProgram, lower};
+use torre_runtime::host::{measure, threads};
+use torre_runtime::plan::Planner;
 
 /// A tiling ready to run.
 #[derive(Clone, Debug)]
@@ -16,6 +19,9 @@ pub struct Tiles {
 
 /// Reads a tiling and fits it to a scheme.
 pub fn tiles(scheme: &Scheme, text: &str) -> Result<Tiles, String> {
+    if text == "auto" {
+        return chosen(scheme);
+    }
     let cones = cones(scheme);
     let frame = Frame::new(scheme, &cones);
     let tiling = parse(scheme, &cones, &frame, text)?;
@@ -23,6 +29,22 @@ pub fn tiles(scheme: &Scheme, text: &str) -> Result<Tiles, String> {
     Ok(Tiles {
         name: text.to_string(),
         program: lower(scheme, &frame, &tiling),
+    })
+}
+
+/// What the model chooses; its expectation is part of the name.
+fn chosen(scheme: &Scheme) -> Result<Tiles, String> {
+    let planner = Planner::new(scheme).map_err(|_| "the grid is too large".to_string())?;
+    let machine = measure::machine(threads::available());
+    let plan = planner
+        .best(&Template::Auto, &machine)
+        .map_err(|e| format!("`auto`: {e:?}"))?;
+    let expected = plan.choice.prediction.rate * 1e-6;
+    Ok(Tiles {
+        name: format!("auto: {}, expected {expected:.0}", plan.choice.name),
+        program: plan
+            .program
+            .ok_or("`auto` chose layerwise for this grid, which is measured anyway")?,
     })
 }
 
