@@ -1,10 +1,12 @@
 //! Tilings on the command line: `HEIGHT; CUT, CUT; CUT, CUT`, levels from the outermost in, each cut a form and a period in cells,
 //! such as `16; x+y:24, x-y:24; x+y:8, x-y:8`. Axes have the scheme's names; slopes are the smallest that the scheme allows.
-//! `auto` is what the model chooses for all cores of this machine.
+//! `auto` is the tiling that the model expects to be fastest on all cores of this machine.
 
 use torre_compiler::cone::{Cones, Form, Rational, cones};
 use torre_compiler::lattice::{Axis, PerAxis};
-use torre_compiler::schedule::{Cut, Frame, Level, Template, Tiling, check_tiling};
+use torre_compiler::schedule::{
+    Choice, Cut, Frame, Level, Schedule, Template, Tiling, check_tiling,
+};
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::{TileProgram, lower};
 use torre_runtime::host::{measure, threads};
@@ -36,15 +38,16 @@ pub fn tiles(scheme: &Scheme, text: &str) -> Result<Tiles, String> {
 fn chosen(scheme: &Scheme) -> Result<Tiles, String> {
     let planner = Planner::new(scheme).map_err(|_| "the grid is too large".to_string())?;
     let machine = measure::machine(threads::available());
+    let choices = planner.choices(&Template::Auto, &machine);
+    let tiled = |c: &Choice| matches!(c.schedule, Schedule::Tiled(_));
+    let best = choices.into_iter().find(tiled);
     let plan = planner
-        .best(&Template::Auto, &machine)
+        .plan(best.ok_or("there is no tiling for this scheme")?)
         .map_err(|e| format!("`auto`: {e:?}"))?;
     let expected = plan.choice.prediction.rate * 1e-6;
     Ok(Tiles {
         name: format!("auto: {}, expected {expected:.0}", plan.choice.name),
-        program: plan
-            .program
-            .ok_or("`auto` chose layerwise for this grid, which is measured anyway")?,
+        program: plan.program.ok_or("a tiling has a tile program")?,
     })
 }
 
