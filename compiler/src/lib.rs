@@ -4,7 +4,7 @@
 //! Source --parse--> Ast --resolve--> (Scheme, Problem)
 //! Scheme --cones--> Cones
 //! (Scheme, Cones, directives, Machine) --schedule--> Schedule
-//! (Scheme, Schedule) --lower--> TileProgram --verify--> Checked<TileProgram>
+//! (Scheme, Schedule) --lower--> TileProgram --verify, check
 //! (Scheme, KernelSet) --backend--> Code
 //! ```
 //!

@@ -86,7 +86,11 @@ impl Reader<'_> {
             }
         }
         let mut out = TiledTemplate {
-            name: schedule.name.node.clone(),
+            // A schedule of the command line is named after the option.
+            name: match schedule.name.node.strip_prefix("--") {
+                Some(_) => "tiles".to_string(),
+                None => schedule.name.node.clone(),
+            },
             sizes: Vec::new(),
             height: usize::MAX,
             levels: vec![Vec::new()],

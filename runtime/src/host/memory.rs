@@ -8,7 +8,7 @@ use torre_compiler::real::Real;
 /// Zeroed, page-aligned memory for a [`Layout`]; pages are taken when they are first written.
 ///
 /// Threads of a run read and write disjoint parts of it through raw pointers; who may touch what when is the
-/// tile program's business (see [`super::execute`]).
+/// tile program's business (see [`super::engine`]).
 pub struct Memory {
     map: MmapMut,
     elements: usize,
