@@ -63,7 +63,7 @@ problem bench {
         axes: 3,
         sizes: &[256, 384],
         precisions: BOTH,
-        tilings: &["auto"],
+        tilings: &["16; x+y:24, x-y:24"],
     },
     Case {
         name: "maxwell22",
@@ -80,7 +80,7 @@ problem bench {
         axes: 3,
         sizes: &[256, 384],
         precisions: BOTH,
-        tilings: &["auto"],
+        tilings: &["16; x+y:24, x-y:24; x+y:6, x-y:6"],
     },
     Case {
         name: "elastic3d",
@@ -100,7 +100,7 @@ problem bench {
         axes: 3,
         sizes: &[256, 384],
         precisions: BOTH,
-        tilings: &["auto"],
+        tilings: &["16; x+y:24, x-y:24"],
     },
     Case {
         name: "wave3d-2",
@@ -118,7 +118,7 @@ problem bench {
         axes: 3,
         sizes: &[512],
         precisions: &[Precision::F32],
-        tilings: &["auto"],
+        tilings: &["32; x+y:24, x-y:24; x+y:8, x-y:8"],
     },
     Case {
         name: "wave3d-8",
@@ -136,7 +136,7 @@ problem bench {
         axes: 3,
         sizes: &[512],
         precisions: &[Precision::F32],
-        tilings: &["auto"],
+        tilings: &["32; x+y:24, x-y:24"],
     },
     Case {
         name: "te2d-2",
@@ -153,7 +153,7 @@ problem bench {
         axes: 2,
         sizes: &[8192],
         precisions: BOTH,
-        tilings: &["auto"],
+        tilings: &["32; x:64, -x:64"],
     },
     Case {
         name: "te2d-4",
@@ -170,7 +170,7 @@ problem bench {
         axes: 2,
         sizes: &[8192],
         precisions: BOTH,
-        tilings: &["auto"],
+        tilings: &["16; x:64, -x:64"],
     },
 ];
 
