@@ -159,7 +159,8 @@ proptest! {
         };
         let (normal, written) = (emitter(false), emitter(true));
         if let (Ok(normal), Ok(written)) = (normal, written) {
-            let at = At { position: [0.0, 0.0, 5.0], time: 0.0 };
+            // No coefficient has a pole at such a place.
+            let at = At { position: [0.0, 0.0, 5.037_1], time: 0.0 };
             let a = run(&normal, &coefs.list, at);
             let b = run(&written, &coefs.list, at);
             let scale: f64 = normal.ops.iter().map(|op| match op {
@@ -167,7 +168,7 @@ proptest! {
                 _ => 1.0,
             }).fold(1.0, |x, y| x + y);
             let coef = coefs.list.iter().map(|c| c.value.eval(&at).abs()).fold(1.0, f64::max);
-            prop_assert!((a - b).abs() <= 1e-10 * scale * coef, "{a} {b}\n{normal:?}");
+            prop_assert!(a == b || (a - b).abs() <= 1e-10 * scale * coef, "{a} {b}\n{normal:?}");
         }
     }
 }
