@@ -16,6 +16,9 @@ use torre_compiler::real::Real;
 use torre_compiler::scheme::{CoefId, ComponentId, Scheme};
 use torre_compiler::statics::{Files, GridPoint, init_of, physical_time};
 
+/// Bytes of rows between a kernel and what follows it: a part of a core's level-2 cache.
+const CHUNK_BYTES: i64 = 128 << 10;
+
 /// Why a calculation cannot start.
 #[derive(Debug)]
 pub enum SetupError {
@@ -126,6 +129,11 @@ impl<'a, T: Real> Calculation<'a, T> {
             cells,
             code,
             kernels: KernelTable::new(self.scheme, set),
+            chunk: (CHUNK_BYTES
+                / (self.layout.row_stride
+                    * i64::from(self.layout.rows.max(1))
+                    * self.layout.element_bytes as i64))
+                .max(1),
             progress,
         };
         // SAFETY: `&mut self` keeps everybody else away from the cells until the run's threads have ended.

@@ -41,6 +41,8 @@ pub struct Engine<'a, T> {
     pub cells: Cells<T>,
     pub code: &'a dyn Code,
     pub kernels: KernelTable,
+    /// Groups that are advanced before what follows their kernels is done.
+    pub chunk: i64,
     pub progress: &'a Progress,
 }
 
@@ -127,24 +129,36 @@ impl<T: Real> Engine<'_, T> {
         updates: UpdateSet,
         rows: Region,
     ) {
-        let [lean, diamond, range] = rows.0;
-        let (outer, count) = if self.kernels.run_axis == Axis::DIAMOND {
-            (lean, diamond.len())
-        } else {
-            (
-                Interval::new(lean.lo, lean.lo + i64::from(!lean.is_empty())),
-                lean.len(),
-            )
+        let run = self.kernels.run_axis;
+        let outer = match run {
+            Axis::DIAMOND => rows[Axis::LEAN],
+            _ => Interval::new(0, 1),
+        };
+        // What follows a kernel finds its rows in the cache if few rows lie between; within a stage the order is free.
+        let most = match self.hooks.has(stage) || self.images.any_every_row() {
+            true => self.chunk,
+            false => i64::MAX,
         };
         for x in outer.lo..outer.hi {
-            let group = self.cells.address(self.layout.group(x, diamond.lo));
-            for &kernel in kernels {
-                // SAFETY: the rows lie in the layout, the ranges in the targets' extents; the caller excludes other threads.
-                unsafe { self.code.run(kernel, group, count, range.lo, range.hi) }
+            let mut part = rows;
+            if run == Axis::DIAMOND {
+                part[Axis::LEAN] = Interval::new(x, x + 1);
+            }
+            let mut lo = rows[run].lo;
+            while lo < rows[run].hi {
+                let hi = rows[run].hi.min(lo.saturating_add(most));
+                part[run] = Interval::new(lo, hi);
+                let [lean, diamond, range] = part.0;
+                let group = self.cells.address(self.layout.group(lean.lo, diamond.lo));
+                for &kernel in kernels {
+                    // SAFETY: the rows lie in the layout, the ranges in the targets' extents; the caller excludes other threads.
+                    unsafe { self.code.run(kernel, group, hi - lo, range.lo, range.hi) }
+                }
+                // SAFETY: passed on.
+                unsafe { self.finish(stage, step, updates, part) }
+                lo = hi;
             }
         }
-        // SAFETY: passed on.
-        unsafe { self.finish(stage, step, updates, rows) }
     }
 
     /// Sources, images and records of rows that were just advanced.
