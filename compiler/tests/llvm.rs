@@ -8,6 +8,11 @@ use torre_compiler::backend::llvm::library::{
     Cpu, Entry, Error, Jit, Library, Object, Options, Passes, Target, compile, compile_to_asm,
     optimise,
 };
+use torre_compiler::backend::nvptx::Gpu;
+
+fn gpu(name: &str) -> Target {
+    Gpu::named(name).expect("a known name").target()
+}
 
 fn library() -> &'static Library {
     Library::open().unwrap_or_else(|error| panic!("{error}"))
@@ -272,7 +277,7 @@ fn threads_compile_and_run_at_the_same_time() {
                     let f = unsafe { jit.entry::<F>("f") }.unwrap();
                     // SAFETY: it takes and returns an integer.
                     assert_eq!(unsafe { f(7) }, 7 * factor);
-                    let gpu = Target::nvptx("sm_90").unwrap();
+                    let gpu = gpu("sm_90");
                     compile_to_asm(library(), &ir, &gpu, &Options::PTX).unwrap();
                 }
             });
@@ -436,7 +441,7 @@ fn ptx_is_made_where_the_library_has_the_target() {
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 declare float @llvm.fma.f32(float, float, float)";
     for name in ["sm_70", "sm_80", "sm_90", "sm_90a", "sm_100", "sm_120"] {
-        let gpu = Target::nvptx(name).unwrap();
+        let gpu = gpu(name);
         let ptx = compile_to_asm(library(), ir, &gpu, &Options::PTX).unwrap();
         for part in [
             ".visible .entry k",
@@ -446,7 +451,7 @@ declare float @llvm.fma.f32(float, float, float)";
             assert!(ptx.contains(part), "{part} in {ptx}");
         }
     }
-    assert_eq!(Target::nvptx("sm_1"), None);
+    assert_eq!(Gpu::named("sm_1"), None);
 }
 
 #[test]
@@ -469,7 +474,7 @@ fn a_fatal_error_ends_the_process_with_a_message() {
         // Clusters do not exist before sm_90: the instruction cannot be selected.
         let ir = "define void @f() { call void @llvm.nvvm.barrier.cluster.arrive() ret void }
 declare void @llvm.nvvm.barrier.cluster.arrive()";
-        let gpu = Target::nvptx("sm_70").unwrap();
+        let gpu = gpu("sm_70");
         let result = compile_to_asm(library(), ir, &gpu, &Options::PTX);
         panic!("LLVM returned {result:?}");
     }

@@ -4,6 +4,7 @@
 pub mod cranelift;
 pub mod interp;
 pub mod llvm;
+pub mod nvptx;
 pub mod rows;
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Library::open() ──> &'static Library                     found once per process, versions 22 to 23
-//! Cpu::host(library) | Cpu::named("x86-64-v3") | Target::nvptx("sm_90")
+//! Cpu::host(library) | Cpu::named("x86-64-v3") | Gpu::named("sm_90")
 //! compile(library, ir, &target, &Options)  ──> Object      relocatable machine code, as bytes
 //! Jit::load(library, &object)              ──> Jit         the same in memory, ready to run
 //! unsafe { jit.entry::<F>("kernel") }      ──> Entry<F>    a function pointer that keeps its code alive

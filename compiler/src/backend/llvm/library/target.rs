@@ -16,35 +16,7 @@ pub struct Target {
     pub features: String,
 }
 
-/// GPUs, each with the version of PTX that its kernels are written in. The versions leave room below the newest driver,
-/// and each of them has everything that Torre uses on that processor.
-const GPUS: [(&str, &str); 13] = [
-    ("sm_70", "+ptx80"),
-    ("sm_72", "+ptx80"),
-    ("sm_75", "+ptx80"),
-    ("sm_80", "+ptx80"),
-    ("sm_86", "+ptx80"),
-    ("sm_87", "+ptx80"),
-    ("sm_89", "+ptx80"),
-    ("sm_90", "+ptx86"),
-    ("sm_90a", "+ptx86"),
-    ("sm_100", "+ptx86"),
-    ("sm_100a", "+ptx86"),
-    ("sm_120", "+ptx87"),
-    ("sm_120a", "+ptx87"),
-];
-
 impl Target {
-    /// A GPU by its name, such as `sm_90`; `None` for a name that is not known.
-    pub fn nvptx(name: &str) -> Option<Self> {
-        let (cpu, features) = GPUS.into_iter().find(|(gpu, _)| *gpu == name)?;
-        Some(Self {
-            triple: "nvptx64-nvidia-cuda".to_owned(),
-            cpu: cpu.to_owned(),
-            features: features.to_owned(),
-        })
-    }
-
     /// Whether this is a CPU rather than a GPU.
     pub fn is_cpu(&self) -> bool {
         !self.triple.starts_with("nvptx")
