@@ -5,6 +5,9 @@
 //! Module -> kernel(symbol, params, launch)    IR under construction                      ir
 //!   Kernel: variables, memory, numbers        one kernel, instruction by instruction     kernel
 //! compile(library, &module, gpu) -> Ptx       checked before LLVM sees it, and after     ptx
+//!
+//! emit(&mut module, scheme, set, shape)       kernels for whole stages                   layerwise
+//! emit(&mut module, precision)                images, sources, probes, slices            service
 //! ```
 //!
 //! Generators of whole kernels build on these: they use no other way to LLVM.
@@ -12,7 +15,9 @@
 mod gpu;
 mod ir;
 mod kernel;
+pub mod layerwise;
 mod ptx;
+pub mod service;
 #[cfg(test)]
 mod tests;
 
