@@ -1,0 +1,355 @@
+//! Loads, stores and atomic operations.
+
+use crate::alu::{LANES, lanes};
+use crate::block::Block;
+use crate::counts::{Traffic, bank_passes, sectors};
+use crate::error::{Fault, FaultKind};
+use crate::exec::Flow;
+use crate::launch::Launch;
+use crate::memory::{
+    LOCAL_BASE, LOCAL_WINDOW, PARAM_BASE, PARAM_WINDOW, SHARED_BASE, SHARED_WINDOW,
+};
+use crate::op::{Access, Inst, NONE, Order, Rmw, Space, mask, sign_extend};
+use crate::race::Touch;
+use crate::sync::combine;
+
+/// A place in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Global { buffer: usize, at: usize },
+    Shared(usize),
+    Local(usize),
+    Param(usize),
+}
+
+/// Bytes of the widest access of a thread.
+const WIDEST: usize = 64;
+
+impl Launch<'_> {
+    /// Where an access goes, if it is in bounds and aligned.
+    pub(crate) fn resolve(
+        &mut self,
+        block: &Block,
+        space: Space,
+        address: u64,
+        bytes: usize,
+    ) -> Result<Place, Fault> {
+        let inside = |base: u64, size: usize, what: &str| {
+            let at = address.wrapping_sub(base);
+            if address >= base
+                && at
+                    .checked_add(bytes as u64)
+                    .is_some_and(|end| end <= size as u64)
+            {
+                return Ok(at as usize);
+            }
+            let message =
+                format!("{bytes} bytes of {what}, which has {size} bytes from 0x{base:x}");
+            Err(Fault::new(FaultKind::OutOfBounds, message).at(address))
+        };
+        if space == Space::Generic {
+            let (space, start) = match address & 0xff << 56 {
+                SHARED_WINDOW => (Space::Shared, SHARED_WINDOW),
+                LOCAL_WINDOW => (Space::Local, LOCAL_WINDOW),
+                PARAM_WINDOW => (Space::Param, PARAM_WINDOW),
+                _ => (Space::Global, 0),
+            };
+            return self.resolve(block, space, address - start, bytes);
+        }
+        let place = match space {
+            Space::Shared => Place::Shared(inside(
+                SHARED_BASE,
+                block.shared.bytes.len(),
+                "shared memory",
+            )?),
+            Space::Local => Place::Local(inside(
+                LOCAL_BASE,
+                self.entry.local_bytes as usize,
+                "local memory",
+            )?),
+            Space::Param => Place::Param(inside(PARAM_BASE, self.params.len(), "parameters")?),
+            _ => {
+                let (buffer, at) = self.memory.find(address, bytes)?;
+                if space == Space::Const && !self.memory.buffers[buffer].constant {
+                    let message = "this is no constant memory";
+                    return Err(Fault::new(FaultKind::OutOfBounds, message).at(address));
+                }
+                Place::Global { buffer, at }
+            }
+        };
+        Ok(place)
+    }
+
+    fn aligned(&self, address: u64, bytes: usize) -> Result<(), Fault> {
+        if address.is_multiple_of(bytes as u64) {
+            return Ok(());
+        }
+        let message = format!("an access of {bytes} bytes needs a multiple of them");
+        Err(Fault::new(FaultKind::Misaligned, message).at(address))
+    }
+
+    /// The bytes at a place, all of them written before.
+    fn bytes<'b>(
+        &'b self,
+        block: &'b Block,
+        warp: usize,
+        place: Place,
+        count: usize,
+    ) -> Result<&'b [u8], Fault> {
+        let unwritten = |written: &[bool], what: &str| match written.iter().position(|byte| !byte) {
+            None => Ok(()),
+            Some(byte) => {
+                let message = format!("byte {byte} of {count} bytes of {what} was never written");
+                Err(Fault::new(FaultKind::UninitialisedMemory, message))
+            }
+        };
+        match place {
+            Place::Global { buffer, at } => {
+                let buffer = &self.memory.buffers[buffer];
+                if let Some(written) = &buffer.written {
+                    unwritten(&written[at..at + count], "global memory")?;
+                }
+                Ok(&buffer.bytes[at..at + count])
+            }
+            Place::Shared(at) => {
+                unwritten(&block.shared.written[at..at + count], "shared memory")?;
+                Ok(&block.shared.bytes[at..at + count])
+            }
+            Place::Local(at) => {
+                let at = at + self.at.lane as usize * self.entry.local_bytes as usize;
+                let warp = &block.warps[warp];
+                unwritten(&warp.local_written[at..at + count], "local memory")?;
+                Ok(&warp.local[at..at + count])
+            }
+            Place::Param(at) => Ok(&self.params[at..at + count]),
+        }
+    }
+
+    /// Writes bytes at a place.
+    pub(crate) fn put(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        place: Place,
+        data: &[u8],
+    ) -> Result<(), Fault> {
+        let (bytes, written, at) = match place {
+            Place::Global { buffer, at } => {
+                let buffer = &mut self.memory.buffers[buffer];
+                if buffer.constant {
+                    let message = "constant memory is written";
+                    return Err(Fault::new(FaultKind::ReadOnly, message));
+                }
+                (&mut buffer.bytes, buffer.written.as_mut(), at)
+            }
+            Place::Shared(at) => (&mut block.shared.bytes, Some(&mut block.shared.written), at),
+            Place::Local(at) => {
+                let at = at + self.at.lane as usize * self.entry.local_bytes as usize;
+                let warp = &mut block.warps[warp];
+                (&mut warp.local, Some(&mut warp.local_written), at)
+            }
+            Place::Param(_) => {
+                return Err(Fault::new(FaultKind::ReadOnly, "a parameter is written"));
+            }
+        };
+        bytes[at..at + data.len()].copy_from_slice(data);
+        if let Some(written) = written {
+            written[at..at + data.len()].fill(true);
+        }
+        Ok(())
+    }
+
+    /// Counts an access of a warp; all lanes go to the same kind of memory.
+    fn count(&mut self, place: Place, addresses: &[u64; LANES], bytes: usize, store: bool) {
+        let (lanes, bytes) = (self.at.active, bytes as u32);
+        let (traffic, pieces, ideal): (&mut Traffic, _, _) = match (place, store) {
+            (Place::Global { .. }, store) => {
+                let pieces = sectors(addresses, lanes, bytes);
+                let counts = &mut self.counts;
+                (
+                    if store {
+                        &mut counts.global_stores
+                    } else {
+                        &mut counts.global_loads
+                    },
+                    pieces,
+                    0,
+                )
+            }
+            (Place::Shared(_), store) => {
+                let (passes, ideal) = bank_passes(addresses, lanes, bytes);
+                let counts = &mut self.counts;
+                (
+                    if store {
+                        &mut counts.shared_stores
+                    } else {
+                        &mut counts.shared_loads
+                    },
+                    passes,
+                    ideal,
+                )
+            }
+            (Place::Local(_), _) => (&mut self.counts.local, 0, 0),
+            (Place::Param(_), _) => return,
+        };
+        traffic.accesses += 1;
+        traffic.bytes += u64::from(bytes * lanes.count_ones());
+        traffic.pieces += pieces;
+        traffic.ideal += ideal;
+    }
+
+    fn addresses(&self, block: &Block, warp: usize, inst: &Inst) -> [u64; LANES] {
+        let bases = &block.warps[warp].rows[inst.src[0] as usize];
+        bases.map(|base| base.wrapping_add_signed(inst.imm[0]))
+    }
+
+    /// A load into registers.
+    pub(crate) fn load(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        inst: &Inst,
+        access: &Access,
+    ) -> Result<Flow, Fault> {
+        let addresses = self.addresses(block, warp, inst);
+        let size = access.ty.bytes() as usize;
+        let total = size * usize::from(access.count);
+        let mut first = None;
+        for lane in lanes(self.at.active) {
+            self.at.lane = lane as u32;
+            let address = addresses[lane];
+            self.aligned(address, total)?;
+            let place = self.resolve(block, access.space, address, total)?;
+            first.get_or_insert(place);
+            let mut data = [0; WIDEST];
+            let bytes = self
+                .bytes(block, warp, place, total)
+                .map_err(|fault| fault.at(address))?;
+            data[..total].copy_from_slice(bytes);
+            self.touch(block, warp, place, total, Touch::Read(access))
+                .map_err(|fault| fault.at(address))?;
+            let list = access.list as usize..access.list as usize + usize::from(access.count);
+            for (slot, bytes) in self.entry.lists[list].iter().zip(data.chunks_exact(size)) {
+                let mut value = number(bytes);
+                if access.ty.is_signed() {
+                    value =
+                        sign_extend(value, access.ty.bits()) as u64 & mask(u32::from(access.width));
+                }
+                block.warps[warp].rows[*slot as usize][lane] = value;
+            }
+        }
+        if let Some(place) = first {
+            self.count(place, &addresses, total, false);
+        }
+        self.define_list(block, warp, access.list, access.count, self.at.active);
+        Ok(if access.order == Order::Weak {
+            Flow::Next
+        } else {
+            Flow::Yield
+        })
+    }
+
+    /// A store of registers.
+    pub(crate) fn store(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        inst: &Inst,
+        access: &Access,
+    ) -> Result<Flow, Fault> {
+        self.list_defined(block, warp, access.list, access.count, self.at.active)?;
+        let addresses = self.addresses(block, warp, inst);
+        let size = access.ty.bytes() as usize;
+        let total = size * usize::from(access.count);
+        let mut first = None;
+        for lane in lanes(self.at.active) {
+            self.at.lane = lane as u32;
+            let address = addresses[lane];
+            self.aligned(address, total)?;
+            let place = self.resolve(block, access.space, address, total)?;
+            first.get_or_insert(place);
+            let mut data = [0; WIDEST];
+            let list = access.list as usize..access.list as usize + usize::from(access.count);
+            for (slot, bytes) in self.entry.lists[list]
+                .iter()
+                .zip(data.chunks_exact_mut(size))
+            {
+                let value = block.warps[warp].rows[*slot as usize][lane];
+                bytes.copy_from_slice(&value.to_le_bytes()[..size]);
+            }
+            self.touch(block, warp, place, total, Touch::Write(access))
+                .map_err(|fault| fault.at(address))?;
+            self.put(block, warp, place, &data[..total])
+                .map_err(|fault| fault.at(address))?;
+        }
+        if let Some(place) = first {
+            self.count(place, &addresses, total, true);
+        }
+        self.progress = true;
+        Ok(Flow::Next)
+    }
+
+    /// A read, an operation and a write that nothing comes between.
+    pub(crate) fn atomic(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        inst: &Inst,
+        rmw: Rmw,
+        access: &Access,
+    ) -> Result<Flow, Fault> {
+        let addresses = self.addresses(block, warp, inst);
+        let size = access.ty.bytes() as usize;
+        let mut changed = false;
+        let mut first = None;
+        for lane in lanes(self.at.active) {
+            self.at.lane = lane as u32;
+            let address = addresses[lane];
+            self.aligned(address, size)?;
+            let place = self.resolve(block, access.space, address, size)?;
+            if matches!(place, Place::Local(_) | Place::Param(_)) {
+                let message = "atomic operations work on global and shared memory";
+                return Err(Fault::new(FaultKind::Unsupported, message).at(address));
+            }
+            first.get_or_insert(place);
+            let bytes = self
+                .bytes(block, warp, place, size)
+                .map_err(|fault| fault.at(address))?;
+            let old = number(bytes);
+            let rows = &block.warps[warp].rows;
+            let value = rows[inst.src[1] as usize][lane];
+            let new = match rmw {
+                Rmw::CompareExchange if old != value => old,
+                Rmw::CompareExchange => rows[inst.src[2] as usize][lane],
+                _ => combine(rmw, access.ty, old, value),
+            };
+            changed |= new != old;
+            self.touch(block, warp, place, size, Touch::Update(access))
+                .map_err(|fault| fault.at(address))?;
+            self.put(block, warp, place, &new.to_le_bytes()[..size])
+                .map_err(|fault| fault.at(address))?;
+            if inst.dst != NONE {
+                block.warps[warp].rows[inst.dst as usize][lane] = old;
+            }
+        }
+        match first {
+            Some(Place::Global { .. }) => {
+                let traffic = &mut self.counts.global_atomics;
+                traffic.accesses += 1;
+                traffic.bytes += size as u64 * u64::from(self.at.active.count_ones());
+                traffic.pieces += sectors(&addresses, self.at.active, size as u32);
+            }
+            Some(place) => self.count(place, &addresses, size, true),
+            None => {}
+        }
+        self.progress |= changed;
+        Ok(if changed { Flow::Next } else { Flow::Yield })
+    }
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .rev()
+        .fold(0, |value, byte| value << 8 | u64::from(*byte))
+}

@@ -1,0 +1,205 @@
+//! Blocks and warps under way.
+
+use crate::alu::{LANES, Row, lanes};
+use crate::module::{Content, Entry, Special};
+use crate::op::Slot;
+use crate::race::{Shadow, View};
+use crate::sync::Named;
+use crate::transfer::Transfers;
+
+/// Lanes of a warp at the same instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Group {
+    pub(crate) pc: u32,
+    pub(crate) mask: u32,
+}
+
+/// What lanes wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// A barrier of the block.
+    Barrier(u32),
+    /// The other lanes of an instruction of the warp.
+    Warp { members: u32 },
+}
+
+/// Lanes that wait at an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Waiting {
+    pub(crate) group: Group,
+    pub(crate) why: Why,
+    /// Whether all lanes of the warp have to wait at this instruction.
+    pub(crate) aligned: bool,
+}
+
+/// A warp: its lanes run together as long as they take the same way.
+#[derive(Debug, Default)]
+pub(crate) struct Warp {
+    pub(crate) rows: Vec<Row>,
+    /// For each slot the lanes in which it has a value.
+    pub(crate) defined: Vec<u32>,
+    pub(crate) groups: Vec<Group>,
+    /// The group that runs; with several, the one that is least far, unless `keep`.
+    pub(crate) current: usize,
+    pub(crate) keep: bool,
+    pub(crate) waiting: Vec<Waiting>,
+    /// All lanes of the warp, and those that have ended.
+    pub(crate) lanes: u32,
+    pub(crate) exited: u32,
+    /// Local memory of lane after lane, and which of its bytes are written.
+    pub(crate) local: Vec<u8>,
+    pub(crate) local_written: Vec<bool>,
+    /// The time of what its lanes do now.
+    pub(crate) clock: u32,
+    /// What each lane knows to have happened before.
+    pub(crate) views: Vec<View>,
+}
+
+impl Warp {
+    /// Lanes that have not ended.
+    pub(crate) fn live(&self) -> u32 {
+        self.lanes & !self.exited
+    }
+}
+
+/// Shared memory of a block.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    pub(crate) bytes: Vec<u8>,
+    /// Which bytes are written.
+    pub(crate) written: Vec<bool>,
+    pub(crate) shadow: Shadow,
+}
+
+/// A block.
+#[derive(Debug, Default)]
+pub(crate) struct Block {
+    pub(crate) id: [u32; 3],
+    pub(crate) index: u32,
+    pub(crate) warps: Vec<Warp>,
+    pub(crate) shared: Shared,
+    pub(crate) barriers: Vec<Named>,
+    pub(crate) transfers: Transfers,
+    /// Threads that have not ended.
+    pub(crate) live: u32,
+}
+
+/// The shape of a launch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) threads: u32,
+    pub(crate) warps: u32,
+    /// Bytes of shared memory before the dynamic part, and of that.
+    pub(crate) dynamic_at: u32,
+    pub(crate) dynamic: u32,
+}
+
+impl Shape {
+    /// The coordinates of a thread of a block.
+    pub(crate) fn thread(&self, index: u32) -> [u32; 3] {
+        coordinates(index, self.block)
+    }
+
+    /// The coordinates of a block of the grid.
+    pub(crate) fn block_id(&self, index: u32) -> [u32; 3] {
+        coordinates(index, self.grid)
+    }
+}
+
+fn coordinates(index: u32, extents: [u32; 3]) -> [u32; 3] {
+    let rest = index / extents[0];
+    [index % extents[0], rest % extents[1], rest / extents[1]]
+}
+
+impl Block {
+    /// A block before its first instruction. `addresses` are those of the module's variables.
+    pub(crate) fn new(index: u32, shape: &Shape, entry: &Entry, addresses: &[u64]) -> Block {
+        let id = shape.block_id(index);
+        let warps = (0..shape.warps).map(|number| {
+            let first = number * LANES as u32;
+            let count = (shape.threads - first).min(LANES as u32);
+            let all = u32::MAX >> (LANES as u32 - count);
+            let mut rows = vec![[0; LANES]; entry.slots.len()];
+            let mut defined = vec![0; entry.slots.len()];
+            for (slot, content) in entry.slots.iter().enumerate() {
+                let value =
+                    |lane: usize| content_value(*content, shape, index, id, first, lane, addresses);
+                if !matches!(content, Content::Register | Content::Sink) {
+                    defined[slot] = u32::MAX;
+                    rows[slot] = std::array::from_fn(value);
+                }
+            }
+            let local = entry.local_bytes as usize * LANES;
+            Warp {
+                rows,
+                defined,
+                groups: vec![Group { pc: 0, mask: all }],
+                lanes: all,
+                local: vec![0; local],
+                local_written: vec![false; local],
+                clock: 1,
+                ..Warp::default()
+            }
+        });
+        let shared = (shape.dynamic_at + shape.dynamic) as usize;
+        Block {
+            id,
+            index,
+            warps: warps.collect(),
+            shared: Shared {
+                bytes: vec![0xff; shared],
+                written: vec![false; shared],
+                shadow: Shadow::default(),
+            },
+            barriers: vec![Named::default(); 16],
+            transfers: Transfers::default(),
+            live: shape.threads,
+        }
+    }
+
+    /// The value of a slot that is the same in all these lanes, if it is.
+    pub(crate) fn uniform(&self, warp: usize, slot: Slot, mask: u32) -> Option<u64> {
+        let row = &self.warps[warp].rows[slot as usize];
+        let mut lanes = lanes(mask);
+        let first = row[lanes.next()?];
+        lanes.all(|lane| row[lane] == first).then_some(first)
+    }
+}
+
+fn content_value(
+    content: Content,
+    shape: &Shape,
+    index: u32,
+    id: [u32; 3],
+    first: u32,
+    lane: usize,
+    addresses: &[u64],
+) -> u64 {
+    let number = first + lane as u32;
+    let special = |special| match special {
+        Special::Thread(axis) => shape.thread(number)[usize::from(axis)],
+        Special::Threads(axis) => shape.block[usize::from(axis)],
+        Special::Block(axis) => id[usize::from(axis)],
+        Special::Blocks(axis) => shape.grid[usize::from(axis)],
+        Special::Lane => lane as u32,
+        Special::Warp => first / LANES as u32,
+        Special::Warps => shape.warps,
+        Special::Processor => index,
+        Special::Processors => shape.grid.iter().product(),
+        Special::DynamicShared => shape.dynamic,
+        Special::LaneMask(order, equal) => {
+            let bits =
+                (0..LANES).filter(|other| other.cmp(&lane) == order || equal && *other == lane);
+            bits.fold(0, |mask, other| mask | 1 << other)
+        }
+    };
+    match content {
+        Content::Const(bits) => bits,
+        Content::Special(register) => u64::from(special(register)),
+        Content::Variable(variable) => addresses.get(variable as usize).copied().unwrap_or(0),
+        Content::DynamicShared => crate::memory::SHARED_BASE + u64::from(shape.dynamic_at),
+        Content::Register | Content::Sink => 0,
+    }
+}

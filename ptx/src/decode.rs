@@ -1,0 +1,553 @@
+//! From an opcode and its operands to an [`Inst`]: arithmetic and control here, memory in [`crate::decode_memory`].
+//!
+//! Modifiers are taken from the opcode one by one; one that is left over is not interpreted, and an error.
+
+use crate::body::Body;
+use crate::decode_memory;
+use crate::op::{Bin, Cmp, Inst, Join, NONE, Op, Round, Slot, Tri, Ty, Un};
+use crate::parse::Operand;
+
+/// The parts of an opcode after its first.
+pub(crate) struct Modifiers<'a> {
+    parts: Vec<&'a str>,
+}
+
+impl<'a> Modifiers<'a> {
+    /// Takes a modifier away; whether it was there.
+    pub(crate) fn take(&mut self, name: &str) -> bool {
+        let found = self.parts.iter().position(|part| *part == name);
+        found.map(|at| self.parts.remove(at)).is_some()
+    }
+
+    /// Takes the first of these that is there.
+    pub(crate) fn one<T: Copy>(&mut self, names: &[(&str, T)]) -> Option<T> {
+        names
+            .iter()
+            .find(|(name, _)| self.take(name))
+            .map(|(_, value)| *value)
+    }
+
+    /// Takes what a predicate holds for.
+    pub(crate) fn drop_all(&mut self, drop: impl Fn(&str) -> bool) {
+        self.parts.retain(|part| !drop(part));
+    }
+
+    /// Takes the first type.
+    pub(crate) fn ty(&mut self) -> Result<Ty, String> {
+        let found = self.parts.iter().position(|part| Ty::parse(part).is_some());
+        let at = found.ok_or("the instruction has no type that is interpreted")?;
+        Ty::parse(self.parts.remove(at)).ok_or_else(|| "no type".to_string())
+    }
+
+    /// The next modifier, whatever it is.
+    pub(crate) fn first(&mut self) -> Option<&'a str> {
+        if self.parts.is_empty() {
+            None
+        } else {
+            Some(self.parts.remove(0))
+        }
+    }
+
+    fn done(&self) -> Result<(), String> {
+        match self.parts.first() {
+            Some(part) => Err(format!("modifier `.{part}` is not interpreted here")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// How many operands there are, or an error.
+pub(crate) fn count(operands: &[Operand<'_>], from: usize, to: usize) -> Result<(), String> {
+    if (from..=to).contains(&operands.len()) {
+        return Ok(());
+    }
+    Err(format!(
+        "the instruction takes {to} operands, not {}",
+        operands.len()
+    ))
+}
+
+/// Decodes an instruction.
+pub(crate) fn instruction<'a>(
+    body: &mut Body<'a>,
+    opcode: &'a str,
+    operands: &[Operand<'a>],
+    inst: &mut Inst,
+) -> Result<(), String> {
+    let mut parts = opcode.split('.');
+    let name = parts.next().unwrap_or_default();
+    let mut mods = Modifiers {
+        parts: parts.collect(),
+    };
+    inst.op = match name {
+        "mov" => moves(body, &mut mods, operands, inst)?,
+        "cvt" => convert(body, &mut mods, operands, inst)?,
+        "cvta" => address_space(body, &mut mods, operands, inst)?,
+        "setp" | "set" => compare(body, name == "setp", &mut mods, operands, inst)?,
+        "testp" => test(body, &mut mods, operands, inst)?,
+        "bra" | "brx" => branch(body, name, &mut mods, operands, inst)?,
+        "ret" | "exit" => Op::Exit,
+        "trap" => Op::Trap,
+        "call" => return Err("calls are not interpreted: inline functions".to_string()),
+        _ => match arithmetic(body, name, &mut mods, operands, inst)? {
+            Some(op) => op,
+            None => decode_memory::instruction(body, name, &mut mods, operands, inst)?,
+        },
+    };
+    mods.done()
+}
+
+fn arithmetic<'a>(
+    body: &mut Body<'a>,
+    name: &str,
+    mods: &mut Modifiers<'a>,
+    operands: &[Operand<'a>],
+    inst: &mut Inst,
+) -> Result<Option<Op>, String> {
+    let found = match name {
+        "neg" => Some(Un::Neg),
+        "abs" => Some(Un::Abs),
+        "not" => Some(Un::Not),
+        "clz" => Some(Un::Clz),
+        "popc" => Some(Un::Popc),
+        "brev" => Some(Un::Brev),
+        "sqrt" => Some(Un::Sqrt),
+        "rcp" => Some(Un::Rcp),
+        _ => None,
+    };
+    if let Some(un) = found {
+        let ty = mods.ty()?;
+        rounding(un == Un::Sqrt || un == Un::Rcp, ty, mods)?;
+        count(operands, 2, 2)?;
+        let to = if matches!(un, Un::Clz | Un::Popc) {
+            Ty::B32
+        } else {
+            ty
+        };
+        inst.dst = body.write(&operands[0], to)?;
+        inst.src[0] = body.read(&operands[1], ty)?;
+        return Ok(Some(Op::Un(un, ty)));
+    }
+    let binary = match name {
+        "add" => Bin::Add,
+        "sub" => Bin::Sub,
+        "mul" => Bin::Mul,
+        "div" => Bin::Div,
+        "rem" => Bin::Rem,
+        "min" if mods.take("NaN") => Bin::MinNan,
+        "max" if mods.take("NaN") => Bin::MaxNan,
+        "min" => Bin::Min,
+        "max" => Bin::Max,
+        "and" => Bin::And,
+        "or" => Bin::Or,
+        "xor" => Bin::Xor,
+        "shl" => Bin::Shl,
+        "shr" => Bin::Shr,
+        "copysign" => Bin::CopySign,
+        _ => return ternary(body, name, mods, operands, inst),
+    };
+    let ty = mods.ty()?;
+    let mut bin = binary;
+    let mut to = ty;
+    if bin == Bin::Mul && !ty.is_float() {
+        bin = half(mods)?;
+        to = if bin == Bin::MulWide { wide(ty)? } else { ty };
+    }
+    rounding(
+        matches!(bin, Bin::Add | Bin::Sub | Bin::Mul | Bin::Div),
+        ty,
+        mods,
+    )?;
+    count(operands, 3, 3)?;
+    let second = if matches!(bin, Bin::Shl | Bin::Shr) {
+        Ty::U32
+    } else {
+        ty
+    };
+    inst.dst = body.write(&operands[0], to)?;
+    inst.src[0] = body.read(&operands[1], ty)?;
+    inst.src[1] = body.read(&operands[2], second)?;
+    if bin == Bin::CopySign {
+        // The first operand gives the sign.
+        inst.src.swap(0, 1);
+    }
+    Ok(Some(Op::Bin(bin, ty)))
+}
+
+fn half(mods: &mut Modifiers) -> Result<Bin, String> {
+    mods.one(&[("lo", Bin::Mul), ("hi", Bin::MulHi), ("wide", Bin::MulWide)])
+        .ok_or_else(|| "`.lo`, `.hi` or `.wide` is missing".to_string())
+}
+
+fn wide(ty: Ty) -> Result<Ty, String> {
+    match ty {
+        Ty::U16 | Ty::S16 => Ok(Ty::B32),
+        Ty::U32 | Ty::S32 => Ok(Ty::B64),
+        _ => Err("`.wide` takes 16 or 32 bits".to_string()),
+    }
+}
+
+/// Takes `.rn`; where a result is rounded and the type is a float, anything else is refused. `add`, `sub` and `mul`
+/// without rounding may be contracted by assemblers, so that their bits are not known: refused too.
+fn rounding(rounds: bool, ty: Ty, mods: &mut Modifiers) -> Result<(), String> {
+    if rounds && ty.is_float() && !mods.take("rn") {
+        return Err(
+            "only `.rn` is interpreted: other forms have bits that are not defined".to_string(),
+        );
+    }
+    Ok(())
+}
+
+fn ternary<'a>(
+    body: &mut Body<'a>,
+    name: &str,
+    mods: &mut Modifiers<'a>,
+    operands: &[Operand<'a>],
+    inst: &mut Inst,
+) -> Result<Option<Op>, String> {
+    let (tri, types, ty) = match name {
+        "mad" | "fma" => {
+            let ty = mods.ty()?;
+            let (tri, result) = match (ty.is_float(), name) {
+                (true, _) => (Tri::Fma, ty),
+                (false, "mad") => match half(mods)? {
+                    Bin::MulHi => (Tri::MadHi, ty),
+                    Bin::MulWide => (Tri::MadWide, wide(ty)?),
+                    _ => (Tri::Mad, ty),
+                },
+                _ => return Err("`fma` takes floats".to_string()),
+            };
+            rounding(true, ty, mods)?;
+            (tri, vec![result, ty, ty, result], ty)
+        }
+        "bfe" => {
+            let ty = mods.ty()?;
+            (Tri::Extract, vec![ty, ty, Ty::U32, Ty::U32], ty)
+        }
+        "bfi" => {
+            let ty = mods.ty()?;
+            (Tri::Insert, vec![ty, ty, ty, Ty::U32, Ty::U32], ty)
+        }
+        "prmt" => {
+            let ty = mods.ty()?;
+            (Tri::Permute, vec![ty; 4], ty)
+        }
+        "lop3" => {
+            let ty = mods.ty()?;
+            (Tri::Logic, vec![ty, ty, ty, ty, Ty::U32], ty)
+        }
+        "shf" => {
+            let left = match mods.first() {
+                Some("l") => true,
+                Some("r") => false,
+                _ => return Err("`.l` or `.r` is missing".to_string()),
+            };
+            let tri = match (left, mods.take("wrap")) {
+                (true, true) => Tri::ShiftLeftWrap,
+                (false, true) => Tri::ShiftRightWrap,
+                (true, false) => Tri::ShiftLeftClamp,
+                (false, false) => Tri::ShiftRightClamp,
+            };
+            mods.take("clamp");
+            let ty = mods.ty()?;
+            (tri, vec![ty, ty, ty, Ty::U32], ty)
+        }
+        "selp" => {
+            let ty = mods.ty()?;
+            (Tri::Select, vec![ty, ty, ty, Ty::Pred], ty)
+        }
+        "slct" => {
+            let ty = mods.ty()?;
+            let sign = mods.ty()?;
+            (Tri::SelectSign, vec![ty, ty, ty, sign], sign)
+        }
+        _ => return Ok(None),
+    };
+    count(operands, types.len(), types.len())?;
+    inst.dst = body.write(&operands[0], types[0])?;
+    for (slot, (operand, ty)) in inst
+        .src
+        .iter_mut()
+        .zip(operands[1..].iter().zip(&types[1..]))
+    {
+        *slot = body.read(operand, *ty)?;
+    }
+    Ok(Some(Op::Tri(tri, ty)))
+}
+
+fn moves<'a>(
+    body: &mut Body<'a>,
+    mods: &mut Modifiers<'a>,
+    operands: &[Operand<'a>],
+    inst: &mut Inst,
+) -> Result<Op, String> {
+    let ty = mods.ty()?;
+    count(operands, 2, 2)?;
+    let split = |count: usize| -> Result<Ty, String> {
+        match ty.bits() / count as u32 {
+            8 => Ok(Ty::B8),
+            16 => Ok(Ty::B16),
+            32 => Ok(Ty::B32),
+            _ => Err("the lists of `mov` have elements of 8, 16 or 32 bits".to_string()),
+        }
+    };
+    match (&operands[0], &operands[1]) {
+        (Operand::List(parts), from) => {
+            let element = split(parts.len())?;
+            inst.src[0] = body.read(from, ty)?;
+            let slots = slots(parts, |part| body.write(part, element))?;
+            let list = body.list(&slots);
+            Ok(Op::Unpack {
+                bits: element.bits() as u8,
+                count: parts.len() as u8,
+                list,
+            })
+        }
+        (to, Operand::List(parts)) => {
+            let element = split(parts.len())?;
+            inst.dst = body.write(to, ty)?;
+            let slots = slots(parts, |part| body.read(part, element))?;
+            let list = body.list(&slots);
+            Ok(Op::Pack {
+                bits: element.bits() as u8,
+                count: parts.len() as u8,
+                list,
+            })
+        }
+        (to, Operand::Word(word))
+            if ["%clock", "%clock64", "%clock_hi", "%globaltimer"].contains(word) =>
+        {
+            inst.dst = body.write(to, ty)?;
+            Ok(Op::Clock)
+        }
+        (to, from) => {
+            inst.dst = body.write(to, ty)?;
+            inst.src[0] = body.read(from, ty)?;
+            Ok(Op::Move)
+        }
+    }
+}
+
+/// The slots of a list of operands.
+pub(crate) fn slots<'a>(
+    operands: &[Operand<'a>],
+    slot: impl FnMut(&Operand<'a>) -> Result<Slot, String>,
+) -> Result<Vec<Slot>, String> {
+    operands.iter().map(slot).collect()
+}
+
+fn convert<'a>(
+    body: &mut Body<'a>,
+    mods: &mut Modifiers<'a>,
+    operands: &[Operand<'a>],
+    inst: &mut Inst,
+) -> Result<Op, String> {
+    let round = mods.one(&[
+        ("rn", Round::Near),
+        ("rz", Round::Zero),
+        ("rm", Round::Down),
+        ("rp", Round::Up),
+        ("rni", Round::NearInt),
+        ("rzi", Round::ZeroInt),
+        ("rmi", Round::DownInt),
+        ("rpi", Round::UpInt),
+    ]);
+    let saturate = mods.take("sat");
+    let (to, from) = (mods.ty()?, mods.ty()?);
+    let integral = matches!(
+        round,
+        Some(Round::NearInt | Round::ZeroInt | Round::DownInt | Round::UpInt)
+    );
+    let fits = match (to.is_float(), from.is_float()) {
+        (false, false) => round.is_none(),
+        (false, true) => integral,
+        (true, false) => round.is_some() && !integral,
+        (true, true) if to.bits() > from.bits() => round.is_none(),
+        (true, true) if to.bits() < from.bits() => round.is_some() && !integral,
+        (true, true) => round.is_none() || integral,
+    };
+    if !fits {
+        return Err("this conversion takes another rounding".to_string());
+    }
+    count(operands, 2, 2)?;
+    inst.dst = body.write_wide(&operands[0], to)?;
+    inst.src[0] = body.read_wide(&operands[1], from)?;
+    let width = body.width(inst.dst) as u8;
+    Ok(Op::Convert {
+        to,
+        from,
+        round: round.unwrap_or(Round::Exact),
+        saturate,
+        width,
+    })
+}
+
+/// Addresses of a space and generic ones differ by the start of a window.
+fn address_space<'a>(
+    body: &mut Body<'a>,
+    mods: &mut Modifiers<'a>,
+    operands: &[Operand<'a>],
+    inst: &mut Inst,
+) -> Result<Op, String> {
+    let back = mods.take("to");
+    let start = mods.one(&[
+        ("global", 0),
+        ("const", 0),
+        ("shared", crate::memory::SHARED_WINDOW),
+        ("shared::cta", crate::memory::SHARED_WINDOW),
+        ("shared::cluster", crate::memory::SHARED_WINDOW),
+        ("local", crate::memory::LOCAL_WINDOW),
+        ("param", crate::memory::PARAM_WINDOW),
+    ]);
+    let start = start.ok_or("the state space is missing")?;
+    if mods.ty()? != Ty::U64 {
+        return Err("addresses have 64 bits".to_string());
+    }
+    count(operands, 2, 2)?;
+    inst.dst = body.write(&operands[0], Ty::U64)?;
+    inst.src[0] = body.read(&operands[1], Ty::U64)?;
+    inst.src[1] = body.constant(start);
+    Ok(Op::Bin(if back { Bin::Sub } else { Bin::Add }, Ty::U64))
+}
+
+fn comparison<'a>(mods: &mut Modifiers<'a>) -> Result<(Cmp, bool, Option<bool>), String> {
+    // The comparison, whether it holds for unordered floats, and the sign of integers if the name says it.
+    let (cmp, unordered, unsigned) = match mods.first() {
+        Some("eq") => (Cmp::Eq, false, None),
+        Some("ne") => (Cmp::Ne, false, None),
+        Some("lt") => (Cmp::Lt, false, None),
+        Some("le") => (Cmp::Le, false, None),
+        Some("gt") => (Cmp::Gt, false, None),
+        Some("ge") => (Cmp::Ge, false, None),
+        Some("lo") => (Cmp::Lt, false, Some(true)),
+        Some("ls") => (Cmp::Le, false, Some(true)),
+        Some("hi") => (Cmp::Gt, false, Some(true)),
+        Some("hs") => (Cmp::Ge, false, Some(true)),
+        Some("equ") => (Cmp::Eq, true, Some(false)),
+        Some("neu") => (Cmp::Ne, true, Some(false)),
+        Some("ltu") => (Cmp::Lt, true, Some(false)),
+        Some("leu") => (Cmp::Le, true, Some(false)),
+        Some("gtu") => (Cmp::Gt, true, Some(false)),
+        Some("geu") => (Cmp::Ge, true, Some(false)),
+        Some("num") => (Cmp::Num, false, Some(false)),
+        Some("nan") => (Cmp::Nan, false, Some(false)),
+        other => return Err(format!("comparison {other:?} is not interpreted")),
+    };
+    Ok((cmp, unordered, unsigned))
+}
+
+fn compare<'a>(
+    body: &mut Body<'a>,
+    predicates: bool,
+    mods: &mut Modifiers<'a>,
+    operands: &[Operand<'a>],
+    inst: &mut Inst,
+) -> Result<Op, String> {
+    let (cmp, unordered, integer) = comparison(mods)?;
+    let join = mods.one(&[("and", Join::And), ("or", Join::Or), ("xor", Join::Xor)]);
+    let join = join.unwrap_or(Join::None);
+    let to = if predicates { Ty::Pred } else { mods.ty()? };
+    let ty = mods.ty()?;
+    let fits = match integer {
+        Some(integer) => integer != ty.is_float(),
+        None => {
+            ty.is_float()
+                || matches!(cmp, Cmp::Eq | Cmp::Ne)
+                || !matches!(ty, Ty::B16 | Ty::B32 | Ty::B64)
+        }
+    };
+    if !fits {
+        return Err("this comparison does not suit the type".to_string());
+    }
+    count(
+        operands,
+        3 + usize::from(join != Join::None),
+        3 + usize::from(join != Join::None),
+    )?;
+    if let (Operand::Pair(first, second), true) = (&operands[0], predicates) {
+        inst.dst = body.write(&Operand::Word(first), Ty::Pred)?;
+        inst.dst2 = body.write(&Operand::Word(second), Ty::Pred)?;
+    } else {
+        inst.dst = body.write(&operands[0], to)?;
+    }
+    inst.src[0] = body.read(&operands[1], ty)?;
+    inst.src[1] = body.read(&operands[2], ty)?;
+    let mut negate = false;
+    if join != Join::None {
+        let operand = match &operands[3] {
+            Operand::Not(word) => {
+                negate = true;
+                Operand::Word(word)
+            }
+            other => other.clone(),
+        };
+        inst.src[2] = body.read(&operand, Ty::Pred)?;
+    }
+    if predicates {
+        return Ok(Op::Compare {
+            cmp,
+            unordered,
+            ty,
+            join,
+            negate,
+        });
+    }
+    if join != Join::None {
+        return Err("`set` with another predicate is not interpreted".to_string());
+    }
+    Ok(Op::Set {
+        cmp,
+        unordered,
+        ty,
+        to,
+    })
+}
+
+fn test<'a>(
+    body: &mut Body<'a>,
+    mods: &mut Modifiers<'a>,
+    operands: &[Operand<'a>],
+    inst: &mut Inst,
+) -> Result<Op, String> {
+    let un = mods.one(&[
+        ("finite", Un::IsFinite),
+        ("infinite", Un::IsInfinite),
+        ("number", Un::IsNumber),
+        ("notanumber", Un::IsNan),
+        ("normal", Un::IsNormal),
+        ("subnormal", Un::IsSubnormal),
+    ]);
+    let un = un.ok_or("the property is missing")?;
+    let ty = mods.ty()?;
+    count(operands, 2, 2)?;
+    inst.dst = body.write(&operands[0], Ty::Pred)?;
+    inst.src[0] = body.read(&operands[1], ty)?;
+    Ok(Op::Un(un, ty))
+}
+
+fn branch<'a>(
+    body: &mut Body<'a>,
+    name: &str,
+    mods: &mut Modifiers<'a>,
+    operands: &[Operand<'a>],
+    inst: &mut Inst,
+) -> Result<Op, String> {
+    mods.take("uni");
+    if name == "brx" {
+        mods.take("idx");
+        count(operands, 2, 2)?;
+        inst.src[0] = body.read(&operands[0], Ty::U32)?;
+        let Operand::Word(table) = operands[1] else {
+            return Err("expected a table of labels".to_string());
+        };
+        body.jump(table);
+        return Ok(Op::BranchIndex { list: 0, count: 0 });
+    }
+    count(operands, 1, 1)?;
+    let Operand::Word(label) = operands[0] else {
+        return Err("expected a label".to_string());
+    };
+    body.jump(label);
+    debug_assert!(inst.dst == NONE);
+    Ok(Op::Branch(0))
+}

@@ -1,0 +1,488 @@
+//! Decoding of instructions on memory, barriers, warps and asynchronous copies.
+
+use crate::body::Body;
+use crate::decode::{Modifiers, count, slots};
+use crate::lex::{Number, number};
+use crate::op::{
+    Access, Copy, Inst, MBarrier, Op, Order, Rmw, Scope, Shuffle, Space, Ty, Vote, WarpOp,
+};
+use crate::parse::Operand;
+
+const SPACES: [(&str, Space); 7] = [
+    ("global", Space::Global),
+    ("shared", Space::Shared),
+    ("shared::cta", Space::Shared),
+    ("shared::cluster", Space::Shared),
+    ("local", Space::Local),
+    ("const", Space::Const),
+    ("param", Space::Param),
+];
+
+const SCOPES: [(&str, Scope); 4] = [
+    ("cta", Scope::Block),
+    // Clusters have one block.
+    ("cluster", Scope::Block),
+    ("gpu", Scope::Device),
+    ("sys", Scope::Device),
+];
+
+const OPERATIONS: [(&str, Rmw); 10] = [
+    ("add", Rmw::Add),
+    ("min", Rmw::Min),
+    ("max", Rmw::Max),
+    ("inc", Rmw::Inc),
+    ("dec", Rmw::Dec),
+    ("exch", Rmw::Exchange),
+    ("cas", Rmw::CompareExchange),
+    ("and", Rmw::And),
+    ("or", Rmw::Or),
+    ("xor", Rmw::Xor),
+];
+
+/// Decodes an instruction that is not arithmetic.
+pub(crate) fn instruction<'a>(
+    body: &mut Body<'a>,
+    name: &str,
+    mods: &mut Modifiers<'a>,
+    operands: &[Operand<'a>],
+    inst: &mut Inst,
+) -> Result<Op, String> {
+    match name {
+        "ld" | "ldu" | "st" => load_store(body, name, mods, operands, inst),
+        "atom" | "red" => atomic(body, name == "atom", mods, operands, inst),
+        "fence" | "membar" => fence(mods),
+        "bar" | "barrier" => barrier(body, name == "bar", mods, operands, inst),
+        "mbarrier" => barrier_object(body, mods, operands, inst),
+        "cp" => copy(body, mods, operands, inst),
+        "prefetch" | "prefetchu" | "applypriority" | "discard" => {
+            mods.drop_all(|_| true);
+            let first = operands.first().ok_or("the address is missing")?;
+            body.address(first)?;
+            Ok(Op::Nop)
+        }
+        "createpolicy" => {
+            mods.drop_all(|_| true);
+            let first = operands.first().ok_or("the result is missing")?;
+            inst.dst = body.write(first, Ty::B64)?;
+            inst.src[0] = body.constant(0);
+            Ok(Op::Move)
+        }
+        "shfl" | "vote" | "redux" | "elect" => warp(body, name, mods, operands, inst),
+        "activemask" => {
+            count(operands, 1, 1)?;
+            let ty = mods.ty()?;
+            inst.dst = body.write(&operands[0], ty)?;
+            Ok(Op::ActiveMask)
+        }
+        "nanosleep" => {
+            mods.ty()?;
+            Ok(Op::Sleep)
+        }
+        "setmaxnreg" => {
+            mods.drop_all(|part| ["inc", "dec", "sync", "aligned", "u32"].contains(&part));
+            count(operands, 1, 1)?;
+            match whole(&operands[0])? {
+                registers if (24..=256).contains(&registers) && registers % 8 == 0 => {
+                    inst.imm[0] = registers;
+                    Ok(Op::SetMaxRegisters)
+                }
+                other => Err(format!(
+                    "{other} registers: a multiple of 8 from 24 to 256 is needed"
+                )),
+            }
+        }
+        "griddepcontrol" => Err("dependent launches are not interpreted".to_string()),
+        "mapa" | "getctarank" | "clusterlaunchcontrol" => {
+            Err("clusters of blocks are not interpreted".to_string())
+        }
+        other => Err(format!("instruction `{other}` is not interpreted")),
+    }
+}
+
+fn whole(operand: &Operand<'_>) -> Result<i64, String> {
+    if let Operand::Word(word) = operand
+        && let Some(Number::Int(value)) = number(word)
+    {
+        return i64::try_from(value).map_err(|_| format!("{value} is too large"));
+    }
+    Err(format!("expected a whole number, found {operand:?}"))
+}
+
+/// Hints on caches do not change what is computed.
+fn is_hint(part: &str) -> bool {
+    part.starts_with("L1::")
+        || part.starts_with("L2::") && part != "L2::cache_hint"
+        || ["ca", "cg", "cs", "lu", "cv", "wb", "wt"].contains(&part)
+}
+
+fn load_store<'a>(
+    body: &mut Body<'a>,
+    name: &str,
+    mods: &mut Modifiers<'a>,
+    operands: &[Operand<'a>],
+    inst: &mut Inst,
+) -> Result<Op, String> {
+    let load = name != "st";
+    let policy = mods.take("L2::cache_hint");
+    mods.drop_all(is_hint);
+    let order = mods.one(&[
+        ("weak", Order::Weak),
+        // Volatile accesses are relaxed ones of the widest scope.
+        ("volatile", Order::Relaxed),
+        ("relaxed", Order::Relaxed),
+        ("acquire", Order::Acquire),
+        ("release", Order::Release),
+    ]);
+    let order = order.unwrap_or(Order::Weak);
+    if order == Order::Acquire && !load || order == Order::Release && load {
+        return Err("loads acquire, stores release".to_string());
+    }
+    let scope = mods.one(&SCOPES).unwrap_or(Scope::Device);
+    let space = mods.one(&SPACES).unwrap_or(Space::Generic);
+    let constant = mods.take("nc") || name == "ldu";
+    let number = mods.one(&[("v2", 2), ("v4", 4), ("v8", 8)]).unwrap_or(1);
+    let ty = mods.ty()?;
+    count(operands, 2, 2 + usize::from(policy))?;
+    let (values, address) = if load { (0, 1) } else { (1, 0) };
+    (inst.src[0], inst.imm[0]) = body.address(&operands[address])?;
+    let values = match &operands[values] {
+        Operand::List(list) => list.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    if values.len() != number {
+        return Err(format!(
+            "{number} registers are needed, not {}",
+            values.len()
+        ));
+    }
+    if !load && matches!(space, Space::Const | Space::Param) {
+        return Err("constants and parameters cannot be written".to_string());
+    }
+    let slots = if load {
+        slots(values, |value| body.write_wide(value, ty))?
+    } else {
+        slots(values, |value| body.read_wide(value, ty))?
+    };
+    let width = body.width(slots[0]) as u8;
+    let list = body.list(&slots);
+    let access = Access {
+        space,
+        ty,
+        order,
+        scope,
+        constant,
+        count: number as u8,
+        list,
+        width,
+    };
+    Ok(if load {
+        Op::Load(access)
+    } else {
+        Op::Store(access)
+    })
+}
+
+fn atomic<'a>(
+    body: &mut Body<'a>,
+    result: bool,
+    mods: &mut Modifiers<'a>,
+    operands: &[Operand<'a>],
+    inst: &mut Inst,
+) -> Result<Op, String> {
+    mods.drop_all(is_hint);
+    let order = mods.one(&[
+        ("relaxed", Order::Relaxed),
+        ("acquire", Order::Acquire),
+        ("release", Order::Release),
+        ("acq_rel", Order::AcqRel),
+    ]);
+    let order = order.unwrap_or(Order::Relaxed);
+    let scope = mods.one(&SCOPES).unwrap_or(Scope::Device);
+    let space = mods.one(&SPACES).unwrap_or(Space::Generic);
+    let rmw = mods
+        .one(&OPERATIONS)
+        .ok_or("the operation is missing or not interpreted")?;
+    let ty = mods.ty()?;
+    let fits = matches!(
+        (rmw, ty),
+        (Rmw::Add, Ty::F32 | Ty::F64)
+            | (Rmw::Inc | Rmw::Dec, Ty::U32)
+            | (
+                Rmw::Add | Rmw::Min | Rmw::Max,
+                Ty::U32 | Ty::S32 | Ty::U64 | Ty::S64
+            )
+            | (Rmw::Exchange | Rmw::CompareExchange, Ty::B32 | Ty::B64)
+            | (Rmw::And | Rmw::Or | Rmw::Xor, Ty::B32 | Ty::B64)
+    );
+    if !fits {
+        return Err("this operation does not suit the type".to_string());
+    }
+    let values = 1 + usize::from(rmw == Rmw::CompareExchange);
+    let first = usize::from(result);
+    count(operands, first + 1 + values, first + 1 + values)?;
+    if result {
+        inst.dst = body.write(&operands[0], ty)?;
+    }
+    (inst.src[0], inst.imm[0]) = body.address(&operands[first])?;
+    for (index, operand) in operands[first + 1..].iter().enumerate() {
+        inst.src[1 + index] = body.read(operand, ty)?;
+    }
+    let (constant, list, width) = (false, 0, ty.bits() as u8);
+    Ok(Op::Atomic(
+        rmw,
+        Access {
+            space,
+            ty,
+            order,
+            scope,
+            constant,
+            count: 1,
+            list,
+            width,
+        },
+    ))
+}
+
+fn fence(mods: &mut Modifiers) -> Result<Op, String> {
+    if mods.take("proxy") {
+        mods.drop_all(|part| {
+            part == "async" || part == "alias" || part == "global" || part.starts_with("shared")
+        });
+        return Ok(Op::FenceProxy);
+    }
+    if mods.take("mbarrier_init") {
+        mods.drop_all(|part| part == "release" || part == "cluster");
+        return Ok(Op::Fence(Scope::Block));
+    }
+    mods.one(&[("acq_rel", ()), ("sc", ())]);
+    let device = mods.take("gl");
+    match mods.one(&SCOPES) {
+        Some(scope) => Ok(Op::Fence(scope)),
+        None if device => Ok(Op::Fence(Scope::Device)),
+        None => Err("the fence has no scope".to_string()),
+    }
+}
+
+fn barrier<'a>(
+    body: &mut Body<'a>,
+    aligned: bool,
+    mods: &mut Modifiers<'a>,
+    operands: &[Operand<'a>],
+    inst: &mut Inst,
+) -> Result<Op, String> {
+    if mods.take("cluster") {
+        return Err("clusters of blocks are not interpreted".to_string());
+    }
+    if mods.take("warp") {
+        mods.take("sync");
+        count(operands, 1, 1)?;
+        inst.src[3] = body.read(&operands[0], Ty::B32)?;
+        return Ok(Op::Warp(WarpOp::Barrier));
+    }
+    mods.take("cta");
+    let wait = mods.take("sync");
+    if !wait && !mods.take("arrive") {
+        return Err("only barriers that synchronise or arrive are interpreted".to_string());
+    }
+    let aligned = mods.take("aligned") || aligned;
+    count(operands, 1 + usize::from(!wait), 2)?;
+    inst.src[0] = body.read(&operands[0], Ty::U32)?;
+    if let Some(threads) = operands.get(1) {
+        inst.src[1] = body.read(threads, Ty::U32)?;
+    }
+    Ok(Op::Barrier { aligned, wait })
+}
+
+fn barrier_object<'a>(
+    body: &mut Body<'a>,
+    mods: &mut Modifiers<'a>,
+    operands: &[Operand<'a>],
+    inst: &mut Inst,
+) -> Result<Op, String> {
+    mods.drop_all(|part| ["shared", "shared::cta", "b64", "cta", "cluster"].contains(&part));
+    let parity = mods.take("parity");
+    let (op, result, values) = match mods.first() {
+        Some("init") => (MBarrier::Init, false, 1..=1),
+        Some("inval") => (MBarrier::Invalidate, false, 0..=0),
+        Some("expect_tx") => {
+            mods.take("relaxed");
+            (MBarrier::Expect, false, 1..=1)
+        }
+        Some("arrive") if mods.take("expect_tx") => (MBarrier::ArriveExpect, true, 1..=1),
+        Some("arrive") => (MBarrier::Arrive, true, 0..=1),
+        Some("arrive_drop") => (MBarrier::ArriveDrop, true, 0..=1),
+        Some("test_wait") => (MBarrier::Test { parity }, true, 1..=1),
+        // The hint on time does not matter.
+        Some("try_wait") => (MBarrier::Test { parity }, true, 1..=2),
+        other => {
+            return Err(format!(
+                "`mbarrier.{}` is not interpreted",
+                other.unwrap_or_default()
+            ));
+        }
+    };
+    match op {
+        MBarrier::Arrive | MBarrier::ArriveExpect | MBarrier::ArriveDrop => mods.take("release"),
+        MBarrier::Test { .. } => mods.take("acquire"),
+        _ => false,
+    };
+    let first = usize::from(result);
+    count(
+        operands,
+        first + 1 + values.start(),
+        first + 1 + values.end(),
+    )?;
+    let test = matches!(op, MBarrier::Test { .. });
+    if result {
+        inst.dst = body.write(&operands[0], if test { Ty::Pred } else { Ty::B64 })?;
+    }
+    (inst.src[0], inst.imm[0]) = body.address(&operands[first])?;
+    if let Some(value) = operands.get(first + 1) {
+        inst.src[1] = body.read(value, if test && !parity { Ty::B64 } else { Ty::B32 })?;
+    } else if *values.end() > 0 {
+        inst.src[1] = body.constant(1);
+    }
+    Ok(Op::MBarrier(op))
+}
+
+fn copy<'a>(
+    body: &mut Body<'a>,
+    mods: &mut Modifiers<'a>,
+    operands: &[Operand<'a>],
+    inst: &mut Inst,
+) -> Result<Op, String> {
+    if !mods.take("async") {
+        return Err("only asynchronous copies are interpreted".to_string());
+    }
+    let bulk = mods.take("bulk");
+    if mods.take("commit_group") {
+        return Ok(Op::Commit { bulk });
+    }
+    if mods.take("wait_all") {
+        return Ok(Op::Wait {
+            bulk: false,
+            read: false,
+            commit: true,
+        });
+    }
+    if mods.take("wait_group") {
+        count(operands, 1, 1)?;
+        inst.imm[0] = whole(&operands[0])?;
+        return Ok(Op::Wait {
+            bulk,
+            read: mods.take("read"),
+            commit: false,
+        });
+    }
+    if mods.take("prefetch") {
+        mods.drop_all(|part| part == "L2" || part == "global" || part.starts_with("L2::"));
+        return Ok(Op::Nop);
+    }
+    let policy = usize::from(mods.take("L2::cache_hint"));
+    mods.drop_all(is_hint);
+    let spaces = (mods.first(), mods.first());
+    let shared =
+        |part: Option<&str>| matches!(part, Some("shared" | "shared::cta" | "shared::cluster"));
+    let load = shared(spaces.0) && spaces.1 == Some("global");
+    let store = spaces.0 == Some("global") && shared(spaces.1);
+    let op = match (bulk, load, store) {
+        (false, true, _) => {
+            count(operands, 3, 4 + policy)?;
+            let size = whole(&operands[2])?;
+            if ![4, 8, 16].contains(&size) {
+                return Err(format!("copies of {size} bytes do not exist"));
+            }
+            inst.src[2] = body.constant(size as u64);
+            if operands.len() > 3 + policy {
+                inst.src[3] = body.read(&operands[3], Ty::U32)?;
+            }
+            Copy::Element(size as u8)
+        }
+        (true, true, _) if mods.take("mbarrier::complete_tx::bytes") => {
+            count(operands, 4, 4 + policy)?;
+            (inst.src[3], inst.imm[2]) = body.address(&operands[3])?;
+            Copy::BulkLoad
+        }
+        (true, _, true) if mods.take("bulk_group") => {
+            count(operands, 3, 3 + policy)?;
+            Copy::BulkStore
+        }
+        _ => return Err("this asynchronous copy is not interpreted".to_string()),
+    };
+    (inst.src[0], inst.imm[0]) = body.address(&operands[0])?;
+    (inst.src[1], inst.imm[1]) = body.address(&operands[1])?;
+    if bulk {
+        inst.src[2] = body.read(&operands[2], Ty::U32)?;
+    }
+    Ok(Op::Copy(op))
+}
+
+fn warp<'a>(
+    body: &mut Body<'a>,
+    name: &str,
+    mods: &mut Modifiers<'a>,
+    operands: &[Operand<'a>],
+    inst: &mut Inst,
+) -> Result<Op, String> {
+    if !mods.take("sync") {
+        return Err("only the forms with `.sync` are interpreted".to_string());
+    }
+    let pair = |operand: &Operand<'a>| match operand {
+        Operand::Pair(first, second) => (Operand::Word(first), Some(Operand::Word(second))),
+        other => (other.clone(), None),
+    };
+    let mask = operands.last().ok_or("the mask of lanes is missing")?;
+    inst.src[3] = body.read(mask, Ty::B32)?;
+    let (result, predicate) = pair(&operands[0]);
+    if let Some(predicate) = predicate {
+        inst.dst2 = body.write(&predicate, Ty::Pred)?;
+    }
+    let op = match name {
+        "shfl" => {
+            let mode = mods.one(&[
+                ("up", Shuffle::Up),
+                ("down", Shuffle::Down),
+                ("bfly", Shuffle::Butterfly),
+                ("idx", Shuffle::Index),
+            ]);
+            let ty = mods.ty()?;
+            count(operands, 5, 5)?;
+            inst.dst = body.write(&result, ty)?;
+            inst.src[0] = body.read(&operands[1], ty)?;
+            inst.src[1] = body.read(&operands[2], Ty::U32)?;
+            inst.src[2] = body.read(&operands[3], Ty::U32)?;
+            WarpOp::Shuffle(mode.ok_or("the mode is missing")?)
+        }
+        "vote" => {
+            let vote = mods.one(&[
+                ("all", Vote::All),
+                ("any", Vote::Any),
+                ("uni", Vote::Uniform),
+                ("ballot", Vote::Ballot),
+            ]);
+            let ty = mods.ty()?;
+            count(operands, 3, 3)?;
+            inst.dst = body.write(&result, ty)?;
+            let (operand, negate) = match &operands[1] {
+                Operand::Not(word) => (Operand::Word(word), true),
+                other => (other.clone(), false),
+            };
+            inst.src[0] = body.read(&operand, Ty::Pred)?;
+            WarpOp::Vote(vote.ok_or("the mode is missing")?, negate)
+        }
+        "redux" => {
+            let rmw = mods.one(&OPERATIONS).ok_or("the operation is missing")?;
+            let ty = mods.ty()?;
+            count(operands, 3, 3)?;
+            inst.dst = body.write(&result, ty)?;
+            inst.src[0] = body.read(&operands[1], ty)?;
+            WarpOp::Reduce(rmw, ty)
+        }
+        _ => {
+            count(operands, 2, 2)?;
+            inst.dst = body.write(&result, Ty::B32)?;
+            WarpOp::Elect
+        }
+    };
+    Ok(Op::Warp(op))
+}

@@ -1,0 +1,297 @@
+//! Execution of a warp: control, and instructions handed to where they belong.
+
+use crate::alu::{self, lanes};
+use crate::block::{Block, Group};
+use crate::error::{Fault, FaultKind};
+use crate::launch::Launch;
+use crate::op::{Inst, NONE, Op, Slot};
+
+/// How a warp's turn ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// It may go on.
+    Spent,
+    /// It tested something that others have to change.
+    Polled,
+    /// It waits, or has ended.
+    Stopped,
+}
+
+/// Where lanes go after an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    Next,
+    /// The next one, after others had their turn.
+    Yield,
+    /// The active lanes jump.
+    Jump(u32),
+    /// The active lanes left the group: they wait, have ended or jumped each its way.
+    Left,
+}
+
+impl Launch<'_> {
+    /// Lets a warp execute at most `quantum` instructions.
+    pub(crate) fn turn(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        quantum: u32,
+    ) -> Result<Turn, Fault> {
+        for _ in 0..quantum {
+            let state = &mut block.warps[warp];
+            if state.groups.is_empty() {
+                return Ok(Turn::Stopped);
+            }
+            if state.groups.len() > 1 {
+                pick(state);
+            } else {
+                state.current = 0;
+                state.keep = false;
+            }
+            let current = state.current;
+            let Group { pc, mask } = state.groups[current];
+            let Some(inst) = self.entry.code.get(pc as usize).copied() else {
+                return Err(Fault::new(
+                    FaultKind::Unsupported,
+                    "control ran past the end",
+                ));
+            };
+            (self.at.pc, self.at.lane) = (pc, mask.trailing_zeros());
+            let flow = self.step(block, warp, &inst, mask)?;
+            let groups = &mut block.warps[warp].groups;
+            let active = self.at.active;
+            match flow {
+                Flow::Next => groups[current].pc = pc + 1,
+                Flow::Yield => {
+                    groups[current].pc = pc + 1;
+                    self.polled(block, warp);
+                    return Ok(Turn::Polled);
+                }
+                Flow::Jump(target) if active == mask => groups[current].pc = target,
+                Flow::Jump(target) => {
+                    groups[current] = Group {
+                        pc: pc + 1,
+                        mask: mask & !active,
+                    };
+                    groups.push(Group {
+                        pc: target,
+                        mask: active,
+                    });
+                    self.counts.divergences += 1;
+                }
+                Flow::Left if active == mask => {
+                    groups.swap_remove(current);
+                }
+                Flow::Left => {
+                    groups[current] = Group {
+                        pc: pc + 1,
+                        mask: mask & !active,
+                    }
+                }
+            }
+        }
+        Ok(Turn::Spent)
+    }
+
+    /// Another group gets the next turn, for it may be what this one waits for.
+    fn polled(&mut self, block: &mut Block, warp: usize) {
+        let state = &mut block.warps[warp];
+        self.counts.polls += 1;
+        if state.groups.len() > 1 {
+            state.current = (state.current + 1) % state.groups.len();
+            state.keep = true;
+        }
+    }
+
+    fn step(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        inst: &Inst,
+        mask: u32,
+    ) -> Result<Flow, Fault> {
+        let state = &block.warps[warp];
+        let mut active = mask;
+        if inst.guard != NONE {
+            self.defined(block, warp, inst.guard, mask)?;
+            let row = &state.rows[inst.guard as usize];
+            let truth = row
+                .iter()
+                .rev()
+                .fold(0, |bits, value| bits << 1 | *value as u32 & 1);
+            active = mask & if inst.negate { !truth } else { truth };
+        }
+        self.at.active = active;
+        self.steps += 1;
+        let executed = &mut self.executed[usize::from(inst.name)];
+        executed.warps += 1;
+        executed.threads += u64::from(active.count_ones());
+        if active == 0 {
+            // Lanes that skip it go on.
+            self.at.active = mask;
+            return Ok(Flow::Next);
+        }
+        for slot in inst.src {
+            if slot != NONE && state.defined[slot as usize] & active != active {
+                self.defined(block, warp, slot, active)?;
+            }
+        }
+        let state = &mut block.warps[warp];
+        if let Op::Pack { count, list, .. } = inst.op {
+            self.list_defined(block, warp, list, count, active)?;
+        } else if alu::execute(&mut state.rows, &self.entry.lists, inst, active) {
+            for slot in [inst.dst, inst.dst2] {
+                if slot != NONE {
+                    state.defined[slot as usize] |= active;
+                }
+            }
+            if let Op::Unpack { count, list, .. } = inst.op {
+                self.define_list(block, warp, list, count, active);
+            }
+            return Ok(Flow::Next);
+        }
+        let flow = match inst.op {
+            Op::Pack { .. } => {
+                alu::execute(&mut block.warps[warp].rows, &self.entry.lists, inst, active);
+                Flow::Next
+            }
+            Op::Branch(target) => Flow::Jump(target),
+            Op::BranchIndex { list, count } => self.branch(block, warp, inst, list, count)?,
+            Op::Exit => self.exit(block, warp, active)?,
+            Op::Trap => return Err(Fault::new(FaultKind::Trap, "the kernel gave up")),
+            Op::Clock => {
+                let now = self.steps;
+                lanes(active)
+                    .for_each(|lane| block.warps[warp].rows[inst.dst as usize][lane] = now);
+                Flow::Next
+            }
+            Op::ActiveMask => {
+                let row = &mut block.warps[warp].rows[inst.dst as usize];
+                lanes(active).for_each(|lane| row[lane] = u64::from(active));
+                Flow::Next
+            }
+            Op::Load(access) => self.load(block, warp, inst, &access)?,
+            Op::Store(access) => self.store(block, warp, inst, &access)?,
+            Op::Atomic(rmw, access) => self.atomic(block, warp, inst, rmw, &access)?,
+            Op::Barrier { aligned, wait } => self.barrier(block, warp, inst, aligned, wait)?,
+            Op::Warp(op) => self.warp_op(block, warp, inst, op)?,
+            Op::Sleep => Flow::Yield,
+            Op::SetMaxRegisters => Flow::Next,
+            _ => return Err(Fault::new(FaultKind::Unsupported, "not interpreted yet")),
+        };
+        for slot in [inst.dst, inst.dst2] {
+            if slot != NONE {
+                block.warps[warp].defined[slot as usize] |= active;
+            }
+        }
+        Ok(flow)
+    }
+
+    /// Checks that the registers of a list have values in these lanes.
+    pub(crate) fn list_defined(
+        &mut self,
+        block: &Block,
+        warp: usize,
+        list: u32,
+        count: u8,
+        mask: u32,
+    ) -> Result<(), Fault> {
+        for index in 0..u32::from(count) {
+            let slot = self.entry.lists[(list + index) as usize];
+            self.defined(block, warp, slot, mask)?;
+        }
+        Ok(())
+    }
+
+    /// The registers of a list have values in these lanes from now on.
+    pub(crate) fn define_list(
+        &self,
+        block: &mut Block,
+        warp: usize,
+        list: u32,
+        count: u8,
+        mask: u32,
+    ) {
+        for index in 0..u32::from(count) {
+            let slot = self.entry.lists[(list + index) as usize];
+            block.warps[warp].defined[slot as usize] |= mask;
+        }
+    }
+
+    fn defined(&mut self, block: &Block, warp: usize, slot: Slot, mask: u32) -> Result<(), Fault> {
+        let missing = mask & !block.warps[warp].defined[slot as usize];
+        if missing == 0 {
+            return Ok(());
+        }
+        self.at.lane = missing.trailing_zeros();
+        let name = self.entry.slot_name(slot);
+        let message = format!("`{name}` is read before it is written");
+        Err(Fault::new(FaultKind::UninitialisedRegister, message))
+    }
+
+    fn branch(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        inst: &Inst,
+        list: u32,
+        count: u32,
+    ) -> Result<Flow, Fault> {
+        let active = self.at.active;
+        let mut targets: Vec<Group> = Vec::new();
+        for lane in lanes(active) {
+            self.at.lane = lane as u32;
+            let index = block.warps[warp].rows[inst.src[0] as usize][lane];
+            if index >= u64::from(count) {
+                let message = format!("entry {index} of a table of {count} labels");
+                return Err(Fault::new(FaultKind::OutOfBounds, message));
+            }
+            let pc = self.entry.lists[list as usize + index as usize];
+            match targets.iter_mut().find(|group| group.pc == pc) {
+                Some(group) => group.mask |= 1 << lane,
+                None => targets.push(Group {
+                    pc,
+                    mask: 1 << lane,
+                }),
+            }
+        }
+        self.counts.divergences += u64::from(targets.len() > 1);
+        block.warps[warp].groups.append(&mut targets);
+        Ok(Flow::Left)
+    }
+
+    fn exit(&mut self, block: &mut Block, warp: usize, active: u32) -> Result<Flow, Fault> {
+        self.left(block, warp, active)?;
+        block.warps[warp].exited |= active;
+        block.live -= active.count_ones();
+        self.progress = true;
+        self.check_barriers_after_exit(block)?;
+        Ok(Flow::Left)
+    }
+}
+
+/// Chooses the group that runs next: lanes that are at the same instruction join, and those that are least far go
+/// first, so that all meet again where ways join.
+fn pick(warp: &mut crate::block::Warp) {
+    if warp.current >= warp.groups.len() {
+        (warp.current, warp.keep) = (0, false);
+    }
+    if !warp.keep {
+        let least = (0..warp.groups.len()).min_by_key(|index| warp.groups[*index].pc);
+        warp.current = least.unwrap_or(0);
+    }
+    let pc = warp.groups[warp.current].pc;
+    let mut index = 0;
+    while index < warp.groups.len() {
+        if index == warp.current || warp.groups[index].pc != pc {
+            index += 1;
+            continue;
+        }
+        let mask = warp.groups.swap_remove(index).mask;
+        if warp.current == warp.groups.len() {
+            warp.current = index;
+        }
+        warp.groups[warp.current].mask |= mask;
+        warp.keep = false;
+    }
+}

@@ -1,0 +1,5 @@
+//! Transfers.
+
+/// Copies under way.
+#[derive(Debug, Default)]
+pub(crate) struct Transfers {}
