@@ -2,7 +2,7 @@
 //! such as `16; x+y:24, x-y:24; x+y:8, x-y:8`. Axes have the scheme's names; slopes are the smallest that the scheme allows.
 //! `auto` is the tiling that the model expects to be fastest on all cores of this machine.
 
-use torre_compiler::cone::{Cones, Form, Rational, cones};
+use torre_compiler::cone::{Form, Rational, cones};
 use torre_compiler::lattice::{Axis, PerAxis};
 use torre_compiler::schedule::{
     Choice, Cut, Frame, Level, Schedule, Template, Tiling, check_tiling,
@@ -24,10 +24,9 @@ pub fn tiles(scheme: &Scheme, text: &str) -> Result<Tiles, String> {
     if text == "auto" {
         return chosen(scheme);
     }
-    let cones = cones(scheme);
-    let frame = Frame::new(scheme, &cones);
-    let tiling = parse(scheme, &cones, &frame, text)?;
-    check_tiling(&frame, &cones, &tiling).map_err(|e| format!("`{text}`: {e:?}"))?;
+    let frame = Frame::new(scheme, &cones(scheme));
+    let tiling = parse(scheme, &frame, text)?;
+    check_tiling(&frame, &tiling).map_err(|e| format!("`{text}`: {e:?}"))?;
     Ok(Tiles {
         name: text.to_string(),
         program: lower(scheme, &frame, &tiling),
@@ -59,7 +58,7 @@ pub fn with_height(text: &str, height: u64) -> String {
     }
 }
 
-fn parse(scheme: &Scheme, cones: &Cones, frame: &Frame, text: &str) -> Result<Tiling, String> {
+fn parse(scheme: &Scheme, frame: &Frame, text: &str) -> Result<Tiling, String> {
     let mut parts = text.split(';').map(str::trim);
     let height = parts.next().unwrap_or_default();
     let height = height
@@ -68,9 +67,7 @@ fn parse(scheme: &Scheme, cones: &Cones, frame: &Frame, text: &str) -> Result<Ti
         .filter(|&h| h > 0)
         .ok_or_else(|| format!("`{height}` is no height in steps"))?;
     let level = |part: &str| {
-        let cuts = part
-            .split(',')
-            .map(|cut| parse_cut(scheme, cones, frame, cut));
+        let cuts = part.split(',').map(|cut| parse_cut(scheme, frame, cut));
         Ok(Level {
             cuts: cuts.collect::<Result<_, String>>()?,
         })
@@ -81,7 +78,7 @@ fn parse(scheme: &Scheme, cones: &Cones, frame: &Frame, text: &str) -> Result<Ti
     })
 }
 
-fn parse_cut(scheme: &Scheme, cones: &Cones, frame: &Frame, text: &str) -> Result<Cut, String> {
+fn parse_cut(scheme: &Scheme, frame: &Frame, text: &str) -> Result<Cut, String> {
     let (form, period) = text
         .split_once(':')
         .ok_or_else(|| format!("`{}` is no cut; write FORM:PERIOD", text.trim()))?;
@@ -89,7 +86,7 @@ fn parse_cut(scheme: &Scheme, cones: &Cones, frame: &Frame, text: &str) -> Resul
         .filter(|p| *p > Rational::ZERO)
         .ok_or_else(|| format!("`{}` is no period", period.trim()))?;
     Ok(Cut {
-        face: frame.fitting(cones, parse_form(scheme, form.trim())?),
+        face: frame.fitting(parse_form(scheme, form.trim())?),
         period,
     })
 }

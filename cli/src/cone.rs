@@ -29,7 +29,7 @@ pub fn cone(args: &args::Cone, voice: &Voice) -> Result<(), Failure> {
     };
     let wrong = tiling
         .as_ref()
-        .and_then(|tiling| check_tiling(&planner.frame, &planner.cones, tiling).err());
+        .and_then(|tiling| check_tiling(&planner.frame, tiling).err());
     match &args.output {
         Some(file) => {
             let tiling = match (&args.schedule, tiling) {
@@ -66,15 +66,12 @@ pub fn cone(args: &args::Cone, voice: &Voice) -> Result<(), Failure> {
 /// The dependence that crosses a face against the order. Along a folded axis, one that does so in the direction in which it is drawn,
 /// if there is one.
 fn violation(wrong: &Option<Illegal>, cones: &Cones) -> Option<Dependence> {
-    let Some(Illegal::Slope {
-        cut, dependence, ..
-    }) = wrong
-    else {
+    let Some(Illegal::Slope { cut, needed }) = wrong else {
         return None;
     };
     let drawn = cones.steepest(cut.face.form);
     let drawn = drawn.filter(|d| d.slope(cut.face.form) > cut.face.slope);
-    Some(*drawn.unwrap_or(dependence))
+    Some(*drawn.unwrap_or(&needed.dependence))
 }
 
 /// The tiles of a schedule; of sizes that are open, the first ones. `None` for what has no tiles.
@@ -90,7 +87,7 @@ fn tiling(
         Template::Tiled(t) => {
             let first = t.sizes.iter().filter_map(|size| size.values.first());
             let values: Vec<Rational> = first.copied().collect();
-            Ok(Some(t.close(&values, &planner.frame, &planner.cones)))
+            Ok(Some(t.close(&values, &planner.frame)))
         }
     }
 }
@@ -129,8 +126,8 @@ fn forms(scheme: &Scheme) -> Vec<Form> {
 fn frame_text(scheme: &Scheme, frame: &Frame, cones: &Cones) -> String {
     let mut rows = vec![["face", "slope", "decided by"].map(str::to_owned)];
     for form in forms(scheme) {
-        let (slope, decides) = match frame.steepest(cones, form) {
-            Some((slope, dependence)) => (slope, cones.describe(dependence)),
+        let (slope, decides) = match frame.needed(form) {
+            Some(needed) => (needed.slope, cones.describe(&needed.dependence)),
             None => (Rational::ZERO, "nothing".to_owned()),
         };
         rows.push([cones.form_name(form), slope.to_string(), decides]);
@@ -168,11 +165,12 @@ fn faces_text(planner: &Planner<'_>, tiling: &Tiling) -> String {
     let mut rows = vec![head.map(str::to_owned)];
     for (number, level) in tiling.levels.iter().enumerate() {
         for cut in &level.cuts {
-            let steepest = frame.steepest(cones, cut.face.form);
-            let needed = steepest.map_or(Rational::ZERO, |(slope, _)| slope);
-            let verdict = match steepest {
-                Some((_, dependence)) if needed > cut.face.slope => {
-                    format!("cuts a dependence: {}", cones.describe(dependence))
+            let needed = frame.needed(cut.face.form);
+            let slope = needed.as_ref().map_or(Rational::ZERO, |n| n.slope);
+            let verdict = match needed {
+                Some(needed) if slope > cut.face.slope => {
+                    let dependence = cones.describe(&needed.dependence);
+                    format!("cuts a dependence: {dependence}")
                 }
                 _ => String::new(),
             };
@@ -180,7 +178,7 @@ fn faces_text(planner: &Planner<'_>, tiling: &Tiling) -> String {
                 number.to_string(),
                 cones.form_name(cut.face.form),
                 cut.face.slope.to_string(),
-                needed.to_string(),
+                slope.to_string(),
                 cut.period.to_string(),
                 verdict,
             ]);

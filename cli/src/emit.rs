@@ -11,7 +11,6 @@ use torre_compiler::backend::llvm::cpu::{Shape, emit as emit_llvm};
 use torre_compiler::backend::llvm::library::{self as llvm, Library, Options};
 use torre_compiler::cone::cones;
 use torre_compiler::kernel::KernelSet;
-use torre_compiler::lattice::Axis;
 use torre_compiler::schedule::Schedule;
 use torre_compiler::scheme::{CoefId, Scheme};
 use torre_compiler::tile::TileProgram;
@@ -34,7 +33,10 @@ pub fn emit(args: &args::Emit, voice: &Voice) -> Result<(), Failure> {
             } = Scheduled::new(args, voice)?;
             match stage {
                 StageArg::Schedule => format!("{schedule}\n"),
-                StageArg::Tiles => tiles(program.as_ref()),
+                StageArg::Tiles => match program {
+                    Some(program) => program.to_string(),
+                    None => "layerwise\n".to_owned(),
+                },
                 StageArg::Plan => {
                     let mut text = format!("{schedule}\n\n");
                     text.push_str(&memory(&scheme, &kernels));
@@ -67,7 +69,7 @@ impl Scheduled {
         let planner = Planner::new(&resolved.scheme).map_err(SetupError::from)?;
         let template = schedule::template(&args.schedule, &source, &resolved, &planner)?;
         let refused = |error| schedule::refused(error, &planner);
-        let schedule = match template.fixed(&planner.frame, &planner.cones) {
+        let schedule = match template.fixed(&planner.frame) {
             Some(schedule) => schedule,
             None => {
                 let machine = schedule::machine(threads::available());
@@ -83,45 +85,6 @@ impl Scheduled {
             scheme: resolved.scheme,
         })
     }
-}
-
-/// A tile program in text.
-fn tiles(program: Option<&TileProgram>) -> String {
-    let Some(program) = program else {
-        return "layerwise\n".to_owned();
-    };
-    let mut out = String::new();
-    // Writing to a string cannot fail.
-    let _ = writeln!(out, "tiles of height {}", program.height);
-    for axis in Axis::ALL {
-        if let Some(ring) = program.ring[axis] {
-            let _ = writeln!(out, "  ring of {ring} half cells along {axis}");
-        }
-    }
-    for (i, plane) in program.planes.iter().enumerate() {
-        let [x, y, z] = plane.form.0;
-        let _ = writeln!(out, "  plane {i}: [{x}, {y}, {z}] slope {}", plane.slope);
-    }
-    for (i, level) in program.levels.iter().enumerate() {
-        let cut =
-            |c: &torre_compiler::tile::PlaneCut| format!("plane {} period {}", c.plane, c.period);
-        let cuts: Vec<String> = level.iter().map(cut).collect();
-        let _ = writeln!(out, "  level {i}: {}", cuts.join(", "));
-    }
-    for (i, classes) in program.stages.iter().enumerate() {
-        let _ = writeln!(out, "  stage s{i}");
-        for (n, class) in classes.iter().enumerate() {
-            let updates: Vec<String> = class.updates.iter().map(|u| u.to_string()).collect();
-            let [x, y, z] = class.region.0;
-            let [a, b, c] = class.position.0;
-            let _ = writeln!(
-                out,
-                "    class {n}: updates {} in [{x}, {y}, {z}] at [{a}, {b}, {c}]",
-                updates.join(" "),
-            );
-        }
-    }
-    out
 }
 
 /// Where values lie.

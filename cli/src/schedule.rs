@@ -3,6 +3,7 @@
 use crate::codes;
 use crate::failure::Failure;
 use torre_compiler::resolve::Resolved;
+use torre_compiler::schedule::frame::Needed;
 use torre_compiler::schedule::{Illegal, Machine, Schedule, Template, notation};
 use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::Source;
@@ -19,8 +20,7 @@ pub fn template(
 ) -> Result<Template, Failure> {
     let block = resolved.schedules.iter().find(|(name, _)| name == text);
     let read = |source: &Source, schedule: &ast::Schedule| {
-        let Planner { frame, cones, .. } = planner;
-        notation::read(source, schedule, &resolved.scheme, frame, cones)
+        notation::read(source, schedule, &resolved.scheme, &planner.frame)
     };
     match block {
         Some((_, schedule)) => Ok(read(source, schedule)?),
@@ -57,12 +57,21 @@ pub fn refused(error: PlanError, planner: &Planner<'_>) -> Failure {
         PlanError::Illegal(illegal) => illegal,
     };
     let diagnostic = match illegal {
-        Illegal::Slope {
-            cut,
-            dependence,
-            needed,
-        } => {
+        Illegal::Slope { cut, needed } => {
             let form = planner.cones.form_name(cut.face.form);
+            let Needed {
+                slope,
+                dependence,
+                chain,
+            } = *needed;
+            let steepest = planner.frame.slope_of(&dependence, cut.face.form);
+            // A step may reach far in one stage if it reaches less far in others.
+            let why = if steepest > slope {
+                let links: Vec<String> = chain.iter().map(|d| planner.cones.describe(d)).collect();
+                format!(" on average, because {}", links.join(", "))
+            } else {
+                String::new()
+            };
             Diagnostic::error(
                 codes::SLOPE,
                 format!(
@@ -72,7 +81,7 @@ pub fn refused(error: PlanError, planner: &Planner<'_>) -> Failure {
                 ),
             )
             .hint(format!(
-                "{form} needs a slope of at least {needed} cells per stage; leave the slope out and it is derived"
+                "{form} needs a slope of at least {slope} cells per stage{why}; leave the slope out and it is derived"
             ))
         }
         Illegal::Mixed { .. } => Diagnostic::error(

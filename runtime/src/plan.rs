@@ -58,9 +58,9 @@ impl<'a> Planner<'a> {
             scheme,
             layout,
             frame,
-            cones,
+            ..
         } = self;
-        candidates(scheme, layout, frame, cones, template, machine)
+        candidates(scheme, layout, frame, template, machine)
     }
 
     /// The plan for one choice.
@@ -82,7 +82,7 @@ impl<'a> Planner<'a> {
         let program = match schedule {
             Schedule::Layerwise => None,
             Schedule::Tiled(tiling) => {
-                check_tiling(&self.frame, &self.cones, tiling).map_err(PlanError::Illegal)?;
+                check_tiling(&self.frame, tiling).map_err(PlanError::Illegal)?;
                 let program = lower(self.scheme, &self.frame, tiling);
                 kernels.kernels = program.kernels(self.scheme);
                 Some(program)

@@ -7,8 +7,8 @@ use torre_compiler::cone::draw::{
 };
 use torre_compiler::cone::{Cones, Dependence, Rational, axis_form};
 use torre_compiler::lattice::{Axis, HalfIndex, PerAxis};
-use torre_compiler::schedule::Tiling;
 use torre_compiler::schedule::face::Face;
+use torre_compiler::schedule::{Frame, Tiling};
 use torre_compiler::scheme::{ComponentId, Scheme};
 use torre_runtime::plan::Planner;
 
@@ -32,7 +32,9 @@ pub fn draw(
     let picture = Picture {
         scheme,
         cones,
-        cuts: tiling.map(faces).unwrap_or_default(),
+        cuts: tiling
+            .map(|tiling| faces(&planner.frame, tiling))
+            .unwrap_or_default(),
         height: tiling.map_or(i64::MAX, |t| {
             i64::try_from(t.height)
                 .unwrap_or(i64::MAX)
@@ -58,14 +60,17 @@ struct Picture<'a> {
 }
 
 /// The faces of the innermost tiles, each with the shortest of its periods.
-fn faces(tiling: &Tiling) -> Vec<Cut> {
+fn faces(frame: &Frame, tiling: &Tiling) -> Vec<Cut> {
     let mut found: Vec<Cut> = Vec::new();
+    // Where the updates of a stage differ, the one that is farthest ahead is shown.
+    let most = |stage: &[Rational]| stage.iter().copied().max().unwrap_or(Rational::ZERO);
     for cut in tiling.levels.iter().flat_map(|level| &level.cuts) {
         match found.iter_mut().find(|known| known.face == cut.face) {
             Some(known) => known.period = known.period.min(cut.period),
             None => found.push(Cut {
                 face: cut.face,
                 period: cut.period,
+                leads: frame.leads(&cut.face).iter().map(|l| most(l)).collect(),
             }),
         }
     }
@@ -95,6 +100,7 @@ impl Picture<'_> {
                     slope: -Rational::ONE,
                 },
                 period: Rational::whole(self.height),
+                leads: Vec::new(),
             });
         }
         let what = Section {
@@ -124,7 +130,9 @@ impl Picture<'_> {
 
     fn solid(&self, args: &args::Cone) -> Result<String, Failure> {
         let axes = self.axes("solid")?;
-        let cuts = self.cuts_across(axes);
+        let mut cuts = self.cuts_across(axes);
+        // Seen from afar, faces are even.
+        cuts.iter_mut().for_each(|cut| cut.leads.clear());
         let component = match &args.component {
             Some(name) => Some(self.component(name)?),
             None => None,

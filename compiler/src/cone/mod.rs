@@ -22,6 +22,7 @@
 //! - A periodic end turns a short read into one across the whole domain ([`Via::Wrap`]). On the circle it is as short as any
 //!   other; a tiling that is not periodic itself must respect the long vector.
 
+mod cycle;
 pub mod draw;
 mod past;
 mod print;
@@ -32,6 +33,7 @@ mod vectors;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use cycle::{Link, fastest_cycle, leads};
 pub use past::{Event, Initial, Past, past};
 pub use rational::Rational;
 pub use slope::axis_form;

@@ -8,7 +8,6 @@
 use super::machine::Machine;
 use super::tiling::Tiling;
 use super::{Frame, Schedule};
-use crate::cone::Cones;
 use crate::kernel::UpdateSet;
 use crate::lattice::{Axis, Interval, PerAxis};
 use crate::layout::Layout;
@@ -391,7 +390,6 @@ pub fn candidates(
     scheme: &Scheme,
     layout: &Layout,
     frame: &Frame,
-    cones: &Cones,
     template: &super::Template,
     machine: &Machine,
 ) -> Vec<Choice> {
@@ -406,7 +404,7 @@ pub fn candidates(
         let mut seen: Vec<Tiling> = Vec::new();
         let mut choices = Vec::new();
         for values in t.combinations() {
-            let tiling = t.close(&values, frame, cones);
+            let tiling = t.close(&values, frame);
             if seen.contains(&tiling) {
                 continue;
             }

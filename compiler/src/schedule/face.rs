@@ -1,7 +1,8 @@
 //! One face of a tiling, and the rule that makes it legal.
 //!
 //! A face assigns to every event (position p, time index k) the number `form(p) - slope * k`, in cells. Tiles are cut where it
-//! is a multiple of a period, and run *from high to low*: towers lean up the form. The same rule covers all shapes:
+//! is a multiple of a period, and run *from high to low*: towers lean up the form. (In a [frame](super::frame), less the lead of the
+//! update.) The same rule covers all shapes:
 //!
 //! | tiling | faces |
 //! |---|---|
@@ -18,7 +19,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Face {
     pub form: Form,
-    /// How far the planes move up the form, in cells per stage.
+    /// How far the planes move up the form, in cells per stage; on average over a step, if a frame gives updates leads.
     pub slope: Rational,
 }
 
@@ -71,8 +72,8 @@ impl fmt::Display for Violation {
 
 impl std::error::Error for Violation {}
 
-/// A face is legal iff form(space) <= slope * stages for every dependence: then its value never grows from an event to one
-/// that depends on it, so that no tile waits for a tile that runs later.
+/// A face without leads is legal iff form(space) <= slope * stages for every dependence: then its value never grows from an event
+/// to one that depends on it, so that no tile waits for a tile that runs later.
 ///
 /// Reads around a periodic axis count with their long way, through the whole domain.
 pub fn check_face(cones: &Cones, face: &Face) -> Result<(), Violation> {

@@ -1,4 +1,4 @@
-//! The frame in which a tiling measures positions.
+//! The frame in which a tiling measures positions, and what legal faces need in it.
 //!
 //! Tiles cut the grid by where values lie. Along the lean and diamond axes that is the true, staggered position of each
 //! component. Along the vector axis all components of a stage get one common position, its *anchor*, so that a kernel
@@ -7,11 +7,22 @@
 //! A periodic axis is folded: position p and position N - p are measured as the same distance from 0, which turns the ring
 //! into a line. The fold never lengthens the distance of two positions on the ring, but may reverse its direction; so a
 //! form's slope must hold for both directions.
+//!
+//! A face moves up its form by its slope in every stage, on average over a step. Where the updates of a step reach differently
+//! far it may be ahead of that at some of them, by their [`Frame::leads`], and behind at others. So the slope that a form needs is not
+//! that of the steepest dependence, but the largest mean among closed chains of dependences: what a lead gains for one link of a
+//! closed chain it takes from the next.
 
 use super::face::Face;
-use crate::cone::{Cones, Dependence, Form, Rational, Site, Via, axis_form};
+use crate::cone::{
+    Cones, Dependence, Form, Link, Rational, Site, Via, axis_form, fastest_cycle, leads,
+};
 use crate::lattice::{Axis, HalfIndex, PerAxis};
 use crate::scheme::{ComponentId, Scheme, StageId};
+use std::collections::BTreeMap;
+
+/// Stages with more updates have one lead for all of them, or one for each.
+const MOST_JOINED: usize = 16;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame {
@@ -21,6 +32,20 @@ pub struct Frame {
     pub folded: PerAxis<bool>,
     /// Per stage and update, the target and its position.
     targets: Vec<Vec<(ComponentId, PerAxis<HalfIndex>)>>,
+    /// The dependences that count: those that go around a folded axis do not, as the same read the short way has a vector of
+    /// its own.
+    dependences: Vec<Dependence>,
+}
+
+/// What a legal face of a form needs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Needed {
+    /// In cells per stage, on average over a step.
+    pub slope: Rational,
+    /// One that is as steep, or steeper than that: then one of the chain.
+    pub dependence: Dependence,
+    /// A closed chain of dependences that moves up the form so fast.
+    pub chain: Vec<Dependence>,
 }
 
 impl Frame {
@@ -42,14 +67,23 @@ impl Frame {
                 HalfIndex(i64::from(2 * halves > t.len()))
             })
             .collect();
+        let folded = PerAxis::from_fn(|a| scheme.grid.is_periodic(a));
+        let around = |(a, via): (Axis, &Via)| *via == Via::Wrap && folded[a];
+        let counts = |d: &&Dependence| !d.via.iter().any(around);
         let mut frame = Frame {
             anchors,
-            folded: PerAxis::from_fn(|a| scheme.grid.is_periodic(a)),
+            folded,
             targets,
+            dependences: cones.dependences.iter().filter(counts).copied().collect(),
         };
+        // First of all the slopes, then how much leads have to make up for.
         let cost = |frame: &Frame| {
-            let [up, down] = [1, -1].map(|s| frame.slope(cones, axis_form(Axis::VECTOR, s)));
-            (up.max(down), up + down)
+            let of = |sign| frame.steepness(axis_form(Axis::VECTOR, sign));
+            let [(up, most_up), (down, most_down)] = [1, -1].map(of);
+            (
+                (up.max(down), up + down),
+                (most_up.max(most_down), most_up + most_down),
+            )
         };
         let mut best = cost(&frame);
         for stage in 0..frame.anchors.len() {
@@ -90,44 +124,164 @@ impl Frame {
         space
     }
 
-    /// The slope that a dependence needs along a form, in cells per stage; `None` if it does not count because it goes
-    /// around a folded axis (the same read the short way has a vector of its own).
-    pub fn slope_of(&self, dependence: &Dependence, form: Form) -> Option<Rational> {
-        let around = |(a, via): (Axis, &Via)| *via == Via::Wrap && self.folded[a];
-        if dependence.via.iter().any(around) {
-            return None;
-        }
+    /// How far a dependence moves up a form, in half cells.
+    fn up(&self, dependence: &Dependence, form: Form) -> i64 {
         let space = self.displacement(dependence);
-        let up = Axis::ALL.iter().fold(0i64, |sum, &a| {
+        Axis::ALL.iter().fold(0i64, |sum, &a| {
             let part = i64::from(form[a]).saturating_mul(space[a].0);
             sum.saturating_add(if self.folded[a] { part.abs() } else { part })
-        });
-        Rational::new(up, dependence.stages.max(1).saturating_mul(2))
+        })
     }
 
-    /// The smallest legal slope of a form in this frame, in cells per stage, and a dependence that asks for it.
-    pub fn steepest<'c>(&self, cones: &'c Cones, form: Form) -> Option<(Rational, &'c Dependence)> {
-        let mut best: Option<(Rational, &Dependence)> = None;
-        for d in &cones.dependences {
-            if let Some(slope) = self.slope_of(d, form)
-                && best.is_none_or(|(b, _)| slope > b)
-            {
-                best = Some((slope, d));
+    /// The slope of a dependence along a form, in cells per stage.
+    pub fn slope_of(&self, dependence: &Dependence, form: Form) -> Rational {
+        let stages = dependence.stages.max(1).saturating_mul(2);
+        Rational::new(self.up(dependence, form), stages).unwrap_or(Rational::ZERO)
+    }
+
+    /// The dependences between each two sites that move up a form farthest, and each one's index.
+    fn links(&self, form: Form) -> (Vec<Link>, Vec<usize>) {
+        let mut most: BTreeMap<(Site, Site, i64), (i64, usize)> = BTreeMap::new();
+        for (index, d) in self.dependences.iter().enumerate() {
+            let up = self.up(d, form);
+            let own = most.entry((d.from, d.to, d.stages)).or_insert((up, index));
+            if up > own.0 {
+                *own = (up, index);
             }
         }
-        best
+        let links = most.iter().map(|(&(from, to, stages), &(up, _))| Link {
+            from: self.number(from),
+            to: self.number(to),
+            stages,
+            up: i128::from(up),
+        });
+        (links.collect(), most.values().map(|&(_, i)| i).collect())
     }
 
-    pub fn slope(&self, cones: &Cones, form: Form) -> Rational {
-        self.steepest(cones, form)
-            .map_or(Rational::ZERO, |(slope, _)| slope)
+    /// Sites are numbered by stage, then by update.
+    fn number(&self, site: Site) -> usize {
+        let stage = site.stage.index();
+        let before: usize = self.targets[..stage].iter().map(Vec::len).sum();
+        let own = |(id, _): &(ComponentId, _)| *id == site.component;
+        before + self.targets[stage].iter().position(own).unwrap_or(0)
+    }
+
+    fn sites(&self) -> usize {
+        self.targets.iter().map(Vec::len).sum()
+    }
+
+    /// The slope that a form needs, and that of its steepest dependence.
+    fn steepness(&self, form: Form) -> (Rational, Rational) {
+        let most = self.dependences.iter().map(|d| self.slope_of(d, form));
+        (self.slope(form), most.max().unwrap_or(Rational::ZERO))
+    }
+
+    /// What a legal face of a form needs in this frame; `None` for a scheme without updates.
+    pub fn needed(&self, form: Form) -> Option<Needed> {
+        let (links, indices) = self.links(form);
+        let cycle = fastest_cycle(self.sites(), &links)?;
+        let slope = cycle.mean * Rational::halves(1);
+        let chain: Vec<Dependence> = cycle
+            .links
+            .iter()
+            .map(|&link| self.dependences[indices[link]])
+            .collect();
+        let first_of = |list: &[Dependence]| {
+            let steeper = |best: Dependence, d: Dependence| {
+                if self.slope_of(&d, form) > self.slope_of(&best, form) {
+                    d
+                } else {
+                    best
+                }
+            };
+            list.iter().copied().reduce(steeper)
+        };
+        // Where none is steeper than the slope, the first in order among equals, as chains have no order.
+        let first = first_of(&self.dependences).filter(|d| self.slope_of(d, form) == slope);
+        let dependence = first.or_else(|| first_of(&chain))?;
+        Some(Needed {
+            slope,
+            dependence,
+            chain,
+        })
+    }
+
+    /// The smallest legal slope of a form in this frame, in cells per stage.
+    pub fn slope(&self, form: Form) -> Rational {
+        let (links, _) = self.links(form);
+        match fastest_cycle(self.sites(), &links) {
+            Some(cycle) => cycle.mean * Rational::halves(1),
+            None => Rational::ZERO,
+        }
     }
 
     /// The face of a form with the smallest legal slope.
-    pub fn fitting(&self, cones: &Cones, form: Form) -> Face {
+    pub fn fitting(&self, form: Form) -> Face {
         Face {
             form,
-            slope: self.slope(cones, form),
+            slope: self.slope(form),
         }
+    }
+
+    /// By how much a face is ahead of its slope at each update of each stage, in cells: such that for every dependence
+    /// form(space) <= slope * stages + lead of the later update - lead of the earlier one.
+    ///
+    /// All leads are 0 where no dependence is steeper than the slope. Otherwise the updates of a stage share one as far as the slope
+    /// allows, so that they run together. Of a slope that is too small, leads make up for nothing: they are 0.
+    pub fn leads(&self, face: &Face) -> Vec<Vec<Rational>> {
+        let mut groups: Vec<usize> = (0..self.sites()).collect();
+        let (links, _) = self.links(face.form);
+        let mean = face.slope * Rational::whole(2);
+        let within = |groups: &[usize]| {
+            let joined: Vec<Link> = links
+                .iter()
+                .map(|link| Link {
+                    from: groups[link.from],
+                    to: groups[link.to],
+                    ..*link
+                })
+                .collect();
+            leads(groups.len(), &joined, mean)
+        };
+        let mut found = within(&groups);
+        let even = |leads: &[Rational]| leads.iter().all(|l| l.is_zero());
+        if found.as_ref().is_some_and(|leads| !even(leads)) {
+            let mut first = 0;
+            for stage in &self.targets {
+                let sites = first..first + stage.len();
+                first = sites.end;
+                // All of them, or else one after the other.
+                let all = sites.clone().map(|site| (site, sites.start)).collect();
+                let few = sites.len() <= MOST_JOINED;
+                let singly = sites.clone().filter(|_| few).flat_map(|site| {
+                    let earlier = sites.start..site;
+                    earlier.map(move |other| vec![(site, other)])
+                });
+                for moves in std::iter::once::<Vec<(usize, usize)>>(all).chain(singly) {
+                    let mut joined = groups.clone();
+                    for &(site, other) in &moves {
+                        joined[site] = groups[other];
+                    }
+                    if joined == groups {
+                        continue;
+                    }
+                    // A site that has joined others stays with them.
+                    let alone = |&(site, _): &(usize, usize)| groups[site] == site;
+                    if moves.iter().all(alone)
+                        && let Some(leads) = within(&joined)
+                    {
+                        (groups, found) = (joined, Some(leads));
+                    }
+                }
+            }
+        }
+        let found = found.unwrap_or_else(|| vec![Rational::ZERO; groups.len()]);
+        let mut of_site = groups
+            .iter()
+            .map(|&group| found[group] * Rational::halves(1));
+        self.targets
+            .iter()
+            .map(|stage| of_site.by_ref().take(stage.len()).collect())
+            .collect()
     }
 }

@@ -15,7 +15,7 @@
 //! ranges `a..b` to choose from.
 
 use super::template::{self, OpenCut, Size, Template, TiledTemplate};
-use crate::cone::{Cones, Form, Rational, axis_form};
+use crate::cone::{Form, Rational, axis_form};
 use crate::lattice::{Axis, PerAxis};
 use crate::schedule::Frame;
 use crate::scheme::Scheme;
@@ -30,7 +30,6 @@ struct Reader<'a> {
     source: &'a Source,
     scheme: &'a Scheme,
     frame: &'a Frame,
-    cones: &'a Cones,
 }
 
 type Result<T> = std::result::Result<T, Diagnostic>;
@@ -41,13 +40,11 @@ pub fn read(
     schedule: &ast::Schedule,
     scheme: &Scheme,
     frame: &Frame,
-    cones: &Cones,
 ) -> std::result::Result<Template, Diagnostics> {
     let reader = Reader {
         source,
         scheme,
         frame,
-        cones,
     };
     reader.schedule(schedule).map_err(Diagnostics::from)
 }
@@ -154,7 +151,8 @@ impl Reader<'_> {
             ("diamond" | "skewed", 2) => &["P", "TH", "Z"],
             ("diamond", 1) => &["P", "TH"],
             ("torre" | "diamond" | "skewed", _) => {
-                let message = format!("`{}` is no shape for {dimensions} axes", name.node);
+                let count = ["no axes", "one axis", "two axes", "three axes"][dimensions.min(3)];
+                let message = format!("`{}` is no shape for {count}", name.node);
                 return Err(self.error(name.span, message, "this scheme needs another shape").hint(
                     "torre is for three axes, diamond for one or two, skewed for two; or write levels, as in `x: skewed(P = 32) height 16`",
                 ));
@@ -258,7 +256,7 @@ impl Reader<'_> {
 
     /// Widths 2 s D for given D, with s the slope of x + y.
     fn widths(&self, d: Size) -> Result<Size> {
-        let slope = self.frame.slope(self.cones, PerAxis([1, 1, 0]));
+        let slope = self.frame.slope(PerAxis([1, 1, 0]));
         let values = d
             .values
             .iter()
@@ -459,7 +457,7 @@ impl Reader<'_> {
         let factor = match size_name {
             "P" | "W" => Rational::ONE,
             "D" => {
-                let of = |form: &Form| slope.unwrap_or_else(|| self.frame.slope(self.cones, *form));
+                let of = |form: &Form| slope.unwrap_or_else(|| self.frame.slope(*form));
                 let steepest = forms.iter().map(of).max().unwrap_or(Rational::ONE);
                 steepest * Rational::whole(2)
             }

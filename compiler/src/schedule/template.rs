@@ -1,8 +1,9 @@
 //! Schedules whose sizes are still open: what a user writes, and what the compiler tries by itself.
 
+use super::face::Face;
 use super::frame::Frame;
 use super::tiling::{Cut, Level, Schedule, Tiling};
-use crate::cone::{Cones, Form, Rational};
+use crate::cone::{Form, Rational};
 use crate::lattice::PerAxis;
 use crate::scheme::Scheme;
 
@@ -48,16 +49,19 @@ pub struct OpenCut {
 impl TiledTemplate {
     /// The tiling with the given value for each size. Cuts whose period comes out as 0 are left out, so that a size 0 means an axis
     /// that is not cut.
-    pub fn close(&self, values: &[Rational], frame: &Frame, cones: &Cones) -> Tiling {
+    pub fn close(&self, values: &[Rational], frame: &Frame) -> Tiling {
         let close_cut = |cut: &OpenCut| {
             let period = cut
                 .sizes
                 .iter()
                 .fold(cut.factor, |period, size| period * values[*size]);
-            let mut face = frame.fitting(cones, cut.form);
-            if let Some(slope) = cut.slope {
-                face.slope = slope;
-            }
+            let face = match cut.slope {
+                Some(slope) => Face {
+                    form: cut.form,
+                    slope,
+                },
+                None => frame.fitting(cut.form),
+            };
             (!period.is_zero()).then_some(Cut { face, period })
         };
         let mut levels: Vec<Level> = Vec::new();
@@ -200,7 +204,7 @@ pub fn line(p: Size, th: Size) -> TiledTemplate {
 
 impl Template {
     /// The schedule if nothing is open.
-    pub fn fixed(&self, frame: &Frame, cones: &Cones) -> Option<Schedule> {
+    pub fn fixed(&self, frame: &Frame) -> Option<Schedule> {
         match self {
             Template::Layerwise => Some(Schedule::Layerwise),
             Template::Auto => None,
@@ -213,7 +217,7 @@ impl Template {
                         _ => None,
                     })
                     .collect();
-                Some(Schedule::Tiled(t.close(&values?, frame, cones)))
+                Some(Schedule::Tiled(t.close(&values?, frame)))
             }
         }
     }

@@ -1,8 +1,8 @@
 //! A schedule: which tiles, of which sizes, one inside the other.
 
 use super::face::Face;
-use super::frame::Frame;
-use crate::cone::{Cones, Dependence, Rational};
+use super::frame::{Frame, Needed};
+use crate::cone::Rational;
 use crate::lattice::Axis;
 use std::fmt;
 
@@ -44,21 +44,18 @@ pub struct Cut {
 /// Why a tiling is refused.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Illegal {
-    /// A dependence crosses a face against the running order.
-    Slope {
-        cut: Cut,
-        dependence: Dependence,
-        needed: Rational,
-    },
+    /// Dependences cross a face against the running order.
+    Slope { cut: Cut, needed: Box<Needed> },
     /// The vector axis can only be cut by faces of its own.
     Mixed { cut: Cut },
     /// Period or height is not positive.
     Size,
 }
 
-/// A tiling is legal iff every face is: for each dependence that counts in the frame, form(space) <= slope * stages.
-/// Then no tile waits for one that runs later, whatever the periods.
-pub fn check_tiling(frame: &Frame, cones: &Cones, tiling: &Tiling) -> Result<(), Illegal> {
+/// A tiling is legal iff every face is: there are leads such that for each dependence that counts in the frame, form(space) <=
+/// slope * stages + lead of the later update - lead of the earlier one. They exist iff no closed chain of dependences moves up the
+/// form faster than the slope. Then no tile waits for one that runs later, whatever the periods.
+pub fn check_tiling(frame: &Frame, tiling: &Tiling) -> Result<(), Illegal> {
     if tiling.height == 0 {
         return Err(Illegal::Size);
     }
@@ -70,13 +67,12 @@ pub fn check_tiling(frame: &Frame, cones: &Cones, tiling: &Tiling) -> Result<(),
         if form[Axis::VECTOR] != 0 && (form[Axis::LEAN] != 0 || form[Axis::DIAMOND] != 0) {
             return Err(Illegal::Mixed { cut: *cut });
         }
-        if let Some((needed, dependence)) = frame.steepest(cones, form)
-            && needed > cut.face.slope
+        if let Some(needed) = frame.needed(form)
+            && needed.slope > cut.face.slope
         {
             return Err(Illegal::Slope {
                 cut: *cut,
-                dependence: *dependence,
-                needed,
+                needed: Box::new(needed),
             });
         }
     }

@@ -259,3 +259,14 @@ pub fn elasticity(precision: Precision, cells: [i64; 3]) -> Scheme {
     ];
     scheme
 }
+
+/// The same updates in the same order, each in a stage of its own.
+pub fn one_update_per_stage(mut scheme: Scheme) -> Scheme {
+    let updates = scheme.stages.into_iter().flat_map(|stage| stage.updates);
+    scheme.stages = updates
+        .map(|update| Stage {
+            updates: vec![update],
+        })
+        .collect();
+    scheme
+}

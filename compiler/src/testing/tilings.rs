@@ -1,13 +1,13 @@
 //! Random tilings that keep the rule of [`crate::schedule`].
 
 use super::random::Rng;
-use crate::cone::{Cones, Form, Rational};
+use crate::cone::{Form, Rational};
 use crate::lattice::PerAxis;
 use crate::schedule::{Cut, Frame, Level, Tiling};
 use crate::scheme::Scheme;
 
 /// Faces that fit the scheme's cone, of random forms and periods, on one to three levels.
-pub fn random_tiling(rng: &mut Rng, scheme: &Scheme, cones: &Cones, frame: &Frame) -> Tiling {
+pub fn random_tiling(rng: &mut Rng, scheme: &Scheme, frame: &Frame) -> Tiling {
     let forms: &[&[Form]] = match scheme.grid.dimensions() {
         3 => &[
             &[PerAxis([1, 1, 0]), PerAxis([1, -1, 0])],
@@ -45,7 +45,7 @@ pub fn random_tiling(rng: &mut Rng, scheme: &Scheme, cones: &Cones, frame: &Fram
                 .pick(forms)
                 .iter()
                 .map(|form| {
-                    let mut face = frame.fitting(cones, *form);
+                    let mut face = frame.fitting(*form);
                     if rng.once_in(4) {
                         face.slope = face.slope + Rational::halves(rng.within(0, 3));
                     }

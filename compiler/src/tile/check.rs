@@ -23,7 +23,7 @@ pub use fault::{Crossing, Event, TileFault, TileName};
 pub use report::{LevelReport, TileReport};
 
 use super::strips::{BANDS_AT_ONCE, Strips, Waits};
-use super::{Class, Plane, PlaneCut, Segment, Shapes, Tile, TileProgram, verify};
+use super::{Class, PlaneCut, Segment, Shapes, Tile, TileProgram, verify};
 use crate::cone::Kind;
 use crate::lattice::{Axis, Interval, PerAxis, Region};
 use crate::layout::Layout;
@@ -337,8 +337,8 @@ impl Run<'_> {
         if !class.region.contains(event.at) {
             return Err(Box::new(TileFault::OutOfRegion { event }));
         }
-        for (index, (plane, depths)) in self.program.planes.iter().zip(&tile.depths).enumerate() {
-            let depth = self.depth(plane, class, number, event.at);
+        for (index, depths) in tile.depths.iter().enumerate() {
+            let depth = self.depth(index, class, number, event.at);
             if let Some(depths) = depths.filter(|d| !d.contains(depth)) {
                 return Err(Box::new(TileFault::OutOfTile {
                     event,
@@ -352,7 +352,9 @@ impl Run<'_> {
     }
 
     /// The depth of an event, by definition.
-    fn depth(&self, plane: &Plane, class: &Class, number: i64, at: PerAxis<i64>) -> i64 {
+    fn depth(&self, plane: usize, class: &Class, number: i64, at: PerAxis<i64>) -> i64 {
+        let lead = class.leads[plane];
+        let plane = &self.program.planes[plane];
         let along: i64 = Axis::ALL
             .iter()
             .map(|&a| {
@@ -364,7 +366,7 @@ impl Run<'_> {
                 plane.form[a] * place
             })
             .sum();
-        plane.slope * number - along
+        plane.slope * number + lead - along
     }
 
     fn event(&mut self, event: Event) -> Checked {
@@ -577,8 +579,7 @@ impl Run<'_> {
     fn index(&self, cut: &PlaneCut, event: Event) -> Option<i64> {
         let classes = &self.program.stages[event.stage.index()];
         let class = classes.iter().find(|c| c.updates.contains(event.update))?;
-        let plane = &self.program.planes[cut.plane];
-        let depth = self.depth(plane, class, event.number - self.start, event.at);
+        let depth = self.depth(cut.plane, class, event.number - self.start, event.at);
         Some(depth.div_euclid(cut.period))
     }
 

@@ -11,6 +11,8 @@ use crate::scheme::Scheme;
 /// Before: a legal tiling (`check_tiling`). After: the same tiles in integers.
 pub fn lower(scheme: &Scheme, frame: &Frame, tiling: &Tiling) -> TileProgram {
     let mut planes: Vec<Plane> = Vec::new();
+    // Per plane, stage and update.
+    let mut leads: Vec<Vec<Vec<i64>>> = Vec::new();
     let levels = tiling
         .levels
         .iter()
@@ -19,9 +21,14 @@ pub fn lower(scheme: &Scheme, frame: &Frame, tiling: &Tiling) -> TileProgram {
                 .cuts
                 .iter()
                 .map(|cut| {
-                    let (plane, period) = scale(cut);
+                    let Scaled {
+                        plane,
+                        period,
+                        leads: own,
+                    } = scale(frame, cut);
                     let index = planes.iter().position(|p| *p == plane).unwrap_or_else(|| {
                         planes.push(plane);
+                        leads.push(own);
                         planes.len() - 1
                     });
                     PlaneCut {
@@ -41,21 +48,17 @@ pub fn lower(scheme: &Scheme, frame: &Frame, tiling: &Tiling) -> TileProgram {
                 if region.is_empty() {
                     continue;
                 }
-                let position = frame.position(stage, i).map(|h| h.0);
-                let same = classes
-                    .iter_mut()
-                    .find(|c| c.region == region && c.position == position);
-                match same {
-                    Some(class) => class.updates.insert(i),
-                    None => {
-                        let mut updates = UpdateSet::default();
-                        updates.insert(i);
-                        classes.push(Class {
-                            updates,
-                            region,
-                            position,
-                        });
-                    }
+                let mut updates = UpdateSet::default();
+                updates.insert(i);
+                let class = Class {
+                    updates,
+                    region,
+                    position: frame.position(stage, i).map(|h| h.0),
+                    leads: leads.iter().map(|l| l[stage.index()][i]).collect(),
+                };
+                match classes.iter_mut().find(|c| c.runs_with(&class)) {
+                    Some(same) => same.updates.insert(i),
+                    None => classes.push(class),
                 }
             }
             classes
@@ -73,17 +76,41 @@ pub fn lower(scheme: &Scheme, frame: &Frame, tiling: &Tiling) -> TileProgram {
     }
 }
 
+impl Class {
+    /// They lie in the same tiles everywhere.
+    fn runs_with(&self, other: &Class) -> bool {
+        (self.region, self.position) == (other.region, other.position) && self.leads == other.leads
+    }
+}
+
+/// A cut in integers.
+struct Scaled {
+    plane: Plane,
+    period: i64,
+    /// Per stage and update.
+    leads: Vec<Vec<i64>>,
+}
+
 /// The smallest integers: one unit of depth is 1 / (2 * common denominator) of a cell; events lie on multiples of it.
-fn scale(cut: &Cut) -> (Plane, i64) {
-    // In half cells: form * (2 p), slope 2 s, period 2 P; then all times the common denominator.
-    let slope = cut.face.slope * Rational::whole(2);
-    let period = cut.period * Rational::whole(2);
-    let den = lcm(slope.den(), period.den());
-    let plane = Plane {
-        form: cut.face.form.map(|c| i64::from(c) * den),
-        slope: slope.num() * (den / slope.den()),
-    };
-    (plane, (period.num() * (den / period.den())).max(1))
+fn scale(frame: &Frame, cut: &Cut) -> Scaled {
+    // In half cells: form * (2 p), slope 2 s, leads 2 l, period 2 P; then all times the common denominator.
+    let double = |n: Rational| n * Rational::whole(2);
+    let (slope, period) = (double(cut.face.slope), double(cut.period));
+    let leads = frame.leads(&cut.face);
+    let all = leads.iter().flatten().map(|&l| double(l).den());
+    let den = all.fold(lcm(slope.den(), period.den()), lcm);
+    let whole = |n: Rational| n.num() * (den / n.den());
+    Scaled {
+        plane: Plane {
+            form: cut.face.form.map(|c| i64::from(c) * den),
+            slope: whole(slope),
+        },
+        period: whole(period).max(1),
+        leads: leads
+            .iter()
+            .map(|stage| stage.iter().map(|&l| whole(double(l))).collect())
+            .collect(),
+    }
 }
 
 fn lcm(a: i64, b: i64) -> i64 {

@@ -1,8 +1,9 @@
 //! Tile programs: which rows are advanced when.
 //!
 //! A [`TileProgram`] is a tiling in integers. Each distinct (form, slope) of the tiling's faces is a [`Plane`]; an event (an
-//! update at a frame position p, at stage number k counted from the start of the run) has the *depth* `slope * k - form(p)`
-//! along it, in units that make all numbers integers. Depth never falls from an event to one that depends on it. A tile is
+//! update at a frame position p, at stage number k counted from the start of the run) has the *depth* `slope * k + lead - form(p)`
+//! along it, in units that make all numbers integers; leads belong to updates. Depth never falls from an event to one that depends on
+//! it. A tile is
 //! one interval of depths per plane: `[period * i, period * (i + 1))` for each cut, intersected over the levels; tiles run in
 //! ascending order of i.
 //!
@@ -64,12 +65,14 @@ pub struct PlaneCut {
     pub period: i64,
 }
 
-/// Updates of a stage with the same frame position and region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Updates of a stage with the same frame position, region and leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class {
     pub updates: UpdateSet,
     /// As kernels run it.
     pub region: Region,
     /// Frame position in half cells.
     pub position: PerAxis<i64>,
+    /// Per plane, in its units of depth.
+    pub leads: Vec<i64>,
 }

@@ -40,7 +40,11 @@ impl fmt::Display for Class {
         }
         let [x, y, z] = self.region.0;
         let [a, b, c] = self.position.0;
-        write!(f, " in [{x}, {y}, {z}] at [{a}, {b}, {c}]")
+        write!(f, " in [{x}, {y}, {z}] at [{a}, {b}, {c}]")?;
+        if self.leads.iter().any(|&l| l != 0) {
+            write!(f, " leads {:?}", self.leads)?;
+        }
+        Ok(())
     }
 }
 

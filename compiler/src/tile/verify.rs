@@ -5,7 +5,8 @@
 //! 3. Each cut names a plane and has a positive period.
 //! 4. A stage has at most 64 classes. Each update with a row region that is not empty is in exactly one class of its stage, and that
 //!    class has its row region; updates without rows are in none.
-//! 5. The position of a class is that of its updates' targets; along the vector axis all classes of a stage share one, 0 or 1.
+//! 5. The position of a class is that of its updates' targets; along the vector axis all classes of a stage share one, 0 or 1. A class
+//!    has a lead, at least 0, for each plane.
 //! 6. Rings are the folded axes: those that are periodic, with twice as many half cells as cells.
 //! 7. Rows follow each other along the diamond axis if the grid has one.
 
@@ -92,6 +93,9 @@ fn check_classes(scheme: &Scheme, program: &TileProgram, stage: StageId) -> Resu
         }
         if !(0..=1).contains(&anchor) || anchor != classes[0].position[Axis::VECTOR] {
             return Err(format!("rule 5: {stage} has an anchor {anchor}"));
+        }
+        if class.leads.len() != program.planes.len() || class.leads.iter().any(|&l| l < 0) {
+            return Err(format!("rule 5: {stage} has leads {:?}", class.leads));
         }
     }
     Ok(())

@@ -35,6 +35,13 @@ struct Span {
 impl Span {
     const NONE: Span = Span { lo: 0, hi: -1 };
 
+    fn at(place: i64) -> Span {
+        Span {
+            lo: place,
+            hi: place,
+        }
+    }
+
     fn is_empty(self) -> bool {
         self.lo > self.hi
     }
@@ -186,7 +193,7 @@ impl TileProgram {
             for axis in Axis::ALL {
                 along = along.plus(self.places(class, axis).scaled(form[axis]));
             }
-            let depth = time.minus(along);
+            let depth = time.plus(Span::at(class.leads[plane])).minus(along);
             range = range.hull(Interval::new(depth.lo, depth.hi + 1));
         }
         range
@@ -274,18 +281,18 @@ impl TileProgram {
     ) {
         let classes = &self.stages[stage];
         scratch.limits.clear();
-        for (plane, depths) in self.planes.iter().zip(&tile.depths) {
+        for (index, (plane, depths)) in self.planes.iter().zip(&tile.depths).enumerate() {
             if let Some(d) = depths {
-                // lo <= slope k - form < hi
+                // lo <= slope k + lead - form < hi
                 let along = Span {
                     lo: plane.slope * number - d.hi + 1,
                     hi: plane.slope * number - d.lo,
                 };
-                if plane.form.0 == [0; 3] && (along.lo > 0 || along.hi < 0) {
-                    // A cut of time alone: the stage lies in another tile.
-                    return;
-                }
-                scratch.limits.push((plane.form, along));
+                scratch.limits.push(Limit {
+                    plane: index,
+                    form: plane.form,
+                    along,
+                });
             }
         }
         let run = if self.three_axes {
@@ -298,9 +305,13 @@ impl TileProgram {
             scratch.ranges.clear();
             for class in classes {
                 let mut span = self.places(class, Axis::VECTOR);
-                for (form, along) in &scratch.limits {
+                for limit in &scratch.limits {
+                    let form = limit.form;
                     if form[Axis::VECTOR] != 0 {
-                        span = along.solve(form[Axis::VECTOR], span);
+                        span = limit.of(class).solve(form[Axis::VECTOR], span);
+                    } else if form.0 == [0; 3] && limit.of(class).solve(0, span).is_empty() {
+                        // A cut of time alone: the update lies in another tile.
+                        span = Span::NONE;
                     }
                 }
                 let stagger = class.position[Axis::VECTOR];
@@ -326,11 +337,26 @@ impl TileProgram {
     }
 }
 
+/// What a cut plane leaves to a stage.
+#[derive(Clone, Copy)]
+struct Limit {
+    plane: usize,
+    form: PerAxis<i64>,
+    /// The values that the form may take at updates without a lead.
+    along: Span,
+}
+
+impl Limit {
+    /// The values that the form may take at the updates of a class.
+    fn of(&self, class: &Class) -> Span {
+        self.along.plus(Span::at(class.leads[self.plane]))
+    }
+}
+
 /// What walking needs for a moment.
 #[derive(Default)]
 struct Scratch {
-    /// Per cut plane, the values that its form may take now.
-    limits: Vec<(PerAxis<i64>, Span)>,
+    limits: Vec<Limit>,
     /// Per class, its range along the vector axis.
     ranges: Vec<Interval>,
     /// Per class, its groups along the run axis.
@@ -366,22 +392,23 @@ impl Rows<'_> {
 
     /// The folded positions along the lean axis that the limits leave to a class: each limit with the whole diamond axis, and
     /// each pair of limits with the diamond axis eliminated.
-    fn lean_span(&self, class: &Class, limits: &[(PerAxis<i64>, Span)]) -> Span {
+    fn lean_span(&self, class: &Class, limits: &[Limit]) -> Span {
         let places = self.program.places(class, Axis::DIAMOND);
         let mut span = self.program.places(class, Axis::LEAN);
-        for (i, (form, along)) in limits.iter().enumerate() {
-            let (a, b) = (form[Axis::LEAN], form[Axis::DIAMOND]);
+        for (i, limit) in limits.iter().enumerate() {
+            let (a, b) = (limit.form[Axis::LEAN], limit.form[Axis::DIAMOND]);
             if a == 0 && b == 0 {
                 continue;
             }
+            let along = limit.of(class);
             span = along.minus(places.scaled(b)).solve(a, span);
-            for (other, other_along) in &limits[..i] {
-                let (c, d) = (other[Axis::LEAN], other[Axis::DIAMOND]);
+            for other in &limits[..i] {
+                let (c, d) = (other.form[Axis::LEAN], other.form[Axis::DIAMOND]);
                 if b == 0 || d == 0 {
                     continue;
                 }
                 // d * first - b * second has no diamond axis left.
-                let combined = along.scaled(d).minus(other_along.scaled(b));
+                let combined = along.scaled(d).minus(other.of(class).scaled(b));
                 span = combined.solve(a * d - c * b, span);
             }
         }
@@ -434,7 +461,7 @@ impl Rows<'_> {
     fn groups(
         &self,
         class: &Class,
-        limits: &[(PerAxis<i64>, Span)],
+        limits: &[Limit],
         lean: Option<(Sheet, i64)>,
         sheet: Sheet,
     ) -> Interval {
@@ -449,17 +476,15 @@ impl Rows<'_> {
             }
         }
         let mut span = self.program.places(class, self.run);
-        for (form, along) in limits {
+        for limit in limits {
+            let form = limit.form;
             let outer = if lean.is_some() { form[Axis::LEAN] } else { 0 };
             let own = form[self.run];
             if outer == 0 && own == 0 {
                 continue;
             }
-            let fixed = Span {
-                lo: outer * at,
-                hi: outer * at,
-            };
-            span = along.minus(fixed).solve(own, span);
+            let fixed = Span::at(outer * at);
+            span = limit.of(class).minus(fixed).solve(own, span);
         }
         sheet.indices(span, class.position[self.run], class.region[self.run])
     }

@@ -192,7 +192,7 @@ pub fn footprint(scheme: &Scheme, what: &Footprint) -> String {
 /// The event lies in the tile, exactly.
 fn holds(what: &Footprint, at: PerAxis<HalfIndex>, time: i64) -> bool {
     let mut pairs = what.cuts.iter().zip(&what.tile);
-    pairs.all(|(c, &n)| c.face.index(c.period, at, time) == Some(n))
+    pairs.all(|(c, &n)| c.tile(at, time) == Some(n))
 }
 
 /// A mark per position of a stage, and a colour per stage.

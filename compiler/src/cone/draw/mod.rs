@@ -15,15 +15,17 @@ pub use section::{Section, section};
 pub use solid::{Solid, Subject, solid};
 
 use super::{Cones, Rational};
-use crate::lattice::PerAxis;
+use crate::lattice::{HalfIndex, PerAxis};
 use crate::schedule::face::Face;
 use crate::scheme::{ComponentId, Scheme};
 
 /// A face of a tiling and the distance of its planes, in cells; positive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
     pub face: Face,
     pub period: Rational,
+    /// Per stage of a step, by how much the face is ahead of its slope, in cells. Empty: nowhere.
+    pub leads: Vec<Rational>,
 }
 
 impl Cut {
@@ -33,7 +35,26 @@ impl Cut {
             .iter()
             .map(|(a, p)| f64::from(self.face.form[a]) * p)
             .sum();
-        (along - self.face.slope.as_f64() * time) / self.period.as_f64()
+        let lead = self.lead(time.floor() as i64).as_f64();
+        (along - self.face.slope.as_f64() * time - lead) / self.period.as_f64()
+    }
+
+    fn lead(&self, time: i64) -> Rational {
+        match self.leads.len() as i64 {
+            0 => Rational::ZERO,
+            stages => self.leads[time.rem_euclid(stages) as usize],
+        }
+    }
+
+    /// The number of the tile that holds an event.
+    fn tile(&self, position: PerAxis<HalfIndex>, time: i64) -> Option<i64> {
+        let value = self.face.value(position, time) - self.lead(time);
+        value.checked_div(self.period).map(Rational::floor)
+    }
+
+    /// The face moves by the same amount in every stage.
+    fn is_even(&self) -> bool {
+        self.leads.iter().all(|l| l.is_zero())
     }
 }
 

@@ -176,19 +176,26 @@ fn mark(scheme: &Scheme, component: ComponentId, axis: Axis) -> Mark {
 
 /// The tiles that the frame shows, the one with the value stressed.
 fn draw_tiles(svg: &mut Svg, frame: &Frame, what: &Section, home: PerAxis<f64>, top: i64) {
-    let place = |p: Plane| {
+    let even = what.cuts.iter().all(Cut::is_even);
+    let value = |cut: &Cut, p: Plane| {
         let mut at = home;
         at[what.axis] = p[0];
-        (at, p[1])
-    };
-    let value = |cut: &Cut, p: Plane| {
-        let (at, time) = place(p);
-        cut.at(at, time)
+        // Faces that make steps do so between stages.
+        let flat = even || cut.face.form.0 == [0; 3];
+        cut.at(at, if flat { p[1] } else { (p[1] + 0.5).floor() })
     };
     let ([left, right], [bottom, high]) = (frame.x, frame.y);
-    let whole = vec![[left, bottom], [right, bottom], [right, high], [left, high]];
+    let rows = if even {
+        vec![[bottom, high]]
+    } else {
+        let stages = bottom.ceil() as i64..=high.floor() as i64;
+        stages
+            .map(|k| [k as f64 - 0.499, k as f64 + 0.499])
+            .collect()
+    };
+    let corners = |[lo, hi]: [f64; 2]| vec![[left, lo], [right, lo], [right, hi], [left, hi]];
     // Each tile: its polygon, and the sum of its numbers.
-    let mut found = vec![(whole, 0i64)];
+    let mut found: Vec<_> = rows.into_iter().map(|row| (corners(row), 0i64)).collect();
     for by in &what.cuts {
         let mut parts = Vec::new();
         for (polygon, sum) in &found {

@@ -7,6 +7,7 @@ fn cut(cones: &Cones, form: [i32; 3], period: i64) -> Cut {
     Cut {
         face: Face::fitting(cones, PerAxis(form)),
         period: Rational::whole(period),
+        leads: Vec::new(),
     }
 }
 
@@ -134,13 +135,14 @@ fn odd_pictures_stay_small() {
     let fine = Cut {
         face: Face::fitting(&none, PerAxis([1, 0, 0])),
         period: rational(1, 1_000_000_000),
+        leads: Vec::new(),
     };
     let seen = Section {
         component: ComponentId(0),
         axis: Axis::LEAN,
         steps: 2,
         later: 0,
-        cuts: vec![fine],
+        cuts: vec![fine.clone()],
         stressed: None,
     };
     let text = section(&empty, &none, &seen);
@@ -149,7 +151,7 @@ fn odd_pictures_stay_small() {
     let axes = [Axis::LEAN, Axis::DIAMOND];
     let panels = Footprint {
         axes,
-        cuts: vec![fine, fine],
+        cuts: vec![fine.clone(), fine.clone()],
         tile: vec![0, 0],
         stages: 0..2,
     };
