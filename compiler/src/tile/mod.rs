@@ -15,6 +15,7 @@ mod blocks;
 pub mod check;
 mod lower;
 mod print;
+pub mod residency;
 mod sets;
 mod shape;
 mod strips;

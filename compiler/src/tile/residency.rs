@@ -1,0 +1,548 @@
+//! What a tower loads, keeps and stores.
+//!
+//! A *tower* is a tile of two faces over the lean and the diamond axis. From stage to stage its rows move by the slopes; after a
+//! *turn* of so many steps everything repeats, displaced by the [`Towers::advance`], with the same slots. So what a tower that no
+//! end of the grid cuts does is known before it runs, in exact integers, whatever its place and height.
+//!
+//! A *place* is a row of memory. Between a tower's first and its last touch of a place, only the tower itself writes it: whoever
+//! else writes it is ordered before or after the tower, as the tower reads or writes it on both sides. This is a *life*. A value
+//! is loaded if the first touch reads it, kept until the last one, and stored after the last write.
+//!
+//! All places are relative to the tower's *origin*, which lies at index (0, 0) when a turn starts. Towers may lie differently to the
+//! lattice: each such *alignment* has sets of its own (towers of odd width with half-integer slopes have two).
+
+mod geometry;
+#[cfg(test)]
+mod tests;
+
+use super::TileProgram;
+use crate::lattice::{Axis, Interval};
+use crate::layout::{Layout, RowId};
+use crate::scheme::{Scheme, StageId, Update};
+use geometry::Geometry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::ops::Range;
+
+/// A row of memory, relative to the origin of a tower.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    pub x: i64,
+    pub y: i64,
+    pub row: RowId,
+}
+
+/// An update of one row by a tower.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Own {
+    pub x: i64,
+    pub y: i64,
+    /// Index into the updates of the stage.
+    pub update: usize,
+}
+
+/// What happens to a place in a stage; what is read is read before it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Touch {
+    /// Counted from the start of the turn in which the life begins.
+    pub stage: usize,
+    /// Some update reads it at its own index along the vector axis.
+    pub read: bool,
+    /// Some update reads it at another index along the vector axis.
+    pub tapped: bool,
+    /// It is the old value of an update that writes it.
+    pub old: bool,
+    /// The update that writes it.
+    pub write: Option<usize>,
+}
+
+impl Touch {
+    fn reads(&self) -> bool {
+        self.read || self.tapped || self.old
+    }
+}
+
+/// A place from the first to the last touch by the tower.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Life {
+    /// Relative to the origin of the turn in which the life begins.
+    pub place: Place,
+    /// At most one per stage, ascending; not empty.
+    pub touches: Vec<Touch>,
+}
+
+impl Life {
+    /// The stage of the first touch, in the turn where the life begins.
+    pub fn first(&self) -> usize {
+        self.touches[0].stage
+    }
+
+    pub fn last(&self) -> usize {
+        self.touches[self.touches.len() - 1].stage
+    }
+
+    /// Whether the value comes from memory.
+    pub fn is_loaded(&self) -> bool {
+        self.touches[0].reads()
+    }
+
+    /// The stage of the last write, after which the value is stored; `None` if the tower only reads it.
+    pub fn stored(&self) -> Option<usize> {
+        let written = self.touches.iter().filter(|t| t.write.is_some());
+        written.map(|t| t.stage).next_back()
+    }
+}
+
+/// The sets of one stage of a turn, each ascending.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StageSets {
+    /// Rows computed.
+    pub own: Vec<Own>,
+    /// Places that are read, other than as old values.
+    pub need: Vec<Place>,
+    /// Places whose old values the updates of `own` need.
+    pub old: Vec<Place>,
+    /// Places of `need` and `old` that enter: they come from memory.
+    pub strip: Vec<Place>,
+    /// Places of `own` that are written for the last time: they go to memory.
+    pub leave: Vec<Place>,
+}
+
+/// What towers of one alignment do in a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Residency {
+    /// The tile whose origin is index (0, 0) at stage 0: its indices along the two cuts.
+    pub tile: [i64; 2],
+    /// The lives that begin in a turn, ascending.
+    pub lives: Vec<Life>,
+    /// Per stage of the turn.
+    pub stages: Vec<StageSets>,
+}
+
+/// The towers of a tile program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Towers {
+    /// Steps of a turn: a multiple of the scheme's phases, with two stages at least, so that in one there is time to load for the next.
+    pub steps: u64,
+    /// From the origin of a turn to that of the next one, in cells along the lean and the diamond axis.
+    pub advance: [i64; 2],
+    /// One for each way to lie on the lattice.
+    pub alignments: Vec<Residency>,
+    geometry: Geometry,
+}
+
+/// The part of a tower that no end of a region cuts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Whole {
+    pub alignment: usize,
+    /// Of the first of these turns.
+    pub origin: [i64; 2],
+    /// Since the start of the band; not empty.
+    pub turns: Range<u64>,
+}
+
+/// Why a tile program has no towers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// It needs one level of two cuts over the lean and the diamond axis.
+    Faces,
+    /// A periodic axis is folded.
+    Folded,
+    /// The tower does not move, or only returns to the lattice after too many steps.
+    Advance,
+    /// It has more rows than a tower can keep.
+    Size,
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Unfit::Faces => "towers are cut by two faces over the first two axes",
+            Unfit::Folded => "a periodic axis is cut",
+            Unfit::Advance => "the tower does not come back to the lattice within a few steps",
+            Unfit::Size => "the tower is too wide",
+        })
+    }
+}
+
+impl std::error::Error for Unfit {}
+
+/// Steps after which a tower has to lie on the lattice as before.
+const MOST_STEPS: u64 = 16;
+/// Ways to lie on the lattice.
+const MOST_ALIGNMENTS: usize = 16;
+
+/// The sets of the towers of a tile program whose only level has two cuts over the first two axes.
+pub fn towers(scheme: &Scheme, layout: &Layout, program: &TileProgram) -> Result<Towers, Unfit> {
+    let geometry = Geometry::new(program)?;
+    let stages = scheme.stages.len() as i64;
+    let phases = u64::from(scheme.phases());
+    let turn = (1..=MOST_STEPS / phases.max(1)).find_map(|n| {
+        let steps = n * phases;
+        let advance = geometry.advance(steps as i64 * stages)?;
+        (advance != [0, 0] && steps as i64 * stages > 1).then_some((steps, advance))
+    });
+    let (steps, advance) = turn.ok_or(Unfit::Advance)?;
+    let mut alignments: Vec<Residency> = Vec::new();
+    for tile in geometry.tiles_of_a_period()? {
+        if alignments
+            .iter()
+            .all(|a| geometry.origin(a.tile, tile).is_none())
+        {
+            if alignments.len() == MOST_ALIGNMENTS {
+                return Err(Unfit::Advance);
+            }
+            alignments
+                .push(Tracer::new(scheme, layout, program, &geometry, steps, advance).trace(tile)?);
+        }
+    }
+    Ok(Towers {
+        steps,
+        advance,
+        alignments,
+        geometry,
+    })
+}
+
+impl Towers {
+    /// The alignment of a tile, and the index of its origin at stage 0 of a band.
+    pub fn locate(&self, tile: [i64; 2]) -> Option<(usize, [i64; 2])> {
+        let origin = |a: &Residency| self.geometry.origin(a.tile, tile);
+        let mut found = self.alignments.iter().map(origin).enumerate();
+        found.find_map(|(i, origin)| Some((i, origin?)))
+    }
+
+    /// The turns of a tile of which no end of a region cuts off anything, if there are any in a band of so many turns.
+    pub fn whole_turns(
+        &self,
+        scheme: &Scheme,
+        layout: &Layout,
+        tile: [i64; 2],
+        turns: u64,
+    ) -> Option<Whole> {
+        let (alignment, origin) = self.locate(tile)?;
+        let sets = &self.alignments[alignment];
+        let room = sets.room(scheme);
+        let at = |turn: u64| [0, 1].map(|a| origin[a] + turn as i64 * self.advance[a]);
+        let fits = |turn: &u64| (0..2).all(|a| room[a].contains(at(*turn)[a]));
+        let seen = sets.visible(layout, self.advance);
+        let starts = |turn: &u64| fits(turn) && (0..2).all(|a| seen[a].contains(at(*turn)[a]));
+        let first = (0..turns).find(starts)?;
+        let end = (first..turns).find(|t| !fits(t)).unwrap_or(turns);
+        Some(Whole {
+            alignment,
+            origin: at(first),
+            turns: first..end,
+        })
+    }
+
+    /// Cells that a tower advances by one stage, on average over the alignments: the area of a tile.
+    pub fn cells(&self) -> f64 {
+        self.geometry.cells()
+    }
+
+    /// Values loaded and stored per index along the vector axis and turn, on average over the alignments.
+    pub fn moved(&self) -> [f64; 2] {
+        let mean = |count: fn(&Residency) -> usize| {
+            let sum: usize = self.alignments.iter().map(count).sum();
+            sum as f64 / self.alignments.len() as f64
+        };
+        [mean(Residency::loads), mean(Residency::stores)]
+    }
+
+    /// The same as bytes per cell-step.
+    pub fn bytes_per_cell(&self, scheme: &Scheme) -> f64 {
+        let [loads, stores] = self.moved();
+        (loads + stores) * scheme.precision.bytes() as f64 / (self.cells() * self.steps as f64)
+    }
+
+    /// Values that all towers of a column together load and store per tower and turn, each counted once, on average: towers whose
+    /// indices have the same sum form a column.
+    pub fn moved_by_column(&self) -> [f64; 2] {
+        let ways = self.geometry.tiles_around_column();
+        let mut loads = BTreeSet::new();
+        let mut stores = BTreeSet::new();
+        for tile in &ways.tiles {
+            let Some((alignment, origin)) = self.locate(*tile) else {
+                continue;
+            };
+            for life in &self.alignments[alignment].lives {
+                let key = ways.canonical(
+                    self.advance,
+                    [life.place.x + origin[0], life.place.y + origin[1]],
+                );
+                if life.is_loaded() {
+                    loads.insert((key, life.place.row));
+                }
+                if life.stored().is_some() {
+                    stores.insert((key, life.place.row));
+                }
+            }
+        }
+        let towers = ways.tiles.len() as f64;
+        [loads.len() as f64 / towers, stores.len() as f64 / towers]
+    }
+}
+
+impl Residency {
+    /// The origins for which all rows of a turn lie in the regions of their updates.
+    fn room(&self, scheme: &Scheme) -> [Interval; 2] {
+        let all = Interval::new(i64::MIN / 4, i64::MAX / 4);
+        let mut room = [all; 2];
+        for (number, sets) in self.stages.iter().enumerate() {
+            let updates = &scheme.stages[number % scheme.stages.len()].updates;
+            for own in &sets.own {
+                let region = &updates[own.update].region;
+                for (axis, at) in [(Axis::LEAN, own.x), (Axis::DIAMOND, own.y)] {
+                    let own = Interval::new(region[axis].lo - at, region[axis].hi - at);
+                    room[axis.index()] = room[axis.index()].intersect(own);
+                }
+            }
+        }
+        room
+    }
+
+    /// The origins for which memory holds all that is kept when a turn begins.
+    fn visible(&self, layout: &Layout, advance: [i64; 2]) -> [Interval; 2] {
+        let mut room = [Interval::new(i64::MIN / 4, i64::MAX / 4); 2];
+        let per_turn = self.stages.len();
+        for life in &self.lives {
+            // Loads may run one stage ahead.
+            for turn in 1..=life.last() / per_turn + 1 {
+                let turn = turn as i64;
+                for (axis, at) in [(Axis::LEAN, life.place.x), (Axis::DIAMOND, life.place.y)] {
+                    let at = at - (turn - 1) * advance[axis.index()];
+                    let held = layout.visible(axis);
+                    for at in [at, at - advance[axis.index()]] {
+                        let own = Interval::new(held.lo - at, held.hi - at);
+                        room[axis.index()] = room[axis.index()].intersect(own);
+                    }
+                }
+            }
+        }
+        room
+    }
+
+    /// Values loaded per index along the vector axis and turn.
+    pub fn loads(&self) -> usize {
+        self.lives.iter().filter(|l| l.is_loaded()).count()
+    }
+
+    /// Values stored per index along the vector axis and turn.
+    pub fn stores(&self) -> usize {
+        self.lives.iter().filter(|l| l.stored().is_some()).count()
+    }
+
+    /// Values that are kept from a stage of a turn to the next one.
+    pub fn kept(&self, stage: usize) -> usize {
+        let stages = self.stages.len();
+        self.lives
+            .iter()
+            .map(|l| {
+                (l.first()..l.last())
+                    .filter(|k| k % stages == stage)
+                    .count()
+            })
+            .sum()
+    }
+
+    /// The most values that are kept between two stages.
+    pub fn most_kept(&self) -> usize {
+        let stages = 0..self.stages.len();
+        stages.map(|s| self.kept(s)).max().unwrap_or(0)
+    }
+}
+
+/// Follows a tower through time.
+struct Tracer<'a> {
+    scheme: &'a Scheme,
+    layout: &'a Layout,
+    program: &'a TileProgram,
+    geometry: &'a Geometry,
+    steps: i64,
+    advance: [i64; 2],
+}
+
+impl<'a> Tracer<'a> {
+    fn new(
+        scheme: &'a Scheme,
+        layout: &'a Layout,
+        program: &'a TileProgram,
+        geometry: &'a Geometry,
+        steps: u64,
+        advance: [i64; 2],
+    ) -> Self {
+        Tracer {
+            scheme,
+            layout,
+            program,
+            geometry,
+            steps: steps as i64,
+            advance,
+        }
+    }
+
+    fn trace(&self, tile: [i64; 2]) -> Result<Residency, Unfit> {
+        let per_turn = self.steps * self.scheme.stages.len() as i64;
+        // In a turn all places lie in a box, which moves on; so a life lasts no longer than the box takes to pass.
+        let mut first = BTreeMap::new();
+        for number in 0..per_turn {
+            self.stage(tile, number, &mut first)?;
+        }
+        let axis = usize::from(self.advance[0] == 0);
+        let along = |p: &Place| [p.x, p.y][axis];
+        let [lo, hi] =
+            [first.keys().map(along).min(), first.keys().map(along).max()].map(|v| v.unwrap_or(0));
+        let longest = (hi - lo) / self.advance[axis].abs() + 1;
+        if longest > MOST_TURNS {
+            return Err(Unfit::Size);
+        }
+        let mut touches = BTreeMap::new();
+        for number in 0..per_turn * (2 * longest + 1) {
+            self.stage(tile, number, &mut touches)?;
+        }
+        // Lives that begin in this turn have no touch before the first turn, nor after the last one.
+        let turn = longest;
+        let begins = |t: &[Touch]| t[0].stage as i64 / per_turn == turn;
+        let lives: Vec<Life> = touches
+            .into_iter()
+            .filter(|(_, t)| begins(t))
+            .map(|(place, mut touches)| {
+                for touch in &mut touches {
+                    touch.stage -= (turn * per_turn) as usize;
+                }
+                Life {
+                    place: self.moved(place, -turn),
+                    touches,
+                }
+            })
+            .collect();
+        let stages = self.sets(&lives, per_turn as usize);
+        Ok(Residency {
+            tile,
+            lives,
+            stages,
+        })
+    }
+
+    /// A place as seen from another turn.
+    fn moved(&self, place: Place, turns: i64) -> Place {
+        Place {
+            x: place.x + turns * self.advance[0],
+            y: place.y + turns * self.advance[1],
+            row: place.row,
+        }
+    }
+
+    /// Enters what a stage touches; stages in ascending order.
+    fn stage(
+        &self,
+        tile: [i64; 2],
+        number: i64,
+        touches: &mut BTreeMap<Place, Vec<Touch>>,
+    ) -> Result<(), Unfit> {
+        let count = self.scheme.stages.len() as i64;
+        let stage = StageId((number % count) as u32);
+        let phase = (number / count % i64::from(self.scheme.phases().max(1))) as u32;
+        let updates = &self.scheme.stages[stage.index()].updates;
+        for class in &self.program.stages[stage.index()] {
+            let rows = self.geometry.rows(tile, number, class)?;
+            for index in class.updates.iter() {
+                let update = &updates[index];
+                for &[x, y] in &rows {
+                    let mut touch = |place, mark: &dyn Fn(&mut Touch)| {
+                        let of: &mut Vec<Touch> = touches.entry(place).or_default();
+                        if of.last().is_none_or(|t| t.stage != number as usize) {
+                            of.push(Touch {
+                                stage: number as usize,
+                                read: false,
+                                tapped: false,
+                                old: false,
+                                write: None,
+                            });
+                        }
+                        if let Some(last) = of.last_mut() {
+                            mark(last);
+                        }
+                    };
+                    let target = Place {
+                        x,
+                        y,
+                        row: self
+                            .layout
+                            .target_row(self.scheme, stage, phase, update.target),
+                    };
+                    for read in update.body.reads() {
+                        let place = Place {
+                            x: x + i64::from(read.offset[Axis::LEAN]),
+                            y: y + i64::from(read.offset[Axis::DIAMOND]),
+                            row: self.layout.read_row(self.scheme, stage, phase, read),
+                        };
+                        let tapped = read.offset[Axis::VECTOR] != 0;
+                        touch(place, &|t| match (tapped, place == target) {
+                            (true, _) => t.tapped = true,
+                            (_, true) => t.old = true,
+                            (_, false) => t.read = true,
+                        });
+                    }
+                    for coef in update.body.coefs().chain(update.mask) {
+                        let row = self.layout.coef_row(coef);
+                        touch(Place { x, y, row }, &|t| t.read = true);
+                    }
+                    touch(target, &|t| {
+                        t.old |= keeps_old(self.scheme, update);
+                        t.write = Some(index);
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn sets(&self, lives: &[Life], per_turn: usize) -> Vec<StageSets> {
+        let mut sets = vec![StageSets::default(); per_turn];
+        for life in lives {
+            for touch in &life.touches {
+                let stage = &mut sets[touch.stage % per_turn];
+                let place = self.moved(life.place, -((touch.stage / per_turn) as i64));
+                if touch.read || touch.tapped {
+                    stage.need.push(place);
+                }
+                if touch.old {
+                    stage.old.push(place);
+                }
+                if touch.reads() && touch.stage == life.first() {
+                    stage.strip.push(place);
+                }
+                if let Some(update) = touch.write {
+                    let Place { x, y, .. } = place;
+                    stage.own.push(Own { x, y, update });
+                    if life.stored() == Some(touch.stage) {
+                        stage.leave.push(place);
+                    }
+                }
+            }
+        }
+        for stage in &mut sets {
+            stage.own.sort_unstable();
+            for list in [
+                &mut stage.need,
+                &mut stage.old,
+                &mut stage.strip,
+                &mut stage.leave,
+            ] {
+                list.sort_unstable();
+            }
+        }
+        sets
+    }
+}
+
+/// Turns that a value may be kept.
+const MOST_TURNS: i64 = 256;
+
+/// Whether an update needs the old value of its target where it acts not everywhere: behind a mask, or along the vector axis.
+pub fn keeps_old(scheme: &Scheme, update: &Update) -> bool {
+    let live = scheme.grid.live(scheme.component(update.target).position);
+    update.mask.is_some() || update.region[Axis::VECTOR] != live[Axis::VECTOR]
+}

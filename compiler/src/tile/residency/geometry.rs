@@ -1,0 +1,190 @@
+//! Where the rows of a tower lie, and how towers lie to each other.
+
+use super::Unfit;
+use crate::lattice::{Axis, div_floor};
+use crate::tile::{Class, TileProgram};
+
+/// Two faces over the lean and the diamond axis, in the integers of the tile program.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Geometry {
+    /// Per face, per half cell along the two axes.
+    forms: [[i64; 2]; 2],
+    slopes: [i64; 2],
+    periods: [i64; 2],
+    /// Of the forms; not 0.
+    det: i64,
+    /// The faces' planes in the tile program.
+    planes: [usize; 2],
+}
+
+/// Rows of one update in one stage of a tower.
+const MOST_ROWS: i64 = 4096;
+/// Indices along a cut after which the alignments repeat.
+const LONGEST_PERIOD: i64 = 64;
+/// Bounds all numbers, so that products fit.
+const LARGEST: i64 = 1 << 28;
+
+/// The towers of a column until they lie on the lattice as before.
+pub(super) struct Ways {
+    pub tiles: Vec<[i64; 2]>,
+    /// From the first one to the first that repeats it, in cells.
+    pub around: [i64; 2],
+}
+
+impl Geometry {
+    pub fn new(program: &TileProgram) -> Result<Geometry, Unfit> {
+        let [level] = program.levels.as_slice() else {
+            return Err(Unfit::Faces);
+        };
+        let [first, second] = level.as_slice() else {
+            return Err(Unfit::Faces);
+        };
+        let cuts = [first, second];
+        let planes = cuts.map(|c| &program.planes[c.plane]);
+        if !program.three_axes || planes.iter().any(|p| p.form[Axis::VECTOR] != 0) {
+            return Err(Unfit::Faces);
+        }
+        let forms = planes.map(|p| [p.form[Axis::LEAN], p.form[Axis::DIAMOND]]);
+        let geometry = Geometry {
+            forms,
+            slopes: planes.map(|p| p.slope),
+            periods: cuts.map(|c| c.period),
+            planes: cuts.map(|c| c.plane),
+            det: forms[0][0].saturating_mul(forms[1][1]) - forms[0][1].saturating_mul(forms[1][0]),
+        };
+        if geometry.det == 0 {
+            return Err(Unfit::Faces);
+        }
+        if [Axis::LEAN, Axis::DIAMOND]
+            .iter()
+            .any(|a| program.ring[*a].is_some())
+        {
+            return Err(Unfit::Folded);
+        }
+        let numbers = geometry.forms.iter().flatten().chain(&geometry.slopes);
+        if numbers.chain(&geometry.periods).any(|n| n.abs() > LARGEST) {
+            return Err(Unfit::Size);
+        }
+        Ok(geometry)
+    }
+
+    /// The displacement, in cells, along which both forms grow by these; `None` if it is no lattice vector.
+    fn solve(&self, by: [i64; 2]) -> Option<[i64; 2]> {
+        let [[a, b], [c, d]] = self.forms.map(|f| f.map(i128::from));
+        let [u, v] = by.map(i128::from);
+        let cells = |n: i128| {
+            let unit = 2 * i128::from(self.det);
+            (n % unit == 0)
+                .then(|| i64::try_from(n / unit).ok())
+                .flatten()
+        };
+        Some([cells(u * d - v * b)?, cells(a * v - c * u)?])
+    }
+
+    /// How far towers move in so many stages, if they lie on the lattice as before then.
+    pub fn advance(&self, stages: i64) -> Option<[i64; 2]> {
+        self.solve(self.slopes.map(|s| s.saturating_mul(stages)))
+    }
+
+    /// The displacement between two tiles, if it is one of the lattice.
+    pub fn origin(&self, from: [i64; 2], to: [i64; 2]) -> Option<[i64; 2]> {
+        let by = |cut: usize| -self.periods[cut].saturating_mul(to[cut].saturating_sub(from[cut]));
+        self.solve([by(0), by(1)])
+    }
+
+    /// Tiles among which all alignments occur.
+    pub fn tiles_of_a_period(&self) -> Result<Vec<[i64; 2]>, Unfit> {
+        let period = |cut: usize| {
+            let ahead = |n: &i64| {
+                let mut tile = [0; 2];
+                tile[cut] = *n;
+                self.origin([0, 0], tile).is_some()
+            };
+            (1..=LONGEST_PERIOD).find(ahead).ok_or(Unfit::Advance)
+        };
+        let [first, second] = [period(0)?, period(1)?];
+        let along = |i| (0..second).map(move |j| [i, j]);
+        Ok((0..first).flat_map(along).collect())
+    }
+
+    pub fn tiles_around_column(&self) -> Ways {
+        let at = |n: i64| [n, -n];
+        let ahead = |n: &i64| Some((*n, self.origin([0, 0], at(*n))?));
+        let limit = LONGEST_PERIOD * LONGEST_PERIOD;
+        let (count, around) = (1..=limit).find_map(|n| ahead(&n)).unwrap_or((1, [0, 0]));
+        Ways {
+            tiles: (0..count).map(at).collect(),
+            around,
+        }
+    }
+
+    /// The area of a tile.
+    pub fn cells(&self) -> f64 {
+        let [u, v] = self.periods.map(|p| p as f64);
+        u * v / (4.0 * self.det.abs() as f64)
+    }
+
+    /// The indices, ascending, of the rows of a class that a tile holds at a stage.
+    pub fn rows(
+        &self,
+        tile: [i64; 2],
+        number: i64,
+        class: &Class,
+    ) -> Result<Vec<[i64; 2]>, Unfit> {
+        let position = [class.position[Axis::LEAN], class.position[Axis::DIAMOND]];
+        // period * i <= slope * k + lead - form < period * (i + 1)
+        let range = [0, 1].map(|cut| {
+            let lead = class.leads[self.planes[cut]];
+            let top = self.slopes[cut] * number + lead - self.periods[cut] * tile[cut];
+            [top - self.periods[cut] + 1, top]
+        });
+        let [[a, b], [c, d]] = self.forms.map(|f| f.map(i128::from));
+        // A corner of the tile, in half cells times the determinant.
+        let corner = |i: usize, j: usize| {
+            let [u, v] = [range[0][i], range[1][j]].map(i128::from);
+            [u * d - v * b, a * v - c * u]
+        };
+        let corners = [corner(0, 0), corner(0, 1), corner(1, 0), corner(1, 1)];
+        let span = |axis: usize| {
+            let all = corners.map(|c| c[axis] * i128::from(self.det.signum()));
+            let unit = 2 * i128::from(self.det.abs());
+            let at = i128::from(position[axis]) * i128::from(self.det.abs());
+            let lo = all.into_iter().min().unwrap_or(0) - at;
+            let hi = all.into_iter().max().unwrap_or(0) - at;
+            let lo = i64::try_from(-(-lo).div_euclid(unit));
+            let hi = i64::try_from(hi.div_euclid(unit));
+            (lo.unwrap_or(0), hi.unwrap_or(-1))
+        };
+        let (x, y) = (span(0), span(1));
+        if (x.1 - x.0 + 1)
+            .max(0)
+            .saturating_mul((y.1 - y.0 + 1).max(0))
+            > 4 * MOST_ROWS
+        {
+            return Err(Unfit::Size);
+        }
+        let inside = |at: &[i64; 2]| {
+            let [px, py] = [2 * at[0] + position[0], 2 * at[1] + position[1]];
+            (0..2).all(|cut| {
+                let form = self.forms[cut][0] * px + self.forms[cut][1] * py;
+                range[cut][0] <= form && form <= range[cut][1]
+            })
+        };
+        let along = |x| (y.0..=y.1).map(move |y| [x, y]);
+        Ok((x.0..=x.1).flat_map(along).filter(inside).collect())
+    }
+}
+
+impl Ways {
+    /// The same for all places that turns or whole rounds of the column displace into each other.
+    pub fn canonical(&self, advance: [i64; 2], at: [i64; 2]) -> [i64; 2] {
+        // Towers move along the lean axis, columns lie along the diamond axis; if not, nothing is found to be the same.
+        if advance[0] == 0 || self.around[1] == 0 || self.around[0] != 0 {
+            return at;
+        }
+        let turns = div_floor(at[0] * advance[0].signum(), advance[0].abs());
+        let x = at[0] - turns * advance[0];
+        let y = at[1] - turns * advance[1];
+        [x, y.rem_euclid(self.around[1].abs())]
+    }
+}

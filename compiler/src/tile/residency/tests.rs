@@ -1,0 +1,473 @@
+//! Counts that theory gives, and towers that run by their sets alone, with version numbers instead of values.
+
+use super::*;
+use crate::cone::{Rational, cones};
+use crate::lattice::{HalfIndex, Interval, Offset, PerAxis};
+use crate::schedule::{Cut, Frame, Level, Tiling, check_tiling};
+use crate::scheme::{Body, Component, ComponentId, Op, Precision, Read, Stage, Value};
+use crate::testing::{Limits, Rng, elasticity, maxwell, random_scheme};
+use crate::tile::lower;
+
+fn tiling(
+    scheme: &Scheme,
+    periods: [Rational; 2],
+    slack: Rational,
+    height: u64,
+) -> (Frame, Tiling) {
+    let cones = cones(scheme);
+    let frame = Frame::new(scheme, &cones);
+    let cut = |form: [i32; 3], period: Rational| {
+        let mut face = frame.fitting(PerAxis(form));
+        face.slope = face.slope + slack;
+        Cut { face, period }
+    };
+    let cuts = vec![cut([1, 1, 0], periods[0]), cut([1, -1, 0], periods[1])];
+    let levels = vec![Level { cuts }];
+    (frame, Tiling { height, levels })
+}
+
+fn towers_of(scheme: &Scheme, period: Rational) -> Towers {
+    let (frame, tiling) = tiling(scheme, [period; 2], Rational::ZERO, 4);
+    let program = lower(scheme, &frame, &tiling);
+    let layout = Layout::new(scheme).expect("it is small");
+    towers(scheme, &layout, &program).expect("these are towers")
+}
+
+/// The wave equation with a star of order 2 r, two levels of time in place.
+fn wave(radius: i32) -> Scheme {
+    let mut scheme = maxwell(2, Precision::F32, [32; 3]);
+    let read = |offset: [i32; 3], age: u8| {
+        Op::Read(Read {
+            component: ComponentId(0),
+            offset: Offset::from_fn(|a| offset[a.index()]),
+            age,
+        })
+    };
+    let mut ops = vec![read([0; 3], 1)];
+    for axis in 0..3 {
+        for o in -radius..=radius {
+            let mut offset = [0; 3];
+            offset[axis] = o;
+            ops.extend([read(offset, 0), Op::Const(0.125)]);
+            let n = ops.len() as u32;
+            ops.push(Op::Fma(Value(n - 2), Value(n - 1), Value(n - 3)));
+        }
+    }
+    let result = Value(ops.len() as u32 - 1);
+    scheme.components = vec![Component {
+        name: "u".to_string(),
+        position: PerAxis::splat(HalfIndex::ZERO),
+        time: HalfIndex::ZERO,
+        slots: 2,
+    }];
+    scheme.coefs = vec![];
+    let region = scheme.grid.live(scheme.components[0].position);
+    let update = Update {
+        target: ComponentId(0),
+        region,
+        mask: None,
+        body: Body { ops, result },
+    };
+    scheme.stages = vec![Stage {
+        updates: vec![update],
+    }];
+    assert_eq!(crate::scheme::verify(&scheme), Ok(()));
+    scheme
+}
+
+#[test]
+fn fdtd42_moves_what_the_law_says() {
+    let scheme = maxwell(4, Precision::F32, [64; 3]);
+    for d in 1..=6 {
+        let towers = towers_of(&scheme, Rational::whole(3 * d));
+        assert_eq!((towers.steps, towers.advance), (1, [3, 0]));
+        assert_eq!(towers.alignments.len(), 1 + (d % 2) as usize);
+        assert_eq!(towers.cells(), 4.5 * (d * d) as f64);
+        // A curl reads along two axes only, so a little less is loaded than 27 (2 D + 1).
+        assert_eq!(
+            towers.moved(),
+            [54.0 * d as f64 + 15.0, 27.0 * (2 * d - 1) as f64]
+        );
+        let [loads, stores] = towers.moved_by_column();
+        assert_eq!(loads + stores, 27.0 * (4 * d - 1) as f64 - 3.0);
+        let law = 96.0 / d as f64;
+        let bytes = towers.bytes_per_cell(&scheme);
+        assert!(bytes <= law && bytes > 0.88 * law, "{bytes} {law}");
+    }
+    // All values of the tower, but for what lies in front of it half of the time.
+    assert_eq!(
+        towers_of(&scheme, Rational::whole(6)).alignments[0].most_kept(),
+        103
+    );
+}
+
+#[test]
+fn other_schemes_move_few_values_too() {
+    let count = |scheme: &Scheme, period: i64| {
+        let towers = towers_of(scheme, Rational::whole(period));
+        let [loads, stores] = towers.moved();
+        let kept = towers.alignments.iter().map(Residency::most_kept).max();
+        (towers.steps, towers.advance[0], loads, stores, kept)
+    };
+    let maxwell22 = maxwell(2, Precision::F32, [64; 3]);
+    assert_eq!(count(&maxwell22, 2), (1, 1, 13.0, 9.0, Some(12)));
+    assert_eq!(count(&maxwell22, 4), (1, 1, 25.0, 21.0, Some(48)));
+    // Two slots, so two steps to a turn.
+    assert_eq!(count(&wave(1), 4), (2, 2, 20.0, 12.0, Some(16)));
+    assert_eq!(count(&wave(1), 8), (2, 2, 36.0, 28.0, Some(64)));
+    assert_eq!(count(&wave(4), 8), (2, 8, 192.0, 64.0, Some(64)));
+    // With five coefficients, which are loaded once and kept.
+    let elastic = elasticity(Precision::F32, [64; 3]);
+    assert_eq!(count(&elastic, 6), (1, 3, 287.0, 120.0, Some(188)));
+}
+
+/// All updates act wherever they may.
+fn everywhere(scheme: &mut Scheme) {
+    for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
+        update.region = scheme
+            .grid
+            .live(scheme.components[update.target.index()].position);
+    }
+}
+
+/// Whether towers of the grid may run by their sets.
+fn fits(scheme: &Scheme) -> bool {
+    [Axis::LEAN, Axis::DIAMOND]
+        .iter()
+        .all(|&a| !scheme.grid.is_periodic(a))
+        && scheme.grid.dimensions() == 3
+}
+
+#[test]
+fn towers_of_random_schemes_find_their_values() {
+    let limits = Limits {
+        dimensions: 3,
+        components: 3,
+        stages: 3,
+        ops: 6,
+        length: 2,
+        width: 26,
+        reach: 1,
+    };
+    let (mut tried, mut inner) = (0, 0);
+    for seed in 0..2000 {
+        let mut rng = Rng::new(seed);
+        let mut scheme = random_scheme(&mut rng, &limits);
+        everywhere(&mut scheme);
+        if !fits(&scheme) || scheme.grid.cells.0.iter().take(2).any(|n| *n < 12) {
+            continue;
+        }
+        let mut period =
+            || Rational::new(rng.within(2, 20), rng.within(1, 2)).unwrap_or(Rational::ONE);
+        let periods = if seed % 3 == 0 {
+            [period(), period()]
+        } else {
+            [period(); 2]
+        };
+        let slack = Rational::halves(rng.within(0, 1));
+        tried += 1;
+        inner += run(&scheme, periods, slack, 1 + rng.below(3)).unwrap_or(0);
+    }
+    assert!(tried > 50 && inner > 10 * tried, "{inner} {tried}");
+}
+
+#[test]
+fn towers_of_known_schemes_find_their_values() {
+    let cells = [29, 31, 2];
+    for (scheme, period) in [
+        (maxwell(4, Precision::F32, cells), 6),
+        (maxwell(4, Precision::F32, cells), 9),
+        (maxwell(2, Precision::F32, cells), 3),
+        (elasticity(Precision::F32, cells), 6),
+    ] {
+        let inner = run(&scheme, [Rational::whole(period); 2], Rational::ZERO, 3);
+        assert!(inner > Some(4), "{inner:?} of {period} in {}", scheme.name);
+    }
+}
+
+/// Runs two bands of so many turns; gives the number of towers that ran by their sets.
+fn run(scheme: &Scheme, periods: [Rational; 2], slack: Rational, turns: u64) -> Option<usize> {
+    let (frame, tiling) = tiling(scheme, periods, slack, 1 << 20);
+    check_tiling(&frame, &tiling).expect("fitting faces are legal");
+    let program = lower(scheme, &frame, &tiling);
+    let layout = Layout::new(scheme).ok()?;
+    let towers = towers(scheme, &layout, &program).ok()?;
+    let mut machine = Machine::new(scheme, &layout);
+    for band in 0..2 {
+        machine.first_step = band * turns * towers.steps;
+        machine.band(&program, &towers, turns as usize);
+    }
+    machine.finish(2 * turns * towers.steps);
+    Some(machine.inner)
+}
+
+/// Memory and towers that hold versions.
+struct Machine<'a> {
+    scheme: &'a Scheme,
+    layout: &'a Layout,
+    /// Per row of a group, what it holds; `None` for coefficients.
+    rows: Vec<Option<(ComponentId, u64)>>,
+    memory: BTreeMap<Place, i64>,
+    first_step: u64,
+    inner: usize,
+}
+
+/// A tower that runs.
+struct Tower {
+    tile: [i64; 2],
+    /// If it runs by its sets, the alignment and the origin.
+    sets: Option<(usize, [i64; 2])>,
+    kept: BTreeMap<Place, i64>,
+}
+
+impl<'a> Machine<'a> {
+    fn new(scheme: &'a Scheme, layout: &'a Layout) -> Self {
+        let mut rows = vec![None; layout.rows as usize];
+        for id in scheme.component_ids() {
+            for slot in 0..u64::from(scheme.component(id).slots) {
+                rows[layout.row(id, slot).0 as usize] = Some((id, slot));
+            }
+        }
+        Machine {
+            scheme,
+            layout,
+            rows,
+            memory: BTreeMap::new(),
+            first_step: 0,
+            inner: 0,
+        }
+    }
+
+    /// Where a place's value is stored: mirrors are images of what lies inside. `None`: it is 0 or constant.
+    fn stored(&self, place: Place) -> Option<Place> {
+        let (id, _) = self.rows[place.row.0 as usize]?;
+        let position = self.scheme.component(id).position;
+        let z = self.scheme.grid.live(position)[Axis::VECTOR].lo;
+        let at = PerAxis([place.x, place.y, z]);
+        match self.scheme.grid.resolve(position, at) {
+            crate::scheme::Located::Stored { at, .. } => Some(Place {
+                x: at[Axis::LEAN],
+                y: at[Axis::DIAMOND],
+                row: place.row,
+            }),
+            crate::scheme::Located::Zero => None,
+        }
+    }
+
+    fn load(&self, place: Place) -> i64 {
+        let Some(stored) = self.stored(place) else {
+            return i64::MIN;
+        };
+        let (_, slot) = self.rows[place.row.0 as usize].expect("constants are not stored");
+        let slots = self.slots(place.row);
+        let initial = -(-(slot as i64)).rem_euclid(slots);
+        self.memory.get(&stored).copied().unwrap_or(initial)
+    }
+
+    fn slots(&self, row: RowId) -> i64 {
+        let (id, _) = self.rows[row.0 as usize].expect("it is a component's row");
+        i64::from(self.scheme.component(id).slots)
+    }
+
+    fn band(&mut self, program: &TileProgram, towers: &Towers, turns: usize) {
+        let stages = self.scheme.stages.len() as i64;
+        let numbers = Interval::new(0, turns as i64 * towers.steps as i64 * stages);
+        let cuts = [program.levels[0][0], program.levels[0][1]];
+        let whole = program.whole();
+        let [first, second] = cuts.map(|cut| program.indices(&whole, cut, numbers));
+        let whole = |tile| {
+            let whole = towers.whole_turns(self.scheme, self.layout, tile, turns as u64)?;
+            (whole.turns == (0..turns as u64)).then_some((whole.alignment, whole.origin))
+        };
+        // All towers of a column at once, stage by stage.
+        for column in first.lo + second.lo..first.hi + second.hi {
+            let tiles = (first.lo..first.hi).map(|i| [i, column - i]);
+            let mut all: Vec<Tower> = tiles
+                .filter(|t| second.contains(t[1]))
+                .map(|tile| Tower {
+                    tile,
+                    sets: whole(tile),
+                    kept: BTreeMap::new(),
+                })
+                .collect();
+            for tower in &mut all {
+                self.begin(towers, tower);
+            }
+            for number in numbers.lo..numbers.hi {
+                for tower in &mut all {
+                    self.stage(program, towers, tower, number);
+                }
+            }
+            for tower in &mut all {
+                self.end(towers, tower, numbers.hi);
+            }
+        }
+    }
+
+    /// The lives of a tower that are under way when a stage starts, with their places.
+    fn alive<'t>(towers: &'t Towers, tower: &Tower, number: i64) -> Vec<(&'t Life, Place)> {
+        let Some((alignment, origin)) = tower.sets else {
+            return Vec::new();
+        };
+        let sets = &towers.alignments[alignment];
+        let per_turn = sets.stages.len() as i64;
+        let mut alive = Vec::new();
+        for life in &sets.lives {
+            let (first, last) = (life.first() as i64, life.last() as i64);
+            // Begun in turn t: per_turn t + first < number <= per_turn t + last
+            for turn in (number - last).div_euclid(per_turn)..=number.div_euclid(per_turn) {
+                if per_turn * turn + first < number && number <= per_turn * turn + last {
+                    alive.push((life, shifted(life.place, origin, towers.advance, turn)));
+                }
+            }
+        }
+        alive
+    }
+
+    fn begin(&mut self, towers: &Towers, tower: &mut Tower) {
+        self.inner += usize::from(tower.sets.is_some());
+        for (_, place) in Self::alive(towers, tower, 0) {
+            assert!(tower.kept.insert(place, self.value(place)).is_none());
+        }
+    }
+
+    fn value(&self, place: Place) -> i64 {
+        match self.rows[place.row.0 as usize] {
+            Some(_) => self.load(place),
+            None => 0,
+        }
+    }
+
+    fn end(&mut self, towers: &Towers, tower: &mut Tower, number: i64) {
+        for (life, place) in Self::alive(towers, tower, number) {
+            let value = tower.kept[&place];
+            if life.stored().is_some() && self.stored(place).is_some() {
+                self.memory.insert(place, value);
+            }
+        }
+    }
+
+    fn stage(&mut self, program: &TileProgram, towers: &Towers, tower: &mut Tower, number: i64) {
+        let stages = self.scheme.stages.len() as i64;
+        let stage = StageId((number % stages) as u32);
+        let step = self.first_step + (number / stages) as u64;
+        let updates = &self.scheme.stages[stage.index()].updates;
+        let phase = (step % u64::from(self.scheme.phases())) as u32;
+        let target = |update: &Update, x, y| Place {
+            x,
+            y,
+            row: self
+                .layout
+                .target_row(self.scheme, stage, phase, update.target),
+        };
+        let Some((alignment, origin)) = tower.sets else {
+            let mut written = Vec::new();
+            let mut tile = program.whole();
+            program.narrow(&mut tile, program.levels[0][0], tower.tile[0]);
+            program.narrow(&mut tile, program.levels[0][1], tower.tile[1]);
+            program.walk(&tile, Interval::new(number, number + 1), &mut |segment| {
+                for update in program.updates(stage, segment.classes).iter() {
+                    let [lean, diamond, _] = segment.rows.0;
+                    let at = (lean.lo..lean.hi)
+                        .flat_map(|x| (diamond.lo..diamond.hi).map(move |y| (x, y)));
+                    for (x, y) in at {
+                        self.check_reads(&updates[update], stage, step, x, y, &|place| {
+                            self.load(place)
+                        });
+                        let version =
+                            self.scheme.version(updates[update].target, stage, step) as i64 + 1;
+                        written.push((target(&updates[update], x, y), version));
+                    }
+                }
+            });
+            self.memory.extend(written);
+            return;
+        };
+        let per_turn = towers.alignments[alignment].stages.len() as i64;
+        let sets = &towers.alignments[alignment].stages[(number % per_turn) as usize];
+        let here = |place| shifted(place, origin, towers.advance, number / per_turn);
+        for place in &sets.strip {
+            let value = self.value(here(*place));
+            assert!(
+                tower.kept.insert(here(*place), value).is_none(),
+                "it was loaded before"
+            );
+        }
+        let mut written = Vec::new();
+        for own in &sets.own {
+            let update = &updates[own.update];
+            let Place { x, y, .. } = here(Place {
+                x: own.x,
+                y: own.y,
+                row: RowId(0),
+            });
+            self.check_reads(update, stage, step, x, y, &|place| tower.kept[&place]);
+            let version = self.scheme.version(update.target, stage, step) as i64 + 1;
+            written.push((target(update, x, y), version));
+        }
+        tower.kept.extend(written);
+        for place in &sets.leave {
+            self.memory.insert(here(*place), tower.kept[&here(*place)]);
+        }
+        // Only what is touched again is kept.
+        let alive: BTreeSet<Place> = Self::alive(towers, tower, number + 1)
+            .iter()
+            .map(|a| a.1)
+            .collect();
+        tower.kept.retain(|place, _| alive.contains(place));
+        assert_eq!(tower.kept.len(), alive.len());
+        let stage = (number % per_turn) as usize;
+        assert_eq!(alive.len(), towers.alignments[alignment].kept(stage));
+    }
+
+    /// Every read finds the version that the scheme names.
+    fn check_reads(
+        &self,
+        update: &Update,
+        stage: StageId,
+        step: u64,
+        x: i64,
+        y: i64,
+        find: &dyn Fn(Place) -> i64,
+    ) {
+        let phase = (step % u64::from(self.scheme.phases())) as u32;
+        for read in update.body.reads() {
+            let place = Place {
+                x: x + i64::from(read.offset[Axis::LEAN]),
+                y: y + i64::from(read.offset[Axis::DIAMOND]),
+                row: self.layout.read_row(self.scheme, stage, phase, read),
+            };
+            let found = find(place);
+            let newest = self.scheme.version(read.component, stage, step) as i64;
+            if self.stored(place).is_some() {
+                assert_eq!(
+                    found,
+                    newest - i64::from(read.age),
+                    "{read:?} at {place:?}, {stage} of step {step}"
+                );
+            }
+        }
+    }
+
+    /// All rows have their last versions.
+    fn finish(&self, steps: u64) {
+        let updates = self.scheme.stages.iter().flat_map(|s| &s.updates);
+        for update in updates.filter(|u| !u.region.is_empty()) {
+            let last = self.scheme.version(update.target, StageId(0), steps);
+            let row = self.layout.row(update.target, last);
+            for x in update.region[Axis::LEAN].lo..update.region[Axis::LEAN].hi {
+                for y in update.region[Axis::DIAMOND].lo..update.region[Axis::DIAMOND].hi {
+                    assert_eq!(self.load(Place { x, y, row }), last as i64);
+                }
+            }
+        }
+    }
+}
+
+fn shifted(place: Place, origin: [i64; 2], advance: [i64; 2], turns: i64) -> Place {
+    Place {
+        x: place.x + origin[0] + turns * advance[0],
+        y: place.y + origin[1] + turns * advance[1],
+        row: place.row,
+    }
+}
