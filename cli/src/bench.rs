@@ -301,10 +301,10 @@ impl Bench<'_> {
         let highest = self.plans.iter().map(height).max().unwrap_or(1);
         let until = highest.saturating_add(1).min(self.problem.steps);
         let mut check = self.advanced::<T>(0)?;
-        check.run(until, &Progress::default());
+        check.run(until, &Progress::default())?;
         for (number, plan) in self.plans.iter().enumerate().skip(1) {
             let mut run = self.advanced::<T>(number)?;
-            run.run(until, &Progress::default());
+            run.run(until, &Progress::default())?;
             verify::compare(&run, &check).map_err(|difference| {
                 let name = schedule::title(plan);
                 Diagnostic::error(

@@ -3,6 +3,7 @@
 use crate::codes;
 use torre_compiler::backend::llvm::library as llvm;
 use torre_grammar::diag::{Diagnostic, Diagnostics};
+use torre_runtime::gpu::DeviceError;
 use torre_runtime::host::SetupError;
 use torre_runtime::output::{Attempt, Cause, FileError};
 use torre_runtime::program::{Backend, CompileError};
@@ -89,6 +90,7 @@ impl From<RunError> for Failure {
         match error {
             RunError::Setup(error) => error.into(),
             RunError::File(error) => error.into(),
+            RunError::Device(error) => error.into(),
             RunError::Difference(difference) => Diagnostic::error(
                 codes::DIFFERENCE,
                 format!("verification failed: {difference}"),
@@ -101,6 +103,44 @@ impl From<RunError> for Failure {
             )
             .hint("give a later end with `--set steps=N`")
             .into(),
+        }
+    }
+}
+
+impl From<DeviceError> for Failure {
+    fn from(error: DeviceError) -> Self {
+        let missing = |hint: &str| {
+            Failure::new(
+                Exit::Missing,
+                Diagnostic::error(codes::MISSING, error.to_string()).hint(hint),
+            )
+        };
+        match &error {
+            DeviceError::NoDriver | DeviceError::NoDevice | DeviceError::NoSuchDevice { .. } => {
+                missing("`torre machine` shows what is there; other back ends run on the processor")
+            }
+            DeviceError::OldDriver { .. } => missing("install a newer driver"),
+            DeviceError::Unsupported { .. } => {
+                missing("a newer driver may help; other back ends run on the processor")
+            }
+            DeviceError::Memory { needed, available } => Diagnostic::error(
+                codes::MEMORY,
+                format!(
+                    "the run needs {} of the GPU's memory, and {} are available",
+                    crate::report::bytes(*needed),
+                    crate::report::bytes(*available)
+                ),
+            )
+            .hint("make the domain smaller: `--set domain=AxBxC`, or run on the processor")
+            .into(),
+            DeviceError::TooLong => Diagnostic::error(codes::MEMORY, error.to_string())
+                .hint("make the domain smaller: `--set domain=AxBxC`, or run on the processor")
+                .into(),
+            DeviceError::Code { .. } | DeviceError::Failed { .. } => {
+                Diagnostic::error(codes::BACKEND, format!("the back end `cuda` failed: {error}"))
+                    .hint("another `--backend` may work; if the GPU is fine, this is a defect of Torre: please report it")
+                    .into()
+            }
         }
     }
 }

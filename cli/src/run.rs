@@ -191,7 +191,7 @@ impl<'a, T: Value> Run<'a, T> {
         let mut simulation = self.compiled(set, &*compiled.code, files, order)?;
         let identity = checkpoint::identity::<T>(self.scheme, self.problem, files);
         if let Some(folder) = &self.args.resume {
-            checkpoint::resume(folder, &identity, &mut simulation)?;
+            checkpoint::resume(folder, &identity, &mut simulation.calculation)?;
         }
         let made = Made {
             backend: compiled.backend.to_string(),
@@ -229,7 +229,7 @@ impl<'a, T: Value> Run<'a, T> {
                 )?;
                 let mut check = self.compiled(set, &*interp.code, files, Order::Layerwise)?;
                 if let Some(folder) = &self.args.resume {
-                    checkpoint::resume(folder, &identity, &mut check)?;
+                    checkpoint::resume(folder, &identity, &mut check.calculation)?;
                 }
                 self.execute(
                     &mut simulation,

@@ -102,6 +102,21 @@ impl<'a, T: Real> Calculation<'a, T> {
         self.memory.bytes()
     }
 
+    /// The bytes of the array, for who computes with a copy of it.
+    pub fn array(&self) -> &[u8] {
+        self.memory.content()
+    }
+
+    /// The same, to be replaced by the array after so many steps ([`Calculation::set_steps`]).
+    pub fn array_mut(&mut self) -> &mut [u8] {
+        self.memory.content_mut()
+    }
+
+    /// Says after how many steps the array is.
+    pub fn set_steps(&mut self, steps: u64) {
+        self.steps = steps;
+    }
+
     /// Runs until `until` steps are done, with kernels compiled for this calculation's layout.
     ///
     /// Panics if the set was not made for it.

@@ -32,6 +32,16 @@ impl Memory {
         self.map.len() as u64
     }
 
+    /// The bytes of all elements, while nobody writes.
+    pub fn content(&self) -> &[u8] {
+        &self.map
+    }
+
+    /// The same, to be replaced.
+    pub fn content_mut(&mut self) -> &mut [u8] {
+        &mut self.map
+    }
+
     /// A handle for threads to read and write elements.
     pub fn cells<T: Real>(&mut self) -> Cells<T> {
         assert!(self.elements * size_of::<T>() <= self.map.len());

@@ -2,7 +2,8 @@
 //! never interrupted.
 
 use super::fields::{FieldRows, shape};
-use super::{Compiled, RunError, Simulation, Value};
+use super::{RunError, Simulation, Value};
+use crate::host::Calculation;
 use crate::output::checkpoint::{self as file, Checkpoint, Identity};
 use crate::output::checksum::Xxh64;
 use crate::output::{AnyRows, FileError, Rows, View};
@@ -128,15 +129,15 @@ pub fn identity<T: Value>(scheme: &Scheme, problem: &Problem, files: &LoadedFile
 pub fn resume<T: Value>(
     folder: &Path,
     identity: &Identity,
-    simulation: &mut Compiled<'_, T>,
+    calculation: &mut Calculation<'_, T>,
 ) -> Result<(), RunError> {
     let path = folder.join(FILE);
     let mut checkpoint = Checkpoint::open(&path)?;
     checkpoint.expect(identity)?;
     checkpoint.verify()?;
     let step = checkpoint.header().step;
-    let scheme = simulation.calculation.scheme;
-    let problem = simulation.calculation.problem;
+    let scheme = calculation.scheme;
+    let problem = calculation.problem;
     if step > problem.steps {
         return Err(RunError::Finished {
             step,
@@ -147,28 +148,26 @@ pub fn resume<T: Value>(
     let mut held: Vec<T> = Vec::new();
     let mut next = 0;
     let mut whose = None;
-    simulation
-        .calculation
-        .restore(step, |id, age, _, _, row: &mut [T]| {
-            if whose != Some((id, age)) {
-                held.clear();
-                let name = array_name(scheme, id, age);
-                checkpoint.read(&name, &shape(scheme, id), |_, values| {
-                    held.extend_from_slice(values);
-                })?;
-                whose = Some((id, age));
-                next = 0;
-            }
-            row.copy_from_slice(&held[next..next + row.len()]);
-            next += row.len();
-            Ok::<_, FileError>(())
-        })?;
+    calculation.restore(step, |id, age, _, _, row: &mut [T]| {
+        if whose != Some((id, age)) {
+            held.clear();
+            let name = array_name(scheme, id, age);
+            checkpoint.read(&name, &shape(scheme, id), |_, values| {
+                held.extend_from_slice(values);
+            })?;
+            whose = Some((id, age));
+            next = 0;
+        }
+        row.copy_from_slice(&held[next..next + row.len()]);
+        next += row.len();
+        Ok::<_, FileError>(())
+    })?;
     for index in 0..problem.probes.len() {
         let mut record: Vec<f64> = Vec::new();
         checkpoint.read(&probe_name(index), &[step as usize], |_, values| {
             record.extend_from_slice(values);
         })?;
-        simulation.calculation.restore_probe(index, record);
+        calculation.restore_probe(index, record);
     }
     Ok(())
 }

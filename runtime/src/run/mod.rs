@@ -16,9 +16,10 @@ pub mod verify;
 
 pub use checkpoint::Checkpoints;
 pub use outputs::{Outputs, VolumeFormat};
-pub use simulation::{Compiled, Literal, Simulation, Value};
+pub use simulation::{Compiled, Literal, Simulation, Value, next_volume};
 pub use verify::Difference;
 
+use crate::gpu::DeviceError;
 use crate::host::hooks::slice_shape;
 use crate::host::{Progress, SetupError};
 use crate::output::FileError;
@@ -34,6 +35,7 @@ const WAITING_PICTURES: u64 = 256 << 20;
 pub enum RunError {
     Setup(SetupError),
     File(FileError),
+    Device(DeviceError),
     /// `--verify` found a difference.
     Difference(Difference),
     /// The checkpoint is later than the problem's end.
@@ -46,6 +48,12 @@ pub enum RunError {
 impl From<FileError> for RunError {
     fn from(error: FileError) -> Self {
         RunError::File(error)
+    }
+}
+
+impl From<DeviceError> for RunError {
+    fn from(error: DeviceError) -> Self {
+        RunError::Device(error)
     }
 }
 
@@ -88,12 +96,16 @@ pub fn execute<T: Value>(
         if done < steps {
             let until = next_stop(simulation, &company);
             let start = Instant::now();
-            simulation.run(until, &watch.run);
+            simulation.run(until, &watch.run)?;
             stepping += start.elapsed();
         }
         let pictures = simulation.take_pictures();
+        if check.is_some() || values_are_due(simulation, &company) {
+            simulation.fetch()?;
+        }
         if let Some(check) = &mut check {
-            check.run(simulation.steps(), &watch.check);
+            check.run(simulation.steps(), &watch.check)?;
+            check.fetch()?;
             let checked = check.take_pictures();
             verify::compare(simulation, *check)
                 .and_then(|()| verify::compare_pictures(simulation, &pictures, &checked))
@@ -121,6 +133,14 @@ pub fn execute<T: Value>(
             return Ok(stepping);
         }
     }
+}
+
+/// Whether fields are written after the current step.
+fn values_are_due<T: Value>(simulation: &dyn Simulation<T>, company: &Company<'_>) -> bool {
+    let (step, problem) = (simulation.steps(), simulation.problem());
+    let checkpoint = company.checkpoints;
+    checkpoint.is_some_and(|c| c.due(step, problem.steps))
+        || company.outputs.is_some_and(|o| o.due(problem, step))
 }
 
 /// The step at which the run has to pause next.

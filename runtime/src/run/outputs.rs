@@ -18,7 +18,7 @@ use crate::output::probes::ProbeTable;
 use crate::output::zarr::{Attributes, Dimension, ZarrStore};
 use crate::output::{Attempt, FileError, Rows, View, vtk};
 use std::path::{Path, PathBuf};
-use torre_compiler::problem::{Output, OutputKind};
+use torre_compiler::problem::{Output, OutputKind, Problem};
 use torre_compiler::real::Real;
 use torre_compiler::scheme::{ComponentId, Scheme};
 use torre_compiler::statics::{coordinate, physical_time};
@@ -69,6 +69,13 @@ impl Outputs {
     /// The folder of all results.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Whether a whole component is written after a step.
+    pub fn due(&self, problem: &Problem, step: u64) -> bool {
+        let volume =
+            |o: &Output| matches!(o.kind, OutputKind::Volume) && step.is_multiple_of(o.every);
+        step >= problem.steps && self.save_final || problem.outputs.iter().any(volume)
     }
 
     /// Writes pictures, and the volumes that are due now.

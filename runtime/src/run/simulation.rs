@@ -1,5 +1,6 @@
 //! A calculation that can be advanced and looked at, whatever advances it.
 
+use super::RunError;
 use crate::host::hooks::{Picture, slice_shape};
 use crate::host::{Calculation, Order, Progress};
 use crate::output::{AnyRows, Element, Rows};
@@ -38,13 +39,26 @@ pub trait Simulation<T>: Sync {
     /// The next step after which an output must be taken.
     fn next_pause(&self) -> u64;
     /// Runs until so many steps are done.
-    fn run(&mut self, until: u64, progress: &Progress);
+    fn run(&mut self, until: u64, progress: &Progress) -> Result<(), RunError>;
+    /// Brings the values to where [`Simulation::row`] finds them, if they are elsewhere while steps run.
+    fn fetch(&mut self) -> Result<(), RunError> {
+        Ok(())
+    }
     /// The values along the vector axis at (x, y) of a version that is kept: 0 is the newest.
     fn row(&self, id: ComponentId, age: u8, x: i64, y: i64) -> &[T];
     /// What a probe has recorded: one value per step.
     fn probe(&self, index: usize) -> Vec<f64>;
     /// The pictures of slices that were due and have not been taken yet.
     fn take_pictures(&mut self) -> Vec<Picture>;
+}
+
+/// The next step, after so many and up to the problem's end, after which a whole component is due.
+pub fn next_volume(problem: &Problem, steps: u64) -> u64 {
+    let outputs = problem.outputs.iter();
+    outputs
+        .filter(|o| matches!(o.kind, OutputKind::Volume))
+        .map(|o| (steps / o.every + 1).saturating_mul(o.every))
+        .fold(problem.steps, u64::min)
 }
 
 /// A calculation in memory, advanced by kernels.
@@ -73,7 +87,7 @@ impl<T: Value> Simulation<T> for Compiled<'_, T> {
         self.calculation.next_pause()
     }
 
-    fn run(&mut self, until: u64, progress: &Progress) {
+    fn run(&mut self, until: u64, progress: &Progress) -> Result<(), RunError> {
         self.calculation.run(
             self.set,
             self.code,
@@ -82,6 +96,7 @@ impl<T: Value> Simulation<T> for Compiled<'_, T> {
             until,
             progress,
         );
+        Ok(())
     }
 
     fn row(&self, id: ComponentId, age: u8, x: i64, y: i64) -> &[T] {
@@ -149,20 +164,17 @@ impl<T: Value> Simulation<T> for Literal<'_, T> {
     }
 
     fn next_pause(&self) -> u64 {
-        let outputs = self.problem.outputs.iter();
-        outputs
-            .filter(|o| matches!(o.kind, OutputKind::Volume))
-            .map(|o| (self.steps() / o.every + 1).saturating_mul(o.every))
-            .fold(self.problem.steps, u64::min)
+        next_volume(self.problem, self.steps())
     }
 
-    fn run(&mut self, until: u64, progress: &Progress) {
+    fn run(&mut self, until: u64, progress: &Progress) -> Result<(), RunError> {
         let cells = super::cell_stages_per_step(self.scheme);
         while self.reference.steps() < until {
             self.reference.step();
             self.record();
             progress.done.fetch_add(cells, Ordering::Relaxed);
         }
+        Ok(())
     }
 
     fn row(&self, id: ComponentId, age: u8, x: i64, y: i64) -> &[T] {

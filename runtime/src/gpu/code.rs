@@ -1,0 +1,302 @@
+//! From a scheme to kernels on a device, and the list of starts that a step is.
+
+use super::around::{Sources, probe_places, row_copies};
+use super::device::{Address, Argument, Device, DeviceError, Function, Threads};
+use torre_compiler::backend::llvm::library::{Error, Library};
+use torre_compiler::backend::nvptx::layerwise::{self, Shape, Start};
+use torre_compiler::backend::nvptx::service::{self, CellImage, RowCopy, SourceCell};
+use torre_compiler::backend::nvptx::{Gpu, Module, Ptx, compile};
+use torre_compiler::kernel::{KernelSet, RowKernel};
+use torre_compiler::problem::Problem;
+use torre_compiler::scheme::{Scheme, StageId};
+use torre_compiler::tile::stage_blocks;
+
+/// The kernels of a layerwise run as IR, with those that do what happens around them.
+pub fn module(scheme: &Scheme, set: &KernelSet, shape: Shape) -> Module {
+    let mut module = Module::new();
+    layerwise::emit(&mut module, scheme, set, shape);
+    service::emit(&mut module, scheme.precision);
+    module
+}
+
+/// The same as PTX.
+pub fn ptx(
+    library: &Library,
+    scheme: &Scheme,
+    set: &KernelSet,
+    shape: Shape,
+    gpu: Gpu,
+) -> Result<Ptx, Error> {
+    compile(library, &module(scheme, set, shape), gpu.portable())
+}
+
+/// The kernels of a layerwise run, compiled.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceProgram<'a> {
+    pub set: &'a KernelSet,
+    /// Of the set in this shape.
+    pub ptx: &'a Ptx,
+    pub shape: Shape,
+}
+
+/// What to generate for a device.
+pub fn gpu_of(device: &dyn Device) -> Result<Gpu, DeviceError> {
+    let facts = device.facts();
+    Gpu::for_device(facts.capability, facts.cuda).ok_or_else(|| DeviceError::Unsupported {
+        name: facts.name.clone(),
+        capability: facts.capability,
+    })
+}
+
+/// The kernels of [`service`], on a device.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Services {
+    copy_rows: Function,
+    add_sources: Function,
+    pub gather: Function,
+    pub gather_plane: Function,
+}
+
+/// A kernel with its parameters, ready to be started.
+#[derive(Clone, Debug)]
+struct Job {
+    function: Function,
+    threads: Threads,
+    arguments: Vec<Argument>,
+}
+
+/// Cells that sources add to after a stage.
+#[derive(Clone, Debug)]
+struct SourceJob {
+    cells: Address,
+    count: i32,
+    images: Address,
+}
+
+/// What a stage is in some phase.
+#[derive(Clone, Debug, Default)]
+struct StageJobs {
+    updates: Vec<Job>,
+    sources: Vec<SourceJob>,
+    copies: Option<Job>,
+}
+
+/// Everything on a device that a run starts.
+#[derive(Debug)]
+pub(super) struct DeviceCode {
+    pub services: Services,
+    array: Address,
+    /// Per phase and stage.
+    stages: Vec<Vec<StageJobs>>,
+    /// Per phase the places of the probes.
+    pub probes: Vec<Address>,
+}
+
+/// Blocks of so many threads for so many items.
+pub(super) fn blocks(items: u64, per_block: u32) -> Result<u32, DeviceError> {
+    let blocks = items.div_ceil(u64::from(per_block));
+    u32::try_from(blocks)
+        .ok()
+        .filter(|n| *n <= i32::MAX as u32)
+        .ok_or(DeviceError::TooLong)
+}
+
+/// Bytes as a table in the device's memory; one without entries has a place, too.
+fn table(device: &dyn Device, bytes: &[u8]) -> Result<Address, DeviceError> {
+    let place = device.take(bytes.len().max(1) as u64)?;
+    if !bytes.is_empty() {
+        device.write(place, bytes)?;
+    }
+    Ok(place)
+}
+
+/// Entries one after the other.
+fn packed<T>(entries: &[T], bytes: usize, write: impl Fn(&T, &mut Vec<u8>)) -> Vec<u8> {
+    let mut out = Vec::with_capacity(entries.len() * bytes);
+    entries.iter().for_each(|entry| write(entry, &mut out));
+    out
+}
+
+impl DeviceCode {
+    /// Loads the kernels and writes the tables.
+    pub fn new(
+        device: &dyn Device,
+        program: DeviceProgram<'_>,
+        scheme: &Scheme,
+        problem: &Problem,
+        sources: &Sources,
+        array: Address,
+    ) -> Result<DeviceCode, DeviceError> {
+        let DeviceProgram { set, ptx, shape } = program;
+        let mut kernels: Vec<RowKernel> = set.kernels.clone();
+        kernels.sort_unstable();
+        kernels.dedup();
+        let own = [
+            service::COPY_ROWS,
+            service::ADD_SOURCES,
+            service::GATHER,
+            service::GATHER_PLANE,
+        ];
+        let names: Vec<String> = kernels
+            .iter()
+            .map(|kernel| format!("torre_{kernel}"))
+            .chain(own.map(str::to_owned))
+            .collect();
+        let functions = device.load(&ptx.text, &names)?;
+        let missing = || DeviceError::Code {
+            message: "a kernel is missing".to_owned(),
+        };
+        let [copy_rows, add_sources, gather, gather_plane] =
+            *functions.last_chunk().ok_or_else(missing)?;
+        let services = Services {
+            copy_rows,
+            add_sources,
+            gather,
+            gather_plane,
+        };
+        let mut code = DeviceCode {
+            services,
+            array,
+            stages: Vec::new(),
+            probes: Vec::new(),
+        };
+        let find = |kernel: RowKernel| {
+            let index = kernels.binary_search(&kernel).ok()?;
+            functions.get(index).copied()
+        };
+        for phase in 0..scheme.phases() {
+            let mut stages = Vec::new();
+            for stage in scheme.stage_ids() {
+                let mut jobs = StageJobs::default();
+                for block in stage_blocks(scheme, stage) {
+                    let kernel = RowKernel {
+                        stage,
+                        phase,
+                        updates: block.updates,
+                    };
+                    let wanted = resident_threads(device);
+                    let start = layerwise::start(scheme, set, shape, block.region, wanted)
+                        .ok_or(DeviceError::TooLong)?;
+                    let function = find(kernel).ok_or_else(missing)?;
+                    jobs.updates.push(code.update(function, &start, set));
+                }
+                for group in sources.groups(scheme, problem, &set.layout, stage, phase) {
+                    let cells = packed(&group.cells, SourceCell::BYTES, SourceCell::write);
+                    let images = packed(&group.images, CellImage::BYTES, CellImage::write);
+                    jobs.sources.push(SourceJob {
+                        cells: table(device, &cells)?,
+                        count: i32::try_from(group.cells.len())
+                            .map_err(|_| DeviceError::TooLong)?,
+                        images: table(device, &images)?,
+                    });
+                }
+                jobs.copies = code.copies(device, scheme, set, stage, phase)?;
+                stages.push(jobs);
+            }
+            code.stages.push(stages);
+            let probes = probe_places(scheme, problem, &set.layout, phase);
+            let probes = packed(&probes, 8, |place, out| out.extend(place.to_le_bytes()));
+            code.probes.push(table(device, &probes)?);
+        }
+        Ok(code)
+    }
+
+    fn update(&self, function: Function, start: &Start, set: &KernelSet) -> Job {
+        let group = start.element * set.layout.element_bytes as i64;
+        let mut arguments = vec![Argument::Place(self.array.offset(group))];
+        arguments.extend(start.params.map(Argument::Word));
+        Job {
+            function,
+            threads: Threads {
+                blocks: start.blocks,
+                threads: start.threads,
+                shared: 0,
+            },
+            arguments,
+        }
+    }
+
+    fn copies(
+        &self,
+        device: &dyn Device,
+        scheme: &Scheme,
+        set: &KernelSet,
+        stage: StageId,
+        phase: u32,
+    ) -> Result<Option<Job>, DeviceError> {
+        let copies = row_copies(scheme, &set.layout, stage, phase);
+        if copies.is_empty() {
+            return Ok(None);
+        }
+        let count = i32::try_from(copies.len()).map_err(|_| DeviceError::TooLong)?;
+        let bytes = packed(&copies, RowCopy::BYTES, RowCopy::write);
+        let table = table(device, &bytes)?;
+        Ok(Some(Job {
+            function: self.services.copy_rows,
+            threads: Threads {
+                blocks: [blocks(copies.len() as u64, service::ROWS_PER_BLOCK)?, 1, 1],
+                threads: [32, service::ROWS_PER_BLOCK, 1],
+                shared: 0,
+            },
+            arguments: vec![
+                Argument::Place(self.array),
+                Argument::Place(table),
+                Argument::Word(count),
+            ],
+        }))
+    }
+
+    /// Starts all that a step does to values; `waves` is where the step's waves lie.
+    pub fn step(&self, device: &dyn Device, step: u64, waves: Address) -> Result<(), DeviceError> {
+        let phase = (step % self.stages.len() as u64) as usize;
+        for stage in &self.stages[phase] {
+            // A stage's sources act on what its updates gave, and images show what is final.
+            for job in &stage.updates {
+                run(device, job)?;
+            }
+            for source in &stage.sources {
+                run(
+                    device,
+                    &Job {
+                        function: self.services.add_sources,
+                        threads: Threads {
+                            blocks: [blocks(source.count as u64, service::THREADS)?, 1, 1],
+                            threads: [service::THREADS, 1, 1],
+                            shared: 0,
+                        },
+                        arguments: vec![
+                            Argument::Place(self.array),
+                            Argument::Place(source.cells),
+                            Argument::Word(source.count),
+                            Argument::Place(source.images),
+                            Argument::Place(waves),
+                        ],
+                    },
+                )?;
+            }
+            if let Some(job) = &stage.copies {
+                run(device, job)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts of kernels in a step without records.
+    pub fn starts_per_step(&self) -> usize {
+        let stages = self.stages.first();
+        let of =
+            |s: &StageJobs| s.updates.len() + s.sources.len() + usize::from(s.copies.is_some());
+        stages.map_or(0, |stages| stages.iter().map(of).sum())
+    }
+}
+
+/// Threads that a device holds at a time.
+fn resident_threads(device: &dyn Device) -> u64 {
+    let facts = device.facts();
+    u64::from(facts.multiprocessors) * u64::from(facts.threads)
+}
+
+fn run(device: &dyn Device, job: &Job) -> Result<(), DeviceError> {
+    // SAFETY: the parameters are those that the compiler lists for the kernel; boxes and tables lie in the array of the layout.
+    unsafe { device.start(job.function, job.threads, &job.arguments) }
+}

@@ -1,0 +1,438 @@
+//! NVIDIA GPUs through the CUDA driver, whose library is opened when it is first needed: where there is none, everything else works.
+
+use super::device::{Address, Argument, Device, DeviceError, Facts, Function, Mark, Threads};
+use cudarc::driver::sys::{self, CUresult};
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString, c_void};
+use std::ptr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The oldest CUDA whose driver has all functions that are called here.
+const OLDEST_CUDA: u32 = 11040;
+
+/// Shared memory that a block can have without being asked for.
+const SHARED_WITHOUT_ASKING: u32 = 48 << 10;
+
+/// What the driver's translator says about code, at most.
+const LOG_BYTES: usize = 8192;
+
+/// A GPU with a queue of work.
+#[derive(Debug)]
+pub struct CudaDevice {
+    device: sys::CUdevice,
+    context: sys::CUcontext,
+    stream: sys::CUstream,
+    facts: Facts,
+    state: Mutex<State>,
+}
+
+/// What was made on the device, to be given back.
+#[derive(Debug, Default)]
+struct State {
+    modules: Vec<sys::CUmodule>,
+    /// Functions, with the shared memory that each may have.
+    functions: Vec<(sys::CUfunction, u32)>,
+    memory: BTreeMap<u64, u64>,
+    marks: BTreeMap<u64, sys::CUevent>,
+    next_mark: u64,
+}
+
+// SAFETY: the driver's handles may be used by any thread once its context is current there, which every method sees to; what is
+// changed lies behind a mutex.
+unsafe impl Send for CudaDevice {}
+// SAFETY: as above.
+unsafe impl Sync for CudaDevice {}
+
+/// Calls a function of the driver.
+macro_rules! driver {
+    ($what:expr, $function:ident($($argument:expr),* $(,)?)) => {{
+        // SAFETY: the library is there (`CudaDevice::count` looked), it has this function (since `OLDEST_CUDA`), pointers are valid
+        // for the call, and handles are alive.
+        let result = unsafe { sys::$function($($argument),*) };
+        check($what, result)
+    }};
+}
+
+/// A driver's answer as a result.
+fn check(what: &'static str, result: CUresult) -> Result<(), DeviceError> {
+    if result == CUresult::CUDA_SUCCESS {
+        return Ok(());
+    }
+    let mut text = ptr::null();
+    // SAFETY: the driver points to a text that lives for ever, or leaves null.
+    let known = unsafe { sys::cuGetErrorString(result, &mut text) } == CUresult::CUDA_SUCCESS;
+    let message = match known && !text.is_null() {
+        // SAFETY: as above.
+        true => unsafe { CStr::from_ptr(text) }
+            .to_string_lossy()
+            .into_owned(),
+        false => format!("error {}", result as u32),
+    };
+    Err(DeviceError::Failed { what, message })
+}
+
+impl CudaDevice {
+    /// How many devices the driver finds, and the newest CUDA that it knows.
+    pub fn count() -> Result<(usize, u32), DeviceError> {
+        // SAFETY: opening the driver's library runs its initialisers, which are made for that.
+        if !unsafe { sys::is_culib_present() } {
+            return Err(DeviceError::NoDriver);
+        }
+        // SAFETY: the library is there; every driver has these two functions.
+        let started = unsafe { sys::cuInit(0) };
+        if started == CUresult::CUDA_ERROR_NO_DEVICE {
+            return Err(DeviceError::NoDevice);
+        }
+        check("starting the CUDA driver", started)?;
+        let mut version = 0;
+        driver!(
+            "asking for the driver's version",
+            cuDriverGetVersion(&mut version)
+        )?;
+        let cuda = version.max(0) as u32;
+        if cuda < OLDEST_CUDA {
+            return Err(DeviceError::OldDriver {
+                cuda,
+                needed: OLDEST_CUDA,
+            });
+        }
+        let mut count = 0;
+        driver!("counting devices", cuDeviceGetCount(&mut count))?;
+        match count {
+            ..=0 => Err(DeviceError::NoDevice),
+            count => Ok((count as usize, cuda)),
+        }
+    }
+
+    /// Opens a device by its number.
+    pub fn open(number: usize) -> Result<CudaDevice, DeviceError> {
+        let (count, cuda) = Self::count()?;
+        if number >= count {
+            return Err(DeviceError::NoSuchDevice { number, count });
+        }
+        let mut device = 0;
+        driver!("opening a device", cuDeviceGet(&mut device, number as i32))?;
+        let facts = facts(device, cuda)?;
+        let mut context = ptr::null_mut();
+        driver!(
+            "opening a device",
+            cuDevicePrimaryCtxRetain(&mut context, device)
+        )?;
+        let mut opened = CudaDevice {
+            device,
+            context,
+            stream: ptr::null_mut(),
+            facts,
+            state: Mutex::default(),
+        };
+        opened.enter()?;
+        let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
+        driver!(
+            "opening a device",
+            cuStreamCreate(&mut opened.stream, flags)
+        )?;
+        Ok(opened)
+    }
+
+    /// Makes the device the one that this thread's calls mean.
+    fn enter(&self) -> Result<(), DeviceError> {
+        driver!("choosing a device", cuCtxSetCurrent(self.context))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Lists of handles are whole after every statement.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait(&self) -> Result<(), DeviceError> {
+        driver!("waiting for the GPU", cuStreamSynchronize(self.stream))
+    }
+
+    /// Bytes read and written per second by copies within the device's memory, of pieces far larger than its caches.
+    pub fn copy_rate(&self) -> Result<f64, DeviceError> {
+        const ROUNDS: u32 = 10;
+        let bytes = (self.free_memory()? / 4).min(2 << 30);
+        let (from, to) = (self.take(bytes)?, self.take(bytes)?);
+        let copy = || {
+            driver!(
+                "copying in the GPU's memory",
+                cuMemcpyDtoDAsync_v2(to.0, from.0, bytes as usize, self.stream)
+            )
+        };
+        copy()?;
+        self.wait()?;
+        let start = std::time::Instant::now();
+        for _ in 0..ROUNDS {
+            copy()?;
+        }
+        self.wait()?;
+        let seconds = start.elapsed().as_secs_f64().max(1e-9);
+        self.give_back(from)?;
+        self.give_back(to)?;
+        Ok(2.0 * bytes as f64 * f64::from(ROUNDS) / seconds)
+    }
+}
+
+fn facts(device: sys::CUdevice, cuda: u32) -> Result<Facts, DeviceError> {
+    use sys::CUdevice_attribute as A;
+    let attribute = |which| {
+        let mut value = 0;
+        driver!(
+            "asking about a device",
+            cuDeviceGetAttribute(&mut value, which, device)
+        )?;
+        Ok::<u32, DeviceError>(value.max(0) as u32)
+    };
+    let mut name = [0; 256];
+    driver!(
+        "asking about a device",
+        cuDeviceGetName(name.as_mut_ptr(), name.len() as i32 - 1, device)
+    )?;
+    let mut memory = 0;
+    driver!(
+        "asking about a device",
+        cuDeviceTotalMem_v2(&mut memory, device)
+    )?;
+    Ok(Facts {
+        // SAFETY: the driver ended the text with a zero, and the last byte is one.
+        name: unsafe { CStr::from_ptr(name.as_ptr()) }
+            .to_string_lossy()
+            .into_owned(),
+        capability: 10 * attribute(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?
+            + attribute(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        cuda,
+        multiprocessors: attribute(A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        threads: attribute(A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?,
+        memory: memory as u64,
+        l2: u64::from(attribute(A::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?),
+    })
+}
+
+impl Device for CudaDevice {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn free_memory(&self) -> Result<u64, DeviceError> {
+        self.enter()?;
+        let (mut free, mut total) = (0, 0);
+        driver!(
+            "asking for the GPU's memory",
+            cuMemGetInfo_v2(&mut free, &mut total)
+        )?;
+        Ok(free as u64)
+    }
+
+    fn take(&self, bytes: u64) -> Result<Address, DeviceError> {
+        let available = self.free_memory()?;
+        let short = DeviceError::Memory {
+            needed: bytes,
+            available,
+        };
+        if bytes > available {
+            return Err(short);
+        }
+        let mut place = 0;
+        let size = bytes.max(1) as usize;
+        // SAFETY: as in `driver!`.
+        let taken = unsafe { sys::cuMemAlloc_v2(&mut place, size) };
+        if taken == CUresult::CUDA_ERROR_OUT_OF_MEMORY {
+            return Err(short);
+        }
+        check("taking the GPU's memory", taken)?;
+        self.state().memory.insert(place, bytes);
+        driver!(
+            "clearing the GPU's memory",
+            cuMemsetD8Async(place, 0, size, self.stream)
+        )?;
+        Ok(Address(place))
+    }
+
+    fn give_back(&self, memory: Address) -> Result<(), DeviceError> {
+        self.enter()?;
+        if self.state().memory.remove(&memory.0).is_none() {
+            return Ok(());
+        }
+        self.wait()?;
+        driver!("giving back memory", cuMemFree_v2(memory.0))
+    }
+
+    fn write(&self, to: Address, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.enter()?;
+        // The driver has read memory that is not pinned when it returns.
+        driver!(
+            "copying to the GPU",
+            cuMemcpyHtoDAsync_v2(to.0, bytes.as_ptr().cast(), bytes.len(), self.stream)
+        )
+    }
+
+    fn read(&self, from: Address, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.enter()?;
+        driver!(
+            "copying from the GPU",
+            cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), from.0, bytes.len(), self.stream)
+        )?;
+        self.wait()
+    }
+
+    fn load(&self, ptx: &str, names: &[String]) -> Result<Vec<Function>, DeviceError> {
+        self.enter()?;
+        let text = |text: &str| {
+            CString::new(text).map_err(|_| DeviceError::Code {
+                message: "the text has a zero byte in it".to_owned(),
+            })
+        };
+        let code = text(ptx)?;
+        let mut log = vec![0u8; LOG_BYTES];
+        let mut options = [
+            sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
+            sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+        ];
+        // The driver takes numbers in place of pointers here.
+        let mut values = [
+            log.as_mut_ptr().cast::<c_void>(),
+            ptr::without_provenance_mut::<c_void>(LOG_BYTES - 1),
+        ];
+        let mut module = ptr::null_mut();
+        let loaded = driver!(
+            "loading kernels",
+            cuModuleLoadDataEx(
+                &mut module,
+                code.as_ptr().cast(),
+                options.len() as u32,
+                options.as_mut_ptr(),
+                values.as_mut_ptr()
+            )
+        );
+        if let Err(error) = loaded {
+            let end = log.iter().position(|b| *b == 0).unwrap_or(0);
+            let log = String::from_utf8_lossy(&log[..end]).trim().to_owned();
+            return Err(DeviceError::Code {
+                message: match log.is_empty() {
+                    true => error.to_string(),
+                    false => log,
+                },
+            });
+        }
+        let mut state = self.state();
+        state.modules.push(module);
+        let mut found = Vec::with_capacity(names.len());
+        for name in names {
+            let name = text(name)?;
+            let mut function = ptr::null_mut();
+            driver!(
+                "finding a kernel",
+                cuModuleGetFunction(&mut function, module, name.as_ptr())
+            )?;
+            found.push(Function(state.functions.len()));
+            state.functions.push((function, SHARED_WITHOUT_ASKING));
+        }
+        Ok(found)
+    }
+
+    unsafe fn start(
+        &self,
+        function: Function,
+        threads: Threads,
+        arguments: &[Argument],
+    ) -> Result<(), DeviceError> {
+        self.enter()?;
+        let handle = {
+            let mut state = self.state();
+            let Some((handle, allowed)) = state.functions.get_mut(function.0) else {
+                return Err(DeviceError::Failed {
+                    what: "starting a kernel",
+                    message: "it was not loaded".to_owned(),
+                });
+            };
+            if threads.shared > *allowed {
+                let which =
+                    sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+                driver!(
+                    "asking for shared memory",
+                    cuFuncSetAttribute(*handle, which, threads.shared as i32)
+                )?;
+                *allowed = threads.shared;
+            }
+            *handle
+        };
+        // Each parameter in the low bytes of a word; the driver reads as many as the kernel declares.
+        let mut words: Vec<u64> = arguments
+            .iter()
+            .map(|argument| match *argument {
+                Argument::Place(place) => place.0,
+                Argument::Word(word) => u64::from(word as u32),
+                Argument::Long(long) => long as u64,
+            })
+            .collect();
+        let mut places: Vec<*mut c_void> = words
+            .iter_mut()
+            .map(|word| ptr::from_mut(word).cast())
+            .collect();
+        let ([bx, by, bz], [tx, ty, tz]) = (threads.blocks, threads.threads);
+        driver!(
+            "starting a kernel",
+            cuLaunchKernel(
+                handle,
+                bx,
+                by,
+                bz,
+                tx,
+                ty,
+                tz,
+                threads.shared,
+                self.stream,
+                places.as_mut_ptr(),
+                ptr::null_mut()
+            )
+        )
+    }
+
+    fn mark(&self) -> Result<Mark, DeviceError> {
+        self.enter()?;
+        let mut event = ptr::null_mut();
+        let flags = sys::CUevent_flags::CU_EVENT_DISABLE_TIMING as u32;
+        driver!("marking work", cuEventCreate(&mut event, flags))?;
+        let mut state = self.state();
+        let number = state.next_mark;
+        state.next_mark += 1;
+        state.marks.insert(number, event);
+        driver!("marking work", cuEventRecord(event, self.stream))?;
+        Ok(Mark(number))
+    }
+
+    fn reach(&self, mark: Mark) -> Result<(), DeviceError> {
+        self.enter()?;
+        let event = self.state().marks.remove(&mark.0);
+        let Some(event) = event else { return Ok(()) };
+        let reached = driver!("waiting for the GPU", cuEventSynchronize(event));
+        driver!("marking work", cuEventDestroy_v2(event))?;
+        reached
+    }
+}
+
+impl Drop for CudaDevice {
+    fn drop(&mut self) {
+        // What fails here cannot be helped, and the process keeps nothing of it.
+        if self.enter().is_err() {
+            return;
+        }
+        let state = std::mem::take(&mut *self.state());
+        if !self.stream.is_null() {
+            let _ = self.wait();
+        }
+        for event in state.marks.into_values() {
+            let _ = driver!("giving back", cuEventDestroy_v2(event));
+        }
+        for place in state.memory.into_keys() {
+            let _ = driver!("giving back", cuMemFree_v2(place));
+        }
+        for module in state.modules {
+            let _ = driver!("giving back", cuModuleUnload(module));
+        }
+        if !self.stream.is_null() {
+            let _ = driver!("giving back", cuStreamDestroy_v2(self.stream));
+        }
+        let _ = driver!("giving back", cuDevicePrimaryCtxRelease_v2(self.device));
+    }
+}

@@ -1,0 +1,172 @@
+//! What a run needs of a GPU. The CUDA driver is one that has it ([`super::cuda`]); tests have another.
+
+use std::fmt;
+
+/// A place in a device's memory, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Address(pub u64);
+
+impl Address {
+    /// A place so many bytes farther.
+    pub fn offset(self, bytes: i64) -> Address {
+        Address(self.0.wrapping_add_signed(bytes))
+    }
+}
+
+/// A kernel that a device has loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Function(pub usize);
+
+/// Something that a device's earlier work leads up to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Mark(pub u64);
+
+/// How many threads run a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Threads {
+    pub blocks: [u32; 3],
+    /// Of a block.
+    pub threads: [u32; 3],
+    /// Bytes of shared memory that a block gets beyond what the kernel names.
+    pub shared: u32,
+}
+
+/// A parameter of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Argument {
+    Place(Address),
+    Word(i32),
+    Long(i64),
+}
+
+/// What is known about a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// As its maker calls it.
+    pub name: String,
+    /// Compute capability, major * 10 + minor.
+    pub capability: u32,
+    /// The newest CUDA that its driver knows: 12080 is 12.8.
+    pub cuda: u32,
+    pub multiprocessors: u32,
+    /// Threads that a multiprocessor holds.
+    pub threads: u32,
+    /// Bytes of its memory.
+    pub memory: u64,
+    /// Bytes of the cache that all multiprocessors share.
+    pub l2: u64,
+}
+
+/// A device whose work is done in the order in which it was asked for. Copies from and to the host wait for what came before.
+pub trait Device: Send + Sync {
+    fn facts(&self) -> &Facts;
+    /// Bytes of memory that could be taken now.
+    fn free_memory(&self) -> Result<u64, DeviceError>;
+    /// Takes memory, aligned to 256 bytes and filled with zeros; it is given back with the device.
+    fn take(&self, bytes: u64) -> Result<Address, DeviceError>;
+    /// Gives memory back that was taken.
+    fn give_back(&self, memory: Address) -> Result<(), DeviceError>;
+    fn write(&self, to: Address, bytes: &[u8]) -> Result<(), DeviceError>;
+    fn read(&self, from: Address, bytes: &mut [u8]) -> Result<(), DeviceError>;
+    /// Translates PTX and finds kernels in it, in the order of their names.
+    fn load(&self, ptx: &str, names: &[String]) -> Result<Vec<Function>, DeviceError>;
+    /// Starts a kernel.
+    ///
+    /// # Safety
+    /// The parameters are those of the kernel, and it accesses only memory that was taken.
+    unsafe fn start(
+        &self,
+        function: Function,
+        threads: Threads,
+        arguments: &[Argument],
+    ) -> Result<(), DeviceError>;
+    /// Marks what was asked for up to now.
+    fn mark(&self) -> Result<Mark, DeviceError>;
+    /// Waits until what was asked for before a mark is done.
+    fn reach(&self, mark: Mark) -> Result<(), DeviceError>;
+}
+
+/// Why a device cannot do something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeviceError {
+    /// The driver's library is not there.
+    NoDriver,
+    /// The driver has no device.
+    NoDevice,
+    /// There are not so many devices.
+    NoSuchDevice {
+        number: usize,
+        count: usize,
+    },
+    /// The driver is older than what can be used.
+    OldDriver {
+        cuda: u32,
+        needed: u32,
+    },
+    /// No code can be generated for it.
+    Unsupported {
+        name: String,
+        capability: u32,
+    },
+    Memory {
+        needed: u64,
+        available: u64,
+    },
+    /// The driver does not take the code; a defect of Torre, or a limit of the device.
+    Code {
+        message: String,
+    },
+    /// Too many cells along an axis for one start of a kernel.
+    TooLong,
+    /// The driver reports an error.
+    Failed {
+        /// What was tried.
+        what: &'static str,
+        message: String,
+    },
+}
+
+/// A version of CUDA as people write it.
+fn version(cuda: u32) -> String {
+    format!("{}.{}", cuda / 1000, cuda % 1000 / 10)
+}
+
+impl fmt::Display for DeviceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DeviceError::NoDriver => {
+                f.write_str("the CUDA driver is not there: no libcuda.so was found")
+            }
+            DeviceError::NoDevice => f.write_str("the CUDA driver finds no GPU"),
+            DeviceError::NoSuchDevice { number, count } => write!(
+                f,
+                "there is no GPU {number}: the CUDA driver finds {count}, counted from 0"
+            ),
+            DeviceError::OldDriver { cuda, needed } => write!(
+                f,
+                "the CUDA driver knows CUDA {}, and {} is needed",
+                version(*cuda),
+                version(*needed)
+            ),
+            DeviceError::Unsupported { name, capability } => write!(
+                f,
+                "no code can be generated for {name} with compute capability {}.{} under this driver",
+                capability / 10,
+                capability % 10
+            ),
+            DeviceError::Memory { needed, available } => write!(
+                f,
+                "{needed} bytes of the GPU's memory are needed, and {available} are available"
+            ),
+            DeviceError::Code { message } => {
+                write!(f, "the CUDA driver does not take the kernels: {message}")
+            }
+            DeviceError::TooLong => f.write_str(
+                "the grid has more cells along an axis than a kernel can be started for",
+            ),
+            DeviceError::Failed { what, message } => write!(f, "{what} failed: {message}"),
+        }
+    }
+}
+
+impl std::error::Error for DeviceError {}
