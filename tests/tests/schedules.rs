@@ -2,19 +2,18 @@
 
 use torre_compiler::backend::interp::Interp;
 use torre_compiler::cone::cones;
-use torre_compiler::host::{HostBinary, HostExpr, HostUnary};
 use torre_compiler::kernel::{KernelSet, RowKernel, UpdateSet};
-use torre_compiler::lattice::{Axis, HalfIndex, PerAxis};
 use torre_compiler::layout::Layout;
-use torre_compiler::problem::{Init, Output, OutputKind, Probe, Problem, Source, StaticValue};
+use torre_compiler::problem::{OutputKind, Problem};
 use torre_compiler::real::Real;
 use torre_compiler::reference::Reference;
 use torre_compiler::schedule::{Frame, check_tiling};
-use torre_compiler::scheme::{ComponentId, Precision, Scheme, StageId, verify};
+use torre_compiler::scheme::{ComponentId, Precision, Scheme, verify};
 use torre_compiler::statics::NoFiles;
 use torre_compiler::testing::{Limits, Rng, one_update_per_stage, random_scheme, random_tiling};
 use torre_compiler::tile::lower;
 use torre_runtime::host::{Calculation, Order, Progress};
+use torre_suite::random::{random_problem, seeds};
 
 const LIMITS: Limits = Limits {
     dimensions: 3,
@@ -25,99 +24,6 @@ const LIMITS: Limits = Limits {
     width: 9,
     reach: 3,
 };
-
-/// Values without a pattern that a shifted read could hide in.
-fn noise(seed: f64) -> HostExpr {
-    let mul = |a, b| HostExpr::binary(HostBinary::Mul, a, b);
-    let add = |a, b| HostExpr::binary(HostBinary::Add, a, b);
-    let mut phase = HostExpr::Number(seed);
-    for (axis, k) in Axis::ALL.into_iter().zip([1.7, 2.3, 3.1]) {
-        let term = mul(
-            HostExpr::Number(k),
-            HostExpr::Coordinate(axis, HalfIndex::ZERO),
-        );
-        phase = add(phase, term);
-    }
-    HostExpr::unary(HostUnary::Sin, mul(phase.clone(), phase))
-}
-
-fn random_problem(rng: &mut Rng, scheme: &Scheme) -> Problem {
-    let mut problem = Problem {
-        name: "random".to_string(),
-        steps: rng.within(1, 9) as u64,
-        init: Vec::new(),
-        sources: Vec::new(),
-        probes: Vec::new(),
-        outputs: Vec::new(),
-    };
-    for id in scheme.component_ids() {
-        problem.init.push(Init {
-            component: id,
-            age: 0,
-            value: StaticValue::Expr(noise(f64::from(id.0))),
-        });
-        let live = scheme.grid.live(scheme.component(id).position);
-        if live.is_empty() {
-            continue;
-        }
-        let at = PerAxis::from_fn(|a| rng.within(live[a].lo, live[a].hi - 1));
-        problem.probes.push(Probe {
-            name: format!("p{id}"),
-            component: id,
-            at,
-        });
-        let axes: Vec<Axis> = scheme.grid.present().collect();
-        let axis = *rng.pick(&axes);
-        problem.outputs.push(Output {
-            name: format!("o{id}"),
-            component: id,
-            kind: OutputKind::Slice {
-                axis,
-                index: at[axis],
-            },
-            every: rng.within(1, 3) as u64,
-        });
-        let stages: Vec<StageId> = scheme
-            .stage_ids()
-            .filter(|s| {
-                let updates = &scheme.stages[s.index()].updates;
-                updates.iter().any(|u| u.target == id)
-            })
-            .collect();
-        if stages.is_empty() || rng.once_in(2) {
-            continue;
-        }
-        let stage = *rng.pick(&stages);
-        let updates = &scheme.stages[stage.index()].updates;
-        let Some(update) = updates.iter().find(|u| u.target == id) else {
-            continue;
-        };
-        let mut region = update.region;
-        for axis in Axis::ALL {
-            if rng.once_in(2) && !region[axis].is_empty() {
-                let at = rng.within(region[axis].lo, region[axis].hi - 1);
-                region[axis].lo = at;
-                region[axis].hi = at + 1;
-            }
-        }
-        let time = HostExpr::unary(HostUnary::Cos, HostExpr::Time);
-        let (profile, wave) = if rng.once_in(2) {
-            (noise(0.5), time)
-        } else {
-            let wave = HostExpr::binary(HostBinary::Add, noise(0.25), time);
-            (HostExpr::Number(1.0), wave)
-        };
-        problem.sources.push(Source {
-            component: id,
-            stage,
-            region,
-            condition: rng.once_in(2).then(|| noise(0.1)),
-            profile,
-            wave,
-        });
-    }
-    problem
-}
 
 /// A kernel for each stage, phase and single update, and one for all updates of the stage.
 fn kernels(scheme: &Scheme) -> KernelSet {
@@ -221,11 +127,6 @@ fn compare_any(seed: u64, scheme: &Scheme, problem: &Problem, order: Order<'_>, 
         Precision::F32 => compare::<f32>(seed, scheme, problem, order, threads),
         Precision::F64 => compare::<f64>(seed, scheme, problem, order, threads),
     }
-}
-
-fn seeds() -> std::ops::Range<u64> {
-    let count = std::env::var("TORRE_TEST_SEEDS").ok();
-    0..count.and_then(|c| c.parse().ok()).unwrap_or(150)
 }
 
 #[test]

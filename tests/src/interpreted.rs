@@ -1,0 +1,182 @@
+//! A GPU that is interpreted: runs on it are runs of the PTX that a real one gets.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use torre_ptx::{Buffer, Device, Module, Options, Param};
+use torre_runtime::gpu::device::{self, Address, Argument, DeviceError, Facts, Function, Mark};
+
+/// A small GPU of compute capability 9.0.
+#[derive(Debug)]
+pub struct Interpreted {
+    facts: Facts,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    device: Device,
+    buffers: Vec<Buffer>,
+    modules: Vec<Module>,
+    functions: Vec<(usize, String)>,
+    launches: u64,
+}
+
+/// Bytes of the memory that it claims to have.
+const MEMORY: u64 = 1 << 30;
+
+impl Default for Interpreted {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Interpreted {
+    pub fn new() -> Interpreted {
+        Interpreted {
+            facts: Facts {
+                name: "interpreter".to_owned(),
+                capability: 90,
+                cuda: 12080,
+                multiprocessors: 2,
+                threads: 64,
+                memory: MEMORY,
+                l2: 1 << 20,
+            },
+            state: Mutex::default(),
+        }
+    }
+
+    /// Kernels that were started.
+    pub fn launches(&self) -> u64 {
+        self.state().launches
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn failed(what: &'static str, message: impl ToString) -> DeviceError {
+    DeviceError::Failed {
+        what,
+        message: message.to_string(),
+    }
+}
+
+impl State {
+    /// The buffer that has bytes, and where they begin in it.
+    fn find(&self, at: Address, bytes: usize) -> Result<(Buffer, usize), DeviceError> {
+        let buffer = self.buffers.iter().find(|buffer| {
+            let inside = at.0.checked_sub(buffer.address());
+            inside.is_some_and(|first| first as usize + bytes <= buffer.bytes())
+        });
+        match buffer {
+            Some(buffer) => Ok((*buffer, (at.0 - buffer.address()) as usize)),
+            None => Err(failed("copying", "memory that was not taken")),
+        }
+    }
+}
+
+impl device::Device for Interpreted {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn free_memory(&self) -> Result<u64, DeviceError> {
+        let taken: usize = self.state().buffers.iter().map(|b| b.bytes()).sum();
+        Ok(MEMORY.saturating_sub(taken as u64))
+    }
+
+    fn take(&self, bytes: u64) -> Result<Address, DeviceError> {
+        let mut state = self.state();
+        let buffer = state.device.upload(&vec![0u8; bytes as usize]);
+        state.buffers.push(buffer);
+        Ok(Address(buffer.address()))
+    }
+
+    fn give_back(&self, memory: Address) -> Result<(), DeviceError> {
+        self.state().buffers.retain(|b| b.address() != memory.0);
+        Ok(())
+    }
+
+    fn write(&self, to: Address, bytes: &[u8]) -> Result<(), DeviceError> {
+        let mut state = self.state();
+        let (buffer, offset) = state.find(to, bytes.len())?;
+        let written = state.device.write(buffer, offset, bytes);
+        written.map_err(|fault| failed("writing", fault))
+    }
+
+    fn read(&self, from: Address, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        let state = self.state();
+        let (buffer, offset) = state.find(from, bytes.len())?;
+        bytes.copy_from_slice(&state.device.read(buffer)[offset..offset + bytes.len()]);
+        Ok(())
+    }
+
+    fn load(&self, ptx: &str, names: &[String]) -> Result<Vec<Function>, DeviceError> {
+        let module = Module::parse(ptx).map_err(|error| DeviceError::Code {
+            message: error.to_string(),
+        })?;
+        if let Some(name) = names.iter().find(|name| module.entry(name).is_none()) {
+            return Err(failed("finding a kernel", format!("there is no `{name}`")));
+        }
+        let mut state = self.state();
+        let first = state.functions.len();
+        let number = state.modules.len();
+        let functions = names.iter().map(|name| (number, name.clone()));
+        state.functions.extend(functions);
+        state.modules.push(module);
+        Ok((first..state.functions.len()).map(Function).collect())
+    }
+
+    unsafe fn start(
+        &self,
+        function: Function,
+        threads: device::Threads,
+        arguments: &[Argument],
+    ) -> Result<(), DeviceError> {
+        let mut state = self.state();
+        let State {
+            device,
+            modules,
+            functions,
+            launches,
+            ..
+        } = &mut *state;
+        let found = functions.get(function.0);
+        let entry = found.and_then(|(module, name)| modules.get(*module)?.entry(name));
+        let (Some(entry), Some((_, name))) = (entry, found) else {
+            return Err(failed("starting a kernel", "it was not loaded"));
+        };
+        *launches += 1;
+        let params: Vec<Param> = arguments
+            .iter()
+            .map(|argument| match *argument {
+                Argument::Place(place) => Param::U64(place.0),
+                Argument::Word(word) => Param::U32(word as u32),
+                Argument::Long(long) => Param::U64(long as u64),
+            })
+            .collect();
+        // Blocks and warps take turns in another order each time.
+        let options = Options {
+            seed: *launches,
+            ..Options::default()
+        };
+        let device::Threads {
+            blocks,
+            threads,
+            shared,
+        } = threads;
+        device
+            .launch(entry, blocks, threads, shared, &params, &options)
+            .map(|_| ())
+            .map_err(|fault| failed("running a kernel", format!("{name}: {fault}")))
+    }
+
+    fn mark(&self) -> Result<Mark, DeviceError> {
+        Ok(Mark(0))
+    }
+
+    fn reach(&self, _: Mark) -> Result<(), DeviceError> {
+        Ok(())
+    }
+}

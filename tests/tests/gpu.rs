@@ -1,0 +1,187 @@
+//! Runs on a GPU give the bits of the reference. Without a GPU their PTX is interpreted; where there is one, it runs there, too.
+
+use std::path::{Path, PathBuf};
+use torre_compiler::backend::llvm::library::Library;
+use torre_compiler::backend::nvptx::Gpu;
+use torre_compiler::backend::nvptx::layerwise::Shape;
+use torre_compiler::driver::load;
+use torre_compiler::problem::Problem;
+use torre_compiler::resolve::Options;
+use torre_compiler::scheme::{Precision, Scheme, verify};
+use torre_compiler::statics::{Files, NoFiles};
+use torre_compiler::testing::{Limits, Rng, random_scheme};
+use torre_runtime::gpu::{CudaDevice, Device, DeviceProgram, OnDevice, code};
+use torre_runtime::host::Calculation;
+use torre_runtime::program::{LoadedFiles, layerwise_kernels};
+use torre_runtime::run::{Company, Literal, Value, Watch, execute};
+use torre_runtime::world::{FileWorld, read_source};
+use torre_suite::interpreted::Interpreted;
+use torre_suite::random::{random_problem, seeds};
+
+const LIMITS: Limits = Limits {
+    dimensions: 3,
+    components: 4,
+    stages: 3,
+    ops: 8,
+    length: 24,
+    width: 9,
+    reach: 3,
+};
+
+/// Runs a problem on a device and by the reference, and compares all that can be seen.
+fn compare<T: Value>(
+    library: &Library,
+    device: &dyn Device,
+    scheme: &Scheme,
+    problem: &Problem,
+    files: &dyn Files,
+    shape: Shape,
+) -> Result<(), String> {
+    let set = layerwise_kernels(scheme).expect("a size that can be addressed");
+    let gpu = code::gpu_of(device).expect("a GPU that is known");
+    let ptx = code::ptx(library, scheme, &set, shape, gpu).expect("valid IR");
+    let calculation: Calculation<'_, T> =
+        Calculation::new(scheme, problem, files, 1).expect("a problem of finite values");
+    let program = DeviceProgram {
+        set: &set,
+        ptx: &ptx,
+        shape,
+    };
+    let mut run = OnDevice::new(calculation, files, device, program).map_err(|e| e.to_string())?;
+    let mut check = Literal::<T>::new(scheme, problem, files);
+    execute(
+        &mut run,
+        Some(&mut check),
+        Company::default(),
+        &Watch::default(),
+    )
+    .map(|_| ())
+    .map_err(|error| format!("{error:?}\n{scheme}"))
+}
+
+fn compare_any(
+    library: &Library,
+    device: &dyn Device,
+    scheme: &Scheme,
+    problem: &Problem,
+    files: &dyn Files,
+    shape: Shape,
+) -> Result<(), String> {
+    match scheme.precision {
+        Precision::F32 => compare::<f32>(library, device, scheme, problem, files, shape),
+        Precision::F64 => compare::<f64>(library, device, scheme, problem, files, shape),
+    }
+}
+
+fn library() -> Option<&'static Library> {
+    Library::open()
+        .inspect_err(|error| eprintln!("skipped: {error}"))
+        .ok()
+}
+
+/// Shapes that cut grids of a few cells in many ways.
+fn random_shape(rng: &mut Rng, scheme: &Scheme) -> Shape {
+    let usual = Shape::of(scheme);
+    Shape {
+        threads: *rng.pick(&[usual.threads, [4, 2], [8, 4], [32, 1]]),
+        march: rng.within(1, 9) as u32,
+        unroll: rng.within(0, 4) as u32,
+        kept: rng.within(0, 96) as u32,
+        blocks: rng.within(0, 2) as u32,
+    }
+}
+
+fn random_runs(device: impl Fn() -> Box<dyn Device>, seeds: std::ops::Range<u64>) {
+    let Some(library) = library() else { return };
+    for seed in seeds {
+        let mut rng = Rng::new(seed);
+        let scheme = random_scheme(&mut rng, &LIMITS);
+        verify(&scheme).expect("a valid scheme");
+        let problem = random_problem(&mut rng, &scheme);
+        let shape = random_shape(&mut rng, &scheme);
+        let result = compare_any(library, &*device(), &scheme, &problem, &NoFiles, shape);
+        assert!(result.is_ok(), "seed {seed}: {}", result.unwrap_err());
+    }
+}
+
+#[test]
+fn random_schemes_give_the_bits_of_the_reference() {
+    random_runs(|| Box::new(Interpreted::new()), seeds());
+}
+
+/// The examples on small domains.
+fn examples(device: impl Fn() -> Box<dyn Device>, precision: Precision) {
+    let Some(library) = library() else { return };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
+    let entries = std::fs::read_dir(&folder).expect("the folder of examples");
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|e| e == "torre"))
+        .collect();
+    paths.sort();
+    assert!(!paths.is_empty());
+    for path in paths {
+        let world = FileWorld::beside(&path);
+        let source = read_source(&path).expect("a text");
+        let options = Options {
+            precision,
+            overrides: vec![("steps".to_owned(), "3".to_owned())],
+            ..Options::default()
+        };
+        let resolved = load(&world, &source, &options).expect("an example without errors");
+        let (scheme, problem) = (&resolved.scheme, &resolved.problem);
+        if scheme.grid.cells.0.iter().product::<i64>() > 1 << 21 {
+            // Too large to be interpreted; the same scheme at other sizes is among the physics tests.
+            continue;
+        }
+        let files = LoadedFiles::load(&world, scheme).expect("the files of an example");
+        let shape = Shape::of(scheme);
+        let result = compare_any(library, &*device(), scheme, problem, &files, shape);
+        assert!(
+            result.is_ok(),
+            "{}: {}",
+            path.display(),
+            result.unwrap_err()
+        );
+    }
+}
+
+#[test]
+fn examples_give_the_bits_of_the_reference() {
+    for precision in [Precision::F32, Precision::F64] {
+        examples(|| Box::new(Interpreted::new()), precision);
+    }
+}
+
+/// The GPU of this machine; without one, says how many tests are skipped.
+fn real(tests: usize) -> bool {
+    match CudaDevice::open(0) {
+        Ok(_) => true,
+        Err(error) => {
+            eprintln!("skipped: {tests} tests on a GPU: {error}");
+            false
+        }
+    }
+}
+
+fn open() -> Box<dyn Device> {
+    Box::new(CudaDevice::open(0).expect("the GPU that was found before"))
+}
+
+#[test]
+fn runs_on_a_real_gpu_give_the_bits_of_the_reference() {
+    if !real(seeds().count() + 2) {
+        return;
+    }
+    random_runs(open, seeds());
+    for precision in [Precision::F32, Precision::F64] {
+        examples(open, precision);
+    }
+}
+
+#[test]
+fn every_gpu_is_found_by_its_name() {
+    for gpu in Gpu::all() {
+        assert_eq!(Gpu::named(gpu.name), Some(gpu));
+    }
+}
