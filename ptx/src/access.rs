@@ -1,7 +1,7 @@
 //! Loads, stores and atomic operations.
 
 use crate::alu::{LANES, lanes};
-use crate::block::Block;
+use crate::block::{ARRIVING, Block, OBJECT, WRITTEN};
 use crate::counts::{Traffic, bank_passes, sectors};
 use crate::error::{Fault, FaultKind};
 use crate::exec::Flow;
@@ -10,7 +10,7 @@ use crate::memory::{
     LOCAL_BASE, LOCAL_WINDOW, PARAM_BASE, PARAM_WINDOW, SHARED_BASE, SHARED_WINDOW,
 };
 use crate::op::{Access, Inst, NONE, Order, Rmw, Space, mask, sign_extend};
-use crate::race::Touch;
+use crate::order::Touch;
 use crate::sync::combine;
 
 /// A place in memory.
@@ -80,7 +80,7 @@ impl Launch<'_> {
         Ok(place)
     }
 
-    fn aligned(&self, address: u64, bytes: usize) -> Result<(), Fault> {
+    pub(crate) fn aligned(&self, address: u64, bytes: usize) -> Result<(), Fault> {
         if address.is_multiple_of(bytes as u64) {
             return Ok(());
         }
@@ -89,7 +89,7 @@ impl Launch<'_> {
     }
 
     /// The bytes at a place, all of them written before.
-    fn bytes<'b>(
+    pub(crate) fn bytes<'b>(
         &'b self,
         block: &'b Block,
         warp: usize,
@@ -105,6 +105,7 @@ impl Launch<'_> {
         };
         match place {
             Place::Global { buffer, at } => {
+                self.claimed(buffer, at, count, false)?;
                 let buffer = &self.memory.buffers[buffer];
                 if let Some(written) = &buffer.written {
                     unwritten(&written[at..at + count], "global memory")?;
@@ -112,7 +113,25 @@ impl Launch<'_> {
                 Ok(&buffer.bytes[at..at + count])
             }
             Place::Shared(at) => {
-                unwritten(&block.shared.written[at..at + count], "shared memory")?;
+                let states = &block.shared.state[at..at + count];
+                let is = |bit| states.iter().any(|state| state & bit != 0);
+                if states
+                    .iter()
+                    .any(|state| state & (WRITTEN | ARRIVING | OBJECT) != WRITTEN)
+                {
+                    if is(ARRIVING) {
+                        let message =
+                            "shared memory is read that an asynchronous copy may still write";
+                        return Err(Fault::new(FaultKind::AsyncPending, message));
+                    }
+                    if is(OBJECT) {
+                        let message = "a barrier object is read like data";
+                        return Err(Fault::new(FaultKind::BadBarrier, message));
+                    }
+                    let written: Vec<bool> =
+                        states.iter().map(|state| state & WRITTEN != 0).collect();
+                    unwritten(&written, "shared memory")?;
+                }
                 Ok(&block.shared.bytes[at..at + count])
             }
             Place::Local(at) => {
@@ -135,6 +154,7 @@ impl Launch<'_> {
     ) -> Result<(), Fault> {
         let (bytes, written, at) = match place {
             Place::Global { buffer, at } => {
+                self.claimed(buffer, at, data.len(), true)?;
                 let buffer = &mut self.memory.buffers[buffer];
                 if buffer.constant {
                     let message = "constant memory is written";
@@ -142,7 +162,24 @@ impl Launch<'_> {
                 }
                 (&mut buffer.bytes, buffer.written.as_mut(), at)
             }
-            Place::Shared(at) => (&mut block.shared.bytes, Some(&mut block.shared.written), at),
+            Place::Shared(at) => {
+                let states = &mut block.shared.state[at..at + data.len()];
+                if let Some(state) = states.iter().find(|state| **state & !WRITTEN != 0) {
+                    let (kind, message) = match state {
+                        state if *state & OBJECT != 0 => (
+                            FaultKind::BadBarrier,
+                            "a barrier object is written like data",
+                        ),
+                        _ => (
+                            FaultKind::AsyncPending,
+                            "shared memory is written that an asynchronous copy still needs",
+                        ),
+                    };
+                    return Err(Fault::new(kind, message));
+                }
+                states.fill(WRITTEN);
+                (&mut block.shared.bytes, None, at)
+            }
             Place::Local(at) => {
                 let at = at + self.at.lane as usize * self.entry.local_bytes as usize;
                 let warp = &mut block.warps[warp];

@@ -1,9 +1,11 @@
 //! Blocks and warps under way.
 
 use crate::alu::{LANES, Row, lanes};
+use crate::clock::View;
 use crate::module::{Content, Entry, Special};
 use crate::op::Slot;
-use crate::race::{Shadow, View};
+use crate::order::Ties;
+use crate::race::Shadow;
 use crate::sync::Named;
 use crate::transfer::Transfers;
 
@@ -32,6 +34,9 @@ pub(crate) struct Waiting {
     pub(crate) aligned: bool,
 }
 
+/// Instructions after which a warp that does not poll counts as one that works.
+pub(crate) const BUSY: u32 = 1 << 12;
+
 /// A warp: its lanes run together as long as they take the same way.
 #[derive(Debug, Default)]
 pub(crate) struct Warp {
@@ -43,6 +48,8 @@ pub(crate) struct Warp {
     pub(crate) current: usize,
     pub(crate) keep: bool,
     pub(crate) waiting: Vec<Waiting>,
+    /// Instructions since it tested something that others have to change.
+    pub(crate) since_poll: u32,
     /// All lanes of the warp, and those that have ended.
     pub(crate) lanes: u32,
     pub(crate) exited: u32,
@@ -53,23 +60,27 @@ pub(crate) struct Warp {
     pub(crate) clock: u32,
     /// What each lane knows to have happened before.
     pub(crate) views: Vec<View>,
-}
-
-impl Warp {
-    /// Lanes that have not ended.
-    pub(crate) fn live(&self) -> u32 {
-        self.lanes & !self.exited
-    }
+    /// What each lane keeps for fences.
+    pub(crate) ties: Vec<Ties>,
 }
 
 /// Shared memory of a block.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     pub(crate) bytes: Vec<u8>,
-    /// Which bytes are written.
-    pub(crate) written: Vec<bool>,
+    /// What is known of each byte: the bits below.
+    pub(crate) state: Vec<u8>,
     pub(crate) shadow: Shadow,
 }
+
+/// A byte that was written.
+pub(crate) const WRITTEN: u8 = 1;
+/// A byte that an asynchronous copy will write.
+pub(crate) const ARRIVING: u8 = 2;
+/// A byte of a barrier object.
+pub(crate) const OBJECT: u8 = 4;
+/// Added for each asynchronous copy that will read the byte.
+pub(crate) const LEAVING: u8 = 8;
 
 /// A block.
 #[derive(Debug, Default)]
@@ -117,6 +128,7 @@ impl Block {
     /// A block before its first instruction. `addresses` are those of the module's variables.
     pub(crate) fn new(index: u32, shape: &Shape, entry: &Entry, addresses: &[u64]) -> Block {
         let id = shape.block_id(index);
+        let view = View::new(shape.warps);
         let warps = (0..shape.warps).map(|number| {
             let first = number * LANES as u32;
             let count = (shape.threads - first).min(LANES as u32);
@@ -139,7 +151,10 @@ impl Block {
                 lanes: all,
                 local: vec![0; local],
                 local_written: vec![false; local],
+                since_poll: BUSY,
                 clock: 1,
+                views: vec![view.clone(); LANES],
+                ties: (0..LANES).map(|_| Ties::default()).collect(),
                 ..Warp::default()
             }
         });
@@ -150,7 +165,7 @@ impl Block {
             warps: warps.collect(),
             shared: Shared {
                 bytes: vec![0xff; shared],
-                written: vec![false; shared],
+                state: vec![0; shared],
                 shadow: Shadow::default(),
             },
             barriers: vec![Named::default(); 16],

@@ -9,6 +9,7 @@ use crate::memory::{LOCAL_BASE, PARAM_BASE, SHARED_BASE};
 use crate::module::{Content, Entry, Special};
 use crate::op::{Inst, NONE, Op, Slot, Ty};
 use crate::parse::{Declaration, Operand, constant};
+use crate::race::MOST_INSTRUCTIONS;
 
 /// The most registers that a kernel may have.
 const MOST_REGISTERS: u32 = 1 << 20;
@@ -283,6 +284,9 @@ impl<'a> Body<'a> {
         operands: &[Operand<'a>],
     ) -> Result<(), String> {
         self.line = line;
+        if self.entry.code.len() >= MOST_INSTRUCTIONS {
+            return Err("too many instructions".to_string());
+        }
         let mut inst = self.blank(opcode, line, Op::Nop);
         if let Some((predicate, negate)) = guard {
             inst.guard = self.read(&Operand::Word(predicate), Ty::Pred)?;

@@ -355,6 +355,9 @@ fn copy<'a>(
         return Err("only asynchronous copies are interpreted".to_string());
     }
     let bulk = mods.take("bulk");
+    if mods.take("multicast::cluster") {
+        return Err("clusters of blocks are not interpreted".to_string());
+    }
     if mods.take("commit_group") {
         return Ok(Op::Commit { bulk });
     }

@@ -1,7 +1,7 @@
 //! Execution of a warp: control, and instructions handed to where they belong.
 
 use crate::alu::{self, lanes};
-use crate::block::{Block, Group};
+use crate::block::{BUSY, Block, Group};
 use crate::error::{Fault, FaultKind};
 use crate::launch::Launch;
 use crate::op::{Inst, NONE, Op, Slot};
@@ -9,9 +9,9 @@ use crate::op::{Inst, NONE, Op, Slot};
 /// How a warp's turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// It may go on.
+    /// It may go on, and works.
     Spent,
-    /// It tested something that others have to change.
+    /// It tested something that others have to change, or did so not long ago.
     Polled,
     /// It waits, or has ended.
     Stopped,
@@ -90,12 +90,19 @@ impl Launch<'_> {
                 }
             }
         }
-        Ok(Turn::Spent)
+        let state = &mut block.warps[warp];
+        state.since_poll = state.since_poll.saturating_add(quantum);
+        Ok(if state.since_poll >= BUSY {
+            Turn::Spent
+        } else {
+            Turn::Polled
+        })
     }
 
     /// Another group gets the next turn, for it may be what this one waits for.
     fn polled(&mut self, block: &mut Block, warp: usize) {
         let state = &mut block.warps[warp];
+        state.since_poll = 0;
         self.counts.polls += 1;
         if state.groups.len() > 1 {
             state.current = (state.current + 1) % state.groups.len();
@@ -175,9 +182,17 @@ impl Launch<'_> {
             Op::Atomic(rmw, access) => self.atomic(block, warp, inst, rmw, &access)?,
             Op::Barrier { aligned, wait } => self.barrier(block, warp, inst, aligned, wait)?,
             Op::Warp(op) => self.warp_op(block, warp, inst, op)?,
+            Op::Fence(scope) => {
+                self.fence(block, warp, scope);
+                Flow::Next
+            }
+            Op::MBarrier(op) => self.barrier_object(block, warp, inst, op)?,
+            Op::Copy(copy) => self.copy(block, warp, inst, copy)?,
+            Op::Commit { bulk } => self.commit(block, warp, bulk),
+            Op::Wait { bulk, read, commit } => self.wait(block, warp, inst, bulk, read, commit)?,
             Op::Sleep => Flow::Yield,
-            Op::SetMaxRegisters => Flow::Next,
-            _ => return Err(Fault::new(FaultKind::Unsupported, "not interpreted yet")),
+            // The rest was executed as arithmetic, or changes nothing that is interpreted.
+            _ => Flow::Next,
         };
         for slot in [inst.dst, inst.dst2] {
             if slot != NONE {

@@ -7,6 +7,8 @@ use crate::error::{Fault, FaultKind};
 use crate::exec::Turn;
 use crate::memory::{Memory, SHARED_BASE};
 use crate::module::Entry;
+use crate::op::{Copy, Op};
+use crate::transfer::Claim;
 
 /// How a launch is executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,6 +93,10 @@ pub(crate) struct Launch<'a> {
     pub(crate) at: At,
     /// Whether anything changed that others could wait for.
     pub(crate) progress: bool,
+    /// Accesses to memory are followed in pieces of so many bytes, as a power of two.
+    pub(crate) piece: u32,
+    /// Global memory that bulk copies under way read or write.
+    pub(crate) claims: Vec<Claim>,
     random: u64,
 }
 
@@ -125,6 +131,8 @@ pub(crate) fn launch(
         steps: 0,
         at: At::default(),
         progress: false,
+        piece: smallest_access(entry),
+        claims: Vec::new(),
         random: options.seed,
     };
     let result = launch.run(&addresses);
@@ -194,6 +202,16 @@ fn shape(
         dynamic_at,
         dynamic,
     })
+}
+
+/// The size of the smallest access to memory of a kernel, as a power of two, at most of 8 bytes.
+fn smallest_access(entry: &Entry) -> u32 {
+    let sizes = entry.code.iter().filter_map(|inst| match inst.op {
+        Op::Load(access) | Op::Store(access) | Op::Atomic(_, access) => Some(access.ty.bytes()),
+        Op::Copy(Copy::Element(bytes)) => Some(u32::from(bytes)),
+        _ => None,
+    });
+    sizes.min().unwrap_or(8).min(8).trailing_zeros()
 }
 
 fn arguments(entry: &Entry, params: &[Param]) -> Result<Vec<u8>, Fault> {
@@ -275,7 +293,9 @@ impl Launch<'_> {
             let turn = self.turn(block, warp, quantum);
             spent |= turn.map_err(|fault| self.place(fault, block, warp))? == Turn::Spent;
         }
-        Ok(spent)
+        self.deliver(block)?;
+        // Copies under way arrive by themselves.
+        Ok(spent || block.transfers.under_way())
     }
 
     /// Which of several goes first.
@@ -288,7 +308,7 @@ impl Launch<'_> {
     }
 
     /// The next number of a generator (xorshift, Marsaglia 2003).
-    fn random(&mut self) -> u32 {
+    pub(crate) fn random(&mut self) -> u32 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
@@ -296,7 +316,7 @@ impl Launch<'_> {
     }
 
     /// Says where a fault happened.
-    fn place(&self, mut fault: Fault, block: &Block, warp: usize) -> Fault {
+    pub(crate) fn place(&self, mut fault: Fault, block: &Block, warp: usize) -> Fault {
         let line = self
             .entry
             .code

@@ -37,12 +37,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-#![allow(dead_code)]
-
 mod access;
 mod alu;
 mod block;
 mod body;
+mod clock;
 mod convert;
 mod counts;
 mod decode;
@@ -54,7 +53,9 @@ mod launch;
 mod lex;
 mod memory;
 mod module;
+mod object;
 mod op;
+mod order;
 mod parse;
 mod race;
 mod sync;

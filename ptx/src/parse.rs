@@ -67,8 +67,14 @@ pub(crate) fn module(source: &str) -> Result<Module, Error> {
                     parser.module_variable(external)?;
                 }
             }
-            ".func" => return Err(parser.error("functions are not interpreted: inline them")),
-            other => return Err(parser.error(format!("unexpected `{other}` outside of kernels"))),
+            ".func" => {
+                parser.at += 1;
+                return Err(parser.error("functions are not interpreted: inline them"));
+            }
+            other => {
+                parser.at += 1;
+                return Err(parser.error(format!("unexpected `{other}` outside of kernels")));
+            }
         }
     }
     let variables = Arc::new(parser.variables);

@@ -1,60 +1,265 @@
-//! Races.
+//! Shadow memory: who read and wrote each piece of memory last, and whether the next access comes after.
+//!
+//! Each piece has its last write and the reads since (Flanagan and Freund, FastTrack, 2009). An access is a race if
+//! the thread does not know of an access before it and one of the two writes; accesses that are both strong (atomic,
+//! relaxed, acquire, release or volatile) never race with each other.
 
-use crate::access::Place;
-use crate::block::Block;
-use crate::error::Fault;
-use crate::launch::Launch;
-use crate::op::Access;
+use std::collections::HashMap;
 
-/// What a lane knows.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct View {}
+use crate::clock::{Published, View};
+use crate::op::Scope;
 
-/// Accesses.
-#[derive(Debug, Default)]
-pub(crate) struct Shadow {}
-
-/// Threads that arrived somewhere.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Arrivals {}
-
-/// An access.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Touch<'a> {
-    Read(&'a Access),
-    Write(&'a Access),
-    Update(&'a Access),
+/// An access: by which lanes of a warp, at what time of the warp, by which instruction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stamp {
+    pub(crate) block: u32,
+    /// 0 for no access.
+    pub(crate) time: u32,
+    pub(crate) lanes: u32,
+    /// The instruction in 24 bits, the warp in 7, whether it is strong in one.
+    packed: u32,
 }
 
-impl Launch<'_> {
-    pub(crate) fn arrive(
-        &mut self,
-        _block: &mut Block,
-        _warp: usize,
-        _lanes: u32,
-        _arrivals: &mut Arrivals,
-    ) {
+/// The most instructions that a kernel may have.
+pub(crate) const MOST_INSTRUCTIONS: usize = 1 << 24;
+
+impl Stamp {
+    pub(crate) fn pc(&self) -> u32 {
+        self.packed & 0xff_ffff
     }
-    pub(crate) fn meet(&mut self, _block: &Block, _arrivals: &Arrivals) -> View {
-        View {}
+
+    pub(crate) fn warp(&self) -> u32 {
+        self.packed >> 24 & 0x7f
     }
-    pub(crate) fn learn(&mut self, _block: &mut Block, _warp: usize, _lanes: u32, _view: &View) {}
-    pub(crate) fn touch(
+
+    fn strong(&self) -> bool {
+        self.packed >> 31 == 1
+    }
+}
+
+/// Who makes an access, and what it knows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Actor<'a> {
+    pub(crate) block: u32,
+    pub(crate) warp: u32,
+    pub(crate) lane: u32,
+    pub(crate) time: u32,
+    pub(crate) pc: u32,
+    pub(crate) strong: bool,
+    pub(crate) view: &'a View,
+}
+
+impl Actor<'_> {
+    fn stamp(&self) -> Stamp {
+        let packed = self.pc | self.warp << 24 | u32::from(self.strong) << 31;
+        Stamp {
+            block: self.block,
+            time: self.time,
+            lanes: 1 << self.lane,
+            packed,
+        }
+    }
+
+    /// Whether an access is known to come before.
+    fn knows(&self, stamp: &Stamp) -> bool {
+        if stamp.time == 0 {
+            return true;
+        }
+        let mut lanes = stamp.lanes;
+        if stamp.block == self.block && stamp.warp() == self.warp {
+            lanes &= !(1 << self.lane);
+            if lanes == 0 {
+                return true;
+            }
+        }
+        let times = self.view.times(self.block, stamp.block);
+        times.is_some_and(|times| times.covers(stamp.warp(), lanes, stamp.time))
+    }
+
+    fn follows(&self, stamp: &Stamp) -> bool {
+        self.knows(stamp) || self.strong && stamp.strong()
+    }
+}
+
+/// Two accesses that nothing orders.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Conflict {
+    pub(crate) before: Stamp,
+    pub(crate) wrote: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Cell {
+    write: Stamp,
+    read: Stamp,
+    /// The list of further reads; 0 for none.
+    more: u32,
+}
+
+/// What strong writes to a place have published.
+#[derive(Clone, Debug)]
+pub(crate) struct Release {
+    pub(crate) published: Published,
+    pub(crate) scope: Scope,
+}
+
+/// Pieces of one allocation of a page of the shadow.
+const PAGE: usize = 256;
+
+/// The shadow of a buffer or of a block's shared memory.
+#[derive(Debug, Default)]
+pub(crate) struct Shadow {
+    pages: Vec<Option<Box<[Cell; PAGE]>>>,
+    more: Vec<Vec<Stamp>>,
+    releases: HashMap<usize, Release>,
+}
+
+impl Shadow {
+    fn cell(&mut self, piece: usize) -> &mut Cell {
+        let page = piece / PAGE;
+        if page >= self.pages.len() {
+            self.pages.resize_with(page + 1, || None);
+        }
+        let page = self.pages[page].get_or_insert_with(|| Box::new([Cell::default(); PAGE]));
+        &mut page[piece % PAGE]
+    }
+
+    /// A read. Strong ones are not kept: who writes weakly where others read strongly is found by their next read.
+    pub(crate) fn read(
         &mut self,
-        _block: &mut Block,
-        _warp: usize,
-        _place: Place,
-        _bytes: usize,
-        _touch: Touch,
-    ) -> Result<(), Fault> {
+        pieces: std::ops::Range<usize>,
+        actor: &Actor,
+    ) -> Result<(), Conflict> {
+        for piece in pieces {
+            let cell = self.cell(piece);
+            let before = cell.write;
+            if !actor.follows(&before) {
+                return Err(Conflict {
+                    before,
+                    wrote: true,
+                });
+            }
+            if actor.strong {
+                continue;
+            }
+            let (stamp, read) = (actor.stamp(), &mut cell.read);
+            if same_time(read, &stamp) {
+                read.lanes |= stamp.lanes;
+                read.packed = stamp.packed;
+            } else if cell.more == 0 && actor.knows(read) {
+                *read = stamp;
+            } else {
+                self.read_more(piece, actor);
+            }
+        }
         Ok(())
     }
-    pub(crate) fn left(
+
+    fn read_more(&mut self, piece: usize, actor: &Actor) {
+        let next = self.more.len() as u32 + 1;
+        let cell = self.cell(piece);
+        if cell.more == 0 {
+            cell.more = next;
+            self.more.push(Vec::new());
+        }
+        let more = self.cell(piece).more;
+        let (list, stamp) = (&mut self.more[more as usize - 1], actor.stamp());
+        match list.iter_mut().rev().find(|read| same_time(read, &stamp)) {
+            Some(read) => read.lanes |= stamp.lanes,
+            None => match list.iter_mut().find(|read| actor.knows(read)) {
+                Some(read) => *read = stamp,
+                None => list.push(stamp),
+            },
+        }
+    }
+
+    /// A write; what was before is forgotten, for who comes after this comes after that.
+    pub(crate) fn write(
         &mut self,
-        _block: &mut Block,
-        _warp: usize,
-        _lanes: u32,
-    ) -> Result<(), Fault> {
+        pieces: std::ops::Range<usize>,
+        actor: &Actor,
+    ) -> Result<(), Conflict> {
+        for piece in pieces {
+            self.check_write(piece, actor)?;
+            let cell = self.cell(piece);
+            (cell.write, cell.read.time) = (actor.stamp(), 0);
+            let more = cell.more;
+            if more != 0 {
+                self.more[more as usize - 1].clear();
+            }
+        }
         Ok(())
     }
+
+    /// Whether all accesses to a piece come before a write.
+    pub(crate) fn check_write(&mut self, piece: usize, actor: &Actor) -> Result<(), Conflict> {
+        let Cell { write, read, more } = *self.cell(piece);
+        if !actor.follows(&write) {
+            return Err(Conflict {
+                before: write,
+                wrote: true,
+            });
+        }
+        if !actor.knows(&read) {
+            return Err(Conflict {
+                before: read,
+                wrote: false,
+            });
+        }
+        let list = if more == 0 {
+            &[][..]
+        } else {
+            &self.more[more as usize - 1]
+        };
+        match list.iter().find(|read| !actor.knows(read)) {
+            Some(read) => Err(Conflict {
+                before: *read,
+                wrote: false,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// The last write of the launch to any of these pieces.
+    pub(crate) fn written(&mut self, mut pieces: std::ops::Range<usize>) -> Option<Stamp> {
+        pieces.find_map(|piece| {
+            let write = self.cell(piece).write;
+            (write.time > 0).then_some(write)
+        })
+    }
+
+    /// What the last write to a piece has published, if it was strong.
+    pub(crate) fn release(&mut self, piece: usize) -> Option<Release> {
+        if self.releases.is_empty() || !self.cell(piece).write.strong() {
+            return None;
+        }
+        self.releases.get(&piece).cloned()
+    }
+
+    /// Sets what a strong write to a piece publishes; an update of what is there adds to it.
+    pub(crate) fn set_release(&mut self, piece: usize, release: Option<Release>, update: bool) {
+        let old = if update { self.release(piece) } else { None };
+        let all = match (old, release) {
+            (Some(old), Some(new)) => {
+                let scope = if old.scope == Scope::Block {
+                    old.scope
+                } else {
+                    new.scope
+                };
+                Some(Release {
+                    published: new.published.join(&old.published),
+                    scope,
+                })
+            }
+            (old, new) => new.or(old),
+        };
+        match all {
+            Some(release) => self.releases.insert(piece, release),
+            None => self.releases.remove(&piece),
+        };
+    }
+}
+
+fn same_time(read: &Stamp, stamp: &Stamp) -> bool {
+    read.time == stamp.time && read.block == stamp.block && read.warp() == stamp.warp()
 }

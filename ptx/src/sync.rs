@@ -2,11 +2,11 @@
 
 use crate::alu::{LANES, lanes};
 use crate::block::{Block, Group, Waiting, Why};
+use crate::clock::Arrivals;
 use crate::error::{Fault, FaultKind};
 use crate::exec::Flow;
 use crate::launch::Launch;
 use crate::op::{Inst, NONE, Op, Rmw, Shuffle, Ty, Vote, WarpOp};
-use crate::race::Arrivals;
 
 /// One of a block's sixteen barriers.
 #[derive(Clone, Debug, Default)]
@@ -120,7 +120,9 @@ impl Launch<'_> {
                 state.waiting.swap_remove(index);
                 let Group { pc, mask } = waiting.group;
                 state.groups.push(Group { pc: pc + 1, mask });
-                self.learn(block, warp, mask, &view);
+                if let Some(view) = &view {
+                    self.learn(block, warp, mask, view);
+                }
             }
         }
         self.counts.barriers += 1;
@@ -236,8 +238,9 @@ impl Launch<'_> {
             WarpOp::Barrier => {
                 let mut arrivals = Arrivals::default();
                 self.arrive(block, warp, members, &mut arrivals);
-                let view = self.meet(block, &arrivals);
-                self.learn(block, warp, members, &view);
+                if let Some(view) = self.meet(block, &arrivals) {
+                    self.learn(block, warp, members, &view);
+                }
             }
             WarpOp::Shuffle(mode) => {
                 for lane in lanes(members) {

@@ -1,5 +1,510 @@
-//! Transfers.
+//! Asynchronous copies.
+//!
+//! A copy's data arrive as late as they may: copies of a thread when it waits for their group, bulk copies to shared
+//! memory some time after their issue. Until then, their places in memory must not be touched; what arrives counts as
+//! written by the thread that waited, or by the barrier object that counted it.
 
-/// Copies under way.
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::access::Place;
+use crate::alu::{LANES, lanes};
+use crate::block::{ARRIVING, Block, LEAVING, OBJECT, WRITTEN};
+use crate::clock::Published;
+use crate::error::{Fault, FaultKind};
+use crate::exec::Flow;
+use crate::launch::Launch;
+use crate::object::{OBJECT_BYTES, Object, STRONG, WEAK, bad};
+use crate::op::{Copy, Inst, NONE, Space};
+use crate::order::Touch;
+
+/// A copy of a thread.
+#[derive(Debug)]
+struct Element {
+    to: usize,
+    from: Place,
+    data: Vec<u8>,
+    pc: u32,
+}
+
+/// A bulk copy to global memory.
+#[derive(Debug)]
+struct Store {
+    from: usize,
+    to: Place,
+    data: Vec<u8>,
+    /// Shared memory was read.
+    read: bool,
+    pc: u32,
+}
+
+/// Groups of copies, and the one that is not closed yet.
+#[derive(Debug)]
+struct Groups<T> {
+    open: Vec<T>,
+    closed: VecDeque<Vec<T>>,
+}
+
+impl<T> Default for Groups<T> {
+    fn default() -> Self {
+        Groups {
+            open: Vec::new(),
+            closed: VecDeque::new(),
+        }
+    }
+}
+
+impl<T> Groups<T> {
+    fn commit(&mut self) {
+        self.closed.push_back(std::mem::take(&mut self.open));
+    }
+
+    /// Takes all groups but the newest ones.
+    fn take(&mut self, keep: usize) -> Vec<T> {
+        let count = self.closed.len().saturating_sub(keep);
+        self.closed.drain(..count).flatten().collect()
+    }
+}
+
+/// A bulk copy to shared memory.
+#[derive(Debug)]
+struct Load {
+    to: usize,
+    from: Place,
+    bytes: usize,
+    object: usize,
+    /// What the thread knew that issued it.
+    view: Option<Published>,
+    warp: usize,
+    lane: u32,
+    pc: u32,
+    /// Rounds until it arrives.
+    delay: u32,
+}
+
+/// Barrier objects and copies of a block.
 #[derive(Debug, Default)]
-pub(crate) struct Transfers {}
+pub(crate) struct Transfers {
+    pub(crate) objects: BTreeMap<usize, Object>,
+    elements: BTreeMap<u32, Groups<Element>>,
+    stores: BTreeMap<u32, Groups<Store>>,
+    loads: Vec<Load>,
+    pub(crate) agents: u32,
+    /// The latest time of any object, so that later ones that stand in its lane begin after it.
+    pub(crate) latest: u32,
+}
+
+impl Transfers {
+    /// Whether copies will arrive without anybody's doing.
+    pub(crate) fn under_way(&self) -> bool {
+        !self.loads.is_empty()
+    }
+}
+
+/// Global memory that a bulk copy under way reads or writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Claim {
+    buffer: usize,
+    at: usize,
+    bytes: usize,
+    writes: bool,
+}
+
+pub(crate) fn pending(message: &str) -> Fault {
+    Fault::new(FaultKind::AsyncPending, message)
+}
+
+impl Launch<'_> {
+    /// Whether no bulk copy under way needs this piece of global memory.
+    pub(crate) fn claimed(
+        &self,
+        buffer: usize,
+        at: usize,
+        bytes: usize,
+        write: bool,
+    ) -> Result<(), Fault> {
+        let hit = |claim: &&Claim| {
+            claim.buffer == buffer
+                && claim.at < at + bytes
+                && at < claim.at + claim.bytes
+                && (write || claim.writes)
+        };
+        match self.claims.iter().find(hit) {
+            None => Ok(()),
+            Some(claim) if claim.writes => Err(pending(
+                "global memory is used that a bulk copy may still write",
+            )),
+            Some(_) => Err(pending(
+                "global memory is written that a bulk copy may still read",
+            )),
+        }
+    }
+
+    fn claim(&mut self, place: Place, bytes: usize, writes: bool) {
+        if let Place::Global { buffer, at } = place {
+            self.claims.push(Claim {
+                buffer,
+                at,
+                bytes,
+                writes,
+            });
+        }
+    }
+
+    fn unclaim(&mut self, place: Place, bytes: usize, writes: bool) {
+        if let Place::Global { buffer, at } = place {
+            let claim = Claim {
+                buffer,
+                at,
+                bytes,
+                writes,
+            };
+            if let Some(index) = self.claims.iter().position(|other| *other == claim) {
+                self.claims.swap_remove(index);
+            }
+        }
+    }
+
+    pub(crate) fn address(&self, block: &Block, warp: usize, inst: &Inst, operand: usize) -> u64 {
+        let row = &block.warps[warp].rows[inst.src[operand] as usize];
+        let index = if operand == 3 { 2 } else { operand };
+        row[self.at.lane as usize].wrapping_add_signed(inst.imm[index])
+    }
+
+    /// Issues copies, lane by lane.
+    pub(crate) fn copy(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        inst: &Inst,
+        copy: Copy,
+    ) -> Result<Flow, Fault> {
+        for lane in lanes(self.at.active) {
+            self.at.lane = lane as u32;
+            let (to, from) = (
+                self.address(block, warp, inst, 0),
+                self.address(block, warp, inst, 1),
+            );
+            let bytes = block.warps[warp].rows[inst.src[2] as usize][lane] as usize;
+            let unit = if let Copy::Element(bytes) = copy {
+                usize::from(bytes)
+            } else {
+                16
+            };
+            if bytes == 0 || !bytes.is_multiple_of(unit) {
+                let message =
+                    format!("a bulk copy of {bytes} bytes: a multiple of {unit} is needed");
+                return Err(Fault::new(FaultKind::Misaligned, message));
+            }
+            self.aligned(to, unit)?;
+            self.aligned(from, unit)?;
+            let (to_space, from_space) = match copy {
+                Copy::BulkStore => (Space::Global, Space::Shared),
+                _ => (Space::Shared, Space::Global),
+            };
+            // Bytes of an element beyond those that are read become zero.
+            let read = match (copy, inst.src[3]) {
+                (Copy::Element(_), slot) if slot != NONE => {
+                    (block.warps[warp].rows[slot as usize][lane] as usize).min(bytes)
+                }
+                _ => bytes,
+            };
+            let to_place = self.resolve(block, to_space, to, bytes)?;
+            let from_place = self.resolve(block, from_space, from, read)?;
+            let mut data = self
+                .bytes(block, warp, from_place, read)
+                .map_err(|fault| fault.at(from))?
+                .to_vec();
+            data.resize(bytes, 0);
+            self.touch(block, warp, from_place, read, Touch::Read(&WEAK))
+                .map_err(|fault| fault.at(from))?;
+            self.check_writable(block, warp, to_place, bytes)
+                .map_err(|fault| fault.at(to))?;
+            let thread = (warp * LANES + lane) as u32;
+            self.counts.copies += 1;
+            let pc = self.at.pc;
+            match (copy, to_place, from_place) {
+                (Copy::Element(_), Place::Shared(to), from) => {
+                    self.arriving(block, to, bytes)?;
+                    let element = Element { to, from, data, pc };
+                    block
+                        .transfers
+                        .elements
+                        .entry(thread)
+                        .or_default()
+                        .open
+                        .push(element);
+                }
+                (Copy::BulkStore, to, Place::Shared(from)) => {
+                    let states = &mut block.shared.state[from..from + bytes];
+                    if states.iter().any(|state| *state > u8::MAX - LEAVING) {
+                        return Err(Fault::new(
+                            FaultKind::Unsupported,
+                            "too many copies read one place",
+                        ));
+                    }
+                    states.iter_mut().for_each(|state| *state += LEAVING);
+                    self.claimed_by_copy(to, bytes)?;
+                    self.claim(to, bytes, true);
+                    let store = Store {
+                        from,
+                        to,
+                        data,
+                        read: false,
+                        pc,
+                    };
+                    block
+                        .transfers
+                        .stores
+                        .entry(thread)
+                        .or_default()
+                        .open
+                        .push(store);
+                }
+                (_, Place::Shared(to), from) => {
+                    let object = self.address(block, warp, inst, 3);
+                    self.aligned(object, OBJECT_BYTES)?;
+                    let place = self.resolve(block, Space::Shared, object, OBJECT_BYTES)?;
+                    self.touch(block, warp, place, OBJECT_BYTES, Touch::Read(&STRONG))?;
+                    let Place::Shared(object) = place else {
+                        continue;
+                    };
+                    if !block.transfers.objects.contains_key(&object) {
+                        return Err(bad("there is no barrier object here"));
+                    }
+                    self.arriving(block, to, bytes)?;
+                    self.claim(from, bytes, false);
+                    let delay = if self.options.seed == 0 {
+                        1
+                    } else {
+                        self.random() % 8
+                    };
+                    let view = self.known(block, warp);
+                    let lane = lane as u32;
+                    let load = Load {
+                        to,
+                        from,
+                        bytes,
+                        object,
+                        view,
+                        warp,
+                        lane,
+                        pc,
+                        delay,
+                    };
+                    block.transfers.loads.push(load);
+                }
+                _ => {}
+            }
+        }
+        self.progress = true;
+        Ok(Flow::Next)
+    }
+
+    fn claimed_by_copy(&self, place: Place, bytes: usize) -> Result<(), Fault> {
+        match place {
+            Place::Global { buffer, at } => self.claimed(buffer, at, bytes, true),
+            _ => Ok(()),
+        }
+    }
+
+    /// Nobody may touch these bytes until the copy has arrived.
+    fn arriving(&self, block: &mut Block, at: usize, bytes: usize) -> Result<(), Fault> {
+        let states = &mut block.shared.state[at..at + bytes];
+        if states.iter().any(|state| state & OBJECT != 0) {
+            return Err(bad("a copy goes to a barrier object"));
+        }
+        if states.iter().any(|state| state & !WRITTEN != 0) {
+            return Err(pending("a copy goes where another one is under way"));
+        }
+        states.iter_mut().for_each(|state| *state |= ARRIVING);
+        Ok(())
+    }
+
+    fn arrived(&self, block: &mut Block, at: usize, data: &[u8]) {
+        block.shared.state[at..at + data.len()].fill(WRITTEN);
+        block.shared.bytes[at..at + data.len()].copy_from_slice(data);
+    }
+
+    /// Closes the groups of the active lanes.
+    pub(crate) fn commit(&mut self, block: &mut Block, warp: usize, bulk: bool) -> Flow {
+        for lane in lanes(self.at.active) {
+            let thread = (warp * LANES + lane) as u32;
+            if bulk {
+                block.transfers.stores.entry(thread).or_default().commit();
+            } else {
+                block.transfers.elements.entry(thread).or_default().commit();
+            }
+        }
+        Flow::Next
+    }
+
+    /// Waits until at most so many groups of a lane are under way: the others' copies arrive now.
+    pub(crate) fn wait(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        inst: &Inst,
+        bulk: bool,
+        read: bool,
+        commit: bool,
+    ) -> Result<Flow, Fault> {
+        let keep = usize::try_from(inst.imm[0]).unwrap_or(0);
+        if commit {
+            self.commit(block, warp, bulk);
+        }
+        for lane in lanes(self.at.active) {
+            self.at.lane = lane as u32;
+            let thread = (warp * LANES + lane) as u32;
+            if !bulk {
+                let groups = block.transfers.elements.get_mut(&thread);
+                let done = groups.map(|groups| groups.take(keep)).unwrap_or_default();
+                self.elements_arrive(block, warp, done)?;
+            } else if read {
+                let Some(mut groups) = block.transfers.stores.remove(&thread) else {
+                    continue;
+                };
+                let count = groups.closed.len().saturating_sub(keep);
+                for store in groups.closed.iter_mut().take(count).flatten() {
+                    self.source_read(block, warp, store)?;
+                }
+                block.transfers.stores.insert(thread, groups);
+            } else {
+                let groups = block.transfers.stores.get_mut(&thread);
+                let done = groups.map(|groups| groups.take(keep)).unwrap_or_default();
+                self.stores_arrive(block, warp, done)?;
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    fn elements_arrive(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        done: Vec<Element>,
+    ) -> Result<(), Fault> {
+        let pc = self.at.pc;
+        for element in done {
+            self.at.pc = element.pc;
+            let bytes = element.data.len();
+            self.touch(block, warp, element.from, bytes, Touch::Read(&WEAK))?;
+            self.arrived(block, element.to, &element.data);
+            self.touch(
+                block,
+                warp,
+                Place::Shared(element.to),
+                bytes,
+                Touch::Write(&WEAK),
+            )?;
+            self.counts.copied_in += bytes as u64;
+        }
+        self.at.pc = pc;
+        Ok(())
+    }
+
+    fn source_read(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        store: &mut Store,
+    ) -> Result<(), Fault> {
+        if std::mem::replace(&mut store.read, true) {
+            return Ok(());
+        }
+        let (at, bytes) = (store.from, store.data.len());
+        block.shared.state[at..at + bytes]
+            .iter_mut()
+            .for_each(|state| *state -= LEAVING);
+        self.touch(block, warp, Place::Shared(at), bytes, Touch::Read(&WEAK))
+    }
+
+    fn stores_arrive(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        done: Vec<Store>,
+    ) -> Result<(), Fault> {
+        let pc = self.at.pc;
+        for mut store in done {
+            self.at.pc = store.pc;
+            self.source_read(block, warp, &mut store)?;
+            let bytes = store.data.len();
+            self.unclaim(store.to, bytes, true);
+            self.touch(block, warp, store.to, bytes, Touch::Write(&WEAK))?;
+            self.put(block, warp, store.to, &store.data)?;
+            self.counts.copied_out += bytes as u64;
+            self.progress = true;
+        }
+        self.at.pc = pc;
+        Ok(())
+    }
+
+    /// Bulk copies to shared memory whose time has come arrive.
+    pub(crate) fn deliver(&mut self, block: &mut Block) -> Result<(), Fault> {
+        let mut index = 0;
+        while let Some(load) = block.transfers.loads.get_mut(index) {
+            if load.delay > 0 {
+                load.delay -= 1;
+                index += 1;
+                continue;
+            }
+            let load = block.transfers.loads.remove(index);
+            (self.at.pc, self.at.lane) = (load.pc, load.lane);
+            self.load_arrives(block, &load)
+                .map_err(|fault| self.place(fault, block, load.warp))?;
+        }
+        Ok(())
+    }
+
+    fn load_arrives(&mut self, block: &mut Block, load: &Load) -> Result<(), Fault> {
+        let Some(mut object) = block.transfers.objects.remove(&load.object) else {
+            return Err(bad(
+                "the barrier object of a bulk copy is gone before the copy has arrived",
+            ));
+        };
+        self.unclaim(load.from, load.bytes, false);
+        let data = self
+            .bytes(block, load.warp, load.from, load.bytes)?
+            .to_vec();
+        self.arrived(block, load.to, &data);
+        if let Some(view) = &load.view {
+            let agent = (object.agent, object.time);
+            self.touch_by_copy(block, agent, view, load.from, load.bytes, false)?;
+            self.touch_by_copy(block, agent, view, Place::Shared(load.to), load.bytes, true)?;
+        }
+        self.counts.copied_in += load.bytes as u64;
+        object.bytes -= load.bytes as i64;
+        self.progress = true;
+        self.complete(block, &mut object);
+        block.transfers.objects.insert(load.object, object);
+        Ok(())
+    }
+
+    /// Threads end: what they copy must not need the block any more.
+    pub(crate) fn left(&mut self, block: &mut Block, warp: usize, mask: u32) -> Result<(), Fault> {
+        for lane in lanes(mask) {
+            self.at.lane = lane as u32;
+            let thread = (warp * LANES + lane) as u32;
+            if let Some(mut groups) = block.transfers.elements.remove(&thread) {
+                groups.commit();
+                self.elements_arrive(block, warp, groups.take(0))?;
+            }
+            if let Some(mut groups) = block.transfers.stores.remove(&thread) {
+                groups.commit();
+                let done = groups.take(0);
+                if done.iter().any(|store| !store.read) {
+                    return Err(pending(
+                        "the thread ends before its bulk copies have read shared memory",
+                    ));
+                }
+                self.stores_arrive(block, warp, done)?;
+            }
+        }
+        if block.live == mask.count_ones() && block.transfers.under_way() {
+            return Err(pending(
+                "the block ends while bulk copies to its shared memory are under way",
+            ));
+        }
+        Ok(())
+    }
+}

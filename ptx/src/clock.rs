@@ -1,0 +1,207 @@
+//! Vector clocks: what a thread knows to have happened before what it does now (Lamport 1978; Mattern 1989).
+//!
+//! Every warp has a time, which grows when one of its threads publishes what it has done. A thread knows for each
+//! other thread a time up to which that one's accesses come before its own. Within a block all times are kept; other
+//! blocks are known only if something of them was heard. Threads that met at a barrier share what they know.
+
+use std::rc::Rc;
+
+use crate::alu::{LANES, lanes};
+
+/// Times of the threads of a block, warp after warp, and of its barrier objects after them: one more warp, in which
+/// each lane stands for the asynchronous copies that one object counts.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Times {
+    times: Vec<u32>,
+    /// The least time of the threads.
+    floor: u32,
+}
+
+impl Times {
+    fn new(times: Vec<u32>) -> Rc<Times> {
+        let threads = times.len() - LANES.min(times.len());
+        let floor = times[..threads].iter().copied().min().unwrap_or(0);
+        Rc::new(Times { times, floor })
+    }
+
+    /// Whether all these lanes are known at this time.
+    pub(crate) fn covers(&self, warp: u32, lanes_mask: u32, time: u32) -> bool {
+        let first = warp as usize * LANES;
+        if time <= self.floor && first + LANES < self.times.len() {
+            return true;
+        }
+        lanes(lanes_mask).all(|lane| {
+            self.times
+                .get(first + lane)
+                .is_some_and(|known| *known >= time)
+        })
+    }
+
+    fn join(this: &Rc<Times>, other: &Rc<Times>) -> Rc<Times> {
+        if Rc::ptr_eq(this, other) {
+            return Rc::clone(this);
+        }
+        let mut pairs = this.times.iter().zip(&other.times);
+        if pairs.all(|(this, other)| other <= this) {
+            return Rc::clone(this);
+        }
+        let pairs = this.times.iter().zip(&other.times);
+        Times::new(pairs.map(|(this, other)| *this.max(other)).collect())
+    }
+}
+
+type Others = Rc<Vec<(u32, Rc<Times>)>>;
+
+/// What a thread knows of its own block and of others, ascending by block.
+#[derive(Clone, Debug)]
+pub(crate) struct View {
+    own: Rc<Times>,
+    others: Others,
+}
+
+impl View {
+    /// Of a block of so many warps, nothing.
+    pub(crate) fn new(warps: u32) -> View {
+        let times = vec![0; (warps as usize + 1) * LANES];
+        View {
+            own: Times::new(times),
+            others: Rc::default(),
+        }
+    }
+
+    /// What is known of a block, seen from block `own`.
+    pub(crate) fn times(&self, own: u32, block: u32) -> Option<&Times> {
+        if own == block {
+            return Some(&self.own);
+        }
+        let found = self
+            .others
+            .binary_search_by_key(&block, |(block, _)| *block);
+        found.ok().map(|index| &*self.others[index].1)
+    }
+
+    pub(crate) fn same(&self, other: &View) -> bool {
+        Rc::ptr_eq(&self.own, &other.own) && Rc::ptr_eq(&self.others, &other.others)
+    }
+}
+
+/// What a thread of a block has published.
+#[derive(Clone, Debug)]
+pub(crate) struct Published {
+    pub(crate) block: u32,
+    pub(crate) view: View,
+}
+
+impl Published {
+    /// What a thread knows and has done itself up to a time.
+    pub(crate) fn new(block: u32, view: &View, thread: usize, time: u32) -> Published {
+        let mut times = view.own.times.clone();
+        if let Some(entry) = times.get_mut(thread) {
+            *entry = time;
+        }
+        Published {
+            block,
+            view: View {
+                own: Times::new(times),
+                others: Rc::clone(&view.others),
+            },
+        }
+    }
+
+    pub(crate) fn same(&self, other: &Published) -> bool {
+        self.block == other.block && self.view.same(&other.view)
+    }
+
+    /// Both together, as known to the first one's block.
+    pub(crate) fn join(&self, other: &Published) -> Published {
+        Published {
+            block: self.block,
+            view: learn(self.block, &self.view, other),
+        }
+    }
+}
+
+/// What a thread of a block knows after it has read what was published.
+pub(crate) fn learn(block: u32, view: &View, news: &Published) -> View {
+    let mut own = Rc::clone(&view.own);
+    if news.block == block {
+        own = Times::join(&own, &news.view.own);
+        if Rc::ptr_eq(&view.others, &news.view.others) || news.view.others.is_empty() {
+            return View {
+                own,
+                others: Rc::clone(&view.others),
+            };
+        }
+    }
+    let mut others: Vec<(u32, Rc<Times>)> = view.others.to_vec();
+    let foreign = (news.block != block).then_some((news.block, &news.view.own));
+    let heard = news
+        .view
+        .others
+        .iter()
+        .map(|(block, times)| (*block, times));
+    for (other, times) in heard.chain(foreign) {
+        if other == block {
+            own = Times::join(&own, times);
+            continue;
+        }
+        match others.binary_search_by_key(&other, |(block, _)| *block) {
+            Ok(index) => others[index].1 = Times::join(&others[index].1, times),
+            Err(index) => others.insert(index, (other, Rc::clone(times))),
+        }
+    }
+    View {
+        own,
+        others: Rc::new(others),
+    }
+}
+
+/// Threads that arrived where others wait for them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Arrivals {
+    /// What they knew, each view once.
+    views: Vec<View>,
+    /// Warp, lanes and time.
+    stamps: Vec<(u32, u32, u32)>,
+}
+
+impl Arrivals {
+    pub(crate) fn add(&mut self, warp: u32, lanes_mask: u32, time: u32, views: &[View]) {
+        for lane in lanes(lanes_mask) {
+            if let Some(view) = views.get(lane)
+                && !self.views.iter().rev().any(|other| other.same(view))
+            {
+                self.views.push(view.clone());
+            }
+        }
+        self.stamps.push((warp, lanes_mask, time));
+    }
+
+    /// What all that arrived know together, with what they have done.
+    pub(crate) fn meet(&self, block: u32) -> Option<View> {
+        let mut views = self.views.iter();
+        let mut all = views.next()?.clone();
+        for view in views {
+            all = learn(
+                block,
+                &all,
+                &Published {
+                    block,
+                    view: view.clone(),
+                },
+            );
+        }
+        let mut times = all.own.times.clone();
+        for (warp, lanes_mask, time) in &self.stamps {
+            for lane in lanes(*lanes_mask) {
+                if let Some(entry) = times.get_mut(*warp as usize * LANES + lane) {
+                    *entry = (*entry).max(*time);
+                }
+            }
+        }
+        Some(View {
+            own: Times::new(times),
+            others: all.others,
+        })
+    }
+}

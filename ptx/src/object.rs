@@ -1,0 +1,237 @@
+//! Barrier objects in shared memory: they count arrivals and the bytes of bulk copies, phase after phase.
+
+use crate::access::Place;
+use crate::alu::{LANES, lanes};
+use crate::block::{ARRIVING, Block, LEAVING, OBJECT};
+use crate::clock::{Arrivals, Published};
+use crate::error::{Fault, FaultKind};
+use crate::exec::Flow;
+use crate::launch::Launch;
+use crate::op::{Access, Inst, MBarrier, NONE, Order, Scope, Space, Ty};
+use crate::order::Touch;
+use crate::transfer::pending;
+
+/// Bytes of a barrier object.
+pub(crate) const OBJECT_BYTES: usize = 8;
+/// The largest count of arrivals and of bytes.
+const MOST_PENDING: i64 = (1 << 20) - 1;
+
+/// Accesses as race detection sees them: ordinary, and those of barrier objects.
+pub(crate) const WEAK: Access = access(Order::Weak);
+pub(crate) const STRONG: Access = access(Order::Relaxed);
+
+const fn access(order: Order) -> Access {
+    let (space, ty, scope, constant) = (Space::Shared, Ty::B64, Scope::Block, false);
+    Access {
+        space,
+        ty,
+        order,
+        scope,
+        constant,
+        count: 1,
+        list: 0,
+        width: 64,
+    }
+}
+
+/// A barrier object.
+#[derive(Debug)]
+pub(crate) struct Object {
+    /// Arrivals that complete a phase, and those that this one still needs.
+    expected: i64,
+    pending: i64,
+    /// Bytes that are announced and have not arrived.
+    pub(crate) bytes: i64,
+    /// The number of the present phase.
+    phase: u64,
+    arrivals: Arrivals,
+    /// What is known to those that see a completed phase.
+    done: Option<Published>,
+    /// The lane that stands for it in vector clocks, and its time.
+    pub(crate) agent: u32,
+    pub(crate) time: u32,
+}
+
+pub(crate) fn bad(message: impl Into<String>) -> Fault {
+    Fault::new(FaultKind::BadBarrier, message)
+}
+
+impl Launch<'_> {
+    /// An operation on barrier objects, lane by lane.
+    pub(crate) fn barrier_object(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        inst: &Inst,
+        op: MBarrier,
+    ) -> Result<Flow, Fault> {
+        let mut flow = Flow::Next;
+        for lane in lanes(self.at.active) {
+            self.at.lane = lane as u32;
+            let address = self.address(block, warp, inst, 0);
+            let value = match inst.src[1] {
+                NONE => 0,
+                slot => block.warps[warp].rows[slot as usize][lane],
+            };
+            let result = self
+                .object_op(block, warp, address, op, value)
+                .map_err(|fault| fault.at(address))?;
+            if op == (MBarrier::Test { parity: true }) || op == (MBarrier::Test { parity: false }) {
+                flow = if result == 0 { Flow::Yield } else { flow };
+            }
+            if inst.dst != NONE {
+                block.warps[warp].rows[inst.dst as usize][lane] = result;
+            }
+        }
+        Ok(flow)
+    }
+
+    fn object_op(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        address: u64,
+        op: MBarrier,
+        value: u64,
+    ) -> Result<u64, Fault> {
+        self.aligned(address, OBJECT_BYTES)?;
+        let place = self.resolve(block, Space::Shared, address, OBJECT_BYTES)?;
+        let Place::Shared(at) = place else {
+            return Err(bad("barrier objects lie in shared memory"));
+        };
+        if op == MBarrier::Init {
+            self.touch(block, warp, place, OBJECT_BYTES, Touch::Write(&WEAK))?;
+            return self.init_object(block, at, value as i64);
+        }
+        self.touch(block, warp, place, OBJECT_BYTES, Touch::Read(&STRONG))?;
+        let mut object = block
+            .transfers
+            .objects
+            .remove(&at)
+            .ok_or_else(|| bad("there is no barrier object here"))?;
+        let token = object.phase;
+        let result = match op {
+            MBarrier::Test { parity } => {
+                let open = if parity {
+                    object.phase & 1 != value & 1
+                } else {
+                    object.phase != value
+                };
+                if let (true, Some(done)) = (open, &object.done) {
+                    self.learn(block, warp, 1 << self.at.lane, done);
+                }
+                self.progress |= open;
+                Ok(u64::from(open))
+            }
+            MBarrier::Invalidate => {
+                self.touch(block, warp, place, OBJECT_BYTES, Touch::Write(&WEAK))?;
+                block.shared.state[at..at + OBJECT_BYTES].fill(0);
+                return Ok(0);
+            }
+            MBarrier::Expect => object.expect(value as i64).map(|()| token),
+            _ => {
+                let (count, expected) = match op {
+                    MBarrier::ArriveExpect => (1, value as i64),
+                    _ => (value as i64, 0),
+                };
+                let mut arrivals = std::mem::take(&mut object.arrivals);
+                self.arrive(block, warp, 1 << self.at.lane, &mut arrivals);
+                object.arrivals = arrivals;
+                if op == MBarrier::ArriveDrop {
+                    object.expected -= count;
+                }
+                object
+                    .expect(expected)
+                    .and_then(|()| object.arrive(count))
+                    .map(|()| token)
+            }
+        };
+        self.complete(block, &mut object);
+        block.transfers.objects.insert(at, object);
+        result
+    }
+
+    fn init_object(&mut self, block: &mut Block, at: usize, count: i64) -> Result<u64, Fault> {
+        if !(1..=MOST_PENDING).contains(&count) {
+            return Err(bad(format!("{count} is no count of arrivals")));
+        }
+        if block
+            .transfers
+            .objects
+            .keys()
+            .any(|other| other.abs_diff(at) < OBJECT_BYTES)
+        {
+            return Err(bad("there is a barrier object here already"));
+        }
+        let state = &mut block.shared.state[at..at + OBJECT_BYTES];
+        if state
+            .iter()
+            .any(|state| *state & (ARRIVING | !(LEAVING - 1)) != 0)
+        {
+            return Err(pending(
+                "a barrier object is made where an asynchronous copy is under way",
+            ));
+        }
+        state.fill(OBJECT);
+        let agent = block.transfers.agents % LANES as u32;
+        block.transfers.agents += 1;
+        let arrivals = Arrivals::default();
+        let time = 1 + block.transfers.latest;
+        let (bytes, phase, done) = (0, 0, None);
+        let object = Object {
+            expected: count,
+            pending: count,
+            bytes,
+            phase,
+            arrivals,
+            done,
+            agent,
+            time,
+        };
+        block.transfers.objects.insert(at, object);
+        Ok(0)
+    }
+
+    /// Begins the next phase if all have arrived.
+    pub(crate) fn complete(&mut self, block: &mut Block, object: &mut Object) {
+        if object.pending != 0 || object.bytes != 0 {
+            return;
+        }
+        let mut arrivals = std::mem::take(&mut object.arrivals);
+        arrivals.add(self.shape.warps, 1 << object.agent, object.time, &[]);
+        block.transfers.latest = block.transfers.latest.max(object.time);
+        object.time += 1;
+        object.phase += 1;
+        object.pending = object.expected;
+        object.done = match (self.meet(block, &arrivals), object.done.take()) {
+            (Some(now), Some(before)) => Some(now.join(&before)),
+            (now, before) => now.or(before),
+        };
+        self.counts.phases += 1;
+        self.progress = true;
+    }
+}
+
+impl Object {
+    fn expect(&mut self, bytes: i64) -> Result<(), Fault> {
+        self.bytes += bytes;
+        if self.bytes > MOST_PENDING {
+            return Err(bad(format!(
+                "{} bytes are expected, at most {MOST_PENDING} may be",
+                self.bytes
+            )));
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, count: i64) -> Result<(), Fault> {
+        if count < 1 || count > self.pending {
+            return Err(bad(format!(
+                "{count} arrive, {} are awaited in this phase",
+                self.pending
+            )));
+        }
+        self.pending -= count;
+        Ok(())
+    }
+}

@@ -1,0 +1,326 @@
+//! What orders accesses, and the check of each access against it.
+
+use crate::access::Place;
+use crate::alu::{LANES, lanes};
+use crate::block::Block;
+use crate::clock::{Arrivals, Published, View, learn};
+use crate::error::{Fault, FaultKind};
+use crate::launch::Launch;
+use crate::op::{Access, Order, Scope};
+use crate::race::{Actor, Conflict, Release, Shadow, Stamp};
+
+/// A kind of access.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Touch<'a> {
+    Read(&'a Access),
+    Write(&'a Access),
+    /// Both at once.
+    Update(&'a Access),
+}
+
+/// What a lane keeps for fences.
+#[derive(Debug, Default)]
+pub(crate) struct Ties {
+    /// What its strong writes publish since a fence, and to whom.
+    fence: Option<(Published, Scope)>,
+    /// What its strong reads saw, which a fence makes known.
+    pending: Option<Published>,
+    /// What it learned last.
+    seen: Option<Published>,
+}
+
+impl Launch<'_> {
+    fn actor<'b>(&self, block: &'b Block, warp: usize, strong: bool) -> Actor<'b> {
+        let (state, lane) = (&block.warps[warp], self.at.lane);
+        let view = &state.views[lane as usize];
+        let (warp, time, pc) = (warp as u32, state.clock, self.at.pc);
+        Actor {
+            block: block.index,
+            warp,
+            lane,
+            time,
+            pc,
+            strong,
+            view,
+        }
+    }
+
+    fn pieces(&self, at: usize, bytes: usize) -> std::ops::Range<usize> {
+        at >> self.piece..(at + bytes).div_ceil(1 << self.piece)
+    }
+
+    /// Checks an access of a lane against those before it, and keeps it.
+    pub(crate) fn touch(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        place: Place,
+        bytes: usize,
+        touch: Touch,
+    ) -> Result<(), Fault> {
+        if !self.options.races {
+            return Ok(());
+        }
+        let at = match place {
+            Place::Global { buffer, .. } if self.memory.buffers[buffer].constant => return Ok(()),
+            Place::Global { at, .. } | Place::Shared(at) => at,
+            Place::Local(_) | Place::Param(_) => return Ok(()),
+        };
+        let (Touch::Read(access) | Touch::Write(access) | Touch::Update(access)) = touch;
+        let strong = access.order != Order::Weak;
+        let pieces = self.pieces(at, bytes);
+        // The shadow leaves its place while the block's views are read.
+        let mut shadow = std::mem::take(self.shadow(block, place));
+        let actor = self.actor(block, warp, strong);
+        let result = match touch {
+            Touch::Read(_) => match access
+                .constant
+                .then(|| shadow.written(pieces.clone()))
+                .flatten()
+            {
+                Some(write) => Err((
+                    Conflict {
+                        before: write,
+                        wrote: true,
+                    },
+                    FaultKind::ReadOnly,
+                )),
+                None => shadow
+                    .read(pieces.clone(), &actor)
+                    .map_err(|conflict| (conflict, FaultKind::Race)),
+            },
+            _ => shadow
+                .write(pieces.clone(), &actor)
+                .map_err(|conflict| (conflict, FaultKind::Race)),
+        };
+        if strong && result.is_ok() {
+            self.tie(block, warp, &mut shadow, pieces.start, touch);
+        }
+        *self.shadow(block, place) = shadow;
+        result.map_err(|(conflict, kind)| {
+            self.conflict(conflict, kind, !matches!(touch, Touch::Read(_)))
+        })
+    }
+
+    fn shadow<'b>(&'b mut self, block: &'b mut Block, place: Place) -> &'b mut Shadow {
+        match place {
+            Place::Global { buffer, .. } => &mut self.memory.buffers[buffer].shadow,
+            _ => &mut block.shared.shadow,
+        }
+    }
+
+    pub(crate) fn conflict(&self, conflict: Conflict, kind: FaultKind, writes: bool) -> Fault {
+        let verb = |writes| if writes { "write" } else { "read" };
+        let Stamp { block, lanes, .. } = conflict.before;
+        let line = self
+            .entry
+            .code
+            .get(conflict.before.pc() as usize)
+            .map_or(0, |inst| inst.line);
+        let text = self.entry.line_text(line);
+        let who = if conflict.before.warp() == self.shape.warps {
+            format!(
+                "an asynchronous copy of block {:?}",
+                self.shape.block_id(block)
+            )
+        } else {
+            let thread = conflict.before.warp() * LANES as u32 + lanes.trailing_zeros();
+            let (thread, block) = (self.shape.thread(thread), self.shape.block_id(block));
+            format!("thread {thread:?} of block {block:?}")
+        };
+        let (this, that) = (verb(writes), verb(conflict.wrote));
+        let message = match kind {
+            FaultKind::ReadOnly => {
+                format!(
+                    "a read through the read-only path of what {who} writes at line {line} `{text}`"
+                )
+            }
+            _ => format!(
+                "nothing orders this {this} and the {that} by {who} at line {line} `{text}`"
+            ),
+        };
+        Fault::new(kind, message)
+    }
+
+    /// Publishes and learns by a strong access.
+    fn tie(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        shadow: &mut Shadow,
+        piece: usize,
+        touch: Touch,
+    ) {
+        let (Touch::Read(access) | Touch::Write(access) | Touch::Update(access)) = touch;
+        let lane = self.at.lane as usize;
+        if let (false, Some(release)) = (matches!(touch, Touch::Write(_)), shadow.release(piece)) {
+            let near = release.published.block == block.index;
+            if near || release.scope == Scope::Device && access.scope == Scope::Device {
+                if access.order.acquires() {
+                    self.learn(block, warp, 1 << lane, &release.published);
+                } else {
+                    let pending = &mut block.warps[warp].ties[lane].pending;
+                    let news = release.published;
+                    *pending = Some(match pending.take() {
+                        Some(old) if !old.same(&news) => old.join(&news),
+                        _ => news,
+                    });
+                }
+            }
+        }
+        if matches!(touch, Touch::Read(_)) {
+            return;
+        }
+        let published = if access.order.releases() {
+            Some((self.publish(block, warp, lane), access.scope))
+        } else {
+            block.warps[warp].ties[lane].fence.clone()
+        };
+        let release = published.map(|(published, scope)| {
+            let narrow = scope == Scope::Block || access.scope == Scope::Block;
+            Release {
+                published,
+                scope: if narrow { Scope::Block } else { Scope::Device },
+            }
+        });
+        shadow.set_release(piece, release, matches!(touch, Touch::Update(_)));
+    }
+
+    /// What a lane has done and knows; what it does from now on is not part of it.
+    fn publish(&mut self, block: &mut Block, warp: usize, lane: usize) -> Published {
+        let state = &mut block.warps[warp];
+        let thread = warp * LANES + lane;
+        let published = Published::new(block.index, &state.views[lane], thread, state.clock);
+        state.clock += 1;
+        published
+    }
+
+    /// Lanes learn what was published.
+    pub(crate) fn learn(&mut self, block: &mut Block, warp: usize, mask: u32, news: &Published) {
+        let index = block.index;
+        let state = &mut block.warps[warp];
+        let mut last: Option<(View, View)> = None;
+        for lane in lanes(mask) {
+            if !self.options.races
+                || state.ties[lane]
+                    .seen
+                    .as_ref()
+                    .is_some_and(|seen| seen.same(news))
+            {
+                continue;
+            }
+            let view = &mut state.views[lane];
+            let known = match &last {
+                Some((before, after)) if before.same(view) => after.clone(),
+                _ => learn(index, view, news),
+            };
+            last = Some((std::mem::replace(view, known.clone()), known));
+            state.ties[lane].seen = Some(news.clone());
+        }
+    }
+
+    /// Lanes arrive where others wait for them, and publish what they have done.
+    pub(crate) fn arrive(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        mask: u32,
+        arrivals: &mut Arrivals,
+    ) {
+        if !self.options.races {
+            return;
+        }
+        let state = &mut block.warps[warp];
+        arrivals.add(warp as u32, mask, state.clock, &state.views);
+        state.clock += 1;
+    }
+
+    /// What those that arrived know together.
+    pub(crate) fn meet(&mut self, block: &Block, arrivals: &Arrivals) -> Option<Published> {
+        arrivals.meet(block.index).map(|view| Published {
+            block: block.index,
+            view,
+        })
+    }
+
+    /// Orders what lanes did before with what they do after, through strong accesses on either side.
+    pub(crate) fn fence(&mut self, block: &mut Block, warp: usize, scope: Scope) {
+        if !self.options.races {
+            return;
+        }
+        for lane in lanes(self.at.active) {
+            let pending = &mut block.warps[warp].ties[lane].pending;
+            let near = |news: &mut Published| scope == Scope::Device || news.block == block.index;
+            if let Some(news) = pending.take_if(near) {
+                self.learn(block, warp, 1 << lane, &news);
+            }
+            let published = self.publish(block, warp, lane);
+            block.warps[warp].ties[lane].fence = Some((published, scope));
+        }
+    }
+
+    /// What a lane has done and knows, for a copy that it issues.
+    pub(crate) fn known(&mut self, block: &mut Block, warp: usize) -> Option<Published> {
+        let lane = self.at.lane as usize;
+        self.options.races.then(|| self.publish(block, warp, lane))
+    }
+
+    /// Checks that what a copy will write is used by nobody that is not known to have finished.
+    pub(crate) fn check_writable(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        place: Place,
+        bytes: usize,
+    ) -> Result<(), Fault> {
+        let (Place::Global { at, .. } | Place::Shared(at)) = place else {
+            return Ok(());
+        };
+        if !self.options.races {
+            return Ok(());
+        }
+        let mut shadow = std::mem::take(self.shadow(block, place));
+        let actor = self.actor(block, warp, false);
+        let result = self
+            .pieces(at, bytes)
+            .try_for_each(|piece| shadow.check_write(piece, &actor));
+        *self.shadow(block, place) = shadow;
+        result.map_err(|conflict| self.conflict(conflict, FaultKind::Race, true))
+    }
+
+    /// An access by a copy that a barrier object counts; `agent` is its lane and time, `view` what the thread knew that
+    /// issued it.
+    pub(crate) fn touch_by_copy(
+        &mut self,
+        block: &mut Block,
+        agent: (u32, u32),
+        view: &Published,
+        place: Place,
+        bytes: usize,
+        writes: bool,
+    ) -> Result<(), Fault> {
+        let (Place::Global { at, .. } | Place::Shared(at)) = place else {
+            return Ok(());
+        };
+        let mut shadow = std::mem::take(self.shadow(block, place));
+        let ((lane, time), warp, pc) = (agent, self.shape.warps, self.at.pc);
+        let (block_index, view) = (block.index, &view.view);
+        let actor = Actor {
+            block: block_index,
+            warp,
+            lane,
+            time,
+            pc,
+            strong: false,
+            view,
+        };
+        let pieces = self.pieces(at, bytes);
+        let result = if writes {
+            shadow.write(pieces, &actor)
+        } else {
+            shadow.read(pieces, &actor)
+        };
+        *self.shadow(block, place) = shadow;
+        result.map_err(|conflict| self.conflict(conflict, FaultKind::Race, writes))
+    }
+}
