@@ -64,7 +64,7 @@ pub struct How {
     /// What executes the kernels
     #[arg(long, value_enum, default_value_t = BackendArg::Auto)]
     pub backend: BackendArg,
-    /// The processor to compile for: `host`, or a name such as `x86-64-v3` or `znver5`
+    /// The processor to compile for: `host`, or a name such as `x86-64-v3`, `znver5` or `sm_90`
     #[arg(long, value_name = "NAME", default_value = "host", value_parser = target)]
     pub target: TargetChoice,
 }
@@ -87,6 +87,9 @@ pub struct Run {
     /// Threads that compute [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
+    /// The GPU that computes, by its number, with `--backend cuda` [default: 0]
+    #[arg(long, value_name = "N")]
+    pub devices: Option<usize>,
     /// The order of execution: `auto`, `layerwise`, a schedule of the program by its name, or one written out, such as
     /// "torre(D = 2, TH = 16)"
     #[arg(long, value_name = "SCHEDULE", default_value = "auto")]
@@ -142,6 +145,12 @@ pub struct Cone {
 pub struct Plan {
     #[command(flatten)]
     pub what: What,
+    /// What would execute the kernels
+    #[arg(long, value_enum, default_value_t = BackendArg::Auto)]
+    pub backend: BackendArg,
+    /// The GPU that would compute, by its number, with `--backend cuda` [default: 0]
+    #[arg(long, value_name = "N")]
+    pub devices: Option<usize>,
     /// Threads that compute [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
@@ -195,7 +204,7 @@ pub struct Emit {
     /// The schedule whose tiles or kernels are shown, as for `run`
     #[arg(long, value_name = "SCHEDULE", default_value = "layerwise")]
     pub schedule: String,
-    /// The processor to compile for: `host`, or a name such as `x86-64-v3` or `znver5`
+    /// The processor to compile for: `host`, or a name such as `x86-64-v3`, `znver5` or `sm_90`
     #[arg(long, value_name = "NAME", default_value = "host", value_parser = target)]
     pub target: TargetChoice,
     /// Write to this file instead of stdout
@@ -265,17 +274,19 @@ pub enum BackendArg {
     Interp,
     /// The meaning of the language, one cell at a time; slower
     Reference,
+    /// An NVIDIA GPU
+    Cuda,
 }
 
 impl BackendArg {
-    /// The back end for kernels; the reference has none.
+    /// The back end for kernels on the processor; the reference has none, and the GPU has others.
     pub fn choice(self) -> Option<BackendChoice> {
         Some(match self {
             BackendArg::Auto => BackendChoice::Auto,
             BackendArg::Llvm => BackendChoice::Only(Backend::Llvm),
             BackendArg::Cranelift => BackendChoice::Only(Backend::Cranelift),
             BackendArg::Interp => BackendChoice::Only(Backend::Interp),
-            BackendArg::Reference => return None,
+            BackendArg::Reference | BackendArg::Cuda => return None,
         })
     }
 }
@@ -325,6 +336,8 @@ pub enum StageArg {
     Llvm,
     /// Assembly of the kernels
     Asm,
+    /// The kernels for a GPU
+    Ptx,
     /// Cranelift IR of the kernels
     #[cfg(feature = "cranelift")]
     Clif,

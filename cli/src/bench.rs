@@ -39,7 +39,7 @@ const TRIAL: f64 = 0.2;
 pub fn bench(args: &args::Bench, voice: &Voice) -> Result<(), Failure> {
     let Some(backend) = args.how.backend.choice() else {
         return Err(Failure::usage(
-            "the reference goes step by step and knows no schedules: `torre run --backend reference` times it",
+            "the reference and GPUs go stage by stage and know no schedules: `torre run --backend reference` or `cuda` times them",
         ));
     };
     let source = input::source(&args.what.file)?;

@@ -1,6 +1,7 @@
 //! `torre emit`: what a program is turned into.
 
 use crate::args::{self, StageArg};
+use crate::device;
 use crate::failure::Failure;
 use crate::input;
 use crate::render::Voice;
@@ -9,12 +10,14 @@ use crate::write;
 use std::fmt::Write;
 use torre_compiler::backend::llvm::cpu::{Shape, emit as emit_llvm};
 use torre_compiler::backend::llvm::library::{self as llvm, Library, Options};
+use torre_compiler::backend::nvptx::layerwise::Shape as DeviceShape;
 use torre_compiler::cone::cones;
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::schedule::Schedule;
 use torre_compiler::scheme::{CoefId, Scheme};
 use torre_compiler::tile::TileProgram;
 use torre_grammar::{parse, print};
+use torre_runtime::gpu::code;
 use torre_runtime::host::{SetupError, threads};
 use torre_runtime::plan::Planner;
 use torre_runtime::program::{self, CompileError, TargetChoice};
@@ -42,6 +45,10 @@ pub fn emit(args: &args::Emit, voice: &Voice) -> Result<(), Failure> {
                     text.push_str(&memory(&scheme, &kernels));
                     text.push_str(&functions(&scheme, &kernels));
                     text
+                }
+                StageArg::Ptx => device_code(&scheme, &schedule, &kernels, stage, &args.target)?,
+                StageArg::Llvm | StageArg::Asm if device::is_gpu(&args.target) => {
+                    device_code(&scheme, &schedule, &kernels, stage, &args.target)?
                 }
                 #[cfg(feature = "cranelift")]
                 StageArg::Clif => clif(&scheme, &kernels, &args.target)?,
@@ -161,6 +168,25 @@ fn machine_code(
         }
         _ => Ok(ir),
     }
+}
+
+/// Kernels for a GPU, as LLVM sees them or as the driver does.
+fn device_code(
+    scheme: &Scheme,
+    schedule: &Schedule,
+    kernels: &KernelSet,
+    stage: StageArg,
+    target: &TargetChoice,
+) -> Result<String, Failure> {
+    device::layerwise_only(schedule)?;
+    let gpu = device::target(target)?;
+    let shape = DeviceShape::of(scheme);
+    if stage == StageArg::Llvm {
+        return Ok(code::module(scheme, kernels, shape).text());
+    }
+    let library = Library::open().map_err(CompileError::from)?;
+    let ptx = code::ptx(library, scheme, kernels, shape, gpu).map_err(CompileError::from)?;
+    Ok(ptx.text)
 }
 
 /// Kernels as Cranelift sees them.

@@ -1,6 +1,7 @@
 //! `torre machine`: what Torre finds here.
 
 use crate::args;
+use crate::device;
 use crate::failure::Failure;
 use crate::report::bytes;
 use crate::write;
@@ -11,6 +12,7 @@ use torre_compiler::backend::llvm::library::{Cpu, Library};
 use torre_compiler::schedule::Machine;
 use torre_runtime::budget;
 use torre_runtime::cache::Cache;
+use torre_runtime::gpu::predict;
 use torre_runtime::host::{measure, threads};
 
 pub fn machine(args: &args::Machine) -> Result<(), Failure> {
@@ -126,6 +128,7 @@ fn facts() -> Vec<Fact> {
         facts.push(fact("memory_bytes", "memory", memory.bytes, text));
     }
     facts.push(llvm());
+    facts.push(gpus());
     let cranelift = cfg!(feature = "cranelift");
     let text = match cranelift {
         true => "built in",
@@ -137,6 +140,28 @@ fn facts() -> Vec<Fact> {
     let text = path.clone().unwrap_or_else(|| "none".to_owned());
     facts.push(fact("cache", "code cache", path, text));
     facts
+}
+
+fn gpus() -> Fact {
+    match device::found() {
+        Ok(devices) => {
+            let values: Vec<Value> = devices
+                .iter()
+                .map(|(f, rate)| device::json(f, *rate))
+                .collect();
+            let texts: Vec<String> = devices
+                .iter()
+                .map(|(facts, rate)| {
+                    let rate = rate.map_or_else(String::new, |rate| {
+                        format!(", copies at {:.0} GB/s", rate * 1e-9)
+                    });
+                    format!("{}, {}{rate}", predict::line(facts), bytes(facts.memory))
+                })
+                .collect();
+            fact("gpus", "GPUs", values, texts.join("; "))
+        }
+        Err(error) => fact("gpus", "GPUs", Value::Array(Vec::new()), error.to_string()),
+    }
 }
 
 fn llvm() -> Fact {

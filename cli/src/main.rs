@@ -8,6 +8,7 @@ mod check;
 mod codes;
 mod columns;
 mod cone;
+mod device;
 mod emit;
 mod failure;
 mod format;

@@ -1,7 +1,8 @@
 //! `torre plan`: the schedule, and what the model expects of it; runs nothing.
 
-use crate::args;
+use crate::args::{self, BackendArg};
 use crate::columns::{Set, table};
+use crate::device;
 use crate::failure::Failure;
 use crate::input;
 use crate::machine;
@@ -11,8 +12,11 @@ use crate::schedule;
 use crate::write;
 use serde_json::{Value, json};
 use std::fmt::Write;
+use torre_compiler::resolve::Resolved;
 use torre_compiler::schedule::{Choice, Machine, Prediction};
+use torre_grammar::source::Source;
 use torre_runtime::budget;
+use torre_runtime::gpu::{CudaDevice, Device, OnDevice, predict};
 use torre_runtime::host::{SetupError, threads};
 use torre_runtime::plan::{Plan, Planner};
 use torre_runtime::program::LoadedFiles;
@@ -23,6 +27,9 @@ const MOST: usize = 8;
 pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
     let source = input::source(&args.what.file)?;
     let resolved = input::inspected(&args.what, voice)?;
+    if args.backend == BackendArg::Cuda {
+        return plan_on_device(args, &source, &resolved);
+    }
     let threads = args.threads.map_or_else(threads::available, |n| n as usize);
     let planner = Planner::new(&resolved.scheme).map_err(SetupError::from)?;
     let template = schedule::template(&args.schedule, &source, &resolved, &planner)?;
@@ -45,6 +52,48 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
     if !write::report(args.report.as_deref(), &shown.json())? {
         write::result(&shown.text());
     }
+    Ok(())
+}
+
+/// The plan of a run on a GPU.
+fn plan_on_device(args: &args::Plan, source: &Source, resolved: &Resolved) -> Result<(), Failure> {
+    let Resolved {
+        scheme, problem, ..
+    } = resolved;
+    schedule::layerwise(&args.schedule, source, resolved)?;
+    let found = CudaDevice::open(args.devices.unwrap_or(0))?;
+    let rate = found.copy_rate()?;
+    let plan = device::plan(scheme, &found)?;
+    let needed = OnDevice::<f64>::device_bytes(scheme, problem, &plan.kernels);
+    let available = found.free_memory()?;
+    let mut value = choice_json(&plan.choice);
+    if let Value::Object(all) = &mut value {
+        all.insert("scheme".to_owned(), json!(scheme.name));
+        all.insert("problem".to_owned(), json!(problem.name));
+        all.insert("domain".to_owned(), json!(report::domain(scheme)));
+        all.insert("precision".to_owned(), json!(scheme.precision.to_string()));
+        all.insert("device".to_owned(), device::json(found.facts(), Some(rate)));
+        all.insert("device_memory_bytes".to_owned(), json!(needed));
+        all.insert("available_memory_bytes".to_owned(), json!(available));
+    }
+    if write::report(args.report.as_deref(), &format!("{value:#}\n"))? {
+        return Ok(());
+    }
+    let Prediction {
+        rate: cells,
+        memory_bytes,
+        ..
+    } = plan.choice.prediction;
+    write::result(&format!(
+        "layerwise\n  rate      {:8.1} Mcells/s\n  memory    {memory_bytes:8.1} bytes per cell-step\n  kernels   {:8}\n  \
+         fields    {}; {} of the GPU's memory available\n  device    {}, copies at {:.0} GB/s\n",
+        cells * 1e-6,
+        plan.kernels.kernels.len(),
+        bytes(needed),
+        bytes(available),
+        predict::line(found.facts()),
+        rate * 1e-9,
+    ));
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use crate::args::{self, BackendArg};
 use crate::codes;
+use crate::device;
 use crate::failure::Failure;
 use crate::input;
 use crate::interrupt;
@@ -12,7 +13,9 @@ use crate::report::{self, Report, bytes};
 use crate::schedule;
 use crate::write;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use torre_compiler::backend::llvm::library::Library;
+use torre_compiler::backend::nvptx::layerwise::Shape;
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::problem::Problem;
 use torre_compiler::resolve::Resolved;
@@ -20,10 +23,14 @@ use torre_compiler::scheme::{Precision, Scheme};
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::budget::{self, Bound};
 use torre_runtime::cache::{Cache, Origin};
+use torre_runtime::gpu::{CudaDevice, Device, DeviceProgram, OnDevice, code};
 use torre_runtime::host::{Calculation, Order, SetupError, threads};
 use torre_runtime::output::atomic::write_file;
+use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::plan::Plan;
-use torre_runtime::program::{self, Backend, BackendChoice, LoadedFiles, TargetChoice};
+use torre_runtime::program::{
+    self, Backend, BackendChoice, CompileError, LoadedFiles, TargetChoice,
+};
 use torre_runtime::run::{
     Checkpoints, Company, Compiled, Literal, Outputs, Simulation, Value, Watch,
     cell_stages_per_step, checkpoint, execute, verify,
@@ -54,11 +61,15 @@ pub fn run(args: &args::Run, voice: &Voice) -> Result<(), Failure> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Check {
     Reference,
+    /// Runs on a GPU, which the interpreter would take too long for.
+    Processor,
     /// Large runs, and resumed ones, which the reference cannot enter in the middle.
     Interpreter,
 }
 
 struct Run<'a, T> {
+    /// `None`: the processor.
+    device: Option<CudaDevice>,
     args: &'a args::Run,
     voice: &'a Voice,
     scheme: &'a Scheme,
@@ -77,16 +88,27 @@ struct Made {
     compiling: Duration,
     cached: bool,
     field_bytes: u64,
+    /// What computes.
+    device: String,
 }
 
 impl<'a, T: Value> Run<'a, T> {
     fn new(args: &'a args::Run, voice: &'a Voice, resolved: &'a Resolved) -> Result<Self, Failure> {
+        let device = match (args.how.backend, args.devices) {
+            (BackendArg::Cuda, number) => Some(CudaDevice::open(number.unwrap_or(0))?),
+            (_, Some(_)) => return Err(Failure::usage("`--devices` goes with `--backend cuda`")),
+            (_, None) => None,
+        };
         let threads = match args.how.backend {
             BackendArg::Reference => 1,
             _ => args.threads.map_or_else(threads::available, |n| n as usize),
         };
-        let plan = match args.how.backend {
-            BackendArg::Reference => None,
+        let plan = match (args.how.backend, &device) {
+            (BackendArg::Reference, _) => None,
+            (_, Some(device)) => {
+                schedule::layerwise(&args.schedule, &input::source(&args.what.file)?, resolved)?;
+                Some(device::plan(&resolved.scheme, device)?)
+            }
             _ => {
                 let source = input::source(&args.what.file)?;
                 Some(schedule::plan(&args.schedule, &source, resolved, threads)?)
@@ -96,7 +118,12 @@ impl<'a, T: Value> Run<'a, T> {
             scheme, problem, ..
         } = resolved;
         let small = verify::is_small(scheme, problem.steps) && args.resume.is_none();
+        let large = match device {
+            Some(_) => Check::Processor,
+            None => Check::Interpreter,
+        };
         Ok(Self {
+            device,
             args,
             voice,
             scheme,
@@ -105,7 +132,7 @@ impl<'a, T: Value> Run<'a, T> {
             threads,
             check: args.verify.then_some(match small {
                 true => Check::Reference,
-                false => Check::Interpreter,
+                false => large,
             }),
             precision: std::marker::PhantomData,
         })
@@ -118,9 +145,10 @@ impl<'a, T: Value> Run<'a, T> {
         };
         self.check_memory(&set)?;
         let files = LoadedFiles::load(world, self.scheme)?;
-        match self.args.how.backend.choice() {
-            Some(choice) => self.run_compiled(&set, &files, choice),
-            None => self.run_reference(&files),
+        match (&self.device, self.args.how.backend.choice()) {
+            (Some(device), _) => self.run_on_device(&set, &files, device),
+            (None, Some(choice)) => self.run_compiled(&set, &files, choice),
+            (None, None) => self.run_reference(&files),
         }
     }
 
@@ -136,7 +164,7 @@ impl<'a, T: Value> Run<'a, T> {
         let check = match self.check {
             None => 0,
             Some(Check::Reference) => Literal::<T>::bytes(self.scheme),
-            Some(Check::Interpreter) => set.layout.bytes(),
+            Some(Check::Interpreter | Check::Processor) => set.layout.bytes(),
         };
         let files = LoadedFiles::bytes(self.scheme);
         let needed = fields.saturating_add(check).saturating_add(files);
@@ -199,7 +227,57 @@ impl<'a, T: Value> Run<'a, T> {
             compiling: compiled.time,
             cached: compiled.origin == Some(Origin::Cached),
             field_bytes: simulation.calculation.memory_bytes(),
+            device: machine::cpu_name(),
         };
+        self.run_checked(&mut simulation, set, files, identity, made)
+    }
+
+    fn run_on_device(
+        &self,
+        set: &KernelSet,
+        files: &LoadedFiles,
+        device: &CudaDevice,
+    ) -> Result<(), Failure> {
+        let start = Instant::now();
+        let library = Library::open().map_err(CompileError::from)?;
+        let gpu = match &self.args.how.target {
+            TargetChoice::Host => code::gpu_of(device)?,
+            named => device::target(named)?,
+        };
+        let shape = Shape::of(self.scheme);
+        let ptx = code::ptx(library, self.scheme, set, shape, gpu).map_err(CompileError::from)?;
+        let program = DeviceProgram {
+            set,
+            ptx: &ptx,
+            shape,
+        };
+        let compiling = start.elapsed();
+        let mut calculation = Calculation::new(self.scheme, self.problem, files, self.threads)?;
+        let identity = checkpoint::identity::<T>(self.scheme, self.problem, files);
+        if let Some(folder) = &self.args.resume {
+            checkpoint::resume(folder, &identity, &mut calculation)?;
+        }
+        let mut simulation = OnDevice::new(calculation, files, device, program)?;
+        let made = Made {
+            backend: "cuda".to_owned(),
+            code: format!("LLVM {}, {}", library.version(), ptx.gpu),
+            compiling,
+            cached: false,
+            field_bytes: simulation.memory_bytes(),
+            device: device.facts().name.clone(),
+        };
+        self.run_checked(&mut simulation, set, files, identity, made)
+    }
+
+    /// Runs beside what it is compared with.
+    fn run_checked(
+        &self,
+        simulation: &mut dyn Simulation<T>,
+        set: &KernelSet,
+        files: &LoadedFiles,
+        identity: Identity,
+        made: Made,
+    ) -> Result<(), Failure> {
         let checkpoints = match &self.args.checkpoint {
             Some(folder) => Some(Checkpoints::new(
                 folder,
@@ -208,37 +286,28 @@ impl<'a, T: Value> Run<'a, T> {
             )?),
             None => None,
         };
-        match self.check {
-            None => self.execute(&mut simulation, checkpoints.as_ref(), None, made),
+        let checkpoints = checkpoints.as_ref();
+        let backend = match self.check {
+            None => return self.execute(simulation, checkpoints, None, made),
             Some(Check::Reference) => {
                 let mut check = Literal::<T>::new(self.scheme, self.problem, files);
-                self.execute(
-                    &mut simulation,
-                    checkpoints.as_ref(),
-                    Some(&mut check),
-                    made,
-                )
+                return self.execute(simulation, checkpoints, Some(&mut check), made);
             }
-            Some(Check::Interpreter) => {
-                let interp = program::compile(
-                    self.scheme,
-                    set,
-                    BackendChoice::Only(Backend::Interp),
-                    &TargetChoice::Host,
-                    &Cache::off(),
-                )?;
-                let mut check = self.compiled(set, &*interp.code, files, Order::Layerwise)?;
-                if let Some(folder) = &self.args.resume {
-                    checkpoint::resume(folder, &identity, &mut check.calculation)?;
-                }
-                self.execute(
-                    &mut simulation,
-                    checkpoints.as_ref(),
-                    Some(&mut check),
-                    made,
-                )
-            }
+            Some(Check::Interpreter) => BackendChoice::Only(Backend::Interp),
+            Some(Check::Processor) => BackendChoice::Auto,
+        };
+        let code = program::compile(
+            self.scheme,
+            set,
+            backend,
+            &TargetChoice::Host,
+            &Cache::off(),
+        )?;
+        let mut check = self.compiled(set, &*code.code, files, Order::Layerwise)?;
+        if let Some(folder) = &self.args.resume {
+            checkpoint::resume(folder, &identity, &mut check.calculation)?;
         }
+        self.execute(simulation, checkpoints, Some(&mut check), made)
     }
 
     fn compiled<'b>(
@@ -264,6 +333,7 @@ impl<'a, T: Value> Run<'a, T> {
             compiling: Duration::ZERO,
             cached: false,
             field_bytes: Literal::<T>::bytes(self.scheme),
+            device: machine::cpu_name(),
         };
         let mut simulation = Literal::<T>::new(self.scheme, self.problem, files);
         self.execute(&mut simulation, None, None, made)
@@ -334,7 +404,7 @@ impl<'a, T: Value> Run<'a, T> {
                 None => "step by step".to_owned(),
             },
             threads: self.threads,
-            devices: vec![machine::cpu_name()],
+            devices: vec![made.device],
             stepping,
             compiling: made.compiling,
             cached: made.cached,
@@ -354,6 +424,7 @@ impl<'a, T: Value> Run<'a, T> {
             verified: self.check.map(|check| match check {
                 Check::Reference => "the reference".to_owned(),
                 Check::Interpreter => "the interpreter, layerwise".to_owned(),
+                Check::Processor => "the processor, layerwise".to_owned(),
             }),
         }
     }

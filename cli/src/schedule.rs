@@ -1,6 +1,7 @@
 //! From `--schedule` to a plan.
 
 use crate::codes;
+use crate::device;
 use crate::failure::Failure;
 use torre_compiler::resolve::Resolved;
 use torre_compiler::schedule::frame::Needed;
@@ -48,6 +49,15 @@ pub fn plan(
     planner
         .best(&template, &machine(threads))
         .map_err(|error| refused(error, &planner))
+}
+
+/// Refuses a schedule that is neither layerwise nor left open.
+pub fn layerwise(text: &str, source: &Source, resolved: &Resolved) -> Result<(), Failure> {
+    let planner = Planner::new(&resolved.scheme).map_err(SetupError::from)?;
+    match template(text, source, resolved, &planner)? {
+        Template::Auto | Template::Layerwise => Ok(()),
+        Template::Tiled(_) => Err(device::no_tiles()),
+    }
 }
 
 /// The diagnostic for a schedule that cannot be run.

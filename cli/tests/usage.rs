@@ -37,7 +37,10 @@ fn wrong_usage_ends_with_2() {
         "run examples/01-wave1d.torre --save-final",
         "run examples/01-wave1d.torre --backend reference --verify",
         "run examples/01-wave1d.torre --backend interp --target x86-64-v3",
+        "run examples/01-wave1d.torre --devices 0",
         "emit examples/01-wave1d.torre --stage soul",
+        "emit examples/01-wave1d.torre --stage ptx --target sm_1",
+        "bench examples/01-wave1d.torre --backend cuda",
         "fmt",
     ] {
         fail(2, arguments, &[]);

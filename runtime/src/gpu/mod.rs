@@ -14,9 +14,10 @@ pub mod around;
 pub mod code;
 pub mod cuda;
 pub mod device;
+pub mod predict;
 mod simulation;
 
 pub use code::DeviceProgram;
 pub use cuda::CudaDevice;
-pub use device::{Device, DeviceError};
+pub use device::{Device, DeviceError, Facts};
 pub use simulation::OnDevice;
