@@ -129,6 +129,18 @@ impl Layout {
         RowId(self.first_row[component.index()] + (version % u64::from(slots)) as u32)
     }
 
+    /// The component whose versions a row holds; `None` for a coefficient.
+    pub fn component_of(&self, row: RowId) -> Option<ComponentId> {
+        let after = self.first_row.partition_point(|first| *first <= row.0);
+        let found = after.checked_sub(1).filter(|_| !self.is_coef(row));
+        found.map(|i| ComponentId(i as u32))
+    }
+
+    /// Whether a row holds a coefficient.
+    pub fn is_coef(&self, row: RowId) -> bool {
+        row.0 >= self.first_coef
+    }
+
     pub fn coef_row(&self, coef: CoefId) -> RowId {
         RowId(self.first_coef + coef.0)
     }

@@ -18,7 +18,7 @@ mod tests;
 use super::TileProgram;
 use crate::lattice::{Axis, Interval};
 use crate::layout::{Layout, RowId};
-use crate::scheme::{Scheme, StageId, Update};
+use crate::scheme::{Read, Scheme, StageId, Update};
 use geometry::Geometry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -48,7 +48,7 @@ pub struct Touch {
     pub stage: usize,
     /// Some update reads it at its own index along the vector axis.
     pub read: bool,
-    /// Some update reads it at another index along the vector axis.
+    /// Some update reads it at another index along the vector axis ([`is_tapped`]).
     pub tapped: bool,
     /// It is the old value of an update that writes it.
     pub old: bool,
@@ -285,17 +285,18 @@ impl Towers {
 }
 
 impl Residency {
-    /// The origins for which all rows of a turn lie in the regions of their updates.
+    /// The origins for which all rows of a turn lie in the regions of their updates, and none has images along the two axes.
     fn room(&self, scheme: &Scheme) -> [Interval; 2] {
         let all = Interval::new(i64::MIN / 4, i64::MAX / 4);
         let mut room = [all; 2];
         for (number, sets) in self.stages.iter().enumerate() {
             let updates = &scheme.stages[number % scheme.stages.len()].updates;
+            let inner: Vec<[Interval; 2]> = updates.iter().map(|u| inner(scheme, u)).collect();
             for own in &sets.own {
-                let region = &updates[own.update].region;
-                for (axis, at) in [(Axis::LEAN, own.x), (Axis::DIAMOND, own.y)] {
-                    let own = Interval::new(region[axis].lo - at, region[axis].hi - at);
-                    room[axis.index()] = room[axis.index()].intersect(own);
+                for (axis, at) in [own.x, own.y].into_iter().enumerate() {
+                    let range = inner[own.update][axis];
+                    let own = Interval::new(range.lo - at, range.hi - at);
+                    room[axis] = room[axis].intersect(own);
                 }
             }
         }
@@ -478,7 +479,7 @@ impl<'a> Tracer<'a> {
                             y: y + i64::from(read.offset[Axis::DIAMOND]),
                             row: self.layout.read_row(self.scheme, stage, phase, read),
                         };
-                        let tapped = read.offset[Axis::VECTOR] != 0;
+                        let tapped = place != target && is_tapped(self.scheme, self.layout, read);
                         touch(place, &|t| match (tapped, place == target) {
                             (true, _) => t.tapped = true,
                             (_, true) => t.old = true,
@@ -540,6 +541,32 @@ impl<'a> Tracer<'a> {
 
 /// Turns that a value may be kept.
 const MOST_TURNS: i64 = 256;
+
+/// Whether a read finds values of other indices along the vector axis: at an offset, or because the rows that are read are shorter than
+/// others, so that the last indices of those find images there.
+pub fn is_tapped(scheme: &Scheme, layout: &Layout, read: &Read) -> bool {
+    let end = scheme.extent(read.component)[Axis::VECTOR].hi;
+    read.offset[Axis::VECTOR] != 0 || end < layout.extent[Axis::VECTOR]
+}
+
+/// The indices along the first two axes where an update acts and its values have no images.
+fn inner(scheme: &Scheme, update: &Update) -> [Interval; 2] {
+    let position = scheme.component(update.target).position;
+    let visible = scheme.visible(update.target);
+    [Axis::LEAN, Axis::DIAMOND].map(|axis| {
+        let has = |i: &i64| {
+            let mut images = scheme.grid.images(axis, position, *i, visible[axis]);
+            images.next().is_some()
+        };
+        let Interval { lo, hi } = update.region[axis];
+        // Images come from values no farther from an end than reads reach.
+        let [below, above] = scheme.reach()[axis].map(i64::from);
+        let near = below.max(above) + 2;
+        let first = (lo..hi.min(lo + near)).rev().find(has);
+        let last = (lo.max(hi - near)..hi).find(has);
+        Interval::new(first.map_or(lo, |i| i + 1), last.unwrap_or(hi))
+    })
+}
 
 /// Whether an update needs the old value of its target where it acts not everywhere: behind a mask, or along the vector axis.
 pub fn keeps_old(scheme: &Scheme, update: &Update) -> bool {

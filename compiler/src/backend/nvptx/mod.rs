@@ -20,6 +20,7 @@ mod ptx;
 pub mod service;
 #[cfg(test)]
 mod tests;
+pub mod tower;
 
 pub use gpu::{Feature, Gpu, PtxVersion};
 pub use ir::{Launch, Module, Operand, Space, Type};

@@ -125,12 +125,7 @@ impl Geometry {
     }
 
     /// The indices, ascending, of the rows of a class that a tile holds at a stage.
-    pub fn rows(
-        &self,
-        tile: [i64; 2],
-        number: i64,
-        class: &Class,
-    ) -> Result<Vec<[i64; 2]>, Unfit> {
+    pub fn rows(&self, tile: [i64; 2], number: i64, class: &Class) -> Result<Vec<[i64; 2]>, Unfit> {
         let position = [class.position[Axis::LEAN], class.position[Axis::DIAMOND]];
         // period * i <= slope * k + lead - form < period * (i + 1)
         let range = [0, 1].map(|cut| {

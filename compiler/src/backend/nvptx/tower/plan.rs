@@ -1,0 +1,255 @@
+//! Where the values of a tower lie: registers of threads and rows of shared memory.
+//!
+//! A thread has one index along the vector axis and keeps the values of its index in registers. A row of shared memory, a *slot*,
+//! holds what threads tell each other: rows that come from memory, copied while the stage before runs, and rows that are read at other
+//! indices. A *copy* is a value in a slot from the stage in which it is put there to the last one in which it is read. There is one
+//! barrier between stages, so two copies may have the same slot if they have no stage in common.
+
+use crate::layout::Layout;
+use crate::tile::residency::{Life, Own, Place, Residency};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A value in a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Copy {
+    pub place: Place,
+    pub slot: usize,
+}
+
+/// A value that a thread keeps from one turn to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Carried {
+    /// As the new turn sees it.
+    pub place: Place,
+    /// Memory does not have it yet.
+    pub dirty: bool,
+}
+
+/// What a stage of a turn does besides computing; places as its turn sees them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StagePlan {
+    pub own: Vec<Own>,
+    /// Rows to copy from memory during this stage, for the next one. Those of the last stage belong to the next turn.
+    pub loads: Vec<Copy>,
+    /// Where rows lie that are read at other indices.
+    pub taps: BTreeMap<Place, usize>,
+    /// Where values lie that enter and are read at the thread's own index, now or later.
+    pub enter: BTreeMap<Place, usize>,
+    /// Values that enter now and are read at the thread's own index later.
+    pub wanted: BTreeSet<Place>,
+    /// Slots for rows that the stage writes.
+    pub publish: BTreeMap<Place, usize>,
+    /// Slots for rows that threads have from before.
+    pub again: Vec<Copy>,
+    /// Rows to store after this stage has written them.
+    pub leave: BTreeSet<Place>,
+}
+
+/// A turn of a tower.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    pub stages: Vec<StagePlan>,
+    /// Rows of shared memory.
+    pub slots: usize,
+    /// Ascending.
+    pub carried: Vec<Carried>,
+    /// What slots hold when a turn begins.
+    pub held: Vec<Copy>,
+}
+
+/// A value in shared memory, in stages from the turn in which its life begins.
+#[derive(Clone, Copy, Debug)]
+struct Arc {
+    life: usize,
+    start: i64,
+    /// Inclusive.
+    end: i64,
+    source: Source,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Memory,
+    Update,
+    Register,
+}
+
+impl Plan {
+    /// `direct`: coefficients are read from memory where they are used.
+    pub fn new(layout: &Layout, sets: &Residency, advance: [i64; 2], direct: bool) -> Plan {
+        let turn = sets.stages.len() as i64;
+        let lives: Vec<&Life> = sets
+            .lives
+            .iter()
+            .filter(|l| !(direct && layout.is_coef(l.place.row)))
+            .collect();
+        let mut plan = Plan {
+            stages: vec![StagePlan::default(); sets.stages.len()],
+            ..Plan::default()
+        };
+        for (stage, sets) in plan.stages.iter_mut().zip(&sets.stages) {
+            stage.own = sets.own.clone();
+            stage.leave = sets.leave.iter().copied().collect();
+        }
+        let mut arcs: Vec<Arc> = Vec::new();
+        for (i, life) in lives.iter().enumerate() {
+            copies(i, life, turn, &mut arcs);
+        }
+        let slots = color(&arcs, turn);
+        plan.slots = slots.iter().map(|s| s + 1).max().unwrap_or(0);
+        // The place of a life in the turn of a stage.
+        let seen = |place: Place, stage: i64| {
+            let turns = stage.div_euclid(turn);
+            Place {
+                x: place.x - turns * advance[0],
+                y: place.y - turns * advance[1],
+                row: place.row,
+            }
+        };
+        for (arc, &slot) in arcs.iter().zip(&slots) {
+            let life = lives[arc.life];
+            let begin = seen(life.place, arc.start);
+            let stage = &mut plan.stages[arc.start.rem_euclid(turn) as usize];
+            let copy = Copy { place: begin, slot };
+            match arc.source {
+                Source::Memory => stage.loads.push(copy),
+                Source::Update => {
+                    stage.publish.insert(begin, slot);
+                }
+                Source::Register => stage.again.push(copy),
+            }
+            for touch in &life.touches {
+                let at = touch.stage as i64;
+                if touch.tapped && arc.start < at && at <= arc.end {
+                    let stage = &mut plan.stages[at.rem_euclid(turn) as usize];
+                    stage.taps.insert(seen(life.place, at), slot);
+                }
+            }
+            if arc.source == Source::Memory {
+                let at = life.first() as i64;
+                let stage = &mut plan.stages[at.rem_euclid(turn) as usize];
+                let first = life.touches[0];
+                let later = is_used(arc.life, life, at + 1, &arcs) && first.write.is_none();
+                if first.read || first.old || later {
+                    stage.enter.insert(seen(life.place, at), slot);
+                }
+                if later {
+                    stage.wanted.insert(seen(life.place, at));
+                }
+            }
+            let boundary = (arc.start.div_euclid(turn) + 1) * turn;
+            if arc.end >= boundary {
+                plan.held.push(Copy {
+                    place: seen(life.place, boundary),
+                    slot,
+                });
+            }
+        }
+        for (i, life) in lives.iter().enumerate() {
+            let mut boundary = turn;
+            while boundary <= life.last() as i64 {
+                let begun = (life.first() as i64) < boundary;
+                let written = |t: &&crate::tile::residency::Touch| {
+                    t.write.is_some() && (t.stage as i64) < boundary
+                };
+                let dirty = life.touches.iter().any(|t| written(&t))
+                    && life.stored().is_some_and(|s| s as i64 >= boundary);
+                if begun && (dirty || is_used(i, life, boundary, &arcs)) {
+                    plan.carried.push(Carried {
+                        place: seen(life.place, boundary),
+                        dirty,
+                    });
+                }
+                boundary += turn;
+            }
+        }
+        plan.carried.sort_unstable();
+        plan.held.sort_unstable();
+        for stage in &mut plan.stages {
+            stage.loads.sort_unstable();
+            stage.again.sort_unstable();
+        }
+        plan
+    }
+
+    /// Rows copied from memory per turn.
+    pub fn loads(&self) -> usize {
+        self.stages.iter().map(|s| s.loads.len()).sum()
+    }
+}
+
+/// Whether a thread needs the value of a life, as it is before a stage, in or after that stage.
+fn is_used(index: usize, life: &Life, from: i64, arcs: &[Arc]) -> bool {
+    let again = arcs
+        .iter()
+        .filter(|a| a.life == index && a.source == Source::Register && a.start >= from)
+        .map(|a| a.start)
+        .min();
+    for touch in life.touches.iter().filter(|t| t.stage as i64 >= from) {
+        if again.is_some_and(|a| a < touch.stage as i64) || touch.read || touch.old {
+            return true;
+        }
+        if touch.write.is_some() {
+            return false;
+        }
+    }
+    again.is_some()
+}
+
+/// The copies that a life needs. None lasts longer than a turn, so that every turn can use the same slots.
+fn copies(index: usize, life: &Life, turn: i64, arcs: &mut Vec<Arc>) {
+    let first = life.first() as i64;
+    let mut now = life.is_loaded().then_some(Arc {
+        life: index,
+        start: first - 1,
+        end: first,
+        source: Source::Memory,
+    });
+    let mut written = first - turn;
+    for touch in &life.touches {
+        let at = touch.stage as i64;
+        if touch.tapped {
+            match &mut now {
+                Some(arc) if at - arc.start < turn => arc.end = at,
+                _ => {
+                    arcs.extend(now);
+                    let (start, source) = match at - written < turn {
+                        true => (written, Source::Update),
+                        false => (at - 1, Source::Register),
+                    };
+                    now = Some(Arc {
+                        life: index,
+                        start,
+                        end: at,
+                        source,
+                    });
+                }
+            }
+        }
+        if touch.write.is_some() {
+            arcs.extend(now.take());
+            written = at;
+        }
+    }
+    arcs.extend(now);
+}
+
+/// A slot for each copy: those that last from one turn into the next get slots first, the others where there is room.
+fn color(arcs: &[Arc], turn: i64) -> Vec<usize> {
+    let stages = |arc: &Arc| (arc.start..=arc.end).map(move |s| s.rem_euclid(turn) as usize);
+    let crosses = |arc: &Arc| arc.start.div_euclid(turn) != arc.end.div_euclid(turn);
+    let mut order: Vec<usize> = (0..arcs.len()).collect();
+    order.sort_by_key(|&i| (!crosses(&arcs[i]), arcs[i].start.rem_euclid(turn), i));
+    let mut busy: Vec<Vec<bool>> = Vec::new();
+    let mut slots = vec![0; arcs.len()];
+    for i in order {
+        let fits = |slot: &Vec<bool>| stages(&arcs[i]).all(|s| !slot[s]);
+        let slot = busy.iter().position(fits).unwrap_or_else(|| {
+            busy.push(vec![false; turn as usize]);
+            busy.len() - 1
+        });
+        stages(&arcs[i]).for_each(|s| busy[slot][s] = true);
+        slots[i] = slot;
+    }
+    slots
+}

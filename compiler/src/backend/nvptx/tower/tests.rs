@@ -1,0 +1,487 @@
+//! Towers as PTX in an interpreter that looks for races: same bits as row kernels stage by stage. Towers that an end of the grid cuts
+//! run on the host.
+
+use super::*;
+use crate::backend::interp::Interp;
+use crate::backend::llvm::library::Library;
+use crate::backend::nvptx::{Gpu, compile};
+use crate::cone::{Rational, cones};
+use crate::kernel::{Code, KernelSet, RowKernel, UpdateSet};
+use crate::lattice::{Interval, PerAxis, Region};
+use crate::schedule::{Cut, Frame, Level, Tiling, check_tiling};
+use crate::scheme::{Boundary, Image, Precision, StageId};
+use crate::testing::{Limits, Memory, Rng, elasticity, maxwell, random_scheme};
+use crate::tile::residency::{Unfit, towers};
+use crate::tile::{TileProgram, lower};
+use torre_ptx::{Buffer, Counts, Device, Param};
+
+/// A calculation on the host, row by row.
+struct Host<'a> {
+    scheme: &'a Scheme,
+    layout: Layout,
+    code: Interp,
+    memory: Memory,
+}
+
+/// Where a single update stands among the kernels of all stages and phases.
+fn kernel(scheme: &Scheme, stage: StageId, phase: u32, update: usize) -> usize {
+    let before = |s: usize| scheme.stages[s].updates.len() * scheme.phases() as usize;
+    let first: usize = (0..stage.index()).map(before).sum();
+    first + phase as usize * scheme.stages[stage.index()].updates.len() + update
+}
+
+impl<'a> Host<'a> {
+    fn new(scheme: &'a Scheme, rng: &mut Rng) -> Host<'a> {
+        let layout = Layout::new(scheme).expect("a small scheme");
+        let mut kernels = Vec::new();
+        for stage in scheme.stage_ids() {
+            for phase in 0..scheme.phases() {
+                for update in 0..scheme.stages[stage.index()].updates.len() {
+                    kernels.push(RowKernel {
+                        stage,
+                        phase,
+                        updates: UpdateSet(1 << update),
+                    });
+                }
+            }
+        }
+        let set = KernelSet {
+            layout: layout.clone(),
+            kernels,
+        };
+        let mut host = Host {
+            scheme,
+            code: Interp::new(scheme, &set),
+            memory: Memory::new(&layout),
+            layout,
+        };
+        host.fill(rng);
+        host
+    }
+
+    /// Random values where values are free, and their images.
+    fn fill(&mut self, rng: &mut Rng) {
+        for id in self.scheme.component_ids() {
+            let live = self.scheme.grid.live(self.scheme.component(id).position);
+            for slot in 0..self.scheme.component(id).slots {
+                let row = self.layout.row(id, slot.into());
+                crate::reference::for_each_index(live, |at| {
+                    let value = rng.float() * 2.0 - 1.0;
+                    self.memory
+                        .set(self.layout.element(row, at) as usize, value);
+                });
+                let [lean, diamond, range] = live.0;
+                for x in lean.lo..lean.hi {
+                    for y in diamond.lo..diamond.hi {
+                        self.images(id, row, [x, y], range);
+                    }
+                }
+            }
+        }
+        for coef in 0..self.scheme.coefs.len() as u32 {
+            let id = crate::scheme::CoefId(coef);
+            let row = self.layout.coef_row(id);
+            let extent = self
+                .scheme
+                .grid
+                .extent(self.scheme.coefs[coef as usize].position);
+            crate::reference::for_each_index(extent, |at| {
+                let value = if rng.once_in(4) { 0.0 } else { rng.float() };
+                self.memory
+                    .set(self.layout.element(row, at) as usize, value);
+            });
+        }
+    }
+
+    fn value(&self, element: i64) -> f64 {
+        let bits = self.memory.bits(element as usize);
+        match self.scheme.precision {
+            Precision::F32 => f64::from(f32::from_bits(bits as u32)),
+            Precision::F64 => f64::from_bits(bits),
+        }
+    }
+
+    fn images(
+        &mut self,
+        id: crate::scheme::ComponentId,
+        row: crate::layout::RowId,
+        [x, y]: [i64; 2],
+        range: Interval,
+    ) {
+        let grid = &self.scheme.grid;
+        let position = self.scheme.component(id).position;
+        let visible = self.scheme.visible(id);
+        let all = |axis: Axis, i: i64| {
+            let own = Image {
+                index: i,
+                negated: false,
+            };
+            std::iter::once(own).chain(grid.images(axis, position, i, visible[axis]))
+        };
+        for z in range.lo..range.hi {
+            let value = self.value(self.layout.element(row, PerAxis([x, y, z])));
+            for a in all(Axis::LEAN, x) {
+                for b in all(Axis::DIAMOND, y) {
+                    for c in all(Axis::VECTOR, z) {
+                        let negated = a.negated ^ b.negated ^ c.negated;
+                        let at = PerAxis([a.index, b.index, c.index]);
+                        if at != PerAxis([x, y, z]) {
+                            let to = self.layout.element(row, at) as usize;
+                            self.memory.set(to, if negated { -value } else { value });
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn advance(&mut self, stage: StageId, step: u64, update: usize, rows: Region) {
+        let of = &self.scheme.stages[stage.index()].updates[update];
+        let phase = (step % u64::from(self.scheme.phases())) as u32;
+        let index = kernel(self.scheme, stage, phase, update);
+        let row = self.layout.target_row(self.scheme, stage, phase, of.target);
+        let [lean, diamond, range] = rows.0;
+        let range = range.intersect(of.region[Axis::VECTOR]);
+        for x in lean.lo..lean.hi {
+            for y in diamond.lo..diamond.hi {
+                let group = self.memory.pointer(self.layout.group(x, y));
+                // SAFETY: the rows lie in the layout, the range in the target's extent.
+                unsafe { self.code.run(index, group, 1, range.lo, range.hi) };
+                self.images(of.target, row, [x, y], range);
+            }
+        }
+    }
+
+    /// A step, stage by stage.
+    fn step(&mut self, step: u64) {
+        for stage in self.scheme.stage_ids() {
+            for (i, update) in self.scheme.stages[stage.index()].updates.iter().enumerate() {
+                self.advance(stage, step, i, update.region);
+            }
+        }
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        let length = self.layout.bytes() as usize;
+        // SAFETY: the memory is as long as the layout says.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.pointer(0), length) }
+    }
+}
+
+struct Run {
+    kernels: Vec<TowerKernel>,
+    text: String,
+    program: TileProgram,
+    towers: Towers,
+}
+
+fn prepare(
+    library: &Library,
+    scheme: &Scheme,
+    layout: &Layout,
+    periods: [Rational; 2],
+    options: Options,
+) -> Result<Run, Unfit> {
+    let frame = Frame::new(scheme, &cones(scheme));
+    let cut = |form: [i32; 3], period| Cut {
+        face: frame.fitting(PerAxis(form)),
+        period,
+    };
+    let tiling = Tiling {
+        height: 1 << 20,
+        levels: vec![Level {
+            cuts: vec![cut([1, 1, 0], periods[0]), cut([1, -1, 0], periods[1])],
+        }],
+    };
+    check_tiling(&frame, &tiling).expect("fitting faces are legal");
+    let program = lower(scheme, &frame, &tiling);
+    let towers = towers(scheme, layout, &program)?;
+    let mut module = Module::new();
+    let kernels = emit(&mut module, scheme, layout, &towers, options).ok_or(Unfit::Size)?;
+    let gpu = Gpu::named("sm_90").expect("a known name");
+    let text = compile(library, &module, gpu).expect("valid IR").text;
+    Ok(Run {
+        kernels,
+        text,
+        program,
+        towers,
+    })
+}
+
+/// What towers did.
+#[derive(Debug, Default)]
+struct Report {
+    /// That ran as kernels, and on the host.
+    whole: usize,
+    cut: usize,
+    counts: Option<Counts>,
+}
+
+/// Runs bands of some turns by towers, and compares with the host.
+fn differ(
+    library: &Library,
+    scheme: &Scheme,
+    periods: [Rational; 2],
+    turns: u64,
+    options: Options,
+    seed: u64,
+) -> Option<Report> {
+    let mut rng = Rng::new(seed);
+    let mut host = Host::new(scheme, &mut rng);
+    let mut expected = Host::new(scheme, &mut Rng::new(seed));
+    let run = prepare(library, scheme, &host.layout, periods, options).ok()?;
+    let module = torre_ptx::Module::parse(&run.text).expect("PTX that is understood");
+    let mut device = Device::new();
+    let array = device.upload(host.bytes());
+    let mut report = Report::default();
+    let steps = turns * run.towers.steps;
+    for band in 0..2 {
+        let step = band * steps;
+        run_band(
+            scheme,
+            &run,
+            &module,
+            &mut host,
+            &mut device,
+            array,
+            step,
+            turns,
+            &mut report,
+            seed,
+        );
+        (step..step + steps).for_each(|n| expected.step(n));
+    }
+    let bytes = device.read(array).to_vec();
+    host.bytes().copy_from_slice(&bytes);
+    for id in scheme.component_ids() {
+        for slot in 0..scheme.component(id).slots {
+            let row = host.layout.row(id, slot.into());
+            crate::reference::for_each_index(scheme.extent(id), |at| {
+                let element = host.layout.element(row, at) as usize;
+                let [found, expected] = [&host, &expected].map(|h| h.memory.bits(element));
+                assert_eq!(
+                    found, expected,
+                    "seed {seed}: {id} slot {slot} at {at:?}, {report:?}\n{scheme}"
+                );
+            });
+        }
+    }
+    Some(report)
+}
+
+#[expect(clippy::too_many_arguments, reason = "it has two callers")]
+fn run_band(
+    scheme: &Scheme,
+    run: &Run,
+    module: &torre_ptx::Module,
+    host: &mut Host<'_>,
+    device: &mut Device,
+    array: Buffer,
+    step: u64,
+    turns: u64,
+    report: &mut Report,
+    seed: u64,
+) {
+    let per_step = scheme.stages.len() as i64;
+    let numbers = Interval::new(0, (turns * run.towers.steps) as i64 * per_step);
+    let cuts = [run.program.levels[0][0], run.program.levels[0][1]];
+    let whole = run.program.whole();
+    let [first, second] = cuts.map(|cut| run.program.indices(&whole, cut, numbers));
+    for column in first.lo + second.lo..first.hi + second.hi {
+        let tiles = (first.lo..first.hi).map(|i| [i, column - i]);
+        let tiles = tiles.filter(|t| second.contains(t[1]));
+        let mut launches = std::collections::BTreeMap::<_, Vec<i64>>::new();
+        let mut others = Vec::new();
+        for tile in tiles {
+            match run.towers.whole_turns(scheme, &host.layout, tile, turns) {
+                Some(part) => {
+                    let group = host.layout.group(part.origin[0], part.origin[1]);
+                    let key = (part.alignment, part.turns.start, part.turns.end);
+                    launches
+                        .entry(key)
+                        .or_default()
+                        .push(group * host.layout.element_bytes as i64);
+                    others.push((tile, part.turns));
+                }
+                None => others.push((tile, turns..turns)),
+            }
+        }
+        // What comes before the whole part of each tower, then that, then the rest.
+        let per_turn = run.towers.steps as i64 * per_step;
+        let mut on_host = |device: &mut Device, after: bool| {
+            let bytes = device.read(array).to_vec();
+            host.bytes().copy_from_slice(&bytes);
+            for (tile, part) in &others {
+                let range = match after {
+                    false => Interval::new(0, part.start as i64 * per_turn),
+                    true => Interval::new(part.end as i64 * per_turn, numbers.hi),
+                };
+                let mut tower = run.program.whole();
+                (0..2).for_each(|c| run.program.narrow(&mut tower, cuts[c], tile[c]));
+                run.program.walk(&tower, range, &mut |segment| {
+                    let now = step + (segment.number / per_step) as u64;
+                    for update in run.program.updates(segment.stage, segment.classes).iter() {
+                        host.advance(segment.stage, now, update, segment.rows);
+                    }
+                    report.cut += 1;
+                });
+            }
+            let bytes = host.bytes().to_vec();
+            device.write(array, 0, &bytes).expect("it fits");
+        };
+        on_host(device, false);
+        for ((alignment, start, end), origins) in &launches {
+            let kernel = &run.kernels[*alignment];
+            let entry = module.entry(&kernel.symbol).expect("it was emitted");
+            let table = device.upload(origins);
+            let options = torre_ptx::Options {
+                seed,
+                ..torre_ptx::Options::default()
+            };
+            let params = [array.into(), table.into(), Param::U32((end - start) as u32)];
+            let grid = [origins.len() as u32, 1, 1];
+            let counts = device.launch(
+                entry,
+                grid,
+                [kernel.threads, 1, 1],
+                kernel.shared,
+                &params,
+                &options,
+            );
+            let counts = counts.unwrap_or_else(|fault| panic!("seed {seed}: {fault}\n{scheme}"));
+            report.whole += origins.len();
+            report.counts = Some(counts);
+        }
+        on_host(device, true);
+    }
+}
+
+fn library() -> Option<&'static Library> {
+    Library::open()
+        .inspect_err(|error| eprintln!("skipped: {error}"))
+        .ok()
+}
+
+/// The scheme with other ends.
+fn bounded(mut scheme: Scheme, boundary: [[Boundary; 2]; 3]) -> Scheme {
+    scheme.grid.boundary = PerAxis(boundary);
+    for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
+        update.region = scheme
+            .grid
+            .live(scheme.components[update.target.index()].position);
+    }
+    scheme
+}
+
+#[test]
+fn towers_give_the_bits_of_rows() {
+    use Boundary::*;
+    let Some(library) = library() else { return };
+    let whole = |n: i64| [Rational::whole(n); 2];
+    let plain = Options {
+        asynchronous: false,
+        ..Options::default()
+    };
+    let zero = [[Zero; 2]; 3];
+    let walls = [[Pec, Pmc], [Pmc, Pec], [Pec, Pmc]];
+    let ring = [[Zero, Pec], [Zero; 2], [Periodic; 2]];
+    for (seed, (scheme, periods, turns, options)) in [
+        (
+            bounded(maxwell(4, Precision::F32, [23, 25, 37]), zero),
+            whole(6),
+            4,
+            plain,
+        ),
+        (
+            bounded(maxwell(4, Precision::F32, [22, 29, 32]), walls),
+            whole(6),
+            3,
+            plain,
+        ),
+        (
+            bounded(maxwell(4, Precision::F64, [26, 27, 20]), ring),
+            whole(9),
+            2,
+            plain,
+        ),
+        (
+            bounded(maxwell(2, Precision::F32, [17, 16, 24]), walls),
+            whole(3),
+            5,
+            plain,
+        ),
+        (elasticity(Precision::F32, [21, 22, 12]), whole(6), 3, plain),
+        (
+            elasticity(Precision::F64, [19, 24, 12]),
+            whole(3),
+            3,
+            Options {
+                direct: true,
+                ..plain
+            },
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let report = differ(library, &scheme, periods, turns, options, seed as u64);
+        let report = report.unwrap_or_else(|| panic!("towers of {} {seed}", scheme.name));
+        assert!(report.whole > 4, "{seed}: {report:?}");
+    }
+}
+
+#[test]
+fn towers_of_random_schemes_give_the_bits_of_rows() {
+    let Some(library) = library() else { return };
+    let limits = Limits {
+        dimensions: 3,
+        components: 3,
+        stages: 3,
+        ops: 8,
+        length: 14,
+        width: 20,
+        reach: 2,
+    };
+    let (mut tried, mut whole) = (0, 0);
+    for seed in 0..200 {
+        let mut rng = Rng::new(seed);
+        let mut scheme = random_scheme(&mut rng, &limits);
+        if scheme.grid.dimensions() < 3 || scheme.grid.cells[Axis::VECTOR] < 6 {
+            continue;
+        }
+        for axis in [Axis::LEAN, Axis::DIAMOND] {
+            if scheme.grid.is_periodic(axis) {
+                scheme.grid.boundary[axis] = [Boundary::Zero; 2];
+            }
+            scheme.grid.cells[axis] = rng.within(14, 22);
+        }
+        for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
+            // Zones along the vector axis alone.
+            let live = scheme
+                .grid
+                .live(scheme.components[update.target.index()].position);
+            let range = update.region[Axis::VECTOR];
+            update.region = live;
+            if !range.is_empty() {
+                update.region[Axis::VECTOR] = range;
+            }
+        }
+        let mut period = || Rational::new(rng.within(4, 16), 2).unwrap_or(Rational::ONE);
+        let periods = if seed % 3 == 0 {
+            [period(), period()]
+        } else {
+            [period(); 2]
+        };
+        let options = Options {
+            direct: rng.once_in(2),
+            asynchronous: false,
+            ..Options::default()
+        };
+        let turns = 1 + rng.below(3);
+        if let Some(report) = differ(library, &scheme, periods, turns, options, seed) {
+            tried += 1;
+            whole += report.whole;
+        }
+    }
+    assert!(tried > 20 && whole > 10 * tried, "{whole} in {tried}");
+}

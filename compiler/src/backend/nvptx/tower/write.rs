@@ -1,0 +1,621 @@
+//! Writes the kernel of a plan.
+
+use super::super::gpu::Feature;
+use super::super::ir::{Launch, Module, Operand, Type};
+use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Variable};
+use super::plan::{Copy, Plan};
+use super::{CHUNK, Options, Slot, TowerKernel};
+use crate::backend::rows::RowOp;
+use crate::lattice::{Axis, Interval};
+use crate::layout::{Layout, RowId};
+use crate::scheme::{ComponentId, Image, Op, Scheme, StageId, Update, Value};
+use crate::tile::residency::{Own, Place, Towers, is_tapped, keeps_old};
+use std::collections::BTreeMap;
+
+#[expect(clippy::too_many_arguments, reason = "it is called once")]
+pub(super) fn write(
+    module: &mut Module,
+    scheme: &Scheme,
+    layout: &Layout,
+    towers: &Towers,
+    slot: Slot,
+    kernel: &TowerKernel,
+    shared: Operand,
+    options: Options,
+) {
+    let launch = Launch {
+        threads: [kernel.threads, 1, 1],
+        registers: options.registers,
+        ..Launch::default()
+    };
+    let params = [Type::GLOBAL, Type::GLOBAL, Type::I32];
+    let mut k = module.kernel(&kernel.symbol, &params, launch);
+    if options.asynchronous {
+        k.need(Feature::AsyncCopy);
+    }
+    let thread = k.special(Special::Thread(0));
+    let writer = Writer {
+        scheme,
+        layout,
+        towers,
+        plan: &kernel.plan,
+        slot,
+        asynchronous: options.asynchronous,
+        threads: i64::from(kernel.threads),
+        real: Type::scalar(scheme.precision),
+        thread,
+        own: Operand::poison(Type::GLOBAL),
+        chunks: Chunks {
+            group: thread,
+            groups: 1,
+            to: shared,
+            by: thread,
+        },
+        images: Vec::new(),
+    };
+    writer.kernel(k, shared);
+}
+
+/// Images along the vector axis that threads have, at most one each.
+#[derive(Clone)]
+struct Round {
+    pairs: Vec<(i64, Image)>,
+    /// The thread has one.
+    has: Operand,
+    /// From the thread's own value to it, in bytes.
+    by: Operand,
+    /// It is negated.
+    negated: Operand,
+}
+
+/// How threads share the copying of rows: chunks of 16 bytes, groups of threads that take rows in turns.
+#[derive(Clone, Copy)]
+struct Chunks {
+    group: Operand,
+    groups: i64,
+    /// The thread's chunk in slot 0.
+    to: Operand,
+    /// From index 0 of a row to the thread's chunk, in bytes.
+    by: Operand,
+}
+
+struct Writer<'a> {
+    scheme: &'a Scheme,
+    layout: &'a Layout,
+    towers: &'a Towers,
+    plan: &'a Plan,
+    slot: Slot,
+    asynchronous: bool,
+    threads: i64,
+    real: Type,
+    thread: Operand,
+    /// The thread's own value in slot 0.
+    own: Operand,
+    chunks: Chunks,
+    /// Per component.
+    images: Vec<Vec<Round>>,
+}
+
+/// Where a turn is in memory.
+#[derive(Clone, Copy)]
+struct Turn {
+    /// Row 0 of the origin's group at the thread's index.
+    own: Operand,
+    /// The same at the thread's chunk.
+    chunk: Operand,
+}
+
+impl<'a> Writer<'a> {
+    fn bytes(&self, elements: i64) -> i64 {
+        elements * self.layout.element_bytes as i64
+    }
+
+    /// From the origin's group to a row, in bytes.
+    fn distance(&self, place: Place) -> i64 {
+        let group =
+            place.x * self.layout.stride[Axis::LEAN] + place.y * self.layout.stride[Axis::DIAMOND];
+        self.bytes(group + i64::from(place.row.0) * self.layout.row_stride)
+    }
+
+    fn kernel(mut self, mut k: Kernel<'_>, shared: Operand) {
+        self.clear(&mut k, shared);
+        let element = self.layout.element_bytes as i64;
+        // Threads beyond the end of rows see the last index, and write nothing.
+        let last = Operand::i32(self.slot.length as i32 - 1);
+        let index = k.int(IntOp::Min, self.thread, last);
+        let wide = k.resize(index, Type::I64);
+        let lead = k.offset(shared, self.bytes(self.slot.lead));
+        self.own = k.advance(lead, wide, element as u32);
+        self.chunks = self.chunks(&mut k, lead);
+        self.images = self.rounds(&mut k);
+        // The tower's origin.
+        let block = k.special(Special::Block(0));
+        let block = k.resize(block, Type::I64);
+        let entry = k.advance(k.param(1), block, 8);
+        let offset = k.load(Type::I64, entry, 8, Access::Plain);
+        let origin = k.advance(k.param(0), offset, 1);
+        let own = k.advance(origin, wide, element as u32);
+        let chunk = k.advance(origin, self.chunks.by, 1);
+        k.barrier();
+        let turn = Turn { own, chunk };
+        let variables = self.begin(&mut k, turn);
+        let own = k.variable_of(own);
+        let chunk = k.variable_of(chunk);
+        let turns = k.param(2);
+        let [x, y] = self.towers.advance;
+        let advance = self.distance(Place {
+            x,
+            y,
+            row: RowId(0),
+        });
+        k.repeat(
+            Operand::i32(0),
+            turns,
+            Operand::i32(1),
+            Some(1),
+            |k, number| {
+                let next = k.int(IntOp::Add, number, Operand::i32(1));
+                let more = k.compare(IntCmp::Lt, next, turns);
+                let turn = Turn {
+                    own: k.get(own),
+                    chunk: k.get(chunk),
+                };
+                self.turn(k, turn, &variables, more);
+                for (pointer, now) in [(own, turn.own), (chunk, turn.chunk)] {
+                    let next = k.offset(now, advance);
+                    k.set(pointer, next);
+                }
+            },
+        );
+        let turn = Turn {
+            own: k.get(own),
+            chunk: k.get(chunk),
+        };
+        self.end(&mut k, turn, &variables);
+        k.finish();
+    }
+
+    /// Zeros in all of shared memory: what lies beyond the ends of rows.
+    fn clear(&self, k: &mut Kernel<'_>, shared: Operand) {
+        let words = self.bytes(self.plan.slots as i64 * self.slot.stride) / 4;
+        let step = Operand::i32(self.threads as i32);
+        k.repeat(
+            self.thread,
+            Operand::i32(words as i32),
+            step,
+            Some(1),
+            |k, word| {
+                let word = k.resize(word, Type::I64);
+                let to = k.advance(shared, word, 4);
+                k.store(Operand::i32(0), to, 4, Access::Plain);
+            },
+        );
+    }
+
+    fn chunks(&self, k: &mut Kernel<'_>, lead: Operand) -> Chunks {
+        let copied = self.slot.copied();
+        let each = self.bytes(copied.len()) / CHUNK;
+        let each_op = Operand::i32(each as i32);
+        let group = k.int(IntOp::Div, self.thread, each_op);
+        let chunk = k.int(IntOp::Rem, self.thread, each_op);
+        let chunk = k.resize(chunk, Type::I64);
+        let by = k.int(IntOp::Mul, chunk, Operand::i64(CHUNK));
+        let by = k.int(IntOp::Add, by, Operand::i64(self.bytes(copied.lo)));
+        Chunks {
+            group,
+            groups: (self.threads / each).max(1),
+            to: k.advance(lead, by, 1),
+            by,
+        }
+    }
+
+    /// The images along the vector axis of each component.
+    fn rounds(&self, k: &mut Kernel<'_>) -> Vec<Vec<Round>> {
+        let mut known: Vec<Round> = Vec::new();
+        let components = self.scheme.component_ids().map(|id| {
+            let grid = &self.scheme.grid;
+            let position = self.scheme.component(id).position;
+            let visible = self.scheme.visible(id)[Axis::VECTOR];
+            let extent = grid.extent(position)[Axis::VECTOR];
+            let mut rounds: Vec<Vec<(i64, Image)>> = Vec::new();
+            for i in extent.lo..extent.hi {
+                for (n, image) in grid.images(Axis::VECTOR, position, i, visible).enumerate() {
+                    if n == rounds.len() {
+                        rounds.push(Vec::new());
+                    }
+                    rounds[n].push((i, image));
+                }
+            }
+            let mut all = Vec::new();
+            for pairs in rounds {
+                let same = known.iter().find(|r| r.pairs == pairs).cloned();
+                all.push(same.unwrap_or_else(|| {
+                    let round = self.round(k, pairs);
+                    known.push(round.clone());
+                    round
+                }));
+            }
+            all
+        });
+        components.collect()
+    }
+
+    fn round(&self, k: &mut Kernel<'_>, pairs: Vec<(i64, Image)>) -> Round {
+        let mut has = Operand::int(Type::I1, 0);
+        let mut by = Operand::i64(0);
+        let mut negated = Operand::int(Type::I1, 0);
+        for &(source, image) in &pairs {
+            let this = k.compare(IntCmp::Eq, self.thread, Operand::i32(source as i32));
+            has = k.int(IntOp::Or, has, this);
+            by = k.choose(this, Operand::i64(self.bytes(image.index - source)), by);
+            let sign = Operand::int(Type::I1, i64::from(image.negated));
+            negated = k.choose(this, sign, negated);
+        }
+        Round {
+            pairs,
+            has,
+            by,
+            negated,
+        }
+    }
+
+    /// Starts copying rows to their slots.
+    fn copy(&self, k: &mut Kernel<'_>, turn: Turn, copies: &[Copy]) {
+        for group in 0..self.chunks.groups {
+            let mine = copies
+                .iter()
+                .skip(group as usize)
+                .step_by(self.chunks.groups as usize);
+            let mine: Vec<&Copy> = mine.collect();
+            if mine.is_empty() {
+                continue;
+            }
+            let this = k.compare(IntCmp::Eq, self.chunks.group, Operand::i32(group as i32));
+            k.when(this, |k| {
+                for copy in mine {
+                    let from = k.offset(turn.chunk, self.distance(copy.place));
+                    let to = k.offset(
+                        self.chunks.to,
+                        self.bytes(copy.slot as i64 * self.slot.stride),
+                    );
+                    if self.asynchronous {
+                        k.call("llvm.nvvm.cp.async.cg.shared.global.16", &[to, from]);
+                    } else {
+                        let lanes = CHUNK as u32 / self.real.bytes();
+                        let vector = Type::vector(self.scheme.precision, lanes);
+                        let value = k.load(vector, from, CHUNK as u32, Access::Plain);
+                        k.store(value, to, CHUNK as u32, Access::Plain);
+                    }
+                }
+            });
+        }
+    }
+
+    /// All copies have arrived, and all threads are here.
+    fn meet(&self, k: &mut Kernel<'_>) {
+        if self.asynchronous {
+            k.call("llvm.nvvm.cp.async.wait.all", &[]);
+        }
+        k.barrier();
+    }
+
+    /// Loads what is kept when a turn begins.
+    fn begin(&self, k: &mut Kernel<'_>, turn: Turn) -> BTreeMap<Place, Variable> {
+        self.copy(k, turn, &self.plan.held);
+        let mut variables = BTreeMap::new();
+        for carried in &self.plan.carried {
+            let from = k.offset(turn.own, self.distance(carried.place));
+            let value = k.load(self.real, from, self.real.bytes(), Access::Plain);
+            variables.insert(carried.place, k.variable_of(value));
+        }
+        self.meet(k);
+        variables
+    }
+
+    /// Stores what only the tower has.
+    fn end(&self, k: &mut Kernel<'_>, turn: Turn, variables: &BTreeMap<Place, Variable>) {
+        for carried in self.plan.carried.iter().filter(|c| c.dirty) {
+            let Some(variable) = variables.get(&carried.place) else {
+                continue;
+            };
+            let value = k.get(*variable);
+            if let Some(component) = self.layout.component_of(carried.place.row) {
+                self.store(k, turn, component, carried.place, value);
+            }
+        }
+    }
+
+    fn turn(
+        &self,
+        k: &mut Kernel<'_>,
+        turn: Turn,
+        variables: &BTreeMap<Place, Variable>,
+        more: Operand,
+    ) {
+        let mut values: BTreeMap<Place, Operand> = BTreeMap::new();
+        for (place, variable) in variables {
+            values.insert(*place, k.get(*variable));
+        }
+        for number in 0..self.plan.stages.len() {
+            let stage = &self.plan.stages[number];
+            if number + 1 == self.plan.stages.len() {
+                k.when(more, |k| self.copy(k, turn, &stage.loads));
+            } else {
+                self.copy(k, turn, &stage.loads);
+            }
+            Stage {
+                writer: self,
+                number,
+                turn,
+                values: &mut values,
+                taps: BTreeMap::new(),
+            }
+            .write(k);
+            self.meet(k);
+        }
+        let [x, y] = self.towers.advance;
+        for (place, variable) in variables {
+            let now = Place {
+                x: place.x + x,
+                y: place.y + y,
+                row: place.row,
+            };
+            if let Some(value) = values.get(&now) {
+                k.set(*variable, *value);
+            }
+        }
+    }
+
+    fn slot(&self, k: &mut Kernel<'_>, slot: usize, index: i64) -> Operand {
+        let by = self.bytes(slot as i64 * self.slot.stride + index);
+        k.offset(self.own, by)
+    }
+
+    /// What only threads with an index in a range do.
+    fn within(&self, k: &mut Kernel<'_>, range: Interval, body: impl FnOnce(&mut Kernel<'_>)) {
+        if range.hi >= self.threads && range.lo <= 0 {
+            body(k);
+            return;
+        }
+        let inside = self.is_within(k, range);
+        k.when(inside, body);
+    }
+
+    fn is_within(&self, k: &mut Kernel<'_>, range: Interval) -> Operand {
+        let from = k.int(IntOp::Sub, self.thread, Operand::i32(range.lo as i32));
+        k.compare(IntCmp::Below, from, Operand::i32(range.len() as i32))
+    }
+
+    /// Writes a value and its images along the vector axis to a row.
+    fn write_row(&self, k: &mut Kernel<'_>, component: ComponentId, to: Operand, value: Operand) {
+        let extent = self.scheme.extent(component)[Axis::VECTOR];
+        let bytes = self.real.bytes();
+        self.within(k, extent, |k| k.store(value, to, bytes, Access::Plain));
+        for round in &self.images[component.index()] {
+            let Round {
+                has, by, negated, ..
+            } = *round;
+            k.when(has, |k| {
+                let turned = k.negated(value);
+                let image = k.choose(negated, turned, value);
+                let to = k.advance(to, by, 1);
+                k.store(image, to, bytes, Access::Plain);
+            });
+        }
+    }
+
+    fn store(
+        &self,
+        k: &mut Kernel<'_>,
+        turn: Turn,
+        component: ComponentId,
+        place: Place,
+        value: Operand,
+    ) {
+        let to = k.offset(turn.own, self.distance(place));
+        self.write_row(k, component, to, value);
+    }
+}
+
+/// A stage of a turn that is being written.
+struct Stage<'s, 'a> {
+    writer: &'s Writer<'a>,
+    number: usize,
+    turn: Turn,
+    /// What the thread has in registers.
+    values: &'s mut BTreeMap<Place, Operand>,
+    /// What it has read of other threads, by the distance along the vector axis.
+    taps: BTreeMap<(Place, i64), Operand>,
+}
+
+impl Stage<'_, '_> {
+    fn write(mut self, k: &mut Kernel<'_>) {
+        let writer = self.writer;
+        let plan = &writer.plan.stages[self.number];
+        for own in &plan.own {
+            self.update(k, own);
+        }
+        for copy in &plan.again {
+            let value = self.value(k, copy.place);
+            self.publish(k, copy.place, copy.slot, value);
+        }
+        for place in &plan.wanted {
+            self.value(k, *place);
+        }
+    }
+
+    fn stage(&self) -> (StageId, u32) {
+        let stages = self.writer.scheme.stages.len();
+        let phases = self.writer.scheme.phases().max(1);
+        let stage = StageId((self.number % stages) as u32);
+        (stage, (self.number / stages) as u32 % phases)
+    }
+
+    /// A value at the thread's own index.
+    fn value(&mut self, k: &mut Kernel<'_>, place: Place) -> Operand {
+        let writer = self.writer;
+        if let Some(value) = self.values.get(&place) {
+            return *value;
+        }
+        let value = match writer.plan.stages[self.number].enter.get(&place) {
+            Some(&slot) => {
+                let from = writer.slot(k, slot, 0);
+                k.load(writer.real, from, writer.real.bytes(), Access::Plain)
+            }
+            None => {
+                // A coefficient that is not kept.
+                let from = k.offset(self.turn.own, writer.distance(place));
+                k.load(writer.real, from, writer.real.bytes(), Access::ReadOnly)
+            }
+        };
+        self.values.insert(place, value);
+        value
+    }
+
+    /// A value at another index.
+    fn tap(&mut self, k: &mut Kernel<'_>, place: Place, by: i64) -> Operand {
+        let writer = self.writer;
+        if let Some(value) = self.taps.get(&(place, by)) {
+            return *value;
+        }
+        let slot = writer.plan.stages[self.number].taps.get(&place);
+        let from = writer.slot(k, slot.copied().unwrap_or(0), by);
+        let value = k.load(writer.real, from, writer.real.bytes(), Access::Plain);
+        self.taps.insert((place, by), value);
+        value
+    }
+
+    fn publish(&mut self, k: &mut Kernel<'_>, place: Place, slot: usize, value: Operand) {
+        let writer = self.writer;
+        if let Some(component) = writer.layout.component_of(place.row) {
+            let to = writer.slot(k, slot, 0);
+            writer.write_row(k, component, to, value);
+        }
+    }
+
+    fn update(&mut self, k: &mut Kernel<'_>, own: &Own) {
+        let writer = self.writer;
+        let (stage, phase) = self.stage();
+        let update = &writer.scheme.stages[stage.index()].updates[own.update];
+        let row = writer
+            .layout
+            .target_row(writer.scheme, stage, phase, update.target);
+        let target = Place {
+            x: own.x,
+            y: own.y,
+            row,
+        };
+        let mut value = self.body(k, update, own, stage, phase);
+        if let Some(mask) = update.mask {
+            let row = writer.layout.coef_row(mask);
+            let mask = self.value(k, Place { row, ..target });
+            let old = self.value(k, target);
+            let zero = Operand::real(writer.real, 0f64.to_bits());
+            value = k.select(crate::scheme::Cmp::Ne, mask, zero, value, old);
+        }
+        let live = writer
+            .scheme
+            .grid
+            .live(writer.scheme.component(update.target).position)[Axis::VECTOR];
+        let range = update.region[Axis::VECTOR];
+        if range != live || live.lo > 0 {
+            let otherwise = match range != live {
+                true => self.value(k, target),
+                false => Operand::real(writer.real, 0f64.to_bits()),
+            };
+            debug_assert_eq!(
+                keeps_old(writer.scheme, update),
+                range != live || update.mask.is_some()
+            );
+            let inside = writer.is_within(k, range);
+            value = k.choose(inside, value, otherwise);
+        }
+        self.values.insert(target, value);
+        let plan = &writer.plan.stages[self.number];
+        if let Some(&slot) = plan.publish.get(&target) {
+            self.publish(k, target, slot, value);
+        }
+        if plan.leave.contains(&target) {
+            writer.store(k, self.turn, update.target, target, value);
+        }
+    }
+
+    fn body(
+        &mut self,
+        k: &mut Kernel<'_>,
+        update: &Update,
+        own: &Own,
+        stage: StageId,
+        phase: u32,
+    ) -> Operand {
+        let writer = self.writer;
+        let mut values: Vec<Operand> = Vec::with_capacity(update.body.ops.len());
+        for op in &update.body.ops {
+            let value = match op {
+                Op::Const(c) => Operand::real(writer.real, c.to_bits()),
+                Op::Read(read) => {
+                    let place = Place {
+                        x: own.x + i64::from(read.offset[Axis::LEAN]),
+                        y: own.y + i64::from(read.offset[Axis::DIAMOND]),
+                        row: writer.layout.read_row(writer.scheme, stage, phase, read),
+                    };
+                    let target =
+                        writer
+                            .layout
+                            .target_row(writer.scheme, stage, phase, update.target);
+                    let own = (place.x, place.y, place.row) == (own.x, own.y, target);
+                    match !own && is_tapped(writer.scheme, writer.layout, read) {
+                        false => self.value(k, place),
+                        true => self.tap(k, place, read.offset[Axis::VECTOR].into()),
+                    }
+                }
+                Op::Coef(coef) => {
+                    let row = writer.layout.coef_row(*coef);
+                    self.value(
+                        k,
+                        Place {
+                            x: own.x,
+                            y: own.y,
+                            row,
+                        },
+                    )
+                }
+                op => {
+                    let of = |v: Value| values[v.index()];
+                    let number = row_op(op).and_then(|op| k.number(&op, of));
+                    number.unwrap_or(Operand::poison(writer.real))
+                }
+            };
+            values.push(value);
+        }
+        values[update.body.result.index()]
+    }
+}
+
+/// An operation on numbers as row programs have it.
+fn row_op(op: &Op) -> Option<RowOp> {
+    Some(match *op {
+        Op::Const(_) | Op::Read(_) | Op::Coef(_) => return None,
+        Op::Neg(a) => RowOp::Neg(a),
+        Op::Abs(a) => RowOp::Abs(a),
+        Op::Sqrt(a) => RowOp::Sqrt(a),
+        Op::Add(a, b) => RowOp::Add(a, b),
+        Op::Sub(a, b) => RowOp::Sub(a, b),
+        Op::Mul(a, b) => RowOp::Mul(a, b),
+        Op::Div(a, b) => RowOp::Div(a, b),
+        Op::Fma(a, b, c) => RowOp::Fma(a, b, c),
+        Op::Select {
+            cmp,
+            a,
+            b,
+            then,
+            otherwise,
+        } => RowOp::Select {
+            cmp,
+            a,
+            b,
+            then,
+            otherwise,
+        },
+    })
+}
