@@ -4,7 +4,7 @@
 //! other thread a time up to which that one's accesses come before its own. Within a block all times are kept; other
 //! blocks are known only if something of them was heard. Threads that met at a barrier share what they know.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::alu::{LANES, lanes};
 
@@ -18,10 +18,10 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    fn new(times: Vec<u32>) -> Rc<Times> {
+    fn new(times: Vec<u32>) -> Arc<Times> {
         let threads = times.len() - LANES.min(times.len());
         let floor = times[..threads].iter().copied().min().unwrap_or(0);
-        Rc::new(Times { times, floor })
+        Arc::new(Times { times, floor })
     }
 
     /// Whether all these lanes are known at this time.
@@ -37,25 +37,25 @@ impl Times {
         })
     }
 
-    fn join(this: &Rc<Times>, other: &Rc<Times>) -> Rc<Times> {
-        if Rc::ptr_eq(this, other) {
-            return Rc::clone(this);
+    fn join(this: &Arc<Times>, other: &Arc<Times>) -> Arc<Times> {
+        if Arc::ptr_eq(this, other) {
+            return Arc::clone(this);
         }
         let mut pairs = this.times.iter().zip(&other.times);
         if pairs.all(|(this, other)| other <= this) {
-            return Rc::clone(this);
+            return Arc::clone(this);
         }
         let pairs = this.times.iter().zip(&other.times);
         Times::new(pairs.map(|(this, other)| *this.max(other)).collect())
     }
 }
 
-type Others = Rc<Vec<(u32, Rc<Times>)>>;
+type Others = Arc<Vec<(u32, Arc<Times>)>>;
 
 /// What a thread knows of its own block and of others, ascending by block.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
-    own: Rc<Times>,
+    own: Arc<Times>,
     others: Others,
 }
 
@@ -65,7 +65,7 @@ impl View {
         let times = vec![0; (warps as usize + 1) * LANES];
         View {
             own: Times::new(times),
-            others: Rc::default(),
+            others: Arc::default(),
         }
     }
 
@@ -81,7 +81,7 @@ impl View {
     }
 
     pub(crate) fn same(&self, other: &View) -> bool {
-        Rc::ptr_eq(&self.own, &other.own) && Rc::ptr_eq(&self.others, &other.others)
+        Arc::ptr_eq(&self.own, &other.own) && Arc::ptr_eq(&self.others, &other.others)
     }
 }
 
@@ -103,7 +103,7 @@ impl Published {
             block,
             view: View {
                 own: Times::new(times),
-                others: Rc::clone(&view.others),
+                others: Arc::clone(&view.others),
             },
         }
     }
@@ -123,17 +123,17 @@ impl Published {
 
 /// What a thread of a block knows after it has read what was published.
 pub(crate) fn learn(block: u32, view: &View, news: &Published) -> View {
-    let mut own = Rc::clone(&view.own);
+    let mut own = Arc::clone(&view.own);
     if news.block == block {
         own = Times::join(&own, &news.view.own);
-        if Rc::ptr_eq(&view.others, &news.view.others) || news.view.others.is_empty() {
+        if Arc::ptr_eq(&view.others, &news.view.others) || news.view.others.is_empty() {
             return View {
                 own,
-                others: Rc::clone(&view.others),
+                others: Arc::clone(&view.others),
             };
         }
     }
-    let mut others: Vec<(u32, Rc<Times>)> = view.others.to_vec();
+    let mut others: Vec<(u32, Arc<Times>)> = view.others.to_vec();
     let foreign = (news.block != block).then_some((news.block, &news.view.own));
     let heard = news
         .view
@@ -147,12 +147,12 @@ pub(crate) fn learn(block: u32, view: &View, news: &Published) -> View {
         }
         match others.binary_search_by_key(&other, |(block, _)| *block) {
             Ok(index) => others[index].1 = Times::join(&others[index].1, times),
-            Err(index) => others.insert(index, (other, Rc::clone(times))),
+            Err(index) => others.insert(index, (other, Arc::clone(times))),
         }
     }
     View {
         own,
-        others: Rc::new(others),
+        others: Arc::new(others),
     }
 }
 
