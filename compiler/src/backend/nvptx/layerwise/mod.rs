@@ -363,14 +363,7 @@ impl Marching<'_> {
     fn load(&self, k: &mut Kernel<'_>, pointer: Operand) -> BTreeMap<(usize, i64), Operand> {
         let mut loaded = BTreeMap::new();
         for (i, stream) in self.streams.list.iter().enumerate() {
-            let access = match self.is_written(stream) {
-                true => Access::Plain,
-                false => Access::ReadOnly,
-            };
-            let at = |k: &mut Kernel<'_>, distance| {
-                let (vector, streams) = (self.vector, self.streams);
-                load(k, vector, streams, stream, distance, pointer, access)
-            };
+            let at = |k: &mut Kernel<'_>, distance| self.piece(k, stream, distance, pointer);
             let (Some(&first), true) = (stream.distances.first(), stream.kept) else {
                 for &distance in &stream.distances {
                     let value = at(k, distance);
@@ -392,10 +385,70 @@ impl Marching<'_> {
         loaded
     }
 
-    /// Whether the kernel writes the row of a stream. It then reads it at its own place only (rule 4 of [`crate::scheme`]).
-    fn is_written(&self, stream: &Stream) -> bool {
+    fn piece(
+        &self,
+        k: &mut Kernel<'_>,
+        stream: &Stream,
+        distance: i64,
+        pointer: Operand,
+    ) -> Operand {
+        let Some(target) = self.written_by(stream) else {
+            let (vector, streams) = (self.vector, self.streams);
+            return load(
+                k,
+                vector,
+                streams,
+                stream,
+                distance,
+                pointer,
+                Access::ReadOnly,
+            );
+        };
+        let (vector, streams) = (self.vector, self.streams);
+        if !self.images_beside(target) {
+            return load(k, vector, streams, stream, distance, pointer, Access::Plain);
+        }
+        // Another thread stores an image in the last vector of the row, so only lanes in the range are touched.
+        let element = vector.element();
+        let by = streams.displacement(stream.piece, distance) * i64::from(element.bytes());
+        let from = k.offset(pointer, by);
+        let lanes: Vec<Variable> = (0..stream.piece.length)
+            .map(|lane| {
+                let variable = k.variable_of(Operand::real(element, 0));
+                let first = (stream.piece.start + lane) as i32;
+                let index = k.int(IntOp::Add, self.place.z, Operand::i32(first));
+                let inside = within(k, index, self.place.lo, self.place.hi);
+                k.when(inside, |k| {
+                    let from = k.offset(from, lane * i64::from(element.bytes()));
+                    let value = k.load(element, from, element.bytes(), Access::Plain);
+                    k.set(variable, value);
+                });
+                variable
+            })
+            .collect();
+        let lanes: Vec<Operand> = lanes.into_iter().map(|v| k.get(v)).collect();
+        k.pack(&lanes)
+    }
+
+    /// The component whose new value the kernel writes to the row of a stream. It then reads the row at its own place only (rule 4 of
+    /// [`crate::scheme`]).
+    fn written_by(&self, stream: &Stream) -> Option<ComponentId> {
         let row = stream.piece.line;
-        self.program.stores.iter().any(|store| store.row == row)
+        let updates = self.kernel.updates(self.scheme);
+        updates
+            .zip(&self.program.stores)
+            .find(|(_, store)| store.row == row)
+            .map(|(update, _)| update.target)
+    }
+
+    /// Whether images of a component lie in the vector in which its row ends.
+    fn images_beside(&self, target: ComponentId) -> bool {
+        let lanes = i64::from(self.vector.lanes());
+        let end = self.scheme.extent(target)[Axis::VECTOR].hi;
+        let beside = |image: &Image| (end..div_ceil(end, lanes) * lanes).contains(&image.index);
+        vector_images(self.scheme, target)
+            .iter()
+            .any(|(_, image)| beside(image))
     }
 
     /// The vector of a load.
