@@ -228,6 +228,10 @@ impl<'a> Emitter<'a> {
         let mut varying: Option<NodeId> = None;
         let mut uniform = None;
         for group in &mut groups {
+            // A factor that is stored for other taps serves the own value too: less memory to read than a factor more.
+            if !group.factor.is_one() && group.taps.len() > 1 {
+                continue;
+            }
             let Some(weight) = group.taps.remove(&own) else {
                 continue;
             };
