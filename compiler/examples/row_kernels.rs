@@ -6,7 +6,8 @@ use std::hint::black_box;
 use torre_compiler::backend::cranelift::{CraneliftCode, Features};
 use torre_compiler::backend::llvm::cpu::{LlvmCode, Shape};
 use torre_compiler::backend::llvm::library::{Cpu, Library};
-use torre_compiler::kernel::{Code, KernelSet, RowKernel, UpdateSet};
+use torre_compiler::kernel::{Code, KernelSet, RowKernel, Run, UpdateSet};
+use torre_compiler::lattice::Interval;
 use torre_compiler::layout::Layout;
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_compiler::testing::{Memory, Rng, elasticity, maxwell};
@@ -81,8 +82,12 @@ fn run(scheme: &Scheme, code: &dyn Code) -> f64 {
             for kernel in 0..set.kernels.len() {
                 for x in 0..nx {
                     let group = memory.pointer(set.layout.group(x, 0));
+                    let run = Run {
+                        offset: 0,
+                        groups: ny,
+                    };
                     // SAFETY: the range is the domain of the layout.
-                    unsafe { code.run(kernel, group, ny, 0, nz) };
+                    unsafe { code.run(kernel, group, &[run], Interval::new(0, nz)) };
                 }
             }
         }

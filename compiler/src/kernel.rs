@@ -1,9 +1,11 @@
 //! Row kernels: the unit of compiled code on a CPU.
 //!
-//! A kernel runs some updates of one stage over consecutive groups and a range of the vector axis: for each group in turn, for each
-//! index of the range, all its updates. It contains no boundary conditions and no conditions on indices: which
+//! A kernel runs some updates of one stage over a list of runs of consecutive groups and a range of the vector axis: for each group
+//! in turn, for each index of the range, all its updates. It contains no boundary conditions and no conditions on indices: which
 //! groups, ranges and updates are right is decided by who calls it, and images ([`crate::scheme::Grid::images`]) are kept in memory.
+//! A tile has many short runs, so one call takes all that share a set of updates.
 
+use crate::lattice::Interval;
 use crate::layout::Layout;
 use crate::scheme::{Scheme, StageId, Update};
 use std::fmt;
@@ -95,13 +97,24 @@ pub fn run_axis(scheme: &Scheme) -> crate::lattice::Axis {
     }
 }
 
-/// `kernel(group, count, lo, hi)`: `group` points at the element of row 0, vector index 0 of the first group; `count` groups along
-/// [`run_axis`]; vector indices `lo..hi`. Nothing happens if `count <= 0` or `lo >= hi`.
+/// Consecutive groups along [`run_axis`], as kernels take them.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Of the first group, in bytes from the call's base.
+    pub offset: i64,
+    /// Nothing happens if this is not positive.
+    pub groups: i64,
+}
+
+/// `kernel(base, runs, count, lo, hi)`: `base` points at the element of row 0, vector index 0 of some group, from which the `count`
+/// runs count their offsets; vector indices `lo..hi`. Nothing happens if `count <= 0` or `lo >= hi`.
 ///
 /// The caller guarantees that `lo..hi` lies in the extents of the targets, that all that the updates read and write at these groups
 /// and indices lies in the array of the layout, and that no other thread writes it meanwhile. Kernels may read up to two lines of
 /// [`crate::layout::ALIGNMENT`] bytes more to either side (and drop what they find), never write there.
-pub type RowFn = unsafe extern "C" fn(group: *mut u8, count: i64, lo: i64, hi: i64);
+pub type RowFn =
+    unsafe extern "C" fn(base: *mut u8, runs: *const Run, count: i64, lo: i64, hi: i64);
 
 /// Executable kernels, in the order of their [`KernelSet`].
 pub trait Code: Send + Sync {
@@ -109,7 +122,7 @@ pub trait Code: Send + Sync {
     ///
     /// # Safety
     /// As for [`RowFn`]. The index must be one of the set's.
-    unsafe fn run(&self, kernel: usize, group: *mut u8, count: i64, lo: i64, hi: i64);
+    unsafe fn run(&self, kernel: usize, base: *mut u8, runs: &[Run], range: Interval);
     /// For reports: `llvm 22.1.2, znver5, 512-bit`.
     fn description(&self) -> String;
 }

@@ -104,15 +104,19 @@ impl Header<'_> {
     }
 
     fn kernels(&self, out: &mut String) -> Result {
+        let p = self.prefix;
         writeln!(
             out,
-            "/* The kernels: `count` groups from `group` on, indices lo <= z < hi of the contiguous axis. */"
+            "/* Consecutive groups: `offset` bytes behind the base of a kernel's call. */\n\
+             typedef struct {p}_groups {{\n\
+             \x20 int64_t offset, groups;\n}} {p}_groups;\n\n\
+             /* The kernels: `count` runs of groups, indices lo <= z < hi of the contiguous axis. */"
         )?;
         for kernel in &self.set.kernels {
             let symbol = self.symbol(kernel);
             writeln!(
                 out,
-                "void {symbol}(void *group, int64_t count, int64_t lo, int64_t hi);"
+                "void {symbol}(void *base, const {p}_groups *runs, int64_t count, int64_t lo, int64_t hi);"
             )?;
         }
         writeln!(out)
@@ -558,21 +562,27 @@ impl Header<'_> {
         if run_axis(self.scheme) == Axis::DIAMOND {
             writeln!(
                 out,
-                "    for (int64_t x = {}; x < {}; ++x) {symbol}({p}_row(self, 0, x, {}), {}, {}, {});",
+                "    {{\n\
+                 \x20     const {p}_groups groups = {{0, {}}};\n\
+                 \x20     for (int64_t x = {}; x < {}; ++x) {symbol}({p}_row(self, 0, x, {}), &groups, 1, {}, {});\n\
+                 \x20   }}",
+                y.len(),
                 x.lo,
                 x.hi,
                 y.lo,
-                y.len(),
                 z.lo,
                 z.hi
             )
         } else {
             writeln!(
                 out,
-                "    {symbol}({p}_row(self, 0, {}, {}), {}, {}, {});",
+                "    {{\n\
+                 \x20     const {p}_groups groups = {{0, {}}};\n\
+                 \x20     {symbol}({p}_row(self, 0, {}, {}), &groups, 1, {}, {});\n\
+                 \x20   }}",
+                x.len(),
                 x.lo,
                 y.lo,
-                x.len(),
                 z.lo,
                 z.hi
             )

@@ -119,7 +119,7 @@ fn describe(
         "triple": cpu.target.triple,
         "vector_bits": cpu.vector_bits,
         "llvm": library.version().to_string(),
-        "signature": "void kernel(void *group, int64_t count, int64_t lo, int64_t hi)",
+        "signature": "void kernel(void *base, const struct { int64_t offset, groups; } *runs, int64_t count, int64_t lo, int64_t hi)",
         "layout": {
             "element_bytes": layout.element_bytes,
             "elements": layout.elements,

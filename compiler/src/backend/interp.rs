@@ -3,7 +3,8 @@
 //! It shares nothing with the code generators but the layout, so that a difference shows a bug in either. It needs no
 //! library and no features of the processor, and takes about a hundred times as long as compiled code.
 
-use crate::kernel::{Code, KernelSet};
+use crate::kernel::{Code, KernelSet, Run};
+use crate::lattice::Interval;
 use crate::real::Real;
 use crate::scheme::{Op, Precision, Scheme};
 
@@ -58,14 +59,16 @@ impl Interp {
 }
 
 impl Code for Interp {
-    unsafe fn run(&self, kernel: usize, group: *mut u8, count: i64, lo: i64, hi: i64) {
+    unsafe fn run(&self, kernel: usize, base: *mut u8, runs: &[Run], range: Interval) {
         let updates = &self.kernels[kernel];
+        let Interval { lo, hi } = range;
         if lo >= hi {
             return;
         }
-        for i in 0..count.max(0) {
+        for (run, i) in runs.iter().flat_map(|r| (0..r.groups).map(move |i| (r, i))) {
             // SAFETY: the caller vouches for the array, and the elements of an array of the layout's precision are aligned.
             unsafe {
+                let group = base.wrapping_offset(run.offset as isize);
                 match self.precision {
                     Precision::F32 => {
                         let group = group.cast::<f32>().offset((i * self.stride) as isize);

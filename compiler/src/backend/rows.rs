@@ -42,6 +42,27 @@ pub enum RowOp {
     },
 }
 
+impl RowOp {
+    /// What it is computed from.
+    pub fn operands(&self) -> [Option<Value>; 4] {
+        match *self {
+            RowOp::Load(_) | RowOp::Const(_) => [None; 4],
+            RowOp::Neg(a) | RowOp::Abs(a) | RowOp::Sqrt(a) => [Some(a), None, None, None],
+            RowOp::Add(a, b) | RowOp::Sub(a, b) | RowOp::Mul(a, b) | RowOp::Div(a, b) => {
+                [Some(a), Some(b), None, None]
+            }
+            RowOp::Fma(a, b, c) => [Some(a), Some(b), Some(c), None],
+            RowOp::Select {
+                a,
+                b,
+                then,
+                otherwise,
+                ..
+            } => [Some(a), Some(b), Some(then), Some(otherwise)],
+        }
+    }
+}
+
 /// An operand in memory, seen from vector index 0 of the target's group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {

@@ -6,8 +6,8 @@ use super::interp::Interp;
 use super::llvm::cpu::{LlvmCode, Shape, emit};
 use super::llvm::library::{Cpu, Library};
 use super::rows::RowProgram;
-use crate::kernel::{Code, KernelSet, RowKernel, UpdateSet, run_axis};
-use crate::lattice::{Axis, PerAxis};
+use crate::kernel::{Code, KernelSet, RowKernel, Run, UpdateSet, run_axis};
+use crate::lattice::{Axis, Interval, PerAxis};
 use crate::layout::Layout;
 use crate::scheme::{Body, Cmp, ComponentId, Op, Precision, Read, Scheme, Value, verify};
 use crate::testing::{Limits, Memory, Rng, elasticity, maxwell, random_kernels, random_scheme};
@@ -77,7 +77,22 @@ fn compare(scheme: &Scheme, set: &KernelSet, rng: &mut Rng, special: u64) -> Res
         let cells = scheme.grid.cells;
         let mut at = PerAxis::from_fn(|a| rng.within(0, cells[a] - 1));
         at[Axis::VECTOR] = 0;
-        let count = rng.within(-1, cells[run] - at[run]);
+        // Two runs, one behind the other with a gap between; empty ones are allowed.
+        let length = cells[run] - at[run];
+        let first = rng.within(-1, length);
+        let gap = rng.within(first.max(0), length);
+        let bytes = layout.element_bytes as i64;
+        let runs = [
+            Run {
+                offset: 0,
+                groups: first,
+            },
+            Run {
+                offset: gap * set.run_stride(scheme) * bytes,
+                groups: rng.within(-1, length - gap),
+            },
+        ];
+        let runs = &runs[..rng.within(0, 2) as usize];
         let length = cells[Axis::VECTOR];
         let (lo, hi) = match rng.below(4) {
             0 => (0, length),
@@ -86,14 +101,21 @@ fn compare(scheme: &Scheme, set: &KernelSet, rng: &mut Rng, special: u64) -> Res
         let element = layout.group(at[Axis::LEAN], at[Axis::DIAMOND]);
         let before = expected.clone();
         // SAFETY: the ranges lie in the domain, and the layout holds all that its cells can read.
-        unsafe { interp.run(index, expected.pointer(element), count, lo, hi) };
+        unsafe {
+            interp.run(
+                index,
+                expected.pointer(element),
+                runs,
+                Interval::new(lo, hi),
+            )
+        };
         for code in &codes {
             let mut memory = before.clone();
             // SAFETY: as above; the code was compiled for this processor.
-            unsafe { code.run(index, memory.pointer(element), count, lo, hi) };
+            unsafe { code.run(index, memory.pointer(element), runs, Interval::new(lo, hi)) };
             if let Some(i) = memory.difference(&expected) {
                 return Err(format!(
-                    "{} {kernel} count {count} {lo}..{hi}: element {i} is {:x}, not {:x}, and was {:x}\n{scheme}",
+                    "{} {kernel} {runs:?} {lo}..{hi}: element {i} is {:x}, not {:x}, and was {:x}\n{scheme}",
                     code.description(),
                     memory.bits(i),
                     expected.bits(i),

@@ -254,6 +254,7 @@ impl Run<'_> {
     fn tile(&mut self, shapes: &mut Shapes, tile: &Tile, numbers: Interval) -> Checked {
         let program = self.program;
         let mut result = Ok(());
+        let mut parts = Vec::new();
         self.enter(0, Vec::new());
         program.tiles_inside(tile, 1, numbers, &mut |inner| {
             let mut same = true;
@@ -269,15 +270,18 @@ impl Run<'_> {
                     result = self.segment(inner, segment);
                 }
             };
-            match shapes.find(inner, numbers) {
-                Some((shape, origin)) => {
-                    for segment in &shape.segments {
-                        let mut placed = shapes.place(segment, origin);
-                        placed.number += numbers.lo;
-                        run(&placed);
+            match shapes.parts(inner, numbers, &mut parts) {
+                true => {
+                    for number in 0..numbers.len() {
+                        for part in &parts {
+                            for segment in part.shape.of_stage(number) {
+                                shapes.place(part, segment, numbers.lo, &mut run);
+                            }
+                        }
                     }
+                    parts.clear();
                 }
-                None => program.walk(inner, numbers, &mut run),
+                false => program.walk(inner, numbers, &mut run),
             }
         });
         result

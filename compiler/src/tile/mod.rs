@@ -25,7 +25,7 @@ mod walk;
 pub use blocks::{Block, row_region, stage_blocks};
 pub use check::{TileFault, TileReport, check};
 pub use lower::lower;
-pub use shape::{Shape, Shapes};
+pub use shape::{Part, Shape, Shapes};
 pub use strips::{BANDS_AT_ONCE, Band, Strips, Waits};
 pub use verify::verify;
 pub use walk::{ClassSet, Segment, Tile};

@@ -1,15 +1,19 @@
 //! Rows of whole tiles, walked once and used for every tile of the same shape.
 //!
-//! A tile that no end of the grid cuts is the translate of another one if it lies alike relative to the lattice. The rows of one of
-//! each kind are kept relative to an origin: the cell where the lower depths of two of its planes meet, rounded down. Rounding
-//! commutes with shifts by whole cells, so translates have the same rows relative to their origins.
+//! Without ends of the grid, two tiles that lie alike relative to the lattice are translates of each other. The rows of one of each
+//! kind are kept relative to an origin: the cell where the lower depths of two of its planes meet, rounded down. Rounding
+//! commutes with shifts by whole cells, so translates have the same rows relative to their origins. What lies beyond the ends is
+//! cut off when a shape is placed.
+//!
+//! A folded axis is two sheets, on one of which positions count backwards. There a plane's form changes its sign along that axis and
+//! its depths shift by the ring, so a tile has a shape on each sheet.
 
 use super::{Segment, Tile, TileProgram};
 use crate::lattice::{Axis, Interval, PerAxis, Region, div_floor};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Kinds of tiles that are kept.
+/// Kinds of tiles that are kept, for each sheet.
 const MOST_SHAPES: usize = 64;
 /// Segments of a shape that are kept.
 const MOST_SEGMENTS: usize = 1 << 16;
@@ -23,32 +27,63 @@ const FAR: i64 = 1 << 24;
 pub struct Shape {
     /// In running order, relative to the origin and to the band's first stage.
     pub segments: Vec<Segment>,
+    /// Where those of each stage begin, and the end of all.
+    starts: Vec<usize>,
     /// Encloses the segments along the lean and diamond axes.
     bounds: Region,
+}
+
+impl Shape {
+    /// The segments of a stage, counted from the band's first.
+    pub fn of_stage(&self, number: i64) -> &[Segment] {
+        &self.segments[self.starts[number as usize]..self.starts[number as usize + 1]]
+    }
 }
 
 /// The kinds of tiles met so far.
 #[derive(Debug)]
 pub struct Shapes {
-    /// The program on a grid without ends; `None` where shapes cannot be used.
-    open: Option<TileProgram>,
-    /// Where all classes of all stages live.
-    inner: Region,
+    /// Empty where shapes cannot be used.
+    sheets: Vec<Sheet>,
     /// A plane that cuts the vector axis.
     across: Option<usize>,
+}
+
+/// A part of the grid in which positions along each axis count one way.
+#[derive(Debug)]
+struct Sheet {
+    /// The program on a grid without ends.
+    open: TileProgram,
+    /// Per plane, from the program's depths to this sheet's.
+    shift: Vec<i64>,
+    /// Per stage and class, where it lives.
+    regions: Vec<Vec<Region>>,
+    /// Where all classes of all stages live.
+    inner: Region,
+    /// Where some class of some stage lives.
+    outer: Region,
     kept: BTreeMap<Vec<i64>, Option<Rc<Shape>>>,
 }
 
+/// The part of a tile that lies on one sheet.
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub shape: Rc<Shape>,
+    /// The cell that the shape's rows are relative to.
+    pub origin: PerAxis<i64>,
+    /// Whether no end of the sheet cuts it along the lean and diamond axes.
+    pub whole: bool,
+    sheet: usize,
+}
+
 impl Shapes {
-    /// Shapes serve where no cut axis is folded and, if the vector axis is cut, all updates have the same range there.
+    /// Shapes serve on grids with three axes where the vector axis is not both cut and folded and, if it is cut, all updates have the
+    /// same range there.
     pub fn new(program: &TileProgram) -> Shapes {
         let across = program
             .planes
             .iter()
             .position(|p| p.form[Axis::VECTOR] != 0);
-        let folded = program.ring[Axis::LEAN].is_some()
-            || program.ring[Axis::DIAMOND].is_some()
-            || (across.is_some() && program.ring[Axis::VECTOR].is_some());
         let ranges = || {
             program
                 .stages
@@ -57,35 +92,197 @@ impl Shapes {
                 .map(|c| c.region[Axis::VECTOR])
         };
         let alike = ranges().all(|r| Some(r) == ranges().next());
-        let usable = program.three_axes && !folded && (across.is_none() || alike);
+        let usable = program.three_axes
+            && (across.is_none() || (alike && program.ring[Axis::VECTOR].is_none()))
+            && independent(program).is_some();
+        let mut sheets = Vec::new();
+        if usable {
+            let ways = |axis| match program.ring[axis] {
+                None => &[false][..],
+                Some(_) => &[false, true],
+            };
+            for &lean in ways(Axis::LEAN) {
+                for &diamond in ways(Axis::DIAMOND) {
+                    let far = PerAxis([lean, diamond, false]);
+                    sheets.push(Sheet::new(program, far, across.is_some()));
+                }
+            }
+        }
+        Shapes { sheets, across }
+    }
+
+    /// The parts of a tile, into a list without any; `false`: it has to be walked.
+    pub fn parts(&mut self, tile: &Tile, numbers: Interval, parts: &mut Vec<Part>) -> bool {
+        let across = self.across;
+        for (index, sheet) in self.sheets.iter_mut().enumerate() {
+            let Some((shape, origin)) = sheet.find(across, tile, numbers) else {
+                parts.clear();
+                return false;
+            };
+            let (mut whole, mut empty) = (true, shape.segments.is_empty());
+            for axis in [Axis::LEAN, Axis::DIAMOND] {
+                let bounds = moved(shape.bounds[axis], origin[axis]);
+                whole &= bounds.intersect(sheet.inner[axis]) == bounds;
+                empty |= bounds.intersect(sheet.outer[axis]).is_empty();
+            }
+            if !empty {
+                parts.push(Part {
+                    shape,
+                    origin,
+                    whole,
+                    sheet: index,
+                });
+            }
+        }
+        !self.sheets.is_empty()
+    }
+
+    /// A range of the vector axis in a part of a tile, cut at the ends; may be empty.
+    pub fn cut(&self, part: &Part, range: Interval) -> Interval {
+        let inner = self.sheets[part.sheet].inner[Axis::VECTOR];
+        moved(range, part.origin[Axis::VECTOR]).intersect(inner)
+    }
+
+    /// Visits what the ends of the grid leave of a segment, as it lies in a part of a tile; `first` is the band's first stage.
+    pub fn place(
+        &self,
+        part: &Part,
+        segment: &Segment,
+        first: i64,
+        visit: &mut impl FnMut(&Segment),
+    ) {
+        let sheet = &self.sheets[part.sheet];
+        let mut placed = *segment;
+        placed.number += first;
+        for axis in [Axis::LEAN, Axis::DIAMOND] {
+            placed.rows[axis] = moved(segment.rows[axis], part.origin[axis]);
+        }
+        placed.rows[Axis::VECTOR] = self.cut(part, segment.rows[Axis::VECTOR]);
+        if placed.rows[Axis::VECTOR].is_empty() {
+            return;
+        }
+        let [x, y, _] = placed.rows.0;
+        let within = |axis: Axis| {
+            let own = placed.rows[axis];
+            own.intersect(sheet.inner[axis]) == own
+        };
+        if part.whole || (within(Axis::LEAN) && within(Axis::DIAMOND)) {
+            visit(&placed);
+            return;
+        }
+        let regions = &sheet.regions[segment.stage.index()];
+        // The rows left to a class.
+        let left = |class: usize| match segment.classes >> class & 1 == 1 {
+            true => {
+                let [lean, diamond, _] = regions[class].0;
+                (x.intersect(lean), y.intersect(diamond))
+            }
+            false => (Interval::default(), Interval::default()),
+        };
+        let some = |rows: (Interval, Interval)| !rows.0.is_empty() && !rows.1.is_empty();
+        // Segments are cut where a class ends: the next one begins at the least end above.
+        let next = |at: i64, of: &dyn Fn((Interval, Interval)) -> Interval| {
+            (0..regions.len())
+                .map(left)
+                .filter(|rows| some(*rows))
+                .flat_map(|rows| [of(rows).lo, of(rows).hi])
+                .filter(|end| *end > at)
+                .min()
+        };
+        let mut lean = Interval::new(x.lo, x.lo);
+        while let Some(end) = next(lean.lo, &|rows| rows.0) {
+            lean.hi = end;
+            let mut diamond = Interval::new(y.lo, y.lo);
+            while let Some(end) = next(diamond.lo, &|rows| rows.1) {
+                diamond.hi = end;
+                placed.classes = 0;
+                for class in 0..regions.len() {
+                    let rows = left(class);
+                    if rows.0.contains(lean.lo) && rows.1.contains(diamond.lo) {
+                        placed.classes |= 1 << class;
+                    }
+                }
+                if placed.classes != 0 {
+                    placed.rows[Axis::LEAN] = lean;
+                    placed.rows[Axis::DIAMOND] = diamond;
+                    visit(&placed);
+                }
+                diamond.lo = end;
+            }
+            lean.lo = end;
+        }
+    }
+}
+
+fn moved(range: Interval, by: i64) -> Interval {
+    Interval::new(range.lo + by, range.hi + by)
+}
+
+impl Sheet {
+    /// The sheet on which positions count backwards along the `far` axes.
+    fn new(program: &TileProgram, far: PerAxis<bool>, across: bool) -> Sheet {
         let mut open = program.clone();
+        let mut shift = vec![0; open.planes.len()];
+        for axis in [Axis::LEAN, Axis::DIAMOND] {
+            let Some(ring) = open.ring[axis].take() else {
+                continue;
+            };
+            let near = |position: i64| div_floor(ring / 2 - position, 2) + 1;
+            for class in open.stages.iter_mut().flatten() {
+                let half = match far[axis] {
+                    false => Interval::new(-FAR, near(class.position[axis])),
+                    true => Interval::new(near(class.position[axis]), FAR),
+                };
+                class.region[axis] = class.region[axis].intersect(half);
+            }
+            if far[axis] {
+                for (plane, shift) in open.planes.iter_mut().zip(&mut shift) {
+                    *shift += plane.form[axis] * ring;
+                    plane.form[axis] = -plane.form[axis];
+                }
+            }
+        }
+        let regions: Vec<Vec<Region>> = open
+            .stages
+            .iter()
+            .map(|classes| classes.iter().map(|c| c.region).collect())
+            .collect();
         let mut inner = PerAxis::splat(Interval::new(-FAR, FAR));
+        let mut outer = PerAxis::splat(Interval::default());
         let axes = match across {
-            Some(_) => &Axis::ALL[..],
-            None => &[Axis::LEAN, Axis::DIAMOND],
+            true => &Axis::ALL[..],
+            false => &[Axis::LEAN, Axis::DIAMOND],
         };
         for class in open.stages.iter_mut().flatten() {
             for &axis in axes {
                 inner[axis] = inner[axis].intersect(class.region[axis]);
+                outer[axis] = outer[axis].hull(class.region[axis]);
                 class.region[axis] = Interval::new(-FAR, FAR);
             }
         }
-        Shapes {
-            open: usable.then_some(open),
+        Sheet {
+            open,
+            shift,
+            regions,
             inner,
-            across,
+            outer,
             kept: BTreeMap::new(),
         }
     }
 
-    /// The shape of a tile and its origin; `None` if an end of the grid may cut the tile along the lean or diamond axis.
-    pub fn find(&mut self, tile: &Tile, numbers: Interval) -> Option<(Rc<Shape>, PerAxis<i64>)> {
-        let open = self.open.as_ref()?;
+    /// The shape of a tile on this sheet, and its origin.
+    fn find(
+        &mut self,
+        across: Option<usize>,
+        tile: &Tile,
+        numbers: Interval,
+    ) -> Option<(Rc<Shape>, PerAxis<i64>)> {
+        let open = &self.open;
         // Depths at the band's first stage.
         let mut depths = Vec::with_capacity(tile.depths.len());
-        for (plane, depth) in open.planes.iter().zip(&tile.depths) {
-            let shift = plane.slope * numbers.lo;
-            depths.push(Interval::new((*depth)?.lo - shift, (*depth)?.hi - shift));
+        for ((plane, depth), shift) in open.planes.iter().zip(&tile.depths).zip(&self.shift) {
+            let by = shift - plane.slope * numbers.lo;
+            depths.push(moved((*depth)?, by));
         }
         let (i, j, det) = independent(open)?;
         let form = |p: usize| {
@@ -101,15 +298,14 @@ impl Shapes {
         let x = div_floor(sign * (p * d - q * b), 2 * det.abs());
         let y = div_floor(sign * (a * q - c * p), 2 * det.abs());
         // Along the vector axis likewise, from one plane; a multiple of the longest vector keeps rows aligned.
-        let z = self.across.map_or(0, |p| {
+        let z = across.map_or(0, |p| {
             let step = 2 * LANES * open.planes[p].form[Axis::VECTOR];
             LANES * div_floor(-depths[p].lo * step.signum(), step.abs())
         });
         let mut key = vec![numbers.len()];
         for (plane, depth) in open.planes.iter().zip(&mut depths) {
             let [a, b, c] = plane.form.0;
-            let shift = 2 * (a * x + b * y + c * z);
-            *depth = Interval::new(depth.lo + shift, depth.hi + shift);
+            *depth = moved(*depth, 2 * (a * x + b * y + c * z));
             key.extend([depth.lo, depth.hi]);
         }
         if !self.kept.contains_key(&key) {
@@ -120,23 +316,7 @@ impl Shapes {
             self.kept.insert(key.clone(), shape.map(Rc::new));
         }
         let shape = self.kept.get(&key)?.clone()?;
-        let within = |axis: Axis, origin: i64| {
-            let b = shape.bounds[axis];
-            let moved = Interval::new(b.lo + origin, b.hi + origin);
-            b.is_empty() || moved.intersect(self.inner[axis]) == moved
-        };
-        (within(Axis::LEAN, x) && within(Axis::DIAMOND, y)).then_some((shape, PerAxis([x, y, z])))
-    }
-
-    /// A segment of a shape moved to an origin and cut at the ends of the vector axis; may be empty.
-    pub fn place(&self, segment: &Segment, origin: PerAxis<i64>) -> Segment {
-        let mut placed = *segment;
-        for axis in Axis::ALL {
-            placed.rows[axis].lo += origin[axis];
-            placed.rows[axis].hi += origin[axis];
-        }
-        placed.rows[Axis::VECTOR] = placed.rows[Axis::VECTOR].intersect(self.inner[Axis::VECTOR]);
-        placed
+        Some((shape, PerAxis([x, y, z])))
     }
 }
 
@@ -169,5 +349,12 @@ fn walk_shape(open: &TileProgram, depths: &[Interval], stages: i64) -> Option<Sh
             segments.push(*segment);
         }
     });
-    (segments.len() <= MOST_SEGMENTS).then_some(Shape { segments, bounds })
+    let starts = (0..=stages)
+        .map(|number| segments.partition_point(|s: &Segment| s.number < number))
+        .collect();
+    (segments.len() <= MOST_SEGMENTS).then_some(Shape {
+        segments,
+        starts,
+        bounds,
+    })
 }

@@ -1,16 +1,17 @@
 //! Runs kernels over rows in some order: the part of a run that takes the time.
 
+use super::batch::Batch;
 use super::hooks::{HookContext, Hooks};
 use super::images::Images;
 use super::memory::Cells;
 use super::threads::{self, Barrier};
 use std::sync::atomic::{AtomicU64, Ordering};
-use torre_compiler::kernel::{Code, KernelSet, RowKernel, UpdateSet, run_axis};
+use torre_compiler::kernel::{Code, KernelSet, RowKernel, Run, UpdateSet, run_axis};
 use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
 use torre_compiler::layout::{ALIGNMENT, Layout};
 use torre_compiler::problem::Problem;
 use torre_compiler::real::Real;
-use torre_compiler::scheme::{Scheme, StageId};
+use torre_compiler::scheme::{Scheme, Stage, StageId};
 use torre_compiler::statics::Files;
 use torre_compiler::tile::{Block, stage_blocks};
 
@@ -51,7 +52,25 @@ pub struct KernelTable {
     phases: u64,
     /// Per stage and phase: sets with the kernels that together run them.
     entries: Vec<Vec<(UpdateSet, Vec<usize>)>>,
-    run_axis: Axis,
+    /// Per stage, the indices of the vector axis that a batch of rows is advanced over at a time.
+    pieces: Vec<i64>,
+    pub(super) run_axis: Axis,
+}
+
+/// How much of its rows a batch is advanced over at a time, so that a level-1 cache holds what neighbouring rows read in common.
+///
+/// On Zen 5, with vectors of 64 bytes, 256 bytes gain 10 to 17 % for Maxwell (4,2) and the scalar wave in towers. Long bodies lose
+/// as much (elasticity), as they read so many rows that nothing hides the first vectors of each. On two axes only the
+/// groups of one run have rows in common, and 4 KiB are best.
+fn piece(scheme: &Scheme, stage: &Stage) -> i64 {
+    const LONG: usize = 80;
+    let ops: usize = stage.updates.iter().map(|u| u.body.ops.len()).sum();
+    let bytes = match scheme.grid.axes[Axis::DIAMOND] {
+        None => 4096,
+        Some(_) if ops <= LONG => 256,
+        Some(_) => return i64::MAX / 2,
+    };
+    bytes / scheme.precision.bytes() as i64
 }
 
 impl KernelTable {
@@ -67,9 +86,11 @@ impl KernelTable {
             let slot = stage.index() * phases as usize + phase as usize;
             entries[slot].push((updates, vec![index]));
         }
+        let pieces = scheme.stages.iter().map(|s| piece(scheme, s)).collect();
         Self {
             phases,
             entries,
+            pieces,
             run_axis: run_axis(scheme),
         }
     }
@@ -149,16 +170,80 @@ impl<T: Real> Engine<'_, T> {
                 let hi = rows[run].hi.min(lo.saturating_add(most));
                 part[run] = Interval::new(lo, hi);
                 let [lean, diamond, range] = part.0;
-                let group = self.cells.address(self.layout.group(lean.lo, diamond.lo));
+                let base = self.group(lean.lo, diamond.lo);
+                let run = Run {
+                    offset: 0,
+                    groups: hi - lo,
+                };
                 for &kernel in kernels {
                     // SAFETY: the rows lie in the layout, the ranges in the targets' extents; the caller excludes other threads.
-                    unsafe { self.code.run(kernel, group, hi - lo, range.lo, range.hi) }
+                    unsafe { self.code.run(kernel, base, &[run], range) }
                 }
                 // SAFETY: passed on.
                 unsafe { self.finish(stage, step, updates, part) }
                 lo = hi;
             }
         }
+    }
+
+    /// As [`Engine::advance`], the rows of a batch moved to an origin and cut to a range of the vector axis.
+    ///
+    /// # Safety
+    /// As there; the kernels are those of the updates.
+    pub(super) unsafe fn advance_batch(
+        &self,
+        kernels: &[usize],
+        step: u64,
+        updates: UpdateSet,
+        batch: &Batch,
+        range: Interval,
+        origin: (i64, i64),
+    ) {
+        let base = self.group(origin.0, origin.1);
+        let piece = self.kernels.pieces[batch.stage.index()];
+        let finish = self.hooks.has(batch.stage) || self.images.any();
+        let mut first = 0;
+        while first < batch.runs.len() {
+            // What follows a kernel finds its rows in the cache if few rows lie between.
+            let mut end = batch.runs.len();
+            if finish {
+                let mut groups = 0;
+                let mut more = |run: &Run| {
+                    groups += run.groups;
+                    groups <= self.chunk
+                };
+                end = first
+                    + 1
+                    + batch.runs[first..]
+                        .iter()
+                        .skip(1)
+                        .take_while(|r| more(r))
+                        .count();
+            }
+            let runs = &batch.runs[first..end];
+            let mut lo = range.lo;
+            while lo < range.hi {
+                let hi = range.hi.min((lo.div_euclid(piece) + 1) * piece);
+                for &kernel in kernels {
+                    // SAFETY: the rows lie in the layout, the ranges in the targets' extents; the caller excludes other threads.
+                    unsafe { self.code.run(kernel, base, runs, Interval::new(lo, hi)) }
+                }
+                lo = hi;
+            }
+            if finish {
+                for run in first..end {
+                    let rows = batch.rows(run, self.kernels.run_axis, range, origin);
+                    // SAFETY: passed on.
+                    unsafe { self.finish(batch.stage, step, updates, rows) }
+                }
+            }
+            first = end;
+        }
+    }
+
+    /// Where a group starts; it need not lie in the array.
+    fn group(&self, x: i64, y: i64) -> *mut u8 {
+        self.cells.address(self.layout.group(x, y))
     }
 
     /// Sources, images and records of rows that were just advanced.

@@ -63,6 +63,11 @@ impl Images {
                 .any(|a| rows[a].lo < self.inner[a].lo || rows[a].hi > self.inner[a].hi)
     }
 
+    /// Whether there are any images.
+    pub fn any(&self) -> bool {
+        self.any_rows || self.every_row
+    }
+
     /// Whether any row of any component needs work.
     pub fn any_every_row(&self) -> bool {
         self.every_row

@@ -1,5 +1,6 @@
 //! Calculations in main memory on the CPU's cores.
 
+mod batch;
 pub mod calculation;
 pub mod engine;
 pub mod hooks;

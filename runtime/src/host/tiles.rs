@@ -4,19 +4,26 @@
 //! of [`Strips::waits`] have passed the same place; `torre_compiler::tile::check` proves for a program that this is enough. As a
 //! strip waits only for strips taken earlier, some strip can always run.
 
+use super::batch::{Batch, Collector};
 use super::engine::Engine;
 use super::threads::{self, Pause};
+use std::rc::Rc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use torre_compiler::kernel::UpdateSet;
 use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::real::Real;
-use torre_compiler::tile::{BANDS_AT_ONCE, ClassSet, Segment, Shapes, Strips, Tile, TileProgram};
+use torre_compiler::tile::{
+    BANDS_AT_ONCE, ClassSet, Part, Segment, Shape, Shapes, Strips, Tile, TileProgram,
+};
 
 /// How far a strip has come: places below are done.
 #[repr(align(128))]
 struct Counter(AtomicI64);
 
 const DONE: i64 = i64::MAX;
+
+/// The batches of each stage of a tile.
+type Stages = Rc<Vec<Vec<Batch>>>;
 
 /// Kernels for each set of classes that has been met, per stage and phase.
 pub(super) struct ClassKernels {
@@ -25,16 +32,38 @@ pub(super) struct ClassKernels {
     /// Cell-stages done since the progress was told.
     cells: u64,
     shapes: Shapes,
+    /// The batches of shapes that have been met, by stage.
+    batches: Vec<(Rc<Shape>, Stages)>,
+    collector: Collector,
+    parts: Vec<Part>,
 }
 
 impl ClassKernels {
-    pub(super) fn new(program: &TileProgram, phases: u64) -> Self {
+    fn new(program: &TileProgram, phases: u64, collector: Collector) -> Self {
         Self {
             phases,
             entries: vec![Vec::new(); program.stages.len() * phases as usize],
             cells: 0,
             shapes: Shapes::new(program),
+            batches: Vec::new(),
+            collector,
+            parts: Vec::new(),
         }
+    }
+
+    /// The batches of a shape, made when it is met for the first time.
+    fn batches(&mut self, shape: &Rc<Shape>, stages: i64) -> Stages {
+        if let Some((_, batches)) = self.batches.iter().find(|(s, _)| Rc::ptr_eq(s, shape)) {
+            return Rc::clone(batches);
+        }
+        let mut stage = |number| {
+            let segments = shape.of_stage(number);
+            segments.iter().for_each(|s| self.collector.add(s));
+            std::mem::take(&mut self.collector.batches)
+        };
+        let batches = Rc::new((0..stages).map(&mut stage).collect());
+        self.batches.push((Rc::clone(shape), Rc::clone(&batches)));
+        batches
     }
 }
 
@@ -60,7 +89,9 @@ impl<T: Real> Engine<'_, T> {
             .collect();
         let next = AtomicUsize::new(0);
         threads::run(threads.min(strips.len()).max(1), |_| {
-            let mut kernels = ClassKernels::new(program, u64::from(self.scheme.phases()));
+            let collector = Collector::new(self.layout, self.kernels.run_axis, self.chunk);
+            let phases = u64::from(self.scheme.phases());
+            let mut kernels = ClassKernels::new(program, phases, collector);
             loop {
                 let strip = next.fetch_add(1, Ordering::Relaxed);
                 if strip >= strips.len() {
@@ -104,48 +135,126 @@ impl<T: Real> Engine<'_, T> {
         tile: &Tile,
         numbers: Interval,
     ) {
-        if let Some((shape, origin)) = kernels.shapes.find(tile, numbers) {
-            for segment in &shape.segments {
-                let mut placed = kernels.shapes.place(segment, origin);
-                placed.number += numbers.lo;
-                if !placed.rows[Axis::VECTOR].is_empty() {
-                    // SAFETY: passed on.
-                    unsafe { self.run_segment(program, kernels, from, &placed) }
-                }
-            }
-            return;
-        }
-        program.walk(tile, numbers, &mut |segment| {
+        let mut parts = std::mem::take(&mut kernels.parts);
+        match kernels.shapes.parts(tile, numbers, &mut parts) {
             // SAFETY: passed on.
-            unsafe { self.run_segment(program, kernels, from, segment) }
-        });
+            true => unsafe { self.run_parts(program, kernels, from, &parts, numbers) },
+            false => {
+                let mut number = numbers.lo;
+                program.walk(tile, numbers, &mut |segment| {
+                    if number != segment.number {
+                        // SAFETY: passed on.
+                        unsafe { self.run_collected(program, kernels, from) }
+                        number = segment.number;
+                    }
+                    kernels.collector.add(segment);
+                });
+                // SAFETY: passed on.
+                unsafe { self.run_collected(program, kernels, from) }
+            }
+        }
+        parts.clear();
+        kernels.parts = parts;
     }
 
+    /// Runs the parts of a tile stage by stage.
+    ///
     /// # Safety
     /// As for `Engine::advance`.
-    unsafe fn run_segment(
+    unsafe fn run_parts(
         &self,
         program: &TileProgram,
         kernels: &mut ClassKernels,
         from: u64,
-        segment: &Segment,
+        parts: &[Part],
+        numbers: Interval,
     ) {
-        let step = from + (segment.number / program.stages_per_step()) as u64;
+        let batches: Vec<Stages> = parts
+            .iter()
+            .map(|part| match part.whole {
+                true => kernels.batches(&part.shape, numbers.len()),
+                false => Rc::default(),
+            })
+            .collect();
+        for number in 0..numbers.len() {
+            for (part, batches) in parts.iter().zip(&batches) {
+                if !part.whole {
+                    for segment in part.shape.of_stage(number) {
+                        let add = &mut |s: &Segment| kernels.collector.add(s);
+                        kernels.shapes.place(part, segment, numbers.lo, add);
+                    }
+                    continue;
+                }
+                let place = Place {
+                    stage: numbers.lo,
+                    origin: (part.origin[Axis::LEAN], part.origin[Axis::DIAMOND]),
+                };
+                for batch in &batches[number as usize] {
+                    let range = kernels.shapes.cut(part, batch.range);
+                    // SAFETY: passed on.
+                    unsafe { self.run_batch(program, kernels, from, batch, range, place) }
+                }
+            }
+            // SAFETY: passed on.
+            unsafe { self.run_collected(program, kernels, from) }
+        }
+    }
+
+    /// Runs what has been collected of one stage.
+    ///
+    /// # Safety
+    /// As for `Engine::advance`.
+    unsafe fn run_collected(&self, program: &TileProgram, kernels: &mut ClassKernels, from: u64) {
+        let place = Place {
+            stage: 0,
+            origin: (0, 0),
+        };
+        let batches = std::mem::take(&mut kernels.collector.batches);
+        for batch in &batches {
+            // SAFETY: passed on.
+            unsafe { self.run_batch(program, kernels, from, batch, batch.range, place) }
+        }
+        kernels.collector.reuse(batches);
+    }
+
+    /// # Safety
+    /// As for `Engine::advance`.
+    unsafe fn run_batch(
+        &self,
+        program: &TileProgram,
+        kernels: &mut ClassKernels,
+        from: u64,
+        batch: &Batch,
+        range: Interval,
+        place: Place,
+    ) {
+        let number = batch.number + place.stage;
+        let step = from + (number / program.stages_per_step()) as u64;
         let phase = step % kernels.phases;
-        let slot = segment.stage.index() * kernels.phases as usize + phase as usize;
+        let slot = batch.stage.index() * kernels.phases as usize + phase as usize;
         let entries = &mut kernels.entries[slot];
-        let found = match entries.iter().position(|(c, _, _)| *c == segment.classes) {
+        let found = match entries.iter().position(|(c, _, _)| *c == batch.classes) {
             Some(i) => i,
             None => {
-                let updates = program.updates(segment.stage, segment.classes);
-                let list = self.kernels.find(segment.stage, step, updates);
-                entries.push((segment.classes, updates, list));
+                let updates = program.updates(batch.stage, batch.classes);
+                let list = self.kernels.find(batch.stage, step, updates);
+                entries.push((batch.classes, updates, list));
                 entries.len() - 1
             }
         };
         let (_, updates, list) = &entries[found];
         // SAFETY: passed on.
-        unsafe { self.advance_with(list, segment.stage, step, *updates, segment.rows) };
-        kernels.cells += segment.rows.volume() * u64::from(updates.0.count_ones());
+        unsafe { self.advance_batch(list, step, *updates, batch, range, place.origin) };
+        let groups: i64 = batch.runs.iter().map(|r| r.groups).sum();
+        kernels.cells += (groups * range.len().max(0)) as u64 * u64::from(updates.0.count_ones());
     }
+}
+
+/// Where batches lie.
+#[derive(Clone, Copy)]
+struct Place {
+    /// The stage that their numbers count from.
+    stage: i64,
+    /// The cell that their rows are relative to.
+    origin: (i64, i64),
 }

@@ -1,6 +1,7 @@
 //! Row kernels as Cranelift's intermediate form: a loop over vectors and a loop over what is left, for each group.
 
 use crate::backend::rows::{Place, RowOp, RowProgram, Store};
+use crate::kernel::Run;
 use crate::scheme::{Cmp, Precision};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::immediates::Offset32;
@@ -8,6 +9,7 @@ use cranelift_codegen::ir::types::{F32, F32X4, F64, F64X2, I8, I64, Type};
 use cranelift_codegen::ir::{AbiParam, Endianness, Function, InstBuilder, MemFlagsData, Value};
 use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use std::mem::offset_of;
 
 /// One kernel to be built.
 pub(super) struct Kernel<'a> {
@@ -34,7 +36,7 @@ impl Kernel<'_> {
         scratch: &mut FunctionBuilderContext,
         target: TargetFrontendConfig,
     ) {
-        for _ in 0..4 {
+        for _ in 0..5 {
             function.signature.params.push(AbiParam::new(I64));
         }
         let element = self.bytes();
@@ -42,18 +44,20 @@ impl Kernel<'_> {
         let mut b = FunctionBuilder::new(function, scratch);
         let entry = b.create_block();
         let start = b.create_block();
+        let run = b.create_block();
         let row = b.create_block();
         let vectors = b.create_block();
         let rest = b.create_block();
         let scalars = b.create_block();
         let next = b.create_block();
+        let next_run = b.create_block();
         let done = b.create_block();
 
         b.append_block_params_for_function_params(entry);
         b.switch_to_block(entry);
-        let (group, count, lo, hi) = {
+        let (base, runs, count, lo, hi) = {
             let params = b.block_params(entry);
-            (params[0], params[1], params[2], params[3])
+            (params[0], params[1], params[2], params[3], params[4])
         };
         let some = b.ins().icmp_imm_s(IntCC::SignedGreaterThan, count, 0);
         let wide = b.ins().icmp(IntCC::SignedLessThan, lo, hi);
@@ -64,7 +68,23 @@ impl Kernel<'_> {
         let lo = b.ins().imul_imm_s(lo, element);
         let hi = b.ins().imul_imm_s(hi, element);
         let constants = self.constants(&mut b);
-        b.ins().jump(row, &[group.into(), count.into()]);
+        b.ins().jump(run, &[runs.into(), count.into()]);
+
+        b.append_block_param(run, I64);
+        b.append_block_param(run, I64);
+        b.switch_to_block(run);
+        let (at_run, runs_left) = (b.block_params(run)[0], b.block_params(run)[1]);
+        let plain = MemFlagsData::new().with_notrap();
+        let offset = b
+            .ins()
+            .load(I64, plain, at_run, offset_of!(Run, offset) as i32);
+        let groups = b
+            .ins()
+            .load(I64, plain, at_run, offset_of!(Run, groups) as i32);
+        let group = b.ins().iadd(base, offset);
+        let any = b.ins().icmp_imm_s(IntCC::SignedGreaterThan, groups, 0);
+        b.ins()
+            .brif(any, row, &[group.into(), groups.into()], next_run, &[]);
 
         b.append_block_param(row, I64);
         b.append_block_param(row, I64);
@@ -110,7 +130,14 @@ impl Kernel<'_> {
         let left = b.ins().iadd_imm_s(left, -1);
         let more = b.ins().icmp_imm_s(IntCC::SignedGreaterThan, left, 0);
         b.ins()
-            .brif(more, row, &[group.into(), left.into()], done, &[]);
+            .brif(more, row, &[group.into(), left.into()], next_run, &[]);
+
+        b.switch_to_block(next_run);
+        let at_run = b.ins().iadd_imm_s(at_run, size_of::<Run>() as i64);
+        let left = b.ins().iadd_imm_s(runs_left, -1);
+        let more = b.ins().icmp_imm_s(IntCC::SignedGreaterThan, left, 0);
+        b.ins()
+            .brif(more, run, &[at_run.into(), left.into()], done, &[]);
 
         b.switch_to_block(done);
         b.ins().return_(&[]);

@@ -3,7 +3,8 @@
 mod build;
 
 use crate::backend::rows::RowProgram;
-use crate::kernel::{Code, KernelSet, RowFn};
+use crate::kernel::{Code, KernelSet, RowFn, Run};
+use crate::lattice::Interval;
 use crate::scheme::Scheme;
 use build::Kernel;
 use cranelift_codegen::ir::{Function, Signature};
@@ -108,9 +109,10 @@ impl fmt::Debug for CraneliftCode {
 }
 
 impl Code for CraneliftCode {
-    unsafe fn run(&self, kernel: usize, group: *mut u8, count: i64, lo: i64, hi: i64) {
+    unsafe fn run(&self, kernel: usize, base: *mut u8, runs: &[Run], range: Interval) {
+        let count = runs.len() as i64;
         // SAFETY: the caller keeps the contract of `RowFn`, and the code lives as long as `self`.
-        unsafe { self.functions[kernel](group, count, lo, hi) }
+        unsafe { self.functions[kernel](base, runs.as_ptr(), count, range.lo, range.hi) }
     }
 
     fn description(&self) -> String {

@@ -1,0 +1,118 @@
+//! Rows that one call of a kernel advances.
+
+use torre_compiler::kernel::Run;
+use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
+use torre_compiler::layout::Layout;
+use torre_compiler::scheme::StageId;
+use torre_compiler::tile::{ClassSet, Segment};
+
+/// Rows of one stage that are advanced by the same updates over the same range of the vector axis.
+#[derive(Clone, Debug)]
+pub(super) struct Batch {
+    /// Stages since the start of what was collected.
+    pub number: i64,
+    pub stage: StageId,
+    pub classes: ClassSet,
+    pub range: Interval,
+    /// As kernels take them, from the group (0, 0).
+    pub runs: Vec<Run>,
+    /// The first group of each run.
+    pub places: Vec<(i64, i64)>,
+}
+
+impl Batch {
+    /// The rows of a run, moved to an origin along the lean and diamond axes, with a range of the vector axis.
+    pub fn rows(&self, run: usize, axis: Axis, range: Interval, origin: (i64, i64)) -> Region {
+        let (x, y) = self.places[run];
+        let (x, y) = (x + origin.0, y + origin.1);
+        let mut rows = PerAxis([Interval::new(x, x + 1), Interval::new(y, y + 1), range]);
+        rows[axis].hi = rows[axis].lo + self.runs[run].groups;
+        rows
+    }
+}
+
+/// Collects segments into batches. Within a stage the order of rows is free.
+#[derive(Debug)]
+pub(super) struct Collector {
+    /// From an index to the next along the lean and the diamond axis, in bytes.
+    stride: [i64; 2],
+    /// The axis along which a run's groups follow each other.
+    axis: Axis,
+    /// Groups in a run.
+    most: i64,
+    pub batches: Vec<Batch>,
+    /// Batches whose lists can be filled again.
+    spare: Vec<Batch>,
+}
+
+impl Collector {
+    pub fn new(layout: &Layout, axis: Axis, most: i64) -> Self {
+        let bytes = layout.element_bytes as i64;
+        Self {
+            stride: [Axis::LEAN, Axis::DIAMOND].map(|a| layout.stride[a] * bytes),
+            axis,
+            most: most.max(1),
+            batches: Vec::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// Takes back batches that were run, for their memory.
+    pub fn reuse(&mut self, batches: Vec<Batch>) {
+        if self.spare.is_empty() {
+            self.spare = batches;
+        }
+    }
+
+    pub fn add(&mut self, segment: &Segment) {
+        let [lean, diamond, range] = segment.rows.0;
+        if segment.rows.is_empty() {
+            return;
+        }
+        let known = self
+            .batches
+            .iter()
+            .rposition(|b| {
+                b.number != segment.number || (b.classes == segment.classes && b.range == range)
+            })
+            .filter(|&i| self.batches[i].number == segment.number);
+        let index = known.unwrap_or_else(|| {
+            let (mut runs, mut places) = match self.spare.pop() {
+                Some(batch) => (batch.runs, batch.places),
+                None => (Vec::new(), Vec::new()),
+            };
+            runs.clear();
+            places.clear();
+            self.batches.push(Batch {
+                number: segment.number,
+                stage: segment.stage,
+                classes: segment.classes,
+                range,
+                runs,
+                places,
+            });
+            self.batches.len() - 1
+        });
+        let batch = &mut self.batches[index];
+        let (outer, inner) = match self.axis {
+            Axis::DIAMOND => (lean, diamond),
+            _ => (diamond, lean),
+        };
+        for o in outer.lo..outer.hi {
+            let mut lo = inner.lo;
+            while lo < inner.hi {
+                let groups = self.most.min(inner.hi - lo);
+                let (x, y) = match self.axis {
+                    Axis::DIAMOND => (o, lo),
+                    _ => (lo, o),
+                };
+                batch.runs.push(Run {
+                    offset: x * self.stride[0] + y * self.stride[1],
+                    groups,
+                });
+                batch.places.push((x, y));
+                lo += groups;
+            }
+        }
+    }
+}
