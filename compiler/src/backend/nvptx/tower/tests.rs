@@ -6,7 +6,7 @@ use crate::backend::interp::Interp;
 use crate::backend::llvm::library::Library;
 use crate::backend::nvptx::{Gpu, compile};
 use crate::cone::{Rational, cones};
-use crate::kernel::{Code, KernelSet, RowKernel, Run, UpdateSet};
+use crate::kernel::{self, Code, KernelSet, RowKernel, UpdateSet};
 use crate::lattice::{Interval, PerAxis, Region};
 use crate::schedule::{Cut, Frame, Level, Tiling, check_tiling};
 use crate::scheme::{Boundary, Image, Precision, StageId};
@@ -145,7 +145,7 @@ impl<'a> Host<'a> {
         for x in lean.lo..lean.hi {
             for y in diamond.lo..diamond.hi {
                 let group = self.memory.pointer(self.layout.group(x, y));
-                let run = Run {
+                let run = kernel::Run {
                     offset: 0,
                     groups: 1,
                 };
