@@ -7,7 +7,7 @@ use crate::decode;
 use crate::error::Error;
 use crate::memory::{LOCAL_BASE, PARAM_BASE, SHARED_BASE};
 use crate::module::{Content, Entry, Special};
-use crate::op::{Inst, NONE, Op, Slot, Ty};
+use crate::op::{Inst, NONE, Op, Slot, Space, Ty};
 use crate::parse::{Declaration, Operand, constant};
 use crate::race::MOST_INSTRUCTIONS;
 
@@ -445,15 +445,22 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The base and displacement of an address.
-    pub(crate) fn address(&mut self, operand: &Operand<'a>) -> Result<(Slot, i64), String> {
+    /// The base and displacement of an address; registers of 32 bits hold addresses of shared and local memory only.
+    pub(crate) fn address(
+        &mut self,
+        operand: &Operand<'a>,
+        space: Space,
+    ) -> Result<(Slot, i64), String> {
         let Operand::Memory(base, offset) = operand else {
             return Err(format!("expected an address, found {operand:?}"));
         };
         if let Some(slot) = self.find_register(base) {
             let bits = self.widths[slot as usize];
             return match bits {
-                32 | 64 => Ok((slot, *offset)),
+                64 => Ok((slot, *offset)),
+                32 if matches!(space, Space::Shared | Space::Local | Space::Param) => {
+                    Ok((slot, *offset))
+                }
                 _ => Err(format!("`{base}` has {bits} bits and is no address")),
             };
         }

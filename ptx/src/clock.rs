@@ -1,5 +1,7 @@
 //! Vector clocks: what a thread knows to have happened before what it does now (Lamport 1978; Mattern 1989).
 //!
+//! Copies in bulk see memory through a proxy of their own: a thread also knows what a proxy fence has made visible to it.
+//!
 //! Every warp has a time, which grows when one of its threads publishes what it has done. A thread knows for each
 //! other thread a time up to which that one's accesses come before its own. Within a block all times are kept; other
 //! blocks are known only if something of them was heard. Threads that met at a barrier share what they know.
@@ -52,25 +54,16 @@ impl Times {
 
 type Others = Arc<Vec<(u32, Arc<Times>)>>;
 
-/// What a thread knows of its own block and of others, ascending by block.
+/// What is known of the own block and of others, ascending by block.
 #[derive(Clone, Debug)]
-pub(crate) struct View {
+pub(crate) struct Known {
     own: Arc<Times>,
     others: Others,
 }
 
-impl View {
-    /// Of a block of so many warps, nothing.
-    pub(crate) fn new(warps: u32) -> View {
-        let times = vec![0; (warps as usize + 1) * LANES];
-        View {
-            own: Times::new(times),
-            others: Arc::default(),
-        }
-    }
-
+impl Known {
     /// What is known of a block, seen from block `own`.
-    pub(crate) fn times(&self, own: u32, block: u32) -> Option<&Times> {
+    fn times(&self, own: u32, block: u32) -> Option<&Times> {
         if own == block {
             return Some(&self.own);
         }
@@ -80,8 +73,49 @@ impl View {
         found.ok().map(|index| &*self.others[index].1)
     }
 
-    pub(crate) fn same(&self, other: &View) -> bool {
+    fn same(&self, other: &Known) -> bool {
         Arc::ptr_eq(&self.own, &other.own) && Arc::ptr_eq(&self.others, &other.others)
+    }
+}
+
+/// What a thread knows.
+#[derive(Clone, Debug)]
+pub(crate) struct View {
+    known: Known,
+    /// The part of it that copies in bulk see.
+    bulk: Known,
+}
+
+impl View {
+    /// Of a block of so many warps, nothing.
+    pub(crate) fn new(warps: u32) -> View {
+        let times = vec![0; (warps as usize + 1) * LANES];
+        let known = Known {
+            own: Times::new(times),
+            others: Arc::default(),
+        };
+        View {
+            bulk: known.clone(),
+            known,
+        }
+    }
+
+    /// What is known of a block, seen from block `own`; of copies in bulk if `bulk`.
+    pub(crate) fn times(&self, own: u32, block: u32, bulk: bool) -> Option<&Times> {
+        if bulk {
+            self.bulk.times(own, block)
+        } else {
+            self.known.times(own, block)
+        }
+    }
+
+    pub(crate) fn same(&self, other: &View) -> bool {
+        self.known.same(&other.known) && self.bulk.same(&other.bulk)
+    }
+
+    /// Makes all that is known visible to copies in bulk, with what the thread has done.
+    pub(crate) fn fence_proxy(&mut self, published: &Published) {
+        self.bulk = published.view.known.clone();
     }
 }
 
@@ -95,15 +129,20 @@ pub(crate) struct Published {
 impl Published {
     /// What a thread knows and has done itself up to a time.
     pub(crate) fn new(block: u32, view: &View, thread: usize, time: u32) -> Published {
-        let mut times = view.own.times.clone();
+        let mut times = view.known.own.times.clone();
         if let Some(entry) = times.get_mut(thread) {
             *entry = time;
         }
+        let others = Arc::clone(&view.known.others);
+        let known = Known {
+            own: Times::new(times),
+            others,
+        };
         Published {
             block,
             view: View {
-                own: Times::new(times),
-                others: Arc::clone(&view.others),
+                known,
+                bulk: view.bulk.clone(),
             },
         }
     }
@@ -123,23 +162,27 @@ impl Published {
 
 /// What a thread of a block knows after it has read what was published.
 pub(crate) fn learn(block: u32, view: &View, news: &Published) -> View {
-    let mut own = Arc::clone(&view.own);
-    if news.block == block {
-        own = Times::join(&own, &news.view.own);
-        if Arc::ptr_eq(&view.others, &news.view.others) || news.view.others.is_empty() {
-            return View {
+    View {
+        known: join(block, &view.known, news.block, &news.view.known),
+        bulk: join(block, &view.bulk, news.block, &news.view.bulk),
+    }
+}
+
+/// What a thread of a block knows after what was known in another block was added.
+fn join(block: u32, known: &Known, from: u32, news: &Known) -> Known {
+    let mut own = Arc::clone(&known.own);
+    if from == block {
+        own = Times::join(&own, &news.own);
+        if Arc::ptr_eq(&known.others, &news.others) || news.others.is_empty() {
+            return Known {
                 own,
-                others: Arc::clone(&view.others),
+                others: Arc::clone(&known.others),
             };
         }
     }
-    let mut others: Vec<(u32, Arc<Times>)> = view.others.to_vec();
-    let foreign = (news.block != block).then_some((news.block, &news.view.own));
-    let heard = news
-        .view
-        .others
-        .iter()
-        .map(|(block, times)| (*block, times));
+    let mut others: Vec<(u32, Arc<Times>)> = known.others.to_vec();
+    let foreign = (from != block).then_some((from, &news.own));
+    let heard = news.others.iter().map(|(block, times)| (*block, times));
     for (other, times) in heard.chain(foreign) {
         if other == block {
             own = Times::join(&own, times);
@@ -150,7 +193,7 @@ pub(crate) fn learn(block: u32, view: &View, news: &Published) -> View {
             Err(index) => others.insert(index, (other, Arc::clone(times))),
         }
     }
-    View {
+    Known {
         own,
         others: Arc::new(others),
     }
@@ -191,7 +234,7 @@ impl Arrivals {
                 },
             );
         }
-        let mut times = all.own.times.clone();
+        let mut times = all.known.own.times.clone();
         for (warp, lanes_mask, time) in &self.stamps {
             for lane in lanes(*lanes_mask) {
                 if let Some(entry) = times.get_mut(*warp as usize * LANES + lane) {
@@ -199,9 +242,7 @@ impl Arrivals {
                 }
             }
         }
-        Some(View {
-            own: Times::new(times),
-            others: all.others,
-        })
+        all.known.own = Times::new(times);
+        Some(all)
     }
 }

@@ -57,7 +57,7 @@ pub(crate) fn instruction<'a>(
         "prefetch" | "prefetchu" | "applypriority" | "discard" => {
             mods.drop_all(|_| true);
             let first = operands.first().ok_or("the address is missing")?;
-            body.address(first)?;
+            body.address(first, Space::Global)?;
             Ok(Op::Nop)
         }
         "createpolicy" => {
@@ -144,7 +144,7 @@ fn load_store<'a>(
     let ty = mods.ty()?;
     count(operands, 2, 2 + usize::from(policy))?;
     let (values, address) = if load { (0, 1) } else { (1, 0) };
-    (inst.src[0], inst.imm[0]) = body.address(&operands[address])?;
+    (inst.src[0], inst.imm[0]) = body.address(&operands[address], space)?;
     let values = match &operands[values] {
         Operand::List(list) => list.as_slice(),
         one => std::slice::from_ref(one),
@@ -223,7 +223,7 @@ fn atomic<'a>(
     if result {
         inst.dst = body.write(&operands[0], ty)?;
     }
-    (inst.src[0], inst.imm[0]) = body.address(&operands[first])?;
+    (inst.src[0], inst.imm[0]) = body.address(&operands[first], space)?;
     for (index, operand) in operands[first + 1..].iter().enumerate() {
         inst.src[1 + index] = body.read(operand, ty)?;
     }
@@ -336,7 +336,7 @@ fn barrier_object<'a>(
     if result {
         inst.dst = body.write(&operands[0], if test { Ty::Pred } else { Ty::B64 })?;
     }
-    (inst.src[0], inst.imm[0]) = body.address(&operands[first])?;
+    (inst.src[0], inst.imm[0]) = body.address(&operands[first], Space::Shared)?;
     if let Some(value) = operands.get(first + 1) {
         inst.src[1] = body.read(value, if test && !parity { Ty::B64 } else { Ty::B32 })?;
     } else if *values.end() > 0 {
@@ -403,7 +403,7 @@ fn copy<'a>(
         }
         (true, true, _) if mods.take("mbarrier::complete_tx::bytes") => {
             count(operands, 4, 4 + policy)?;
-            (inst.src[3], inst.imm[2]) = body.address(&operands[3])?;
+            (inst.src[3], inst.imm[2]) = body.address(&operands[3], Space::Shared)?;
             Copy::BulkLoad
         }
         (true, _, true) if mods.take("bulk_group") => {
@@ -412,8 +412,12 @@ fn copy<'a>(
         }
         _ => return Err("this asynchronous copy is not interpreted".to_string()),
     };
-    (inst.src[0], inst.imm[0]) = body.address(&operands[0])?;
-    (inst.src[1], inst.imm[1]) = body.address(&operands[1])?;
+    let (to, from) = match op {
+        Copy::BulkStore => (Space::Global, Space::Shared),
+        _ => (Space::Shared, Space::Global),
+    };
+    (inst.src[0], inst.imm[0]) = body.address(&operands[0], to)?;
+    (inst.src[1], inst.imm[1]) = body.address(&operands[1], from)?;
     if bulk {
         inst.src[2] = body.read(&operands[2], Ty::U32)?;
     }

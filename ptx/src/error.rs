@@ -63,6 +63,8 @@ pub enum FaultKind {
     ReadOnly,
     /// Two accesses to the same bytes, one of them a write, that nothing orders.
     Race,
+    /// A bulk copy of what threads wrote, without a fence between that makes it visible to such copies.
+    ProxyFence,
     /// Memory that an asynchronous copy may still read or write.
     AsyncPending,
     /// A barrier that some of the threads it waits for cannot reach.
@@ -89,6 +91,7 @@ impl fmt::Display for FaultKind {
             FaultKind::UninitialisedMemory => "uninitialised memory",
             FaultKind::ReadOnly => "read-only memory",
             FaultKind::Race => "race",
+            FaultKind::ProxyFence => "missing proxy fence",
             FaultKind::AsyncPending => "asynchronous copy under way",
             FaultKind::DivergentBarrier => "divergent barrier",
             FaultKind::BadBarrier => "bad barrier",

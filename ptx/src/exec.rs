@@ -186,6 +186,10 @@ impl Launch<'_> {
                 self.fence(block, warp, scope);
                 Flow::Next
             }
+            Op::FenceProxy => {
+                self.fence_proxy(block, warp);
+                Flow::Next
+            }
             Op::MBarrier(op) => self.barrier_object(block, warp, inst, op)?,
             Op::Copy(copy) => self.copy(block, warp, inst, copy)?,
             Op::Commit { bulk } => self.commit(block, warp, bulk),

@@ -135,6 +135,11 @@ impl Launch<'_> {
                     "a read through the read-only path of what {who} writes at line {line} `{text}`"
                 )
             }
+            FaultKind::ProxyFence => {
+                format!(
+                    "no `fence.proxy.async` lies between this copy and the write by {who} at line {line} `{text}`"
+                )
+            }
             _ => format!(
                 "nothing orders this {this} and the {that} by {who} at line {line} `{text}`"
             ),
@@ -286,6 +291,38 @@ impl Launch<'_> {
             .try_for_each(|piece| shadow.check_write(piece, &actor));
         *self.shadow(block, place) = shadow;
         result.map_err(|conflict| self.conflict(conflict, FaultKind::Race, true))
+    }
+
+    /// Makes what the active lanes did and know visible to copies in bulk.
+    pub(crate) fn fence_proxy(&mut self, block: &mut Block, warp: usize) {
+        if !self.options.races {
+            return;
+        }
+        for lane in lanes(self.at.active) {
+            let published = self.publish(block, warp, lane);
+            block.warps[warp].views[lane].fence_proxy(&published);
+        }
+    }
+
+    /// Checks that a copy in bulk sees what threads wrote where it reads or writes.
+    pub(crate) fn check_proxy(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        place: Place,
+        bytes: usize,
+    ) -> Result<(), Fault> {
+        let (Place::Global { at, .. } | Place::Shared(at)) = place else {
+            return Ok(());
+        };
+        if !self.options.races {
+            return Ok(());
+        }
+        let mut shadow = std::mem::take(self.shadow(block, place));
+        let actor = self.actor(block, warp, false);
+        let result = shadow.check_proxy(self.pieces(at, bytes), &actor, self.shape.warps);
+        *self.shadow(block, place) = shadow;
+        result.map_err(|conflict| self.conflict(conflict, FaultKind::ProxyFence, false))
     }
 
     /// An access by a copy that a barrier object counts; `agent` is its lane and time, `view` what the thread knew that

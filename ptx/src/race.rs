@@ -4,7 +4,7 @@
 //! the thread does not know of an access before it and one of the two writes; accesses that are both strong (atomic,
 //! relaxed, acquire, release or volatile) never race with each other.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use crate::clock::{Published, View};
 use crate::op::Scope;
@@ -72,8 +72,17 @@ impl Actor<'_> {
                 return true;
             }
         }
-        let times = self.view.times(self.block, stamp.block);
+        let times = self.view.times(self.block, stamp.block, false);
         times.is_some_and(|times| times.covers(stamp.warp(), lanes, stamp.time))
+    }
+
+    /// Whether a write of a thread is visible to copies in bulk that this thread issues.
+    fn shows(&self, stamp: &Stamp, agents: u32) -> bool {
+        if stamp.time == 0 || stamp.warp() == agents {
+            return true;
+        }
+        let times = self.view.times(self.block, stamp.block, true);
+        times.is_some_and(|times| times.covers(stamp.warp(), stamp.lanes, stamp.time))
     }
 
     fn follows(&self, stamp: &Stamp) -> bool {
@@ -111,7 +120,7 @@ const PAGE: usize = 256;
 pub(crate) struct Shadow {
     pages: Vec<Option<Box<[Cell; PAGE]>>>,
     more: Vec<Vec<Stamp>>,
-    releases: HashMap<usize, Release>,
+    releases: BTreeMap<usize, Release>,
 }
 
 impl Shadow {
@@ -218,6 +227,25 @@ impl Shadow {
             }),
             None => Ok(()),
         }
+    }
+
+    /// Whether the last writes are visible to a copy in bulk; the warp of number `agents` stands for copies themselves.
+    pub(crate) fn check_proxy(
+        &mut self,
+        mut pieces: std::ops::Range<usize>,
+        actor: &Actor,
+        agents: u32,
+    ) -> Result<(), Conflict> {
+        let hidden = pieces.find_map(|piece| {
+            let before = self.cell(piece).write;
+            (!actor.shows(&before, agents)).then_some(before)
+        });
+        hidden.map_or(Ok(()), |before| {
+            Err(Conflict {
+                before,
+                wrote: true,
+            })
+        })
     }
 
     /// The last write of the launch to any of these pieces.

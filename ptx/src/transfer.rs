@@ -219,6 +219,12 @@ impl Launch<'_> {
                 .map_err(|fault| fault.at(from))?;
             self.check_writable(block, warp, to_place, bytes)
                 .map_err(|fault| fault.at(to))?;
+            if !matches!(copy, Copy::Element(_)) {
+                self.check_proxy(block, warp, from_place, bytes)
+                    .map_err(|fault| fault.at(from))?;
+                self.check_proxy(block, warp, to_place, bytes)
+                    .map_err(|fault| fault.at(to))?;
+            }
             let thread = (warp * LANES + lane) as u32;
             self.counts.copies += 1;
             let pc = self.at.pc;

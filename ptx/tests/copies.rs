@@ -188,6 +188,22 @@ fn bulk_copies() {
         ),
         64,
     );
+    // What threads wrote is copied without a proxy fence, of the writers or of the one that issues the copy.
+    let fence = "fence.proxy.async.shared::cta;\n";
+    fails(&[FaultKind::ProxyFence], &BULK.replace(fence, ""), 64);
+    let late = BULK.replace(fence, "").replace(
+        "cp.async.bulk.global",
+        "fence.proxy.async;\ncp.async.bulk.global",
+    );
+    passes(&late, 64);
+    fails(
+        &[FaultKind::ProxyFence],
+        &BULK.replace(
+            "@%p1 bra WAIT;\nmb",
+            "st.shared.u32 [%d2+256], 0;\nbar.sync 0;\n@%p1 bra WAIT;\nmb",
+        ),
+        64,
+    );
     // Sizes and objects.
     fails(
         &[FaultKind::Misaligned],

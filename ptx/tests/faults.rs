@@ -263,13 +263,6 @@ fn bounds_and_alignment() {
     );
     expect(
         FaultKind::OutOfBounds,
-        "ld.global",
-        1,
-        32,
-        "cvt.u32.u64 %r3, %d1;\nld.global.u32 %r2, [%r3];",
-    );
-    expect(
-        FaultKind::OutOfBounds,
         "ld.param",
         1,
         32,
@@ -525,6 +518,7 @@ fn texts_that_are_refused() {
         ("setmaxnreg.inc.sync.aligned.u32 100;", "multiple of 8"),
         ("st.param.u32 [a], %r1;", "cannot be written"),
         ("A: A:", "defined twice"),
+        ("ld.global.u32 %r1, [%r2];", "no address"),
         (
             "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], [%d1], 16, [%r2], %h1;",
             "clusters",
