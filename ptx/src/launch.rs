@@ -34,7 +34,7 @@ impl Default for Options {
             resident: 16,
             races: true,
             idle_rounds: 2000,
-            limit: 1 << 40,
+            limit: 1 << 31,
             most_shared: 227 << 10,
         }
     }
