@@ -13,13 +13,16 @@ use crate::transfer::Claim;
 /// How a launch is executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// 0 runs warps in order, each as far as it gets; other seeds run them in other orders and shorter turns.
+    /// 0 runs warps in order, each as far as it gets; other seeds run them in other orders and shorter turns, and let
+    /// bulk copies arrive in other orders. Races are found in any order, unless it decides which way threads take.
     pub seed: u64,
-    /// Blocks that are under way at once, as many as the device had room for.
+    /// Blocks that are under way at once: as many as the device would have room for. Blocks that wait for each other
+    /// need to be.
     pub resident: u32,
     /// Whether races are looked for.
     pub races: bool,
-    /// Rounds over all warps in which nothing changes, before the launch is given up as a deadlock.
+    /// Rounds over all warps in which nothing is written, while all warps test or wait, before the launch is given up as
+    /// a deadlock.
     pub idle_rounds: u32,
     /// Instructions of warps before the launch is given up.
     pub limit: u64,
@@ -91,7 +94,7 @@ pub(crate) struct Launch<'a> {
     pub(crate) executed: Vec<Executed>,
     pub(crate) steps: u64,
     pub(crate) at: At,
-    /// Whether anything changed that others could wait for.
+    /// Whether anything was written that others could wait for.
     pub(crate) progress: bool,
     /// Accesses to memory are followed in pieces of so many bytes, as a power of two.
     pub(crate) piece: u32,

@@ -120,7 +120,6 @@ impl Launch<'_> {
                 if let (true, Some(done)) = (open, &object.done) {
                     self.learn(block, warp, 1 << self.at.lane, done);
                 }
-                self.progress |= open;
                 Ok(u64::from(open))
             }
             MBarrier::Invalidate => {

@@ -126,7 +126,6 @@ impl Launch<'_> {
             }
         }
         self.counts.barriers += 1;
-        self.progress = true;
     }
 
     /// After threads have ended: barriers that wait for more than are left never open.
@@ -211,7 +210,6 @@ impl Launch<'_> {
             .into_iter()
             .filter(|slot| *slot != NONE);
         slots.for_each(|slot| block.warps[warp].defined[slot as usize] |= members);
-        self.progress = true;
         let groups = met.iter().map(|group| Group {
             pc: group.pc + 1,
             mask: group.mask,
