@@ -270,29 +270,6 @@ impl Launch<'_> {
         self.options.races.then(|| self.publish(block, warp, lane))
     }
 
-    /// Checks that what a copy will write is used by nobody that is not known to have finished.
-    pub(crate) fn check_writable(
-        &mut self,
-        block: &mut Block,
-        warp: usize,
-        place: Place,
-        bytes: usize,
-    ) -> Result<(), Fault> {
-        let (Place::Global { at, .. } | Place::Shared(at)) = place else {
-            return Ok(());
-        };
-        if !self.options.races {
-            return Ok(());
-        }
-        let mut shadow = std::mem::take(self.shadow(block, place));
-        let actor = self.actor(block, warp, false);
-        let result = self
-            .pieces(at, bytes)
-            .try_for_each(|piece| shadow.check_write(piece, &actor));
-        *self.shadow(block, place) = shadow;
-        result.map_err(|conflict| self.conflict(conflict, FaultKind::Race, true))
-    }
-
     /// Makes what the active lanes did and know visible to copies in bulk.
     pub(crate) fn fence_proxy(&mut self, block: &mut Block, warp: usize) {
         if !self.options.races {
@@ -304,13 +281,16 @@ impl Launch<'_> {
         }
     }
 
-    /// Checks that a copy in bulk sees what threads wrote where it reads or writes.
-    pub(crate) fn check_proxy(
+    /// Checks, when a copy is issued, that what it will write is used by nobody that is not known to have finished, and
+    /// that a copy in bulk sees what threads wrote.
+    pub(crate) fn check_copy(
         &mut self,
         block: &mut Block,
         warp: usize,
         place: Place,
         bytes: usize,
+        writes: bool,
+        bulk: bool,
     ) -> Result<(), Fault> {
         let (Place::Global { at, .. } | Place::Shared(at)) = place else {
             return Ok(());
@@ -318,11 +298,22 @@ impl Launch<'_> {
         if !self.options.races {
             return Ok(());
         }
+        let pieces = self.pieces(at, bytes);
         let mut shadow = std::mem::take(self.shadow(block, place));
         let actor = self.actor(block, warp, false);
-        let result = shadow.check_proxy(self.pieces(at, bytes), &actor, self.shape.warps);
+        let mut result = Ok(());
+        if writes {
+            result = pieces
+                .clone()
+                .try_for_each(|piece| shadow.check_write(piece, &actor));
+        }
+        let mut result = result.map_err(|conflict| (conflict, FaultKind::Race));
+        if bulk && result.is_ok() {
+            let seen = shadow.check_proxy(pieces, &actor, self.shape.warps);
+            result = seen.map_err(|conflict| (conflict, FaultKind::ProxyFence));
+        }
         *self.shadow(block, place) = shadow;
-        result.map_err(|conflict| self.conflict(conflict, FaultKind::ProxyFence, false))
+        result.map_err(|(conflict, kind)| self.conflict(conflict, kind, writes))
     }
 
     /// An access by a copy that a barrier object counts; `agent` is its lane and time, `view` what the thread knew that

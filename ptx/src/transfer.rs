@@ -217,14 +217,11 @@ impl Launch<'_> {
             data.resize(bytes, 0);
             self.touch(block, warp, from_place, read, Touch::Read(&WEAK))
                 .map_err(|fault| fault.at(from))?;
-            self.check_writable(block, warp, to_place, bytes)
+            let bulk = !matches!(copy, Copy::Element(_));
+            self.check_copy(block, warp, from_place, read, false, bulk)
+                .map_err(|fault| fault.at(from))?;
+            self.check_copy(block, warp, to_place, bytes, true, bulk)
                 .map_err(|fault| fault.at(to))?;
-            if !matches!(copy, Copy::Element(_)) {
-                self.check_proxy(block, warp, from_place, bytes)
-                    .map_err(|fault| fault.at(from))?;
-                self.check_proxy(block, warp, to_place, bytes)
-                    .map_err(|fault| fault.at(to))?;
-            }
             let thread = (warp * LANES + lane) as u32;
             self.counts.copies += 1;
             let pc = self.at.pc;
