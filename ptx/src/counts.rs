@@ -58,7 +58,8 @@ pub struct Counts {
     pub phases: u64,
     /// Branches where lanes of a warp parted.
     pub divergences: u64,
-    /// The most warps' worth of turns that were spent waiting: turns that ended at a test that failed.
+    /// Turns of warps that ended where they look for what others do: at sleeps, tests that failed, strong loads, and
+    /// atomic operations that changed nothing.
     pub polls: u64,
 }
 

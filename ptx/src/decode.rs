@@ -67,6 +67,14 @@ pub(crate) fn count(operands: &[Operand<'_>], from: usize, to: usize) -> Result<
     ))
 }
 
+/// An instruction as written, and what becomes of it.
+pub(crate) struct Statement<'b, 'a> {
+    pub(crate) body: &'b mut Body<'a>,
+    pub(crate) mods: Modifiers<'a>,
+    pub(crate) operands: &'b [Operand<'a>],
+    pub(crate) inst: &'b mut Inst,
+}
+
 /// Decodes an instruction.
 pub(crate) fn instruction<'a>(
     body: &mut Body<'a>,
@@ -76,34 +84,38 @@ pub(crate) fn instruction<'a>(
 ) -> Result<(), String> {
     let mut parts = opcode.split('.');
     let name = parts.next().unwrap_or_default();
-    let mut mods = Modifiers {
-        parts: parts.collect(),
+    let parts = parts.collect();
+    let statement = &mut Statement {
+        body,
+        mods: Modifiers { parts },
+        operands,
+        inst,
     };
-    inst.op = match name {
-        "mov" => moves(body, &mut mods, operands, inst)?,
-        "cvt" => convert(body, &mut mods, operands, inst)?,
-        "cvta" => address_space(body, &mut mods, operands, inst)?,
-        "setp" | "set" => compare(body, name == "setp", &mut mods, operands, inst)?,
-        "testp" => test(body, &mut mods, operands, inst)?,
-        "bra" | "brx" => branch(body, name, &mut mods, operands, inst)?,
+    statement.inst.op = match name {
+        "mov" => moves(statement)?,
+        "cvt" => convert(statement)?,
+        "cvta" => address_space(statement)?,
+        "setp" | "set" => compare(statement, name == "setp")?,
+        "testp" => test(statement)?,
+        "bra" | "brx" => branch(statement, name)?,
         "ret" | "exit" => Op::Exit,
         "trap" => Op::Trap,
         "call" => return Err("calls are not interpreted: inline functions".to_string()),
-        _ => match arithmetic(body, name, &mut mods, operands, inst)? {
+        _ => match arithmetic(statement, name)? {
             Some(op) => op,
-            None => decode_memory::instruction(body, name, &mut mods, operands, inst)?,
+            None => decode_memory::instruction(statement, name)?,
         },
     };
-    mods.done()
+    statement.mods.done()
 }
 
-fn arithmetic<'a>(
-    body: &mut Body<'a>,
-    name: &str,
-    mods: &mut Modifiers<'a>,
-    operands: &[Operand<'a>],
-    inst: &mut Inst,
-) -> Result<Option<Op>, String> {
+fn arithmetic(statement: &mut Statement<'_, '_>, name: &str) -> Result<Option<Op>, String> {
+    let Statement {
+        body,
+        mods,
+        operands,
+        inst,
+    } = statement;
     let found = match name {
         "neg" => Some(Un::Neg),
         "abs" => Some(Un::Abs),
@@ -144,7 +156,7 @@ fn arithmetic<'a>(
         "shl" => Bin::Shl,
         "shr" => Bin::Shr,
         "copysign" => Bin::CopySign,
-        _ => return ternary(body, name, mods, operands, inst),
+        _ => return ternary(statement, name),
     };
     let ty = mods.ty()?;
     let mut bin = binary;
@@ -198,13 +210,13 @@ fn rounding(rounds: bool, ty: Ty, mods: &mut Modifiers) -> Result<(), String> {
     Ok(())
 }
 
-fn ternary<'a>(
-    body: &mut Body<'a>,
-    name: &str,
-    mods: &mut Modifiers<'a>,
-    operands: &[Operand<'a>],
-    inst: &mut Inst,
-) -> Result<Option<Op>, String> {
+fn ternary(statement: &mut Statement<'_, '_>, name: &str) -> Result<Option<Op>, String> {
+    let Statement {
+        body,
+        mods,
+        operands,
+        inst,
+    } = statement;
     let (tri, types, ty) = match name {
         "mad" | "fma" => {
             let ty = mods.ty()?;
@@ -275,12 +287,13 @@ fn ternary<'a>(
     Ok(Some(Op::Tri(tri, ty)))
 }
 
-fn moves<'a>(
-    body: &mut Body<'a>,
-    mods: &mut Modifiers<'a>,
-    operands: &[Operand<'a>],
-    inst: &mut Inst,
-) -> Result<Op, String> {
+fn moves(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
+    let Statement {
+        body,
+        mods,
+        operands,
+        inst,
+    } = statement;
     let ty = mods.ty()?;
     count(operands, 2, 2)?;
     let split = |count: usize| -> Result<Ty, String> {
@@ -336,12 +349,13 @@ pub(crate) fn slots<'a>(
     operands.iter().map(slot).collect()
 }
 
-fn convert<'a>(
-    body: &mut Body<'a>,
-    mods: &mut Modifiers<'a>,
-    operands: &[Operand<'a>],
-    inst: &mut Inst,
-) -> Result<Op, String> {
+fn convert(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
+    let Statement {
+        body,
+        mods,
+        operands,
+        inst,
+    } = statement;
     let round = mods.one(&[
         ("rn", Round::Near),
         ("rz", Round::Zero),
@@ -383,12 +397,13 @@ fn convert<'a>(
 }
 
 /// Addresses of a space and generic ones differ by the start of a window.
-fn address_space<'a>(
-    body: &mut Body<'a>,
-    mods: &mut Modifiers<'a>,
-    operands: &[Operand<'a>],
-    inst: &mut Inst,
-) -> Result<Op, String> {
+fn address_space(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
+    let Statement {
+        body,
+        mods,
+        operands,
+        inst,
+    } = statement;
     let back = mods.take("to");
     let start = mods.one(&[
         ("global", 0),
@@ -436,13 +451,13 @@ fn comparison<'a>(mods: &mut Modifiers<'a>) -> Result<(Cmp, bool, Option<bool>),
     Ok((cmp, unordered, unsigned))
 }
 
-fn compare<'a>(
-    body: &mut Body<'a>,
-    predicates: bool,
-    mods: &mut Modifiers<'a>,
-    operands: &[Operand<'a>],
-    inst: &mut Inst,
-) -> Result<Op, String> {
+fn compare(statement: &mut Statement<'_, '_>, predicates: bool) -> Result<Op, String> {
+    let Statement {
+        body,
+        mods,
+        operands,
+        inst,
+    } = statement;
     let (cmp, unordered, integer) = comparison(mods)?;
     let join = mods.one(&[("and", Join::And), ("or", Join::Or), ("xor", Join::Xor)]);
     let join = join.unwrap_or(Join::None);
@@ -503,12 +518,13 @@ fn compare<'a>(
     })
 }
 
-fn test<'a>(
-    body: &mut Body<'a>,
-    mods: &mut Modifiers<'a>,
-    operands: &[Operand<'a>],
-    inst: &mut Inst,
-) -> Result<Op, String> {
+fn test(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
+    let Statement {
+        body,
+        mods,
+        operands,
+        inst,
+    } = statement;
     let un = mods.one(&[
         ("finite", Un::IsFinite),
         ("infinite", Un::IsInfinite),
@@ -525,13 +541,13 @@ fn test<'a>(
     Ok(Op::Un(un, ty))
 }
 
-fn branch<'a>(
-    body: &mut Body<'a>,
-    name: &str,
-    mods: &mut Modifiers<'a>,
-    operands: &[Operand<'a>],
-    inst: &mut Inst,
-) -> Result<Op, String> {
+fn branch(statement: &mut Statement<'_, '_>, name: &str) -> Result<Op, String> {
+    let Statement {
+        body,
+        mods,
+        operands,
+        inst,
+    } = statement;
     mods.take("uni");
     if name == "brx" {
         mods.take("idx");

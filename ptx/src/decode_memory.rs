@@ -1,11 +1,8 @@
 //! Decoding of instructions on memory, barriers, warps and asynchronous copies.
 
-use crate::body::Body;
-use crate::decode::{Modifiers, count, slots};
+use crate::decode::{Modifiers, Statement, count, slots};
 use crate::lex::{Number, number};
-use crate::op::{
-    Access, Copy, Inst, MBarrier, Op, Order, Rmw, Scope, Shuffle, Space, Ty, Vote, WarpOp,
-};
+use crate::op::{Access, Copy, MBarrier, Op, Order, Rmw, Scope, Shuffle, Space, Ty, Vote, WarpOp};
 use crate::parse::Operand;
 
 const SPACES: [(&str, Space); 7] = [
@@ -40,20 +37,20 @@ const OPERATIONS: [(&str, Rmw); 10] = [
 ];
 
 /// Decodes an instruction that is not arithmetic.
-pub(crate) fn instruction<'a>(
-    body: &mut Body<'a>,
-    name: &str,
-    mods: &mut Modifiers<'a>,
-    operands: &[Operand<'a>],
-    inst: &mut Inst,
-) -> Result<Op, String> {
+pub(crate) fn instruction(statement: &mut Statement<'_, '_>, name: &str) -> Result<Op, String> {
+    let Statement {
+        body,
+        mods,
+        operands,
+        inst,
+    } = statement;
     match name {
-        "ld" | "ldu" | "st" => load_store(body, name, mods, operands, inst),
-        "atom" | "red" => atomic(body, name == "atom", mods, operands, inst),
+        "ld" | "ldu" | "st" => load_store(statement, name),
+        "atom" | "red" => atomic(statement, name == "atom"),
         "fence" | "membar" => fence(mods),
-        "bar" | "barrier" => barrier(body, name == "bar", mods, operands, inst),
-        "mbarrier" => barrier_object(body, mods, operands, inst),
-        "cp" => copy(body, mods, operands, inst),
+        "bar" | "barrier" => barrier(statement, name == "bar"),
+        "mbarrier" => barrier_object(statement),
+        "cp" => copy(statement),
         "prefetch" | "prefetchu" | "applypriority" | "discard" => {
             mods.drop_all(|_| true);
             let first = operands.first().ok_or("the address is missing")?;
@@ -67,7 +64,7 @@ pub(crate) fn instruction<'a>(
             inst.src[0] = body.constant(0);
             Ok(Op::Move)
         }
-        "shfl" | "vote" | "redux" | "elect" => warp(body, name, mods, operands, inst),
+        "shfl" | "vote" | "redux" | "elect" => warp(statement, name),
         "activemask" => {
             count(operands, 1, 1)?;
             let ty = mods.ty()?;
@@ -115,13 +112,13 @@ fn is_hint(part: &str) -> bool {
         || ["ca", "cg", "cs", "lu", "cv", "wb", "wt"].contains(&part)
 }
 
-fn load_store<'a>(
-    body: &mut Body<'a>,
-    name: &str,
-    mods: &mut Modifiers<'a>,
-    operands: &[Operand<'a>],
-    inst: &mut Inst,
-) -> Result<Op, String> {
+fn load_store(statement: &mut Statement<'_, '_>, name: &str) -> Result<Op, String> {
+    let Statement {
+        body,
+        mods,
+        operands,
+        inst,
+    } = statement;
     let load = name != "st";
     let policy = mods.take("L2::cache_hint");
     mods.drop_all(is_hint);
@@ -182,13 +179,13 @@ fn load_store<'a>(
     })
 }
 
-fn atomic<'a>(
-    body: &mut Body<'a>,
-    result: bool,
-    mods: &mut Modifiers<'a>,
-    operands: &[Operand<'a>],
-    inst: &mut Inst,
-) -> Result<Op, String> {
+fn atomic(statement: &mut Statement<'_, '_>, result: bool) -> Result<Op, String> {
+    let Statement {
+        body,
+        mods,
+        operands,
+        inst,
+    } = statement;
     mods.drop_all(is_hint);
     let order = mods.one(&[
         ("relaxed", Order::Relaxed),
@@ -263,13 +260,13 @@ fn fence(mods: &mut Modifiers) -> Result<Op, String> {
     }
 }
 
-fn barrier<'a>(
-    body: &mut Body<'a>,
-    aligned: bool,
-    mods: &mut Modifiers<'a>,
-    operands: &[Operand<'a>],
-    inst: &mut Inst,
-) -> Result<Op, String> {
+fn barrier(statement: &mut Statement<'_, '_>, aligned: bool) -> Result<Op, String> {
+    let Statement {
+        body,
+        mods,
+        operands,
+        inst,
+    } = statement;
     if mods.take("cluster") {
         return Err("clusters of blocks are not interpreted".to_string());
     }
@@ -293,12 +290,13 @@ fn barrier<'a>(
     Ok(Op::Barrier { aligned, wait })
 }
 
-fn barrier_object<'a>(
-    body: &mut Body<'a>,
-    mods: &mut Modifiers<'a>,
-    operands: &[Operand<'a>],
-    inst: &mut Inst,
-) -> Result<Op, String> {
+fn barrier_object(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
+    let Statement {
+        body,
+        mods,
+        operands,
+        inst,
+    } = statement;
     mods.drop_all(|part| ["shared", "shared::cta", "b64", "cta", "cluster"].contains(&part));
     let parity = mods.take("parity");
     let (op, result, values) = match mods.first() {
@@ -345,12 +343,13 @@ fn barrier_object<'a>(
     Ok(Op::MBarrier(op))
 }
 
-fn copy<'a>(
-    body: &mut Body<'a>,
-    mods: &mut Modifiers<'a>,
-    operands: &[Operand<'a>],
-    inst: &mut Inst,
-) -> Result<Op, String> {
+fn copy(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
+    let Statement {
+        body,
+        mods,
+        operands,
+        inst,
+    } = statement;
     if !mods.take("async") {
         return Err("only asynchronous copies are interpreted".to_string());
     }
@@ -424,13 +423,13 @@ fn copy<'a>(
     Ok(Op::Copy(op))
 }
 
-fn warp<'a>(
-    body: &mut Body<'a>,
-    name: &str,
-    mods: &mut Modifiers<'a>,
-    operands: &[Operand<'a>],
-    inst: &mut Inst,
-) -> Result<Op, String> {
+fn warp<'a>(statement: &mut Statement<'_, 'a>, name: &str) -> Result<Op, String> {
+    let Statement {
+        body,
+        mods,
+        operands,
+        inst,
+    } = statement;
     if !mods.take("sync") {
         return Err("only the forms with `.sync` are interpreted".to_string());
     }
