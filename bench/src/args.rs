@@ -16,7 +16,8 @@ What is measured:
   --sizes LIST       cells along each axis, such as 256 or 640x640x128 (default: those of the case)
   --threads LIST     (default: 1 and all cores)
   --tiling TEXT      HEIGHT; CUT, CUT; CUT, ... with cuts FORM:PERIOD, levels from the outermost in, such as
-                     \"16; x+y:24, x-y:24; x+y:8, x-y:8, z:64\"; may be repeated (default: that of the case)
+                     \"16; x+y:24, x-y:24; x+y:8, x-y:8, z:64\"; may be repeated (default: that of the case);
+                     auto: what the model chooses; every: all that it looks at
   --heights LIST     each tiling with each of these heights
 How:
   --rounds N         turns that each program gets (default 7)

@@ -6,7 +6,7 @@ use crate::cases::Case;
 use crate::machine::{self, Cores};
 use crate::program::{Running, kernels, load};
 use crate::report::Samples;
-use crate::tiling::{Tiles, tiles};
+use crate::tiling::{Tiles, all_tiles};
 use crate::verify::three;
 use serde_json::{Value, json};
 use torre_compiler::kernel::{Code, KernelSet};
@@ -21,6 +21,8 @@ pub struct Rate {
     pub name: String,
     /// 1e6 cell-steps per second.
     pub mcells: Samples,
+    /// What the model expects of it, where it was asked.
+    pub expected: Option<f64>,
 }
 
 /// What a comparison found.
@@ -80,6 +82,15 @@ impl Comparison {
         Some(self.rates[index].mcells.median() / other.mcells.median())
     }
 
+    /// Of the tilings that the model looked at, if there are several: the fastest, and the one it expects to be.
+    pub fn choice(&self) -> Option<(&Rate, &Rate)> {
+        let modelled = || self.rates.iter().filter(|r| r.expected.is_some());
+        let best = modelled().max_by(|a, b| a.mcells.median().total_cmp(&b.mcells.median()))?;
+        let expected = |r: &Rate| r.expected.unwrap_or(0.0);
+        let chosen = modelled().max_by(|a, b| expected(a).total_cmp(&expected(b)))?;
+        (modelled().count() > 1).then_some((best, chosen))
+    }
+
     /// For the report's JSON, one value per program.
     pub fn json(
         &self,
@@ -98,6 +109,7 @@ impl Comparison {
                 "mcells_per_s": rate.mcells.median(),
                 "samples": rate.mcells.sorted(),
                 "spread": rate.mcells.spread(),
+                "expected_mcells_per_s": rate.expected,
                 "ratio_to_c": self.ratio(i, "c"),
                 "ratio_to_layerwise": self.ratio(i, "layerwise"),
                 "field_bytes": self.memory.fields,
@@ -136,9 +148,7 @@ fn compare_in<T: Real>(
     machine::reset_peak();
     let resolved = load(case, T::PRECISION, cells)?;
     let texts = args.tilings(case);
-    let fitted: Result<Vec<Tiles>, String> =
-        texts.iter().map(|t| tiles(&resolved.scheme, t)).collect();
-    let tilings = fitted?;
+    let tilings = all_tiles(&resolved.scheme, &texts)?;
     let set = kernels(&resolved.scheme, &tilings)?;
     let programs = if args.baseline { 2 } else { 1 };
     let needed = set.layout.bytes().saturating_mul(programs);
@@ -171,19 +181,25 @@ fn compare_in<T: Real>(
             cores,
         )?;
         let memory = memory(&resolved, &set, baseline.as_ref());
-        found.push((threads, comparison(rates, memory, &*code)?));
+        found.push((threads, comparison(rates, &tilings, memory, &*code)?));
     }
     Ok(found)
 }
 
 fn comparison(
     rates: Vec<(String, Vec<f64>)>,
+    tilings: &[Tiles],
     memory: MemoryUse,
     code: &dyn Code,
 ) -> Result<Comparison, Failure> {
     let rates = rates.into_iter().map(|(name, values)| {
         let mcells = Samples::new(values).ok_or_else(|| format!("{name} was not measured"))?;
-        Ok(Rate { name, mcells })
+        let tiles = tilings.iter().find(|t| t.name == name);
+        Ok(Rate {
+            expected: tiles.and_then(|t| t.expected),
+            name,
+            mcells,
+        })
     });
     Ok(Comparison {
         rates: rates.collect::<Result<_, String>>()?,

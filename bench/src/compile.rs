@@ -4,7 +4,7 @@ use crate::args::Args;
 use crate::cases::Case;
 use crate::program::{Backend, kernels, load};
 use crate::report::Samples;
-use crate::tiling::{Tiles, tiles};
+use crate::tiling::all_tiles;
 use std::time::Instant;
 use torre_compiler::scheme::Precision;
 
@@ -34,14 +34,12 @@ pub fn compile(case: &Case, precision: Precision, args: &Args) -> Result<Times, 
         let resolved = load(case, precision, &cells)?;
         front.push(start.elapsed().as_secs_f64() * 1e3);
         let start = Instant::now();
-        for text in &texts {
-            tiles(&resolved.scheme, text)?;
-        }
+        all_tiles(&resolved.scheme, &texts)?;
         schedule.push(start.elapsed().as_secs_f64() * 1e3);
     }
     let scheme = load(case, precision, &cells)?.scheme;
-    let fitted: Result<Vec<Tiles>, String> = texts.iter().map(|t| tiles(&scheme, t)).collect();
-    let sets = [kernels(&scheme, &[])?, kernels(&scheme, &fitted?)?];
+    let tilings = all_tiles(&scheme, &texts)?;
+    let sets = [kernels(&scheme, &[])?, kernels(&scheme, &tilings)?];
     let time = |backend: Backend, set| {
         let mut times = Vec::new();
         for _ in 0..rounds {

@@ -128,6 +128,17 @@ impl Bench<'_> {
 
     fn compare(&mut self, section: &str, args: &Args) {
         let mut table = Table::new(&RATES);
+        let mut choices = Table::new(&[
+            "case",
+            "cells",
+            "precision",
+            "threads",
+            "best",
+            "chosen / best",
+            "measured / expected",
+            "chosen",
+            "of",
+        ]);
         let mut memory = Table::new(&[
             "case",
             "cells",
@@ -159,6 +170,7 @@ impl Bench<'_> {
                             threads.to_string(),
                         ];
                         rates(&mut table, &start, comparison);
+                        choice(&mut choices, &start, comparison);
                         for value in comparison.json(case, precision, &cells, *threads) {
                             self.report.push(section, value);
                         }
@@ -182,6 +194,9 @@ impl Bench<'_> {
             }
         }
         println!("\nRates in 1e6 cell-steps per second\n{}", table.text());
+        if !choices.is_empty() {
+            println!("What the model chose\n{}", choices.text());
+        }
         println!("Memory\n{}", memory.text());
     }
 
@@ -293,7 +308,7 @@ impl Bench<'_> {
     }
 }
 
-const RATES: [&str; 9] = [
+const RATES: [&str; 10] = [
     "case",
     "cells",
     "precision",
@@ -302,8 +317,27 @@ const RATES: [&str; 9] = [
     "to C",
     "to layerwise",
     "spread",
+    "expected",
     "program",
 ];
+
+/// How good the model's choice is among all that it looked at.
+fn choice(table: &mut Table, start: &[String; 4], comparison: &Comparison) {
+    let Some((best, chosen)) = comparison.choice() else {
+        return;
+    };
+    let rate = chosen.mcells.median();
+    let expected = chosen.expected.unwrap_or(f64::NAN);
+    let mut row = start.to_vec();
+    row.extend([
+        best.name.clone(),
+        format!("{:.2}", rate / best.mcells.median()),
+        format!("{:.2}", rate / expected),
+        chosen.name.clone(),
+        comparison.rates.len().to_string(),
+    ]);
+    table.row(row);
+}
 
 fn rates(table: &mut Table, start: &[String; 4], comparison: &Comparison) {
     let some = |ratio: Option<f64>| ratio.map_or("-".to_string(), |r| format!("{r:.2}"));
@@ -314,6 +348,7 @@ fn rates(table: &mut Table, start: &[String; 4], comparison: &Comparison) {
             some(comparison.ratio(i, "c")),
             some(comparison.ratio(i, "layerwise")),
             format!("{:.0} %", 100.0 * rate.mcells.spread()),
+            rate.expected.map_or("-".to_string(), |e| format!("{e:.0}")),
             rate.name.clone(),
         ]);
         table.row(row);

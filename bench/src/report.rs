@@ -38,6 +38,11 @@ impl Table {
         Table(vec![head.iter().map(|h| h.to_string()).collect()])
     }
 
+    /// Whether there is nothing under the head.
+    pub fn is_empty(&self) -> bool {
+        self.0.len() == 1
+    }
+
     pub fn row(&mut self, cells: Vec<String>) {
         self.0.push(cells);
     }

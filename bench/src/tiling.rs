@@ -1,12 +1,10 @@
 //! Tilings on the command line: `HEIGHT; CUT, CUT; CUT, CUT`, levels from the outermost in, each cut a form and a period in cells,
 //! such as `16; x+y:24, x-y:24; x+y:8, x-y:8`. Axes have the scheme's names; slopes are the smallest that the scheme allows.
-//! `auto` is the tiling that the model expects to be fastest on all cores of this machine.
+//! `auto` is the tiling that the model expects to be fastest on all cores of this machine, `every` all those that it looks at.
 
 use torre_compiler::cone::{Form, Rational, cones};
 use torre_compiler::lattice::{Axis, PerAxis};
-use torre_compiler::schedule::{
-    Choice, Cut, Frame, Level, Schedule, Template, Tiling, check_tiling,
-};
+use torre_compiler::schedule::{Cut, Frame, Level, Schedule, Template, Tiling, check_tiling};
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::{TileProgram, lower};
 use torre_runtime::host::{measure, threads};
@@ -17,37 +15,54 @@ use torre_runtime::plan::Planner;
 pub struct Tiles {
     pub name: String,
     pub program: TileProgram,
+    /// What the model expects, in 1e6 cell-steps per second, where it was asked.
+    pub expected: Option<f64>,
+}
+
+/// Reads tilings and fits them to a scheme.
+pub fn all_tiles(scheme: &Scheme, texts: &[String]) -> Result<Vec<Tiles>, String> {
+    let mut all = Vec::new();
+    for text in texts {
+        match text.as_str() {
+            "auto" => all.extend(modelled(scheme, 1)?),
+            "every" => all.extend(modelled(scheme, usize::MAX)?),
+            text => all.push(tiles(scheme, text)?),
+        }
+    }
+    Ok(all)
 }
 
 /// Reads a tiling and fits it to a scheme.
 pub fn tiles(scheme: &Scheme, text: &str) -> Result<Tiles, String> {
-    if text == "auto" {
-        return chosen(scheme);
-    }
     let frame = Frame::new(scheme, &cones(scheme));
     let tiling = parse(scheme, &frame, text)?;
     check_tiling(&frame, &tiling).map_err(|e| format!("`{text}`: {e:?}"))?;
     Ok(Tiles {
         name: text.to_string(),
         program: lower(scheme, &frame, &tiling),
+        expected: None,
     })
 }
 
-/// What the model chooses; its expectation is part of the name.
-fn chosen(scheme: &Scheme) -> Result<Tiles, String> {
+/// The first tilings in the order of the model.
+fn modelled(scheme: &Scheme, count: usize) -> Result<Vec<Tiles>, String> {
     let planner = Planner::new(scheme).map_err(|_| "the grid is too large".to_string())?;
     let machine = measure::machine(threads::available());
-    let choices = planner.choices(&Template::Auto, &machine);
-    let tiled = |c: &Choice| matches!(c.schedule, Schedule::Tiled(_));
-    let best = choices.into_iter().find(tiled);
-    let plan = planner
-        .plan(best.ok_or("there is no tiling for this scheme")?)
-        .map_err(|e| format!("`auto`: {e:?}"))?;
-    let expected = plan.choice.prediction.rate * 1e-6;
-    Ok(Tiles {
-        name: format!("auto: {}, expected {expected:.0}", plan.choice.name),
-        program: plan.program.ok_or("a tiling has a tile program")?,
-    })
+    let choices = planner.choices(&Template::Auto, &machine).into_iter();
+    choices
+        .filter(|c| matches!(c.schedule, Schedule::Tiled(_)))
+        .take(count)
+        .map(|choice| {
+            let plan = planner
+                .plan(choice)
+                .map_err(|e| format!("a tiling of the model: {e:?}"))?;
+            Ok(Tiles {
+                name: plan.choice.name,
+                program: plan.program.ok_or("a tiling has a tile program")?,
+                expected: Some(plan.choice.prediction.rate * 1e-6),
+            })
+        })
+        .collect()
 }
 
 /// The same tiling with another height.

@@ -5,7 +5,7 @@ use crate::baseline::{Baseline, Builder};
 use crate::cases::Case;
 use crate::machine::Cores;
 use crate::program::{Running, kernels, load};
-use crate::tiling::{Tiles, tiles};
+use crate::tiling::{Tiles, all_tiles};
 use torre_compiler::real::Real;
 use torre_compiler::scheme::Precision;
 
@@ -66,9 +66,7 @@ fn verify_in<T: Real>(
     let threads = cores.count().min(2);
     let resolved = load(case, precision, cells)?;
     let texts = args.tilings(case);
-    let fitted: Result<Vec<Tiles>, String> =
-        texts.iter().map(|t| tiles(&resolved.scheme, t)).collect();
-    let tilings = fitted?;
+    let tilings = all_tiles(&resolved.scheme, &texts)?;
     let set = kernels(&resolved.scheme, &tilings)?;
     let code = args.backend.compile(&resolved.scheme, &set)?;
     let program = builder.build(case, precision, resolved.scheme.grid.dt)?;

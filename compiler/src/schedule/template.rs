@@ -126,7 +126,7 @@ pub fn families(scheme: &Scheme) -> Vec<TiledTemplate> {
     match scheme.grid.dimensions() {
         3 => vec![torre(
             size("W", &[6, 8, 12, 16, 20, 24]),
-            size("G", &[1, 2, 3]),
+            size("G", &[1, 2, 3, 4]),
             size("TH", heights),
             // Blocks along the vector axis cost more at their ends than they save; they are there for those who try.
             size("Z", &[0]),
