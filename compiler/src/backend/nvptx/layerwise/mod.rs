@@ -11,18 +11,20 @@
 //! Images along the vector axis are stored by the thread that has their source, since every row has some. Those along the other axes,
 //! where few rows have any, are copied afterwards ([`super::service`]).
 
+mod march;
 mod pieces;
 #[cfg(test)]
 mod tests;
 
 use super::ir::{Launch, Module, Operand, Type};
-use super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Variable};
-use crate::backend::rows::{RowOp, RowProgram, Store};
+use super::kernel::{IntCmp, IntOp, Kernel, Special};
+use crate::backend::rows::RowProgram;
 use crate::kernel::{KernelSet, RowKernel};
 use crate::lattice::{Axis, Region};
-use crate::scheme::{ComponentId, Image, Scheme, Value};
-use pieces::{Stream, Streams};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::scheme::{ComponentId, Image, Scheme};
+use march::{Marching, Place};
+use pieces::Streams;
+use std::collections::BTreeSet;
 
 /// Bytes of a vector, and of the widest access that all GPUs have.
 const VECTOR_BYTES: u32 = 16;
@@ -38,8 +40,21 @@ pub struct Shape {
     pub unroll: u32,
     /// Registers of 32 bits for values that are kept along the march.
     pub kept: u32,
-    /// Blocks that a multiprocessor should hold at least; 0: as the assembler likes.
+    /// Registers of 32 bits for the thread's own vectors of the next group, which are loaded one group ahead: those of its neighbours then
+    /// come from the caches. Where more registers were needed, none are loaded ahead.
+    pub ahead: u32,
+    /// Blocks that a multiprocessor should hold at least; 0: as many as the values of a thread leave room for. Without a number, the
+    /// assembler aims at more, and spills registers or loads late.
     pub blocks: u32,
+}
+
+/// Registers of a thread besides those for what it loads.
+const OTHER_REGISTERS: i64 = 40;
+
+/// Blocks of so many threads for which a multiprocessor has registers.
+fn fitting_blocks(registers: i64, threads: u32) -> u32 {
+    let blocks = 65536 / (registers.clamp(32, 255) * i64::from(threads.max(1)));
+    blocks.clamp(1, 16) as u32
 }
 
 impl Shape {
@@ -54,6 +69,7 @@ impl Shape {
             march: 16,
             unroll: 2,
             kept: 96,
+            ahead: 64,
             blocks: 0,
         }
     }
@@ -145,9 +161,16 @@ pub fn emit(module: &mut Module, scheme: &Scheme, set: &KernelSet, shape: Shape)
             i64::from(shape.kept),
         );
         let [x, y] = shape.threads;
+        let element = scheme.precision.bytes() as u32;
+        let own = streams.own_words(element).min(i64::from(shape.ahead));
+        let registers = streams.words(element) + own + OTHER_REGISTERS;
+        let blocks = match shape.blocks {
+            0 => fitting_blocks(registers, x * y),
+            blocks => blocks,
+        };
         let launch = Launch {
             threads: [x, y, 1],
-            blocks: shape.blocks,
+            blocks,
             ..Launch::default()
         };
         let writer = module.kernel(&program.symbol, &PARAMS, launch);
@@ -163,18 +186,6 @@ pub fn emit(module: &mut Module, scheme: &Scheme, set: &KernelSet, shape: Shape)
         }
         .write();
     }
-}
-
-/// What a thread knows before it marches.
-struct Place {
-    /// Of its first group, at its vector.
-    pointer: Operand,
-    /// Its first vector index.
-    z: Operand,
-    lo: Operand,
-    hi: Operand,
-    /// Whether all its lanes lie in the range.
-    whole: Operand,
 }
 
 struct Writer<'a, 'm> {
@@ -202,27 +213,34 @@ impl Writer<'_, '_> {
         let by = self.k.int(IntOp::Mul, wide, Operand::i64(stride));
         let first = self.k.advance(place.pointer, by, 1);
         let pointer = self.k.variable_of(first);
-        let kept = self.keep(first);
-        let mut k = self.k;
-        let (program, streams) = (self.program, self.streams);
         let marching = Marching {
             scheme: self.scheme,
             kernel: self.kernel,
-            program,
-            streams,
+            program: self.program,
+            streams: self.streams,
             vector: self.vector,
-            kept: &kept,
             place: &place,
         };
+        let mut k = self.k;
+        let kept = marching.keep(&mut k, first);
+        let words = self.streams.own_words(self.vector.element().bytes());
+        let ahead = match words <= i64::from(self.shape.ahead) {
+            true => marching.load_ahead(&mut k, first),
+            false => Vec::new(),
+        };
+        let last = k.int(IntOp::Sub, until, Operand::i32(1));
         k.repeat(
             from,
             until,
             Operand::i32(1),
             Some(self.shape.unroll),
-            |k, _| {
+            |k, group| {
                 let here = k.get(pointer);
-                marching.group(k, here);
                 let next = k.offset(here, stride);
+                // Behind the last group lies nothing that could be read.
+                let more = k.compare(IntCmp::Lt, group, last);
+                let readable = k.choose(more, next, here);
+                marching.group(k, here, readable, &kept, &ahead);
                 k.set(pointer, next);
             },
         );
@@ -271,300 +289,6 @@ impl Writer<'_, '_> {
             whole,
         }
     }
-
-    /// Loads what streams keep, for the first group of the march.
-    fn keep(&mut self, pointer: Operand) -> Vec<Vec<Variable>> {
-        let streams = self.streams;
-        let mut kept = Vec::with_capacity(streams.list.len());
-        for stream in &streams.list {
-            let mut variables = Vec::new();
-            if stream.kept {
-                let first = stream.distances[0];
-                for distance in first..first + stream.span() {
-                    let value = load(
-                        &mut self.k,
-                        self.vector,
-                        streams,
-                        stream,
-                        distance,
-                        pointer,
-                        Access::ReadOnly,
-                    );
-                    variables.push(self.k.variable_of(value));
-                }
-            }
-            kept.push(variables);
-        }
-        kept
-    }
-}
-
-/// Loads a piece at a distance along the march.
-fn load(
-    k: &mut Kernel<'_>,
-    vector: Type,
-    streams: &Streams,
-    stream: &Stream,
-    distance: i64,
-    pointer: Operand,
-    access: Access,
-) -> Operand {
-    let element = vector.element();
-    let ty = match element {
-        Type::Real { precision, .. } => Type::vector(precision, stream.piece.length as u32),
-        other => other,
-    };
-    let by = streams.displacement(stream.piece, distance) * i64::from(element.bytes());
-    let from = k.offset(pointer, by);
-    k.load(ty, from, ty.bytes(), access)
-}
-
-/// One group of the march.
-struct Marching<'a> {
-    scheme: &'a Scheme,
-    kernel: &'a RowKernel,
-    program: &'a RowProgram,
-    streams: &'a Streams,
-    vector: Type,
-    kept: &'a [Vec<Variable>],
-    place: &'a Place,
-}
-
-impl Marching<'_> {
-    fn group(&self, k: &mut Kernel<'_>, pointer: Operand) {
-        let loaded = self.load(k, pointer);
-        let mut lanes: BTreeMap<(usize, i64, i64), Operand> = BTreeMap::new();
-        let mut values: Vec<Operand> = Vec::with_capacity(self.program.ops.len());
-        for op in &self.program.ops {
-            let of = |v: Value| values[v.index()];
-            let value = match *op {
-                RowOp::Const(bits) => Operand::real(self.vector, bits),
-                RowOp::Load(place) => self.operand(k, &loaded, &mut lanes, place),
-                ref op => match k.number(op, of) {
-                    Some(value) => value,
-                    None => Operand::poison(self.vector),
-                },
-            };
-            values.push(value);
-        }
-        let updates = self.kernel.updates(self.scheme);
-        for (update, store) in updates.zip(&self.program.stores) {
-            self.store(
-                k,
-                pointer,
-                update.target,
-                store,
-                values[store.value.index()],
-            );
-        }
-    }
-
-    /// The pieces of this group, by stream and distance.
-    fn load(&self, k: &mut Kernel<'_>, pointer: Operand) -> BTreeMap<(usize, i64), Operand> {
-        let mut loaded = BTreeMap::new();
-        for (i, stream) in self.streams.list.iter().enumerate() {
-            let at = |k: &mut Kernel<'_>, distance| self.piece(k, stream, distance, pointer);
-            let (Some(&first), true) = (stream.distances.first(), stream.kept) else {
-                for &distance in &stream.distances {
-                    let value = at(k, distance);
-                    loaded.insert((i, distance), value);
-                }
-                continue;
-            };
-            let mut row: Vec<Operand> = self.kept[i].iter().map(|v| k.get(*v)).collect();
-            row.push(at(k, first + stream.span()));
-            for (variable, next) in self.kept[i].iter().zip(&row[1..]) {
-                k.set(*variable, *next);
-            }
-            loaded.extend(
-                row.iter()
-                    .enumerate()
-                    .map(|(n, v)| ((i, first + n as i64), *v)),
-            );
-        }
-        loaded
-    }
-
-    fn piece(
-        &self,
-        k: &mut Kernel<'_>,
-        stream: &Stream,
-        distance: i64,
-        pointer: Operand,
-    ) -> Operand {
-        let Some(target) = self.written_by(stream) else {
-            let (vector, streams) = (self.vector, self.streams);
-            return load(
-                k,
-                vector,
-                streams,
-                stream,
-                distance,
-                pointer,
-                Access::ReadOnly,
-            );
-        };
-        let (vector, streams) = (self.vector, self.streams);
-        if !self.images_beside(target) {
-            return load(k, vector, streams, stream, distance, pointer, Access::Plain);
-        }
-        // Another thread stores an image in the last vector of the row, so only lanes in the range are touched.
-        let element = vector.element();
-        let by = streams.displacement(stream.piece, distance) * i64::from(element.bytes());
-        let from = k.offset(pointer, by);
-        let lanes: Vec<Variable> = (0..stream.piece.length)
-            .map(|lane| {
-                let variable = k.variable_of(Operand::real(element, 0));
-                let first = (stream.piece.start + lane) as i32;
-                let index = k.int(IntOp::Add, self.place.z, Operand::i32(first));
-                let inside = within(k, index, self.place.lo, self.place.hi);
-                k.when(inside, |k| {
-                    let from = k.offset(from, lane * i64::from(element.bytes()));
-                    let value = k.load(element, from, element.bytes(), Access::Plain);
-                    k.set(variable, value);
-                });
-                variable
-            })
-            .collect();
-        let lanes: Vec<Operand> = lanes.into_iter().map(|v| k.get(v)).collect();
-        k.pack(&lanes)
-    }
-
-    /// The component whose new value the kernel writes to the row of a stream. It then reads the row at its own place only (rule 4 of
-    /// [`crate::scheme`]).
-    fn written_by(&self, stream: &Stream) -> Option<ComponentId> {
-        let row = stream.piece.line;
-        let updates = self.kernel.updates(self.scheme);
-        updates
-            .zip(&self.program.stores)
-            .find(|(_, store)| store.row == row)
-            .map(|(update, _)| update.target)
-    }
-
-    /// Whether images of a component lie in the vector in which its row ends.
-    fn images_beside(&self, target: ComponentId) -> bool {
-        let lanes = i64::from(self.vector.lanes());
-        let end = self.scheme.extent(target)[Axis::VECTOR].hi;
-        let beside = |image: &Image| (end..div_ceil(end, lanes) * lanes).contains(&image.index);
-        vector_images(self.scheme, target)
-            .iter()
-            .any(|(_, image)| beside(image))
-    }
-
-    /// The vector of a load.
-    fn operand(
-        &self,
-        k: &mut Kernel<'_>,
-        loaded: &BTreeMap<(usize, i64), Operand>,
-        known: &mut BTreeMap<(usize, i64, i64), Operand>,
-        place: crate::backend::rows::Place,
-    ) -> Operand {
-        let places = self.streams.lanes_of(place);
-        let whole = |vector: &Operand| {
-            let (stream, distance, _) = places[0];
-            let together = places
-                .iter()
-                .enumerate()
-                .all(|(i, place)| *place == (stream, distance, i as i64));
-            together && vector.ty == self.vector
-        };
-        if let Some(vector) = loaded.get(&(places[0].0, places[0].1)).filter(|v| whole(v)) {
-            return *vector;
-        }
-        let mut lanes = Vec::with_capacity(places.len());
-        for key in places {
-            let (stream, distance, lane) = key;
-            let value = match known.get(&key) {
-                Some(value) => *value,
-                None => {
-                    let value = k.lane(loaded[&(stream, distance)], lane as u32);
-                    known.insert(key, value);
-                    value
-                }
-            };
-            lanes.push(value);
-        }
-        k.pack(&lanes)
-    }
-
-    /// Stores an update's vector, and the images along the vector axis of what it holds.
-    fn store(
-        &self,
-        k: &mut Kernel<'_>,
-        pointer: Operand,
-        target: ComponentId,
-        store: &Store,
-        value: Operand,
-    ) {
-        let element = self.vector.element().bytes();
-        let count = self.vector.lanes();
-        let Place {
-            z, lo, hi, whole, ..
-        } = *self.place;
-        let mut lanes: Vec<Operand> = (0..count).map(|i| k.lane(value, i)).collect();
-        let mut value = value;
-        if self
-            .scheme
-            .grid
-            .live(self.scheme.component(target).position)[Axis::VECTOR]
-            .lo
-            > 0
-        {
-            // The plane at index 0 is run with the others and stays 0.
-            let plane = k.compare(IntCmp::Eq, z, Operand::i32(0));
-            let zero = Operand::real(lanes[0].ty, 0);
-            lanes[0] = k.choose(plane, zero, lanes[0]);
-            value = k.pack(&lanes);
-        }
-        let to = k.offset(pointer, store.row * i64::from(element));
-        let (all, some, done) = (k.label(), k.label(), k.label());
-        k.branch(whole, all, some);
-        k.place(all);
-        k.store(value, to, VECTOR_BYTES, Access::Plain);
-        k.jump(done);
-        k.place(some);
-        for (i, lane) in lanes.iter().enumerate() {
-            let index = k.int(IntOp::Add, z, Operand::i32(i as i32));
-            let inside = within(k, index, lo, hi);
-            k.when(inside, |k| {
-                let to = k.offset(to, i as i64 * i64::from(element));
-                k.store(*lane, to, element, Access::Plain);
-            });
-        }
-        k.place(done);
-        for (base, images) in self.images(target) {
-            let here = k.compare(IntCmp::Eq, z, Operand::i32(base as i32));
-            k.when(here, |k| {
-                for (lane, image) in images {
-                    let index = Operand::i32((base + lane) as i32);
-                    let inside = within(k, index, lo, hi);
-                    k.when(inside, |k| {
-                        let to = k.offset(to, (image.index - base) * i64::from(element));
-                        let own = lanes[lane as usize];
-                        let value = if image.negated { k.negated(own) } else { own };
-                        k.store(value, to, element, Access::Plain);
-                    });
-                }
-            });
-        }
-    }
-
-    /// The images along the vector axis, by the first index of their source's vector, with its lane.
-    fn images(&self, target: ComponentId) -> BTreeMap<i64, Vec<(i64, Image)>> {
-        let lanes = i64::from(self.vector.lanes());
-        let mut images: BTreeMap<i64, Vec<(i64, Image)>> = BTreeMap::new();
-        for (source, image) in vector_images(self.scheme, target) {
-            let lane = source.rem_euclid(lanes);
-            images.entry(source - lane).or_default().push((lane, image));
-        }
-        images
-    }
-}
-
-fn within(k: &mut Kernel<'_>, index: Operand, lo: Operand, hi: Operand) -> Operand {
-    let begun = k.compare(IntCmp::Ge, index, lo);
-    let before_end = k.compare(IntCmp::Lt, index, hi);
-    k.int(IntOp::And, begun, before_end)
 }
 
 /// The images of a component along the vector axis, each with its source, sources ascending.

@@ -118,6 +118,42 @@ impl Streams {
         streams
     }
 
+    /// What a group loads that no group before it has loaded: streams, each at its distances, one that is kept at its farthest.
+    pub fn fresh(&self) -> impl Iterator<Item = (usize, i64)> + '_ {
+        self.list.iter().enumerate().flat_map(|(i, stream)| {
+            let skipped = match stream.kept {
+                true => stream.distances.len() - 1,
+                false => 0,
+            };
+            stream.distances[skipped..].iter().map(move |d| (i, *d))
+        })
+    }
+
+    /// Whether a stream is of the thread's own vector: what is fresh of it comes from memory, while neighbours along the other axes are
+    /// fresh to the threads there, too.
+    pub fn is_own(&self, stream: usize) -> bool {
+        let Piece {
+            line,
+            start,
+            length,
+        } = self.list[stream].piece;
+        (0..self.group).contains(&line) && start == 0 && length == self.lanes
+    }
+
+    /// Registers of 32 bits for what is fresh of the thread's own vectors, with elements of so many bytes.
+    pub fn own_words(&self, element: u32) -> i64 {
+        let own = self.fresh().filter(|(i, _)| self.is_own(*i)).count() as i64;
+        own * self.lanes * i64::from(element) / 4
+    }
+
+    /// Registers of 32 bits for all that is loaded and kept, with elements of so many bytes.
+    pub fn words(&self, element: u32) -> i64 {
+        let kept = |s: &Stream| if s.kept { s.span() * s.piece.length } else { 0 };
+        let fresh = |(i, _): (usize, i64)| self.list[i].piece.length;
+        let all = self.list.iter().map(kept).sum::<i64>() + self.fresh().map(fresh).sum::<i64>();
+        all * i64::from(element) / 4
+    }
+
     /// A displacement as a line and a distance along the march.
     fn split(&self, row: i64) -> (i64, i64) {
         // Rows of a group, at any distance that is read along the diamond axis, take less than a plane.

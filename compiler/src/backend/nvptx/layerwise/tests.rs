@@ -33,15 +33,11 @@ fn what_lies_along_the_march_is_loaded_once() {
             .list
             .iter()
             .filter(|s| s.kept)
-            .map(Stream::span)
+            .map(pieces::Stream::span)
             .collect();
         // Two of the three components that are read have differences along the march.
         assert_eq!(kept, [3, 3]);
-        let loads: usize = streams
-            .list
-            .iter()
-            .map(|s| if s.kept { 1 } else { s.distances.len() })
-            .sum();
+        let loads = streams.fresh().count();
         // Kept ones, own ones, three neighbours of one and four of the other across, and two pieces beside two vectors.
         assert_eq!(loads, 2 + 3 + 3 + 4 + 2 * 2, "{streams:?}");
     }
