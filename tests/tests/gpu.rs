@@ -87,6 +87,7 @@ fn random_shape(rng: &mut Rng, scheme: &Scheme) -> Shape {
         march: rng.within(1, 9) as u32,
         unroll: rng.within(0, 4) as u32,
         kept: rng.within(0, 96) as u32,
+        ahead: rng.within(0, 96) as u32,
         blocks: rng.within(0, 2) as u32,
     }
 }
