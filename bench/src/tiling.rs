@@ -8,7 +8,7 @@ use torre_compiler::schedule::{Cut, Frame, Level, Schedule, Template, Tiling, ch
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::{TileProgram, lower};
 use torre_runtime::host::{measure, threads};
-use torre_runtime::plan::Planner;
+use torre_runtime::plan::{Planner, Program};
 
 /// A tiling ready to run.
 #[derive(Clone, Debug)]
@@ -58,7 +58,10 @@ fn modelled(scheme: &Scheme, count: usize) -> Result<Vec<Tiles>, String> {
                 .map_err(|e| format!("a tiling of the model: {e:?}"))?;
             Ok(Tiles {
                 name: plan.choice.name,
-                program: plan.program.ok_or("a tiling has a tile program")?,
+                program: match plan.program {
+                    Program::Tiles(program) => program,
+                    _ => return Err("a tiling has a tile program".to_string()),
+                },
                 expected: Some(plan.choice.prediction.rate * 1e-6),
             })
         })

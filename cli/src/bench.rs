@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use torre_compiler::problem::Problem;
 use torre_compiler::resolve::Resolved;
-use torre_compiler::schedule::{Choice, Machine, Schedule, Template};
+use torre_compiler::schedule::{Choice, Machine, Template};
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::Source;
@@ -52,9 +52,9 @@ pub fn bench(args: &args::Bench, voice: &Voice) -> Result<(), Failure> {
         .map(|choice| planner.plan(choice))
         .collect::<Result<Vec<Plan>, _>>()
         .map_err(|error| schedule::refused(error, &planner))?;
-    check_memory(args, &resolved, &planner)?;
+    check_memory(args, &resolved, &planner, &plans, threads)?;
     let files = LoadedFiles::load(&world, &resolved.scheme)?;
-    let highest = plans.iter().map(height).max().unwrap_or(1);
+    let highest = plans.iter().map(Plan::height).max().unwrap_or(1);
     let problem = Problem {
         steps: resolved.problem.steps.max(STEPS).max(highest),
         probes: Vec::new(),
@@ -121,24 +121,20 @@ fn contestants(
     Ok(found)
 }
 
-/// Steps that a schedule takes at once.
-fn height(plan: &Plan) -> u64 {
-    match &plan.choice.schedule {
-        Schedule::Layerwise => 1,
-        Schedule::Tiled(tiling) => tiling.height,
-    }
-}
-
 /// Refuses what does not fit before any memory is taken.
 fn check_memory(
     args: &args::Bench,
     resolved: &Resolved,
     planner: &Planner<'_>,
+    plans: &[Plan],
+    threads: usize,
 ) -> Result<(), Failure> {
     let Some(available) = budget::available() else {
         return Ok(());
     };
-    let fields = planner.layout.bytes();
+    let more = |plan: &Plan| plan.more_bytes(&planner.layout, threads);
+    let more = plans.iter().map(more).max().unwrap_or(0);
+    let fields = planner.layout.bytes().saturating_add(more);
     let check = if args.verify { fields } else { 0 };
     let files = LoadedFiles::bytes(&resolved.scheme);
     let needed = fields.saturating_add(check).saturating_add(files);
@@ -169,7 +165,10 @@ fn compile(
     let cache = Cache::of_user();
     let mut codes = Codes::default();
     for (number, plan) in plans.iter().enumerate() {
-        let same = |earlier: &Plan| earlier.kernels.kernels == plan.kernels.kernels;
+        let own = &plan.kernels;
+        let same = |earlier: &Plan| {
+            earlier.kernels.kernels == own.kernels && earlier.kernels.layout == own.layout
+        };
         if let Some(earlier) = plans[..number].iter().position(same) {
             codes.of.push(codes.of[earlier]);
             continue;
@@ -298,7 +297,7 @@ impl Bench<'_> {
     /// Compares every value of all plans with the first one, which is layerwise, after a whole band and a step of the next.
     fn verify<T: Number>(&self) -> Result<(), Failure> {
         use torre_runtime::run::Simulation;
-        let highest = self.plans.iter().map(height).max().unwrap_or(1);
+        let highest = self.plans.iter().map(Plan::height).max().unwrap_or(1);
         let until = highest.saturating_add(1).min(self.problem.steps);
         let mut check = self.advanced::<T>(0)?;
         check.run(until, &Progress::default())?;
@@ -460,7 +459,7 @@ impl<'a, T: Number> Field<'a, T> {
 
     /// The steps that take about so many seconds: whole bands, at least one.
     fn steps_of_turn(&mut self, plan: usize, seconds: f64) -> Result<u64, Failure> {
-        let height = height(&self.bench.plans[plan]).max(1);
+        let height = self.bench.plans[plan].height().max(1);
         let most = self.bench.problem.steps / height;
         let mut bands = 1;
         loop {

@@ -13,7 +13,7 @@ use std::fmt::Write;
 use torre_compiler::cone::{Cones, Dependence, Form, Rational, axis_form};
 use torre_compiler::lattice::{Axis, PerAxis};
 use torre_compiler::resolve::Resolved;
-use torre_compiler::schedule::{Frame, Illegal, Template, Tiling, check_tiling};
+use torre_compiler::schedule::{Frame, Illegal, Schedule, Template, Tiling, check_tiling};
 use torre_compiler::scheme::Scheme;
 use torre_grammar::source::Source;
 use torre_runtime::host::SetupError;
@@ -23,23 +23,25 @@ pub fn cone(args: &args::Cone, voice: &Voice) -> Result<(), Failure> {
     let source = input::source(&args.what.file)?;
     let resolved = input::inspected(&args.what, voice)?;
     let planner = Planner::new(&resolved.scheme).map_err(SetupError::from)?;
-    let tiling = match &args.schedule {
-        Some(text) => tiling(text, &source, &resolved, &planner)?,
+    let given = match &args.schedule {
+        Some(text) => given(text, &source, &resolved, &planner)?,
         None => None,
     };
-    let wrong = tiling
-        .as_ref()
-        .and_then(|tiling| check_tiling(&planner.frame, tiling).err());
+    let tiling = match &given {
+        Some(Schedule::Tiled(tiling)) => Some(tiling),
+        _ => None,
+    };
+    let wrong = tiling.and_then(|tiling| check_tiling(&planner.frame, tiling).err());
     match &args.output {
         Some(file) => {
-            let tiling = match (&args.schedule, tiling) {
-                (None, _) => tower(&source, &resolved, &planner)?,
-                (Some(_), given) => given,
+            let shown = match &args.schedule {
+                None => tower(&source, &resolved, &planner)?,
+                Some(_) => given,
             };
             let drawn = picture::draw(
                 args,
                 &planner,
-                tiling.as_ref(),
+                shown.as_ref(),
                 violation(&wrong, &planner.cones),
             )?;
             write::result_to(Some(file), &drawn)?;
@@ -51,7 +53,7 @@ pub fn cone(args: &args::Cone, voice: &Voice) -> Result<(), Failure> {
                 &planner.frame,
                 &planner.cones,
             ));
-            if let Some(tiling) = &tiling {
+            if let Some(tiling) = tiling {
                 out.push_str(&faces_text(&planner, tiling));
             }
             write::result(&out);
@@ -74,13 +76,13 @@ fn violation(wrong: &Option<Illegal>, cones: &Cones) -> Option<Dependence> {
     Some(*drawn.unwrap_or(&needed.dependence))
 }
 
-/// The tiles of a schedule; of sizes that are open, the first ones. `None` for what has no tiles.
-fn tiling(
+/// The schedule that is asked for; of sizes that are open, the first ones. `None` for what has no tiles.
+fn given(
     text: &str,
     source: &Source,
     resolved: &Resolved,
     planner: &Planner<'_>,
-) -> Result<Option<Tiling>, Failure> {
+) -> Result<Option<Schedule>, Failure> {
     match schedule::template(text, source, resolved, planner)? {
         Template::Layerwise => Ok(None),
         Template::Auto => tower(source, resolved, planner),
@@ -97,7 +99,7 @@ fn tower(
     source: &Source,
     resolved: &Resolved,
     planner: &Planner<'_>,
-) -> Result<Option<Tiling>, Failure> {
+) -> Result<Option<Schedule>, Failure> {
     let grid = &resolved.scheme.grid;
     let names: Vec<&str> = grid.present().map(|a| grid.axis_name(a)).collect();
     let text = match names[..] {
@@ -105,7 +107,7 @@ fn tower(
         [x, ..] => format!("{x}: diamond(D = 4) height 16"),
         [] => return Ok(None),
     };
-    tiling(&text, source, resolved, planner)
+    given(&text, source, resolved, planner)
 }
 
 /// The forms that tilings cut by: along each axis, and the sums of the two axes that are not the vector axis.

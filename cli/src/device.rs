@@ -9,7 +9,7 @@ use torre_compiler::scheme::Scheme;
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::gpu::{CudaDevice, Device, DeviceError, Facts, predict};
 use torre_runtime::host::SetupError;
-use torre_runtime::plan::Plan;
+use torre_runtime::plan::{Plan, Program};
 use torre_runtime::program::{TargetChoice, layerwise_kernels};
 
 /// What code is made for where no device says it.
@@ -45,7 +45,7 @@ fn unknown(name: &str) -> Failure {
 pub fn layerwise_only(schedule: &Schedule) -> Result<(), Failure> {
     match schedule {
         Schedule::Layerwise => Ok(()),
-        Schedule::Tiled(_) => Err(no_tiles()),
+        _ => Err(no_tiles()),
     }
 }
 
@@ -59,7 +59,7 @@ pub fn plan(scheme: &Scheme, device: &CudaDevice) -> Result<Plan, Failure> {
     let choice: Choice = predict::layerwise(scheme, device.copy_rate()?);
     Ok(Plan {
         choice,
-        program: None,
+        program: Program::Layerwise,
         kernels: layerwise_kernels(scheme).map_err(SetupError::from)?,
     })
 }

@@ -15,11 +15,10 @@ use torre_compiler::cone::cones;
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::schedule::Schedule;
 use torre_compiler::scheme::{CoefId, Scheme};
-use torre_compiler::tile::TileProgram;
 use torre_grammar::{parse, print};
 use torre_runtime::gpu::code;
 use torre_runtime::host::{SetupError, threads};
-use torre_runtime::plan::Planner;
+use torre_runtime::plan::{Planner, Program};
 use torre_runtime::program::{self, CompileError, TargetChoice};
 
 pub fn emit(args: &args::Emit, voice: &Voice) -> Result<(), Failure> {
@@ -36,10 +35,7 @@ pub fn emit(args: &args::Emit, voice: &Voice) -> Result<(), Failure> {
             } = Scheduled::new(args, voice)?;
             match stage {
                 StageArg::Schedule => format!("{schedule}\n"),
-                StageArg::Tiles => match program {
-                    Some(program) => program.to_string(),
-                    None => "layerwise\n".to_owned(),
-                },
+                StageArg::Tiles => program.to_string(),
                 StageArg::Plan => {
                     let mut text = format!("{schedule}\n\n");
                     text.push_str(&memory(&scheme, &kernels));
@@ -63,8 +59,7 @@ pub fn emit(args: &args::Emit, voice: &Voice) -> Result<(), Failure> {
 struct Scheduled {
     scheme: Scheme,
     schedule: Schedule,
-    /// `None`: layerwise.
-    program: Option<TileProgram>,
+    program: Program,
     kernels: KernelSet,
 }
 

@@ -134,6 +134,16 @@ impl Shown<'_> {
                 None => String::new(),
             },
         );
+        let more = self
+            .plan
+            .more_bytes(&self.planner.layout, self.machine.threads);
+        if more > 0 {
+            let _ = writeln!(
+                out,
+                "  overlap   {} for a second array and the tiles",
+                bytes(more)
+            );
+        }
         if self.file_bytes > 0 {
             let _ = writeln!(out, "  files     {}", bytes(self.file_bytes));
         }

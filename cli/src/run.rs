@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::backend::nvptx::layerwise::Shape;
 use torre_compiler::kernel::KernelSet;
+use torre_compiler::layout::Layout;
 use torre_compiler::problem::Problem;
 use torre_compiler::resolve::Resolved;
 use torre_compiler::scheme::{Precision, Scheme};
@@ -143,7 +144,7 @@ impl<'a, T: Value> Run<'a, T> {
             Some(plan) => plan.kernels.clone(),
             None => program::layerwise_kernels(self.scheme).map_err(SetupError::from)?,
         };
-        self.check_memory(&set)?;
+        self.check_memory()?;
         let files = LoadedFiles::load(world, self.scheme)?;
         match (&self.device, self.args.how.backend.choice()) {
             (Some(device), _) => self.run_on_device(&set, &files, device),
@@ -153,18 +154,21 @@ impl<'a, T: Value> Run<'a, T> {
     }
 
     /// Refuses a run that does not fit before any memory is taken.
-    fn check_memory(&self, set: &KernelSet) -> Result<(), Failure> {
+    fn check_memory(&self) -> Result<(), Failure> {
         let Some(available) = budget::available() else {
             return Ok(());
         };
+        let layout = Layout::new(self.scheme).map_err(SetupError::from)?;
+        let more = self.plan.as_ref();
+        let more = more.map_or(0, |plan| plan.more_bytes(&layout, self.threads));
         let fields = match self.args.how.backend {
             BackendArg::Reference => Literal::<T>::bytes(self.scheme),
-            _ => set.layout.bytes(),
+            _ => layout.bytes().saturating_add(more),
         };
         let check = match self.check {
             None => 0,
             Some(Check::Reference) => Literal::<T>::bytes(self.scheme),
-            Some(Check::Interpreter | Check::Processor) => set.layout.bytes(),
+            Some(Check::Interpreter | Check::Processor) => layout.bytes(),
         };
         let files = LoadedFiles::bytes(self.scheme);
         let needed = fields.saturating_add(check).saturating_add(files);
@@ -295,6 +299,11 @@ impl<'a, T: Value> Run<'a, T> {
             }
             Some(Check::Interpreter) => BackendChoice::Only(Backend::Interp),
             Some(Check::Processor) => BackendChoice::Auto,
+        };
+        // Pyramids have kernels for another layout.
+        let set = match set.layout == Layout::new(self.scheme).map_err(SetupError::from)? {
+            true => set,
+            false => &program::layerwise_kernels(self.scheme).map_err(SetupError::from)?,
         };
         let code = program::compile(
             self.scheme,

@@ -109,6 +109,6 @@ pub fn refused(error: PlanError, planner: &Planner<'_>) -> Failure {
 pub fn title(plan: &Plan) -> String {
     match &plan.choice.schedule {
         Schedule::Layerwise => "layerwise".to_owned(),
-        Schedule::Tiled(_) => plan.choice.name.clone(),
+        _ => plan.choice.name.clone(),
     }
 }

@@ -86,6 +86,97 @@ fn a_plan_of_a_schedule_without_open_sizes_has_no_alternatives() {
     assert!(error.contains("E0852"), "{error}");
 }
 
+/// With a source, records, and an end of each kind.
+const SMALL: &str = "
+use std::maxwell::maxwell42
+use std::sources::ricker
+problem small {
+  scheme   maxwell42 { h = 1 }
+  domain   26 x 22 x 40
+  boundary x: pec, y: periodic, z: pec | pmc
+  init     E.z = exp(-((x - 12)^2 + (y - 3)^2 + (z - 20)^2) / 9)
+  source   E.z at (5, 21, 9) += ricker(t, f0 = 0.1)
+  probe    E.y at (6, 1, 10)
+  output   slice E.x z = 12 every 3
+  steps    8
+}
+";
+
+#[test]
+fn pyramids_and_boxes_are_planned_drawn_and_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("picture.svg");
+    let program = folder.path().join("small.torre");
+    std::fs::write(&program, SMALL).unwrap();
+    let program = program.to_str().unwrap();
+    for (schedule, shown) in [
+        (
+            "(x, y): pyramid(base = 10) height 3",
+            "height 3; pyramids of base 10 x 10 x *",
+        ),
+        (
+            "pyramid(B = 9, TH = 2, Z = 20)",
+            "height 2; pyramids of base 9 x 9 x 20",
+        ),
+        (
+            "y: pyramid(base = 5); x: pyramid(base = 8) height 4",
+            "height 4; pyramids of base 8 x 5 x *",
+        ),
+        ("box(B = 7, Z = 16)", "stage by stage; boxes of 7 x 7 x 16"),
+        (
+            "x: box(8); (x, z): box(3)",
+            "stage by stage; boxes of 8 x * x *; boxes of 3 x * x 3",
+        ),
+        (
+            "(x, y): diamond(W = 6) height 3; z: box(16)",
+            "height 3; x+y slope 3/2 period 6, x-y slope 3/2 period 6; t slope 1 period 1; z slope 3/2 period 16",
+        ),
+    ] {
+        let (status, text, error) = command(&["plan", program, "--schedule", schedule]);
+        assert_eq!(status, Some(0), "{schedule}: {error}");
+        assert!(text.contains(shown), "{schedule}: {text}");
+        let (status, _, error) = command(&["run", program, "--verify", "--schedule", schedule]);
+        assert_eq!(status, Some(0), "{schedule}: {error}");
+        let drawn = ["-o", file.to_str().unwrap()];
+        let (status, _, error) =
+            command(&["cone", program, "--schedule", schedule, drawn[0], drawn[1]]);
+        assert_eq!(status, Some(0), "{schedule}: {error}");
+        let picture = std::fs::read_to_string(&file).unwrap();
+        assert!(picture.contains("tile of"), "{schedule}");
+    }
+    for (schedule, wrong) in [
+        (
+            "x: pyramid(base = 8) height 2; x: pyramid(base = 4)",
+            "a pyramid holds no other level",
+        ),
+        (
+            "x: pyramid(base = 8) height 2; z: skewed(P = 4)",
+            "do not combine",
+        ),
+        (
+            "x: pyramid(base = 5/2) height 2",
+            "`base` is a whole number",
+        ),
+        ("x: pyramid(base = 0) height 2", "`base` must be positive"),
+        ("x: pyramid(W = 8) height 2", "`pyramid` has no size `W`"),
+        (
+            "x: pyramid(base = 8) slope 2 height 2",
+            "`slope` says nothing",
+        ),
+        ("x: box(8) height 2", "a box is one stage high"),
+        ("x: box(8); x: skewed(P = 4) height 2", "holds no tiles"),
+        ("x: box", "`box` needs one size"),
+        ("pyramid(B = 8, D = 2)", "`pyramid` has no size `D`"),
+    ] {
+        let (status, _, error) = command(&["plan", MAXWELL, "--schedule", schedule]);
+        assert_eq!(status, Some(1), "{schedule}");
+        assert!(
+            error.contains("E0851") && error.contains(wrong),
+            "{schedule}: {error}"
+        );
+    }
+}
+
 #[test]
 fn stages_that_depend_on_a_schedule_show_it() {
     let emit = |stage: &str, schedule: &str| {

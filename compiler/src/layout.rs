@@ -55,15 +55,23 @@ pub struct TooLarge;
 
 impl Layout {
     pub fn new(scheme: &Scheme) -> Result<Layout, TooLarge> {
-        let element_bytes = scheme.precision.bytes();
-        let line = (ALIGNMENT / element_bytes) as i64;
-        let reach = scheme.reach();
         let mut extent = PerAxis::splat(1);
         for id in scheme.component_ids() {
             for (axis, range) in scheme.extent(id).iter() {
                 extent[axis] = extent[axis].max(range.hi);
             }
         }
+        Layout::sized(scheme, extent, scheme.reach())
+    }
+
+    /// For values of the scheme's components and coefficients in a box that need not be the whole domain.
+    pub fn sized(
+        scheme: &Scheme,
+        extent: PerAxis<i64>,
+        reach: PerAxis<[i32; 2]>,
+    ) -> Result<Layout, TooLarge> {
+        let element_bytes = scheme.precision.bytes();
+        let line = (ALIGNMENT / element_bytes) as i64;
         let mut first_row = Vec::new();
         let mut slots = Vec::new();
         let mut rows = 0u32;

@@ -1,22 +1,43 @@
 //! From a schedule as asked for to what a run needs: the tiles, and the kernels to compile.
 
+use crate::host::Order;
 use crate::program::layerwise_kernels;
+use std::fmt;
 use torre_compiler::cone::{Cones, cones};
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::layout::{Layout, TooLarge};
 use torre_compiler::schedule::{
-    Choice, Frame, Illegal, Machine, Schedule, Template, candidates, check_tiling,
+    Boxes, Choice, Frame, Illegal, Machine, Schedule, Template, candidates, check_tiling,
 };
 use torre_compiler::scheme::Scheme;
-use torre_compiler::tile::{TileProgram, lower};
+use torre_compiler::tile::{PyramidProgram, TileProgram, lower};
 
 /// A schedule that was chosen, ready to compile.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub choice: Choice,
-    /// `None`: layerwise.
-    pub program: Option<TileProgram>,
+    pub program: Program,
     pub kernels: KernelSet,
+}
+
+/// What a run executes.
+#[derive(Clone, Debug)]
+pub enum Program {
+    Layerwise,
+    Tiles(TileProgram),
+    Pyramids(PyramidProgram),
+    Boxes(Boxes),
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Program::Layerwise => writeln!(f, "layerwise"),
+            Program::Tiles(program) => program.fmt(f),
+            Program::Pyramids(program) => program.fmt(f),
+            Program::Boxes(boxes) => writeln!(f, "{}", Schedule::Boxes(boxes.clone())),
+        }
+    }
 }
 
 /// Why there is no plan.
@@ -73,19 +94,25 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// The tiles of a schedule, if it has any, and its kernels.
-    pub fn lowered(
-        &self,
-        schedule: &Schedule,
-    ) -> Result<(Option<TileProgram>, KernelSet), PlanError> {
+    /// What a run of a schedule executes, and its kernels.
+    pub fn lowered(&self, schedule: &Schedule) -> Result<(Program, KernelSet), PlanError> {
         let mut kernels = layerwise_kernels(self.scheme)?;
         let program = match schedule {
-            Schedule::Layerwise => None,
+            Schedule::Layerwise => Program::Layerwise,
+            Schedule::Boxes(boxes) => Program::Boxes(boxes.clone()),
+            Schedule::Pyramids(pyramid) => {
+                if pyramid.height == 0 {
+                    return Err(PlanError::Illegal(Illegal::Size));
+                }
+                let program = PyramidProgram::new(self.scheme, pyramid)?;
+                kernels.layout = program.layout.clone();
+                Program::Pyramids(program)
+            }
             Schedule::Tiled(tiling) => {
                 check_tiling(&self.frame, tiling).map_err(PlanError::Illegal)?;
                 let program = lower(self.scheme, &self.frame, tiling);
                 kernels.kernels = program.kernels(self.scheme);
-                Some(program)
+                Program::Tiles(program)
             }
         };
         Ok((program, kernels))
@@ -111,10 +138,32 @@ impl<'a> Planner<'a> {
 
 impl Plan {
     /// The order in which an engine runs it.
-    pub fn order(&self) -> crate::host::Order<'_> {
+    pub fn order(&self) -> Order<'_> {
         match &self.program {
-            None => crate::host::Order::Layerwise,
-            Some(program) => crate::host::Order::Tiles(program),
+            Program::Layerwise => Order::Layerwise,
+            Program::Tiles(program) => Order::Tiles(program),
+            Program::Pyramids(program) => Order::Pyramids(program),
+            Program::Boxes(boxes) => Order::Boxes(boxes),
+        }
+    }
+
+    /// Steps that it takes at once.
+    pub fn height(&self) -> u64 {
+        match &self.program {
+            Program::Layerwise | Program::Boxes(_) => 1,
+            Program::Tiles(program) => program.height,
+            Program::Pyramids(program) => program.height,
+        }
+    }
+
+    /// Bytes that a run needs beside the array of the fields, which has this layout.
+    pub fn more_bytes(&self, fields: &Layout, threads: usize) -> u64 {
+        match &self.program {
+            Program::Pyramids(program) => {
+                let own = program.layout.bytes().saturating_mul(threads as u64);
+                fields.bytes().saturating_add(own)
+            }
+            _ => 0,
         }
     }
 }

@@ -7,11 +7,13 @@ use torre_compiler::layout::Layout;
 use torre_compiler::problem::{OutputKind, Problem};
 use torre_compiler::real::Real;
 use torre_compiler::reference::Reference;
-use torre_compiler::schedule::{Frame, check_tiling};
+use torre_compiler::schedule::{Boxes, Frame, check_tiling};
 use torre_compiler::scheme::{ComponentId, Precision, Scheme, verify};
 use torre_compiler::statics::NoFiles;
-use torre_compiler::testing::{Limits, Rng, one_update_per_stage, random_scheme, random_tiling};
-use torre_compiler::tile::lower;
+use torre_compiler::testing::{
+    Limits, Rng, one_update_per_stage, random_pyramid, random_scheme, random_tiling,
+};
+use torre_compiler::tile::{PyramidProgram, lower};
 use torre_runtime::host::{Calculation, Order, Progress};
 use torre_suite::random::{random_problem, seeds};
 
@@ -26,7 +28,7 @@ const LIMITS: Limits = Limits {
 };
 
 /// A kernel for each stage, phase and single update, and one for all updates of the stage.
-fn kernels(scheme: &Scheme) -> KernelSet {
+fn kernels(scheme: &Scheme, order: Order<'_>) -> KernelSet {
     let mut kernels = Vec::new();
     for stage in scheme.stage_ids() {
         let count = scheme.stages[stage.index()].updates.len();
@@ -42,7 +44,10 @@ fn kernels(scheme: &Scheme) -> KernelSet {
         }
     }
     KernelSet {
-        layout: Layout::new(scheme).expect("a size that can be addressed"),
+        layout: match order {
+            Order::Pyramids(program) => program.layout.clone(),
+            _ => Layout::new(scheme).expect("a size that can be addressed"),
+        },
         kernels,
     }
 }
@@ -75,7 +80,7 @@ fn compare<T: Real>(
             }
         }
     }
-    let set = kernels(scheme);
+    let set = kernels(scheme, order);
     let code = Interp::new(scheme, &set);
     let mut calculation: Calculation<'_, T> =
         Calculation::new(scheme, problem, &NoFiles, threads).expect("a problem of finite values");
@@ -143,6 +148,38 @@ fn layerwise_gives_the_bits_of_the_reference() {
             Order::Layerwise,
             1 + (seed % 3) as usize,
         );
+    }
+}
+
+#[test]
+fn pyramids_give_the_bits_of_the_reference() {
+    for seed in seeds() {
+        let mut rng = Rng::new(seed);
+        let mut scheme = random_scheme(&mut rng, &LIMITS);
+        if seed % 4 == 3 {
+            scheme = one_update_per_stage(scheme);
+        }
+        let problem = random_problem(&mut rng, &scheme);
+        let pyramid = random_pyramid(&mut rng);
+        let program = PyramidProgram::new(&scheme, &pyramid).expect("a size that can be addressed");
+        let order = Order::Pyramids(&program);
+        compare_any(seed, &scheme, &problem, order, 1 + (seed % 3) as usize);
+    }
+}
+
+#[test]
+fn boxes_give_the_bits_of_the_reference() {
+    for seed in seeds() {
+        let mut rng = Rng::new(seed);
+        let scheme = random_scheme(&mut rng, &LIMITS);
+        let problem = random_problem(&mut rng, &scheme);
+        let boxes = Boxes {
+            levels: (0..rng.within(1, 2))
+                .map(|_| random_pyramid(&mut rng).base)
+                .collect(),
+        };
+        let order = Order::Boxes(&boxes);
+        compare_any(seed, &scheme, &problem, order, 1 + (seed % 3) as usize);
     }
 }
 

@@ -3,13 +3,15 @@
 use crate::args::{self, ViewArg};
 use crate::failure::Failure;
 use torre_compiler::cone::draw::{
-    Cut, Footprint, Section, Solid, Subject, footprint, section, solid,
+    Cut, Footprint, Overlap, Section, Solid, Subject, footprint, section, solid,
 };
 use torre_compiler::cone::{Cones, Dependence, Rational, axis_form};
 use torre_compiler::lattice::{Axis, HalfIndex, PerAxis};
 use torre_compiler::schedule::face::Face;
-use torre_compiler::schedule::{Frame, Tiling};
+use torre_compiler::schedule::{Boxes, Frame, Schedule, Tiling};
 use torre_compiler::scheme::{ComponentId, Scheme};
+use torre_compiler::tile::PyramidProgram;
+use torre_runtime::host::SetupError;
 use torre_runtime::plan::Planner;
 
 /// Values of a past that are drawn at the most: more are slow to find, and too fine to see.
@@ -25,10 +27,14 @@ const MOST_PANELS: i64 = 6;
 pub fn draw(
     args: &args::Cone,
     planner: &Planner<'_>,
-    tiling: Option<&Tiling>,
+    schedule: Option<&Schedule>,
     wrong: Option<Dependence>,
 ) -> Result<String, Failure> {
     let Planner { scheme, cones, .. } = planner;
+    let tiling = match schedule {
+        Some(Schedule::Tiled(tiling)) => Some(tiling),
+        _ => None,
+    };
     let picture = Picture {
         scheme,
         cones,
@@ -40,8 +46,21 @@ pub fn draw(
                 .unwrap_or(i64::MAX)
                 .saturating_mul(i64::from(cones.stages.max(1)))
         }),
+        upright: match schedule {
+            Some(Schedule::Pyramids(pyramid)) => {
+                let program = PyramidProgram::new(scheme, pyramid).map_err(SetupError::from)?;
+                Some(Upright::Pyramids(Box::new(program)))
+            }
+            Some(Schedule::Boxes(boxes)) => Some(Upright::Boxes(boxes.clone())),
+            _ => None,
+        },
         wrong,
     };
+    if picture.upright.is_some() && args.view != ViewArg::Section {
+        return Err(Failure::usage(
+            "pyramids and boxes are shown by `--view section`",
+        ));
+    }
     match args.view {
         ViewArg::Section => picture.section(args),
         ViewArg::Footprint => picture.footprint(),
@@ -56,7 +75,29 @@ struct Picture<'a> {
     cuts: Vec<Cut>,
     /// Stages of a band.
     height: i64,
+    /// Tiles without faces.
+    upright: Option<Upright>,
     wrong: Option<Dependence>,
+}
+
+/// Tiles whose bases are boxes.
+enum Upright {
+    Pyramids(Box<PyramidProgram>),
+    Boxes(Boxes),
+}
+
+impl Upright {
+    /// The innermost ones along an axis; `None` if it is not cut.
+    fn along(&self, scheme: &Scheme, axis: Axis) -> Option<Overlap> {
+        let (base, stages) = match self {
+            Upright::Pyramids(program) => (program.base[axis], program.profile(scheme, axis)),
+            Upright::Boxes(boxes) => {
+                let base = boxes.levels.iter().rev().find_map(|level| level[axis])?;
+                (base, vec![[0; 2]])
+            }
+        };
+        (base < scheme.grid.cells[axis]).then_some(Overlap { base, stages })
+    }
 }
 
 /// The faces of the innermost tiles, each with the shortest of its periods.
@@ -109,6 +150,10 @@ impl Picture<'_> {
             steps,
             later: later as u32,
             cuts,
+            overlap: self
+                .upright
+                .as_ref()
+                .and_then(|tiles| tiles.along(self.scheme, axis)),
             stressed: self.wrong,
         };
         Ok(section(self.scheme, self.cones, &what))
@@ -244,7 +289,11 @@ impl Picture<'_> {
             };
             grid.present().reduce(farther)
         };
-        let cut = |a: &Axis| self.cuts.iter().any(|cut| cut.face.form[*a] != 0);
+        let cut = |a: &Axis| {
+            let upright = self.upright.as_ref();
+            self.cuts.iter().any(|cut| cut.face.form[*a] != 0)
+                || upright.is_some_and(|tiles| tiles.along(self.scheme, *a).is_some())
+        };
         self.wrong
             .and_then(far)
             .or_else(|| grid.present().find(cut))

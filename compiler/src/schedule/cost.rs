@@ -6,6 +6,8 @@
 //! for two steps: the rows that the first step touches, and those that each further step adds at the tile's front. A tile whose
 //! rows fit a cache loads each of them once.
 
+mod blocks;
+
 use super::machine::Machine;
 use super::tiling::Tiling;
 use super::{Frame, Schedule};
@@ -14,6 +16,7 @@ use crate::lattice::{Axis, Interval, PerAxis};
 use crate::layout::Layout;
 use crate::scheme::{Scheme, StageId};
 use crate::tile::{Tile, TileProgram, lower, stage_blocks};
+use blocks::{predict_boxes, predict_pyramids};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -153,17 +156,28 @@ pub fn predict_layerwise(scheme: &Scheme, layout: &Layout, machine: &Machine) ->
     let whole = layout.bytes() as f64;
     let cached = whole < USABLE * machine.l3 as f64;
     let (memory_bytes, cache_bytes) = if cached { (0.0, bytes) } else { (bytes, bytes) };
-    // Sweeps stream: loads run ahead of the arithmetic.
-    let cores = (compute + NOT_HIDDEN * cache_bytes / machine.l3_rate) / threads;
-    let memory = memory_bytes / machine.memory();
-    let time = cores.max(memory) + NOT_HIDDEN * cores.min(memory);
-    Prediction {
-        rate: 1.0 / time,
+    let prediction = Prediction {
+        rate: 0.0,
         compute,
         cache_bytes,
         memory_bytes,
         footprint: whole,
-    }
+    };
+    with_computing(prediction, compute, threads, machine)
+}
+
+/// A sweep with another time for computing. Sweeps stream: loads run ahead of the arithmetic.
+fn with_computing(
+    mut sweep: Prediction,
+    compute: f64,
+    threads: f64,
+    machine: &Machine,
+) -> Prediction {
+    let cores = (compute + NOT_HIDDEN * sweep.cache_bytes / machine.l3_rate) / threads;
+    let memory = sweep.memory_bytes / machine.memory();
+    sweep.compute = compute;
+    sweep.rate = 1.0 / (cores.max(memory) + NOT_HIDDEN * cores.min(memory));
+    sweep
 }
 
 /// Rows that a stage's updates move per cell: read, and written back.
@@ -387,11 +401,33 @@ pub fn predict(
     schedule: &Schedule,
     machine: &Machine,
 ) -> Prediction {
+    predict_with(
+        scheme,
+        layout,
+        frame,
+        schedule,
+        machine,
+        &mut Measured::new(),
+    )
+}
+
+fn predict_with(
+    scheme: &Scheme,
+    layout: &Layout,
+    frame: &Frame,
+    schedule: &Schedule,
+    machine: &Machine,
+    measured: &mut Measured,
+) -> Prediction {
+    let layerwise = || predict_layerwise(scheme, layout, machine);
     match schedule {
-        Schedule::Layerwise => predict_layerwise(scheme, layout, machine),
-        Schedule::Tiled(tiling) => {
-            predict_tiling(scheme, layout, frame, tiling, machine, &mut Measured::new())
+        Schedule::Layerwise => layerwise(),
+        Schedule::Tiled(tiling) => predict_tiling(scheme, layout, frame, tiling, machine, measured),
+        // One whose tiles exceed what can be addressed is refused when it is planned.
+        Schedule::Pyramids(pyramid) => {
+            predict_pyramids(scheme, layout, pyramid, machine).unwrap_or_else(layerwise)
         }
+        Schedule::Boxes(boxes) => predict_boxes(scheme, layout, boxes, machine),
     }
 }
 
@@ -420,24 +456,24 @@ pub fn candidates(
     };
     let mut measured = Measured::new();
     let mut tiled = |t: &super::TiledTemplate| -> Vec<Choice> {
-        let mut seen: Vec<Tiling> = Vec::new();
+        let mut seen: Vec<Schedule> = Vec::new();
         let mut choices = Vec::new();
         for values in t.combinations() {
-            let tiling = t.close(&values, frame);
-            if seen.contains(&tiling) {
+            let schedule = t.close(&values, frame);
+            if seen.contains(&schedule) {
                 continue;
             }
-            seen.push(tiling.clone());
+            seen.push(schedule.clone());
             let sizes: Vec<String> = t
                 .sizes
                 .iter()
                 .zip(&values)
                 .map(|(s, v)| format!("{} = {v}", s.name))
                 .collect();
-            let prediction = predict_tiling(scheme, layout, frame, &tiling, machine, &mut measured);
+            let prediction = predict_with(scheme, layout, frame, &schedule, machine, &mut measured);
             choices.push(Choice {
                 name: format!("{}({})", t.name, sizes.join(", ")),
-                schedule: Schedule::Tiled(tiling),
+                schedule,
                 prediction,
             });
         }

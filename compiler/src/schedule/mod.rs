@@ -11,5 +11,5 @@ pub mod tiling;
 pub use cost::{Choice, Prediction, candidates, predict};
 pub use frame::Frame;
 pub use machine::Machine;
-pub use template::{Template, TiledTemplate};
-pub use tiling::{Cut, Illegal, Level, Schedule, Tiling, check_tiling};
+pub use template::{Parts, Template, TiledTemplate};
+pub use tiling::{Boxes, Cut, Illegal, Level, Pyramid, Schedule, Tiling, check_tiling};

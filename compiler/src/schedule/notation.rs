@@ -8,13 +8,18 @@
 //! | `(x, y): diamond(D = 2)` or `(W = 8)` | faces x + y and x - y, leaning up the first axis or as `lean` says |
 //! | `x: diamond(P = 32)` | faces x and -x |
 //! | `x: skewed(P = 32)` | face x, or -x with `lean -x` |
+//! | `(x, y): pyramid(base = 64)` | overlapped tiles with a base of so many cells along each axis; the only level |
+//! | `(x, y): box(16)` | boxes of so many cells in each stage; inside of tiles or of other boxes, or outermost |
+//! | `pyramid(B = 64, TH = 8, Z = 0)`, `box(B = 16, Z = 0)` | along all axes, with Z cells along the last one, 0: whole lines |
 //! | `z: span` | not cut |
 //!
 //! Clauses: `height n` (once), `slope s` (checked, in cells per stage; default: derived), `lean +x`, and the words `parallel`, `sequential`
 //! and `vector`, which state what the level does anyway and are checked. An axis that is named again starts an inner level. Sizes are numbers, `auto`, or
 //! ranges `a..b` to choose from.
 
-use super::template::{self, OpenCut, Size, Template, TiledTemplate};
+mod named;
+
+use super::template::{OpenCut, Parts, Size, Template, TiledTemplate};
 use crate::cone::{Form, Rational, axis_form};
 use crate::lattice::{Axis, PerAxis};
 use crate::schedule::Frame;
@@ -33,6 +38,27 @@ struct Reader<'a> {
 }
 
 type Result<T> = std::result::Result<T, Diagnostic>;
+
+/// Steps that pyramids try: redundant work grows with them.
+const PYRAMID_HEIGHTS: [i64; 4] = [2, 4, 8, 16];
+
+/// Levels as they are read.
+#[derive(Default)]
+struct Draft {
+    sizes: Vec<Size>,
+    height: Option<usize>,
+    levels: Vec<DraftLevel>,
+}
+
+#[derive(Default)]
+struct DraftLevel {
+    cuts: Vec<OpenCut>,
+    boxes: PerAxis<Option<usize>>,
+    pyramids: PerAxis<Option<usize>>,
+    /// The first shapes that are none with faces.
+    first_box: Option<Span>,
+    first_pyramid: Option<Span>,
+}
 
 /// Reads a schedule for a scheme.
 pub fn read(
@@ -75,22 +101,15 @@ impl Reader<'_> {
     }
 
     fn schedule(&self, schedule: &ast::Schedule) -> Result<Template> {
-        let span = schedule.name.span;
         if let [only] = schedule.levels.as_slice() {
             let level = &only.kind.node;
             if level.axes.is_empty() {
                 return self.named(level);
             }
         }
-        let mut out = TiledTemplate {
-            // A schedule of the command line is named after the option.
-            name: match schedule.name.node.strip_prefix("--") {
-                Some(_) => "tiles".to_string(),
-                None => schedule.name.node.clone(),
-            },
-            sizes: Vec::new(),
-            height: usize::MAX,
-            levels: vec![Vec::new()],
+        let mut out = Draft {
+            levels: vec![DraftLevel::default()],
+            ..Draft::default()
         };
         let mut used: Vec<Axis> = Vec::new();
         for statement in &schedule.levels {
@@ -98,27 +117,122 @@ impl Reader<'_> {
             let axes = self.axes(level)?;
             if axes.iter().any(|a| used.contains(a)) {
                 used.clear();
-                out.levels.push(Vec::new());
+                out.levels.push(DraftLevel::default());
             }
             used.extend(&axes);
             self.level(level, &axes, &mut out)?;
         }
-        if out.height == usize::MAX {
-            let cuts = out.levels.iter().any(|l| !l.is_empty());
-            if !cuts {
-                return Ok(Template::Layerwise);
-            }
-            out.height = out.sizes.len();
-            out.sizes.push(Size {
-                name: "height".to_string(),
-                values: [4, 8, 16, 32].map(Rational::whole).to_vec(),
-            });
-        }
         out.levels.retain(|l| !l.is_empty());
         if out.levels.is_empty() {
-            return Err(self.error(span, "this schedule cuts no axis", "a height, but no faces"));
+            return match out.height {
+                None => Ok(Template::Layerwise),
+                Some(_) => Err(self.error(
+                    schedule.name.span,
+                    "this schedule cuts no axis",
+                    "a height, but no faces",
+                )),
+            };
         }
-        Ok(Template::Tiled(out))
+        let parts = self.parts(&out)?;
+        let heights: &[i64] = match parts {
+            Parts::Tiles(_) => &[4, 8, 16, 32],
+            Parts::Pyramids(_) => &PYRAMID_HEIGHTS,
+            Parts::Boxes(_) => &[],
+        };
+        if out.height.is_none() && !heights.is_empty() {
+            out.height = Some(out.sizes.len());
+            out.sizes.push(Size {
+                name: "height".to_string(),
+                values: heights.iter().map(|h| Rational::whole(*h)).collect(),
+            });
+        }
+        Ok(Template::Tiled(TiledTemplate {
+            // A schedule of the command line is named after the option.
+            name: match schedule.name.node.strip_prefix("--") {
+                Some(_) => "tiles".to_string(),
+                None => schedule.name.node.clone(),
+            },
+            sizes: out.sizes,
+            height: out.height,
+            parts,
+        }))
+    }
+
+    /// Which kind of tiles the levels together are.
+    fn parts(&self, draft: &Draft) -> Result<Parts> {
+        let levels = &draft.levels;
+        if let Some(span) = levels.iter().find_map(|l| l.first_pyramid) {
+            let [only] = levels.as_slice() else {
+                return Err(self.error(
+                    span,
+                    "a pyramid holds no other level",
+                    "has to be the only level",
+                ));
+            };
+            if !only.cuts.is_empty() || only.first_box.is_some() {
+                return Err(self
+                    .error(
+                        span,
+                        "pyramids do not combine with other shapes",
+                        "not with those of other axes",
+                    )
+                    .hint("`span` leaves an axis whole"));
+            }
+            return Ok(Parts::Pyramids(only.pyramids));
+        }
+        if levels[0].cuts.is_empty() {
+            // Boxes outside: one stage high, and so is all in them.
+            let inner = levels.iter().find(|l| !l.cuts.is_empty());
+            if let (Some(_), Some(span)) = (inner, levels[0].first_box) {
+                return Err(self
+                    .error(
+                        span,
+                        "a box is one stage high and holds no tiles",
+                        "holds levels with faces",
+                    )
+                    .hint("tiles may hold boxes"));
+            }
+            if let (Some(_), Some(span)) = (draft.height, levels[0].first_box) {
+                return Err(self.error(span, "a box is one stage high", "a height is given"));
+            }
+            return Ok(Parts::Boxes(levels.iter().map(|l| l.boxes).collect()));
+        }
+        let mut all = Vec::new();
+        for level in levels {
+            if !level.cuts.is_empty() {
+                all.push(level.cuts.clone());
+            }
+            if level.first_box.is_some() {
+                // One stage after the other, then boxes; these may move from stage to stage as faces do.
+                all.push(vec![OpenCut {
+                    form: PerAxis::splat(0),
+                    slope: Some(Rational::ONE),
+                    factor: Rational::ONE,
+                    sizes: Vec::new(),
+                }]);
+                let cut = |(axis, size): (Axis, &Option<usize>)| {
+                    Some(OpenCut {
+                        form: axis_form(axis, 1),
+                        slope: None,
+                        factor: Rational::ONE,
+                        sizes: vec![(*size)?],
+                    })
+                };
+                all.push(level.boxes.iter().filter_map(cut).collect());
+            }
+        }
+        Ok(Parts::Tiles(all))
+    }
+
+    /// The values of a size are whole numbers.
+    fn whole(&self, size: &Size, span: Span) -> Result<()> {
+        match size.values.iter().all(|v| v.den() == 1) {
+            true => Ok(()),
+            false => {
+                let message = format!("`{}` is a whole number of cells or steps", size.name);
+                Err(self.error(span, message, "here"))
+            }
+        }
     }
 
     fn axes(&self, level: &ast::ScheduleLevel) -> Result<Vec<Axis>> {
@@ -138,133 +252,6 @@ impl Reader<'_> {
             let message = format!("scheme `{}` has no axis `{}`", self.scheme.name, name.node);
             self.error(name.span, message, "unknown axis")
                 .hint(format!("its axes are {}", names.join(", ")))
-        })
-    }
-
-    /// A shape of the library, with all its axes.
-    fn named(&self, level: &ast::ScheduleLevel) -> Result<Template> {
-        let name = &level.shape.name;
-        let dimensions = self.scheme.grid.dimensions();
-        let allowed: &[&str] = match (name.node.as_str(), dimensions) {
-            ("layerwise" | "auto", _) => &[],
-            ("torre", 3) => &["D", "W", "G", "TH", "Z"],
-            ("diamond" | "skewed", 2) => &["P", "TH", "Z"],
-            ("diamond", 1) => &["P", "TH"],
-            ("torre" | "diamond" | "skewed", _) => {
-                let count = ["no axes", "one axis", "two axes", "three axes"][dimensions.min(3)];
-                let message = format!("`{}` is no shape for {count}", name.node);
-                return Err(self.error(name.span, message, "this scheme needs another shape").hint(
-                    "torre is for three axes, diamond for one or two, skewed for two; or write levels, as in `x: skewed(P = 32) height 16`",
-                ));
-            }
-            _ => {
-                let message = format!("there is no schedule `{}`", name.node);
-                return Err(self.error(name.span, message, "unknown schedule").hint(
-                    "layerwise, auto, torre, diamond, skewed, the name of a schedule block, or levels such as `(x, y): diamond(D = 2) height 16`",
-                ));
-            }
-        };
-        let mut given: Vec<(String, Size)> = Vec::new();
-        for arg in &level.shape.args {
-            let Some(arg_name) = &arg.name else {
-                return Err(self.error(
-                    name.span,
-                    "sizes need their names",
-                    "as in `torre(D = 2, TH = 64)`",
-                ));
-            };
-            if !allowed.contains(&arg_name.node.as_str()) {
-                let message = format!("`{}` has no size `{}`", name.node, arg_name.node);
-                return Err(self
-                    .error(arg_name.span, message, "unknown size")
-                    .hint(format!("its sizes are {}", allowed.join(", "))));
-            }
-            let size = self.size(&arg_name.node, &arg.value, arg_name.span)?;
-            given.push((arg_name.node.clone(), size));
-        }
-        if let Some(clause) = level.clauses.first() {
-            let span = match clause {
-                ast::ScheduleClause::Lean { axis, .. } => axis.span,
-                ast::ScheduleClause::Word { word, .. } => word.span,
-            };
-            return Err(self
-                .error(
-                    span,
-                    format!("`{}` takes no clauses", name.node),
-                    "not here",
-                )
-                .hint("sizes go into the parentheses, as in `torre(D = 2, TH = 64)`"));
-        }
-        let take = |want: &str| {
-            given
-                .iter()
-                .find(|(n, _)| n == want)
-                .map(|(_, s)| s.clone())
-        };
-        let or = |want: &str, values: &[i64]| {
-            take(want).unwrap_or_else(|| Size {
-                name: want.to_string(),
-                values: values.iter().map(|v| Rational::whole(*v)).collect(),
-            })
-        };
-        let heights = [4, 8, 16, 32];
-        let any = given.is_empty();
-        Ok(match (name.node.as_str(), dimensions) {
-            ("layerwise", _) => Template::Layerwise,
-            ("auto", _) => Template::Auto,
-            ("torre", _) => {
-                let width = match (take("D"), take("W")) {
-                    (Some(_), Some(_)) => {
-                        return Err(self.error(
-                            name.span,
-                            "both D and W are given",
-                            "W = 2 s D: one of them is enough",
-                        ));
-                    }
-                    (Some(d), None) => self.widths(d)?,
-                    (None, Some(w)) => w,
-                    (None, None) => or("W", &[4, 6, 8, 12, 16, 24]),
-                };
-                let groups: &[i64] = if any { &[1, 2, 3, 4, 6] } else { &[1] };
-                let blocks: &[i64] = if any { &[0, 64, 128, 256] } else { &[0] };
-                Template::Tiled(template::torre(
-                    width,
-                    or("G", groups),
-                    or("TH", &heights),
-                    or("Z", blocks),
-                ))
-            }
-            ("diamond", 1) => Template::Tiled(template::line(
-                or("P", &[1024, 4096, 16384]),
-                or("TH", &[8, 32, 128]),
-            )),
-            (shape, _) => {
-                let blocks: &[i64] = if any { &[0, 512, 1024] } else { &[0] };
-                let make = if shape == "diamond" {
-                    template::diamond
-                } else {
-                    template::skewed
-                };
-                Template::Tiled(make(
-                    or("P", &[8, 16, 32, 64]),
-                    or("TH", &heights),
-                    or("Z", blocks),
-                ))
-            }
-        })
-    }
-
-    /// Widths 2 s D for given D, with s the slope of x + y.
-    fn widths(&self, d: Size) -> Result<Size> {
-        let slope = self.frame.slope(PerAxis([1, 1, 0]));
-        let values = d
-            .values
-            .iter()
-            .map(|d| *d * slope * Rational::whole(2))
-            .collect();
-        Ok(Size {
-            name: "W".to_string(),
-            values,
         })
     }
 
@@ -314,12 +301,7 @@ impl Reader<'_> {
         })
     }
 
-    fn level(
-        &self,
-        level: &ast::ScheduleLevel,
-        axes: &[Axis],
-        out: &mut TiledTemplate,
-    ) -> Result<()> {
+    fn level(&self, level: &ast::ScheduleLevel, axes: &[Axis], out: &mut Draft) -> Result<()> {
         let mut slope = None;
         let mut lean: Option<(Axis, i32)> = None;
         for clause in &level.clauses {
@@ -336,8 +318,8 @@ impl Reader<'_> {
                     lean = Some((along, if *positive { 1 } else { -1 }));
                 }
                 ast::ScheduleClause::Word { word, value } => match (word.node.as_str(), value) {
-                    ("height", Some(v)) if out.height == usize::MAX => {
-                        out.height = out.sizes.len();
+                    ("height", Some(v)) if out.height.is_none() => {
+                        out.height = Some(out.sizes.len());
                         let size = self.size("height", v, word.span)?;
                         let whole = |h: &Rational| h.den() == 1 && *h >= Rational::ONE;
                         if !size.values.iter().all(whole) {
@@ -410,6 +392,17 @@ impl Reader<'_> {
         let sign = |axis: Axis| lean.map_or(1, |(a, s)| if a == axis { s } else { 1 });
         let forms: Vec<Form> = match (shape.node.as_str(), axes) {
             ("span", _) if level.shape.args.is_empty() => return Ok(()),
+            ("box" | "pyramid", _) => {
+                if let Some(word) = slope.map(|_| "slope").or(lean.map(|_| "lean")) {
+                    let message = format!("`{word}` says nothing about a `{}`", shape.node);
+                    return Err(self.error(
+                        shape.span,
+                        message,
+                        "has upright sides, or derived ones",
+                    ));
+                }
+                return self.block(level, axes, out);
+            }
             ("skewed", [a]) => vec![axis_form(*a, sign(*a))],
             ("diamond", [a]) => vec![axis_form(*a, 1), axis_form(*a, -1)],
             ("diamond" | "torre", [a, b]) if ![a, b].contains(&&Axis::VECTOR) => {
@@ -438,7 +431,7 @@ impl Reader<'_> {
             }
             _ => {
                 return Err(self.error(shape.span, format!("there is no shape `{}`", shape.node), "unknown shape")
-                    .hint("span, skewed(P = ...), diamond(P = ...) for one axis, diamond(D = ...) or diamond(W = ...) for two"));
+                    .hint("span, skewed(P = ...), diamond(P = ...) for one axis, diamond(D = ...) or diamond(W = ...) for two, pyramid(base = ...), box(...)"));
             }
         };
         let [arg] = level.shape.args.as_slice() else {
@@ -475,8 +468,8 @@ impl Reader<'_> {
         };
         let index = out.sizes.len();
         out.sizes.push(size);
-        if let Some(cuts) = out.levels.last_mut() {
-            cuts.extend(forms.into_iter().map(|form| OpenCut {
+        if let Some(level) = out.levels.last_mut() {
+            level.cuts.extend(forms.into_iter().map(|form| OpenCut {
                 form,
                 slope,
                 factor,
@@ -484,5 +477,52 @@ impl Reader<'_> {
             }));
         }
         Ok(())
+    }
+
+    /// A box or a pyramid: one size for all axes.
+    fn block(&self, level: &ast::ScheduleLevel, axes: &[Axis], out: &mut Draft) -> Result<()> {
+        let shape = &level.shape.name;
+        let pyramid = shape.node == "pyramid";
+        let [arg] = level.shape.args.as_slice() else {
+            return Err(self.error(
+                shape.span,
+                format!("`{}` needs one size", shape.node),
+                "as in `pyramid(base = 64)` or `box(16)`",
+            ));
+        };
+        let own = if pyramid { "base" } else { "W" };
+        let name = arg.name.as_ref().map_or(own, |n| n.node.as_str());
+        let span = arg.name.as_ref().map_or(shape.span, |n| n.span);
+        if name != own {
+            return Err(self
+                .error(
+                    span,
+                    format!("`{}` has no size `{name}`", shape.node),
+                    "unknown size",
+                )
+                .hint(format!("`{own}`: its extent along each axis, in cells")));
+        }
+        let size = self.size(name, &arg.value, span)?;
+        self.whole(&size, span)?;
+        if size.values.iter().any(|v| *v < Rational::ONE) {
+            return Err(self.error(span, format!("`{name}` must be positive"), "here"));
+        }
+        let index = out.sizes.len();
+        out.sizes.push(size);
+        if let Some(draft) = out.levels.last_mut() {
+            let (sizes, first) = match pyramid {
+                true => (&mut draft.pyramids, &mut draft.first_pyramid),
+                false => (&mut draft.boxes, &mut draft.first_box),
+            };
+            axes.iter().for_each(|&axis| sizes[axis] = Some(index));
+            first.get_or_insert(shape.span);
+        }
+        Ok(())
+    }
+}
+
+impl DraftLevel {
+    fn is_empty(&self) -> bool {
+        self.cuts.is_empty() && self.first_box.is_none() && self.first_pyramid.is_none()
     }
 }

@@ -2,9 +2,9 @@
 
 use super::face::Face;
 use super::frame::Frame;
-use super::tiling::{Cut, Level, Schedule, Tiling};
+use super::tiling::{Boxes, Cut, Level, Pyramid, Schedule, Tiling};
 use crate::cone::{Form, Rational};
-use crate::lattice::PerAxis;
+use crate::lattice::{Axis, PerAxis};
 use crate::scheme::Scheme;
 
 /// A family of schedules.
@@ -21,10 +21,20 @@ pub struct TiledTemplate {
     /// The name that reports use: `torre`, or that of a schedule block.
     pub name: String,
     pub sizes: Vec<Size>,
-    /// Index into the sizes: steps per band.
-    pub height: usize,
-    /// Outermost first.
-    pub levels: Vec<Vec<OpenCut>>,
+    /// Index into the sizes: steps per band. Boxes have none.
+    pub height: Option<usize>,
+    pub parts: Parts,
+}
+
+/// What a family cuts the grid into.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Parts {
+    /// Tiles between faces; outermost level first.
+    Tiles(Vec<Vec<OpenCut>>),
+    /// Overlapped tiles with a base of these sizes, by index; `None`: the whole axis. So is a size of 0.
+    Pyramids(PerAxis<Option<usize>>),
+    /// Boxes in each stage; outermost level first, sizes as for pyramids.
+    Boxes(Vec<PerAxis<Option<usize>>>),
 }
 
 /// A number to choose.
@@ -47,41 +57,25 @@ pub struct OpenCut {
 }
 
 impl TiledTemplate {
-    /// The tiling with the given value for each size. Cuts whose period comes out as 0 are left out, so that a size 0 means an axis
-    /// that is not cut.
-    pub fn close(&self, values: &[Rational], frame: &Frame) -> Tiling {
-        let close_cut = |cut: &OpenCut| {
-            let period = cut
-                .sizes
-                .iter()
-                .fold(cut.factor, |period, size| period * values[*size]);
-            let face = match cut.slope {
-                Some(slope) => Face {
-                    form: cut.form,
-                    slope,
-                },
-                None => frame.fitting(cut.form),
-            };
-            (!period.is_zero()).then_some(Cut { face, period })
+    /// The schedule with the given value for each size. A size 0 means an axis that is not cut.
+    pub fn close(&self, values: &[Rational], frame: &Frame) -> Schedule {
+        let steps = self.height.map_or(1, |i| values[i].floor());
+        let height = u64::try_from(steps).unwrap_or(0);
+        let cells = |sizes: &PerAxis<Option<usize>>| {
+            sizes.map(|size| size.map(|i| values[i].floor()).filter(|&n| n > 0))
         };
-        let mut levels: Vec<Level> = Vec::new();
-        for cuts in &self.levels {
-            let outer: Vec<Cut> = levels.iter().flat_map(|l| l.cuts.clone()).collect();
-            let level = Level {
-                // A cut that is there already adds nothing.
-                cuts: cuts
-                    .iter()
-                    .filter_map(close_cut)
-                    .filter(|cut| !outer.contains(cut))
-                    .collect(),
-            };
-            if !level.cuts.is_empty() {
-                levels.push(level);
-            }
-        }
-        Tiling {
-            height: u64::try_from(values[self.height].floor()).unwrap_or(0),
-            levels,
+        match &self.parts {
+            Parts::Tiles(levels) => Schedule::Tiled(Tiling {
+                height,
+                levels: close_cuts(levels, values, frame),
+            }),
+            Parts::Pyramids(base) => Schedule::Pyramids(Pyramid {
+                height,
+                base: cells(base),
+            }),
+            Parts::Boxes(levels) => Schedule::Boxes(Boxes {
+                levels: levels.iter().map(cells).collect(),
+            }),
         }
     }
 
@@ -102,6 +96,40 @@ impl TiledTemplate {
         }
         all
     }
+}
+
+/// Cuts whose period comes out as 0 are left out.
+fn close_cuts(levels: &[Vec<OpenCut>], values: &[Rational], frame: &Frame) -> Vec<Level> {
+    let close_cut = |cut: &OpenCut| {
+        let period = cut
+            .sizes
+            .iter()
+            .fold(cut.factor, |period, size| period * values[*size]);
+        let face = match cut.slope {
+            Some(slope) => Face {
+                form: cut.form,
+                slope,
+            },
+            None => frame.fitting(cut.form),
+        };
+        (!period.is_zero()).then_some(Cut { face, period })
+    };
+    let mut closed: Vec<Level> = Vec::new();
+    for cuts in levels {
+        let outer: Vec<Cut> = closed.iter().flat_map(|l| l.cuts.clone()).collect();
+        let level = Level {
+            // A cut that is there already adds nothing.
+            cuts: cuts
+                .iter()
+                .filter_map(close_cut)
+                .filter(|cut| !outer.contains(cut))
+                .collect(),
+        };
+        if !level.cuts.is_empty() {
+            closed.push(level);
+        }
+    }
+    closed
 }
 
 fn size(name: &str, values: &[i64]) -> Size {
@@ -156,15 +184,15 @@ pub fn torre(w: Size, g: Size, th: Size, z: Size) -> TiledTemplate {
     TiledTemplate {
         name: "torre".to_string(),
         sizes: vec![w, g, th, z],
-        height: 2,
-        levels: vec![
+        height: Some(2),
+        parts: Parts::Tiles(vec![
             vec![
                 cut([1, 1, 0], &[0, 1]),
                 cut([1, -1, 0], &[0, 1]),
                 cut([0, 0, 1], &[3]),
             ],
             vec![cut([1, 1, 0], &[0]), cut([1, -1, 0], &[0])],
-        ],
+        ]),
     }
 }
 
@@ -173,12 +201,12 @@ pub fn diamond(p: Size, th: Size, z: Size) -> TiledTemplate {
     TiledTemplate {
         name: "diamond".to_string(),
         sizes: vec![p, th, z],
-        height: 1,
-        levels: vec![vec![
+        height: Some(1),
+        parts: Parts::Tiles(vec![vec![
             cut([1, 0, 0], &[0]),
             cut([-1, 0, 0], &[0]),
             cut([0, 0, 1], &[2]),
-        ]],
+        ]]),
     }
 }
 
@@ -187,8 +215,8 @@ pub fn skewed(p: Size, th: Size, z: Size) -> TiledTemplate {
     TiledTemplate {
         name: "skewed".to_string(),
         sizes: vec![p, th, z],
-        height: 1,
-        levels: vec![vec![cut([0, 0, 1], &[2]), cut([1, 0, 0], &[0])]],
+        height: Some(1),
+        parts: Parts::Tiles(vec![vec![cut([0, 0, 1], &[2]), cut([1, 0, 0], &[0])]]),
     }
 }
 
@@ -197,9 +225,45 @@ pub fn line(p: Size, th: Size) -> TiledTemplate {
     TiledTemplate {
         name: "diamond".to_string(),
         sizes: vec![p, th],
-        height: 1,
-        levels: vec![vec![cut([0, 0, 1], &[0]), cut([0, 0, -1], &[0])]],
+        height: Some(1),
+        parts: Parts::Tiles(vec![vec![cut([0, 0, 1], &[0]), cut([0, 0, -1], &[0])]]),
     }
+}
+
+/// Overlapped tiles with a base of B cells along all axes but the last, where it has Z cells (0: whole lines), or of B cells along the
+/// only axis.
+pub fn pyramid(scheme: &Scheme, b: Size, th: Size, z: Size) -> TiledTemplate {
+    TiledTemplate {
+        name: "pyramid".to_string(),
+        sizes: [b, th].into_iter().chain(lines(scheme, z)).collect(),
+        height: Some(1),
+        parts: Parts::Pyramids(block(scheme)),
+    }
+}
+
+/// Boxes of B cells along all axes but the last, where they have Z cells (0: whole lines), or of B cells along the only axis.
+pub fn boxes(scheme: &Scheme, b: Size, z: Size) -> TiledTemplate {
+    let sizes = block(scheme).map(|size| size.map(|i| i.min(1)));
+    TiledTemplate {
+        name: "box".to_string(),
+        sizes: [b].into_iter().chain(lines(scheme, z)).collect(),
+        height: None,
+        parts: Parts::Boxes(vec![sizes]),
+    }
+}
+
+/// The size along the last axis, if there is another one.
+fn lines(scheme: &Scheme, z: Size) -> Option<Size> {
+    (scheme.grid.dimensions() > 1).then_some(z)
+}
+
+/// The first size along all axes but the last, the third one along the last; the first along the only one.
+fn block(scheme: &Scheme) -> PerAxis<Option<usize>> {
+    let grid = &scheme.grid;
+    PerAxis::from_fn(|axis| match axis {
+        Axis::VECTOR if grid.dimensions() > 1 => Some(2),
+        _ => grid.axes[axis].is_some().then_some(0),
+    })
 }
 
 impl Template {
@@ -217,7 +281,7 @@ impl Template {
                         _ => None,
                     })
                     .collect();
-                Some(Schedule::Tiled(t.close(&values?, frame)))
+                Some(t.close(&values?, frame))
             }
         }
     }

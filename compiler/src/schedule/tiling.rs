@@ -3,7 +3,7 @@
 use super::face::Face;
 use super::frame::{Frame, Needed};
 use crate::cone::Rational;
-use crate::lattice::Axis;
+use crate::lattice::{Axis, PerAxis};
 use std::fmt;
 
 /// An order of execution.
@@ -12,6 +12,24 @@ pub enum Schedule {
     /// Each stage over the whole grid, then the next.
     Layerwise,
     Tiled(Tiling),
+    Pyramids(Pyramid),
+    Boxes(Boxes),
+}
+
+/// Overlapped tiles: each computes its base at the end of a band from all that it comes from. Legal by construction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pyramid {
+    /// Steps in a band; at least 1.
+    pub height: u64,
+    /// Cells of a base along each axis, at least 1; `None`: the whole axis.
+    pub base: PerAxis<Option<i64>>,
+}
+
+/// Each stage over the whole grid, then the next, in boxes of cells. Legal, as the updates of a stage are independent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Boxes {
+    /// Cells of a box along each axis, at least 1; `None`: the whole of the box outside. Outermost first.
+    pub levels: Vec<PerAxis<Option<i64>>>,
 }
 
 /// Tiles in space and time. Time is cut into bands of `height` steps; in a band, each level cuts the tiles of the level
@@ -84,7 +102,33 @@ impl fmt::Display for Schedule {
         match self {
             Schedule::Layerwise => f.write_str("layerwise"),
             Schedule::Tiled(tiling) => tiling.fmt(f),
+            Schedule::Pyramids(pyramid) => {
+                write!(
+                    f,
+                    "height {}; pyramids of base {}",
+                    pyramid.height,
+                    Cells(pyramid.base)
+                )
+            }
+            Schedule::Boxes(boxes) => {
+                f.write_str("stage by stage")?;
+                for level in &boxes.levels {
+                    write!(f, "; boxes of {}", Cells(*level))?;
+                }
+                Ok(())
+            }
         }
+    }
+}
+
+/// Extents of a box; `*` is the whole axis.
+struct Cells(PerAxis<Option<i64>>);
+
+impl fmt::Display for Cells {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let extent = |n: &Option<i64>| n.map_or("*".to_string(), |n| n.to_string());
+        let extents: Vec<String> = self.0.0.iter().map(extent).collect();
+        f.write_str(&extents.join(" x "))
     }
 }
 
@@ -113,6 +157,9 @@ impl fmt::Display for Cut {
                 n if form.is_empty() => form.push_str(&format!("{n}{name}")),
                 n => form.push_str(&format!("{n:+}{name}")),
             }
+        }
+        if form.is_empty() {
+            form.push('t');
         }
         write!(f, "{form} slope {} period {}", self.face.slope, self.period)
     }

@@ -8,4 +8,4 @@ mod tilings;
 pub use memory::Memory;
 pub use random::{Limits, Rng, random_kernels, random_scheme};
 pub use schemes::{elasticity, maxwell, one_update_per_stage};
-pub use tilings::random_tiling;
+pub use tilings::{random_pyramid, random_tiling};

@@ -1,9 +1,9 @@
-//! Random tilings that keep the rule of [`crate::schedule`].
+//! Random schedules that keep the rules of [`crate::schedule`].
 
 use super::random::Rng;
 use crate::cone::{Form, Rational};
 use crate::lattice::PerAxis;
-use crate::schedule::{Cut, Frame, Level, Tiling};
+use crate::schedule::{Cut, Frame, Level, Pyramid, Tiling};
 use crate::scheme::Scheme;
 
 /// Faces that fit the scheme's cone, of random forms and periods, on one to three levels.
@@ -63,4 +63,11 @@ pub fn random_tiling(rng: &mut Rng, scheme: &Scheme, frame: &Frame) -> Tiling {
         height: rng.within(1, 5) as u64,
         levels,
     }
+}
+
+/// Small pyramids, of which some do not cut some axes.
+pub fn random_pyramid(rng: &mut Rng) -> Pyramid {
+    let height = rng.within(1, 4) as u64;
+    let base = PerAxis::from_fn(|_| (!rng.once_in(4)).then(|| rng.within(1, 9)));
+    Pyramid { height, base }
 }

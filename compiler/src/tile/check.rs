@@ -14,12 +14,14 @@
 
 mod clocks;
 mod fault;
+mod pyramids;
 mod report;
 #[cfg(test)]
 mod tests;
 mod versions;
 
 pub use fault::{Crossing, Event, TileFault, TileName};
+pub use pyramids::{PyramidReport, check_pyramids};
 pub use report::{LevelReport, TileReport};
 
 use super::strips::{BANDS_AT_ONCE, Strips, Waits};
@@ -28,9 +30,9 @@ use crate::cone::Kind;
 use crate::lattice::{Axis, Interval, PerAxis, Region};
 use crate::layout::Layout;
 use crate::reference::for_each_index;
-use crate::scheme::{ComponentId, Located, Read, Scheme};
+use crate::scheme::{ComponentId, Read, Scheme};
 use clocks::Clocks;
-use versions::Versions;
+use versions::{Versions, source};
 
 /// Places in memory that are looked at; bounds the time and the memory.
 const MOST_PLACES: u64 = 1 << 26;
@@ -438,7 +440,7 @@ impl Run<'_> {
         if !held {
             return Err(Box::new(TileFault::OutOfBounds { event, read }));
         }
-        let Some((at, zero)) = self.source(id, at) else {
+        let Some((at, zero)) = source(self.scheme, id, at) else {
             return Ok(());
         };
         let version = self.versions.newest(id, event.number) - i64::from(read.age);
@@ -489,29 +491,6 @@ impl Run<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Where a value that is read lies in memory, and whether it is 0 by the boundary; `None` where no row ever goes.
-    fn source(&self, id: ComponentId, at: PerAxis<i64>) -> Option<(PerAxis<i64>, bool)> {
-        let position = self.scheme.component(id).position;
-        let grid = &self.scheme.grid;
-        if let Located::Stored { at, .. } = grid.resolve(position, at) {
-            return Some((at, false));
-        }
-        let (live, extent) = (grid.live(position), grid.extent(position));
-        if at[Axis::VECTOR] != 0 || live[Axis::VECTOR].lo == 0 || extent[Axis::VECTOR].hi < 2 {
-            return None;
-        }
-        // The plane beside the first free values; along the other axes it is mirrored as these are.
-        let mut beside = at;
-        beside[Axis::VECTOR] = live[Axis::VECTOR].lo;
-        match grid.resolve(position, beside) {
-            Located::Stored { mut at, .. } => {
-                at[Axis::VECTOR] = 0;
-                Some((at, true))
-            }
-            Located::Zero => None,
-        }
     }
 
     /// The tile that runs touches what `earlier` touched: is it ordered after it?

@@ -15,6 +15,7 @@ mod blocks;
 pub mod check;
 mod lower;
 mod print;
+mod pyramid;
 pub mod residency;
 mod sets;
 mod shape;
@@ -23,8 +24,9 @@ mod verify;
 mod walk;
 
 pub use blocks::{Block, row_region, stage_blocks};
-pub use check::{TileFault, TileReport, check};
+pub use check::{PyramidReport, TileFault, TileReport, check, check_pyramids};
 pub use lower::lower;
+pub use pyramid::{PyramidProgram, Slab};
 pub use shape::{Part, Shape, Shapes};
 pub use strips::{BANDS_AT_ONCE, Band, Strips, Waits};
 pub use verify::verify;

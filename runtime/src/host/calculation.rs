@@ -4,6 +4,7 @@ use super::engine::{Engine, KernelTable, Order, Progress};
 use super::hooks::{Hooks, Picture, slice_shape};
 use super::images::Images;
 use super::memory::{Cells, Memory};
+use super::pyramids::Buffers;
 use super::threads;
 use std::io;
 use std::sync::Mutex;
@@ -45,12 +46,14 @@ impl From<TooLarge> for SetupError {
 pub struct Calculation<'a, T> {
     pub scheme: &'a Scheme,
     pub problem: &'a Problem,
-    files: &'a dyn Files,
+    pub(super) files: &'a dyn Files,
     pub layout: Layout,
-    memory: Memory,
-    images: Images,
-    hooks: Hooks,
-    steps: u64,
+    pub(super) memory: Memory,
+    pub(super) images: Images,
+    pub(super) hooks: Hooks,
+    pub(super) steps: u64,
+    /// For pyramids, once there were any.
+    pub(super) buffers: Option<Buffers>,
     precision: std::marker::PhantomData<T>,
 }
 
@@ -89,6 +92,7 @@ impl<'a, T: Real> Calculation<'a, T> {
             images,
             hooks,
             steps: 0,
+            buffers: None,
             precision: std::marker::PhantomData,
         })
     }
@@ -99,7 +103,7 @@ impl<'a, T: Real> Calculation<'a, T> {
     }
 
     pub fn memory_bytes(&self) -> u64 {
-        self.memory.bytes()
+        self.memory.bytes() + self.buffers.as_ref().map_or(0, Buffers::bytes)
     }
 
     /// The bytes of the array, for who computes with a copy of it.
@@ -117,7 +121,7 @@ impl<'a, T: Real> Calculation<'a, T> {
         self.steps = steps;
     }
 
-    /// Runs until `until` steps are done, with kernels compiled for this calculation's layout.
+    /// Runs until `until` steps are done, with kernels compiled for this calculation's layout, or for that of the pyramids.
     ///
     /// Panics if the set was not made for it.
     pub fn run(
@@ -129,10 +133,13 @@ impl<'a, T: Real> Calculation<'a, T> {
         until: u64,
         progress: &Progress,
     ) {
-        assert_eq!(set.layout, self.layout);
         if until <= self.steps {
             return;
         }
+        if let Order::Pyramids(program) = order {
+            return self.run_pyramids(set, code, program, threads, until, progress);
+        }
+        assert_eq!(set.layout, self.layout);
         let cells = self.memory.cells::<T>();
         let engine = Engine {
             scheme: self.scheme,
@@ -156,6 +163,9 @@ impl<'a, T: Real> Calculation<'a, T> {
             match order {
                 Order::Layerwise => engine.run_layerwise(threads, self.steps, until),
                 Order::Tiles(program) => engine.run_tiles(program, threads, self.steps, until),
+                Order::Boxes(boxes) => engine.run_boxes(boxes, threads, self.steps, until),
+                // Done above.
+                Order::Pyramids(_) => {}
             }
         }
         self.steps = until;
@@ -205,6 +215,7 @@ impl<'a, T: Real> Calculation<'a, T> {
         let cells = self.memory.cells::<T>();
         for id in self.scheme.component_ids() {
             let [lean, diamond, vector] = self.scheme.extent(id).0;
+            let live = self.scheme.grid.live(self.scheme.component(id).position);
             let mut values = vec![T::default(); vector.hi as usize];
             for age in 0..self.scheme.component(id).slots {
                 let row = self.aged(id, age);
@@ -217,8 +228,11 @@ impl<'a, T: Real> Calculation<'a, T> {
                             for (i, value) in values.iter().enumerate() {
                                 cells.set(start + i as i64, *value);
                             }
-                            self.images
-                                .update(&self.layout, cells, id, row, (x, y), vector);
+                            // Zeros on a plane have no sign that a mirror could turn.
+                            if live[Axis::LEAN].contains(x) && live[Axis::DIAMOND].contains(y) {
+                                self.images
+                                    .update(&self.layout, cells, id, row, (x, y), vector);
+                            }
                         }
                     }
                 }

@@ -22,6 +22,10 @@ pub enum Order<'a> {
     Layerwise,
     /// The tiles of a program.
     Tiles(&'a torre_compiler::tile::TileProgram),
+    /// Overlapped tiles.
+    Pyramids(&'a torre_compiler::tile::PyramidProgram),
+    /// Each stage over the whole grid in boxes.
+    Boxes(&'a torre_compiler::schedule::Boxes),
 }
 
 /// How far a run has come; other threads may look at it.
@@ -53,7 +57,7 @@ pub struct KernelTable {
     /// Per stage and phase: sets with the kernels that together run them.
     entries: Vec<Vec<(UpdateSet, Vec<usize>)>>,
     /// Per stage, the indices of the vector axis that a batch of rows is advanced over at a time.
-    pieces: Vec<i64>,
+    pub(super) pieces: Vec<i64>,
     pub(super) run_axis: Axis,
 }
 

@@ -47,6 +47,7 @@ impl Memory {
         assert!(self.elements * size_of::<T>() <= self.map.len());
         Cells {
             start: self.map.as_mut_ptr().cast(),
+            first: 0,
             elements: self.elements,
         }
     }
@@ -63,7 +64,9 @@ impl Memory {
 /// The elements of a [`Memory`], shared between threads.
 #[derive(Clone, Copy)]
 pub struct Cells<T> {
+    /// Where element 0 is, or would be.
     start: *mut T,
+    first: i64,
     elements: usize,
 }
 
@@ -76,17 +79,46 @@ impl<T: Real> Cells<T> {
     /// # Safety
     /// No other thread writes this element meanwhile.
     pub unsafe fn get(self, element: i64) -> T {
-        debug_assert!((0..self.elements as i64).contains(&element));
+        debug_assert!(self.holds(element));
         // SAFETY: the layout's elements lie in the map (debug-asserted); the caller orders accesses.
-        unsafe { *self.start.offset(element as isize) }
+        unsafe { *self.start.wrapping_offset(element as isize) }
     }
 
     /// # Safety
     /// No other thread touches this element meanwhile.
     pub unsafe fn set(self, element: i64, value: T) {
-        debug_assert!((0..self.elements as i64).contains(&element));
+        debug_assert!(self.holds(element));
         // SAFETY: as in `get`.
-        unsafe { *self.start.offset(element as isize) = value }
+        unsafe { *self.start.wrapping_offset(element as isize) = value }
+    }
+
+    /// Copies `count` elements of another array, from `start` on, to `element` and those after it.
+    ///
+    /// # Safety
+    /// The arrays are two; no other thread writes what is read, or touches what is written.
+    pub unsafe fn copy(self, element: i64, other: Cells<T>, start: i64, count: i64) {
+        if count <= 0 {
+            return;
+        }
+        debug_assert!(self.holds(element) && self.holds(element + count - 1));
+        debug_assert!(other.holds(start) && other.holds(start + count - 1));
+        let from = other.start.wrapping_offset(start as isize);
+        let to = self.start.wrapping_offset(element as isize);
+        // SAFETY: both ranges lie in their maps (debug-asserted), which are two; the caller orders accesses.
+        unsafe { std::ptr::copy_nonoverlapping(from, to, count as usize) }
+    }
+
+    /// The same array counted from another element: what was element `e + by` is element `e`.
+    pub fn shifted(self, by: i64) -> Cells<T> {
+        Cells {
+            start: self.start.wrapping_offset(by as isize),
+            first: self.first - by,
+            elements: self.elements,
+        }
+    }
+
+    fn holds(self, element: i64) -> bool {
+        (0..self.elements as i64).contains(&(element - self.first))
     }
 
     /// The address of an element as kernels want it; the element need not exist.

@@ -1,12 +1,14 @@
 //! Calculations in main memory on the CPU's cores.
 
 mod batch;
+mod boxes;
 pub mod calculation;
 pub mod engine;
 pub mod hooks;
 pub mod images;
 pub mod measure;
 pub mod memory;
+mod pyramids;
 pub mod threads;
 mod tiles;
 

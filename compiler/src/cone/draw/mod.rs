@@ -58,6 +58,15 @@ impl Cut {
     }
 }
 
+/// Overlapped tiles along an axis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Overlap {
+    /// Cells of a base.
+    pub base: i64,
+    /// Per stage of a band, cells that are computed beyond it, below and above.
+    pub stages: Vec<[i64; 2]>,
+}
+
 /// What a stage of a picture computes, for its legend: components with one mark.
 struct Group {
     stage: u32,

@@ -2,7 +2,7 @@
 
 use super::shape::{Plane, area, cut};
 use super::svg::{Frame, GREY, INK, Label, Mark, PALETTE, Svg, TILE, fill, pale, stroke};
-use super::{Cones, Cut, groups, names, tiles};
+use super::{Cones, Cut, MOST_TILES, Overlap, groups, names, tiles};
 use crate::cone::{Dependence, Kind, Rational, axis_form, past};
 use crate::lattice::{Axis, HalfIndex, PerAxis};
 use crate::scheme::{ComponentId, Scheme};
@@ -19,6 +19,8 @@ pub struct Section {
     pub later: u32,
     /// The tiling that is laid over it, if any; cut at the place of the value along the other axes.
     pub cuts: Vec<Cut>,
+    /// Overlapped tiles instead.
+    pub overlap: Option<Overlap>,
     /// A dependence that ends at the value, drawn as an arrow of its own: one that a face of the tiling cuts against the order.
     pub stressed: Option<Dependence>,
 }
@@ -34,8 +36,10 @@ pub fn section(scheme: &Scheme, cones: &Cones, what: &Section) -> String {
         steps,
         later,
         ref cuts,
+        ref overlap,
         ref stressed,
     } = *what;
+    let tiled = !cuts.is_empty() || overlap.is_some();
     let home = scheme.component(component).position;
     let past = past(scheme, cones, component, steps);
     let marked: BTreeSet<(i64, ComponentId, i64)> = past
@@ -57,7 +61,7 @@ pub fn section(scheme: &Scheme, cones: &Cones, what: &Section) -> String {
         y: [-0.5, end as f64 + 0.5],
     };
     let groups = groups(scheme, |c| scheme.component(c).position[axis]);
-    let extras = usize::from(!cuts.is_empty()) + usize::from(stressed.is_some());
+    let extras = usize::from(tiled) + usize::from(stressed.is_some());
     let legend_rows = groups.len() + 2 + extras;
     let legend = frame.corner[1] + size[1] + 62.0;
     let height = legend + 21.0 * legend_rows.div_ceil(2) as f64 + 10.0;
@@ -66,6 +70,9 @@ pub fn section(scheme: &Scheme, cones: &Cones, what: &Section) -> String {
 
     frame.clip(&mut svg);
     draw_tiles(&mut svg, &frame, what, home.map(HalfIndex::as_f64), top);
+    if let Some(overlap) = overlap {
+        draw_overlap(&mut svg, &frame, overlap);
+    }
     let down = cones.slope(axis_form(axis, 1)).as_f64();
     let up = cones.slope(axis_form(axis, -1)).as_f64();
     let foot = top as f64 + 0.5;
@@ -74,7 +81,7 @@ pub fn section(scheme: &Scheme, cones: &Cones, what: &Section) -> String {
         frame.place(apex - down * foot, -0.5),
         frame.place(apex + up * foot, -0.5),
     ];
-    let blue = if cuts.is_empty() { 0.28 } else { 0.16 };
+    let blue = if tiled { 0.16 } else { 0.28 };
     svg.polygon(&corners, fill(PALETTE[5]).opacity(blue));
     for edge in [corners[1], corners[2]] {
         svg.line(corners[0], edge, stroke(PALETTE[0], 1.5).dashed("6 4"));
@@ -230,6 +237,43 @@ fn draw_tiles(svg: &mut Svg, frame: &Frame, what: &Section, home: PerAxis<f64>, 
     }
 }
 
+/// The overlapped tiles that the frame shows, that with cell 0 stressed. The values of a cell lie at its index and half a cell on.
+fn draw_overlap(svg: &mut Svg, frame: &Frame, overlap: &Overlap) {
+    let ([left, right], [bottom, high]) = (frame.x, frame.y);
+    let height = overlap.stages.len().max(1) as i64;
+    let base = overlap.base.max(1);
+    let shown = (left.floor() as i64).div_euclid(base)..=(right.ceil() as i64).div_euclid(base);
+    let bands =
+        (bottom.ceil() as i64).div_euclid(height)..=(high.floor() as i64).div_euclid(height);
+    let others = shown
+        .take(2 * MOST_TILES as usize)
+        .filter(|&tile| tile != 0);
+    for tile in others.chain([0]) {
+        for band in bands.clone() {
+            let rows = || overlap.stages.iter().enumerate();
+            let row = |number: usize| (band * height) as f64 + number as f64;
+            let side = |place: &dyn Fn(&[i64; 2]) -> i64| {
+                rows()
+                    .flat_map(|(number, beyond)| {
+                        let at = place(beyond) as f64 - 0.25;
+                        [[at, row(number) - 0.5], [at, row(number) + 0.5]]
+                    })
+                    .collect::<Vec<Plane>>()
+            };
+            let mut outline = side(&|[below, _]| tile * base - below);
+            outline.extend(side(&|[_, above]| (tile + 1) * base + above).iter().rev());
+            let points: Vec<_> = outline.iter().map(|p| frame.place(p[0], p[1])).collect();
+            if tile == 0 {
+                svg.polygon(&points, fill(TILE).opacity(0.75));
+            }
+            svg.polygon(
+                &points,
+                stroke("#b9a05a", if tile == 0 { 1.6 } else { 0.8 }),
+            );
+        }
+    }
+}
+
 fn draw_legend(svg: &mut Svg, scheme: &Scheme, cones: &Cones, what: &Section, top: f64, wide: f64) {
     let axis = what.axis;
     let mut row = 0;
@@ -286,7 +330,7 @@ fn draw_legend(svg: &mut Svg, scheme: &Scheme, cones: &Cones, what: &Section, to
         &format!("cone: {slopes} per stage"),
         Label::default(),
     );
-    if !what.cuts.is_empty() {
+    if !what.cuts.is_empty() || what.overlap.is_some() {
         let [x, y] = next();
         svg.rect(
             [x - 8.0, y - 11.0],

@@ -1,7 +1,11 @@
 //! The pictures of the book.
 
 use super::*;
-use crate::cone::draw::{Cut, Footprint, Section, Solid, Subject, footprint, section, solid};
+use crate::cone::draw::{
+    Cut, Footprint, Overlap, Section, Solid, Subject, footprint, section, solid,
+};
+use crate::schedule::Pyramid;
+use crate::tile::PyramidProgram;
 
 fn cut(cones: &Cones, form: [i32; 3], period: i64) -> Cut {
     Cut {
@@ -25,10 +29,37 @@ fn pictures() -> Vec<(&'static str, String)> {
         steps,
         later,
         cuts,
+        overlap: None,
         stressed: None,
     };
     let (x, y, z) = (Axis::LEAN, Axis::DIAMOND, Axis::VECTOR);
     let diamonds = vec![cut(&of_wave, [0, 0, 1], 8), cut(&of_wave, [0, 0, -1], 8)];
+    // Bands of 4 steps.
+    let band = Cut {
+        face: Face {
+            form: PerAxis::splat(0),
+            slope: -Rational::ONE,
+        },
+        period: Rational::whole(4),
+        leads: Vec::new(),
+    };
+    let skewed = vec![cut(&of_wave, [0, 0, 1], 6), band];
+    let base = PerAxis([None, None, Some(6)]);
+    let program = PyramidProgram::new(&wave, &Pyramid { height: 4, base }).expect("a small size");
+    let pyramids = Section {
+        overlap: Some(Overlap {
+            base: 6,
+            stages: program.profile(&wave, z),
+        }),
+        ..view(0, z, 5, 4, vec![])
+    };
+    let boxes = Section {
+        overlap: Some(Overlap {
+            base: 6,
+            stages: vec![[0; 2]],
+        }),
+        ..view(0, z, 5, 4, vec![])
+    };
     let cone = Solid {
         axes: [x, y],
         subject: Subject::Cone {
@@ -69,6 +100,12 @@ fn pictures() -> Vec<(&'static str, String)> {
             "cone-wave.svg",
             section(&wave, &of_wave, &view(0, z, 7, 4, diamonds)),
         ),
+        (
+            "tiles-skewed.svg",
+            section(&wave, &of_wave, &view(0, z, 5, 4, skewed)),
+        ),
+        ("tiles-pyramids.svg", section(&wave, &of_wave, &pyramids)),
+        ("tiles-boxes.svg", section(&wave, &of_wave, &boxes)),
         ("tower-footprint.svg", footprint(&maxwell, &panels)),
         ("cone-solid.svg", solid(&maxwell, &ours, &cone)),
         ("tower-solid.svg", solid(&maxwell, &ours, &column)),
@@ -143,6 +180,7 @@ fn odd_pictures_stay_small() {
         steps: 2,
         later: 0,
         cuts: vec![fine.clone()],
+        overlap: None,
         stressed: None,
     };
     let text = section(&empty, &none, &seen);

@@ -6,7 +6,7 @@ use super::*;
 use crate::cone::{Cones, Form, Rational, axis_form, cones};
 use crate::schedule::face::Face;
 use crate::schedule::{Cut, Frame, Illegal, Level, Tiling, check_tiling};
-use crate::scheme::{Boundary, Precision, StageId};
+use crate::scheme::{Boundary, Located, Precision, StageId};
 use crate::testing::{Limits, Rng, maxwell, one_update_per_stage, random_scheme, random_tiling};
 use crate::tile::lower;
 
@@ -144,10 +144,10 @@ fn slopes_below_the_needed_are_refused_and_mostly_go_wrong() {
         }
         let cut = case.rng.below(cuts.len() as u64) as usize;
         let needed = case.frame.slope(cuts[cut].face.form);
-        let given = needed - Rational::halves(1);
+        let given = (needed - Rational::halves(1)).max(Rational::ZERO);
         let form = cuts[cut].face.form;
         let narrow = |a: Axis| form[a] != 0 && case.scheme.grid.cells[a] < 6;
-        if given < Rational::ZERO || Axis::ALL.into_iter().any(narrow) {
+        if needed.is_zero() || Axis::ALL.into_iter().any(narrow) {
             continue;
         }
         cuts[cut].face.slope = given;

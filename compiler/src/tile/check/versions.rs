@@ -2,8 +2,8 @@
 
 use super::super::row_region;
 use super::fault::Event;
-use crate::lattice::{PerAxis, Region};
-use crate::scheme::{ComponentId, Scheme, StageId};
+use crate::lattice::{Axis, PerAxis, Region};
+use crate::scheme::{ComponentId, Located, Scheme, StageId};
 
 /// Who computes the versions of each component.
 pub(super) struct Versions {
@@ -105,5 +105,32 @@ impl Versions {
             update: writer.update,
             at,
         })
+    }
+}
+
+/// Where a value that is read lies in memory, and whether it is 0 by the boundary; `None` where no row ever goes.
+pub(super) fn source(
+    scheme: &Scheme,
+    id: ComponentId,
+    at: PerAxis<i64>,
+) -> Option<(PerAxis<i64>, bool)> {
+    let position = scheme.component(id).position;
+    let grid = &scheme.grid;
+    if let Located::Stored { at, .. } = grid.resolve(position, at) {
+        return Some((at, false));
+    }
+    let (live, extent) = (grid.live(position), grid.extent(position));
+    if at[Axis::VECTOR] != 0 || live[Axis::VECTOR].lo == 0 || extent[Axis::VECTOR].hi < 2 {
+        return None;
+    }
+    // The plane beside the first free values; along the other axes it is mirrored as these are.
+    let mut beside = at;
+    beside[Axis::VECTOR] = live[Axis::VECTOR].lo;
+    match grid.resolve(position, beside) {
+        Located::Stored { mut at, .. } => {
+            at[Axis::VECTOR] = 0;
+            Some((at, true))
+        }
+        Located::Zero => None,
     }
 }

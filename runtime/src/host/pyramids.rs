@@ -1,0 +1,440 @@
+//! Runs overlapped tiles.
+//!
+//! There are two arrays for the whole domain. In a band, threads take tiles: each loads the tile's input from one array into memory of its
+//! own, advances it there to the end of the band, and stores its base into the other array. Then the arrays change roles. A tile's
+//! own memory has the layout of the program, and kernels are compiled for that.
+//!
+//! Sources act in every copy of a value; probes and slices record the copy in the base that owns it. Around periodic ends, a tile holds
+//! several *views* of the domain: the domain itself, and the domain moved by its length.
+
+use super::calculation::Calculation;
+use super::engine::{KernelTable, Progress};
+use super::hooks::{HookContext, Hooks};
+use super::images::Images;
+use super::memory::{Cells, Memory};
+use super::threads::{self, Barrier};
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use torre_compiler::kernel::{Code, KernelSet, Run, run_axis};
+use torre_compiler::lattice::{Axis, Interval, PerAxis, Region, div_floor};
+use torre_compiler::layout::{Layout, RowId};
+use torre_compiler::real::Real;
+use torre_compiler::scheme::{Boundary, ComponentId, Scheme, StageId};
+use torre_compiler::tile::{Block, PyramidProgram, Slab, stage_blocks};
+
+/// What pyramids need beside the calculation's array.
+pub(super) struct Buffers {
+    second: Memory,
+    /// One for each thread.
+    own: Vec<Memory>,
+}
+
+impl Buffers {
+    fn new(
+        first: &Memory,
+        layout: &Layout,
+        program: &PyramidProgram,
+        threads: usize,
+    ) -> io::Result<Buffers> {
+        let mut second = Memory::new(layout)?;
+        // Coefficients are never stored again.
+        second.content_mut().copy_from_slice(first.content());
+        let own = (0..threads).map(|_| Memory::new(&program.layout));
+        Ok(Buffers {
+            second,
+            own: own.collect::<io::Result<_>>()?,
+        })
+    }
+
+    fn serves(&self, program: &PyramidProgram, threads: usize) -> bool {
+        let bytes = program.layout.bytes();
+        self.own.len() >= threads && self.own.iter().all(|m| m.bytes() >= bytes)
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.second.bytes() + self.own.iter().map(Memory::bytes).sum::<u64>()
+    }
+}
+
+impl<T: Real> Calculation<'_, T> {
+    /// Runs until `until` steps are done, in overlapped tiles.
+    pub(super) fn run_pyramids(
+        &mut self,
+        set: &KernelSet,
+        code: &dyn Code,
+        program: &PyramidProgram,
+        threads: usize,
+        until: u64,
+        progress: &Progress,
+    ) {
+        assert_eq!(set.layout, program.layout);
+        let threads = (threads as u64).min(program.count()).max(1) as usize;
+        let kept = self.buffers.take().filter(|b| b.serves(program, threads));
+        let mut buffers = kept.unwrap_or_else(|| {
+            let made = Buffers::new(&self.memory, &self.layout, program, threads);
+            // Who starts a run has made sure that there is memory for it.
+            made.unwrap_or_else(|_| std::alloc::handle_alloc_error(std::alloc::Layout::new::<T>()))
+        });
+        // Within a tile, what lies around a periodic end is computed.
+        let mut open = self.scheme.clone();
+        for axis in Axis::ALL.into_iter().filter(|&a| program.unrolled[a]) {
+            open.grid.boundary[axis] = [Boundary::Zero; 2];
+        }
+        let stages: Vec<Vec<Block>> = self
+            .scheme
+            .stage_ids()
+            .map(|s| stage_blocks(self.scheme, s))
+            .collect();
+        let table = KernelTable::new(self.scheme, set);
+        let phases = u64::from(self.scheme.phases());
+        let kernels = (0..phases)
+            .map(|phase| {
+                let of_stage = |(stage, blocks): (StageId, &Vec<Block>)| {
+                    let find = |block: &Block| table.find(stage, phase, block.updates);
+                    blocks.iter().map(find).collect()
+                };
+                self.scheme.stage_ids().zip(&stages).map(of_stage).collect()
+            })
+            .collect();
+        let first = self.memory.cells::<T>();
+        let work = Work {
+            calculation: self,
+            program,
+            own_images: Images::new(&open, &self.layout),
+            code,
+            stages,
+            kernels,
+            pieces: table.pieces,
+            progress,
+        };
+        let arrays = [first, buffers.second.cells::<T>()];
+        let own: Vec<Cells<T>> = buffers.own.iter_mut().map(|m| m.cells::<T>()).collect();
+        // SAFETY: `&mut self` keeps everybody else away from the arrays until the run's threads have ended.
+        let bands = unsafe { work.bands(arrays, &own[..threads], until) };
+        if bands % 2 == 1 {
+            std::mem::swap(&mut self.memory, &mut buffers.second);
+        }
+        self.buffers = Some(buffers);
+        self.steps = until;
+    }
+}
+
+struct Work<'a, 'b, T> {
+    calculation: &'a Calculation<'b, T>,
+    program: &'a PyramidProgram,
+    own_images: Images,
+    code: &'a dyn Code,
+    /// Per stage, where which updates run.
+    stages: Vec<Vec<Block>>,
+    /// Per phase, stage and block.
+    kernels: Vec<Vec<Vec<Vec<usize>>>>,
+    /// Per stage, the indices of the vector axis that rows are advanced over at a time.
+    pieces: Vec<i64>,
+    progress: &'a Progress,
+}
+
+/// A tile at work.
+struct Tile<T> {
+    slabs: PerAxis<Slab>,
+    base: Region,
+    /// Its memory.
+    own: Cells<T>,
+}
+
+impl<T: Real> Work<'_, '_, T> {
+    fn scheme(&self) -> &Scheme {
+        self.calculation.scheme
+    }
+
+    fn hooks(&self) -> &Hooks {
+        &self.calculation.hooks
+    }
+
+    /// Runs all bands, from the first array to the second one and back; returns how many there were.
+    ///
+    /// # Safety
+    /// Nobody else touches the arrays meanwhile.
+    unsafe fn bands(&self, arrays: [Cells<T>; 2], own: &[Cells<T>], until: u64) -> u64 {
+        let from = self.calculation.steps();
+        let height = self.program.height;
+        let bands = (until - from).div_ceil(height);
+        let count = self.program.count();
+        let barrier = Barrier::new(own.len());
+        let next = AtomicU64::new(0);
+        threads::run(own.len(), |thread| {
+            let mut ticket = next.fetch_add(1, Ordering::Relaxed);
+            for band in 0..bands {
+                let start = from + band * height;
+                let steps = height.min(until - start);
+                let [source, target] = match band % 2 {
+                    0 => arrays,
+                    _ => [arrays[1], arrays[0]],
+                };
+                // A ticket beyond the band is one for the next.
+                while ticket < (band + 1) * count {
+                    let place = self.program.place(ticket - band * count);
+                    // SAFETY: tiles of a band write disjoint bases with their images, and memory of their own; what they read is not
+                    // written until the barrier.
+                    unsafe { self.tile(place, own[thread], source, target, start, steps) };
+                    ticket = next.fetch_add(1, Ordering::Relaxed);
+                }
+                barrier.wait();
+            }
+        });
+        bands
+    }
+
+    /// # Safety
+    /// No other thread writes the source, this tile's base in the target, or its own memory.
+    unsafe fn tile(
+        &self,
+        place: PerAxis<i64>,
+        own: Cells<T>,
+        source: Cells<T>,
+        target: Cells<T>,
+        start: u64,
+        steps: u64,
+    ) {
+        let slabs = PerAxis::from_fn(|a| self.program.slab(self.scheme(), a, place[a]));
+        let base = PerAxis::from_fn(|a| slabs[a].base);
+        let tile = Tile { slabs, base, own };
+        let per_step = self.stages.len();
+        // A band that ends early does the last steps of a whole one.
+        let skipped = (self.program.height - steps) as usize * per_step;
+        // SAFETY: passed on.
+        unsafe {
+            self.load(&tile, source);
+            for step in 0..steps {
+                for stage in 0..per_step {
+                    let number = skipped + step as usize * per_step + stage;
+                    let rows = PerAxis::from_fn(|a| tile.slabs[a].stages[number]);
+                    self.stage(&tile, StageId(stage as u32), start + step, rows);
+                }
+            }
+            self.store(&tile, target);
+        }
+        let blocks = self.stages.iter().flatten();
+        let cells: u64 = blocks
+            .map(|b| b.region.intersect(base).volume() * u64::from(b.updates.0.count_ones()))
+            .sum();
+        self.progress
+            .done
+            .fetch_add(cells * steps, Ordering::Relaxed);
+    }
+
+    /// How many domains away the places of an interval of a tile lie: one part for each, as the domain counts them.
+    fn views(&self, axis: Axis, interval: Interval) -> Vec<(i64, Interval)> {
+        if !self.program.unrolled[axis] {
+            return vec![(0, interval)];
+        }
+        let n = self.scheme().grid.cells[axis];
+        let whole = Interval::new(0, n);
+        let turns = div_floor(interval.lo, n)..=div_floor(interval.hi - 1, n);
+        turns
+            .map(|turn| {
+                let moved = Interval::new(interval.lo - turn * n, interval.hi - turn * n);
+                (turn * n, moved.intersect(whole))
+            })
+            .filter(|(_, part)| !part.is_empty())
+            .collect()
+    }
+
+    /// All combinations of views along the axes: how far each is moved, and its part of a region.
+    fn all_views(&self, region: Region) -> Vec<(PerAxis<i64>, Region)> {
+        let [xs, ys, zs] = Axis::ALL.map(|a| self.views(a, region[a]));
+        let mut all = Vec::with_capacity(1);
+        for &(dx, x) in &xs {
+            for &(dy, y) in &ys {
+                for &(dz, z) in &zs {
+                    all.push((PerAxis([dx, dy, dz]), PerAxis([x, y, z])));
+                }
+            }
+        }
+        all
+    }
+
+    /// Copies the tile's input with its coefficients into its memory.
+    ///
+    /// # Safety
+    /// No other thread writes the source or the tile's memory.
+    unsafe fn load(&self, tile: &Tile<T>, source: Cells<T>) {
+        let (full, layout) = (&self.calculation.layout, &self.program.layout);
+        let loaded = PerAxis::from_fn(|a| tile.slabs[a].loaded);
+        for (moved, part) in self.all_views(loaded) {
+            let [xs, ys, zs] = part.0;
+            let at = |x, y, z| {
+                let global = PerAxis([x, y, z]);
+                PerAxis::from_fn(|a| global[a] + moved[a] - tile.slabs[a].first)
+            };
+            for x in xs.lo..xs.hi {
+                for y in ys.lo..ys.hi {
+                    for row in (0..layout.rows).map(RowId) {
+                        let from = full.element(row, PerAxis([x, y, zs.lo]));
+                        let to = layout.element(row, at(x, y, zs.lo));
+                        // SAFETY: the input lies in the arrays of both layouts.
+                        unsafe { tile.own.copy(to, source, from, zs.len()) };
+                    }
+                }
+            }
+        }
+    }
+
+    /// Copies the tile's base to where it belongs, with its images there.
+    ///
+    /// # Safety
+    /// No other thread touches the base in the target, nor its images.
+    unsafe fn store(&self, tile: &Tile<T>, target: Cells<T>) {
+        let (full, layout) = (&self.calculation.layout, &self.program.layout);
+        for id in self.scheme().component_ids() {
+            let live = self
+                .scheme()
+                .grid
+                .live(self.scheme().component(id).position);
+            let [xs, ys, zs] = tile.base.intersect(self.scheme().extent(id)).0;
+            for x in xs.lo..xs.hi {
+                for y in ys.lo..ys.hi {
+                    for slot in 0..u64::from(self.scheme().component(id).slots) {
+                        let row = layout.row(id, slot);
+                        let global = PerAxis([x, y, zs.lo]);
+                        let to = full.element(row, global);
+                        let at = PerAxis::from_fn(|a| global[a] - tile.slabs[a].first);
+                        let from = layout.element(row, at);
+                        // SAFETY: the base lies in the arrays of both layouts.
+                        unsafe {
+                            target.copy(to, tile.own, from, zs.len());
+                            // Zeros on a plane are images of nothing: they have no sign that a mirror could turn.
+                            if live[Axis::LEAN].contains(x) && live[Axis::DIAMOND].contains(y) {
+                                let images = &self.calculation.images;
+                                images.update(full, target, id, row, (x, y), zs);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Advances what a stage has to compute.
+    ///
+    /// # Safety
+    /// No other thread touches the tile's memory.
+    unsafe fn stage(&self, tile: &Tile<T>, stage: StageId, step: u64, region: Region) {
+        if region.is_empty() {
+            return;
+        }
+        let layout = &self.program.layout;
+        let kernels = &self.kernels[(step % self.kernels.len() as u64) as usize][stage.index()];
+        let run = run_axis(self.scheme());
+        for (moved, part) in self.all_views(region) {
+            let shift = PerAxis::from_fn(|a| moved[a] - tile.slabs[a].first);
+            for (block, kernels) in self.stages[stage.index()].iter().zip(kernels) {
+                let rows = block.region.intersect(part);
+                if rows.is_empty() {
+                    continue;
+                }
+                let own = PerAxis::from_fn(|a| {
+                    Interval::new(rows[a].lo + shift[a], rows[a].hi + shift[a])
+                });
+                let [xs, ys, zs] = own.0;
+                // One call for all groups: the outer axis is the one along which they do not follow each other.
+                let bytes = layout.element_bytes as i64 * layout.stride[Axis::LEAN];
+                let runs: Vec<Run> = match run {
+                    Axis::DIAMOND => (0..xs.len())
+                        .map(|x| Run {
+                            offset: x * bytes,
+                            groups: ys.len(),
+                        })
+                        .collect(),
+                    _ => vec![Run {
+                        offset: 0,
+                        groups: xs.len(),
+                    }],
+                };
+                let base = tile.own.address(layout.group(xs.lo, ys.lo));
+                let piece = self.pieces[stage.index()];
+                let mut lo = zs.lo;
+                while lo < zs.hi {
+                    let hi = zs.hi.min((lo.div_euclid(piece) + 1) * piece);
+                    for &kernel in kernels {
+                        // SAFETY: the rows with all that they read lie in the tile's memory.
+                        unsafe { self.code.run(kernel, base, &runs, Interval::new(lo, hi)) }
+                    }
+                    lo = hi;
+                }
+                let by = Axis::ALL.iter().map(|&a| shift[a] * layout.stride[a]).sum();
+                let view = tile.own.shifted(by);
+                let recorded = (moved == PerAxis::splat(0)).then_some(tile.base);
+                for update in block.updates.iter() {
+                    let updates = &self.scheme().stages[stage.index()].updates;
+                    // SAFETY: passed on.
+                    unsafe {
+                        self.finish(view, stage, step, updates[update].target, rows, recorded)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sources, images and records of rows that were just advanced.
+    ///
+    /// # Safety
+    /// No other thread touches the tile's memory.
+    unsafe fn finish(
+        &self,
+        view: Cells<T>,
+        stage: StageId,
+        step: u64,
+        target: ComponentId,
+        rows: Region,
+        recorded: Option<Region>,
+    ) {
+        let images = &self.own_images;
+        let imaged = images.concern_every_row(target)
+            || images.concern_any(target) && images.near_ends(rows);
+        if !imaged && !self.hooks().has(stage) {
+            return;
+        }
+        let layout = &self.program.layout;
+        let phase = (step % self.kernels.len() as u64) as u32;
+        let row = layout.target_row(self.scheme(), stage, phase, target);
+        let context = HookContext {
+            scheme: self.scheme(),
+            problem: self.calculation.problem,
+            files: self.calculation.files,
+            layout,
+        };
+        let [xs, ys, range] = rows.0;
+        for x in xs.lo..xs.hi {
+            for y in ys.lo..ys.hi {
+                let hooked = self.hooks().at(stage, x, y);
+                let owned =
+                    |base: &Region| base[Axis::LEAN].contains(x) && base[Axis::DIAMOND].contains(y);
+                // SAFETY: the rows and their images lie in the tile's memory.
+                unsafe {
+                    if hooked {
+                        self.hooks()
+                            .act(&context, view, stage, step, target, row, (x, y), range);
+                    }
+                    if imaged {
+                        images.update(layout, view, target, row, (x, y), range);
+                    }
+                    if let Some(base) = recorded.filter(owned).filter(|_| hooked) {
+                        let own = range.intersect(base[Axis::VECTOR]);
+                        if !own.is_empty() {
+                            self.hooks().record(
+                                layout,
+                                view,
+                                stage,
+                                step,
+                                target,
+                                row,
+                                (x, y),
+                                own,
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
