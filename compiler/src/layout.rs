@@ -9,12 +9,15 @@
 //! images below and above; rows are an odd number of cache lines apart, so that rows do not collide in cache sets.
 //! Likewise there are image groups below and above the domain along the lean and diamond axes.
 
-use crate::lattice::{Axis, Interval, PerAxis};
+use crate::lattice::{Axis, Interval, PerAxis, div_ceil};
 use crate::scheme::{CoefId, ComponentId, Read, Scheme, StageId};
 use std::fmt;
 
 /// Bytes; also the longest vector.
 pub const ALIGNMENT: usize = 64;
+
+/// Bytes that a GPU copies at a time; index 0 of a row begins a piece.
+pub const PIECE: usize = 16;
 
 /// A row of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,7 +91,12 @@ impl Layout {
                 .checked_add(i64::from(below) + i64::from(above))
                 .ok_or(TooLarge)
         };
-        let lines = wide(Axis::VECTOR)?.div_euclid(line) + 1;
+        // What a row shows, rounded to pieces on both sides, so that pieces belong to one row.
+        let piece = (PIECE / element_bytes) as i64;
+        let [below, above] = reach[Axis::VECTOR].map(i64::from);
+        let shown = extent[Axis::VECTOR].checked_add(above).ok_or(TooLarge)?;
+        let shown = div_ceil(below, piece) * piece + div_ceil(shown, piece).saturating_mul(piece);
+        let lines = shown.div_euclid(line) + 1;
         let row_stride = (lines | 1).checked_mul(line).ok_or(TooLarge)?;
         let mul = |a: i64, b: i64| a.checked_mul(b).ok_or(TooLarge);
         let group = mul(row_stride, i64::from(rows.max(1)))?;

@@ -15,7 +15,7 @@ mod geometry;
 #[cfg(test)]
 mod tests;
 
-use super::TileProgram;
+use super::{Class, TileProgram};
 use crate::lattice::{Axis, Interval};
 use crate::layout::{Layout, RowId};
 use crate::scheme::{Read, Scheme, StageId, Update};
@@ -129,16 +129,30 @@ pub struct Towers {
     /// One for each way to lie on the lattice.
     pub alignments: Vec<Residency>,
     geometry: Geometry,
+    adjacent: bool,
 }
 
-/// The part of a tower that no end of a region cuts.
+/// The origins, as intervals along the lean and the diamond axis, for which turns of an alignment have a property.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Whole {
+pub struct Room {
+    /// All rows lie in the regions of their updates, and have no images along the two axes.
+    whole: [Interval; 2],
+    /// Memory holds all that is kept when the turn begins.
+    begin: [Interval; 2],
+    /// Some row may lie in the region of its update.
+    touched: [Interval; 2],
+}
+
+/// What a tower does in a band.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
     pub alignment: usize,
-    /// Of the first of these turns.
+    /// At the start of the band.
     pub origin: [i64; 2],
-    /// Since the start of the band; not empty.
+    /// Those in which rows may lie in the grid, counted from the start of the band.
     pub turns: Range<u64>,
+    /// Those of which nothing is cut off, all but a few of them.
+    pub whole: Range<u64>,
 }
 
 /// Why a tile program has no towers.
@@ -196,11 +210,68 @@ pub fn towers(scheme: &Scheme, layout: &Layout, program: &TileProgram) -> Result
                 .push(Tracer::new(scheme, layout, program, &geometry, steps, advance).trace(tile)?);
         }
     }
+    let adjacent = adjacent(scheme, layout, program, &geometry, steps as i64 * stages);
     Ok(Towers {
         steps,
         advance,
         alignments,
         geometry,
+        adjacent,
+    })
+}
+
+/// See [`Towers::are_adjacent`].
+fn adjacent(
+    scheme: &Scheme,
+    layout: &Layout,
+    program: &TileProgram,
+    geometry: &Geometry,
+    turn: i64,
+) -> bool {
+    let count = scheme.stages.len() as i64;
+    let phase = |number: i64| (number.div_euclid(count) % i64::from(scheme.phases().max(1))) as u32;
+    let stage = |number: i64| StageId(number.rem_euclid(count) as u32);
+    let class_of = |number: i64, index: usize| {
+        let classes = &program.stages[stage(number).index()];
+        classes.iter().find(|c| c.updates.contains(index))
+    };
+    // The class whose update in a stage writes a row.
+    let writer = |number: i64, row: RowId| {
+        let updates = &scheme.stages[stage(number).index()].updates;
+        let own =
+            |u: &Update| layout.target_row(scheme, stage(number), phase(number), u.target) == row;
+        updates
+            .iter()
+            .position(own)
+            .and_then(|index| class_of(number, index))
+    };
+    let number_of = |n: i64| turn + n;
+    (0..turn).map(number_of).all(|number| {
+        let updates = &scheme.stages[stage(number).index()].updates;
+        updates.iter().enumerate().all(|(index, update)| {
+            let Some(class) = class_of(number, index) else {
+                return true;
+            };
+            let own = layout.target_row(scheme, stage(number), phase(number), update.target);
+            let reads = update.body.reads().map(|read| {
+                let [x, y, _] = read.offset.0;
+                (
+                    layout.read_row(scheme, stage(number), phase(number), read),
+                    [x, y].map(i64::from),
+                )
+            });
+            reads.chain([(own, [0, 0])]).all(|(row, by)| {
+                let before = (number - turn..number)
+                    .rev()
+                    .find_map(|n| Some((n, writer(n, row)?)));
+                let after = (number + 1..=number + turn).find_map(|n| Some((n, writer(n, row)?)));
+                let near = |(n, other): (i64, &Class)| {
+                    // The difference depends on where the row is, but is largest at some place of a period.
+                    geometry.farthest((number, class, [0, 0]), (n, other, by)) <= (n - number).abs()
+                };
+                before.is_none_or(near) && after.is_none_or(near)
+            })
+        })
     })
 }
 
@@ -212,28 +283,46 @@ impl Towers {
         found.find_map(|(i, origin)| Some((i, origin?)))
     }
 
-    /// The turns of a tile of which no end of a region cuts off anything, if there are any in a band of so many turns.
-    pub fn whole_turns(
-        &self,
-        scheme: &Scheme,
-        layout: &Layout,
-        tile: [i64; 2],
-        turns: u64,
-    ) -> Option<Whole> {
+    /// Where towers have to be, per alignment.
+    pub fn rooms(&self, scheme: &Scheme, layout: &Layout) -> Vec<Room> {
+        let room = |sets: &Residency| Room {
+            whole: sets.room(scheme),
+            begin: sets.visible(layout, self.advance),
+            touched: sets.touched(scheme),
+        };
+        self.alignments.iter().map(room).collect()
+    }
+
+    /// What a tile has to do in a band of so many turns; `None` if that is nothing.
+    pub fn part(&self, rooms: &[Room], tile: [i64; 2], turns: u64) -> Option<Part> {
         let (alignment, origin) = self.locate(tile)?;
-        let sets = &self.alignments[alignment];
-        let room = sets.room(scheme);
+        let room = &rooms[alignment];
         let at = |turn: u64| [0, 1].map(|a| origin[a] + turn as i64 * self.advance[a]);
-        let fits = |turn: &u64| (0..2).all(|a| room[a].contains(at(*turn)[a]));
-        let seen = sets.visible(layout, self.advance);
-        let starts = |turn: &u64| fits(turn) && (0..2).all(|a| seen[a].contains(at(*turn)[a]));
-        let first = (0..turns).find(starts)?;
-        let end = (first..turns).find(|t| !fits(t)).unwrap_or(turns);
-        Some(Whole {
+        let lies = |turn: u64, room: &[Interval; 2]| (0..2).all(|a| room[a].contains(at(turn)[a]));
+        // Where a tower is moves along a line, and rooms are boxes, so these are ranges.
+        let first = (0..turns).find(|t| lies(*t, &room.touched))?;
+        let end = (first..turns)
+            .find(|t| !lies(*t, &room.touched))
+            .unwrap_or(turns);
+        let fits = |t: u64| lies(t, &room.whole);
+        let begin = (first..end).find(|t| fits(*t) && lies(*t, &room.begin));
+        let whole = match begin {
+            Some(begin) => begin..(begin..end).find(|t| !fits(*t)).unwrap_or(end),
+            None => end..end,
+        };
+        Some(Part {
             alignment,
-            origin: at(first),
+            origin,
             turns: first..end,
+            whole,
         })
+    }
+
+    /// Whether a tower that is m stages ahead of another one depends on it only if their indices differ by at most m along each face, and
+    /// the other way round. Then it is enough that a tower waits, before each stage, until its neighbours with an index one lower along one
+    /// face or both have done all stages before: they have waited for theirs.
+    pub fn are_adjacent(&self) -> bool {
+        self.adjacent
     }
 
     /// Cells that a tower advances by one stage, on average over the alignments: the area of a tile.
@@ -297,6 +386,25 @@ impl Residency {
                     let range = inner[own.update][axis];
                     let own = Interval::new(range.lo - at, range.hi - at);
                     room[axis] = room[axis].intersect(own);
+                }
+            }
+        }
+        room
+    }
+
+    /// The origins for which some row may lie in the region of its update.
+    fn touched(&self, scheme: &Scheme) -> [Interval; 2] {
+        let mut room = [Interval::default(); 2];
+        for (number, sets) in self.stages.iter().enumerate() {
+            let updates = &scheme.stages[number % scheme.stages.len()].updates;
+            for own in &sets.own {
+                let region = &updates[own.update].region;
+                if region.is_empty() {
+                    continue;
+                }
+                for (axis, at) in [(Axis::LEAN, own.x), (Axis::DIAMOND, own.y)] {
+                    let own = Interval::new(region[axis].lo - at, region[axis].hi - at);
+                    room[axis.index()] = room[axis.index()].hull(own);
                 }
             }
         }

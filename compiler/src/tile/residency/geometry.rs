@@ -107,6 +107,26 @@ impl Geometry {
         Ok((0..first).flat_map(along).collect())
     }
 
+    /// The most by which the indices of the tiles of two events can differ along a face: of updates of two classes at two stages, with a
+    /// given displacement between their indices.
+    pub fn farthest(
+        &self,
+        (number, class, at): (i64, &Class, [i64; 2]),
+        (other_number, other, other_at): (i64, &Class, [i64; 2]),
+    ) -> i64 {
+        let depth = |cut: usize, number: i64, class: &Class, at: [i64; 2]| {
+            let [a, b] = self.forms[cut];
+            let px = 2 * at[0] + class.position[Axis::LEAN];
+            let py = 2 * at[1] + class.position[Axis::DIAMOND];
+            self.slopes[cut] * number + class.leads[self.planes[cut]] - a * px - b * py
+        };
+        let far = |cut: usize| {
+            let apart = depth(cut, number, class, at) - depth(cut, other_number, other, other_at);
+            crate::lattice::div_ceil(apart.abs(), self.periods[cut])
+        };
+        far(0).max(far(1))
+    }
+
     pub fn tiles_around_column(&self) -> Ways {
         let at = |n: i64| [n, -n];
         let ahead = |n: &i64| Some((*n, self.origin([0, 0], at(*n))?));

@@ -275,9 +275,10 @@ impl<'a> Machine<'a> {
         let cuts = [program.levels[0][0], program.levels[0][1]];
         let whole = program.whole();
         let [first, second] = cuts.map(|cut| program.indices(&whole, cut, numbers));
+        let rooms = towers.rooms(self.scheme, self.layout);
         let whole = |tile| {
-            let whole = towers.whole_turns(self.scheme, self.layout, tile, turns as u64)?;
-            (whole.turns == (0..turns as u64)).then_some((whole.alignment, whole.origin))
+            let part = towers.part(&rooms, tile, turns as u64)?;
+            (part.whole == (0..turns as u64)).then_some((part.alignment, part.origin))
         };
         // All towers of a column at once, stage by stage.
         for column in first.lo + second.lo..first.hi + second.hi {

@@ -13,18 +13,23 @@
 //! The sets come from [`crate::tile::residency`], where values lie from [`Plan`]. A kernel runs whole towers: those that no end of
 //! the grid cuts. It reads and writes images like any other place, and keeps those along the vector axis up to date.
 
+mod edge;
+mod flow;
 mod plan;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod write;
 
 pub use plan::{Carried, Copy, Plan, StagePlan};
+pub use tasks::{Order, tasks};
 
 use super::ir::Module;
 use crate::lattice::Axis;
 use crate::layout::Layout;
 use crate::scheme::Scheme;
 use crate::tile::residency::Towers;
+use write::Writer;
 
 /// Choices that do not change results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,10 +63,83 @@ pub struct TowerKernel {
     /// Bytes of shared memory, given at the start.
     pub shared: u32,
     pub plan: Plan,
+    /// Of [`Kernels::rows`].
+    first_row: i64,
+}
+
+/// The kernel that runs all towers of a band, whole ones and others.
+///
+/// Its parameters are the array's first element, [`Kernels::rows`], the tasks, their number, one word of progress for each task and one
+/// more, and a counter; then three words: the counter's value at the start, what progress counts from in this band, and that plus the
+/// stages of the band, plus 1. Progress of earlier bands lies at or below what this one counts from; the last word of progress is
+/// `i32::MAX`. Each block takes one number more from the counter than tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowKernel {
+    pub symbol: String,
+    pub threads: u32,
+    /// Bytes of shared memory, given at the start.
+    pub shared: u32,
+}
+
+/// A tower that a block runs. In a list of tasks, it comes after its neighbours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// Bytes from the array's first element to row 0, vector index 0 of the origin's group at the start of the band. It may lie outside.
+    pub offset: i64,
+    pub alignment: i32,
+    /// The first turn with rows in the grid.
+    pub first: i32,
+    /// The turns that nothing cuts, in the range of all.
+    pub whole: [i32; 2],
+    /// After the last turn with rows in the grid.
+    pub end: i32,
+    /// The index of the origin at the start of the band.
+    pub at: [i32; 2],
+    /// The tasks with an index one lower along the first face, the second, and both; the number of tasks where there is none.
+    pub neighbours: [i32; 3],
+}
+
+impl Task {
+    /// Of a task in memory.
+    pub const BYTES: u32 = 48;
+
+    /// As kernels read it.
+    pub fn words(&self) -> [i32; 12] {
+        let [w, e] = self.whole;
+        let [x, y] = self.at;
+        let [a, b, c] = self.neighbours;
+        let low = self.offset as i32;
+        let high = (self.offset >> 32) as i32;
+        [
+            low,
+            high,
+            self.alignment,
+            self.first,
+            w,
+            e,
+            self.end,
+            x,
+            y,
+            a,
+            b,
+            c,
+        ]
+    }
+}
+
+/// The kernels of some towers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernels {
+    /// Per alignment: whole towers, one per block.
+    pub towers: Vec<TowerKernel>,
+    /// All towers in one launch, if [`Towers::are_adjacent`].
+    pub flow: Option<FlowKernel>,
+    /// The rows of turns, for towers that are cut: the flow's second parameter.
+    pub rows: Vec<[i32; 2]>,
 }
 
 /// Bytes that a copy to shared memory moves at a time.
-const CHUNK: i64 = 16;
+const CHUNK: i64 = crate::layout::PIECE as i64;
 /// The most threads of a block.
 const MOST_THREADS: i64 = 1024;
 
@@ -111,34 +189,51 @@ impl Slot {
     }
 }
 
-/// Adds the kernels for all alignments of some towers. `None` where a block cannot hold a row.
+/// Adds the kernels of some towers. `None` where a block cannot hold a row.
 pub fn emit(
     module: &mut Module,
     scheme: &Scheme,
     layout: &Layout,
     towers: &Towers,
     options: Options,
-) -> Option<Vec<TowerKernel>> {
+) -> Option<Kernels> {
     let slot = Slot::new(scheme, layout);
     let threads = crate::lattice::div_ceil(slot.length, 32) * 32;
-    if threads > MOST_THREADS {
+    if threads + i64::from(flow::SERVICE) > MOST_THREADS {
         return None;
     }
     let shared = module.shared_on_demand(128);
     let mut kernels = Vec::new();
+    let mut rows = Vec::new();
     for (number, sets) in towers.alignments.iter().enumerate() {
         let plan = Plan::new(layout, sets, towers.advance, options.direct);
         let bytes = plan.slots as i64 * slot.stride * layout.element_bytes as i64;
-        let kernel = TowerKernel {
+        kernels.push(TowerKernel {
             symbol: format!("torre_tower_{number}"),
             threads: threads as u32,
             shared: u32::try_from(bytes).ok()?,
             plan,
-        };
-        write::write(
-            module, scheme, layout, towers, slot, &kernel, shared, options,
-        );
-        kernels.push(kernel);
+            first_row: rows.len() as i64,
+        });
+        rows.extend(edge::rows(sets));
     }
-    Some(kernels)
+    let writer = |kernel| Writer::new(scheme, layout, towers, slot, kernel, options);
+    let writers: Vec<Writer<'_>> = kernels.iter().map(writer).collect();
+    for (writer, kernel) in writers.iter().zip(&kernels) {
+        write::write(module, writer, kernel, shared, options.registers);
+    }
+    let flow = towers.are_adjacent().then(|| FlowKernel {
+        symbol: "torre_towers".to_string(),
+        threads: threads as u32 + flow::SERVICE,
+        shared: kernels.iter().map(|k| k.shared).max().unwrap_or(0),
+    });
+    if let Some(kernel) = &flow {
+        flow::write(module, &writers, kernel, shared, options.registers);
+    }
+    drop(writers);
+    Some(Kernels {
+        towers: kernels,
+        flow,
+        rows,
+    })
 }

@@ -7,53 +7,40 @@ use super::plan::{Copy, Plan};
 use super::{CHUNK, Options, Slot, TowerKernel};
 use crate::backend::rows::RowOp;
 use crate::lattice::{Axis, Interval};
-use crate::layout::{Layout, RowId};
+use crate::layout::Layout;
 use crate::scheme::{ComponentId, Image, Op, Scheme, StageId, Update, Value};
-use crate::tile::residency::{Own, Place, Towers, is_tapped, keeps_old};
+use crate::tile::residency::{Own, Place, Towers, is_tapped};
 use std::collections::BTreeMap;
 
-#[expect(clippy::too_many_arguments, reason = "it is called once")]
+/// Writes the kernel that runs whole towers, one per block.
 pub(super) fn write(
     module: &mut Module,
-    scheme: &Scheme,
-    layout: &Layout,
-    towers: &Towers,
-    slot: Slot,
+    writer: &Writer<'_>,
     kernel: &TowerKernel,
     shared: Operand,
-    options: Options,
+    registers: u32,
 ) {
     let launch = Launch {
         threads: [kernel.threads, 1, 1],
-        registers: options.registers,
+        registers,
         ..Launch::default()
     };
     let params = [Type::GLOBAL, Type::GLOBAL, Type::I32];
     let mut k = module.kernel(&kernel.symbol, &params, launch);
-    if options.asynchronous {
-        k.need(Feature::AsyncCopy);
-    }
+    writer.need(&mut k);
     let thread = k.special(Special::Thread(0));
-    let writer = Writer {
-        scheme,
-        layout,
-        towers,
-        plan: &kernel.plan,
-        slot,
-        asynchronous: options.asynchronous,
-        threads: i64::from(kernel.threads),
-        real: Type::scalar(scheme.precision),
-        thread,
-        own: Operand::poison(Type::GLOBAL),
-        chunks: Chunks {
-            group: thread,
-            groups: 1,
-            to: shared,
-            by: thread,
-        },
-        images: Vec::new(),
-    };
-    writer.kernel(k, shared);
+    let writer = writer.prepared(&mut k, shared, thread);
+    writer.clear(&mut k, shared, writer.plan.slots, thread, writer.threads);
+    let block = k.special(Special::Block(0));
+    let block = k.resize(block, Type::I64);
+    let entry = k.advance(k.param(1), block, 8);
+    let offset = k.load(Type::I64, entry, 8, Access::Plain);
+    let origin = k.advance(k.param(0), offset, 1);
+    let turn = writer.turn_at(&mut k, origin);
+    k.barrier();
+    let turns = [Operand::i32(0), k.param(2)];
+    writer.whole(&mut k, turn, turns);
+    k.finish();
 }
 
 /// Images along the vector axis that threads have, at most one each.
@@ -79,16 +66,21 @@ struct Chunks {
     by: Operand,
 }
 
-struct Writer<'a> {
-    scheme: &'a Scheme,
-    layout: &'a Layout,
-    towers: &'a Towers,
-    plan: &'a Plan,
-    slot: Slot,
-    asynchronous: bool,
-    threads: i64,
-    real: Type,
+pub(super) struct Writer<'a> {
+    pub scheme: &'a Scheme,
+    pub layout: &'a Layout,
+    pub towers: &'a Towers,
+    pub plan: &'a Plan,
+    pub slot: Slot,
+    pub asynchronous: bool,
+    /// Of a tower.
+    pub threads: i64,
+    pub real: Type,
+    /// The first row of this alignment in the list of all rows.
+    pub first_row: i64,
     thread: Operand,
+    /// The thread's index, in 64 bits; threads beyond the end of rows see the last index, and write nothing.
+    index: Operand,
     /// The thread's own value in slot 0.
     own: Operand,
     chunks: Chunks,
@@ -98,89 +90,128 @@ struct Writer<'a> {
 
 /// Where a turn is in memory.
 #[derive(Clone, Copy)]
-struct Turn {
+pub(super) struct Turn {
     /// Row 0 of the origin's group at the thread's index.
-    own: Operand,
+    pub own: Operand,
     /// The same at the thread's chunk.
-    chunk: Operand,
+    pub chunk: Operand,
 }
 
 impl<'a> Writer<'a> {
-    fn bytes(&self, elements: i64) -> i64 {
+    pub fn new(
+        scheme: &'a Scheme,
+        layout: &'a Layout,
+        towers: &'a Towers,
+        slot: Slot,
+        kernel: &'a TowerKernel,
+        options: Options,
+    ) -> Writer<'a> {
+        let none = Operand::poison(Type::I32);
+        Writer {
+            scheme,
+            layout,
+            towers,
+            plan: &kernel.plan,
+            slot,
+            asynchronous: options.asynchronous,
+            threads: i64::from(kernel.threads),
+            real: Type::scalar(scheme.precision),
+            first_row: kernel.first_row,
+            thread: none,
+            index: none,
+            own: none,
+            chunks: Chunks {
+                group: none,
+                groups: 1,
+                to: none,
+                by: none,
+            },
+            images: Vec::new(),
+        }
+    }
+
+    pub fn need(&self, k: &mut Kernel<'_>) {
+        if self.asynchronous {
+            k.need(Feature::AsyncCopy);
+        }
+    }
+
+    /// Computes what a thread has to know all the time.
+    pub fn prepared(&self, k: &mut Kernel<'_>, shared: Operand, thread: Operand) -> Writer<'a> {
+        let mut writer = Writer {
+            images: Vec::new(),
+            thread,
+            ..*self
+        };
+        let last = Operand::i32(self.slot.length as i32 - 1);
+        let index = k.int(IntOp::Min, thread, last);
+        writer.index = k.resize(index, Type::I64);
+        let lead = k.offset(shared, self.bytes(self.slot.lead));
+        writer.own = k.advance(lead, writer.index, self.real.bytes());
+        writer.chunks = writer.chunks(k, lead);
+        writer.images = writer.rounds(k);
+        writer
+    }
+
+    /// The turn whose origin is at a pointer.
+    pub fn turn_at(&self, k: &mut Kernel<'_>, origin: Operand) -> Turn {
+        Turn {
+            own: k.advance(origin, self.index, self.real.bytes()),
+            chunk: k.advance(origin, self.chunks.by, 1),
+        }
+    }
+
+    pub fn bytes(&self, elements: i64) -> i64 {
         elements * self.layout.element_bytes as i64
     }
 
     /// From the origin's group to a row, in bytes.
-    fn distance(&self, place: Place) -> i64 {
+    pub fn distance(&self, place: Place) -> i64 {
         let group =
             place.x * self.layout.stride[Axis::LEAN] + place.y * self.layout.stride[Axis::DIAMOND];
         self.bytes(group + i64::from(place.row.0) * self.layout.row_stride)
     }
 
-    fn kernel(mut self, mut k: Kernel<'_>, shared: Operand) {
-        self.clear(&mut k, shared);
-        let element = self.layout.element_bytes as i64;
-        // Threads beyond the end of rows see the last index, and write nothing.
-        let last = Operand::i32(self.slot.length as i32 - 1);
-        let index = k.int(IntOp::Min, self.thread, last);
-        let wide = k.resize(index, Type::I64);
-        let lead = k.offset(shared, self.bytes(self.slot.lead));
-        self.own = k.advance(lead, wide, element as u32);
-        self.chunks = self.chunks(&mut k, lead);
-        self.images = self.rounds(&mut k);
-        // The tower's origin.
-        let block = k.special(Special::Block(0));
-        let block = k.resize(block, Type::I64);
-        let entry = k.advance(k.param(1), block, 8);
-        let offset = k.load(Type::I64, entry, 8, Access::Plain);
-        let origin = k.advance(k.param(0), offset, 1);
-        let own = k.advance(origin, wide, element as u32);
-        let chunk = k.advance(origin, self.chunks.by, 1);
-        k.barrier();
-        let turn = Turn { own, chunk };
-        let variables = self.begin(&mut k, turn);
-        let own = k.variable_of(own);
-        let chunk = k.variable_of(chunk);
-        let turns = k.param(2);
-        let [x, y] = self.towers.advance;
-        let advance = self.distance(Place {
-            x,
-            y,
-            row: RowId(0),
+    /// Runs the turns of a range that nothing cuts.
+    pub fn whole(&self, k: &mut Kernel<'_>, first: Turn, turns: [Operand; 2]) {
+        let variables = self.begin(k, first);
+        let own = k.variable_of(first.own);
+        let chunk = k.variable_of(first.chunk);
+        let [from, until] = turns;
+        let advance = self.advance();
+        k.repeat(from, until, Operand::i32(1), Some(1), |k, number| {
+            let next = k.int(IntOp::Add, number, Operand::i32(1));
+            let more = k.compare(IntCmp::Lt, next, until);
+            let turn = Turn {
+                own: k.get(own),
+                chunk: k.get(chunk),
+            };
+            self.turn(k, turn, &variables, more);
+            for (pointer, now) in [(own, turn.own), (chunk, turn.chunk)] {
+                let next = k.offset(now, advance);
+                k.set(pointer, next);
+            }
         });
-        k.repeat(
-            Operand::i32(0),
-            turns,
-            Operand::i32(1),
-            Some(1),
-            |k, number| {
-                let next = k.int(IntOp::Add, number, Operand::i32(1));
-                let more = k.compare(IntCmp::Lt, next, turns);
-                let turn = Turn {
-                    own: k.get(own),
-                    chunk: k.get(chunk),
-                };
-                self.turn(k, turn, &variables, more);
-                for (pointer, now) in [(own, turn.own), (chunk, turn.chunk)] {
-                    let next = k.offset(now, advance);
-                    k.set(pointer, next);
-                }
-            },
-        );
         let turn = Turn {
             own: k.get(own),
             chunk: k.get(chunk),
         };
-        self.end(&mut k, turn, &variables);
-        k.finish();
+        self.end(k, turn, &variables);
     }
 
-    /// Zeros in all of shared memory: what lies beyond the ends of rows.
-    fn clear(&self, k: &mut Kernel<'_>, shared: Operand) {
-        let words = self.bytes(self.plan.slots as i64 * self.slot.stride) / 4;
-        let step = Operand::i32(self.threads as i32);
+    /// Zeros in all slots: what lies beyond the ends of rows.
+    pub fn clear(
+        &self,
+        k: &mut Kernel<'_>,
+        shared: Operand,
+        slots: usize,
+        thread: Operand,
+        threads: i64,
+    ) {
+        let words = self.bytes(slots as i64 * self.slot.stride) / 4;
+        let step = Operand::i32(threads as i32);
         k.repeat(
-            self.thread,
+            thread,
             Operand::i32(words as i32),
             step,
             Some(1),
@@ -292,7 +323,7 @@ impl<'a> Writer<'a> {
     }
 
     /// All copies have arrived, and all threads are here.
-    fn meet(&self, k: &mut Kernel<'_>) {
+    pub fn meet(&self, k: &mut Kernel<'_>) {
         if self.asynchronous {
             k.call("llvm.nvvm.cp.async.wait.all", &[]);
         }
@@ -381,13 +412,19 @@ impl<'a> Writer<'a> {
         k.when(inside, body);
     }
 
-    fn is_within(&self, k: &mut Kernel<'_>, range: Interval) -> Operand {
+    pub fn is_within(&self, k: &mut Kernel<'_>, range: Interval) -> Operand {
         let from = k.int(IntOp::Sub, self.thread, Operand::i32(range.lo as i32));
         k.compare(IntCmp::Below, from, Operand::i32(range.len() as i32))
     }
 
     /// Writes a value and its images along the vector axis to a row.
-    fn write_row(&self, k: &mut Kernel<'_>, component: ComponentId, to: Operand, value: Operand) {
+    pub fn write_row(
+        &self,
+        k: &mut Kernel<'_>,
+        component: ComponentId,
+        to: Operand,
+        value: Operand,
+    ) {
         let extent = self.scheme.extent(component)[Axis::VECTOR];
         let bytes = self.real.bytes();
         self.within(k, extent, |k| k.store(value, to, bytes, Access::Plain));
@@ -402,6 +439,28 @@ impl<'a> Writer<'a> {
                 k.store(image, to, bytes, Access::Plain);
             });
         }
+    }
+
+    /// The new value where an update acts along the vector axis, the old one elsewhere, and 0 where it is known to be.
+    pub fn in_range(
+        &self,
+        k: &mut Kernel<'_>,
+        update: &Update,
+        value: Operand,
+        old: impl FnOnce(&mut Kernel<'_>) -> Operand,
+    ) -> Operand {
+        let position = self.scheme.component(update.target).position;
+        let live = self.scheme.grid.live(position)[Axis::VECTOR];
+        let range = update.region[Axis::VECTOR];
+        if range == live && live.lo == 0 {
+            return value;
+        }
+        let otherwise = match range == live {
+            true => Operand::real(self.real, 0f64.to_bits()),
+            false => old(k),
+        };
+        let inside = self.is_within(k, range);
+        k.choose(inside, value, otherwise)
     }
 
     fn store(
@@ -513,23 +572,7 @@ impl Stage<'_, '_> {
             let zero = Operand::real(writer.real, 0f64.to_bits());
             value = k.select(crate::scheme::Cmp::Ne, mask, zero, value, old);
         }
-        let live = writer
-            .scheme
-            .grid
-            .live(writer.scheme.component(update.target).position)[Axis::VECTOR];
-        let range = update.region[Axis::VECTOR];
-        if range != live || live.lo > 0 {
-            let otherwise = match range != live {
-                true => self.value(k, target),
-                false => Operand::real(writer.real, 0f64.to_bits()),
-            };
-            debug_assert_eq!(
-                keeps_old(writer.scheme, update),
-                range != live || update.mask.is_some()
-            );
-            let inside = writer.is_within(k, range);
-            value = k.choose(inside, value, otherwise);
-        }
+        value = writer.in_range(k, update, value, |k| self.value(k, target));
         self.values.insert(target, value);
         let plan = &writer.plan.stages[self.number];
         if let Some(&slot) = plan.publish.get(&target) {
@@ -593,7 +636,7 @@ impl Stage<'_, '_> {
 }
 
 /// An operation on numbers as row programs have it.
-fn row_op(op: &Op) -> Option<RowOp> {
+pub(super) fn row_op(op: &Op) -> Option<RowOp> {
     Some(match *op {
         Op::Const(_) | Op::Read(_) | Op::Coef(_) => return None,
         Op::Neg(a) => RowOp::Neg(a),

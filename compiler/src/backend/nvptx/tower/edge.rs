@@ -1,0 +1,326 @@
+//! Towers that an end of the grid cuts: row by row in memory, with a condition for each row.
+//!
+//! The same rows in the same stages as in a whole tower, with the same barriers. A row that lies in the region of its update is computed
+//! from memory and stored, together with all its images.
+
+use super::super::ir::{Operand, Type};
+use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Variable};
+use super::write::{Turn, Writer, row_op};
+use crate::lattice::{Axis, Interval};
+use crate::layout::RowId;
+use crate::scheme::{Boundary, Cmp, ComponentId, Op, StageId, Update, Value};
+use crate::tile::residency::{Place, Residency, keeps_old};
+
+/// The rows of a turn, by stage and update, as kernels read them: the index along the lean and the diamond axis, relative to the origin.
+pub(super) fn rows(sets: &Residency) -> Vec<[i32; 2]> {
+    let own = sets.stages.iter().flat_map(|stage| {
+        let mut own = stage.own.clone();
+        own.sort_by_key(|o| (o.update, o.x, o.y));
+        own
+    });
+    own.map(|o| [o.x as i32, o.y as i32]).collect()
+}
+
+/// A turn of a tower that may be cut.
+#[derive(Clone, Copy)]
+pub(super) struct Cut {
+    pub turn: Turn,
+    /// The index of the origin.
+    pub at: [Operand; 2],
+    /// The rows of all alignments.
+    pub rows: Operand,
+}
+
+/// Rows whose loads are under way together.
+const AT_ONCE: u32 = 2;
+
+/// A row of a tower that may be cut.
+struct Row {
+    /// The thread has something to do.
+    inside: Operand,
+    /// Its index along the first two axes.
+    at: [Operand; 2],
+    /// Row 0 of its group, at the thread's index.
+    from: Operand,
+}
+
+/// Where a row appears again along an axis: at `sign * index + by`.
+struct Mirror {
+    sign: i64,
+    by: i64,
+    negated: bool,
+}
+
+impl Writer<'_> {
+    /// All stages of a turn; threads meet after each.
+    pub(super) fn cut_turn(&self, k: &mut Kernel<'_>, cut: Cut) {
+        let stages = self.scheme.stages.len();
+        let phases = self.scheme.phases().max(1);
+        let mut first = self.first_row;
+        for (number, plan) in self.plan.stages.iter().enumerate() {
+            let stage = StageId((number % stages) as u32);
+            let phase = (number / stages) as u32 % phases;
+            for (index, update) in self.scheme.stages[stage.index()].updates.iter().enumerate() {
+                let count = plan.own.iter().filter(|o| o.update == index).count();
+                if count > 0 {
+                    let list = Interval::new(first, first + count as i64);
+                    self.cut_rows(k, cut, list, update, stage, phase);
+                    first = list.hi;
+                }
+            }
+            self.meet(k);
+        }
+    }
+
+    fn cut_rows(
+        &self,
+        k: &mut Kernel<'_>,
+        cut: Cut,
+        list: Interval,
+        update: &Update,
+        stage: StageId,
+        phase: u32,
+    ) {
+        let [from, until] = [list.lo, list.hi].map(|n| Operand::i32(n as i32));
+        let step = Operand::i32(AT_ONCE as i32);
+        k.repeat(from, until, step, Some(1), |k, first| {
+            // All loads of some rows come before all their stores, so that they are under way together.
+            let rows: Vec<Row> = (0..AT_ONCE)
+                .map(|n| self.cut_row(k, cut, first, n, until, update))
+                .collect();
+            let places = self.places(update, stage, phase);
+            let loaded: Vec<Vec<Option<Operand>>> = rows
+                .iter()
+                .map(|row| self.load_row(k, row, &places))
+                .collect();
+            let values: Vec<Operand> = loaded
+                .iter()
+                .map(|loaded| self.compute_row(k, update, loaded))
+                .collect();
+            let target = self
+                .layout
+                .target_row(self.scheme, stage, phase, update.target);
+            let target = self.bytes(i64::from(target.0) * self.layout.row_stride);
+            for (row, value) in rows.iter().zip(values) {
+                k.when(row.inside, |k| {
+                    let to = k.offset(row.from, target);
+                    self.write_row(k, update.target, to, value);
+                    self.write_images(k, update.target, to, row.at, value);
+                });
+            }
+        });
+    }
+
+    /// One of some rows that are advanced together.
+    fn cut_row(
+        &self,
+        k: &mut Kernel<'_>,
+        cut: Cut,
+        first: Operand,
+        number: u32,
+        until: Operand,
+        update: &Update,
+    ) -> Row {
+        let number = k.int(IntOp::Add, first, Operand::i32(number as i32));
+        let there = k.compare(IntCmp::Lt, number, until);
+        let last = k.int(IntOp::Sub, until, Operand::i32(1));
+        let number = k.int(IntOp::Min, number, last);
+        let number = k.resize(number, Type::I64);
+        let entry = k.advance(cut.rows, number, 8);
+        // Where rows are shorter than others, images lie beyond their ends, which other threads write.
+        let extent = self.scheme.extent(update.target)[Axis::VECTOR];
+        let within = self.is_within(k, extent);
+        let mut inside = k.int(IntOp::And, there, within);
+        let mut at = cut.at;
+        let mut pointer = cut.turn.own;
+        for (n, axis) in [Axis::LEAN, Axis::DIAMOND].into_iter().enumerate() {
+            let from = k.offset(entry, 4 * n as i64);
+            let by = k.load(Type::I32, from, 4, Access::ReadOnly);
+            at[n] = k.int(IntOp::Add, at[n], by);
+            let within = in_interval(k, at[n], update.region[axis]);
+            inside = k.int(IntOp::And, inside, within);
+            let by = k.resize(by, Type::I64);
+            let stride = self.bytes(self.layout.stride[axis]);
+            let by = k.int(IntOp::Mul, by, Operand::i64(stride));
+            pointer = k.advance(pointer, by, 1);
+        }
+        Row {
+            inside,
+            at,
+            from: pointer,
+        }
+    }
+
+    /// Where an update reads, from the target's group: in the order of its operations, then mask and old value.
+    fn places(&self, update: &Update, stage: StageId, phase: u32) -> Vec<Option<i64>> {
+        let row = |row: RowId| i64::from(row.0) * self.layout.row_stride;
+        let of = |op: &Op| match op {
+            Op::Read(read) => Some(self.layout.displacement(self.scheme, stage, phase, read)),
+            Op::Coef(coef) => Some(row(self.layout.coef_row(*coef))),
+            _ => None,
+        };
+        let target = self
+            .layout
+            .target_row(self.scheme, stage, phase, update.target);
+        let mask = update.mask.map(|mask| row(self.layout.coef_row(mask)));
+        let old = keeps_old(self.scheme, update).then(|| row(target));
+        update.body.ops.iter().map(of).chain([mask, old]).collect()
+    }
+
+    fn load_row(
+        &self,
+        k: &mut Kernel<'_>,
+        row: &Row,
+        places: &[Option<i64>],
+    ) -> Vec<Option<Operand>> {
+        // Any value elsewhere; without one, that of the last round would be kept.
+        let any = Operand::poison(self.real);
+        let variables: Vec<Option<Variable>> = places
+            .iter()
+            .map(|place| place.map(|_| k.variable_of(any)))
+            .collect();
+        k.when(row.inside, |k| {
+            for (variable, place) in variables.iter().zip(places) {
+                if let (Some(variable), Some(place)) = (variable, place) {
+                    let from = k.offset(row.from, self.bytes(*place));
+                    let value = k.load(self.real, from, self.real.bytes(), Access::Plain);
+                    k.set(*variable, value);
+                }
+            }
+        });
+        variables
+            .into_iter()
+            .map(|variable| variable.map(|v| k.get(v)))
+            .collect()
+    }
+
+    fn compute_row(
+        &self,
+        k: &mut Kernel<'_>,
+        update: &Update,
+        loaded: &[Option<Operand>],
+    ) -> Operand {
+        let mut values: Vec<Operand> = Vec::with_capacity(update.body.ops.len());
+        for (op, loaded) in update.body.ops.iter().zip(loaded) {
+            let of = |v: Value| values[v.index()];
+            let value = match op {
+                Op::Const(c) => Some(Operand::real(self.real, c.to_bits())),
+                op => loaded.or_else(|| row_op(op).and_then(|op| k.number(&op, of))),
+            };
+            values.push(value.unwrap_or(Operand::poison(self.real)));
+        }
+        let mut value = values[update.body.result.index()];
+        let [mask, old] = [2, 1].map(|n| loaded.get(loaded.len() - n).copied().flatten());
+        let zero = Operand::real(self.real, 0f64.to_bits());
+        if let (Some(mask), Some(old)) = (mask, old) {
+            value = k.select(Cmp::Ne, mask, zero, value, old);
+        }
+        self.in_range(k, update, value, |_| old.unwrap_or(zero))
+    }
+
+    /// Writes a row to where it appears again along the first two axes.
+    fn write_images(
+        &self,
+        k: &mut Kernel<'_>,
+        id: ComponentId,
+        to: Operand,
+        at: [Operand; 2],
+        value: Operand,
+    ) {
+        let axes = [Axis::LEAN, Axis::DIAMOND];
+        let mut images = axes.map(|axis| self.mirrors(axis, id)).map(|all| {
+            let all = all.into_iter().map(Some);
+            std::iter::once(None).chain(all).collect::<Vec<_>>()
+        });
+        let second = std::mem::take(&mut images[1]);
+        for a in &images[0] {
+            for b in second.iter().filter(|b| a.is_some() || b.is_some()) {
+                let mut seen = Operand::int(Type::I1, 1);
+                let mut by = Operand::i64(0);
+                let mut negated = false;
+                for (n, image) in [a, b].into_iter().enumerate() {
+                    let Some(image) = image else { continue };
+                    let visible = self.scheme.visible(id)[axes[n]];
+                    let extent = self.scheme.extent(id)[axes[n]];
+                    let sign = Operand::i32(image.sign as i32);
+                    let index = k.int(IntOp::Mul, at[n], sign);
+                    let index = k.int(IntOp::Add, index, Operand::i32(image.by as i32));
+                    let shown = in_interval(k, index, visible);
+                    let stored = in_interval(k, index, extent);
+                    let beyond = k.int(IntOp::Xor, stored, Operand::int(Type::I1, 1));
+                    let shown = k.int(IntOp::And, shown, beyond);
+                    seen = k.int(IntOp::And, seen, shown);
+                    let cells = k.int(IntOp::Sub, index, at[n]);
+                    let cells = k.resize(cells, Type::I64);
+                    let stride = self.bytes(self.layout.stride[axes[n]]);
+                    let bytes = k.int(IntOp::Mul, cells, Operand::i64(stride));
+                    by = k.int(IntOp::Add, by, bytes);
+                    negated ^= image.negated;
+                }
+                k.when(seen, |k| {
+                    let to = k.advance(to, by, 1);
+                    let value = if negated {
+                        self.turned(k, id, value)
+                    } else {
+                        value
+                    };
+                    self.write_row(k, id, to, value);
+                });
+            }
+        }
+    }
+
+    /// A row with the other sign, but for the zeros on a plane about which it is odd.
+    fn turned(&self, k: &mut Kernel<'_>, id: ComponentId, value: Operand) -> Operand {
+        let turned = k.negated(value);
+        let live = self.scheme.grid.live(self.scheme.component(id).position)[Axis::VECTOR];
+        if live.lo == 0 {
+            return turned;
+        }
+        let inside = self.is_within(k, live);
+        k.choose(inside, turned, Operand::real(self.real, 0f64.to_bits()))
+    }
+
+    fn mirrors(&self, axis: Axis, id: ComponentId) -> Vec<Mirror> {
+        let grid = &self.scheme.grid;
+        let half = self.scheme.component(id).position[axis].is_half();
+        let n = grid.cells[axis];
+        let side = |side: usize| {
+            let plane = if side == 0 { 0 } else { n };
+            let mirror = |negated: bool| Mirror {
+                sign: -1,
+                by: 2 * plane - i64::from(half),
+                negated,
+            };
+            match grid.boundary[axis][side] {
+                Boundary::Zero => None,
+                Boundary::Pec => Some(mirror(!half)),
+                Boundary::Pmc => Some(mirror(half)),
+                Boundary::Periodic => Some(Mirror {
+                    sign: 1,
+                    by: if side == 0 { -n } else { n },
+                    negated: false,
+                }),
+            }
+        };
+        if grid.axes[axis].is_none() {
+            return Vec::new();
+        }
+        [0, 1].into_iter().filter_map(side).collect()
+    }
+
+    /// The place of an origin after a turn.
+    pub(super) fn advance(&self) -> i64 {
+        let [x, y] = self.towers.advance;
+        self.distance(Place {
+            x,
+            y,
+            row: RowId(0),
+        })
+    }
+}
+
+fn in_interval(k: &mut Kernel<'_>, index: Operand, range: Interval) -> Operand {
+    let from = k.int(IntOp::Sub, index, Operand::i32(range.lo as i32));
+    k.compare(IntCmp::Below, from, Operand::i32(range.len() as i32))
+}

@@ -1,0 +1,95 @@
+//! The towers of a band, in an order in which blocks may take them.
+
+use super::Task;
+use crate::lattice::{Interval, PerAxis};
+use crate::layout::Layout;
+use crate::scheme::Scheme;
+use crate::tile::TileProgram;
+use crate::tile::residency::Towers;
+use std::collections::BTreeMap;
+
+/// An order of towers: tiles are cut into strips along the first face, and in each of them columns, which are tiles with the same sum of
+/// indices, come one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// Tiles of a strip along the first face, at least 1: so many run side by side.
+    pub width: i64,
+    /// The last columns of a strip that alternate with the first ones of the next strip, at least 0: where ends of the grid make towers
+    /// slow, others run beside them.
+    pub overlap: i64,
+}
+
+/// All towers of a band of so many turns that have anything to do, such that each comes after all that it depends on. Towers that run at the
+/// same time are near each other: what one stores, the next finds in a cache. `None` where sizes exceed what tasks hold.
+pub fn tasks(
+    scheme: &Scheme,
+    layout: &Layout,
+    program: &TileProgram,
+    towers: &Towers,
+    turns: u64,
+    order: Order,
+) -> Option<Vec<Task>> {
+    let rooms = towers.rooms(scheme, layout);
+    let stages = turns
+        .checked_mul(towers.steps)?
+        .checked_mul(scheme.stages.len() as u64)?;
+    let numbers = Interval::new(0, i64::try_from(stages).ok()?);
+    let [first, second] = program.levels.first()?.as_slice() else {
+        return None;
+    };
+    let whole = program.whole();
+    let [first, second] = [first, second].map(|cut| program.indices(&whole, *cut, numbers));
+    let mut parts = Vec::new();
+    // Per strip its columns.
+    let mut columns: BTreeMap<i64, Interval> = BTreeMap::new();
+    for i in first.lo..first.hi {
+        for j in second.lo..second.hi {
+            if let Some(part) = towers.part(&rooms, [i, j], turns) {
+                let strip = i.div_euclid(order.width.max(1));
+                columns.entry(strip).or_insert(Interval::default());
+                let own = Interval::new(i + j, i + j + 1);
+                columns.entry(strip).and_modify(|all| *all = all.hull(own));
+                parts.push(([0, strip, i], [i, j], part));
+            }
+        }
+    }
+    // A strip's columns are numbered on from those of the strip before, never below it: then a tile comes after its neighbours there.
+    let mut offset = 0;
+    let mut before: Option<Interval> = None;
+    let mut offsets = BTreeMap::new();
+    for (strip, own) in columns {
+        if let Some(before) = before {
+            offset += (before.hi - own.lo - order.overlap).max(0);
+        }
+        offsets.insert(strip, offset);
+        before = Some(own);
+    }
+    for (key, [i, j], _) in &mut parts {
+        key[0] = *i + *j + offsets.get(&key[1]).copied().unwrap_or(0);
+    }
+    parts.sort_by_key(|(key, _, _)| *key);
+    let known: BTreeMap<[i64; 2], usize> =
+        parts.iter().enumerate().map(|(n, p)| (p.1, n)).collect();
+    let count = i32::try_from(parts.len()).ok()?;
+    let task = |(_, [i, j], part): &([i64; 3], [i64; 2], crate::tile::residency::Part)| {
+        let [x, y] = part.origin;
+        let stride = |axis: usize| PerAxis(layout.stride.0).0[axis];
+        let element = layout.group(0, 0) + x * stride(0) + y * stride(1);
+        let neighbour = |di: i64, dj: i64| {
+            let found = known.get(&[i - di, j - dj]);
+            found.map_or(count, |n| *n as i32)
+        };
+        let small = |n: u64| i32::try_from(n).ok();
+        let place = |n: i64| i32::try_from(n).ok();
+        Some(Task {
+            offset: element * layout.element_bytes as i64,
+            alignment: part.alignment as i32,
+            first: small(part.turns.start)?,
+            whole: [small(part.whole.start)?, small(part.whole.end)?],
+            end: small(part.turns.end)?,
+            at: [place(x)?, place(y)?],
+            neighbours: [neighbour(1, 0), neighbour(0, 1), neighbour(1, 1)],
+        })
+    };
+    parts.iter().map(task).collect()
+}
