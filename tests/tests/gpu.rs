@@ -4,13 +4,17 @@ use std::path::{Path, PathBuf};
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::backend::nvptx::Gpu;
 use torre_compiler::backend::nvptx::layerwise::Shape;
+use torre_compiler::cone::{Rational, cones};
 use torre_compiler::driver::load;
+use torre_compiler::lattice::PerAxis;
 use torre_compiler::problem::Problem;
 use torre_compiler::resolve::Options;
+use torre_compiler::schedule::{Cut, Frame, Level, Tiling};
 use torre_compiler::scheme::{Precision, Scheme, verify};
 use torre_compiler::statics::{Files, NoFiles};
-use torre_compiler::testing::{Limits, Rng, random_scheme};
-use torre_runtime::gpu::{CudaDevice, Device, DeviceProgram, OnDevice, code};
+use torre_compiler::testing::{Limits, Rng, elasticity, maxwell, random_scheme};
+use torre_compiler::tile::lower;
+use torre_runtime::gpu::{CudaDevice, Device, DeviceProgram, OnDevice, TowerProgram, code};
 use torre_runtime::host::Calculation;
 use torre_runtime::program::{LoadedFiles, layerwise_kernels};
 use torre_runtime::run::{Company, Literal, Value, Watch, execute};
@@ -37,6 +41,19 @@ fn compare<T: Value>(
     files: &dyn Files,
     shape: Shape,
 ) -> Result<(), String> {
+    compare_by::<T>(library, device, scheme, problem, files, shape, None)
+}
+
+/// The same, by towers if there are some.
+fn compare_by<T: Value>(
+    library: &Library,
+    device: &dyn Device,
+    scheme: &Scheme,
+    problem: &Problem,
+    files: &dyn Files,
+    shape: Shape,
+    towers: Option<&TowerProgram>,
+) -> Result<(), String> {
     let set = layerwise_kernels(scheme).expect("a size that can be addressed");
     let gpu = code::gpu_of(device).expect("a GPU that is known");
     let ptx = code::ptx(library, scheme, &set, shape, gpu).expect("valid IR");
@@ -48,6 +65,9 @@ fn compare<T: Value>(
         shape,
     };
     let mut run = OnDevice::new(calculation, files, device, program).map_err(|e| e.to_string())?;
+    if let Some(towers) = towers {
+        run = run.by_towers(towers).map_err(|e| e.to_string())?;
+    }
     let mut check = Literal::<T>::new(scheme, problem, files);
     execute(
         &mut run,
@@ -108,6 +128,65 @@ fn random_runs(device: impl Fn() -> Box<dyn Device>, seeds: std::ops::Range<u64>
 #[test]
 fn random_schemes_give_the_bits_of_the_reference() {
     random_runs(|| Box::new(Interpreted::new()), seeds());
+}
+
+/// Towers of a scheme for a device.
+fn towers_of(
+    library: &Library,
+    device: &dyn Device,
+    scheme: &Scheme,
+    width: i64,
+    height: u64,
+) -> Option<TowerProgram> {
+    let frame = Frame::new(scheme, &cones(scheme));
+    let cut = |form| Cut {
+        face: frame.fitting(PerAxis(form)),
+        period: Rational::whole(width),
+    };
+    let tiling = Tiling {
+        height,
+        levels: vec![Level {
+            cuts: vec![cut([1, 1, 0]), cut([1, -1, 0])],
+        }],
+    };
+    let tiles = lower(scheme, &frame, &tiling);
+    let set = layerwise_kernels(scheme).expect("a size that can be addressed");
+    let gpu = code::gpu_of(device).expect("a GPU that is known");
+    TowerProgram::new(library, scheme, &set.layout, &tiles, gpu).expect("valid IR")
+}
+
+#[test]
+fn bands_of_towers_give_the_bits_of_the_reference() {
+    let Some(library) = library() else { return };
+    let device = Interpreted::new();
+    for (seed, (scheme, width, height)) in [
+        (maxwell(4, Precision::F32, [25, 27, 12]), 6, 3),
+        (maxwell(2, Precision::F64, [14, 15, 12]), 3, 4),
+        (elasticity(Precision::F32, [21, 22, 8]), 6, 2),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut rng = Rng::new(seed as u64);
+        let mut problem = random_problem(&mut rng, &scheme);
+        problem.sources.clear();
+        problem.probes.clear();
+        problem.steps = 2 * height + 1;
+        let towers = towers_of(library, &device, &scheme, width, height);
+        let towers = Some(towers.as_ref().expect("towers"));
+        let shape = Shape::of(&scheme);
+        let before = device.launches();
+        let result = match scheme.precision {
+            Precision::F32 => {
+                compare_by::<f32>(library, &device, &scheme, &problem, &NoFiles, shape, towers)
+            }
+            Precision::F64 => {
+                compare_by::<f64>(library, &device, &scheme, &problem, &NoFiles, shape, towers)
+            }
+        };
+        assert!(result.is_ok(), "{seed}: {}", result.unwrap_err());
+        assert!(device.launches() > before);
+    }
 }
 
 /// The examples on small domains.

@@ -5,6 +5,7 @@
 //! code::ptx(library, scheme, set, ..)         kernels for it                             code
 //! OnDevice::new(calculation, device, ptx)     values on the device                       simulation: Simulation
 //!   step: updates, sources, images            starts of kernels, from tables             code, around
+//!   band: many steps by towers                one start of a kernel                      towers
 //!   records: probes, slices                   come back many steps at a time             simulation
 //! ```
 //!
@@ -16,8 +17,10 @@ pub mod cuda;
 pub mod device;
 pub mod predict;
 mod simulation;
+pub mod towers;
 
 pub use code::DeviceProgram;
 pub use cuda::CudaDevice;
 pub use device::{Device, DeviceError, Facts};
 pub use simulation::OnDevice;
+pub use towers::TowerProgram;

@@ -6,6 +6,7 @@
 use super::around::{Sources, slice_place};
 use super::code::{DeviceCode, DeviceProgram, blocks};
 use super::device::{Address, Argument, Device, DeviceError, Mark, Threads};
+use super::towers::{Bands, TowerProgram};
 use crate::host::hooks::{Picture, slice_shape};
 use crate::host::{Calculation, Progress};
 use crate::run::{RunError, Simulation, Value, cell_stages_per_step};
@@ -36,6 +37,7 @@ pub struct OnDevice<'a, T> {
     files: &'a dyn Files,
     device: &'a dyn Device,
     code: DeviceCode,
+    bands: Option<Bands>,
     array: Address,
     steps: u64,
     sources: Sources,
@@ -97,6 +99,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
             files,
             device,
             code,
+            bands: None,
             array,
             sources,
             waves,
@@ -108,6 +111,33 @@ impl<'a, T: Value> OnDevice<'a, T> {
             planes_waiting: Vec::new(),
             pictures: Vec::new(),
         })
+    }
+
+    /// Advances by towers where nothing else happens in every step; `program` is that of the same scheme and layout.
+    pub fn by_towers(mut self, program: &TowerProgram) -> Result<Self, DeviceError> {
+        self.bands = Bands::new(self.device, program)?;
+        Ok(self)
+    }
+
+    /// Runs a band of towers if no source acts, no probe records and no slice is due in it; gives its steps.
+    fn band(&mut self, until: u64) -> Result<Option<u64>, DeviceError> {
+        let Some(bands) = &mut self.bands else {
+            return Ok(None);
+        };
+        let problem = self.calculation.problem;
+        let quiet = self.sources.waves.is_empty() && self.records.is_empty();
+        let end = self.steps + bands.steps;
+        let due = |output: &torre_compiler::problem::Output| {
+            let slice = matches!(output.kind, OutputKind::Slice { .. });
+            slice && self.steps / output.every != (end - 1) / output.every
+        };
+        let phases = u64::from(self.calculation.scheme.phases().max(1));
+        let begins = self.steps.is_multiple_of(phases);
+        if !quiet || !begins || end > until || problem.outputs.iter().any(due) {
+            return Ok(None);
+        }
+        bands.run(self.device, self.array)?;
+        Ok(Some(bands.steps))
     }
 
     /// What the device's memory must hold, tables aside.
@@ -153,12 +183,18 @@ impl<'a, T: Value> OnDevice<'a, T> {
         let mut marks: VecDeque<(Mark, u64)> = VecDeque::new();
         let mut since = 0;
         while self.steps < until {
-            let waves = self.waves(until)?;
-            self.code.step(self.device, self.steps, waves)?;
-            self.steps += 1;
+            let steps = match self.band(until)? {
+                Some(steps) => steps,
+                None => {
+                    let waves = self.waves(until)?;
+                    self.code.step(self.device, self.steps, waves)?;
+                    1
+                }
+            };
+            self.steps += steps;
             self.record()?;
-            since += 1;
-            if since == between {
+            since += steps;
+            if since >= between {
                 marks.push_back((self.device.mark()?, since));
                 since = 0;
             }

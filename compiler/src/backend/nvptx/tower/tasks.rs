@@ -46,7 +46,7 @@ pub fn tasks(
         for j in second.lo..second.hi {
             if let Some(part) = towers.part(&rooms, [i, j], turns) {
                 let strip = i.div_euclid(order.width.max(1));
-                columns.entry(strip).or_insert(Interval::default());
+                columns.entry(strip).or_default();
                 let own = Interval::new(i + j, i + j + 1);
                 columns.entry(strip).and_modify(|all| *all = all.hull(own));
                 parts.push(([0, strip, i], [i, j], part));

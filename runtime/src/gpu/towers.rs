@@ -1,0 +1,174 @@
+//! Bands of many steps by towers, one start of a kernel each.
+//!
+//! Only values are advanced in a band: where sources act or probes record in every step, steps run one by one.
+
+use super::device::{Address, Argument, Device, DeviceError, Function, Threads};
+use torre_compiler::backend::llvm::library::{Error, Library};
+use torre_compiler::backend::nvptx::tower::{self, Kernels, Options, Order, Task};
+use torre_compiler::backend::nvptx::{Feature, Gpu, Module, Ptx, compile};
+use torre_compiler::layout::Layout;
+use torre_compiler::scheme::Scheme;
+use torre_compiler::tile::TileProgram;
+use torre_compiler::tile::residency::{Towers, towers};
+
+/// The order of the towers of a band.
+const ORDER: Order = Order {
+    width: 8,
+    overlap: 8,
+};
+
+/// Blocks per multiprocessor that are started; those that find no room wait without harm.
+const BLOCKS: u32 = 4;
+
+/// The towers of a schedule, compiled.
+#[derive(Clone, Debug)]
+pub struct TowerProgram {
+    pub ptx: Ptx,
+    pub kernels: Kernels,
+    pub towers: Towers,
+    /// Steps of a band.
+    pub steps: u64,
+    /// All towers of a band.
+    tasks: Vec<Task>,
+    stages: u64,
+}
+
+impl TowerProgram {
+    /// The towers of a tile program; `None` where it has none that a GPU can run.
+    pub fn new(
+        library: &Library,
+        scheme: &Scheme,
+        layout: &Layout,
+        tiles: &TileProgram,
+        gpu: Gpu,
+    ) -> Result<Option<TowerProgram>, Error> {
+        let Ok(towers) = towers(scheme, layout, tiles) else {
+            return Ok(None);
+        };
+        let options = Options {
+            asynchronous: gpu.has(Feature::AsyncCopy),
+            ..Options::default()
+        };
+        let mut module = Module::new();
+        let emitted = tower::emit(&mut module, scheme, layout, &towers, options);
+        let fits = |k: &Kernels| {
+            let flow = k.flow.as_ref()?;
+            (flow.shared <= gpu.shared_per_block).then_some(())
+        };
+        let Some(kernels) = emitted.filter(|k| fits(k).is_some()) else {
+            return Ok(None);
+        };
+        let turns = (tiles.height / towers.steps).max(1);
+        let Some(tasks) = tower::tasks(scheme, layout, tiles, &towers, turns, ORDER) else {
+            return Ok(None);
+        };
+        let steps = turns * towers.steps;
+        Ok(Some(TowerProgram {
+            ptx: compile(library, &module, gpu.portable())?,
+            kernels,
+            steps,
+            tasks,
+            stages: steps * scheme.stages.len() as u64,
+            towers,
+        }))
+    }
+}
+
+/// The towers of a calculation, on a device.
+#[derive(Debug)]
+pub(super) struct Bands {
+    /// Steps of a band: a multiple of the scheme's phases.
+    pub steps: u64,
+    function: Function,
+    threads: Threads,
+    rows: Address,
+    tasks: Address,
+    count: u32,
+    progress: Address,
+    counter: Address,
+    /// Of a band.
+    stages: u32,
+    /// What the counter and progress have reached.
+    taken: u32,
+    since: u32,
+}
+
+/// Progress and counter start anew beyond this.
+const MOST: u32 = 1 << 30;
+
+fn words(device: &dyn Device, words: impl Iterator<Item = i32>) -> Result<Address, DeviceError> {
+    let bytes: Vec<u8> = words.flat_map(i32::to_le_bytes).collect();
+    let place = device.take(bytes.len().max(4) as u64)?;
+    device.write(place, &bytes)?;
+    Ok(place)
+}
+
+impl Bands {
+    pub fn new(device: &dyn Device, program: &TowerProgram) -> Result<Option<Bands>, DeviceError> {
+        let Some(flow) = &program.kernels.flow else {
+            return Ok(None);
+        };
+        let names = [flow.symbol.clone()];
+        let functions = device.load(&program.ptx.text, &names)?;
+        let function = *functions.first().ok_or_else(|| DeviceError::Code {
+            message: "a kernel is missing".to_owned(),
+        })?;
+        let small = |n: u64| u32::try_from(n).ok().filter(|n| *n < MOST / 4);
+        let count = small(program.tasks.len() as u64).ok_or(DeviceError::TooLong)?;
+        let stages = small(program.stages).ok_or(DeviceError::TooLong)?;
+        let most = device.facts().multiprocessors.max(1).saturating_mul(BLOCKS);
+        let mut bands = Bands {
+            steps: program.steps,
+            function,
+            threads: Threads {
+                blocks: [most.min(count.max(1)), 1, 1],
+                threads: [flow.threads, 1, 1],
+                shared: flow.shared,
+            },
+            rows: words(device, program.kernels.rows.iter().flatten().copied())?,
+            tasks: words(device, program.tasks.iter().flat_map(Task::words))?,
+            count,
+            progress: words(device, (0..=count).map(|_| 0))?,
+            counter: words(device, std::iter::once(0))?,
+            stages,
+            taken: 0,
+            since: 0,
+        };
+        bands.reset(device)?;
+        Ok(Some(bands))
+    }
+
+    fn reset(&mut self, device: &dyn Device) -> Result<(), DeviceError> {
+        let progress = (0..self.count).map(|_| 0).chain(std::iter::once(i32::MAX));
+        let bytes: Vec<u8> = progress.flat_map(i32::to_le_bytes).collect();
+        device.write(self.progress, &bytes)?;
+        device.write(self.counter, &0i32.to_le_bytes())?;
+        (self.taken, self.since) = (0, 0);
+        Ok(())
+    }
+
+    /// Runs a band on an array of the layout.
+    pub fn run(&mut self, device: &dyn Device, array: Address) -> Result<(), DeviceError> {
+        if self.taken > MOST || self.since > MOST {
+            self.reset(device)?;
+        }
+        let over = self.since + self.stages + 1;
+        let word = |n: u32| Argument::Word(n as i32);
+        let arguments = [
+            Argument::Place(array),
+            Argument::Place(self.rows),
+            Argument::Place(self.tasks),
+            word(self.count),
+            Argument::Place(self.progress),
+            Argument::Place(self.counter),
+            word(self.taken),
+            word(self.since),
+            word(over),
+        ];
+        // SAFETY: the parameters are those that the compiler lists; the tasks' rows lie in the array of the layout.
+        unsafe { device.start(self.function, self.threads, &arguments) }?;
+        self.taken += self.count + self.threads.blocks[0];
+        self.since = over;
+        Ok(())
+    }
+}
