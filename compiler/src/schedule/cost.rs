@@ -2,7 +2,7 @@
 //!
 //! Time per cell-step = computing + runs of rows + what shows of the time for bytes between caches and from main memory. The
 //! parts are added, since a tile's loads come in bursts at its front, where less is computed meanwhile. The factors are fitted to
-//! some 400 measured schedules of five schemes on a Zen 5 with two threads: 6 % off on average, 25 % at most. Bytes follow from walking a tile in the middle of the grid
+//! some 400 measured schedules of five schemes on a Zen 5 with two threads: 7 % off on average, 32 % at most. Bytes follow from walking a tile in the middle of the grid
 //! for two steps: the rows that the first step touches, and those that each further step adds at the tile's front. A tile whose
 //! rows fit a cache loads each of them once.
 
@@ -29,8 +29,11 @@ const SHARED: [f64; 2] = [0.4, 1.0];
 const USABLE: f64 = 0.6;
 /// Tiles are chosen if they are expected to be this much faster; less is within the model's error.
 const WORTHWHILE: f64 = 1.2;
-/// Operations in the time of a vector multiply-add on two axes, where a level-1 cache holds the rows that neighbours share.
-const FLAT: f64 = 1.25;
+/// Operations in the time of a vector multiply-add.
+const EFFICIENCY: f64 = 1.1;
+/// The same, relative to it, where few rows are read, and a level-1 cache holds those that neighbours share: on two axes, or by a
+/// stage of one short update.
+const FEW_ROWS: f64 = 1.2;
 /// What one long chain of operations costs, which leaves the processor waiting.
 const CHAIN: f64 = 1.3;
 /// Operations from which a chain is long.
@@ -38,10 +41,12 @@ const LONG: usize = 12;
 /// What the start and the end of a row cost, in vectors.
 const ROW_ENDS: f64 = 2.5;
 /// Seconds for a run of groups.
-const RUN: f64 = 6e-9;
+const RUN: f64 = 21e-9;
 /// Share of the time for bytes between caches, and of that for bytes from main memory, that tiles do not hide behind computing.
-const CACHE_SHOWS: f64 = 0.4;
-const MEMORY_SHOWS: f64 = 0.55;
+const CACHE_SHOWS: f64 = 0.58;
+const MEMORY_SHOWS: f64 = 0.68;
+/// Share of what an outermost tile moves that still comes from main memory where the shared cache holds what its neighbour left.
+const BESIDE: f64 = 0.75;
 /// Share of the shorter of two times that the longer one does not hide in sweeps, where loads run ahead.
 const NOT_HIDDEN: f64 = 0.6;
 
@@ -126,11 +131,15 @@ fn compute_time(scheme: &Scheme, machine: &Machine, length: f64) -> f64 {
             longest = longest.max(update.body.arithmetic());
         }
         let waits = longest >= LONG && arithmetic < 2 * longest;
-        operations += own as f64 * if waits { CHAIN } else { 1.0 };
+        let few = scheme.grid.axes[Axis::DIAMOND].is_none() || stage.updates.len() == 1;
+        operations += own as f64
+            * match (waits, few) {
+                (true, _) => CHAIN,
+                (false, true) => 1.0 / FEW_ROWS,
+                (false, false) => 1.0,
+            };
     }
-    let flat = scheme.grid.axes[Axis::DIAMOND].is_none();
-    let rate = machine.vector_rate * if flat { FLAT } else { 1.0 };
-    let cell = operations / lanes / rate;
+    let cell = operations / lanes / (machine.vector_rate * EFFICIENCY);
     cell * (vectors + ROW_ENDS) / vectors
 }
 
@@ -243,7 +252,8 @@ fn predict_tiling(
     } else {
         let kept = macro_tile.traffic(height) * bytes;
         let gone = lost(footprint * threads, machine.l3, SHARED);
-        let each = kept + gone * (towers - kept).max(0.0);
+        let beside = kept * (BESIDE + gone * (1.0 - BESIDE));
+        let each = beside + gone * (towers - kept).max(0.0);
         let gone = lost(own * threads, machine.l3, SHARED);
         each + gone * (layerwise - each).max(0.0)
     };
