@@ -350,7 +350,19 @@ impl<T: Real> Fill<'_, T> {
     }
 
     fn initial(&self, id: ComponentId, age: u8, x: i64, y: i64) -> Result<(), SetupError> {
+        let slots = u64::from(self.scheme.component(id).slots);
+        let row = self.layout.row(id, slots - u64::from(age));
+        let whole = self.scheme.extent(id);
         let Some(init) = init_of(self.problem, id, age) else {
+            // Zeros too: an odd image of 0 is -0.
+            if whole[Axis::LEAN].contains(x) && whole[Axis::DIAMOND].contains(y) {
+                // SAFETY: each row, with its images, belongs to one call; `plane` runs for each x on one thread.
+                unsafe {
+                    let range = whole[Axis::VECTOR];
+                    self.images
+                        .update(self.layout, self.cells, id, row, (x, y), range);
+                }
+            }
             return Ok(());
         };
         let component = self.scheme.component(id);
@@ -380,15 +392,13 @@ impl<T: Real> Fill<'_, T> {
                 }
             }
         }
-        let slots = u64::from(component.slots);
-        let row = self.layout.row(id, slots - u64::from(age));
         let name = || format!("the initial value of {}", component.name);
         self.store(row, (x, y), range.lo, &values, name)?;
         // SAFETY: each row, with its images, belongs to one call; `plane` runs for each x on one thread.
         unsafe {
-            let whole = self.scheme.extent(id)[Axis::VECTOR];
+            let range = whole[Axis::VECTOR];
             self.images
-                .update(self.layout, self.cells, id, row, (x, y), whole);
+                .update(self.layout, self.cells, id, row, (x, y), range);
         }
         Ok(())
     }
