@@ -319,25 +319,11 @@ impl Run<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::{LIMITS, seeds};
     use super::*;
     use crate::schedule::Pyramid;
     use crate::scheme::Precision;
-    use crate::testing::{Limits, Rng, maxwell, random_pyramid, random_scheme};
-
-    const LIMITS: Limits = Limits {
-        dimensions: 3,
-        components: 3,
-        stages: 3,
-        ops: 6,
-        length: 12,
-        width: 7,
-        reach: 3,
-    };
-
-    fn seeds() -> std::ops::Range<u64> {
-        let count = std::env::var("TORRE_TEST_SEEDS").ok();
-        0..count.and_then(|c| c.parse().ok()).unwrap_or(200)
-    }
+    use crate::testing::{Rng, maxwell, random_pyramid, random_scheme};
 
     fn program(scheme: &Scheme, height: u64, base: [Option<i64>; 3]) -> PyramidProgram {
         let base = PerAxis(base);

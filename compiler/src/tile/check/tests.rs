@@ -10,7 +10,7 @@ use crate::scheme::{Boundary, Located, Precision, StageId};
 use crate::testing::{Limits, Rng, maxwell, one_update_per_stage, random_scheme, random_tiling};
 use crate::tile::lower;
 
-const LIMITS: Limits = Limits {
+pub(super) const LIMITS: Limits = Limits {
     dimensions: 3,
     components: 3,
     stages: 3,
@@ -20,7 +20,7 @@ const LIMITS: Limits = Limits {
     reach: 3,
 };
 
-fn seeds() -> std::ops::Range<u64> {
+pub(super) fn seeds() -> std::ops::Range<u64> {
     let count = std::env::var("TORRE_TEST_SEEDS").ok();
     0..count.and_then(|c| c.parse().ok()).unwrap_or(300)
 }
