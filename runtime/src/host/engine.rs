@@ -138,22 +138,6 @@ impl<T: Real> Engine<'_, T> {
     /// No other thread touches meanwhile what the updates read and write there, images included.
     pub unsafe fn advance(&self, stage: StageId, step: u64, updates: UpdateSet, rows: Region) {
         let kernels = self.kernels.find(stage, step, updates);
-        // SAFETY: passed on.
-        unsafe { self.advance_with(&kernels, stage, step, updates, rows) }
-    }
-
-    /// As [`Engine::advance`], with kernels found beforehand.
-    ///
-    /// # Safety
-    /// As there; the kernels are those of the updates.
-    pub unsafe fn advance_with(
-        &self,
-        kernels: &[usize],
-        stage: StageId,
-        step: u64,
-        updates: UpdateSet,
-        rows: Region,
-    ) {
         let run = self.kernels.run_axis;
         let outer = match run {
             Axis::DIAMOND => rows[Axis::LEAN],
@@ -179,7 +163,7 @@ impl<T: Real> Engine<'_, T> {
                     offset: 0,
                     groups: hi - lo,
                 };
-                for &kernel in kernels {
+                for &kernel in &kernels {
                     // SAFETY: the rows lie in the layout, the ranges in the targets' extents; the caller excludes other threads.
                     unsafe { self.code.run(kernel, base, &[run], range) }
                 }
