@@ -11,7 +11,7 @@ use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::TileProgram;
 use torre_compiler::tile::residency::{Towers, towers};
 
-/// The order of the towers of a band.
+/// The order of the towers of a band, unless something else is asked for.
 const ORDER: Order = Order {
     width: 8,
     overlap: 8,
@@ -58,19 +58,36 @@ impl TowerProgram {
         let Some(kernels) = emitted.filter(|k| fits(k).is_some()) else {
             return Ok(None);
         };
-        let turns = (tiles.height / towers.steps).max(1);
-        let Some(tasks) = tower::tasks(scheme, layout, tiles, &towers, turns, ORDER) else {
-            return Ok(None);
-        };
-        let steps = turns * towers.steps;
-        Ok(Some(TowerProgram {
+        let program = TowerProgram {
             ptx: compile(library, &module, gpu.portable())?,
             kernels,
-            steps,
-            tasks,
-            stages: steps * scheme.stages.len() as u64,
+            steps: 0,
+            tasks: Vec::new(),
+            stages: 0,
             towers,
-        }))
+        };
+        Ok(program.banded(scheme, layout, tiles, tiles.height, ORDER))
+    }
+
+    /// The same towers in bands of at most so many steps, in an order; `None` where there are too many.
+    pub fn banded(
+        mut self,
+        scheme: &Scheme,
+        layout: &Layout,
+        tiles: &TileProgram,
+        steps: u64,
+        order: Order,
+    ) -> Option<TowerProgram> {
+        let turns = (steps / self.towers.steps).max(1);
+        self.tasks = tower::tasks(scheme, layout, tiles, &self.towers, turns, order)?;
+        self.steps = turns * self.towers.steps;
+        self.stages = self.steps * scheme.stages.len() as u64;
+        Some(self)
+    }
+
+    /// Towers of a band.
+    pub fn count(&self) -> usize {
+        self.tasks.len()
     }
 }
 
