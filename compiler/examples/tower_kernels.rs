@@ -2,7 +2,7 @@
 //!
 //! Prints the PTX, or the IR with the option `ir`. With `out=PREFIX` it writes instead PREFIX.ptx, PREFIX.txt (sizes and starts of kernels,
 //! those of a layerwise run, too), PREFIX.rows and PREFIX.tasks for bands of `turns=N` turns in strips of `strip=N` tiles that overlap by `overlap=N` columns. Other options: `zero` (zeros beyond all
-//! ends), `direct` (coefficients are not kept), `registers=N`.
+//! ends), `direct` (coefficients are not kept), `registers=N`, `shift` (registers are moved), `single` (kernels for single towers).
 
 use std::fmt::Write;
 use torre_compiler::backend::llvm::library::Library;
@@ -127,6 +127,8 @@ fn main() -> Outcome<()> {
     let options = tower::Options {
         direct: has("direct"),
         registers: value("registers=").map_or(Ok(0), str::parse)?,
+        shift: has("shift"),
+        single: has("single"),
         ..tower::Options::default()
     };
     let mut module = Module::new();

@@ -1,11 +1,12 @@
 //! Measures towers on a GPU against the layerwise kernels, in one run.
 //!
 //! ```text
-//! device_towers PROGRAM PRECISION [set NAME=VALUE]... [check] [STEPS,WIDTH,HEIGHT,STRIP,OVERLAP]...
+//! device_towers PROGRAM PRECISION [set NAME=VALUE]... [check] [portable] [STEPS,WIDTH,HEIGHT,STRIP,OVERLAP]...
 //! ```
 //!
 //! STEPS: how many are measured at a time, rounded to bands; WIDTH: the period of both faces in cells; HEIGHT: steps of a band; STRIP and
-//! OVERLAP: the order of towers. With `check`, each schedule's values are compared with those of the layerwise kernels, bit by bit.
+//! OVERLAP: the order of towers. With `check`, each schedule's values are compared with those of the layerwise kernels, bit by bit;
+//! with `portable`, code is generated that later GPUs run, too.
 
 use std::error::Error;
 use std::path::Path;
@@ -78,12 +79,12 @@ fn main() -> Outcome<()> {
     let resolved = load(&world, &source, &options)
         .map_err(|found| found.0.first().map_or("wrong", |d| d.code.0).to_owned())?;
     let files = LoadedFiles::load(&world, &resolved.scheme)?;
-    let check = rest.iter().any(|r| r == "check");
+    let flags = ["check", "portable"].map(|flag| rest.iter().any(|r| r == flag));
     let schedules = rest.iter().filter(|r| r.contains(','));
     let schedules = schedules.map(|r| asked(r)).collect::<Outcome<Vec<_>>>()?;
     match options.precision {
-        Precision::F32 => measure::<f32>(&resolved, &files, &schedules, check),
-        Precision::F64 => measure::<f64>(&resolved, &files, &schedules, check),
+        Precision::F32 => measure::<f32>(&resolved, &files, &schedules, flags),
+        Precision::F64 => measure::<f64>(&resolved, &files, &schedules, flags),
     }
 }
 
@@ -125,7 +126,7 @@ fn measure<T: Value>(
     resolved: &Resolved,
     files: &LoadedFiles,
     schedules: &[Asked],
-    check: bool,
+    [check, portable]: [bool; 2],
 ) -> Outcome<()> {
     let Resolved {
         scheme, problem, ..
@@ -136,6 +137,7 @@ fn measure<T: Value>(
     let bytes = layerwise_bytes_per_cell_step(scheme);
     let device = CudaDevice::open(0)?;
     let gpu = code::gpu_of(&device)?;
+    let gpu = if portable { gpu.portable() } else { gpu };
     println!(
         "{}, copies at {:.0} GB/s, {} of {:?} cells, {bytes:.1} bytes per cell-step",
         device.facts().name,

@@ -47,6 +47,7 @@ impl TowerProgram {
         };
         let options = Options {
             asynchronous: gpu.has(Feature::AsyncCopy),
+            shift: gpu.has(Feature::RegisterShift),
             ..Options::default()
         };
         let mut module = Module::new();
@@ -59,7 +60,7 @@ impl TowerProgram {
             return Ok(None);
         };
         let program = TowerProgram {
-            ptx: compile(library, &module, gpu.portable())?,
+            ptx: compile(library, &module, gpu)?,
             kernels,
             steps: 0,
             tasks: Vec::new(),

@@ -614,6 +614,25 @@ impl<'m> Kernel<'m> {
         );
     }
 
+    /// The threads of a warp wait for each other, and see what they wrote.
+    pub fn warp_barrier(&mut self) {
+        self.call("llvm.nvvm.bar.warp.sync", &[Operand::i32(-1)]);
+    }
+
+    /// A warp gets a new number of registers, as do all four of its group: more after others gave some back.
+    pub fn registers(&mut self, more: bool, registers: u32) {
+        self.need(Feature::RegisterShift);
+        let way = if more { "inc" } else { "dec" };
+        let name = format!("llvm.nvvm.setmaxnreg.{way}.sync.aligned.u32");
+        self.call(&name, &[Operand::i32(registers as i32)]);
+    }
+
+    /// Whether a condition holds in all threads of a warp, each of which is asked.
+    pub fn all(&mut self, condition: Operand) -> Operand {
+        let everyone = Operand::i32(-1);
+        self.value_of("llvm.nvvm.vote.all.sync", Type::I1, &[everyone, condition])
+    }
+
     /// An instruction that LLVM has no name for. `constraints` are LLVM's: results, then arguments (`=f,l`); `code` names them
     /// `$0`, `$1` and so on. One without effects may be moved, shared or left out.
     pub fn assembly(

@@ -1,8 +1,8 @@
 //! All towers of a band in one launch: blocks take towers from a list, and wait for the neighbours of each, stage by stage.
 //!
-//! A block has the threads of a tower and one warp more, which serves them: while they run stage k (counted from the start of the band),
-//! it tells others that the stages before k are done, and then waits until what stages k + 1 and k + 2 read of others is in memory. So
-//! the copies that threads start in stage k + 1 find it there. Threads and service meet at the barrier that ends each stage.
+//! The warps of a block have three roles. While those that compute run stage k (counted from the start of the band), the *copiers* wait
+//! until what stage k + 1 reads of neighbours is in memory, and copy to shared memory what enters there; the *herald* tells other blocks
+//! that the stages before k are done. All meet at the barrier that ends each stage.
 //!
 //! A tower reads rows of its neighbours one index lower along one face or both. That nothing else needs to be waited for follows
 //! from the periods: [`Towers::are_adjacent`](crate::tile::residency::Towers::are_adjacent). Towers come before their neighbours in the list, so those that run never wait for one that
@@ -10,12 +10,83 @@
 
 use super::super::ir::{Launch, Module, Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Variable};
+use super::Task;
 use super::edge::Cut;
 use super::write::{Turn, Writer};
-use super::{FlowKernel, Task};
 
-/// Threads of the service.
-pub(super) const SERVICE: u32 = 32;
+/// Threads that copy.
+const COPIERS: u32 = 96;
+/// Threads that do not compute: those that copy, and the herald's warp.
+pub(super) const HELPERS: u32 = COPIERS + 32;
+/// Registers of a thread that does not compute, where they can be moved.
+const HELPER_REGISTERS: u32 = 40;
+/// Registers of a multiprocessor, and the most that a thread has.
+const REGISTERS: [u32; 2] = [65536, 255];
+/// Warps that get registers together.
+const WARPGROUP: u32 = 128;
+
+/// Words of a task in shared memory: as in the list, and its number.
+const WORDS: u32 = NUMBER + 1;
+const NUMBER: u32 = Task::BYTES / 4;
+
+/// The barrier of all who work on a tower.
+const STAGE: u32 = 1;
+/// That of the copiers.
+const COPY: u32 = 2;
+
+/// What the warps of a block do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Roles {
+    /// Threads that compute.
+    compute: u32,
+    /// The same with warps that are only there to complete a group.
+    group: u32,
+    /// Registers of a thread that computes, if they are moved.
+    registers: Option<u32>,
+}
+
+impl Roles {
+    /// `compute`: a multiple of 32; `shift`: registers may be moved.
+    pub fn new(compute: u32, shift: bool) -> Roles {
+        let whole = compute.div_ceil(WARPGROUP) * WARPGROUP;
+        let [all, most] = REGISTERS;
+        let threads = whole + HELPERS;
+        let each = (all / threads / 8 * 8).min(most);
+        let left = (each * threads).saturating_sub(HELPERS * HELPER_REGISTERS);
+        let more = (left / whole / 8 * 8).min(most / 8 * 8);
+        let registers = (shift && each < most && more > each).then_some(more);
+        Roles {
+            compute,
+            group: if registers.is_some() { whole } else { compute },
+            registers,
+        }
+    }
+
+    /// Threads of a block.
+    pub fn all(self) -> u32 {
+        self.group + HELPERS
+    }
+
+    /// Those who work on a tower.
+    fn working(self) -> u32 {
+        self.compute + HELPERS
+    }
+
+    fn meet(self, k: &mut Kernel<'_>) {
+        k.barrier_of(STAGE, self.working());
+    }
+
+    /// Waits until nobody needs the task before, shows the next one, and ends threads where there is none.
+    fn begin(self, k: &mut Kernel<'_>, words: Operand, show: impl FnOnce(&mut Kernel<'_>)) {
+        self.meet(k);
+        show(k);
+        self.meet(k);
+        let number = k.offset(words, i64::from(4 * NUMBER));
+        let number = k.load(Type::I32, number, 4, Access::Volatile);
+        let ended = k.compare(IntCmp::Ge, number, k.param(3));
+        k.exit_if(ended);
+    }
+}
 
 /// A task as a block has read it.
 struct Fields {
@@ -42,95 +113,166 @@ const PARAMS: [Type; 9] = [
     Type::I32,
 ];
 
-pub(super) fn write(
-    module: &mut Module,
-    writers: &[Writer<'_>],
-    kernel: &FlowKernel,
-    shared: Operand,
-    registers: u32,
-) {
+pub(super) fn write(module: &mut Module, writers: &[Writer<'_>], roles: Roles, shared: Operand) {
     let Some(writer) = writers.first() else {
         return;
     };
-    let word = module.shared(Type::I32, 1, 4);
+    let word = module.shared(Type::I32, WORDS + 1, 16);
     let launch = Launch {
-        threads: [kernel.threads, 1, 1],
-        registers,
+        threads: [roles.all(), 1, 1],
+        blocks: 1,
         ..Launch::default()
     };
-    let mut k = module.kernel(&kernel.symbol, &PARAMS, launch);
+    let mut k = module.kernel("torre_towers", &PARAMS, launch);
     writer.need(&mut k);
     let thread = k.special(Special::Thread(0));
-    let computes = k.compare(IntCmp::Lt, thread, Operand::i32(writer.threads as i32));
     let slots = writers.iter().map(|w| w.plan.slots).max().unwrap_or(0);
-    let writers: Vec<Writer<'_>> = writers
+    writer.clear(&mut k, shared, slots, thread, i64::from(roles.all()));
+    k.barrier();
+    let meeting = (STAGE, roles.working());
+    let computes = k.compare(IntCmp::Lt, thread, Operand::i32(roles.group as i32));
+    let (compute, help) = (k.label(), k.label());
+    k.branch(computes, compute, help);
+
+    k.place(compute);
+    if let Some(registers) = roles.registers {
+        k.registers(true, registers);
+    }
+    if roles.group > roles.compute {
+        let idle = k.compare(IntCmp::Ge, thread, Operand::i32(roles.compute as i32));
+        k.exit_if(idle);
+    }
+    let prepared: Vec<Writer<'_>> = writers
         .iter()
-        .map(|w| w.prepared(&mut k, shared, thread))
+        .map(|w| w.prepared(&mut k, shared, thread).meeting(meeting))
         .collect();
-    writers[0].clear(&mut k, shared, slots, thread, i64::from(kernel.threads));
-    let (next, done) = (k.label(), k.label());
+    let next = k.label();
     k.place(next);
-    // The barrier also ends what the block did before.
-    k.barrier();
-    let first = k.compare(IntCmp::Eq, thread, Operand::i32(0));
-    k.when(first, |k| {
-        let counter = k.param(5);
-        let taken = k.assembly(
-            "atom.relaxed.gpu.global.add.u32 $0, [$1], 1;",
-            "=r,l",
-            &[Type::I32],
-            &[counter],
-            true,
-        );
-        let number = k.int(IntOp::Sub, taken[0], k.param(6));
-        k.store(number, word, 4, Access::Plain);
-    });
-    k.barrier();
-    let number = k.load(Type::I32, word, 4, Access::Volatile);
-    let ended = k.compare(IntCmp::Ge, number, k.param(3));
-    let on = k.label();
-    k.branch(ended, done, on);
-    k.place(on);
-    let (serve, joined) = (k.label(), k.label());
-    let run = k.label();
-    k.branch(computes, run, serve);
-    k.place(run);
-    k.barrier();
+    roles.begin(&mut k, word, |_| ());
+    roles.meet(&mut k);
     let alignment = fields(&mut k, word).alignment;
-    for (i, writer) in writers.iter().enumerate() {
+    for (i, writer) in prepared.iter().enumerate() {
         let mine = k.compare(IntCmp::Eq, alignment, Operand::i32(i as i32));
         k.when(mine, |k| tower(k, writer, word));
     }
-    k.jump(joined);
-    k.place(serve);
-    let task = fields(&mut k, word);
-    service(&mut k, &writers[0], &task);
-    k.place(joined);
     k.jump(next);
-    k.place(done);
+
+    k.place(help);
+    if roles.registers.is_some() {
+        k.registers(false, HELPER_REGISTERS);
+    }
+    let thread = k.int(IntOp::Sub, thread, Operand::i32(roles.group as i32));
+    let copies = k.compare(IntCmp::Lt, thread, Operand::i32(COPIERS as i32));
+    let (copy, herald) = (k.label(), k.label());
+    k.branch(copies, copy, herald);
+
+    k.place(copy);
+    let copiers: Vec<Writer<'_>> = writers
+        .iter()
+        .map(|w| {
+            let writer = w.copying(&mut k, shared, thread, i64::from(COPIERS));
+            writer.meeting(meeting)
+        })
+        .collect();
+    let next = k.label();
+    k.place(next);
+    roles.begin(&mut k, word, |_| ());
+    copy_tower(&mut k, &copiers, roles, word);
+    k.jump(next);
+
+    k.place(herald);
+    let ahead = Ahead::new(&mut k, word);
+    ahead.take(&mut k);
+    let next = k.label();
+    k.place(next);
+    roles.begin(&mut k, word, |k| ahead.give(k));
+    announce_tower(&mut k, writer, roles, &ahead, word);
+    k.jump(next);
     k.finish();
 }
 
-/// Reads the task whose number lies in shared memory. Reading it anew is cheaper than keeping it: threads that compute have no register to
-/// spare.
-fn fields(k: &mut Kernel<'_>, word: Operand) -> Fields {
-    let number = k.load(Type::I32, word, 4, Access::Volatile);
-    let wide = k.resize(number, Type::I64);
-    let task = k.advance(k.param(2), wide, Task::BYTES);
-    let offset = k.load(Type::I64, task, 8, Access::Volatile);
-    let mut word = |n: i64| {
-        let from = k.offset(task, 8 + 4 * n);
+/// The task that comes next, in the registers of the herald's warp: a word in each lane.
+struct Ahead {
+    lane: Operand,
+    leads: Operand,
+    /// The lane has a word.
+    has: Operand,
+    /// The lane's word in shared memory.
+    to: Operand,
+    /// Where the number lies while the warp tells itself.
+    number: Operand,
+    word: Variable,
+}
+
+impl Ahead {
+    fn new(k: &mut Kernel<'_>, words: Operand) -> Ahead {
+        let lane = k.special(Special::Lane);
+        let wide = k.resize(lane, Type::I64);
+        Ahead {
+            lane,
+            leads: k.compare(IntCmp::Eq, lane, Operand::i32(0)),
+            has: k.compare(IntCmp::Below, lane, Operand::i32(WORDS as i32)),
+            to: k.advance(words, wide, 4),
+            number: k.offset(words, i64::from(4 * WORDS)),
+            word: k.variable_of(Operand::i32(0)),
+        }
+    }
+
+    /// Takes the next task of the list.
+    fn take(&self, k: &mut Kernel<'_>) {
+        k.when(self.leads, |k| {
+            let counter = k.param(5);
+            let taken = k.assembly(
+                "atom.relaxed.gpu.global.add.u32 $0, [$1], 1;",
+                "=r,l",
+                &[Type::I32],
+                &[counter],
+                true,
+            );
+            let number = k.int(IntOp::Sub, taken[0], k.param(6));
+            k.store(number, self.number, 4, Access::Volatile);
+        });
+        k.warp_barrier();
+        let number = k.load(Type::I32, self.number, 4, Access::Volatile);
+        k.set(self.word, number);
+        let there = k.compare(IntCmp::Lt, number, k.param(3));
+        let listed = k.compare(IntCmp::Below, self.lane, Operand::i32(NUMBER as i32));
+        let listed = k.int(IntOp::And, listed, there);
+        k.when(listed, |k| {
+            let wide = k.resize(number, Type::I64);
+            let task = k.advance(k.param(2), wide, Task::BYTES);
+            let wide = k.resize(self.lane, Type::I64);
+            let from = k.advance(task, wide, 4);
+            let word = k.load(Type::I32, from, 4, Access::Plain);
+            k.set(self.word, word);
+        });
+    }
+
+    /// Shows the task to the block.
+    fn give(&self, k: &mut Kernel<'_>) {
+        k.when(self.has, |k| {
+            let word = k.get(self.word);
+            k.store(word, self.to, 4, Access::Volatile);
+        });
+    }
+}
+
+/// Reads the block's task. Reading it anew is cheaper than keeping it: threads that compute have no register to spare.
+fn fields(k: &mut Kernel<'_>, words: Operand) -> Fields {
+    let offset = k.load(Type::I64, words, 8, Access::Volatile);
+    let mut word = |n: u32| {
+        let from = k.offset(words, i64::from(4 * n));
         k.load(Type::I32, from, 4, Access::Volatile)
     };
     Fields {
-        number,
+        number: word(NUMBER),
         offset,
-        alignment: word(0),
-        first: word(1),
-        whole: [word(2), word(3)],
-        end: word(4),
-        at: [word(5), word(6)],
-        neighbours: [word(7), word(8), word(9)],
+        alignment: word(2),
+        first: word(3),
+        whole: [word(4), word(5)],
+        end: word(6),
+        at: [word(7), word(8)],
+        neighbours: [word(9), word(10), word(11)],
     }
 }
 
@@ -144,7 +286,7 @@ fn tower(k: &mut Kernel<'_>, writer: &Writer<'_>, word: Operand) {
         let start = start(k, writer, &task);
         let turn = shifted(k, writer, start, task.whole[0]);
         writer.whole(k, turn, task.whole);
-        k.barrier();
+        writer.meet(k);
     });
     let task = fields(k, word);
     cut(k, writer, &task, [task.whole[1], task.end]);
@@ -180,42 +322,115 @@ fn shifted(k: &mut Kernel<'_>, writer: &Writer<'_>, turn: Turn, turns: Operand) 
     }
 }
 
-/// What the service does, with the same barriers.
-fn service(k: &mut Kernel<'_>, writer: &Writer<'_>, task: &Fields) {
-    let stages = writer.plan.stages.len() as i32;
-    let lane = k.special(Special::Lane);
-    let leads = k.compare(IntCmp::Eq, lane, Operand::i32(0));
-    let none = k.param(7);
-    let seen = k.variable_of(none);
+/// What copiers do for a tower.
+fn copy_tower(k: &mut Kernel<'_>, writers: &[Writer<'_>], roles: Roles, word: Operand) {
+    let task = fields(k, word);
+    let waiting = Waiting::new(k, &task);
+    let stages = writers[0].plan.stages.len() as i32;
     let last = k.int(IntOp::Mul, task.end, Operand::i32(stages));
     let last = k.int(IntOp::Sub, last, Operand::i32(1));
+    let wait = |k: &mut Kernel<'_>, stage: Operand| {
+        let stage = k.int(IntOp::Min, stage, last);
+        waiting.wait(k, stage);
+    };
     let first = k.int(IntOp::Mul, task.first, Operand::i32(stages));
-    let ahead = k.int(IntOp::Add, first, Operand::i32(1));
-    wait(k, leads, task, seen, ahead, last);
-    k.barrier();
-    let stages_of = |k: &mut Kernel<'_>, from: Operand, until: Operand| {
-        let from = k.int(IntOp::Mul, from, Operand::i32(stages));
-        let until = k.int(IntOp::Mul, until, Operand::i32(stages));
-        k.repeat(from, until, Operand::i32(1), Some(1), |k, number| {
-            let reached = k.int(IntOp::Add, number, k.param(7));
-            publish(k, leads, task, reached);
-            let ahead = k.int(IntOp::Add, number, Operand::i32(2));
-            wait(k, leads, task, seen, ahead, last);
-            k.barrier();
+    wait(k, first);
+    roles.meet(k);
+    let cut = |k: &mut Kernel<'_>, from: Operand, until: Operand| {
+        each_stage(k, from, until, stages, |k, number| {
+            let next = k.int(IntOp::Add, number, Operand::i32(1));
+            wait(k, next);
+            roles.meet(k);
         });
     };
-    stages_of(k, task.first, task.whole[0]);
+    cut(k, task.first, task.whole[0]);
+    let whole = k.compare(IntCmp::Lt, task.whole[0], task.whole[1]);
+    k.when(whole, |k| {
+        for (i, writer) in writers.iter().enumerate() {
+            let mine = k.compare(IntCmp::Eq, task.alignment, Operand::i32(i as i32));
+            k.when(mine, |k| {
+                let start = start(k, writer, &task);
+                let first = shifted(k, writer, start, task.whole[0]);
+                writer.copy(k, first, &writer.plan.held);
+                writer.meet(k);
+                let chunk = k.variable_of(first.chunk);
+                let [from, until] = task.whole;
+                k.repeat(from, until, Operand::i32(1), Some(1), |k, number| {
+                    let turn = Turn {
+                        own: first.own,
+                        chunk: k.get(chunk),
+                    };
+                    let stage = k.int(IntOp::Mul, number, Operand::i32(stages));
+                    for (n, plan) in writer.plan.stages.iter().enumerate() {
+                        let next = k.int(IntOp::Add, stage, Operand::i32(n as i32 + 1));
+                        wait(k, next);
+                        if n + 1 == writer.plan.stages.len() {
+                            let next = k.int(IntOp::Add, number, Operand::i32(1));
+                            let more = k.compare(IntCmp::Lt, next, until);
+                            k.when(more, |k| writer.copy(k, turn, &plan.loads));
+                        } else {
+                            writer.copy(k, turn, &plan.loads);
+                        }
+                        writer.meet(k);
+                    }
+                    let next = k.offset(turn.chunk, writer.advance());
+                    k.set(chunk, next);
+                });
+            });
+        }
+        // The tower has stored what only it had.
+        roles.meet(k);
+    });
+    cut(k, task.whole[1], task.end);
+}
+
+/// What the herald does for a tower.
+fn announce_tower(
+    k: &mut Kernel<'_>,
+    writer: &Writer<'_>,
+    roles: Roles,
+    ahead: &Ahead,
+    word: Operand,
+) {
+    let task = fields(k, word);
+    let stages = writer.plan.stages.len() as i32;
+    let last = k.int(IntOp::Mul, task.end, Operand::i32(stages));
+    let last = k.int(IntOp::Sub, last, Operand::i32(1));
+    roles.meet(k);
+    let announce = |k: &mut Kernel<'_>, from: Operand, until: Operand| {
+        each_stage(k, from, until, stages, |k, number| {
+            let reached = k.int(IntOp::Add, number, k.param(7));
+            publish(k, ahead.leads, &task, reached);
+            let now = k.compare(IntCmp::Eq, number, last);
+            k.when(now, |k| ahead.take(k));
+            roles.meet(k);
+        });
+    };
+    announce(k, task.first, task.whole[0]);
     let whole = k.compare(IntCmp::Lt, task.whole[0], task.whole[1]);
     k.when(whole, |k| {
         // The tower begins.
-        k.barrier();
-        stages_of(k, task.whole[0], task.whole[1]);
+        roles.meet(k);
+        announce(k, task.whole[0], task.whole[1]);
         // It has stored what only it had.
-        k.barrier();
+        roles.meet(k);
     });
-    stages_of(k, task.whole[1], task.end);
+    announce(k, task.whole[1], task.end);
     let over = k.param(8);
-    publish(k, leads, task, over);
+    publish(k, ahead.leads, &task, over);
+}
+
+/// What is done for each stage of some turns.
+fn each_stage(
+    k: &mut Kernel<'_>,
+    from: Operand,
+    until: Operand,
+    stages: i32,
+    body: impl FnOnce(&mut Kernel<'_>, Operand),
+) {
+    let from = k.int(IntOp::Mul, from, Operand::i32(stages));
+    let until = k.int(IntOp::Mul, until, Operand::i32(stages));
+    k.repeat(from, until, Operand::i32(1), Some(1), body);
 }
 
 /// Tells others how far the tower is.
@@ -237,42 +452,49 @@ fn progress(k: &mut Kernel<'_>, task: Operand) -> Operand {
     k.advance(k.param(4), wide, 4)
 }
 
-/// Waits until the neighbours have done so many stages, or as many as the tower's last stage reads of.
-fn wait(
-    k: &mut Kernel<'_>,
-    leads: Operand,
-    task: &Fields,
+/// How copiers wait for neighbours: each of the first lanes looks at one of them.
+struct Waiting {
+    /// The progress that the thread looks at.
+    from: Operand,
+    /// What it has seen there.
     seen: Variable,
-    stages: Operand,
-    last: Operand,
-) {
-    let stages = k.int(IntOp::Min, stages, last);
-    let stages = k.int(IntOp::Add, stages, k.param(7));
-    k.when(leads, |k| {
+}
+
+impl Waiting {
+    fn new(k: &mut Kernel<'_>, task: &Fields) -> Waiting {
+        let lane = k.special(Special::Lane);
+        let [mut neighbour, others @ ..] = task.neighbours;
+        for (n, other) in others.into_iter().enumerate() {
+            let this = k.compare(IntCmp::Eq, lane, Operand::i32(n as i32 + 1));
+            neighbour = k.choose(this, other, neighbour);
+        }
+        let none = k.param(7);
+        Waiting {
+            from: progress(k, neighbour),
+            seen: k.variable_of(none),
+        }
+    }
+
+    /// Waits until the neighbours have done so many stages, and the other copiers know it, too.
+    fn wait(&self, k: &mut Kernel<'_>, stages: Operand) {
+        let stages = k.int(IntOp::Add, stages, k.param(7));
         let (test, look, after) = (k.label(), k.label(), k.label());
         k.place(test);
-        let known = k.get(seen);
+        let known = k.get(self.seen);
         let enough = k.compare(IntCmp::Ge, known, stages);
+        let enough = k.all(enough);
         k.branch(enough, after, look);
         k.place(look);
-        let mut least = Operand::i32(i32::MAX);
-        for neighbour in task.neighbours {
-            let from = progress(k, neighbour);
-            let done = k.assembly(
-                "ld.acquire.gpu.global.u32 $0, [$1];",
-                "=r,l,~{memory}",
-                &[Type::I32],
-                &[from],
-                true,
-            );
-            least = k.int(IntOp::Min, least, done[0]);
-        }
-        k.set(seen, least);
-        let less = k.compare(IntCmp::Lt, least, stages);
-        k.when(less, |k| {
-            k.assembly("nanosleep.u32 40;", "", &[], &[], true);
-        });
+        let done = k.assembly(
+            "ld.acquire.gpu.global.u32 $0, [$1];",
+            "=r,l,~{memory}",
+            &[Type::I32],
+            &[self.from],
+            true,
+        );
+        k.set(self.seen, done[0]);
         k.jump(test);
         k.place(after);
-    });
+        k.barrier_of(COPY, COPIERS);
+    }
 }

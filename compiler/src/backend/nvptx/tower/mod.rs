@@ -25,7 +25,7 @@ pub use plan::{Carried, Copy, Plan, StagePlan};
 pub use tasks::{Order, tasks};
 
 use super::ir::Module;
-use crate::lattice::Axis;
+use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
 use crate::scheme::Scheme;
 use crate::tile::residency::Towers;
@@ -40,6 +40,10 @@ pub struct Options {
     pub asynchronous: bool,
     /// Registers of a thread; 0: as the assembler likes.
     pub registers: u32,
+    /// Threads that only copy give registers to those that compute, where the GPU can do so.
+    pub shift: bool,
+    /// There are kernels for whole towers, one per block, too.
+    pub single: bool,
 }
 
 impl Default for Options {
@@ -48,6 +52,8 @@ impl Default for Options {
             direct: false,
             asynchronous: true,
             registers: 0,
+            shift: false,
+            single: false,
         }
     }
 }
@@ -140,6 +146,8 @@ pub struct Kernels {
 
 /// Bytes that a copy to shared memory moves at a time.
 const CHUNK: i64 = crate::layout::PIECE as i64;
+/// Index 0 of a slot lies at a multiple of so many bytes, like that of a row in memory: parts of rows that arrive together stay together.
+const SECTOR: i64 = 32;
 /// The most threads of a block.
 const MOST_THREADS: i64 = 1024;
 
@@ -149,16 +157,18 @@ struct Slot {
     /// Before index 0.
     lead: i64,
     stride: i64,
-    /// Some row has images along the vector axis.
-    images: bool,
+    /// What a copy moves: what anyone sees, without what is always zero.
+    copied: Interval,
     /// The largest extent of a row.
     length: i64,
 }
 
 impl Slot {
     fn new(scheme: &Scheme, layout: &Layout) -> Slot {
-        let chunk = CHUNK / layout.element_bytes as i64;
-        let whole = |n: i64| crate::lattice::div_ceil(n, chunk) * chunk;
+        let whole = |n: i64, bytes: i64| {
+            let piece = bytes / layout.element_bytes as i64;
+            crate::lattice::div_ceil(n, piece) * piece
+        };
         let [below, above] = layout.reach[Axis::VECTOR].map(i64::from);
         let length = layout.extent[Axis::VECTOR];
         let images = scheme.component_ids().any(|id| {
@@ -172,19 +182,16 @@ impl Slot {
             };
             (0..length).any(|i| scheme.extent(id)[Axis::VECTOR].contains(i) && images(i) > 0)
         });
+        let copied = match images {
+            true => Interval::new(-whole(below, CHUNK), whole(length + above, CHUNK)),
+            false => Interval::new(0, whole(length, CHUNK)),
+        };
+        let lead = whole(below, SECTOR);
         Slot {
-            lead: whole(below),
-            stride: whole(below) + whole(length + above),
-            images,
+            lead,
+            stride: lead + whole(length + above, SECTOR),
+            copied,
             length,
-        }
-    }
-
-    /// The elements that a copy moves: all that anyone sees.
-    fn copied(&self) -> crate::lattice::Interval {
-        match self.images {
-            true => crate::lattice::Interval::new(-self.lead, self.stride - self.lead),
-            false => crate::lattice::Interval::new(0, self.stride - self.lead),
         }
     }
 }
@@ -199,7 +206,7 @@ pub fn emit(
 ) -> Option<Kernels> {
     let slot = Slot::new(scheme, layout);
     let threads = crate::lattice::div_ceil(slot.length, 32) * 32;
-    if threads + i64::from(flow::SERVICE) > MOST_THREADS {
+    if threads + i64::from(flow::HELPERS) > MOST_THREADS {
         return None;
     }
     let shared = module.shared_on_demand(128);
@@ -219,16 +226,19 @@ pub fn emit(
     }
     let writer = |kernel| Writer::new(scheme, layout, towers, slot, kernel, options);
     let writers: Vec<Writer<'_>> = kernels.iter().map(writer).collect();
-    for (writer, kernel) in writers.iter().zip(&kernels) {
-        write::write(module, writer, kernel, shared, options.registers);
+    if options.single {
+        for (writer, kernel) in writers.iter().zip(&kernels) {
+            write::write(module, writer, kernel, shared, options.registers);
+        }
     }
+    let roles = flow::Roles::new(threads as u32, options.shift);
     let flow = towers.are_adjacent().then(|| FlowKernel {
         symbol: "torre_towers".to_string(),
-        threads: threads as u32 + flow::SERVICE,
+        threads: roles.all(),
         shared: kernels.iter().map(|k| k.shared).max().unwrap_or(0),
     });
-    if let Some(kernel) = &flow {
-        flow::write(module, &writers, kernel, shared, options.registers);
+    if flow.is_some() {
+        flow::write(module, &writers, roles, shared);
     }
     drop(writers);
     Some(Kernels {

@@ -206,7 +206,7 @@ fn prepare(
     let towers = towers(scheme, layout, &program)?;
     let mut module = Module::new();
     let kernels = emit(&mut module, scheme, layout, &towers, options).ok_or(Unfit::Size)?;
-    let gpu = Gpu::named("sm_90").expect("a known name");
+    let gpu = Gpu::named("sm_90a").expect("a known name");
     let text = compile(library, &module, gpu).expect("valid IR").text;
     Ok(Run {
         kernels,
@@ -453,9 +453,14 @@ fn towers_give_the_bits_of_rows() {
     use Boundary::*;
     let Some(library) = library() else { return };
     let whole = |n: i64| [Rational::whole(n); 2];
+    let usual = Options {
+        shift: true,
+        single: true,
+        ..Options::default()
+    };
     let plain = Options {
         asynchronous: false,
-        ..Options::default()
+        ..usual
     };
     let zero = [[Zero; 2]; 3];
     let walls = [[Pec, Pmc], [Pmc, Pec], [Pec, Pmc]];
@@ -465,25 +470,39 @@ fn towers_give_the_bits_of_rows() {
             bounded(maxwell(4, Precision::F32, [23, 25, 37]), zero),
             whole(6),
             4,
-            Options::default(),
+            usual,
         ),
         (
             bounded(maxwell(4, Precision::F32, [22, 29, 32]), walls),
             whole(6),
             3,
-            Options::default(),
+            usual,
         ),
         (
             bounded(maxwell(4, Precision::F64, [26, 27, 20]), ring),
             whole(9),
             2,
-            Options::default(),
+            usual,
         ),
         (
             bounded(maxwell(2, Precision::F32, [17, 16, 24]), walls),
             whole(3),
             5,
             plain,
+        ),
+        // Lines of which two warps copy each row, and a third one does not.
+        (
+            bounded(maxwell(2, Precision::F64, [9, 11, 128]), zero),
+            whole(3),
+            2,
+            usual,
+        ),
+        // Lines for which registers are moved, with an idle warp.
+        (
+            bounded(maxwell(2, Precision::F32, [9, 11, 200]), walls),
+            whole(3),
+            2,
+            usual,
         ),
         (elasticity(Precision::F32, [21, 22, 12]), whole(6), 3, plain),
         (
@@ -554,6 +573,8 @@ fn towers_of_random_schemes_give_the_bits_of_rows() {
         let options = Options {
             direct: rng.once_in(2),
             asynchronous: rng.once_in(2),
+            shift: true,
+            single: seed % 2 == 1,
             ..Options::default()
         };
         let turns = 1 + rng.below(3);

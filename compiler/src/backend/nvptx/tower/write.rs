@@ -30,6 +30,8 @@ pub(super) fn write(
     writer.need(&mut k);
     let thread = k.special(Special::Thread(0));
     let writer = writer.prepared(&mut k, shared, thread);
+    let threads = writer.threads;
+    let writer = writer.copying(&mut k, shared, thread, threads);
     writer.clear(&mut k, shared, writer.plan.slots, thread, writer.threads);
     let block = k.special(Special::Block(0));
     let block = k.resize(block, Type::I64);
@@ -55,14 +57,20 @@ struct Round {
     negated: Operand,
 }
 
-/// How threads share the copying of rows: chunks of 16 bytes, groups of threads that take rows in turns.
+/// How threads share the copying of rows: chunks of 16 bytes, groups of whole warps that take rows in turns.
 #[derive(Clone, Copy)]
 struct Chunks {
     group: Operand,
     groups: i64,
-    /// The thread's chunk in slot 0.
+    /// Chunks of a thread, its group's threads apart.
+    rounds: i64,
+    /// Threads of a group.
+    threads: i64,
+    /// The thread's first chunk.
+    first: Operand,
+    /// The thread's first chunk in slot 0.
     to: Operand,
-    /// From index 0 of a row to the thread's chunk, in bytes.
+    /// From index 0 of a row to the thread's first chunk, in bytes.
     by: Operand,
 }
 
@@ -83,7 +91,10 @@ pub(super) struct Writer<'a> {
     index: Operand,
     /// The thread's own value in slot 0.
     own: Operand,
-    chunks: Chunks,
+    /// `None`: other threads copy rows.
+    chunks: Option<Chunks>,
+    /// The barrier of those who work on a tower, and their number; `None`: all threads of the block.
+    meeting: Option<(u32, u32)>,
     /// Per component.
     images: Vec<Vec<Round>>,
 }
@@ -120,12 +131,8 @@ impl<'a> Writer<'a> {
             thread: none,
             index: none,
             own: none,
-            chunks: Chunks {
-                group: none,
-                groups: 1,
-                to: none,
-                by: none,
-            },
+            chunks: None,
+            meeting: None,
             images: Vec::new(),
         }
     }
@@ -136,7 +143,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Computes what a thread has to know all the time.
+    /// Computes what a thread that advances values has to know all the time.
     pub fn prepared(&self, k: &mut Kernel<'_>, shared: Operand, thread: Operand) -> Writer<'a> {
         let mut writer = Writer {
             images: Vec::new(),
@@ -148,17 +155,70 @@ impl<'a> Writer<'a> {
         writer.index = k.resize(index, Type::I64);
         let lead = k.offset(shared, self.bytes(self.slot.lead));
         writer.own = k.advance(lead, writer.index, self.real.bytes());
-        writer.chunks = writer.chunks(k, lead);
         writer.images = writer.rounds(k);
         writer
     }
 
+    /// Computes what one of so many threads that copy rows has to know.
+    pub fn copying(
+        &self,
+        k: &mut Kernel<'_>,
+        shared: Operand,
+        thread: Operand,
+        threads: i64,
+    ) -> Writer<'a> {
+        let lead = k.offset(shared, self.bytes(self.slot.lead));
+        let copied = self.slot.copied;
+        let each = self.bytes(copied.len()) / CHUNK;
+        let warps = crate::lattice::div_ceil(each, 32) * 32;
+        // Threads that make no whole group join the only one.
+        let groups = (threads / warps).max(1);
+        let group_threads = if groups > 1 { warps } else { threads };
+        let (mut group, mut place) = (Operand::i32(0), thread);
+        if groups > 1 {
+            let size = Operand::i32(group_threads as i32);
+            group = k.int(IntOp::Div, thread, size);
+            place = k.int(IntOp::Rem, thread, size);
+        }
+        let first = k.resize(place, Type::I64);
+        let by = k.int(IntOp::Mul, first, Operand::i64(CHUNK));
+        let by = k.int(IntOp::Add, by, Operand::i64(self.bytes(copied.lo)));
+        let chunks = Chunks {
+            group,
+            groups,
+            rounds: crate::lattice::div_ceil(each, group_threads),
+            threads: group_threads,
+            first: place,
+            to: k.advance(lead, by, 1),
+            by,
+        };
+        Writer {
+            chunks: Some(chunks),
+            images: self.images.clone(),
+            ..*self
+        }
+    }
+
+    /// Threads meet at a barrier of some of the block's threads, of which there are so many.
+    pub fn meeting(self, (number, threads): (u32, u32)) -> Writer<'a> {
+        Writer {
+            meeting: Some((number, threads)),
+            ..self
+        }
+    }
+
     /// The turn whose origin is at a pointer.
     pub fn turn_at(&self, k: &mut Kernel<'_>, origin: Operand) -> Turn {
-        Turn {
-            own: k.advance(origin, self.index, self.real.bytes()),
-            chunk: k.advance(origin, self.chunks.by, 1),
-        }
+        // Who only copies has no index.
+        let own = match self.index.ty {
+            Type::I64 => k.advance(origin, self.index, self.real.bytes()),
+            _ => origin,
+        };
+        let chunk = match self.chunks {
+            Some(chunks) => k.advance(origin, chunks.by, 1),
+            None => origin,
+        };
+        Turn { own, chunk }
     }
 
     pub fn bytes(&self, elements: i64) -> i64 {
@@ -223,23 +283,6 @@ impl<'a> Writer<'a> {
         );
     }
 
-    fn chunks(&self, k: &mut Kernel<'_>, lead: Operand) -> Chunks {
-        let copied = self.slot.copied();
-        let each = self.bytes(copied.len()) / CHUNK;
-        let each_op = Operand::i32(each as i32);
-        let group = k.int(IntOp::Div, self.thread, each_op);
-        let chunk = k.int(IntOp::Rem, self.thread, each_op);
-        let chunk = k.resize(chunk, Type::I64);
-        let by = k.int(IntOp::Mul, chunk, Operand::i64(CHUNK));
-        let by = k.int(IntOp::Add, by, Operand::i64(self.bytes(copied.lo)));
-        Chunks {
-            group,
-            groups: (self.threads / each).max(1),
-            to: k.advance(lead, by, 1),
-            by,
-        }
-    }
-
     /// The images along the vector axis of each component.
     fn rounds(&self, k: &mut Kernel<'_>) -> Vec<Vec<Round>> {
         let mut known: Vec<Round> = Vec::new();
@@ -290,44 +333,63 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Starts copying rows to their slots.
-    fn copy(&self, k: &mut Kernel<'_>, turn: Turn, copies: &[Copy]) {
-        for group in 0..self.chunks.groups {
-            let mine = copies
-                .iter()
-                .skip(group as usize)
-                .step_by(self.chunks.groups as usize);
-            let mine: Vec<&Copy> = mine.collect();
+    /// Starts copying rows to their slots, if that is what the thread is for.
+    pub fn copy(&self, k: &mut Kernel<'_>, turn: Turn, copies: &[Copy]) {
+        let Some(chunks) = self.chunks else {
+            return;
+        };
+        let each = self.bytes(self.slot.copied.len()) / CHUNK;
+        for group in 0..chunks.groups {
+            let mine = copies.iter().skip(group as usize);
+            let mine: Vec<&Copy> = mine.step_by(chunks.groups as usize).collect();
             if mine.is_empty() {
                 continue;
             }
-            let this = k.compare(IntCmp::Eq, self.chunks.group, Operand::i32(group as i32));
-            k.when(this, |k| {
-                for copy in mine {
-                    let from = k.offset(turn.chunk, self.distance(copy.place));
-                    let to = k.offset(
-                        self.chunks.to,
-                        self.bytes(copy.slot as i64 * self.slot.stride),
-                    );
-                    if self.asynchronous {
-                        k.call("llvm.nvvm.cp.async.cg.shared.global.16", &[to, from]);
-                    } else {
-                        let lanes = CHUNK as u32 / self.real.bytes();
-                        let vector = Type::vector(self.scheme.precision, lanes);
-                        let value = k.load(vector, from, CHUNK as u32, Access::Plain);
-                        k.store(value, to, CHUNK as u32, Access::Plain);
-                    }
+            let mut this = Operand::int(Type::I1, 1);
+            if chunks.groups > 1 {
+                this = k.compare(IntCmp::Eq, chunks.group, Operand::i32(group as i32));
+            }
+            for round in 0..chunks.rounds {
+                let before = round * chunks.threads;
+                let left = Operand::i32((each - before) as i32);
+                let mut has = this;
+                if each - before < chunks.threads {
+                    let there = k.compare(IntCmp::Lt, chunks.first, left);
+                    has = k.int(IntOp::And, has, there);
                 }
-            });
+                k.when(has, |k| {
+                    for copy in &mine {
+                        let slot = copy.slot as i64 * self.slot.stride;
+                        let distance = self.distance(copy.place) + before * CHUNK;
+                        let from = k.offset(turn.chunk, distance);
+                        let to = k.offset(chunks.to, self.bytes(slot) + before * CHUNK);
+                        self.copy_chunk(k, from, to);
+                    }
+                });
+            }
         }
     }
 
-    /// All copies have arrived, and all threads are here.
-    pub fn meet(&self, k: &mut Kernel<'_>) {
+    fn copy_chunk(&self, k: &mut Kernel<'_>, from: Operand, to: Operand) {
         if self.asynchronous {
+            k.call("llvm.nvvm.cp.async.cg.shared.global.16", &[to, from]);
+            return;
+        }
+        let lanes = CHUNK as u32 / self.real.bytes();
+        let vector = Type::vector(self.scheme.precision, lanes);
+        let value = k.load(vector, from, CHUNK as u32, Access::Plain);
+        k.store(value, to, CHUNK as u32, Access::Plain);
+    }
+
+    /// All copies have arrived, and all who work on a tower are here.
+    pub fn meet(&self, k: &mut Kernel<'_>) {
+        if self.asynchronous && self.chunks.is_some() {
             k.call("llvm.nvvm.cp.async.wait.all", &[]);
         }
-        k.barrier();
+        match self.meeting {
+            Some((number, threads)) => k.barrier_of(number, threads),
+            None => k.barrier(),
+        }
     }
 
     /// Loads what is kept when a turn begins.
