@@ -1,0 +1,279 @@
+/* Maxwell's equations on Yee's lattice, order 4 in space: two kernels, for H and for E. With --media, each component of E has a
+ * coefficient of its own at every cell.
+ *
+ * A thread has 16 bytes along z and marches along x: what a later plane needs again stays in registers, and what it reads from memory as
+ * the first one is read a plane ahead. Neighbours along y and z come from the caches. */
+#include "common.cuh"
+
+static constexpr int HALO = 2;
+static constexpr double DT = 0.45;
+static constexpr int STEPS_OF_CHECK = 7;
+
+template <class T> struct Fields {
+    const T *in[3]; /* that are differentiated */
+    T *out[3];      /* that are advanced */
+    const T *factor[3];
+};
+
+template <class T> using Kernel = void (*)(Fields<T>, Grid);
+
+/* c1 (c - b) + c2 (d - a), lane by lane, added or subtracted. */
+template <class T> __device__ inline void along(Pack<T> &sum, T c1, T c2, Pack<T> a, Pack<T> b, Pack<T> c, Pack<T> d)
+{
+#pragma unroll
+    for (int l = 0; l < Pack<T>::N; l++)
+        sum.v[l] += c1 * (c.v[l] - b.v[l]) + c2 * (d.v[l] - a.v[l]);
+}
+
+/* The same along z. UP: for targets half a cell above. */
+template <bool UP, class T>
+__device__ inline void along_z(Pack<T> &sum, T c1, T c2, const T *p, Pack<T> own, bool first, bool last)
+{
+    constexpr int N = Pack<T>::N, BELOW = UP ? 1 : 2, ABOVE = UP ? 2 : 1;
+    T w[N + 3];
+#pragma unroll
+    for (int l = 0; l < BELOW; l++)
+        w[l] = first ? T(0) : __ldg(p + l - BELOW);
+#pragma unroll
+    for (int l = 0; l < N; l++)
+        w[BELOW + l] = own.v[l];
+#pragma unroll
+    for (int l = 0; l < ABOVE; l++)
+        w[BELOW + N + l] = last ? T(0) : __ldg(p + N + l);
+#pragma unroll
+    for (int l = 0; l < N; l++)
+        sum.v[l] += c1 * (w[l + 2] - w[l + 1]) + c2 * (w[l + 3] - w[l]);
+}
+
+/* UP: advances H by -dt curl(E). Otherwise: E by dt curl(H), times its factors if MEDIA. AHEAD: reads a plane ahead. */
+template <class T, bool UP, bool MEDIA, bool AHEAD, int THREADS, int BLOCKS>
+__global__ void __launch_bounds__(THREADS, BLOCKS) advance(Fields<T> f, Grid g)
+{
+    constexpr int N = Pack<T>::N;
+    /* Planes and rows that a difference reads: from LOW below to HIGH above. */
+    constexpr int LOW = UP ? 1 : 2, HIGH = UP ? 2 : 1;
+    const int pack = blockIdx.x * blockDim.x + threadIdx.x;
+    const int j = blockIdx.y * blockDim.y + threadIdx.y;
+    int i = blockIdx.z * g.march;
+    if (pack >= g.packs || j >= g.ny)
+        return;
+    const int end = min(i + g.march, g.nx);
+    const bool first = pack == 0, last = pack == g.packs - 1;
+    const T sign = UP ? T(1) : T(-1);
+    const T c1 = T(DT * 9 / 8) * sign, c2 = T(-DT / 24) * sign;
+    long n = g.at(i, j, long(pack) * N);
+    const long sx = g.sx, sy = g.sy;
+    const T *__restrict__ fx = f.in[0], *__restrict__ fy = f.in[1], *__restrict__ fz = f.in[2];
+
+    /* Planes of fy and fz around i: [0] is the lowest that is needed. */
+    Pack<T> y[4], z[4], next[3], own[3], factor[3];
+#pragma unroll
+    for (int p = 0; p < 3; p++) {
+        y[p] = shared_pack(fy + n + (p - LOW) * sx);
+        z[p] = shared_pack(fz + n + (p - LOW) * sx);
+    }
+    auto read = [&](long n) {
+        next[0] = shared_pack(fx + n);
+        next[1] = shared_pack(fy + n + HIGH * sx);
+        next[2] = shared_pack(fz + n + HIGH * sx);
+#pragma unroll
+        for (int c = 0; c < 3; c++) {
+            own[c] = own_pack(f.out[c] + n);
+            if (MEDIA)
+                factor[c] = own_pack(f.factor[c] + n);
+        }
+    };
+    if (AHEAD)
+        read(n);
+#pragma unroll 4
+    for (; i < end; i++, n += sx) {
+        if (!AHEAD)
+            read(n);
+        y[3] = next[1];
+        z[3] = next[2];
+        const Pack<T> x = next[0];
+        Pack<T> value[3] = {own[0], own[1], own[2]}, scale[3];
+        if (MEDIA) {
+            scale[0] = factor[0], scale[1] = factor[1], scale[2] = factor[2];
+        }
+        /* The plane behind the last one is there: a halo, or another thread's. */
+        if (AHEAD && i + 1 < end)
+            read(n + sx);
+
+        Pack<T> sum[3] = {};
+        Pack<T> old[3] = {value[0], value[1], value[2]};
+        if (!MEDIA) {
+            sum[0] = old[0], sum[1] = old[1], sum[2] = old[2];
+        }
+        const T *px = fx + n, *py = fy + n, *pz = fz + n;
+        Pack<T> ty[4], tz[4];
+#pragma unroll
+        for (int p = 0; p < 4; p++) {
+            ty[p] = p == LOW ? x : shared_pack(px + (p - LOW) * sy);
+            tz[p] = p == LOW ? z[LOW] : shared_pack(pz + (p - LOW) * sy);
+        }
+        along_z<UP>(sum[0], c1, c2, py, y[LOW], first, last);
+        along(sum[0], -c1, -c2, tz[0], tz[1], tz[2], tz[3]);
+        along(sum[1], c1, c2, z[0], z[1], z[2], z[3]);
+        along_z<UP>(sum[1], -c1, -c2, px, x, first, last);
+        along(sum[2], c1, c2, ty[0], ty[1], ty[2], ty[3]);
+        along(sum[2], -c1, -c2, y[0], y[1], y[2], y[3]);
+#pragma unroll
+        for (int c = 0; c < 3; c++) {
+#pragma unroll
+            for (int l = 0; l < N; l++) {
+                if (MEDIA)
+                    sum[c].v[l] = old[c].v[l] + scale[c].v[l] * sum[c].v[l];
+                /* Behind the row's end stay zeros. */
+                if (last && pack * N + l >= g.nz)
+                    sum[c].v[l] = 0;
+            }
+            store_pack(f.out[c] + n, sum[c]);
+        }
+#pragma unroll
+        for (int p = 0; p < 3; p++) {
+            y[p] = y[p + 1];
+            z[p] = z[p + 1];
+        }
+    }
+}
+
+template <class T, bool UP, bool MEDIA> std::vector<Launch<Kernel<T>>> codes()
+{
+    return {
+        {advance<T, UP, MEDIA, true, 128, 3>, "ahead 128/3", 128},
+        {advance<T, UP, MEDIA, true, 128, 4>, "ahead 128/4", 128},
+        {advance<T, UP, MEDIA, true, 256, 2>, "ahead 256/2", 256},
+        {advance<T, UP, MEDIA, false, 128, 4>, "128/4", 128},
+        {advance<T, UP, MEDIA, false, 192, 3>, "192/3", 192},
+        {advance<T, UP, MEDIA, false, 256, 2>, "256/2", 256},
+        {advance<T, UP, MEDIA, false, 512, 1>, "512/1", 512},
+    };
+}
+
+template <class T> struct Maxwell {
+    Grid g;
+    Arrays<T> a;
+    bool media;
+
+    Maxwell(const Options &o)
+        : g(grid_of<T>(o.nx, o.ny, o.nz, HALO)), a(g, HALO, o.media ? 9 : 6), media(o.media)
+    {
+        start();
+    }
+    void start()
+    {
+        for (int f = 0; f < 6; f++)
+            fill(a[f], g, f, 0, 1);
+        for (int f = 6; media && f < 9; f++)
+            fill(a[f], g, f, 0.75, 0.5);
+    }
+    Fields<T> h() const { return {{a[0], a[1], a[2]}, {a[3], a[4], a[5]}, {}}; }
+    Fields<T> e() const
+    {
+        Fields<T> fields = {{a[3], a[4], a[5]}, {a[0], a[1], a[2]}, {}};
+        for (int c = 0; media && c < 3; c++)
+            fields.factor[c] = a[6 + c];
+        return fields;
+    }
+    void run(const Launch<Kernel<T>> &l, Fields<T> fields) const
+    {
+        Grid own = g;
+        own.march = l.march;
+        l.kernel<<<l.blocks(g), l.block()>>>(fields, own);
+    }
+};
+
+/* The same on the CPU in double precision, in the plainest way. */
+static std::vector<std::vector<double>> reference(const Options &o, bool single)
+{
+    size_t n = size_t(o.nx) * o.ny * o.nz;
+    std::vector<std::vector<double>> a(9, std::vector<double>(n));
+    auto at = [&](long i, long j, long k) { return (size_t(i) * o.ny + j) * o.nz + k; };
+    auto each = [&](auto work) {
+        for (int i = 0; i < o.nx; i++)
+            for (int j = 0; j < o.ny; j++)
+                for (int k = 0; k < o.nz; k++)
+                    work(i, j, k);
+    };
+    each([&](int i, int j, int k) {
+        for (int f = 0; f < 9; f++) {
+            double v = f < 6 ? noise(f, i, j, k) : 0.75 + 0.5 * noise(f, i, j, k);
+            a[f][at(i, j, k)] = f >= 6 && !o.media ? 1 : single ? float(v) : v;
+        }
+    });
+    auto value = [&](int f, long i, long j, long k) {
+        bool inside = i >= 0 && j >= 0 && k >= 0 && i < o.nx && j < o.ny && k < o.nz;
+        return inside ? a[f][at(i, j, k)] : 0.0;
+    };
+    /* The difference of a field along an axis at an index, half a cell above if `up`, else below. */
+    auto d = [&](int f, int axis, bool up, int i, int j, int k) {
+        auto v = [&](int by) {
+            by += up ? 1 : 0;
+            return value(f, i + (axis == 0) * by, j + (axis == 1) * by, k + (axis == 2) * by);
+        };
+        return DT * (9 / 8. * (v(0) - v(-1)) - (v(1) - v(-2)) / 24);
+    };
+    for (int s = 0; s < STEPS_OF_CHECK; s++)
+        for (bool up : {true, false})
+            each([&](int i, int j, int k) {
+                int from = up ? 0 : 3, to = up ? 3 : 0;
+                for (int c = 0; c < 3; c++) {
+                    int b = (c + 1) % 3, e = (c + 2) % 3;
+                    double curl = d(from + e, b, up, i, j, k) - d(from + b, e, up, i, j, k);
+                    a[to + c][at(i, j, k)] += up ? -curl : a[6 + c][at(i, j, k)] * curl;
+                }
+            });
+    return a;
+}
+
+template <class T, bool MEDIA> static void with(const Options &o)
+{
+    Maxwell<T> m(o);
+    auto h = launches(codes<T, true, false>(), m.g), e = launches(codes<T, false, MEDIA>(), m.g);
+    if (o.check) {
+        auto expected = reference(o, !o.wide);
+        double worst = 0;
+        for (size_t l = 0; l < h.size(); l++) {
+            m.start();
+            for (int s = 0; s < STEPS_OF_CHECK; s++) {
+                m.run(h[l], m.h());
+                m.run(e[l], m.e());
+            }
+            CUDA(cudaDeviceSynchronize());
+            double difference = 0, scale = 0;
+            for (int f = 0; f < 6; f++)
+                compare(m.a[f], m.g, expected[f], difference, scale);
+            double error = std::sqrt(difference / scale);
+            worst = error > worst || error != error ? error : worst;
+        }
+        printf("{\"relative_l2\": %.3e, \"launches\": %zu}\n", worst, h.size());
+        return;
+    }
+    auto best_h = fastest(h, [&](auto &l) { m.run(l, m.h()); });
+    auto best_e = fastest(e, [&](auto &l) { m.run(l, m.e()); });
+    m.start();
+    auto step = [&] {
+        m.run(best_h, m.h());
+        m.run(best_e, m.e());
+    };
+    auto checksum = [&] {
+        double sum = 0;
+        for (int f = 0; f < 6; f++)
+            sum += squares(m.a[f], m.g);
+        return sum;
+    };
+    measure(o, m.g, best_h.text() + ", " + best_e.text(), step, checksum);
+}
+
+int main(int count, char **words)
+{
+    Options o = options(count, words);
+    if (o.wide)
+        o.media ? with<double, true>(o) : with<double, false>(o);
+    else
+        o.media ? with<float, true>(o) : with<float, false>(o);
+    if (!o.check)
+        finish(o);
+    return 0;
+}
