@@ -145,7 +145,6 @@ template <class T, bool UP, bool MEDIA> std::vector<Launch<Kernel<T>>> codes()
         {advance<T, UP, MEDIA, true, 128, 4>, "ahead 128/4", 128},
         {advance<T, UP, MEDIA, true, 256, 2>, "ahead 256/2", 256},
         {advance<T, UP, MEDIA, false, 128, 4>, "128/4", 128},
-        {advance<T, UP, MEDIA, false, 192, 3>, "192/3", 192},
         {advance<T, UP, MEDIA, false, 256, 2>, "256/2", 256},
         {advance<T, UP, MEDIA, false, 512, 1>, "512/1", 512},
     };
