@@ -2,6 +2,7 @@
 
 use crate::baseline::Builder;
 use crate::cases::{CASES, Case};
+use crate::gpu::{Asked, GPU_CASES, GpuCase};
 use crate::program::Backend;
 use torre_compiler::scheme::Precision;
 
@@ -9,8 +10,8 @@ pub const USAGE: &str = "\
 usage: cargo run --release -p torre-bench -- [OPTIONS]
 
 What is measured:
-  --sections LIST    of verify, compare, ceiling, compile, bandwidth, scaling
-                     (default: all but scaling)
+  --sections LIST    of verify, compare, ceiling, compile, bandwidth, scaling, gpu
+                     (default: all but scaling and gpu)
   --case LIST        cases by name (default: all)
   --precision LIST   f32, f64 (default: those of the case)
   --sizes LIST       cells along each axis, such as 256 or 640x640x128 (default: those of the case)
@@ -19,6 +20,14 @@ What is measured:
                      \"16; x+y:24, x-y:24; x+y:8, x-y:8, z:64\"; may be repeated (default: that of the case);
                      auto: what the model chooses; every: all that it looks at
   --heights LIST     each tiling with each of these heights
+On a GPU:
+  --gpu-case LIST    cases by name (default: all); --precision and --sizes are as above
+  --towers TEXT      WIDTH,HEIGHT,STRIP,OVERLAP: the period of both faces in cells, steps of a band, order of towers; may be
+                     repeated (default: the first width of the case that fits, heights 16 and 32)
+  --check            compares instead: the baseline with the CPU, towers with layerwise kernels, bit by bit
+  --device N         (default 0)
+  --nvcc FILE        the CUDA compiler (default: in PATH, CUDA_HOME/bin, CUDA_PATH/bin, /usr/local/cuda/bin)
+  --limit S          after S seconds begin no further towers on a grid (default 120)
 How:
   --rounds N         turns that each program gets (default 7)
   --seconds S        the least time of a turn (default 0.5)
@@ -45,16 +54,19 @@ pub enum Section {
     Bandwidth,
     /// Rates by size and height.
     Scaling,
+    /// Rates on a GPU.
+    Gpu,
 }
 
 impl Section {
-    const ALL: [(&str, Section); 6] = [
+    const ALL: [(&str, Section); 7] = [
         ("verify", Section::Verify),
         ("compare", Section::Compare),
         ("ceiling", Section::Ceiling),
         ("compile", Section::Compile),
         ("bandwidth", Section::Bandwidth),
         ("scaling", Section::Scaling),
+        ("gpu", Section::Gpu),
     ];
 }
 
@@ -76,6 +88,14 @@ pub struct Args {
     pub baseline: bool,
     pub quick: bool,
     pub json: Option<String>,
+    pub gpu_cases: Vec<&'static GpuCase>,
+    pub towers: Vec<Asked>,
+    /// On a GPU: whether programs agree, instead of how fast they are.
+    pub check: bool,
+    pub device: usize,
+    pub nvcc: Option<String>,
+    /// Seconds after which no further towers begin on a grid.
+    pub limit: f64,
 }
 
 /// Reads the command line; `Ok(None)`: help is wanted.
@@ -96,6 +116,12 @@ pub fn parse(words: &[String], cores: usize) -> Result<Option<Args>, String> {
         baseline: true,
         quick: false,
         json: None,
+        gpu_cases: GPU_CASES.iter().collect(),
+        towers: Vec::new(),
+        check: false,
+        device: 0,
+        nvcc: None,
+        limit: 120.0,
     };
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -106,6 +132,7 @@ pub fn parse(words: &[String], cores: usize) -> Result<Option<Args>, String> {
         match option {
             "--help" | "-h" => return Ok(None),
             "--quick" => args.quick = true,
+            "--check" => args.check = true,
             "--no-baseline" => args.baseline = false,
             _ if !option.starts_with("--") => return Err(format!("`{word}` is not an option")),
             _ => {
@@ -168,10 +195,18 @@ impl Args {
                 self.heights = list(value, |n| positive(n).map(u64::from)).ok_or_else(wrong)?;
             }
             "--rounds" => self.rounds = positive(value).ok_or_else(wrong)? as usize,
-            "--seconds" => {
-                let seconds = value.parse().ok();
-                self.seconds = seconds.filter(|s| *s > 0.0 && *s < 1e6).ok_or_else(wrong)?;
+            "--seconds" => self.seconds = seconds(value).ok_or_else(wrong)?,
+            "--limit" => self.limit = seconds(value).ok_or_else(wrong)?,
+            "--gpu-case" => {
+                let find = |name: &str| GPU_CASES.iter().find(|c| c.name == name);
+                self.gpu_cases = list(value, find).ok_or_else(|| {
+                    let names: Vec<&str> = GPU_CASES.iter().map(|c| c.name).collect();
+                    format!("{}; there are {}", wrong(), names.join(", "))
+                })?;
             }
+            "--towers" => self.towers.push(Asked::parse(value).ok_or_else(wrong)?),
+            "--device" => self.device = value.parse().map_err(|_| wrong())?,
+            "--nvcc" => self.nvcc = Some(value.to_string()),
             "--backend" => self.backend = Backend::parse(value).ok_or_else(wrong)?,
             "--cc" => self.compiler = value.to_string(),
             "--cflags" => self.flags = value.to_string(),
@@ -234,6 +269,10 @@ impl Args {
 
 fn list<T>(text: &str, find: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
     text.split(',').map(|word| find(word.trim())).collect()
+}
+
+fn seconds(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|s| *s > 0.0 && *s < 1e6)
 }
 
 fn positive(text: &str) -> Option<u32> {

@@ -7,18 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use torre_compiler::scheme::Precision;
 
-/// A compiler and a folder for its programs, removed at the end.
+/// A folder for programs, removed at the end.
 #[derive(Debug)]
-pub struct Builder {
-    compiler: String,
-    flags: Vec<String>,
-    folder: PathBuf,
-}
+pub struct Folder(PathBuf);
 
-impl Builder {
-    pub const FLAGS: &str = "-O3 -march=native -ffast-math -fopenmp";
-
-    pub fn new(compiler: &str, flags: &str) -> io::Result<Builder> {
+impl Folder {
+    pub fn new() -> io::Result<Folder> {
         let folder = (0..)
             .map(|n| std::env::temp_dir().join(format!("torre-bench-{}-{n}", std::process::id())))
             .find_map(|path| match fs::create_dir(&path) {
@@ -26,10 +20,39 @@ impl Builder {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => None,
                 Err(e) => Some(Err(e)),
             });
+        folder
+            .unwrap_or_else(|| Err(io::ErrorKind::AlreadyExists.into()))
+            .map(Folder)
+    }
+
+    pub fn join(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // A folder that stays behind in the system's temporary files does no harm.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A compiler and a folder for its programs.
+#[derive(Debug)]
+pub struct Builder {
+    compiler: String,
+    flags: Vec<String>,
+    folder: Folder,
+}
+
+impl Builder {
+    pub const FLAGS: &str = "-O3 -march=native -ffast-math -fopenmp";
+
+    pub fn new(compiler: &str, flags: &str) -> io::Result<Builder> {
         Ok(Builder {
             compiler: compiler.to_string(),
             flags: flags.split_whitespace().map(str::to_string).collect(),
-            folder: folder.unwrap_or_else(|| Err(io::ErrorKind::AlreadyExists.into()))?,
+            folder: Folder::new()?,
         })
     }
 
@@ -88,13 +111,6 @@ impl Builder {
             let text = String::from_utf8_lossy(&output.stderr);
             Err(format!("{file} does not compile: {text}"))
         }
-    }
-}
-
-impl Drop for Builder {
-    fn drop(&mut self) {
-        // A folder that stays behind in the system's temporary files does no harm.
-        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 

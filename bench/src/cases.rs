@@ -46,17 +46,57 @@ const ELASTIC: &[(&str, u8)] = &[
     ("S.xy", 0),
 ];
 
-/// All cases.
-pub const CASES: &[Case] = &[
-    Case {
-        name: "maxwell42",
-        text: "use std::maxwell::maxwell42
+// Problems that are measured on CPUs and on GPUs.
+pub const MAXWELL42: &str = "use std::maxwell::maxwell42
 problem bench {
   scheme maxwell42
   domain 8 x 8 x 8
   steps 1
 }
-",
+";
+
+pub const MAXWELL22: &str = "use std::maxwell::maxwell22
+problem bench {
+  scheme maxwell22
+  domain 8 x 8 x 8
+  steps 1
+}
+";
+
+pub const ELASTIC3D: &str = "use std::elastic::elastic
+problem bench {
+  scheme elastic { order = 4 }
+  domain 8 x 8 x 8
+  coef   rho = 1 + 0.0005 * y
+  coef   lambda = 0.5 + 0.0005 * x
+  coef   mu = 0.5 + 0.0005 * z
+  steps  1
+}
+";
+
+pub const WAVE3D_2: &str = "use std::wave::wave
+problem bench {
+  scheme wave { order = 2 }
+  domain 16 x 16 x 16
+  coef   c = 0.6 + 0.0005 * x + 0.0001 * y + 0.0001 * z
+  steps  1
+}
+";
+
+pub const WAVE3D_8: &str = "use std::wave::wave
+problem bench {
+  scheme wave { order = 8 }
+  domain 16 x 16 x 16
+  coef   c = 0.6 + 0.0005 * x + 0.0001 * y + 0.0001 * z
+  steps  1
+}
+";
+
+/// All cases.
+pub const CASES: &[Case] = &[
+    Case {
+        name: "maxwell42",
+        text: MAXWELL42,
         baseline: "maxwell.c",
         order: 4,
         fields: MAXWELL,
@@ -67,13 +107,7 @@ problem bench {
     },
     Case {
         name: "maxwell22",
-        text: "use std::maxwell::maxwell22
-problem bench {
-  scheme maxwell22
-  domain 8 x 8 x 8
-  steps 1
-}
-",
+        text: MAXWELL22,
         baseline: "maxwell.c",
         order: 2,
         fields: MAXWELL,
@@ -84,16 +118,7 @@ problem bench {
     },
     Case {
         name: "elastic3d",
-        text: "use std::elastic::elastic
-problem bench {
-  scheme elastic { order = 4 }
-  domain 8 x 8 x 8
-  coef   rho = 1 + 0.0005 * y
-  coef   lambda = 0.5 + 0.0005 * x
-  coef   mu = 0.5 + 0.0005 * z
-  steps  1
-}
-",
+        text: ELASTIC3D,
         baseline: "elastic.c",
         order: 4,
         fields: ELASTIC,
@@ -104,14 +129,7 @@ problem bench {
     },
     Case {
         name: "wave3d-2",
-        text: "use std::wave::wave
-problem bench {
-  scheme wave { order = 2 }
-  domain 16 x 16 x 16
-  coef   c = 0.6 + 0.0005 * x + 0.0001 * y + 0.0001 * z
-  steps  1
-}
-",
+        text: WAVE3D_2,
         baseline: "wave.c",
         order: 2,
         fields: WAVE,
@@ -122,14 +140,7 @@ problem bench {
     },
     Case {
         name: "wave3d-8",
-        text: "use std::wave::wave
-problem bench {
-  scheme wave { order = 8 }
-  domain 16 x 16 x 16
-  coef   c = 0.6 + 0.0005 * x + 0.0001 * y + 0.0001 * z
-  steps  1
-}
-",
+        text: WAVE3D_8,
         baseline: "wave.c",
         order: 8,
         fields: WAVE,

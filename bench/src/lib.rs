@@ -11,6 +11,7 @@ pub mod cases;
 pub mod ceiling;
 pub mod compare;
 pub mod compile;
+pub mod gpu;
 pub mod machine;
 pub mod program;
 pub mod report;

@@ -8,6 +8,7 @@ use torre_bench::baseline::Builder;
 use torre_bench::ceiling::ceiling;
 use torre_bench::compare::{Comparison, compare};
 use torre_bench::compile::compile;
+use torre_bench::gpu::gpu;
 use torre_bench::machine::{self, Cores};
 use torre_bench::report::{Report, Table, domain};
 use torre_bench::verify::verify;
@@ -55,6 +56,7 @@ fn measure(args: &Args, cores: &Cores) -> Result<bool, String> {
             Section::Ceiling => bench.ceiling(),
             Section::Compare => bench.compare("compare", args),
             Section::Scaling => bench.scaling(),
+            Section::Gpu => bench.complete &= gpu(args, &mut bench.report),
         }
     }
     if let Some(path) = &args.json {

@@ -42,7 +42,17 @@ impl World for Standard {
 
 /// The calculation of a case on a grid.
 pub fn load(case: &Case, precision: Precision, cells: &[i64]) -> Result<Resolved, String> {
-    let source = Source::new(format!("{}.torre", case.name), case.text);
+    load_text(case.name, case.text, precision, cells)
+}
+
+/// The calculation that a text describes, on a grid.
+pub fn load_text(
+    name: &str,
+    text: &str,
+    precision: Precision,
+    cells: &[i64],
+) -> Result<Resolved, String> {
+    let source = Source::new(format!("{name}.torre"), text);
     let domain: Vec<String> = cells.iter().map(i64::to_string).collect();
     let options = Options {
         precision,

@@ -1,0 +1,137 @@
+//! Start values for calculations of many gigabytes: noise from a table, a row at a time, on all cores.
+
+use std::sync::{Mutex, PoisonError};
+use torre_compiler::lattice::{Axis, PerAxis, Region};
+use torre_compiler::layout::RowId;
+use torre_compiler::scheme::CoefId;
+use torre_runtime::host::{Calculation, threads};
+use torre_runtime::output::Element;
+use torre_runtime::run::Value;
+
+/// Values of the table; a prime, so that rows begin at all of its places.
+const TABLE: usize = 8191;
+
+/// A row of every group, and the table that it gets.
+struct Row {
+    id: RowId,
+    extent: Region,
+    table: usize,
+}
+
+/// Noise between two values, repeated such that a row can begin anywhere.
+fn table<T: Value>([least, largest]: [f64; 2], length: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut draw = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 40) as f64 / (1u64 << 24) as f64
+    };
+    let once: Vec<T> = (0..TABLE)
+        .map(|_| <T as Element>::from_f64(least + (largest - least) * draw()))
+        .collect();
+    let values: Vec<T> = once.iter().copied().cycle().take(TABLE + length).collect();
+    let mut bytes = vec![0; values.len() * T::PRECISION.bytes()];
+    T::encode(&values, &mut bytes);
+    bytes
+}
+
+/// Gives all components values between -1/2 and 1/2, and all coefficients values between `coefs`, if there are any. Only for schemes without
+/// images, which would have to follow.
+pub fn fill<T: Value>(calculation: &mut Calculation<'_, T>, coefs: Option<[f64; 2]>) {
+    let scheme = calculation.scheme;
+    let layout = calculation.layout.clone();
+    let mut rows = Vec::new();
+    for id in scheme.component_ids() {
+        rows.extend(
+            (0..u64::from(scheme.component(id).slots)).map(|version| Row {
+                id: layout.row(id, version),
+                extent: scheme.extent(id),
+                table: 0,
+            }),
+        );
+    }
+    for (index, coef) in scheme.coefs.iter().enumerate().filter(|_| coefs.is_some()) {
+        rows.push(Row {
+            id: layout.coef_row(CoefId(index as u32)),
+            extent: scheme.grid.extent(coef.position),
+            table: 1,
+        });
+    }
+    let length = layout.extent[Axis::VECTOR] as usize;
+    let tables = [
+        table::<T>([-0.5, 0.5], length),
+        table::<T>(coefs.unwrap_or_default(), length),
+    ];
+    let bytes = layout.element_bytes;
+    // From the first row of group (0, 0): rows of a plane follow each other up to the next plane.
+    let start = layout.element(RowId(0), PerAxis([0, 0, 0]));
+    let plane = layout.stride[Axis::LEAN] as usize * bytes;
+    let array = &mut calculation.array_mut()[start as usize * bytes..];
+    let planes = Mutex::new(array.chunks_mut(plane).enumerate());
+    threads::run(threads::available(), |_| {
+        let next = || planes.lock().unwrap_or_else(PoisonError::into_inner).next();
+        while let Some((x, plane)) = next() {
+            for (number, row) in rows.iter().enumerate() {
+                let [lean, diamond, vector] = row.extent.0;
+                if !lean.contains(x as i64) {
+                    continue;
+                }
+                for y in diamond.lo..diamond.hi {
+                    let first = layout.element(row.id, PerAxis([0, y, 0])) - start;
+                    let first = first as usize * bytes;
+                    let from = (x * 977 + y as usize * 3571 + number * 5003) % TABLE * bytes;
+                    let count = vector.hi as usize * bytes;
+                    plane[first..first + count]
+                        .copy_from_slice(&tables[row.table][from..from + count]);
+                }
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::GPU_CASES;
+    use crate::program::load_text;
+    use torre_compiler::scheme::Precision;
+    use torre_compiler::statics::NoFiles;
+
+    #[test]
+    fn values_are_noise_and_pads_stay_zero() {
+        let case = GPU_CASES.iter().find(|c| c.name == "media");
+        let case = case.expect("the case exists");
+        let cells = [5, 7, 19];
+        let resolved = load_text(case.name, case.text, Precision::F32, &cells);
+        let resolved = resolved.expect("the case resolves");
+        let scheme = &resolved.scheme;
+        let mut calculation: Calculation<'_, f32> =
+            Calculation::new(scheme, &resolved.problem, &NoFiles, 1).expect("a small grid");
+        fill(&mut calculation, Some([0.25, 0.5]));
+        let mut filled = 0;
+        let mut sum = 0.0;
+        for id in scheme.component_ids() {
+            let [lean, diamond, _] = scheme.extent(id).0;
+            for x in lean.lo..lean.hi {
+                for y in diamond.lo..diamond.hi {
+                    let row = calculation.row(id, x, y);
+                    assert!(row.iter().all(|v| *v != 0.0 && v.abs() <= 0.5));
+                    sum += row.iter().map(|v| f64::from(*v)).sum::<f64>();
+                    filled += row.len();
+                }
+            }
+        }
+        assert!(sum.abs() < 0.05 * filled as f64, "{sum}");
+        let mut values = vec![0f32; calculation.array().len() / 4];
+        <f32 as Element>::decode(calculation.array(), &mut values);
+        let coefs: i64 = scheme
+            .coefs
+            .iter()
+            .map(|c| scheme.grid.extent(c.position).volume() as i64)
+            .sum();
+        assert_eq!(scheme.coefs.len(), 3);
+        let nonzero = values.iter().filter(|v| **v != 0.0).count();
+        assert_eq!(nonzero, filled + coefs as usize);
+    }
+}

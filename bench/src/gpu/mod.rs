@@ -1,0 +1,277 @@
+//! GPUs: the baseline in CUDA, Torre layerwise and by towers, one after the other on the same device.
+//!
+//! ```text
+//! open                device and compiler, or what is missing
+//!   copies              the driver's, for the rate that memory allows
+//!   point               a case in a precision on a grid                          points
+//!     baseline            a process of its own, timed by events                  nvcc
+//!     layerwise, towers   in this process, from noise                            runs, fill
+//! ```
+
+pub mod cases;
+pub mod fill;
+pub mod nvcc;
+pub mod points;
+pub mod runs;
+
+pub use cases::{GPU_CASES, GpuCase};
+
+use crate::args::Args;
+use crate::report::{Report, Table, domain};
+use nvcc::Nvcc;
+use points::{Check, Point, Rate};
+use serde_json::json;
+use std::fmt;
+use torre_compiler::backend::nvptx::tower::Order;
+use torre_compiler::scheme::Precision;
+use torre_runtime::gpu::{CudaDevice, Device, predict};
+
+/// Towers to measure: `WIDTH,HEIGHT,STRIP,OVERLAP`, the period of both faces in cells, steps of a band, and the order of towers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    pub width: i64,
+    pub height: u64,
+    pub order: Order,
+}
+
+impl Asked {
+    pub fn parse(text: &str) -> Option<Asked> {
+        let numbers: Result<Vec<u32>, _> = text.split(',').map(|n| n.trim().parse()).collect();
+        match numbers.ok()?.as_slice() {
+            &[width, height, strip, overlap] if width > 0 && height > 0 && strip > 0 => {
+                Some(Asked {
+                    width: i64::from(width),
+                    height: u64::from(height),
+                    order: Order {
+                        width: i64::from(strip),
+                        overlap: i64::from(overlap),
+                    },
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Order { width, overlap } = self.order;
+        write!(f, "{},{},{width},{overlap}", self.width, self.height)
+    }
+}
+
+/// Tiny grids for `--quick`, and those that `--check` takes: no multiples of anything.
+const QUICK: [i64; 3] = [48, 48, 64];
+const CHECKED: [i64; 3] = [61, 83, 256];
+
+/// What to measure.
+pub fn all_points(args: &Args) -> Vec<Point> {
+    let mut points = Vec::new();
+    for case in &args.gpu_cases {
+        let precisions = args.precisions.clone();
+        for precision in precisions.unwrap_or_else(|| vec![Precision::F32, Precision::F64]) {
+            let three = |g: &Vec<i64>| match g.as_slice() {
+                [n] => vec![*n; 3],
+                _ => g.clone(),
+            };
+            let mut grids: Vec<Vec<i64>> = match (args.sizes.is_empty(), args.quick, args.check) {
+                (false, ..) => args.sizes.iter().map(three).collect(),
+                (_, true, _) => vec![QUICK.to_vec()],
+                (_, _, true) => vec![CHECKED.to_vec()],
+                _ => case.grids(precision),
+            };
+            grids.retain(|g| g.len() == 3);
+            points.extend(grids.into_iter().map(|cells| Point {
+                case,
+                precision,
+                cells,
+            }));
+        }
+    }
+    points
+}
+
+/// The section of GPUs. Whether all could be done that this machine can do.
+pub fn gpu(args: &Args, report: &mut Report) -> bool {
+    let device = match CudaDevice::open(args.device) {
+        Ok(device) => device,
+        Err(error) => {
+            println!("\nGPU: skipped: {error}");
+            return true;
+        }
+    };
+    let facts = device.facts().clone();
+    let copies = match device.copy_rate() {
+        Ok(rate) => rate,
+        Err(error) => {
+            eprintln!("GPU: {error}");
+            return false;
+        }
+    };
+    drop(device);
+    let line = predict::line(&facts);
+    println!("\nGPU: {line}; copies {:.0} GB/s", copies * 1e-9);
+    let mut nvcc = match args.baseline {
+        true => Nvcc::find(args.nvcc.as_deref(), facts.capability),
+        false => Err("not wanted".to_string()),
+    };
+    let description = match &nvcc {
+        Ok(nvcc) => nvcc.description(),
+        Err(missing) => missing.clone(),
+    };
+    println!("baseline: {description}");
+    report.set(
+        "gpu_device",
+        json!({ "name": facts.name, "line": line, "copy_gb_per_s": copies * 1e-9, "baseline": description }),
+    );
+    let mut complete = true;
+    let mut found = Vec::new();
+    let mut checks = Vec::new();
+    for point in all_points(args) {
+        eprintln!("{point}");
+        let nvcc = nvcc.as_mut().ok();
+        // Fresh for each point: memory is given back with the device.
+        let outcome = CudaDevice::open(args.device).map_err(|e| e.to_string());
+        let outcome = outcome.and_then(|device| match args.check {
+            true => points::check(&point, args, &device, nvcc).map(|c| checks.extend(c)),
+            false => {
+                let rates = points::measure(&point, args, &device, copies, nvcc);
+                rates.map(|rates| found.push((point.clone(), rates)))
+            }
+        });
+        if let Err(message) = outcome {
+            eprintln!("{point}: {message}");
+            complete = false;
+        }
+    }
+    for (point, rates) in &found {
+        for value in points::json(point, rates) {
+            report.push("gpu", value);
+        }
+    }
+    for check in &checks {
+        complete &= check.holds();
+        report.push("gpu_check", check.json());
+    }
+    match args.check {
+        true => println!("\nOn the GPU\n{}", check_table(&checks).text()),
+        false => println!(
+            "\nOn the GPU, 1e9 cell-steps per second\n{}",
+            table(&found).text()
+        ),
+    }
+    complete
+}
+
+/// A row for each program of each point.
+fn table(found: &[(Point, Vec<Rate>)]) -> Table {
+    let mut table = Table::new(&[
+        "case",
+        "cells",
+        "precision",
+        "Gcells/s",
+        "least",
+        "most",
+        "to CUDA",
+        "to layerwise",
+        "expected",
+        "measured / expected",
+        "program",
+        "notes",
+    ]);
+    let ratio = |r: Option<f64>| r.map_or("-".to_string(), |r| format!("{r:.2}"));
+    for (point, rates) in found {
+        for rate in rates {
+            let [least, median, most] = rate.gcells;
+            table.row(vec![
+                point.case.name.to_string(),
+                domain(&point.cells),
+                point.precision.to_string(),
+                format!("{median:.2}"),
+                format!("{least:.2}"),
+                format!("{most:.2}"),
+                ratio(rate.over(points::BASELINE, rates)),
+                ratio(rate.over(points::LAYERWISE, rates)),
+                rate.expected.map_or("-".to_string(), |e| format!("{e:.1}")),
+                ratio(rate.expected.map(|e| median / e)),
+                rate.name.clone(),
+                rate.notes.clone(),
+            ]);
+        }
+    }
+    table
+}
+
+fn check_table(checks: &[Check]) -> Table {
+    let mut table = Table::new(&["case", "cells", "precision", "what", "result"]);
+    for check in checks {
+        table.row(vec![
+            check.point.case.name.to_string(),
+            domain(&check.point.cells),
+            check.point.precision.to_string(),
+            check.what.clone(),
+            check.result(),
+        ]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn towers_are_four_numbers() {
+        let asked = Asked::parse("6, 32,16,0").map(|a| a.to_string());
+        assert_eq!(asked.as_deref(), Some("6,32,16,0"));
+        for wrong in [
+            "",
+            "6,32",
+            "6,32,16",
+            "0,32,16,8",
+            "6,0,16,8",
+            "6,32,0,8",
+            "6,32,-1,8",
+            "a,1,1,1",
+        ] {
+            assert_eq!(Asked::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn rows_compare_programs_of_a_point() {
+        let rate = |name: &str, median, expected| Rate {
+            name: name.to_string(),
+            gcells: [median - 1.0, median, median + 1.0],
+            expected,
+            notes: String::new(),
+        };
+        let point = Point {
+            case: &GPU_CASES[0],
+            precision: Precision::F32,
+            cells: vec![64, 32, 16],
+        };
+        let rates = vec![
+            rate(points::BASELINE, 40.0, None),
+            rate(points::LAYERWISE, 50.0, Some(40.0)),
+            rate("towers 6,16,16,8", 100.0, None),
+        ];
+        let text = table(&[(point, rates)]).text();
+        let line = |i: usize| text.lines().nth(i).unwrap_or_default().split_whitespace();
+        let row: Vec<&str> = line(3).take(10).collect();
+        let expected = [
+            "maxwell42",
+            "64x32x16",
+            "f32",
+            "100.00",
+            "99.00",
+            "101.00",
+            "2.50",
+            "2.00",
+            "-",
+            "-",
+        ];
+        assert_eq!(row, expected);
+        assert_eq!(line(2).nth(9), Some("1.25"));
+    }
+}

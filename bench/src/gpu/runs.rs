@@ -1,0 +1,158 @@
+//! Torre on a device: layerwise, and by towers.
+
+use super::Asked;
+use super::fill::fill;
+use crate::program::load_text;
+use std::time::Instant;
+use torre_compiler::backend::llvm::library::Library;
+use torre_compiler::backend::nvptx::layerwise::Shape;
+use torre_compiler::backend::nvptx::{Gpu, Ptx};
+use torre_compiler::cone::{Rational, cones};
+use torre_compiler::kernel::KernelSet;
+use torre_compiler::lattice::{Axis, PerAxis};
+use torre_compiler::real::Real;
+use torre_compiler::resolve::Resolved;
+use torre_compiler::schedule::{Cut, Frame, Level, Tiling};
+use torre_compiler::scheme::{Precision, Scheme};
+use torre_compiler::statics::NoFiles;
+use torre_compiler::tile::{TileProgram, lower};
+use torre_runtime::gpu::{Device, DeviceProgram, OnDevice, TowerProgram, code};
+use torre_runtime::host::{Calculation, Progress, threads};
+use torre_runtime::program::layerwise_kernels;
+use torre_runtime::run::{Simulation, Value};
+
+/// A problem with its layerwise kernels.
+pub struct Prepared {
+    pub resolved: Resolved,
+    pub set: KernelSet,
+    library: &'static Library,
+    gpu: Gpu,
+    ptx: Ptx,
+    shape: Shape,
+    coefs: Option<[f64; 2]>,
+}
+
+/// Towers, compiled.
+pub struct Band {
+    pub program: TowerProgram,
+    /// Seconds for it.
+    pub compiling: f64,
+}
+
+impl Prepared {
+    /// Compiles a problem for a device; `coefs` as in [`super::GpuCase`].
+    pub fn new(
+        (name, text): (&str, &str),
+        precision: Precision,
+        cells: &[i64],
+        coefs: Option<[f64; 2]>,
+        device: &dyn Device,
+    ) -> Result<Prepared, String> {
+        let resolved = load_text(name, text, precision, cells)?;
+        let library = Library::open().map_err(|e| e.to_string())?;
+        let gpu = code::gpu_of(device).map_err(|e| e.to_string())?;
+        let set = layerwise_kernels(&resolved.scheme).map_err(|_| "the grid is too large")?;
+        let shape = Shape::of(&resolved.scheme);
+        let ptx = code::ptx(library, &resolved.scheme, &set, shape, gpu);
+        Ok(Prepared {
+            ptx: ptx.map_err(|e| e.to_string())?,
+            resolved,
+            set,
+            library,
+            gpu,
+            shape,
+            coefs,
+        })
+    }
+
+    pub fn scheme(&self) -> &Scheme {
+        &self.resolved.scheme
+    }
+
+    /// The calculation on a device, started from noise.
+    pub fn start<'a, T: Value>(
+        &'a self,
+        device: &'a dyn Device,
+    ) -> Result<OnDevice<'a, T>, String> {
+        let Resolved {
+            scheme, problem, ..
+        } = &self.resolved;
+        let mut calculation: Calculation<'_, T> =
+            Calculation::new(scheme, problem, &NoFiles, threads::available())
+                .map_err(|e| format!("cannot start: {e:?}"))?;
+        fill(&mut calculation, self.coefs);
+        let program = DeviceProgram {
+            set: &self.set,
+            ptx: &self.ptx,
+            shape: self.shape,
+        };
+        OnDevice::new(calculation, &NoFiles, device, program).map_err(|e| e.to_string())
+    }
+
+    /// Compiles towers; `last` are those before, which may need nothing but another order. `None` where the device cannot run such.
+    pub fn towers(
+        &self,
+        asked: &Asked,
+        last: Option<(Asked, Band)>,
+    ) -> Result<Option<Band>, String> {
+        let begun = Instant::now();
+        let scheme = self.scheme();
+        let layout = &self.set.layout;
+        let tiles = tiles(scheme, asked);
+        let program = match last {
+            Some((before, band)) if before.width == asked.width => Some(band.program),
+            _ => TowerProgram::new(self.library, scheme, layout, &tiles, self.gpu)
+                .map_err(|e| e.to_string())?,
+        };
+        let program =
+            program.and_then(|p| p.banded(scheme, layout, &tiles, asked.height, asked.order));
+        Ok(program.map(|program| Band {
+            program,
+            compiling: begun.elapsed().as_secs_f64(),
+        }))
+    }
+}
+
+fn tiles(scheme: &Scheme, asked: &Asked) -> TileProgram {
+    let frame = Frame::new(scheme, &cones(scheme));
+    let cut = |form| Cut {
+        face: frame.fitting(PerAxis(form)),
+        period: Rational::whole(asked.width),
+    };
+    let tiling = Tiling {
+        height: asked.height,
+        levels: vec![Level {
+            cuts: vec![cut([1, 1, 0]), cut([1, -1, 0])],
+        }],
+    };
+    lower(scheme, &frame, &tiling)
+}
+
+/// Seconds for some steps.
+pub fn advance<T: Value>(simulation: &mut OnDevice<'_, T>, steps: u64) -> Result<f64, String> {
+    let until = simulation.steps() + steps;
+    let start = Instant::now();
+    simulation
+        .run(until, &Progress::default())
+        .map_err(|e| format!("{e:?}"))?;
+    Ok(start.elapsed().as_secs_f64())
+}
+
+/// A number for each row of each component, which tells whether two runs have the same bits there.
+pub fn digests<T: Value>(simulation: &mut OnDevice<'_, T>) -> Result<Vec<u64>, String> {
+    simulation.fetch().map_err(|e| format!("{e:?}"))?;
+    let simulation: &dyn Simulation<T> = simulation;
+    let scheme = simulation.scheme();
+    let mut digests = Vec::new();
+    for id in scheme.component_ids() {
+        let extent = scheme.extent(id);
+        for x in extent[Axis::LEAN].lo..extent[Axis::LEAN].hi {
+            for y in extent[Axis::DIAMOND].lo..extent[Axis::DIAMOND].hi {
+                let row = simulation.row(id, 0, x, y);
+                let mix = |d: u64, v: &T| (d ^ Real::bits(*v)).wrapping_mul(0x0100_0000_01b3);
+                digests.push(row.iter().fold(0xcbf2_9ce4_8422_2325, mix));
+            }
+        }
+    }
+    Ok(digests)
+}

@@ -1,0 +1,86 @@
+//! The section of GPUs on one that is interpreted.
+
+use torre_bench::args::{Args, parse};
+use torre_bench::gpu::{all_points, points};
+use torre_compiler::backend::llvm::library::Library;
+use torre_suite::interpreted::Interpreted;
+
+fn args(words: &str) -> Args {
+    let words: Vec<String> = words.split_whitespace().map(str::to_string).collect();
+    let args = parse(&words, 2).expect("these options exist");
+    args.expect("no help was asked for")
+}
+
+#[test]
+fn towers_have_the_bits_of_layerwise_kernels() {
+    if let Err(error) = Library::open() {
+        println!("skipped: {error}");
+        return;
+    }
+    let words =
+        "--check --gpu-case media,wave3d-2 --precision f32 --sizes 15x13x20 --towers 6,2,4,2";
+    let args = args(words);
+    let points = all_points(&args);
+    assert_eq!(points.len(), 2);
+    for point in &points {
+        let device = Interpreted::new();
+        let checks = points::check(point, &args, &device, None).expect("towers run");
+        assert_eq!(checks.len(), 1, "{point}");
+        for check in checks {
+            assert!(check.holds(), "{point}: {} {}", check.what, check.result());
+        }
+    }
+}
+
+#[test]
+fn programs_are_measured_in_turn() {
+    if let Err(error) = Library::open() {
+        println!("skipped: {error}");
+        return;
+    }
+    let args = args(
+        "--gpu-case maxwell42 --precision f64 --sizes 12x12x10 --towers 6,2,4,2 --towers 6,4,8,0 --quick",
+    );
+    let point = &all_points(&args)[0];
+    let device = Interpreted::new();
+    let rates = points::measure(point, &args, &device, 1e9, None).expect("programs run");
+    let names: Vec<&str> = rates.iter().map(|r| r.name.as_str()).collect();
+    assert_eq!(names, ["layerwise", "towers 6,2,4,2", "towers 6,4,8,0"]);
+    for rate in &rates {
+        let [least, median, most] = rate.gcells;
+        assert!(0.0 < least && least <= median && median <= most, "{rate:?}");
+    }
+    assert!(rates[0].expected.is_some_and(|e| e > 0.0));
+    assert_eq!(
+        rates[1].over("layerwise", &rates[..1]),
+        Some(rates[1].gcells[1] / rates[0].gcells[1])
+    );
+}
+
+#[test]
+fn grids_come_from_the_command_line_or_the_case() {
+    let of = |words: &str| -> Vec<String> {
+        all_points(&args(words))
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    };
+    assert_eq!(
+        of("--gpu-case maxwell42 --precision f64"),
+        ["maxwell42 f64 1536x1536x128", "maxwell42 f64 1024x1024x256"]
+    );
+    assert_eq!(
+        of("--gpu-case odd --precision f32 --sizes 64,10x20"),
+        ["odd f32 64x64x64"]
+    );
+    assert_eq!(of("--gpu-case media --check").len(), 2);
+    for wrong in [
+        "--gpu-case none",
+        "--towers 6,16",
+        "--device -1",
+        "--limit 0",
+    ] {
+        let words: Vec<String> = wrong.split_whitespace().map(str::to_string).collect();
+        assert!(parse(&words, 2).is_err(), "{wrong}");
+    }
+}
