@@ -466,28 +466,13 @@ pub fn candidates(
     };
     let mut measured = Measured::new();
     let mut tiled = |t: &super::TiledTemplate| -> Vec<Choice> {
-        let mut seen: Vec<Schedule> = Vec::new();
-        let mut choices = Vec::new();
-        for values in t.combinations() {
-            let schedule = t.close(&values, frame);
-            if seen.contains(&schedule) {
-                continue;
-            }
-            seen.push(schedule.clone());
-            let sizes: Vec<String> = t
-                .sizes
-                .iter()
-                .zip(&values)
-                .map(|(s, v)| format!("{} = {v}", s.name))
-                .collect();
-            let prediction = predict_with(scheme, layout, frame, &schedule, machine, &mut measured);
-            choices.push(Choice {
-                name: format!("{}({})", t.name, sizes.join(", ")),
-                schedule,
-                prediction,
-            });
-        }
-        choices
+        let members = t.members(frame).into_iter();
+        let choice = |(name, schedule)| Choice {
+            prediction: predict_with(scheme, layout, frame, &schedule, machine, &mut measured),
+            name,
+            schedule,
+        };
+        members.map(choice).collect()
     };
     let mut all = match template {
         Template::Layerwise => vec![layerwise()],

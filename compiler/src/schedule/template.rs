@@ -79,6 +79,21 @@ impl TiledTemplate {
         }
     }
 
+    /// The distinct schedules of the family, in the order of their sizes, with names for people.
+    pub fn members(&self, frame: &Frame) -> Vec<(String, Schedule)> {
+        let mut members: Vec<(String, Schedule)> = Vec::new();
+        for values in self.combinations() {
+            let schedule = self.close(&values, frame);
+            if members.iter().any(|(_, known)| *known == schedule) {
+                continue;
+            }
+            let sizes = self.sizes.iter().zip(&values);
+            let sizes: Vec<String> = sizes.map(|(s, v)| format!("{} = {v}", s.name)).collect();
+            members.push((format!("{}({})", self.name, sizes.join(", ")), schedule));
+        }
+        members
+    }
+
     /// All combinations of values, the last size fastest.
     pub fn combinations(&self) -> Vec<Vec<Rational>> {
         let mut all: Vec<Vec<Rational>> = vec![Vec::new()];
@@ -132,10 +147,13 @@ fn close_cuts(levels: &[Vec<OpenCut>], values: &[Rational], frame: &Frame) -> Ve
     closed
 }
 
-fn size(name: &str, values: &[i64]) -> Size {
-    Size {
-        name: name.to_string(),
-        values: values.iter().map(|v| Rational::whole(*v)).collect(),
+impl Size {
+    /// A size that may be any of these whole numbers.
+    pub fn of(name: &str, values: &[i64]) -> Size {
+        Size {
+            name: name.to_string(),
+            values: values.iter().map(|v| Rational::whole(*v)).collect(),
+        }
     }
 }
 
@@ -153,27 +171,27 @@ pub fn families(scheme: &Scheme) -> Vec<TiledTemplate> {
     let heights: &[i64] = &[4, 8, 16, 32];
     match scheme.grid.dimensions() {
         3 => vec![torre(
-            size("W", &[6, 8, 12, 16, 20, 24]),
-            size("G", &[1, 2, 3, 4]),
-            size("TH", heights),
+            Size::of("W", &[6, 8, 12, 16, 20, 24]),
+            Size::of("G", &[1, 2, 3, 4]),
+            Size::of("TH", heights),
             // Blocks along the vector axis cost more at their ends than they save; they are there for those who try.
-            size("Z", &[0]),
+            Size::of("Z", &[0]),
         )],
         2 => vec![
             diamond(
-                size("P", &[8, 16, 32, 64]),
-                size("TH", heights),
-                size("Z", &[0, 256, 512, 1024, 2048]),
+                Size::of("P", &[8, 16, 32, 64]),
+                Size::of("TH", heights),
+                Size::of("Z", &[0, 256, 512, 1024, 2048]),
             ),
             skewed(
-                size("P", &[4, 8, 16, 32]),
-                size("TH", heights),
-                size("Z", &[0, 256, 512, 1024, 2048]),
+                Size::of("P", &[4, 8, 16, 32]),
+                Size::of("TH", heights),
+                Size::of("Z", &[0, 256, 512, 1024, 2048]),
             ),
         ],
         _ => vec![line(
-            size("P", &[1024, 2048, 4096, 8192, 16384]),
-            size("TH", &[8, 16, 32, 64, 128, 256]),
+            Size::of("P", &[1024, 2048, 4096, 8192, 16384]),
+            Size::of("TH", &[8, 16, 32, 64, 128, 256]),
         )],
     }
 }
@@ -193,6 +211,24 @@ pub fn torre(w: Size, g: Size, th: Size, z: Size) -> TiledTemplate {
             ],
             vec![cut([1, 1, 0], &[0]), cut([1, -1, 0], &[0])],
         ]),
+    }
+}
+
+/// DiamondTorre in one level: towers of size D, in units of twice the steepest slope of their faces, in cells.
+pub fn towers(d: Size, th: Size, frame: &Frame) -> TiledTemplate {
+    let forms = [[1, 1, 0], [1, -1, 0]].map(PerAxis);
+    let [first, second] = forms.map(|form| frame.fitting(form).slope);
+    let open = |form| OpenCut {
+        form,
+        slope: None,
+        factor: first.max(second) * Rational::whole(2),
+        sizes: vec![0],
+    };
+    TiledTemplate {
+        name: "torre".to_string(),
+        sizes: vec![d, th],
+        height: Some(1),
+        parts: Parts::Tiles(vec![forms.map(open).to_vec()]),
     }
 }
 
