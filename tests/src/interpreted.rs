@@ -38,6 +38,7 @@ impl Interpreted {
                 cuda: 12080,
                 multiprocessors: 2,
                 threads: 64,
+                clock: 1_000_000,
                 memory: MEMORY,
                 l2: 1 << 20,
             },

@@ -4,17 +4,19 @@ use std::path::{Path, PathBuf};
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::backend::nvptx::Gpu;
 use torre_compiler::backend::nvptx::layerwise::Shape;
-use torre_compiler::cone::{Rational, cones};
 use torre_compiler::driver::load;
-use torre_compiler::lattice::PerAxis;
 use torre_compiler::problem::Problem;
 use torre_compiler::resolve::Options;
-use torre_compiler::schedule::{Cut, Frame, Level, Tiling};
+use torre_compiler::schedule::notation;
 use torre_compiler::scheme::{Precision, Scheme, verify};
 use torre_compiler::statics::{Files, NoFiles};
 use torre_compiler::testing::{Limits, Rng, elasticity, maxwell, random_scheme};
-use torre_compiler::tile::lower;
-use torre_runtime::gpu::{CudaDevice, Device, DeviceProgram, OnDevice, TowerProgram, code};
+use torre_grammar::parse_schedule;
+use torre_grammar::source::Source;
+use torre_runtime::gpu::{
+    Chip, CudaDevice, Device, DevicePlan, DevicePlanner, DeviceProgram, OnDevice, TowerProgram,
+    code,
+};
 use torre_runtime::host::Calculation;
 use torre_runtime::program::{LoadedFiles, layerwise_kernels};
 use torre_runtime::run::{Company, Literal, Value, Watch, execute};
@@ -130,39 +132,40 @@ fn random_schemes_give_the_bits_of_the_reference() {
     random_runs(|| Box::new(Interpreted::new()), seeds());
 }
 
-/// Towers of a scheme for a device.
-fn towers_of(
-    library: &Library,
+/// The plan of a schedule as it is written on the command line.
+fn plan_of(
     device: &dyn Device,
     scheme: &Scheme,
-    width: i64,
-    height: u64,
-) -> Option<TowerProgram> {
-    let frame = Frame::new(scheme, &cones(scheme));
-    let cut = |form| Cut {
-        face: frame.fitting(PerAxis(form)),
-        period: Rational::whole(width),
-    };
-    let tiling = Tiling {
-        height,
-        levels: vec![Level {
-            cuts: vec![cut([1, 1, 0]), cut([1, -1, 0])],
-        }],
-    };
-    let tiles = lower(scheme, &frame, &tiling);
-    let set = layerwise_kernels(scheme).expect("a size that can be addressed");
-    let gpu = code::gpu_of(device).expect("a GPU that is known");
-    TowerProgram::new(library, scheme, &set.layout, &tiles, gpu).expect("valid IR")
+    problem: &Problem,
+    schedule: &str,
+) -> (DevicePlan, Chip) {
+    let chip = Chip::of(device, None, 1e9).expect("a GPU that is known");
+    let planner = DevicePlanner::new(scheme, problem, &chip).expect("a size that can be addressed");
+    let source = Source::new("--schedule", schedule);
+    let written = parse_schedule(&source).expect("a schedule");
+    let template = notation::read(&source, &written, scheme, &planner.planner.frame);
+    let plan = planner.best(&template.expect("a schedule"));
+    let (plan, _) = plan.unwrap_or_else(|error| panic!("{schedule}: {error:?}"));
+    (plan, chip)
 }
 
 #[test]
 fn bands_of_towers_give_the_bits_of_the_reference() {
     let Some(library) = library() else { return };
     let device = Interpreted::new();
-    for (seed, (scheme, width, height)) in [
-        (maxwell(4, Precision::F32, [25, 27, 12]), 6, 3),
-        (maxwell(2, Precision::F64, [14, 15, 12]), 3, 4),
-        (elasticity(Precision::F32, [21, 22, 8]), 6, 2),
+    for (seed, (scheme, schedule)) in [
+        (
+            maxwell(4, Precision::F32, [25, 27, 12]),
+            "torre(D = 2, TH = 3)",
+        ),
+        (
+            maxwell(2, Precision::F64, [14, 15, 12]),
+            "(x, y): diamond(W = 3) lean +x height 4; z: span",
+        ),
+        (
+            elasticity(Precision::F32, [21, 22, 8]),
+            "torre(W = 6, TH = 2)",
+        ),
     ]
     .into_iter()
     .enumerate()
@@ -171,22 +174,51 @@ fn bands_of_towers_give_the_bits_of_the_reference() {
         let mut problem = random_problem(&mut rng, &scheme);
         problem.sources.clear();
         problem.probes.clear();
-        problem.steps = 2 * height + 1;
-        let towers = towers_of(library, &device, &scheme, width, height);
-        let towers = Some(towers.as_ref().expect("towers"));
+        problem.outputs.clear();
+        let (plan, chip) = plan_of(&device, &scheme, &problem, schedule);
+        problem.steps = 2 * plan.height() + 1;
+        let compiled = plan.compile(library, &scheme, &chip).expect("valid IR");
+        let towers = compiled.1.as_ref().expect("towers");
+        assert_eq!(towers.steps, plan.height());
+        assert_eq!(towers.count(), plan.towers.map_or(0, |plan| plan.count));
         let shape = Shape::of(&scheme);
-        let before = device.launches();
-        let result = match scheme.precision {
-            Precision::F32 => {
-                compare_by::<f32>(library, &device, &scheme, &problem, &NoFiles, shape, towers)
-            }
-            Precision::F64 => {
-                compare_by::<f64>(library, &device, &scheme, &problem, &NoFiles, shape, towers)
-            }
+        let run = match scheme.precision {
+            Precision::F32 => compare_by::<f32>,
+            Precision::F64 => compare_by::<f64>,
         };
-        assert!(result.is_ok(), "{seed}: {}", result.unwrap_err());
-        assert!(device.launches() > before);
+        let starts = |towers| {
+            let before = device.launches();
+            let result = run(library, &device, &scheme, &problem, &NoFiles, shape, towers);
+            assert!(result.is_ok(), "{seed}: {}", result.unwrap_err());
+            device.launches() - before
+        };
+        // Each of the two bands is one start, and the last step some.
+        assert_eq!(starts(None), (starts(Some(towers)) - 2) * problem.steps);
     }
+}
+
+#[test]
+fn what_happens_in_every_step_keeps_runs_from_towers() {
+    let device = Interpreted::new();
+    let scheme = maxwell(4, Precision::F32, [25, 27, 12]);
+    let mut problem = random_problem(&mut Rng::new(1), &scheme);
+    problem.sources.clear();
+    problem.outputs.clear();
+    problem.steps = 1000;
+    assert!(!problem.probes.is_empty());
+    let written = "torre(D = 1, TH = 8)";
+    let (plan, _) = plan_of(&device, &scheme, &problem, written);
+    let note = plan.note.expect("a note");
+    assert!(note.starts_with("probes record in every step"), "{note}");
+    let (layerwise, _) = plan_of(&device, &scheme, &problem, "layerwise");
+    let rate = |plan: &DevicePlan| plan.choice.prediction.rate;
+    assert_eq!(rate(&layerwise), plan.choice.prediction.rate);
+    let (auto, _) = plan_of(&device, &scheme, &problem, "auto");
+    assert!(auto.towers.is_none() && auto.note.is_some());
+    problem.probes.clear();
+    let (plan, _) = plan_of(&device, &scheme, &problem, written);
+    assert_eq!(plan.note, None);
+    assert!(rate(&plan) != rate(&layerwise));
 }
 
 /// The examples on small domains.

@@ -51,6 +51,8 @@ pub struct Facts {
     pub multiprocessors: u32,
     /// Threads that a multiprocessor holds.
     pub threads: u32,
+    /// Cycles of a multiprocessor per second, at most.
+    pub clock: u64,
     /// Bytes of its memory.
     pub memory: u64,
     /// Bytes of the cache that all multiprocessors share.

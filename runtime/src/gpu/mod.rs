@@ -1,6 +1,7 @@
 //! Calculations on NVIDIA GPUs.
 //!
 //! ```text
+//! DevicePlanner::best(template)               layerwise, or which towers                  plan, from predict, chip, apart
 //! CudaDevice::open(number)                    the driver, opened at run time             cuda: Device
 //! code::ptx(library, scheme, set, ..)         kernels for it                             code
 //! OnDevice::new(calculation, device, ptx)     values on the device                       simulation: Simulation
@@ -11,16 +12,22 @@
 //!
 //! Whatever acts on single values is the same as on the host, and gives the same bits.
 
+mod apart;
 pub mod around;
+mod chip;
 pub mod code;
 pub mod cuda;
 pub mod device;
+pub mod plan;
 pub mod predict;
 mod simulation;
 pub mod towers;
 
+pub use apart::Apart;
+pub use chip::Chip;
 pub use code::DeviceProgram;
 pub use cuda::CudaDevice;
 pub use device::{Device, DeviceError, Facts};
+pub use plan::{DevicePlan, DevicePlanner, NoPlan};
 pub use simulation::OnDevice;
 pub use towers::TowerProgram;

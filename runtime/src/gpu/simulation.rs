@@ -3,6 +3,7 @@
 //! The host keeps the array, too: it fills it at the start, and gets it back when values are to be written or compared. While steps run,
 //! only waves of sources go to the device, and records of probes and slices come back, many steps at a time.
 
+use super::apart::Apart;
 use super::around::{Sources, slice_place};
 use super::code::{DeviceCode, DeviceProgram, blocks};
 use super::device::{Address, Argument, Device, DeviceError, Mark, Threads};
@@ -38,6 +39,7 @@ pub struct OnDevice<'a, T> {
     device: &'a dyn Device,
     code: DeviceCode,
     bands: Option<Bands>,
+    apart: Apart,
     array: Address,
     steps: u64,
     sources: Sources,
@@ -100,6 +102,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
             device,
             code,
             bands: None,
+            apart: Apart::new(problem),
             array,
             sources,
             waves,
@@ -119,21 +122,14 @@ impl<'a, T: Value> OnDevice<'a, T> {
         Ok(self)
     }
 
-    /// Runs a band of towers if no source acts, no probe records and no slice is due in it; gives its steps.
+    /// Runs a band of towers if nothing keeps its steps apart; gives their number.
     fn band(&mut self, until: u64) -> Result<Option<u64>, DeviceError> {
         let Some(bands) = &mut self.bands else {
             return Ok(None);
         };
-        let problem = self.calculation.problem;
-        let quiet = self.sources.waves.is_empty() && self.records.is_empty();
-        let end = self.steps + bands.steps;
-        let due = |output: &torre_compiler::problem::Output| {
-            let slice = matches!(output.kind, OutputKind::Slice { .. });
-            slice && self.steps / output.every != (end - 1) / output.every
-        };
         let phases = u64::from(self.calculation.scheme.phases().max(1));
-        let begins = self.steps.is_multiple_of(phases);
-        if !quiet || !begins || end > until || problem.outputs.iter().any(due) {
+        let fits = self.steps.is_multiple_of(phases) && bands.steps <= until - self.steps;
+        if !fits || !self.apart.allows(self.steps, bands.steps) {
             return Ok(None);
         }
         bands.run(self.device, self.array)?;

@@ -12,13 +12,30 @@ use torre_compiler::tile::TileProgram;
 use torre_compiler::tile::residency::{Towers, towers};
 
 /// The order of the towers of a band, unless something else is asked for.
-const ORDER: Order = Order {
+pub(super) const ORDER: Order = Order {
     width: 8,
     overlap: 8,
 };
 
 /// Blocks per multiprocessor that are started; those that find no room wait without harm.
 const BLOCKS: u32 = 4;
+
+/// The kernels of towers for a GPU, as IR; `None` for those that a block cannot run.
+pub fn emit(
+    scheme: &Scheme,
+    layout: &Layout,
+    towers: &Towers,
+    gpu: Gpu,
+) -> (Module, Option<Kernels>) {
+    let options = Options {
+        asynchronous: gpu.has(Feature::AsyncCopy),
+        shift: gpu.has(Feature::RegisterShift),
+        ..Options::default()
+    };
+    let mut module = Module::new();
+    let kernels = tower::emit(&mut module, scheme, layout, towers, options);
+    (module, kernels)
+}
 
 /// The towers of a schedule, compiled.
 #[derive(Clone, Debug)]
@@ -45,13 +62,7 @@ impl TowerProgram {
         let Ok(towers) = towers(scheme, layout, tiles) else {
             return Ok(None);
         };
-        let options = Options {
-            asynchronous: gpu.has(Feature::AsyncCopy),
-            shift: gpu.has(Feature::RegisterShift),
-            ..Options::default()
-        };
-        let mut module = Module::new();
-        let emitted = tower::emit(&mut module, scheme, layout, &towers, options);
+        let (module, emitted) = emit(scheme, layout, &towers, gpu);
         let fits = |k: &Kernels| {
             let flow = k.flow.as_ref()?;
             (flow.shared <= gpu.shared_per_block).then_some(())

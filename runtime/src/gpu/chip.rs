@@ -1,0 +1,162 @@
+//! What planning knows of a GPU: the one that is here, or a usual one of its kind.
+
+use super::code;
+use super::device::{Device, DeviceError, Facts};
+use torre_compiler::backend::nvptx::{Gpu, tower::FlowKernel};
+use torre_compiler::scheme::Precision;
+
+/// A GPU, with the rate of its memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chip {
+    /// What code is made for.
+    pub gpu: Gpu,
+    pub facts: Facts,
+    /// Bytes read and written per second by copies within its memory.
+    pub copy_rate: f64,
+}
+
+/// A GPU of each kind that is often met, from its maker's data sheets.
+struct Usual {
+    capability: u32,
+    name: &'static str,
+    multiprocessors: u32,
+    l2_kib: u64,
+    memory_gb: u64,
+    /// GB/s between memory and chip.
+    memory_rate: f64,
+    mhz: u64,
+}
+
+const fn usual(
+    (capability, name): (u32, &'static str),
+    multiprocessors: u32,
+    l2_kib: u64,
+    memory_gb: u64,
+    memory_rate: f64,
+    mhz: u64,
+) -> Usual {
+    Usual {
+        capability,
+        name,
+        multiprocessors,
+        l2_kib,
+        memory_gb,
+        memory_rate,
+        mhz,
+    }
+}
+
+const USUAL: [Usual; 10] = [
+    usual((70, "Tesla V100"), 80, 6 << 10, 32, 900.0, 1530),
+    usual((72, "Jetson AGX Xavier"), 8, 512, 32, 137.0, 1377),
+    usual((75, "Tesla T4"), 40, 4 << 10, 16, 320.0, 1590),
+    usual((80, "A100"), 108, 40 << 10, 80, 2039.0, 1410),
+    usual((86, "GeForce RTX 3090"), 82, 6 << 10, 24, 936.0, 1695),
+    usual((87, "Jetson AGX Orin"), 16, 4 << 10, 64, 205.0, 1300),
+    usual((89, "GeForce RTX 4090"), 128, 72 << 10, 24, 1008.0, 2520),
+    usual((90, "H200"), 132, 50 << 10, 141, 4800.0, 1980),
+    usual((100, "B200"), 148, 126 << 10, 180, 8000.0, 1965),
+    usual((120, "GeForce RTX 5090"), 170, 96 << 10, 32, 1792.0, 2407),
+];
+
+/// Share of the rate on a data sheet that copies reach: 4.28 of 4.8 TB/s on an H200.
+const COPIES: f64 = 0.89;
+
+/// Shared memory that a block takes beside what it asks for.
+const PER_BLOCK: u64 = 1 << 10;
+
+/// The most registers of a thread, and the number that they are given in multiples of.
+const MOST_REGISTERS: u64 = 255;
+const REGISTER_UNIT: u64 = 8;
+
+impl Chip {
+    /// A device whose copies run at some rate, and code for it or for another GPU whose code it runs.
+    pub fn of(device: &dyn Device, gpu: Option<Gpu>, copy_rate: f64) -> Result<Chip, DeviceError> {
+        Ok(Chip {
+            gpu: gpu.map_or_else(|| code::gpu_of(device), Ok)?,
+            facts: device.facts().clone(),
+            copy_rate,
+        })
+    }
+
+    /// A usual one of a kind; `None` where none is known.
+    pub fn usual(gpu: Gpu) -> Option<Chip> {
+        let own = USUAL.iter().find(|u| u.capability == gpu.capability)?;
+        Some(Chip {
+            gpu,
+            facts: Facts {
+                name: own.name.to_owned(),
+                capability: gpu.capability,
+                // The first that knows this version of PTX.
+                cuda: 1000 * (gpu.ptx.0 / 10 + 4) + 10 * (gpu.ptx.0 % 10),
+                multiprocessors: own.multiprocessors,
+                threads: gpu.threads,
+                clock: own.mhz * 1_000_000,
+                memory: own.memory_gb * 1_000_000_000,
+                l2: own.l2_kib << 10,
+            },
+            copy_rate: COPIES * own.memory_rate * 1e9,
+        })
+    }
+
+    /// Multiply-adds that a multiprocessor begins per cycle.
+    pub fn lanes(&self, precision: Precision) -> f64 {
+        let [single, double] = match self.facts.capability {
+            ..75 => [64.0, 32.0],
+            75 => [64.0, 2.0],
+            80 => [64.0, 32.0],
+            90 | 100 => [128.0, 64.0],
+            _ => [128.0, 2.0],
+        };
+        match precision {
+            Precision::F32 => single,
+            Precision::F64 => double,
+        }
+    }
+
+    /// Registers that each thread of a block of so many can have.
+    pub fn registers(&self, threads: u32) -> u64 {
+        let each = u64::from(self.gpu.registers) / u64::from(threads.max(1));
+        (each / REGISTER_UNIT * REGISTER_UNIT).min(MOST_REGISTERS)
+    }
+
+    /// Blocks that run side by side on a multiprocessor, at least 1; `registers` per thread.
+    pub fn resident(&self, kernel: &FlowKernel, registers: u64) -> u64 {
+        let threads = u64::from(kernel.threads.max(1));
+        let shared = u64::from(self.gpu.shared_per_block) + PER_BLOCK;
+        let by_shared = shared / (u64::from(kernel.shared) + PER_BLOCK);
+        let by_registers = u64::from(self.gpu.registers) / (registers.max(1) * threads);
+        let by_threads = u64::from(self.facts.threads) / threads;
+        by_shared.min(by_registers).min(by_threads).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_gpu_that_code_is_made_for_has_a_usual_one() {
+        for gpu in Gpu::all() {
+            let chip = Chip::usual(gpu).expect("a usual GPU");
+            assert_eq!(chip.facts.capability, gpu.capability);
+            let known = Gpu::for_device(chip.facts.capability, chip.facts.cuda);
+            assert!(known.is_some_and(|known| known.ptx <= gpu.ptx), "{gpu}");
+        }
+    }
+
+    #[test]
+    fn blocks_share_a_multiprocessor() {
+        let chip = Chip::usual(Gpu::named("sm_90").expect("a GPU")).expect("a usual GPU");
+        let kernel = |threads, shared| FlowKernel {
+            symbol: String::new(),
+            threads,
+            shared,
+        };
+        assert_eq!(chip.registers(288), 224);
+        assert_eq!(chip.registers(96), 255);
+        assert_eq!(chip.resident(&kernel(288, 173_184), 128), 1);
+        assert_eq!(chip.resident(&kernel(96, 50_000), 128), 4);
+        assert_eq!(chip.resident(&kernel(96, 10_000), 255), 2);
+    }
+}

@@ -1,0 +1,595 @@
+//! From a schedule as asked for to what a run on a GPU needs: layerwise, or towers that it can run.
+
+use super::apart::Apart;
+use super::chip::Chip;
+use super::towers::{self, ORDER, TowerProgram};
+use super::{code, predict};
+use crate::plan::{PlanError, Planner};
+use crate::program::layerwise_kernels;
+use std::fmt;
+use torre_compiler::backend::llvm::library::{Error, Library};
+use torre_compiler::backend::nvptx::tower::{FlowKernel, tasks};
+use torre_compiler::backend::nvptx::{Module, Ptx, layerwise::Shape};
+use torre_compiler::cone::Rational;
+use torre_compiler::kernel::KernelSet;
+use torre_compiler::lattice::Axis;
+use torre_compiler::layout::TooLarge;
+use torre_compiler::problem::Problem;
+use torre_compiler::schedule::template::{self, Size};
+use torre_compiler::schedule::{Choice, Schedule, Template, Tiling, check_tiling};
+use torre_compiler::scheme::Scheme;
+use torre_compiler::tile::residency::{Towers, Unfit, towers as towers_of};
+use torre_compiler::tile::{TileProgram, lower};
+
+/// What `auto` tries: sizes in units of twice the slope, and steps of a band.
+const SIZES: [i64; 4] = [1, 2, 3, 4];
+const HEIGHTS: [i64; 5] = [8, 16, 32, 64, 128];
+
+/// Towers are chosen if they are expected to be this much faster; less is within the model's error.
+const WORTHWHILE: f64 = 1.1;
+
+/// Registers of a thread for anything but what it keeps.
+const WORKING: u64 = 24;
+
+/// The most threads of a block.
+const MOST_THREADS: i64 = 1024;
+
+/// Towers that a GPU can run.
+#[derive(Clone, Debug)]
+pub struct Fit {
+    pub towers: Towers,
+    pub flow: FlowKernel,
+    /// Rows of shared memory.
+    pub rows: usize,
+    /// Values that a thread keeps between two stages, at most.
+    pub kept: usize,
+    /// Registers of a thread for that.
+    pub registers: u64,
+    /// Accesses to shared memory per cell-step.
+    pub accesses: f64,
+}
+
+/// Why a GPU does not run a schedule.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Refusal {
+    /// It is none of towers, but of these.
+    Shape(&'static str),
+    Unfit(Unfit),
+    /// Towers depend on others than their neighbours.
+    Far,
+    /// A line has more values than a block has threads.
+    Line {
+        values: i64,
+    },
+    Shared {
+        rows: usize,
+        bytes: u64,
+        most: u64,
+    },
+    Registers {
+        kept: usize,
+        needed: u64,
+        threads: u32,
+        most: u64,
+    },
+    /// A band has more towers than can be counted.
+    Many,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Shape(what) => write!(f, "GPUs run no {what}"),
+            Refusal::Unfit(unfit) => unfit.fmt(f),
+            Refusal::Far => f.write_str(
+                "the towers are so narrow that they depend on others than their neighbours",
+            ),
+            Refusal::Line { values } => write!(
+                f,
+                "a tower needs a thread for each of the {values} values of a line, and a block has {MOST_THREADS}, of which some serve the others"
+            ),
+            Refusal::Shared { rows, bytes, most } => write!(
+                f,
+                "a tower needs {bytes} bytes of shared memory for {rows} rows, and a block has {most}"
+            ),
+            Refusal::Registers {
+                kept,
+                needed,
+                threads,
+                most,
+            } => write!(
+                f,
+                "each thread keeps {kept} values, for which it needs {needed} registers, and a thread of {threads} has {most}"
+            ),
+            Refusal::Many => f.write_str("a band has too many towers to be counted"),
+        }
+    }
+}
+
+/// Why there is no plan.
+#[derive(Debug)]
+pub enum NoPlan {
+    /// The scheme does not allow the schedule on any machine.
+    Any(PlanError),
+    /// The GPU does not run it.
+    Refused {
+        schedule: String,
+        refusal: Refusal,
+        /// What it would run instead.
+        fits: String,
+    },
+}
+
+impl From<PlanError> for NoPlan {
+    fn from(error: PlanError) -> Self {
+        NoPlan::Any(error)
+    }
+}
+
+impl From<TooLarge> for NoPlan {
+    fn from(error: TooLarge) -> Self {
+        NoPlan::Any(error.into())
+    }
+}
+
+/// A schedule that was chosen for a GPU.
+#[derive(Clone, Debug)]
+pub struct DevicePlan {
+    pub choice: Choice,
+    /// Layerwise; towers have kernels of their own.
+    pub kernels: KernelSet,
+    pub towers: Option<TowerPlan>,
+    /// Why it is not by towers in all steps, for people.
+    pub note: Option<String>,
+}
+
+/// The towers of a schedule.
+#[derive(Clone, Debug)]
+pub struct TowerPlan {
+    pub tiling: Tiling,
+    pub tiles: TileProgram,
+    pub fit: Fit,
+    /// Towers of a band.
+    pub count: usize,
+}
+
+/// What planning a run on a GPU needs to know.
+pub struct DevicePlanner<'a> {
+    pub planner: Planner<'a>,
+    problem: &'a Problem,
+    chip: &'a Chip,
+    apart: Apart,
+    layerwise: Choice,
+}
+
+/// A member of a family: what it is expected to do, or why it does not run.
+type Member = Result<Choice, NoPlan>;
+
+impl<'a> DevicePlanner<'a> {
+    pub fn new(scheme: &'a Scheme, problem: &'a Problem, chip: &'a Chip) -> Result<Self, TooLarge> {
+        Ok(DevicePlanner {
+            planner: Planner::new(scheme)?,
+            problem,
+            chip,
+            apart: Apart::new(problem),
+            layerwise: predict::layerwise(scheme, chip.copy_rate),
+        })
+    }
+
+    /// The members of a family that the GPU runs, the one that is expected to be fastest first; an error if there is none.
+    pub fn choices(&self, template: &Template) -> Result<Vec<Choice>, NoPlan> {
+        let plain = || self.layerwise.clone();
+        let tiled = match template {
+            Template::Layerwise => return Ok(vec![plain()]),
+            Template::Tiled(tiled) => tiled,
+            Template::Auto if self.apart.always.is_empty() && self.has_towers() => &self.usual(),
+            Template::Auto => return Ok(vec![plain()]),
+        };
+        let mut fits: Vec<(Tiling, Result<Fit, Refusal>)> = Vec::new();
+        let mut found = Vec::new();
+        let mut refused = None;
+        for (name, schedule) in tiled.members(&self.planner.frame) {
+            match self.member(&mut fits, name, schedule) {
+                Ok(choice) => found.push(choice),
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        found.sort_by(|a, b| b.prediction.rate.total_cmp(&a.prediction.rate));
+        if *template == Template::Auto {
+            let worth =
+                |c: &Choice| c.prediction.rate >= WORTHWHILE * self.layerwise.prediction.rate;
+            let at = found.iter().position(|c| !worth(c)).unwrap_or(found.len());
+            found.insert(at, plain());
+        }
+        match refused {
+            Some(error) if found.is_empty() => Err(error),
+            _ => Ok(found),
+        }
+    }
+
+    /// The plan of the member that is expected to be fastest, and all members that the GPU runs.
+    pub fn best(&self, template: &Template) -> Result<(DevicePlan, Vec<Choice>), NoPlan> {
+        let choices = self.choices(template)?;
+        let best = choices.first().unwrap_or(&self.layerwise);
+        let mut plan = self.plan(best.clone())?;
+        let kept = *template == Template::Auto && !self.apart.always.is_empty();
+        if kept && !self.fitting().is_empty() {
+            plan.note = self.apart.note(1, self.problem.steps);
+        }
+        Ok((plan, choices))
+    }
+
+    /// The plan for one choice.
+    pub fn plan(&self, choice: Choice) -> Result<DevicePlan, NoPlan> {
+        let scheme = self.planner.scheme;
+        let kernels = layerwise_kernels(scheme)?;
+        let towers = match &choice.schedule {
+            Schedule::Tiled(tiling) => Some(self.towers(&choice.name, tiling)?),
+            _ => None,
+        };
+        let note = towers.as_ref();
+        let note = note.and_then(|plan| self.apart.note(plan.height(), self.problem.steps));
+        Ok(DevicePlan {
+            choice,
+            kernels,
+            towers,
+            note,
+        })
+    }
+
+    fn towers(&self, name: &str, tiling: &Tiling) -> Result<TowerPlan, NoPlan> {
+        let Planner {
+            scheme,
+            layout,
+            frame,
+            ..
+        } = &self.planner;
+        let refused = |refusal| self.refused(name, refusal);
+        let fit = self.fit(tiling).map_err(refused)?;
+        let tiles = lower(scheme, frame, tiling);
+        let turns = whole_turns(tiling.height, &fit.towers) / fit.towers.steps;
+        let tasks = tasks(scheme, layout, &tiles, &fit.towers, turns, ORDER);
+        let count = tasks.ok_or(Refusal::Many).map_err(refused)?.len();
+        Ok(TowerPlan {
+            tiling: tiling.clone(),
+            tiles,
+            fit,
+            count,
+        })
+    }
+
+    /// Whether there could be towers at all: two axes to cut, and one for threads.
+    fn has_towers(&self) -> bool {
+        self.planner.scheme.grid.dimensions() == 3
+    }
+
+    /// What `auto` considers.
+    fn usual(&self) -> template::TiledTemplate {
+        let [sizes, heights] = [Size::of("D", &SIZES), Size::of("TH", &HEIGHTS)];
+        template::towers(sizes, heights, &self.planner.frame)
+    }
+
+    fn member(
+        &self,
+        fits: &mut Vec<(Tiling, Result<Fit, Refusal>)>,
+        name: String,
+        schedule: Schedule,
+    ) -> Member {
+        let tiling = match &schedule {
+            Schedule::Layerwise => return Ok(self.layerwise.clone()),
+            Schedule::Tiled(tiling) => tiling,
+            Schedule::Pyramids(_) => return Err(self.refused(&name, Refusal::Shape("pyramids"))),
+            Schedule::Boxes(_) => return Err(self.refused(&name, Refusal::Shape("boxes"))),
+        };
+        check_tiling(&self.planner.frame, tiling)
+            .map_err(|illegal| NoPlan::Any(PlanError::Illegal(illegal)))?;
+        let known = fits
+            .iter()
+            .position(|(other, _)| other.levels == tiling.levels);
+        let known = known.unwrap_or_else(|| {
+            fits.push((tiling.clone(), self.fit(tiling)));
+            fits.len() - 1
+        });
+        let fit = match &fits[known].1 {
+            Ok(fit) => fit,
+            Err(refusal) => return Err(self.refused(&name, refusal.clone())),
+        };
+        let height = whole_turns(tiling.height, &fit.towers);
+        let whole = predict::towers(self.planner.scheme, fit, height, self.chip);
+        let share = self.apart.share(height, self.problem.steps);
+        Ok(Choice {
+            prediction: predict::mixed(whole, &self.layerwise.prediction, share),
+            name,
+            schedule,
+        })
+    }
+
+    fn refused(&self, schedule: &str, refusal: Refusal) -> NoPlan {
+        let fits = match refusal {
+            Refusal::Shared { .. } | Refusal::Registers { .. } | Refusal::Line { .. } => {
+                self.narrower()
+            }
+            Refusal::Far | Refusal::Unfit(Unfit::Size) | Refusal::Unfit(Unfit::Advance) => {
+                self.narrower()
+            }
+            _ if !self.has_towers() => {
+                "towers are for calculations on three axes: use `layerwise` or `auto`".to_owned()
+            }
+            Refusal::Shape(_) => {
+                "use one level of towers that leaves the last axis whole, such as `torre(D = 2)`"
+                    .to_owned()
+            }
+            _ => "use `layerwise` or `auto`".to_owned(),
+        };
+        NoPlan::Refused {
+            schedule: schedule.to_owned(),
+            refusal,
+            fits,
+        }
+    }
+
+    /// Whether towers of the sizes that `auto` considers fit the lines of the grid.
+    fn sizes(&self) -> impl Iterator<Item = (i64, Result<Fit, Refusal>)> {
+        let frame = &self.planner.frame;
+        SIZES.into_iter().filter_map(move |size| {
+            let [d, th] = [Size::of("D", &[size]), Size::of("TH", &HEIGHTS[..1])];
+            match template::towers(d, th, frame).members(frame).pop() {
+                Some((_, Schedule::Tiled(tiling))) => Some((size, self.fit(&tiling))),
+                _ => None,
+            }
+        })
+    }
+
+    /// The sizes that fit.
+    fn fitting(&self) -> Vec<String> {
+        let fitting = self.sizes().filter(|(_, fit)| fit.is_ok());
+        fitting
+            .map(|(size, _)| format!("`torre(D = {size})`"))
+            .collect()
+    }
+
+    /// The sizes that fit the lines of the grid, or the lines that fit.
+    fn narrower(&self) -> String {
+        let fitting = self.fitting();
+        if !fitting.is_empty() {
+            let verb = if fitting.len() == 1 { "fits" } else { "fit" };
+            return format!("for these lines {} {verb}", fitting.join(", "));
+        }
+        match self.sizes().next() {
+            Some((_, Err(Refusal::Shared { bytes, most, .. }))) => {
+                let cells = self.planner.scheme.grid.cells[Axis::VECTOR];
+                let cells = (cells as f64 * most as f64 / bytes.max(1) as f64) as i64 / 8 * 8;
+                format!(
+                    "the narrowest towers fit for lines of about {cells} cells along the last axis; or use `layerwise`"
+                )
+            }
+            Some((_, Err(Refusal::Line { .. }))) => {
+                "make the last axis shorter with `--set domain=AxBxC`, or use `layerwise`"
+                    .to_owned()
+            }
+            _ => "no towers of this scheme fit: use `layerwise`".to_owned(),
+        }
+    }
+
+    /// What the towers of a legal tiling need, if the GPU has it.
+    fn fit(&self, tiling: &Tiling) -> Result<Fit, Refusal> {
+        let Planner {
+            scheme,
+            layout,
+            frame,
+            ..
+        } = &self.planner;
+        if tiling.levels.len() > 1 {
+            return Err(Refusal::Shape("levels of tiles inside of tiles"));
+        }
+        let vector = |level: &torre_compiler::schedule::Level| {
+            level
+                .cuts
+                .iter()
+                .any(|cut| cut.face.form[Axis::VECTOR] != 0)
+        };
+        if self.has_towers() && tiling.levels.iter().any(vector) {
+            return Err(Refusal::Shape("tiles that are cut along the last axis"));
+        }
+        let tiles = lower(scheme, frame, tiling);
+        let towers = towers_of(scheme, layout, &tiles).map_err(Refusal::Unfit)?;
+        if !towers.are_adjacent() {
+            return Err(Refusal::Far);
+        }
+        let gpu = self.chip.gpu;
+        let (_, kernels) = towers::emit(scheme, layout, &towers, gpu);
+        let values = layout.extent[Axis::VECTOR];
+        let kernels = kernels.ok_or(Refusal::Line { values })?;
+        let flow = kernels.flow.clone().ok_or(Refusal::Far)?;
+        let rows = kernels
+            .towers
+            .iter()
+            .map(|k| k.plan.slots)
+            .max()
+            .unwrap_or(0);
+        let [bytes, most] = [flow.shared, gpu.shared_per_block].map(u64::from);
+        if bytes > most {
+            return Err(Refusal::Shared { rows, bytes, most });
+        }
+        let kept = towers.alignments.iter().map(|a| a.most_kept());
+        let kept = kept.max().unwrap_or(0);
+        let registers = (kept * scheme.precision.bytes()).div_ceil(4) as u64 + WORKING;
+        let most = self.chip.registers(flow.threads);
+        if registers > most {
+            let threads = flow.threads;
+            return Err(Refusal::Registers {
+                kept,
+                needed: registers,
+                threads,
+                most,
+            });
+        }
+        Ok(Fit {
+            accesses: predict::shared_accesses(scheme, layout, &towers, &kernels),
+            towers,
+            flow,
+            rows,
+            kept,
+            registers,
+        })
+    }
+}
+
+impl DevicePlan {
+    /// Steps that it takes at once.
+    pub fn height(&self) -> u64 {
+        self.towers.as_ref().map_or(1, TowerPlan::height)
+    }
+
+    /// The kernels that are its own, as IR: those of its towers, or of whole stages.
+    pub fn module(&self, scheme: &Scheme, chip: &Chip) -> Module {
+        match &self.towers {
+            Some(plan) => towers::emit(scheme, &self.kernels.layout, &plan.fit.towers, chip.gpu).0,
+            None => code::module(scheme, &self.kernels, Shape::of(scheme)),
+        }
+    }
+
+    /// Compiles its kernels: those of whole stages, and of towers if it has some.
+    pub fn compile(
+        &self,
+        library: &Library,
+        scheme: &Scheme,
+        chip: &Chip,
+    ) -> Result<(Ptx, Option<TowerProgram>), Error> {
+        let ptx = code::ptx(library, scheme, &self.kernels, Shape::of(scheme), chip.gpu)?;
+        let towers = match &self.towers {
+            Some(plan) => {
+                TowerProgram::new(library, scheme, &self.kernels.layout, &plan.tiles, chip.gpu)?
+            }
+            None => None,
+        };
+        Ok((ptx, towers))
+    }
+}
+
+impl TowerPlan {
+    /// The period of its faces in cells, and in units of twice their steepest slope, the size of DiamondTorre.
+    pub fn width(&self) -> (Rational, Option<Rational>) {
+        let cuts = || self.tiling.levels.iter().flat_map(|level| &level.cuts);
+        let period = cuts().map(|cut| cut.period).max().unwrap_or_default();
+        let slope = cuts().map(|cut| cut.face.slope).max().unwrap_or_default();
+        (period, period.checked_div(slope * Rational::whole(2)))
+    }
+
+    /// Steps of a band: whole turns.
+    pub fn height(&self) -> u64 {
+        whole_turns(self.tiling.height, &self.fit.towers)
+    }
+}
+
+/// The steps of a band of about this height, at least a turn.
+fn whole_turns(height: u64, towers: &Towers) -> u64 {
+    (height / towers.steps).max(1) * towers.steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use torre_compiler::backend::nvptx::Gpu;
+    use torre_compiler::scheme::Precision;
+    use torre_compiler::testing::maxwell;
+
+    fn h200() -> Chip {
+        Chip::usual(Gpu::named("sm_90").expect("a GPU")).expect("a usual GPU")
+    }
+
+    fn problem() -> Problem {
+        Problem {
+            name: "empty".to_owned(),
+            steps: 1000,
+            init: Vec::new(),
+            sources: Vec::new(),
+            probes: Vec::new(),
+            outputs: Vec::new(),
+        }
+    }
+
+    /// The member of a size and a height, or all that `auto` considers.
+    fn choices(scheme: &Scheme, size: Option<(i64, i64)>) -> Result<Vec<Choice>, NoPlan> {
+        let (problem, chip) = (problem(), h200());
+        let planner = DevicePlanner::new(scheme, &problem, &chip)?;
+        let one = |(d, th): (i64, i64)| {
+            let [d, th] = [Size::of("D", &[d]), Size::of("TH", &[th])];
+            Template::Tiled(template::towers(d, th, &planner.planner.frame))
+        };
+        planner.choices(&size.map_or(Template::Auto, one))
+    }
+
+    #[test]
+    fn large_grids_go_by_the_widest_towers_that_fit() {
+        for (precision, cells, rate) in [
+            (Precision::F32, [1536, 1536, 256], 100e9..130e9),
+            (Precision::F64, [1536, 1536, 128], 50e9..65e9),
+        ] {
+            let scheme = maxwell(4, precision, cells);
+            let choices = choices(&scheme, None).expect("towers");
+            assert!(
+                choices[0].name.starts_with("torre(D = 2"),
+                "{}",
+                choices[0].name
+            );
+            assert!(rate.contains(&choices[0].prediction.rate), "{choices:?}");
+            let narrow = choices.iter().find(|c| c.name.starts_with("torre(D = 1"));
+            let share = narrow.map(|c| c.prediction.rate / choices[0].prediction.rate);
+            assert!(
+                share.is_some_and(|s| (0.45..0.65).contains(&s)),
+                "{share:?}"
+            );
+            assert!(choices.iter().any(|c| c.schedule == Schedule::Layerwise));
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_numbers() {
+        let refusal = |cells, size| {
+            let scheme = maxwell(4, Precision::F32, cells);
+            match choices(&scheme, Some((size, 8))) {
+                Err(NoPlan::Refused { refusal, fits, .. }) => Some((refusal, fits)),
+                _ => None,
+            }
+        };
+        let shared = |rows, bytes| Refusal::Shared {
+            rows,
+            bytes,
+            most: 227 << 10,
+        };
+        let (found, fits) = refusal([99, 99, 256], 3).expect("no room");
+        assert_eq!(found, shared(290, 290 * 272 * 4));
+        assert_eq!(fits, "for these lines `torre(D = 1)`, `torre(D = 2)` fit");
+        // Short lines leave room in shared memory, but not in registers.
+        let (found, _) = refusal([99, 99, 64], 3).expect("no room");
+        let registers = Refusal::Registers {
+            kept: 238,
+            needed: 262,
+            threads: 192,
+            most: 255,
+        };
+        assert_eq!(found, registers);
+        let (found, fits) = refusal([99, 99, 800], 1).expect("no room");
+        assert!(
+            matches!(found, Refusal::Shared { rows: 74, .. }),
+            "{found:?}"
+        );
+        assert!(fits.contains("lines of about 76"), "{fits}");
+        let (found, fits) = refusal([99, 99, 2000], 2).expect("no threads");
+        assert_eq!(found, Refusal::Line { values: 2000 });
+        assert!(fits.contains("--set domain"), "{fits}");
+        assert!(refusal([99, 99, 256], 2).is_none());
+    }
+
+    #[test]
+    fn small_grids_leave_multiprocessors_idle() {
+        let rate = |cells| {
+            let scheme = maxwell(4, Precision::F32, cells);
+            choices(&scheme, Some((2, 32))).map(|all| all[0].prediction.rate)
+        };
+        let [small, large] =
+            [[48, 48, 256], [768, 768, 256]].map(|cells| rate(cells).expect("towers"));
+        assert!(small < 0.3 * large, "{small:e} {large:e}");
+    }
+}
