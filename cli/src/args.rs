@@ -145,9 +145,8 @@ pub struct Cone {
 pub struct Plan {
     #[command(flatten)]
     pub what: What,
-    /// What would execute the kernels
-    #[arg(long, value_enum, default_value_t = BackendArg::Auto)]
-    pub backend: BackendArg,
+    #[command(flatten)]
+    pub how: How,
     /// The GPU that would compute, by its number, with `--backend cuda` [default: 0]
     #[arg(long, value_name = "N")]
     pub devices: Option<usize>,

@@ -305,7 +305,7 @@ impl Bench<'_> {
             let mut run = self.advanced::<T>(number)?;
             run.run(until, &Progress::default())?;
             verify::compare(&run, &check).map_err(|difference| {
-                let name = schedule::title(plan);
+                let name = schedule::title(&plan.choice);
                 Diagnostic::error(
                     codes::DIFFERENCE,
                     format!("`{name}` is not layerwise: {difference}"),
@@ -352,7 +352,7 @@ impl Bench<'_> {
                 format!("{:.1}", expected * 1e-6),
                 format!("{:.2}", rate / expected),
                 format!("{:.2}", rate / layerwise),
-                schedule::title(plan),
+                schedule::title(&plan.choice),
             ]);
         }
         let domain = report::domain(self.scheme);

@@ -24,13 +24,26 @@ pub const OPTIONS: Code = Code("E0809");
 pub const LAYOUT: Code = Code("E0810");
 /// A schedule that the scheme does not allow.
 pub const SLOPE: Code = Code("E0852");
+/// A schedule that the GPU cannot run.
+pub const DEVICE_SCHEDULE: Code = Code("E0853");
 /// A back end failed.
 pub const BACKEND: Code = Code("E0902");
 
 /// All of them.
-pub const ALL: [Code; 12] = [
-    UNREADABLE, UNWRITABLE, CHECKPOINT, MISSING, TARGET, MEMORY, NOT_FINITE, DIFFERENCE, OPTIONS,
-    LAYOUT, SLOPE, BACKEND,
+pub const ALL: [Code; 13] = [
+    UNREADABLE,
+    UNWRITABLE,
+    CHECKPOINT,
+    MISSING,
+    TARGET,
+    MEMORY,
+    NOT_FINITE,
+    DIFFERENCE,
+    OPTIONS,
+    LAYOUT,
+    SLOPE,
+    DEVICE_SCHEDULE,
+    BACKEND,
 ];
 
 #[cfg(test)]

@@ -2,15 +2,18 @@
 
 use crate::codes;
 use crate::failure::{Exit, Failure};
+use crate::schedule;
 use serde_json::{Value, json};
 use torre_compiler::backend::nvptx::Gpu;
-use torre_compiler::schedule::{Choice, Schedule};
-use torre_compiler::scheme::Scheme;
+use torre_compiler::resolve::Resolved;
+use torre_compiler::schedule::Choice;
 use torre_grammar::diag::Diagnostic;
-use torre_runtime::gpu::{CudaDevice, Device, DeviceError, Facts, predict};
+use torre_grammar::source::Source;
+use torre_runtime::gpu::{
+    Chip, CudaDevice, Device, DeviceError, DevicePlan, DevicePlanner, Facts, NoPlan,
+};
 use torre_runtime::host::SetupError;
-use torre_runtime::plan::{Plan, Program};
-use torre_runtime::program::{TargetChoice, layerwise_kernels};
+use torre_runtime::program::TargetChoice;
 
 /// What code is made for where no device says it.
 const USUAL: &str = "sm_90";
@@ -20,16 +23,32 @@ pub fn is_gpu(target: &TargetChoice) -> bool {
     matches!(target, TargetChoice::Named(name) if name.starts_with("sm_"))
 }
 
-/// The GPU to make code for: the one that is named, or that of this machine, or a usual one.
-pub fn target(target: &TargetChoice) -> Result<Gpu, Failure> {
-    let usual = || Gpu::named(USUAL).ok_or_else(|| unknown(USUAL));
-    match target {
-        TargetChoice::Named(name) => Gpu::named(name).ok_or_else(|| unknown(name)),
+/// The GPU that computes, with what planning knows of it; code for it or for another one whose code it runs.
+pub fn opened(number: Option<usize>, choice: &TargetChoice) -> Result<(CudaDevice, Chip), Failure> {
+    let named = match choice {
+        TargetChoice::Named(name) => Some(Gpu::named(name).ok_or_else(|| unknown(name))?),
+        TargetChoice::Host => None,
+    };
+    let device = CudaDevice::open(number.unwrap_or(0))?;
+    let chip = Chip::of(&device, named, device.copy_rate()?)?;
+    Ok((device, chip))
+}
+
+/// The GPU to make code for: a usual one of the kind that is named, or that of this machine, or a usual one.
+pub fn target(choice: &TargetChoice) -> Result<Chip, Failure> {
+    match choice {
+        TargetChoice::Named(name) => usual(name),
         TargetChoice::Host => match CudaDevice::open(0) {
-            Ok(device) => torre_runtime::gpu::code::gpu_of(&device).map_err(Failure::from),
-            Err(_) => usual(),
+            Ok(device) => Ok(Chip::of(&device, None, device.copy_rate()?)?),
+            Err(_) => usual(USUAL),
         },
     }
+}
+
+/// A usual GPU of a kind.
+fn usual(name: &str) -> Result<Chip, Failure> {
+    let chip = Gpu::named(name).and_then(Chip::usual);
+    chip.ok_or_else(|| unknown(name))
 }
 
 fn unknown(name: &str) -> Failure {
@@ -41,27 +60,35 @@ fn unknown(name: &str) -> Failure {
     )
 }
 
-/// Refuses a schedule that GPUs do not run.
-pub fn layerwise_only(schedule: &Schedule) -> Result<(), Failure> {
-    match schedule {
-        Schedule::Layerwise => Ok(()),
-        _ => Err(no_tiles()),
+/// The choice of a schedule for a GPU, with all members of the family that it runs, best first.
+pub fn plan(
+    text: &str,
+    source: &Source,
+    resolved: &Resolved,
+    chip: &Chip,
+) -> Result<(DevicePlan, Vec<Choice>), Failure> {
+    let planner = DevicePlanner::new(&resolved.scheme, &resolved.problem, chip);
+    let planner = planner.map_err(SetupError::from)?;
+    let template = schedule::template(text, source, resolved, &planner.planner)?;
+    let best = planner.best(&template);
+    best.map_err(|error| refused(error, &planner, chip))
+}
+
+/// The diagnostic for a schedule that a GPU cannot run.
+pub fn refused(error: NoPlan, planner: &DevicePlanner<'_>, chip: &Chip) -> Failure {
+    match error {
+        NoPlan::Any(error) => schedule::refused(error, &planner.planner),
+        NoPlan::Refused {
+            schedule,
+            refusal,
+            fits,
+        } => Diagnostic::error(
+            codes::DEVICE_SCHEDULE,
+            format!("{} cannot run `{schedule}`: {refusal}", chip.facts.name),
+        )
+        .hint(fits)
+        .into(),
     }
-}
-
-/// What is said about tiles.
-pub fn no_tiles() -> Failure {
-    Failure::usage("GPUs run no tiles: use `--schedule layerwise` or `auto`")
-}
-
-/// The plan of a layerwise run on a device.
-pub fn plan(scheme: &Scheme, device: &CudaDevice) -> Result<Plan, Failure> {
-    let choice: Choice = predict::layerwise(scheme, device.copy_rate()?);
-    Ok(Plan {
-        choice,
-        program: Program::Layerwise,
-        kernels: layerwise_kernels(scheme).map_err(SetupError::from)?,
-    })
 }
 
 /// What is known about a device, for reports.

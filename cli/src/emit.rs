@@ -4,19 +4,19 @@ use crate::args::{self, StageArg};
 use crate::device;
 use crate::failure::Failure;
 use crate::input;
+use crate::plan::towers_text;
 use crate::render::Voice;
 use crate::schedule;
 use crate::write;
 use std::fmt::Write;
 use torre_compiler::backend::llvm::cpu::{Shape, emit as emit_llvm};
 use torre_compiler::backend::llvm::library::{self as llvm, Library, Options};
-use torre_compiler::backend::nvptx::layerwise::Shape as DeviceShape;
+use torre_compiler::backend::nvptx::compile;
 use torre_compiler::cone::cones;
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::schedule::Schedule;
 use torre_compiler::scheme::{CoefId, Scheme};
 use torre_grammar::{parse, print};
-use torre_runtime::gpu::code;
 use torre_runtime::host::{SetupError, threads};
 use torre_runtime::plan::{Planner, Program};
 use torre_runtime::program::{self, CompileError, TargetChoice};
@@ -26,6 +26,10 @@ pub fn emit(args: &args::Emit, voice: &Voice) -> Result<(), Failure> {
         StageArg::Ast => print(&parse(&input::source(&args.what.file)?)?),
         StageArg::Scheme => input::inspected(&args.what, voice)?.scheme.to_string(),
         StageArg::Cones => cones(&input::inspected(&args.what, voice)?.scheme).to_string(),
+        StageArg::Ptx => on_device(args, voice)?,
+        StageArg::Plan | StageArg::Llvm | StageArg::Asm if device::is_gpu(&args.target) => {
+            on_device(args, voice)?
+        }
         stage => {
             let Scheduled {
                 scheme,
@@ -36,16 +40,7 @@ pub fn emit(args: &args::Emit, voice: &Voice) -> Result<(), Failure> {
             match stage {
                 StageArg::Schedule => format!("{schedule}\n"),
                 StageArg::Tiles => program.to_string(),
-                StageArg::Plan => {
-                    let mut text = format!("{schedule}\n\n");
-                    text.push_str(&memory(&scheme, &kernels));
-                    text.push_str(&functions(&scheme, &kernels));
-                    text
-                }
-                StageArg::Ptx => device_code(&scheme, &schedule, &kernels, stage, &args.target)?,
-                StageArg::Llvm | StageArg::Asm if device::is_gpu(&args.target) => {
-                    device_code(&scheme, &schedule, &kernels, stage, &args.target)?
-                }
+                StageArg::Plan => plan_text(&scheme, &schedule.to_string(), &kernels),
                 #[cfg(feature = "cranelift")]
                 StageArg::Clif => clif(&scheme, &kernels, &args.target)?,
                 _ => machine_code(&scheme, &kernels, stage, &args.target)?,
@@ -87,6 +82,14 @@ impl Scheduled {
             scheme: resolved.scheme,
         })
     }
+}
+
+/// What is run, where values lie, and which updates each kernel runs.
+fn plan_text(scheme: &Scheme, schedule: &str, kernels: &KernelSet) -> String {
+    let mut text = format!("{schedule}\n\n");
+    text.push_str(&memory(scheme, kernels));
+    text.push_str(&functions(scheme, kernels));
+    text
 }
 
 /// Where values lie.
@@ -165,23 +168,35 @@ fn machine_code(
     }
 }
 
-/// Kernels for a GPU, as LLVM sees them or as the driver does.
-fn device_code(
-    scheme: &Scheme,
-    schedule: &Schedule,
-    kernels: &KernelSet,
-    stage: StageArg,
-    target: &TargetChoice,
-) -> Result<String, Failure> {
-    device::layerwise_only(schedule)?;
-    let gpu = device::target(target)?;
-    let shape = DeviceShape::of(scheme);
-    if stage == StageArg::Llvm {
-        return Ok(code::module(scheme, kernels, shape).text());
-    }
-    let library = Library::open().map_err(CompileError::from)?;
-    let ptx = code::ptx(library, scheme, kernels, shape, gpu).map_err(CompileError::from)?;
-    Ok(ptx.text)
+/// What a GPU runs: the plan, or the kernels as LLVM sees them or as the driver does. For towers these are the kernels of a band.
+fn on_device(args: &args::Emit, voice: &Voice) -> Result<String, Failure> {
+    let source = input::source(&args.what.file)?;
+    let resolved = input::inspected(&args.what, voice)?;
+    let chip = device::target(&args.target)?;
+    let (plan, _) = device::plan(&args.schedule, &source, &resolved, &chip)?;
+    let scheme = &resolved.scheme;
+    let module = || plan.module(scheme, &chip);
+    Ok(match args.stage {
+        StageArg::Plan => {
+            let mut title = plan.choice.schedule.to_string();
+            if let Some(towers) = &plan.towers {
+                title.push('\n');
+                title.push_str(towers_text(towers).trim_end());
+            }
+            plan_text(scheme, &title, &plan.kernels)
+        }
+        StageArg::Llvm => module().text(),
+        _ => {
+            let library = Library::open().map_err(CompileError::from)?;
+            // Kernels of towers may use what is specific to a GPU.
+            let gpu = match plan.towers {
+                Some(_) => chip.gpu,
+                None => chip.gpu.portable(),
+            };
+            let ptx = compile(library, &module(), gpu);
+            ptx.map_err(CompileError::from)?.text
+        }
+    })
 }
 
 /// Kernels as Cranelift sees them.

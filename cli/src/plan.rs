@@ -16,10 +16,11 @@ use torre_compiler::resolve::Resolved;
 use torre_compiler::schedule::{Choice, Machine, Prediction};
 use torre_grammar::source::Source;
 use torre_runtime::budget;
-use torre_runtime::gpu::{CudaDevice, Device, OnDevice, predict};
+use torre_runtime::gpu::plan::{Fit, TowerPlan};
+use torre_runtime::gpu::{Chip, Device, DevicePlan, OnDevice, predict};
 use torre_runtime::host::{SetupError, threads};
 use torre_runtime::plan::{Plan, Planner};
-use torre_runtime::program::LoadedFiles;
+use torre_runtime::program::{LoadedFiles, TargetChoice};
 
 /// Alternatives that are listed.
 const MOST: usize = 8;
@@ -27,8 +28,13 @@ const MOST: usize = 8;
 pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
     let source = input::source(&args.what.file)?;
     let resolved = input::inspected(&args.what, voice)?;
-    if args.backend == BackendArg::Cuda {
-        return plan_on_device(args, &source, &resolved);
+    if args.how.backend == BackendArg::Cuda {
+        return plan_on_device(args, voice, &source, &resolved);
+    }
+    if args.how.target != TargetChoice::Host {
+        return Err(Failure::usage(
+            "`--target` goes with `--backend cuda`: for processors, plans are made where the rates were measured",
+        ));
     }
     let threads = args.threads.map_or_else(threads::available, |n| n as usize);
     let planner = Planner::new(&resolved.scheme).map_err(SetupError::from)?;
@@ -55,46 +61,166 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The plan of a run on a GPU.
-fn plan_on_device(args: &args::Plan, source: &Source, resolved: &Resolved) -> Result<(), Failure> {
-    let Resolved {
-        scheme, problem, ..
-    } = resolved;
-    schedule::layerwise(&args.schedule, source, resolved)?;
-    let found = CudaDevice::open(args.devices.unwrap_or(0))?;
-    let rate = found.copy_rate()?;
-    let plan = device::plan(scheme, &found)?;
-    let needed = OnDevice::<f64>::device_bytes(scheme, problem, &plan.kernels);
-    let available = found.free_memory()?;
-    let mut value = choice_json(&plan.choice);
-    if let Value::Object(all) = &mut value {
-        all.insert("scheme".to_owned(), json!(scheme.name));
-        all.insert("problem".to_owned(), json!(problem.name));
-        all.insert("domain".to_owned(), json!(report::domain(scheme)));
-        all.insert("precision".to_owned(), json!(scheme.precision.to_string()));
-        all.insert("device".to_owned(), device::json(found.facts(), Some(rate)));
-        all.insert("device_memory_bytes".to_owned(), json!(needed));
-        all.insert("available_memory_bytes".to_owned(), json!(available));
+/// The plan of a run on a GPU: the one that is here, or a usual one of the kind that is named.
+fn plan_on_device(
+    args: &args::Plan,
+    voice: &Voice,
+    source: &Source,
+    resolved: &Resolved,
+) -> Result<(), Failure> {
+    let (chip, available) = match &args.how.target {
+        TargetChoice::Host => {
+            let (device, chip) = device::opened(args.devices, &args.how.target)?;
+            (chip, device.free_memory()?)
+        }
+        named => {
+            let chip = device::target(named)?;
+            let memory = chip.facts.memory;
+            (chip, memory)
+        }
+    };
+    let (plan, choices) = device::plan(&args.schedule, source, resolved, &chip)?;
+    let shown = ShownOnDevice {
+        resolved,
+        plan: &plan,
+        choices: &choices,
+        chip: &chip,
+        available,
+    };
+    if let Some(note) = &plan.note {
+        voice.note(note);
     }
-    if write::report(args.report.as_deref(), &format!("{value:#}\n"))? {
-        return Ok(());
+    if !write::report(args.report.as_deref(), &shown.json())? {
+        write::result(&shown.text());
     }
-    let Prediction {
-        rate: cells,
-        memory_bytes,
-        ..
-    } = plan.choice.prediction;
-    write::result(&format!(
-        "layerwise\n  rate      {:8.1} Mcells/s\n  memory    {memory_bytes:8.1} bytes per cell-step\n  kernels   {:8}\n  \
-         fields    {}; {} of the GPU's memory available\n  device    {}, copies at {:.0} GB/s\n",
-        cells * 1e-6,
-        plan.kernels.kernels.len(),
-        bytes(needed),
-        bytes(available),
-        predict::line(found.facts()),
-        rate * 1e-9,
-    ));
     Ok(())
+}
+
+struct ShownOnDevice<'a> {
+    resolved: &'a Resolved,
+    plan: &'a DevicePlan,
+    /// All members of the family that the GPU runs, best first.
+    choices: &'a [Choice],
+    chip: &'a Chip,
+    /// Bytes of its memory.
+    available: u64,
+}
+
+impl ShownOnDevice<'_> {
+    /// Bytes of the GPU's memory that a run needs.
+    fn needed(&self) -> u64 {
+        let Resolved {
+            scheme, problem, ..
+        } = self.resolved;
+        OnDevice::<f64>::device_bytes(scheme, problem, &self.plan.kernels)
+    }
+
+    fn text(&self) -> String {
+        let Choice {
+            schedule: order,
+            prediction,
+            ..
+        } = &self.plan.choice;
+        let mut out = schedule::title(&self.plan.choice);
+        out.push('\n');
+        // Writing to a string cannot fail.
+        if self.plan.towers.is_some() {
+            let _ = writeln!(out, "  {order}");
+        }
+        let _ = writeln!(out, "  rate      {:8.1} Mcells/s", prediction.rate * 1e-6);
+        for (name, value) in [
+            ("caches", prediction.cache_bytes),
+            ("memory", prediction.memory_bytes),
+        ] {
+            let _ = writeln!(out, "  {name}    {value:8.1} bytes per cell-step");
+        }
+        if let Some(towers) = &self.plan.towers {
+            out.push_str(&towers_text(towers));
+        }
+        let _ = writeln!(
+            out,
+            "  kernels   {:8}\n  fields    {}; {} of the GPU's memory available\n  device    {}, copies at {:.0} GB/s",
+            self.plan.kernels.kernels.len(),
+            bytes(self.needed()),
+            bytes(self.available),
+            predict::line(&self.chip.facts),
+            self.chip.copy_rate * 1e-9,
+        );
+        out.push_str(&considered(self.choices));
+        out
+    }
+
+    fn json(&self) -> String {
+        let Resolved {
+            scheme, problem, ..
+        } = self.resolved;
+        let mut value = choice_json(&self.plan.choice);
+        let towers = self.plan.towers.as_ref().map(towers_json);
+        let more = json!({
+            "torre": env!("CARGO_PKG_VERSION"),
+            "scheme": scheme.name,
+            "problem": problem.name,
+            "domain": report::domain(scheme),
+            "precision": scheme.precision.to_string(),
+            "towers": towers,
+            "note": self.plan.note,
+            "target": self.chip.gpu.name,
+            "device": device::json(&self.chip.facts, Some(self.chip.copy_rate)),
+            "device_memory_bytes": self.needed(),
+            "available_memory_bytes": self.available,
+            "alternatives": alternatives(&self.plan.choice, self.choices),
+        });
+        extend(&mut value, more);
+        format!("{value:#}\n")
+    }
+}
+
+/// What towers are and need, line by line.
+pub fn towers_text(plan: &TowerPlan) -> String {
+    let Fit {
+        towers,
+        flow,
+        rows,
+        kept,
+        registers,
+        ..
+    } = &plan.fit;
+    let (width, size) = plan.width();
+    let size = size.map_or_else(String::new, |size| format!(", D = {size}"));
+    let mut out = String::new();
+    let mut line = |name, value: String, more: String| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "  {name:<9} {value:>8} {more}");
+    };
+    let shape = format!(
+        "cells wide{size}: {} columns of cells, {} steps high; {} in a band",
+        towers.cells(),
+        plan.height(),
+        plan.count
+    );
+    line("tower", width.to_string(), shape);
+    line("threads", flow.threads.to_string(), "of a block".to_owned());
+    let shared = bytes(u64::from(flow.shared));
+    line("shared", shared, format!("of a block, {rows} rows"));
+    let registers = format!("values of a thread, about {registers} registers");
+    line("kept", kept.to_string(), registers);
+    out
+}
+
+fn towers_json(plan: &TowerPlan) -> Value {
+    let (width, size) = plan.width();
+    json!({
+        "width": width.as_f64(),
+        "size": size.map(|size| size.as_f64()),
+        "height": plan.height(),
+        "columns_of_cells": plan.fit.towers.cells(),
+        "per_band": plan.count,
+        "threads": plan.fit.flow.threads,
+        "shared_bytes": plan.fit.flow.shared,
+        "shared_rows": plan.fit.rows,
+        "kept_values": plan.fit.kept,
+        "registers": plan.fit.registers,
+    })
 }
 
 struct Shown<'a> {
@@ -119,7 +245,7 @@ impl Shown<'_> {
         let domain: Vec<String> = domain.iter().map(i64::to_string).collect();
         let mut out = String::new();
         // Writing to a string cannot fail.
-        let _ = writeln!(out, "{}", schedule::title(self.plan));
+        let _ = writeln!(out, "{}", schedule::title(&self.plan.choice));
         let _ = writeln!(out, "  {schedule}");
         let _ = write!(out, "{prediction}");
         let _ = writeln!(out, "  threads   {:8}", self.machine.threads);
@@ -148,38 +274,12 @@ impl Shown<'_> {
             let _ = writeln!(out, "  files     {}", bytes(self.file_bytes));
         }
         let _ = writeln!(out, "  machine   {}", machine::line(self.machine));
-        if self.choices.len() > 1 {
-            let head = ["Mcells/s", "memory", "caches", "tile", "schedule"];
-            let mut rows = vec![head.map(str::to_owned)];
-            rows.extend(self.choices.iter().take(MOST).map(|choice| {
-                let p = &choice.prediction;
-                [
-                    format!("{:.0}", p.rate * 1e-6),
-                    format!("{:.1}", p.memory_bytes),
-                    format!("{:.1}", p.cache_bytes),
-                    bytes(p.footprint as u64),
-                    choice.name.clone(),
-                ]
-            }));
-            let _ = writeln!(
-                out,
-                "\nthe best of {} that were considered; memory and caches in bytes per cell-step",
-                self.choices.len()
-            );
-            let (left, right) = (Set::Left, Set::Right);
-            out.push_str(&table([right, right, right, right, left], &rows));
-        }
+        out.push_str(&considered(self.choices));
         out
     }
 
     fn json(&self) -> String {
         let scheme = self.planner.scheme;
-        let alternatives: Vec<Value> = self
-            .choices
-            .iter()
-            .filter(|choice| **choice != self.plan.choice)
-            .map(choice_json)
-            .collect();
         let mut value = choice_json(&self.plan.choice);
         let more = json!({
             "torre": env!("CARGO_PKG_VERSION"),
@@ -193,12 +293,48 @@ impl Shown<'_> {
             "file_memory_bytes": self.file_bytes,
             "available_memory_bytes": self.available,
             "machine": machine::json(self.machine),
-            "alternatives": alternatives,
+            "alternatives": alternatives(&self.plan.choice, self.choices),
         });
-        if let (Value::Object(all), Value::Object(more)) = (&mut value, more) {
-            all.extend(more);
-        }
+        extend(&mut value, more);
         format!("{value:#}\n")
+    }
+}
+
+/// The members of a family that were considered, if there are several.
+fn considered(choices: &[Choice]) -> String {
+    if choices.len() < 2 {
+        return String::new();
+    }
+    let head = ["Mcells/s", "memory", "caches", "tile", "schedule"];
+    let mut rows = vec![head.map(str::to_owned)];
+    rows.extend(choices.iter().take(MOST).map(|choice| {
+        let p = &choice.prediction;
+        [
+            format!("{:.0}", p.rate * 1e-6),
+            format!("{:.1}", p.memory_bytes),
+            format!("{:.1}", p.cache_bytes),
+            bytes(p.footprint as u64),
+            choice.name.clone(),
+        ]
+    }));
+    let (left, right) = (Set::Left, Set::Right);
+    format!(
+        "\nthe best of {} that were considered; memory and caches in bytes per cell-step\n{}",
+        choices.len(),
+        table([right, right, right, right, left], &rows)
+    )
+}
+
+/// The members of a family that were not chosen, for reports.
+fn alternatives(chosen: &Choice, choices: &[Choice]) -> Vec<Value> {
+    let others = choices.iter().filter(|choice| *choice != chosen);
+    others.map(choice_json).collect()
+}
+
+/// Adds the entries of an object to another one.
+fn extend(all: &mut Value, more: Value) {
+    if let (Value::Object(all), Value::Object(more)) = (all, more) {
+        all.extend(more);
     }
 }
 

@@ -20,11 +20,12 @@ use torre_compiler::kernel::KernelSet;
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::Problem;
 use torre_compiler::resolve::Resolved;
+use torre_compiler::schedule::Choice;
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::budget::{self, Bound};
 use torre_runtime::cache::{Cache, Origin};
-use torre_runtime::gpu::{CudaDevice, Device, DeviceProgram, OnDevice, code};
+use torre_runtime::gpu::{Chip, CudaDevice, Device, DevicePlan, DeviceProgram, OnDevice};
 use torre_runtime::host::{Calculation, Order, SetupError, threads};
 use torre_runtime::output::atomic::write_file;
 use torre_runtime::output::checkpoint::Identity;
@@ -70,16 +71,23 @@ enum Check {
 
 struct Run<'a, T> {
     /// `None`: the processor.
-    device: Option<CudaDevice>,
+    gpu: Option<OnGpu>,
     args: &'a args::Run,
     voice: &'a Voice,
     scheme: &'a Scheme,
     problem: &'a Problem,
-    /// `None` for the reference, which knows no schedules.
+    /// `None` for the reference, which knows no schedules, and for GPUs, which have their own.
     plan: Option<Plan>,
     threads: usize,
     check: Option<Check>,
     precision: std::marker::PhantomData<T>,
+}
+
+/// The GPU that computes, and how.
+struct OnGpu {
+    device: CudaDevice,
+    chip: Chip,
+    plan: DevicePlan,
 }
 
 /// How kernels were made, for the report.
@@ -95,8 +103,16 @@ struct Made {
 
 impl<'a, T: Value> Run<'a, T> {
     fn new(args: &'a args::Run, voice: &'a Voice, resolved: &'a Resolved) -> Result<Self, Failure> {
-        let device = match (args.how.backend, args.devices) {
-            (BackendArg::Cuda, number) => Some(CudaDevice::open(number.unwrap_or(0))?),
+        let source = input::source(&args.what.file)?;
+        let gpu = match (args.how.backend, args.devices) {
+            (BackendArg::Cuda, number) => {
+                let (device, chip) = device::opened(number, &args.how.target)?;
+                let (plan, _) = device::plan(&args.schedule, &source, resolved, &chip)?;
+                if let Some(note) = &plan.note {
+                    voice.note(note);
+                }
+                Some(OnGpu { device, chip, plan })
+            }
             (_, Some(_)) => return Err(Failure::usage("`--devices` goes with `--backend cuda`")),
             (_, None) => None,
         };
@@ -104,27 +120,20 @@ impl<'a, T: Value> Run<'a, T> {
             BackendArg::Reference => 1,
             _ => args.threads.map_or_else(threads::available, |n| n as usize),
         };
-        let plan = match (args.how.backend, &device) {
-            (BackendArg::Reference, _) => None,
-            (_, Some(device)) => {
-                schedule::layerwise(&args.schedule, &input::source(&args.what.file)?, resolved)?;
-                Some(device::plan(&resolved.scheme, device)?)
-            }
-            _ => {
-                let source = input::source(&args.what.file)?;
-                Some(schedule::plan(&args.schedule, &source, resolved, threads)?)
-            }
+        let plan = match args.how.backend {
+            BackendArg::Reference | BackendArg::Cuda => None,
+            _ => Some(schedule::plan(&args.schedule, &source, resolved, threads)?),
         };
         let Resolved {
             scheme, problem, ..
         } = resolved;
         let small = verify::is_small(scheme, problem.steps) && args.resume.is_none();
-        let large = match device {
+        let large = match gpu {
             Some(_) => Check::Processor,
             None => Check::Interpreter,
         };
         Ok(Self {
-            device,
+            gpu,
             args,
             voice,
             scheme,
@@ -140,14 +149,15 @@ impl<'a, T: Value> Run<'a, T> {
     }
 
     fn run(&self, world: &FileWorld) -> Result<(), Failure> {
-        let set = match &self.plan {
-            Some(plan) => plan.kernels.clone(),
-            None => program::layerwise_kernels(self.scheme).map_err(SetupError::from)?,
+        let set = match (&self.plan, &self.gpu) {
+            (Some(plan), _) => plan.kernels.clone(),
+            (None, Some(gpu)) => gpu.plan.kernels.clone(),
+            (None, None) => program::layerwise_kernels(self.scheme).map_err(SetupError::from)?,
         };
         self.check_memory()?;
         let files = LoadedFiles::load(world, self.scheme)?;
-        match (&self.device, self.args.how.backend.choice()) {
-            (Some(device), _) => self.run_on_device(&set, &files, device),
+        match (&self.gpu, self.args.how.backend.choice()) {
+            (Some(gpu), _) => self.run_on_device(&set, &files, gpu),
             (None, Some(choice)) => self.run_compiled(&set, &files, choice),
             (None, None) => self.run_reference(&files),
         }
@@ -240,16 +250,14 @@ impl<'a, T: Value> Run<'a, T> {
         &self,
         set: &KernelSet,
         files: &LoadedFiles,
-        device: &CudaDevice,
+        OnGpu { device, chip, plan }: &OnGpu,
     ) -> Result<(), Failure> {
         let start = Instant::now();
         let library = Library::open().map_err(CompileError::from)?;
-        let gpu = match &self.args.how.target {
-            TargetChoice::Host => code::gpu_of(device)?,
-            named => device::target(named)?,
-        };
+        let (ptx, towers) = plan
+            .compile(library, self.scheme, chip)
+            .map_err(CompileError::from)?;
         let shape = Shape::of(self.scheme);
-        let ptx = code::ptx(library, self.scheme, set, shape, gpu).map_err(CompileError::from)?;
         let program = DeviceProgram {
             set,
             ptx: &ptx,
@@ -262,6 +270,9 @@ impl<'a, T: Value> Run<'a, T> {
             checkpoint::resume(folder, &identity, &mut calculation)?;
         }
         let mut simulation = OnDevice::new(calculation, files, device, program)?;
+        if let Some(towers) = &towers {
+            simulation = simulation.by_towers(towers)?;
+        }
         let made = Made {
             backend: "cuda".to_owned(),
             code: format!("LLVM {}, {}", library.version(), ptx.gpu),
@@ -397,7 +408,14 @@ impl<'a, T: Value> Run<'a, T> {
         cells.iter().map(|&n| n as u64).product()
     }
 
+    /// The schedule, and what is expected of it.
+    fn choice(&self) -> Option<&Choice> {
+        let on_gpu = || self.gpu.as_ref().map(|gpu| &gpu.plan.choice);
+        self.plan.as_ref().map(|plan| &plan.choice).or_else(on_gpu)
+    }
+
     fn report(&self, made: Made, stepping: Duration, steps_run: u64) -> Report {
+        let choice = self.choice();
         Report {
             scheme: self.scheme.name.clone(),
             problem: self.problem.name.clone(),
@@ -408,8 +426,8 @@ impl<'a, T: Value> Run<'a, T> {
             precision: self.scheme.precision.to_string(),
             backend: made.backend,
             code: made.code,
-            schedule: match &self.plan {
-                Some(plan) => schedule::title(plan),
+            schedule: match choice {
+                Some(choice) => schedule::title(choice),
                 None => "step by step".to_owned(),
             },
             threads: self.threads,
@@ -419,17 +437,14 @@ impl<'a, T: Value> Run<'a, T> {
             cached: made.cached,
             field_bytes: made.field_bytes,
             peak_bytes: budget::peak(),
-            bytes_per_cell_step: match &self.plan {
-                Some(plan) => vec![
-                    ("memory".to_owned(), plan.choice.prediction.memory_bytes),
-                    ("cache".to_owned(), plan.choice.prediction.cache_bytes),
+            bytes_per_cell_step: match choice {
+                Some(choice) => vec![
+                    ("memory".to_owned(), choice.prediction.memory_bytes),
+                    ("cache".to_owned(), choice.prediction.cache_bytes),
                 ],
                 None => Vec::new(),
             },
-            predicted_gcells_per_s: self
-                .plan
-                .as_ref()
-                .map(|plan| plan.choice.prediction.rate * 1e-9),
+            predicted_gcells_per_s: choice.map(|choice| choice.prediction.rate * 1e-9),
             verified: self.check.map(|check| match check {
                 Check::Reference => "the reference".to_owned(),
                 Check::Interpreter => "the interpreter, layerwise".to_owned(),

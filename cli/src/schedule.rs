@@ -1,11 +1,10 @@
 //! From `--schedule` to a plan.
 
 use crate::codes;
-use crate::device;
 use crate::failure::Failure;
 use torre_compiler::resolve::Resolved;
 use torre_compiler::schedule::frame::Needed;
-use torre_compiler::schedule::{Illegal, Machine, Schedule, Template, notation};
+use torre_compiler::schedule::{Choice, Illegal, Machine, Schedule, Template, notation};
 use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::Source;
 use torre_grammar::{ast, parse_schedule};
@@ -49,15 +48,6 @@ pub fn plan(
     planner
         .best(&template, &machine(threads))
         .map_err(|error| refused(error, &planner))
-}
-
-/// Refuses a schedule that is neither layerwise nor left open.
-pub fn layerwise(text: &str, source: &Source, resolved: &Resolved) -> Result<(), Failure> {
-    let planner = Planner::new(&resolved.scheme).map_err(SetupError::from)?;
-    match template(text, source, resolved, &planner)? {
-        Template::Auto | Template::Layerwise => Ok(()),
-        Template::Tiled(_) => Err(device::no_tiles()),
-    }
 }
 
 /// The diagnostic for a schedule that cannot be run.
@@ -106,9 +96,9 @@ pub fn refused(error: PlanError, planner: &Planner<'_>) -> Failure {
 }
 
 /// What reports call a schedule.
-pub fn title(plan: &Plan) -> String {
-    match &plan.choice.schedule {
+pub fn title(choice: &Choice) -> String {
+    match &choice.schedule {
         Schedule::Layerwise => "layerwise".to_owned(),
-        _ => plan.choice.name.clone(),
+        _ => choice.name.clone(),
     }
 }

@@ -30,10 +30,170 @@ fn code_for_gpus_needs_none() {
         assert!(ir.contains("define ptx_kernel void @torre_s0_p0"), "{ir}");
         assert_eq!(succeed(&format!("{emit} --stage asm"), &[]), ptx);
     }
-    let tiles =
-        "emit examples/08-maxwell42.torre --stage ptx --target sm_90 --schedule torre(D=2,TH=4)";
-    let error = fail(2, tiles, &[]);
-    assert!(error.contains("GPUs run no tiles"), "{error}");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("quiet.torre");
+    std::fs::write(&file, QUIET).unwrap();
+    let towers = "emit {0} --target sm_90 --schedule torre(D=2,TH=4)";
+    let ptx = succeed(&format!("{towers} --stage ptx"), &[&file]);
+    assert!(ptx.contains(".entry torre_towers"), "{ptx}");
+    let plan = succeed(&format!("{towers} --stage plan"), &[&file]);
+    assert!(plan.contains("164 rows"), "{plan}");
+}
+
+/// A problem with nothing but values.
+const QUIET: &str = "
+use std::maxwell::maxwell42
+schedule towers for maxwell42 {
+  (x, y): diamond(D = 1) lean +x height 64
+}
+problem quiet {
+  scheme   maxwell42 { h = 1 }
+  domain   1536 x 1536 x 256
+  boundary x: pec, y: pec, z: pec
+  steps    1000
+}
+";
+
+#[test]
+fn towers_are_planned_without_a_gpu() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("quiet.torre");
+    std::fs::write(&file, QUIET).unwrap();
+    let plan = |more: &str| {
+        let plan = format!("plan {{0}} --backend cuda --target sm_90 {more}");
+        succeed(&plan, &[&file])
+    };
+    let text = plan("");
+    for line in [
+        "  height 32; x+y slope 3/2 period 6, x-y slope 3/2 period 6\n",
+        "  rate ",
+        "  caches        45.5 bytes per cell-step\n",
+        "  tower            6 cells wide, D = 2: 18 columns of cells, 32 steps high; ",
+        "  threads        384 of a block\n",
+        "  shared      178 kB of a block, 164 rows\n",
+        "  kept           103 values of a thread, ",
+        "  device    H200, 132 multiprocessors, ",
+        " that were considered",
+        "  layerwise\n",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+    assert!(text.starts_with("torre(D = 2, TH = 32)\n"), "{text}");
+    let report: serde_json::Value = serde_json::from_str(&plan("--report json")).unwrap();
+    assert_eq!(report["schedule"], "torre(D = 2, TH = 32)");
+    assert_eq!(report["towers"]["size"], 2.0);
+    assert_eq!(report["towers"]["shared_rows"], 164);
+    assert_eq!(report["target"], "sm_90");
+    let predicted = |report: &serde_json::Value| report["predicted_gcells_per_s"].as_f64();
+    let others = report["alternatives"].as_array().unwrap();
+    let plain = others
+        .iter()
+        .find(|o| o["schedule"] == "layerwise")
+        .unwrap();
+    assert!(predicted(&report) > predicted(plain));
+    // A block of the program, and less memory for the same.
+    assert!(plan("--schedule towers").starts_with("towers(height = 64, D = 1)\n"));
+    assert!(plan("--schedule layerwise").starts_with("layerwise\n  rate "));
+    assert!(plan("--set domain=64x64x2000").starts_with("layerwise\n"));
+}
+
+#[test]
+fn what_keeps_a_run_from_towers_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("loud.torre");
+    let more = "  source   E.z at (5, 21, 9) += 1\n  probe    E.y at (6, 1, 10)\n  steps";
+    std::fs::write(&file, QUIET.replace("  steps", more)).unwrap();
+    let plan = |more: &str| {
+        let plan = format!("plan {{0}} --backend cuda --target sm_90 --schedule {more}");
+        let output = run(&plan, &[&file]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        said
+    };
+    for schedule in ["auto", "torre(D=2,TH=32)"] {
+        let note = plan(schedule);
+        let reason = "sources act and probes record in every step";
+        assert!(note.contains(reason), "{note}");
+    }
+    for quiet in ["layerwise", "auto --quiet"] {
+        assert_eq!(plan(quiet), "");
+    }
+}
+
+#[test]
+fn schedules_that_a_gpu_cannot_run_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("quiet.torre");
+    std::fs::write(&file, QUIET).unwrap();
+    for (target, schedule, limit, fits) in [
+        (
+            "sm_90",
+            "torre(D=3)",
+            "bytes of shared memory for 290 rows, and a block has 232448",
+            "`torre(D = 1)`, `torre(D = 2)` fit",
+        ),
+        (
+            "sm_80",
+            "torre(D=2)",
+            "shared memory for 164 rows",
+            "`torre(D = 1)` fits",
+        ),
+        ("sm_75", "torre(D=1)", "a block has 65536", "lines of about"),
+        (
+            "sm_90",
+            "torre(D=2,TH=8,G=2)",
+            "no levels of tiles",
+            "one level",
+        ),
+        (
+            "sm_90",
+            "torre(D=2,TH=8,Z=64)",
+            "cut along the last axis",
+            "leaves the last axis whole",
+        ),
+        (
+            "sm_90",
+            "pyramid(B=8,TH=2)",
+            "no pyramids",
+            "`torre(D = 2)`",
+        ),
+        ("sm_90", "box(B=8)", "no boxes", "`torre(D = 2)`"),
+        ("sm_90", "torre(W=1,TH=8)", "so narrow", "`torre(D = 1)`"),
+    ] {
+        let plan = format!("plan {{0}} --backend cuda --target {target} --schedule {schedule}");
+        let error = fail(1, &plan, &[&file]);
+        for part in ["E0853", limit, fits] {
+            assert!(error.contains(part), "{schedule}: {part} in {error}");
+        }
+        let emit = format!("emit {{0}} --stage ptx --target {target} --schedule {schedule}");
+        assert!(fail(1, &emit, &[&file]).contains("E0853"), "{schedule}");
+    }
+    let plan = "plan {0} --backend cuda --target sm_90 --schedule";
+    let long = fail(
+        1,
+        &format!("{plan} torre(D=1) --set domain=64x64x2000"),
+        &[&file],
+    );
+    assert!(
+        long.contains("a thread for each of the 2000 values"),
+        "{long}"
+    );
+    // The scheme's own limits come before those of the GPU.
+    let slow = QUIET.replace("lean +x", "slope 1");
+    std::fs::write(&file, slow).unwrap();
+    assert!(fail(1, &format!("{plan} towers"), &[&file]).contains("E0852"));
+    let periodic = QUIET.replace("y: pec", "y: periodic");
+    std::fs::write(&file, periodic).unwrap();
+    let folded = fail(1, &format!("{plan} torre(D=2)"), &[&file]);
+    assert!(folded.contains("a periodic axis is cut"), "{folded}");
+    let flat = fail(
+        1,
+        "plan examples/02-wave2d.torre --backend cuda --target sm_90 --schedule diamond(P=8,TH=8,Z=0)",
+        &[],
+    );
+    assert!(flat.contains("three axes"), "{flat}");
+    assert!(fail(2, "plan {0} --backend cuda --target sm_42", &[&file]).contains("E0805"));
+    assert!(fail(2, "plan {0} --target sm_90", &[&file]).contains("E0809"));
 }
 
 #[test]
