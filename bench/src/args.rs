@@ -22,11 +22,15 @@ What is measured:
   --heights LIST     each tiling with each of these heights
 On a GPU:
   --gpu-case LIST    cases by name (default: all); --precision and --sizes are as above
+  --gpu-file FILE    the problem of a file, on its own grid or on --sizes, instead of cases; may be repeated
+  --set NAME=VALUE   a parameter of it; may be repeated
   --towers TEXT      WIDTH,HEIGHT,STRIP,OVERLAP: the period of both faces in cells, steps of a band, order of towers; may be
                      repeated (default: the first width of the case that fits, heights 16 and 32)
   --check            compares instead: the baseline with the CPU, towers with layerwise kernels, bit by bit
   --device N         (default 0)
   --nvcc FILE        the CUDA compiler (default: in PATH, CUDA_HOME/bin, CUDA_PATH/bin, /usr/local/cuda/bin)
+  --built FOLDER     CUDA programs that were built before, instead of a compiler
+  --portable         code of towers that later GPUs run, too
   --limit S          after S seconds begin no further towers on a grid (default 120)
 How:
   --rounds N         turns that each program gets (default 7)
@@ -89,11 +93,17 @@ pub struct Args {
     pub quick: bool,
     pub json: Option<String>,
     pub gpu_cases: Vec<&'static GpuCase>,
+    pub gpu_files: Vec<String>,
+    /// Parameters of problems in files.
+    pub set: Vec<(String, String)>,
     pub towers: Vec<Asked>,
     /// On a GPU: whether programs agree, instead of how fast they are.
     pub check: bool,
     pub device: usize,
     pub nvcc: Option<String>,
+    /// Where baselines in CUDA were built before.
+    pub built: Option<String>,
+    pub portable: bool,
     /// Seconds after which no further towers begin on a grid.
     pub limit: f64,
 }
@@ -117,10 +127,14 @@ pub fn parse(words: &[String], cores: usize) -> Result<Option<Args>, String> {
         quick: false,
         json: None,
         gpu_cases: GPU_CASES.iter().collect(),
+        gpu_files: Vec::new(),
+        set: Vec::new(),
         towers: Vec::new(),
         check: false,
         device: 0,
         nvcc: None,
+        built: None,
+        portable: false,
         limit: 120.0,
     };
     let mut words = words.iter();
@@ -132,6 +146,7 @@ pub fn parse(words: &[String], cores: usize) -> Result<Option<Args>, String> {
         match option {
             "--help" | "-h" => return Ok(None),
             "--quick" => args.quick = true,
+            "--portable" => args.portable = true,
             "--check" => args.check = true,
             "--no-baseline" => args.baseline = false,
             _ if !option.starts_with("--") => return Err(format!("`{word}` is not an option")),
@@ -200,12 +215,18 @@ impl Args {
             "--gpu-case" => {
                 let find = |name: &str| GPU_CASES.iter().find(|c| c.name == name);
                 self.gpu_cases = list(value, find).ok_or_else(|| {
-                    let names: Vec<&str> = GPU_CASES.iter().map(|c| c.name).collect();
+                    let names: Vec<&str> = GPU_CASES.iter().map(|c| &*c.name).collect();
                     format!("{}; there are {}", wrong(), names.join(", "))
                 })?;
             }
             "--towers" => self.towers.push(Asked::parse(value).ok_or_else(wrong)?),
             "--device" => self.device = value.parse().map_err(|_| wrong())?,
+            "--gpu-file" => self.gpu_files.push(value.to_string()),
+            "--set" => {
+                let (name, value) = value.split_once('=').ok_or_else(wrong)?;
+                self.set.push((name.to_string(), value.to_string()));
+            }
+            "--built" => self.built = Some(value.to_string()),
             "--nvcc" => self.nvcc = Some(value.to_string()),
             "--backend" => self.backend = Backend::parse(value).ok_or_else(wrong)?,
             "--cc" => self.compiler = value.to_string(),

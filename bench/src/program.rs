@@ -42,17 +42,7 @@ impl World for Standard {
 
 /// The calculation of a case on a grid.
 pub fn load(case: &Case, precision: Precision, cells: &[i64]) -> Result<Resolved, String> {
-    load_text(case.name, case.text, precision, cells)
-}
-
-/// The calculation that a text describes, on a grid.
-pub fn load_text(
-    name: &str,
-    text: &str,
-    precision: Precision,
-    cells: &[i64],
-) -> Result<Resolved, String> {
-    let source = Source::new(format!("{name}.torre"), text);
+    let source = Source::new(format!("{}.torre", case.name), case.text);
     let domain: Vec<String> = cells.iter().map(i64::to_string).collect();
     let options = Options {
         precision,
@@ -63,7 +53,8 @@ pub fn load_text(
     resolve(&Standard, &source, &ast, &options).map_err(|d| messages(&d))
 }
 
-fn messages(diagnostics: &Diagnostics) -> String {
+/// What is wrong with a text, in a line.
+pub fn messages(diagnostics: &Diagnostics) -> String {
     let messages = diagnostics.0.iter().map(|d| d.message.as_str());
     messages.collect::<Vec<_>>().join("; ")
 }

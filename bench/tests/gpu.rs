@@ -20,7 +20,7 @@ fn towers_have_the_bits_of_layerwise_kernels() {
     let words =
         "--check --gpu-case media,wave3d-2 --precision f32 --sizes 15x13x20 --towers 6,2,4,2";
     let args = args(words);
-    let points = all_points(&args);
+    let points = all_points(&args).expect("cases");
     assert_eq!(points.len(), 2);
     for point in &points {
         let device = Interpreted::new();
@@ -33,6 +33,30 @@ fn towers_have_the_bits_of_layerwise_kernels() {
 }
 
 #[test]
+fn problems_in_files_are_checked() {
+    if let Err(error) = Library::open() {
+        println!("skipped: {error}");
+        return;
+    }
+    // Mirrors, so the noise has images; a probe, beside which no towers would run.
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cavity.torre");
+    let words = format!(
+        "--check --portable --gpu-file {file} --precision f32 --towers 4,2,4,2 --set dt=0.3"
+    );
+    let args = args(&words);
+    let points = all_points(&args).expect("the file is there");
+    assert_eq!(points.len(), 1);
+    assert_eq!(points[0].cells, [8, 7, 10]);
+    let checks = points::check(&points[0], &args, &Interpreted::new(), None).expect("towers run");
+    assert_eq!(checks.len(), 1);
+    for check in checks {
+        assert!(check.holds(), "{} {}", check.what, check.result());
+    }
+    let args = self::args("--gpu-file nowhere.torre");
+    assert!(all_points(&args).is_err());
+}
+
+#[test]
 fn programs_are_measured_in_turn() {
     if let Err(error) = Library::open() {
         println!("skipped: {error}");
@@ -41,7 +65,7 @@ fn programs_are_measured_in_turn() {
     let args = args(
         "--gpu-case maxwell42 --precision f64 --sizes 12x12x10 --towers 6,2,4,2 --towers 6,4,8,0 --quick",
     );
-    let point = &all_points(&args)[0];
+    let point = &all_points(&args).expect("cases")[0];
     let device = Interpreted::new();
     let rates = points::measure(point, &args, &device, 1e9, None).expect("programs run");
     let names: Vec<&str> = rates.iter().map(|r| r.name.as_str()).collect();
@@ -61,6 +85,7 @@ fn programs_are_measured_in_turn() {
 fn grids_come_from_the_command_line_or_the_case() {
     let of = |words: &str| -> Vec<String> {
         all_points(&args(words))
+            .expect("cases")
             .iter()
             .map(ToString::to_string)
             .collect()

@@ -1,21 +1,42 @@
 //! What is measured on GPUs.
 
 use crate::cases::{ELASTIC3D, MAXWELL22, MAXWELL42, WAVE3D_2, WAVE3D_8};
+use crate::program::messages;
+use std::borrow::Cow;
+use std::path::Path;
+use torre_compiler::driver::load;
+use torre_compiler::resolve::{Options, Resolved};
 use torre_compiler::scheme::Precision;
+use torre_grammar::source::Source;
+use torre_runtime::program::LoadedFiles;
+use torre_runtime::world::{FileWorld, read_source};
 
 /// A problem on some grids.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct GpuCase {
-    pub name: &'static str,
-    /// In Torre; the problem gets its domain from the list of grids.
-    pub text: &'static str,
+    pub name: Cow<'static, str>,
+    pub text: Text,
     /// The file in `cuda/` that computes the same, and its options.
     pub baseline: Option<(&'static str, &'static [&'static str])>,
+    /// A problem in a file has its own.
     pub grids: [(Precision, &'static [[i64; 3]]); 2],
     /// Where stored coefficients are noise: its least and its largest value. Else they are what the text says.
     pub coefs: Option<[f64; 2]>,
     /// Widths of towers, best first; where none are asked for, the first of them for which a block has room is measured.
     pub widths: &'static [i64],
+}
+
+/// A problem in Torre.
+#[derive(Clone, Debug)]
+pub enum Text {
+    Here(&'static str),
+    /// Its text and the file that it is from, beside which what it uses is looked up; its own domain, and parameters of the command line.
+    File {
+        source: Source,
+        path: String,
+        cells: Vec<i64>,
+        set: Vec<(String, String)>,
+    },
 }
 
 const MEDIA: &str = "use std::curl::curl
@@ -46,8 +67,8 @@ const MAXWELL: Option<(&str, &[&str])> = Some(("maxwell.cu", &[]));
 /// All cases, those that matter most first.
 pub const GPU_CASES: &[GpuCase] = &[
     GpuCase {
-        name: "maxwell42",
-        text: MAXWELL42,
+        name: Cow::Borrowed("maxwell42"),
+        text: Text::Here(MAXWELL42),
         baseline: MAXWELL,
         grids: [
             (Precision::F32, &[[1536, 1536, 256], [1024, 1024, 512]]),
@@ -57,8 +78,8 @@ pub const GPU_CASES: &[GpuCase] = &[
         widths: ORDER_4,
     },
     GpuCase {
-        name: "media",
-        text: MEDIA,
+        name: Cow::Borrowed("media"),
+        text: Text::Here(MEDIA),
         baseline: Some(("maxwell.cu", &["--media"])),
         grids: [
             (Precision::F32, &[[1536, 1536, 256]]),
@@ -68,8 +89,8 @@ pub const GPU_CASES: &[GpuCase] = &[
         widths: ORDER_4,
     },
     GpuCase {
-        name: "wave3d-2",
-        text: WAVE3D_2,
+        name: Cow::Borrowed("wave3d-2"),
+        text: Text::Here(WAVE3D_2),
         baseline: Some(("wave.cu", &["--order", "2"])),
         grids: [
             (Precision::F32, &[[1536, 1536, 512]]),
@@ -79,8 +100,8 @@ pub const GPU_CASES: &[GpuCase] = &[
         widths: &[8, 6, 4, 2],
     },
     GpuCase {
-        name: "wave3d-8",
-        text: WAVE3D_8,
+        name: Cow::Borrowed("wave3d-8"),
+        text: Text::Here(WAVE3D_8),
         baseline: Some(("wave.cu", &["--order", "8"])),
         grids: [
             (Precision::F32, &[[1536, 1536, 200], [1536, 1536, 512]]),
@@ -90,8 +111,8 @@ pub const GPU_CASES: &[GpuCase] = &[
         widths: &[8],
     },
     GpuCase {
-        name: "elastic3d",
-        text: ELASTIC3D,
+        name: Cow::Borrowed("elastic3d"),
+        text: Text::Here(ELASTIC3D),
         baseline: None,
         grids: [
             (Precision::F32, &[[1024, 1024, 128], [1024, 1024, 256]]),
@@ -101,8 +122,8 @@ pub const GPU_CASES: &[GpuCase] = &[
         widths: ORDER_4,
     },
     GpuCase {
-        name: "rows",
-        text: MAXWELL42,
+        name: Cow::Borrowed("rows"),
+        text: Text::Here(MAXWELL42),
         baseline: MAXWELL,
         grids: [
             (
@@ -129,8 +150,8 @@ pub const GPU_CASES: &[GpuCase] = &[
         widths: ORDER_4,
     },
     GpuCase {
-        name: "odd",
-        text: MAXWELL42,
+        name: Cow::Borrowed("odd"),
+        text: Text::Here(MAXWELL42),
         baseline: MAXWELL,
         grids: [
             (Precision::F32, &[[1024, 1021, 256], [1536, 1531, 256]]),
@@ -140,8 +161,8 @@ pub const GPU_CASES: &[GpuCase] = &[
         widths: ORDER_4,
     },
     GpuCase {
-        name: "cubes",
-        text: MAXWELL42,
+        name: Cow::Borrowed("cubes"),
+        text: Text::Here(MAXWELL42),
         baseline: MAXWELL,
         grids: [
             (
@@ -170,8 +191,8 @@ pub const GPU_CASES: &[GpuCase] = &[
         widths: ORDER_4,
     },
     GpuCase {
-        name: "maxwell22",
-        text: MAXWELL22,
+        name: Cow::Borrowed("maxwell22"),
+        text: Text::Here(MAXWELL22),
         baseline: None,
         grids: [
             (Precision::F32, &[[1536, 1536, 256]]),
@@ -182,11 +203,80 @@ pub const GPU_CASES: &[GpuCase] = &[
     },
 ];
 
+/// Widths for problems that nothing is known of.
+const ANY_WIDTH: &[i64] = &[12, 10, 8, 6, 5, 4, 3, 2];
+
 impl GpuCase {
+    /// The problem of a file.
+    pub fn in_file(path: &str, set: &[(String, String)]) -> Result<GpuCase, String> {
+        let source = read_source(Path::new(path)).map_err(|e| format!("{path}: {e}"))?;
+        let mut case = GpuCase {
+            name: Cow::Owned(path.to_string()),
+            text: Text::File {
+                source,
+                path: path.to_string(),
+                cells: Vec::new(),
+                set: set.to_vec(),
+            },
+            baseline: None,
+            grids: [(Precision::F32, &[]), (Precision::F64, &[])],
+            coefs: None,
+            widths: ANY_WIDTH,
+        };
+        let (resolved, _) = case.resolve(Precision::F32, &[])?;
+        if let Text::File { cells, .. } = &mut case.text {
+            *cells = resolved.scheme.grid.cells.0.to_vec();
+        }
+        Ok(case)
+    }
+
+    pub fn is_in_file(&self) -> bool {
+        matches!(self.text, Text::File { .. })
+    }
+
     /// The grids to measure in a precision.
     pub fn grids(&self, precision: Precision) -> Vec<Vec<i64>> {
+        if let Text::File { cells, .. } = &self.text {
+            return vec![cells.clone()];
+        }
         let own = self.grids.iter().filter(|(p, _)| *p == precision);
         own.flat_map(|(_, grids)| grids.iter().map(|g| g.to_vec()))
             .collect()
+    }
+
+    /// The calculation on a grid, with the arrays that it names; without cells on that of the text.
+    pub fn resolve(
+        &self,
+        precision: Precision,
+        cells: &[i64],
+    ) -> Result<(Resolved, LoadedFiles), String> {
+        let (source, path, own, set) = match &self.text {
+            Text::Here(text) => (
+                &Source::new(self.name.to_string(), *text),
+                "",
+                &[][..],
+                &[][..],
+            ),
+            Text::File {
+                source,
+                path,
+                cells,
+                set,
+            } => (source, path.as_str(), cells.as_slice(), set.as_slice()),
+        };
+        let world = FileWorld::beside(Path::new(path));
+        let mut overrides = set.to_vec();
+        if cells != own {
+            let cells: Vec<String> = cells.iter().map(i64::to_string).collect();
+            overrides.push(("domain".to_string(), cells.join("x")));
+        }
+        let options = Options {
+            precision,
+            overrides,
+            ..Options::default()
+        };
+        let resolved = load(&world, source, &options).map_err(|d| messages(&d))?;
+        let files = LoadedFiles::load(&world, &resolved.scheme).map_err(|e| format!("{e:?}"))?;
+        Ok((resolved, files))
     }
 }

@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use torre_compiler::lattice::{Axis, PerAxis, Region};
 use torre_compiler::layout::RowId;
 use torre_compiler::scheme::CoefId;
+use torre_runtime::host::images::Images;
 use torre_runtime::host::{Calculation, threads};
 use torre_runtime::output::Element;
 use torre_runtime::run::Value;
@@ -18,8 +19,13 @@ struct Row {
     table: usize,
 }
 
+/// Where the noise of a row begins.
+fn start_of_row(x: i64, y: i64, number: usize) -> usize {
+    (x as usize * 977 + y as usize * 3571 + number * 5003) % TABLE
+}
+
 /// Noise between two values, repeated such that a row can begin anywhere.
-fn table<T: Value>([least, largest]: [f64; 2], length: usize) -> Vec<u8> {
+fn table_values<T: Value>(length: usize, [least, largest]: [f64; 2]) -> Vec<T> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut draw = || {
         state ^= state << 13;
@@ -30,14 +36,18 @@ fn table<T: Value>([least, largest]: [f64; 2], length: usize) -> Vec<u8> {
     let once: Vec<T> = (0..TABLE)
         .map(|_| <T as Element>::from_f64(least + (largest - least) * draw()))
         .collect();
-    let values: Vec<T> = once.iter().copied().cycle().take(TABLE + length).collect();
+    once.iter().copied().cycle().take(TABLE + length).collect()
+}
+
+/// The same as bytes.
+fn table<T: Value>(length: usize, range: [f64; 2]) -> Vec<u8> {
+    let values = table_values::<T>(length, range);
     let mut bytes = vec![0; values.len() * T::PRECISION.bytes()];
     T::encode(&values, &mut bytes);
     bytes
 }
 
-/// Gives all components values between -1/2 and 1/2, and all coefficients values between `coefs`, if there are any. Only for schemes without
-/// images, which would have to follow.
+/// Gives all components values between -1/2 and 1/2, and all coefficients values between `coefs`, if there are any.
 pub fn fill<T: Value>(calculation: &mut Calculation<'_, T>, coefs: Option<[f64; 2]>) {
     let scheme = calculation.scheme;
     let layout = calculation.layout.clone();
@@ -60,10 +70,21 @@ pub fn fill<T: Value>(calculation: &mut Calculation<'_, T>, coefs: Option<[f64; 
     }
     let length = layout.extent[Axis::VECTOR] as usize;
     let tables = [
-        table::<T>([-0.5, 0.5], length),
-        table::<T>(coefs.unwrap_or_default(), length),
+        table::<T>(length, [-0.5, 0.5]),
+        table::<T>(length, coefs.unwrap_or_default()),
     ];
     let bytes = layout.element_bytes;
+    if Images::new(scheme, &layout).any() {
+        // Images have to follow. That takes longer, and is for small grids.
+        let noise = table_values::<T>(length, [-0.5, 0.5]);
+        let restored = calculation.restore(0, |id, age, x, y, row| {
+            let from = start_of_row(x, y, id.index() + 7 * usize::from(age));
+            row.copy_from_slice(&noise[from..from + row.len()]);
+            Ok::<(), std::convert::Infallible>(())
+        });
+        let Ok(()) = restored;
+        return;
+    }
     // From the first row of group (0, 0): rows of a plane follow each other up to the next plane.
     let start = layout.element(RowId(0), PerAxis([0, 0, 0]));
     let plane = layout.stride[Axis::LEAN] as usize * bytes;
@@ -80,7 +101,7 @@ pub fn fill<T: Value>(calculation: &mut Calculation<'_, T>, coefs: Option<[f64; 
                 for y in diamond.lo..diamond.hi {
                     let first = layout.element(row.id, PerAxis([0, y, 0])) - start;
                     let first = first as usize * bytes;
-                    let from = (x * 977 + y as usize * 3571 + number * 5003) % TABLE * bytes;
+                    let from = start_of_row(x as i64, y, number) * bytes;
                     let count = vector.hi as usize * bytes;
                     plane[first..first + count]
                         .copy_from_slice(&tables[row.table][from..from + count]);
@@ -94,7 +115,6 @@ pub fn fill<T: Value>(calculation: &mut Calculation<'_, T>, coefs: Option<[f64; 
 mod tests {
     use super::*;
     use crate::gpu::GPU_CASES;
-    use crate::program::load_text;
     use torre_compiler::scheme::Precision;
     use torre_compiler::statics::NoFiles;
 
@@ -103,8 +123,8 @@ mod tests {
         let case = GPU_CASES.iter().find(|c| c.name == "media");
         let case = case.expect("the case exists");
         let cells = [5, 7, 19];
-        let resolved = load_text(case.name, case.text, Precision::F32, &cells);
-        let resolved = resolved.expect("the case resolves");
+        let resolved = case.resolve(Precision::F32, &cells);
+        let (resolved, _) = resolved.expect("the case resolves");
         let scheme = &resolved.scheme;
         let mut calculation: Calculation<'_, f32> =
             Calculation::new(scheme, &resolved.problem, &NoFiles, 1).expect("a small grid");

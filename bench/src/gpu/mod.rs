@@ -18,7 +18,7 @@ pub use cases::{GPU_CASES, GpuCase};
 
 use crate::args::Args;
 use crate::report::{Report, Table, domain};
-use nvcc::Nvcc;
+use nvcc::Programs;
 use points::{Check, Point, Rate};
 use serde_json::json;
 use std::fmt;
@@ -64,31 +64,39 @@ impl fmt::Display for Asked {
 const QUICK: [i64; 3] = [48, 48, 64];
 const CHECKED: [i64; 3] = [61, 83, 256];
 
-/// What to measure.
-pub fn all_points(args: &Args) -> Vec<Point> {
+/// What to measure: programs in files, if there are any, else cases.
+pub fn all_points(args: &Args) -> Result<Vec<Point>, String> {
     let mut points = Vec::new();
-    for case in &args.gpu_cases {
+    let mut cases: Vec<GpuCase> = Vec::new();
+    for path in &args.gpu_files {
+        cases.push(GpuCase::in_file(path, &args.set)?);
+    }
+    if cases.is_empty() {
+        cases.extend(args.gpu_cases.iter().map(|case| (*case).clone()));
+    }
+    for case in &cases {
         let precisions = args.precisions.clone();
         for precision in precisions.unwrap_or_else(|| vec![Precision::F32, Precision::F64]) {
             let three = |g: &Vec<i64>| match g.as_slice() {
                 [n] => vec![*n; 3],
                 _ => g.clone(),
             };
-            let mut grids: Vec<Vec<i64>> = match (args.sizes.is_empty(), args.quick, args.check) {
-                (false, ..) => args.sizes.iter().map(three).collect(),
-                (_, true, _) => vec![QUICK.to_vec()],
-                (_, _, true) => vec![CHECKED.to_vec()],
+            let mut grids: Vec<Vec<i64>> = match (args.quick, args.check) {
+                _ if !args.sizes.is_empty() => args.sizes.iter().map(three).collect(),
+                _ if case.is_in_file() => case.grids(precision),
+                (true, _) => vec![QUICK.to_vec()],
+                (_, true) => vec![CHECKED.to_vec()],
                 _ => case.grids(precision),
             };
             grids.retain(|g| g.len() == 3);
             points.extend(grids.into_iter().map(|cells| Point {
-                case,
+                case: case.clone(),
                 precision,
                 cells,
             }));
         }
     }
-    points
+    Ok(points)
 }
 
 /// The section of GPUs. Whether all could be done that this machine can do.
@@ -111,12 +119,16 @@ pub fn gpu(args: &Args, report: &mut Report) -> bool {
     drop(device);
     let line = predict::line(&facts);
     println!("\nGPU: {line}; copies {:.0} GB/s", copies * 1e-9);
-    let mut nvcc = match args.baseline {
-        true => Nvcc::find(args.nvcc.as_deref(), facts.capability),
+    let mut programs = match args.baseline {
+        true => Programs::find(
+            args.built.as_deref(),
+            args.nvcc.as_deref(),
+            facts.capability,
+        ),
         false => Err("not wanted".to_string()),
     };
-    let description = match &nvcc {
-        Ok(nvcc) => nvcc.description(),
+    let description = match &programs {
+        Ok(programs) => programs.description(),
         Err(missing) => missing.clone(),
     };
     println!("baseline: {description}");
@@ -127,15 +139,22 @@ pub fn gpu(args: &Args, report: &mut Report) -> bool {
     let mut complete = true;
     let mut found = Vec::new();
     let mut checks = Vec::new();
-    for point in all_points(args) {
+    let points = match all_points(args) {
+        Ok(points) => points,
+        Err(message) => {
+            eprintln!("{message}");
+            return false;
+        }
+    };
+    for point in points {
         eprintln!("{point}");
-        let nvcc = nvcc.as_mut().ok();
+        let programs = programs.as_mut().ok();
         // Fresh for each point: memory is given back with the device.
         let outcome = CudaDevice::open(args.device).map_err(|e| e.to_string());
         let outcome = outcome.and_then(|device| match args.check {
-            true => points::check(&point, args, &device, nvcc).map(|c| checks.extend(c)),
+            true => points::check(&point, args, &device, programs).map(|c| checks.extend(c)),
             false => {
-                let rates = points::measure(&point, args, &device, copies, nvcc);
+                let rates = points::measure(&point, args, &device, copies, programs);
                 rates.map(|rates| found.push((point.clone(), rates)))
             }
         });
@@ -247,7 +266,7 @@ mod tests {
             notes: String::new(),
         };
         let point = Point {
-            case: &GPU_CASES[0],
+            case: GPU_CASES[0].clone(),
             precision: Precision::F32,
             cells: vec![64, 32, 16],
         };

@@ -1,4 +1,4 @@
-//! The baselines in CUDA: finding a compiler, building them, running them.
+//! The baselines in CUDA: finding a compiler, building them, or finding them where they were built before, and running them.
 
 use crate::baseline::Folder;
 use serde_json::Value;
@@ -15,14 +15,29 @@ const SOURCES: [(&str, &str); 3] = [
     ("wave.cu", include_str!("../../cuda/wave.cu")),
 ];
 
-/// A compiler for CUDA, and what it has built.
+/// The baselines.
 #[derive(Debug)]
-pub struct Nvcc {
+pub struct Programs {
+    origin: Origin,
+    found: BTreeMap<&'static str, Result<PathBuf, String>>,
+}
+
+/// Where programs come from.
+#[derive(Debug)]
+enum Origin {
+    /// A folder of programs that were built before, each named as its file without the extension.
+    Built(PathBuf),
+    Compiler(Nvcc),
+}
+
+/// A compiler for CUDA.
+#[derive(Debug)]
+struct Nvcc {
     compiler: PathBuf,
     /// Compute capability, major * 10 + minor.
     capability: u32,
+    /// With the sources.
     folder: Folder,
-    built: BTreeMap<&'static str, Result<PathBuf, String>>,
 }
 
 /// Where a compiler may be, best first: `named`, or what the environment says.
@@ -42,9 +57,55 @@ fn places(named: Option<&str>, variable: impl Fn(&str) -> Option<OsString>) -> V
         .collect()
 }
 
+impl Programs {
+    /// Programs from a folder, or else from `nvcc`; says what is missing.
+    pub fn find(
+        built: Option<&str>,
+        named: Option<&str>,
+        capability: u32,
+    ) -> Result<Programs, String> {
+        let origin = match built {
+            Some(folder) if !Path::new(folder).is_dir() => {
+                return Err(format!("{folder} is not a folder"));
+            }
+            Some(folder) => Origin::Built(PathBuf::from(folder)),
+            None => Origin::Compiler(Nvcc::find(named, capability)?),
+        };
+        Ok(Programs {
+            origin,
+            found: BTreeMap::new(),
+        })
+    }
+
+    /// For reports.
+    pub fn description(&self) -> String {
+        match &self.origin {
+            Origin::Built(folder) => format!("programs in {}", folder.display()),
+            Origin::Compiler(nvcc) => nvcc.description(),
+        }
+    }
+
+    /// The program of a file, built when it is first wanted.
+    fn program(&mut self, file: &'static str) -> Result<PathBuf, String> {
+        let origin = &self.origin;
+        let found = self.found.entry(file).or_insert_with(|| match origin {
+            Origin::Built(folder) => Ok(folder.join(file).with_extension("")),
+            Origin::Compiler(nvcc) => nvcc.build(file),
+        });
+        found.clone()
+    }
+
+    /// What a program answers, a line of JSON.
+    pub fn run(&mut self, file: &'static str, words: &[String]) -> Result<Value, String> {
+        let program = self.program(file)?;
+        let output = answer(Command::new(&program).args(words), &program)?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        serde_json::from_str(text.trim()).map_err(|_| format!("{file} answered `{}`", text.trim()))
+    }
+}
+
 impl Nvcc {
-    /// Looks for `nvcc`; says what is missing.
-    pub fn find(named: Option<&str>, capability: u32) -> Result<Nvcc, String> {
+    fn find(named: Option<&str>, capability: u32) -> Result<Nvcc, String> {
         let compiler = places(named, |name| std::env::var_os(name))
             .into_iter()
             .find(|path| Command::new(path).arg("--version").output().is_ok())
@@ -59,12 +120,10 @@ impl Nvcc {
             compiler,
             capability,
             folder,
-            built: BTreeMap::new(),
         })
     }
 
-    /// For reports.
-    pub fn description(&self) -> String {
+    fn description(&self) -> String {
         let output = Command::new(&self.compiler).arg("--version").output();
         let text = output.map_or(String::new(), |o| {
             String::from_utf8_lossy(&o.stdout).into_owned()
@@ -86,18 +145,8 @@ impl Nvcc {
         ]
     }
 
-    /// The program of a file, built when it is first wanted.
-    fn program(&mut self, file: &'static str) -> Result<PathBuf, String> {
-        if let Some(built) = self.built.get(file) {
-            return built.clone();
-        }
-        let built = self.build(file);
-        self.built.insert(file, built.clone());
-        built
-    }
-
     fn build(&self, file: &str) -> Result<PathBuf, String> {
-        let program = self.folder.join(file).with_extension("program");
+        let program = self.folder.join(file).with_extension("");
         let mut command = Command::new(&self.compiler);
         command
             .args(self.flags())
@@ -105,14 +154,6 @@ impl Nvcc {
             .arg("-o")
             .arg(&program);
         answer(&mut command, &self.compiler).map(|_| program)
-    }
-
-    /// What a program answers, a line of JSON.
-    pub fn run(&mut self, file: &'static str, words: &[String]) -> Result<Value, String> {
-        let program = self.program(file)?;
-        let output = answer(Command::new(&program).args(words), Path::new(file))?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        serde_json::from_str(text.trim()).map_err(|_| format!("{file} answered `{}`", text.trim()))
     }
 }
 
@@ -153,7 +194,11 @@ mod tests {
     }
 
     #[test]
-    fn a_compiler_that_is_not_there_is_missed() {
-        assert!(Nvcc::find(Some("/nowhere/nvcc"), 90).is_err());
+    fn what_is_not_there_is_missed() {
+        assert!(Programs::find(None, Some("/nowhere/nvcc"), 90).is_err());
+        assert!(Programs::find(Some("/nowhere"), None, 90).is_err());
+        let here = env!("CARGO_MANIFEST_DIR");
+        let mut programs = Programs::find(Some(here), None, 90).expect("a folder");
+        assert!(programs.run("maxwell.cu", &[]).is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Asked;
 use super::cases::GpuCase;
-use super::nvcc::Nvcc;
+use super::nvcc::Programs;
 use super::runs::{Prepared, advance, digests};
 use crate::args::Args;
 use crate::machine;
@@ -32,14 +32,14 @@ const LEAST_ROUNDS: usize = 3;
 /// A case in a precision on a grid.
 #[derive(Clone, Debug)]
 pub struct Point {
-    pub case: &'static GpuCase,
+    pub case: GpuCase,
     pub precision: Precision,
     pub cells: Vec<i64>,
 }
 
 impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (case, precision) = (self.case.name, self.precision);
+        let (case, precision) = (&self.case.name, self.precision);
         write!(f, "{case} {precision} {}", domain(&self.cells))
     }
 }
@@ -74,10 +74,14 @@ impl Point {
         Ok(Vec::new())
     }
 
-    fn prepared(&self, device: &dyn Device) -> Result<Prepared, String> {
-        let case = self.case;
-        let text = (case.name, case.text);
-        Prepared::new(text, self.precision, &self.cells, case.coefs, device)
+    fn prepared(&self, args: &Args, device: &dyn Device) -> Result<Prepared, String> {
+        Prepared::new(
+            &self.case,
+            self.precision,
+            &self.cells,
+            device,
+            args.portable,
+        )
     }
 }
 
@@ -123,11 +127,11 @@ pub fn measure(
     args: &Args,
     device: &dyn Device,
     copies: f64,
-    nvcc: Option<&mut Nvcc>,
+    programs: Option<&mut Programs>,
 ) -> Result<Vec<Rate>, String> {
     match point.precision {
-        Precision::F32 => measure_in::<f32>(point, args, device, copies, nvcc),
-        Precision::F64 => measure_in::<f64>(point, args, device, copies, nvcc),
+        Precision::F32 => measure_in::<f32>(point, args, device, copies, programs),
+        Precision::F64 => measure_in::<f64>(point, args, device, copies, programs),
     }
 }
 
@@ -136,24 +140,27 @@ fn measure_in<T: Value>(
     args: &Args,
     device: &dyn Device,
     copies: f64,
-    nvcc: Option<&mut Nvcc>,
+    programs: Option<&mut Programs>,
 ) -> Result<Vec<Rate>, String> {
     let begun = Instant::now();
     let in_time = || begun.elapsed().as_secs_f64() < args.limit;
     let rounds = args.rounds.max(LEAST_ROUNDS);
-    let prepared = point.prepared(device)?;
+    let prepared = point.prepared(args, device)?;
     let scheme = prepared.scheme();
     if let Some(short) = short_of_memory::<T>(&prepared, device)? {
         eprintln!("{point}: skipped: {short}");
         return Ok(Vec::new());
     }
     let mut rates = Vec::new();
-    if let (Some((file, options)), Some(nvcc)) = (point.case.baseline, nvcc) {
+    if let (Some((file, options)), Some(programs)) = (point.case.baseline, programs) {
         let mut words = point.words(&point.cells);
         words.extend(options.iter().map(|o| o.to_string()));
         words.extend(["--seconds".to_string(), args.seconds.to_string()]);
         words.extend(["--rounds".to_string(), rounds.to_string()]);
-        match nvcc.run(file, &words).and_then(|answer| baseline(&answer)) {
+        match programs
+            .run(file, &words)
+            .and_then(|answer| baseline(&answer))
+        {
             Ok(rate) => rates.push(rate),
             // Torre's own figures are still worth having.
             Err(message) => eprintln!("{point}: {message}"),
@@ -330,15 +337,15 @@ pub fn check(
     point: &Point,
     args: &Args,
     device: &dyn Device,
-    nvcc: Option<&mut Nvcc>,
+    programs: Option<&mut Programs>,
 ) -> Result<Vec<Check>, String> {
     let mut checks = Vec::new();
-    if let (Some((file, options)), Some(nvcc)) = (point.case.baseline, nvcc) {
+    if let (Some((file, options)), Some(programs)) = (point.case.baseline, programs) {
         // Enough for several blocks; the reference takes a thousand times longer.
         let mut words = point.words(&[37, 29, 150]);
         words.extend(options.iter().map(|o| o.to_string()));
         words.push("--check".to_string());
-        let answer = nvcc.run(file, &words)?;
+        let answer = programs.run(file, &words)?;
         let relative = answer.get("relative_l2").and_then(Json::as_f64);
         checks.push(Check {
             point: point.clone(),
@@ -361,7 +368,7 @@ fn check_towers<T: Value>(
     args: &Args,
     device: &dyn Device,
 ) -> Result<Vec<Check>, String> {
-    let prepared = point.prepared(device)?;
+    let prepared = point.prepared(args, device)?;
     let mut checks = Vec::new();
     for asked in point.asked(args, &prepared)? {
         let Some(band) = prepared.towers(&asked, None)? else {

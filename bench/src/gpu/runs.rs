@@ -1,8 +1,7 @@
 //! Torre on a device: layerwise, and by towers.
 
-use super::Asked;
 use super::fill::fill;
-use crate::program::load_text;
+use super::{Asked, GpuCase};
 use std::time::Instant;
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::backend::nvptx::layerwise::Shape;
@@ -14,16 +13,16 @@ use torre_compiler::real::Real;
 use torre_compiler::resolve::Resolved;
 use torre_compiler::schedule::{Cut, Frame, Level, Tiling};
 use torre_compiler::scheme::{Precision, Scheme};
-use torre_compiler::statics::NoFiles;
 use torre_compiler::tile::{TileProgram, lower};
 use torre_runtime::gpu::{Device, DeviceProgram, OnDevice, TowerProgram, code};
 use torre_runtime::host::{Calculation, Progress, threads};
-use torre_runtime::program::layerwise_kernels;
+use torre_runtime::program::{LoadedFiles, layerwise_kernels};
 use torre_runtime::run::{Simulation, Value};
 
-/// A problem with its layerwise kernels.
+/// A problem, without its sources, probes and outputs, with its layerwise kernels.
 pub struct Prepared {
     pub resolved: Resolved,
+    files: LoadedFiles,
     pub set: KernelSet,
     library: &'static Library,
     gpu: Gpu,
@@ -40,28 +39,34 @@ pub struct Band {
 }
 
 impl Prepared {
-    /// Compiles a problem for a device; `coefs` as in [`super::GpuCase`].
+    /// Compiles a case for a device; `portable`: for later ones as well.
     pub fn new(
-        (name, text): (&str, &str),
+        case: &GpuCase,
         precision: Precision,
         cells: &[i64],
-        coefs: Option<[f64; 2]>,
         device: &dyn Device,
+        portable: bool,
     ) -> Result<Prepared, String> {
-        let resolved = load_text(name, text, precision, cells)?;
+        let (mut resolved, files) = case.resolve(precision, cells)?;
+        // In steps with these, towers do not run.
+        resolved.problem.sources.clear();
+        resolved.problem.probes.clear();
+        resolved.problem.outputs.clear();
         let library = Library::open().map_err(|e| e.to_string())?;
         let gpu = code::gpu_of(device).map_err(|e| e.to_string())?;
+        let gpu = if portable { gpu.portable() } else { gpu };
         let set = layerwise_kernels(&resolved.scheme).map_err(|_| "the grid is too large")?;
         let shape = Shape::of(&resolved.scheme);
         let ptx = code::ptx(library, &resolved.scheme, &set, shape, gpu);
         Ok(Prepared {
             ptx: ptx.map_err(|e| e.to_string())?,
             resolved,
+            files,
             set,
             library,
             gpu,
             shape,
-            coefs,
+            coefs: case.coefs,
         })
     }
 
@@ -78,7 +83,7 @@ impl Prepared {
             scheme, problem, ..
         } = &self.resolved;
         let mut calculation: Calculation<'_, T> =
-            Calculation::new(scheme, problem, &NoFiles, threads::available())
+            Calculation::new(scheme, problem, &self.files, threads::available())
                 .map_err(|e| format!("cannot start: {e:?}"))?;
         fill(&mut calculation, self.coefs);
         let program = DeviceProgram {
@@ -86,7 +91,7 @@ impl Prepared {
             ptx: &self.ptx,
             shape: self.shape,
         };
-        OnDevice::new(calculation, &NoFiles, device, program).map_err(|e| e.to_string())
+        OnDevice::new(calculation, &self.files, device, program).map_err(|e| e.to_string())
     }
 
     /// Compiles towers; `last` are those before, which may need nothing but another order. `None` where the device cannot run such.
