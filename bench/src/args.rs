@@ -24,8 +24,8 @@ On a GPU:
   --gpu-case LIST    cases by name (default: all); --precision and --sizes are as above
   --gpu-file FILE    the problem of a file, on its own grid or on --sizes, instead of cases; may be repeated
   --set NAME=VALUE   a parameter of it; may be repeated
-  --towers TEXT      WIDTH,HEIGHT,STRIP,OVERLAP: the period of both faces in cells, steps of a band, order of towers; may be
-                     repeated (default: the first width of the case that fits, heights 16 and 32)
+  --towers TEXT      auto: what the model chooses (the default); every: all that it looks at; WIDTH,HEIGHT or
+                     WIDTH,HEIGHT,STRIP,OVERLAP: the period of both faces in cells, steps of a band, order of towers; may be repeated
   --check            compares instead: the baseline with the CPU, towers with layerwise kernels, bit by bit
   --device N         (default 0)
   --nvcc FILE        the CUDA compiler (default: in PATH, CUDA_HOME/bin, CUDA_PATH/bin, /usr/local/cuda/bin)
@@ -161,6 +161,9 @@ pub fn parse(words: &[String], cores: usize) -> Result<Option<Args>, String> {
     if args.threads.is_empty() {
         args.threads = vec![1, cores];
         args.threads.dedup();
+    }
+    if args.towers.is_empty() {
+        args.towers.push(Asked::Auto);
     }
     if args.rounds == 0 {
         args.rounds = if args.quick { 2 } else { 7 };

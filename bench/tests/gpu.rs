@@ -1,6 +1,7 @@
 //! The section of GPUs on one that is interpreted.
 
 use torre_bench::args::{Args, parse};
+use torre_bench::gpu::runs::Prepared;
 use torre_bench::gpu::{all_points, points};
 use torre_compiler::backend::llvm::library::Library;
 use torre_suite::interpreted::Interpreted;
@@ -24,7 +25,7 @@ fn towers_have_the_bits_of_layerwise_kernels() {
     assert_eq!(points.len(), 2);
     for point in &points {
         let device = Interpreted::new();
-        let checks = points::check(point, &args, &device, None).expect("towers run");
+        let checks = points::check(point, &args, &device, 1e9, None).expect("towers run");
         assert_eq!(checks.len(), 1, "{point}");
         for check in checks {
             assert!(check.holds(), "{point}: {} {}", check.what, check.result());
@@ -47,7 +48,8 @@ fn problems_in_files_are_checked() {
     let points = all_points(&args).expect("the file is there");
     assert_eq!(points.len(), 1);
     assert_eq!(points[0].cells, [8, 7, 10]);
-    let checks = points::check(&points[0], &args, &Interpreted::new(), None).expect("towers run");
+    let checks =
+        points::check(&points[0], &args, &Interpreted::new(), 1e9, None).expect("towers run");
     assert_eq!(checks.len(), 1);
     for check in checks {
         assert!(check.holds(), "{} {}", check.what, check.result());
@@ -63,22 +65,52 @@ fn programs_are_measured_in_turn() {
         return;
     }
     let args = args(
-        "--gpu-case maxwell42 --precision f64 --sizes 12x12x10 --towers 6,2,4,2 --towers 6,4,8,0 --quick",
+        "--gpu-case maxwell42 --precision f64 --sizes 12x12x10 --towers 6,2,4,2 --towers 6,8 --quick",
     );
     let point = &all_points(&args).expect("cases")[0];
     let device = Interpreted::new();
     let rates = points::measure(point, &args, &device, 1e9, None).expect("programs run");
     let names: Vec<&str> = rates.iter().map(|r| r.name.as_str()).collect();
-    assert_eq!(names, ["layerwise", "towers 6,2,4,2", "towers 6,4,8,0"]);
+    assert_eq!(names, ["layerwise", "towers 6,2,4,2", "towers 6,8"]);
     for rate in &rates {
         let [least, median, most] = rate.gcells;
         assert!(0.0 < least && least <= median && median <= most, "{rate:?}");
     }
-    assert!(rates[0].expected.is_some_and(|e| e > 0.0));
+    for (i, modelled) in [true, false, true].into_iter().enumerate() {
+        assert_eq!(rates[i].expected.is_some_and(|e| e > 0.0), modelled, "{i}");
+    }
     assert_eq!(
         rates[1].over("layerwise", &rates[..1]),
         Some(rates[1].gcells[1] / rates[0].gcells[1])
     );
+}
+
+#[test]
+fn the_model_chooses_towers_that_fit() {
+    if let Err(error) = Library::open() {
+        println!("skipped: {error}");
+        return;
+    }
+    let device = Interpreted::new();
+    let names = |words: &str| -> Vec<String> {
+        let args = args(words);
+        let point = &all_points(&args).expect("cases")[0];
+        let case = (&point.case, point.precision, &point.cells);
+        let prepared = Prepared::new(case.0, case.1, case.2, &device, false).expect("kernels");
+        let found = prepared.schedules(&args.towers, &device, 1e12);
+        let found = found.expect("a grid that can be addressed");
+        for scheduled in &found {
+            assert!(scheduled.expected.is_some_and(|e| e > 0.0));
+            assert!(prepared.towers(scheduled).expect("PTX").is_some());
+        }
+        found.into_iter().map(|s| s.name).collect()
+    };
+    let best = names("--gpu-case maxwell42 --precision f32 --sizes 512x512x256");
+    let all = names("--gpu-case maxwell42 --precision f32 --sizes 512x512x256 --towers every");
+    assert_eq!(best, all[..1]);
+    assert!(all.len() > 1, "{all:?}");
+    let long = names("--gpu-case maxwell42 --precision f32 --sizes 64x64x1000");
+    assert!(long.is_empty(), "{long:?}");
 }
 
 #[test]
@@ -99,12 +131,7 @@ fn grids_come_from_the_command_line_or_the_case() {
         ["odd f32 64x64x64"]
     );
     assert_eq!(of("--gpu-case media --check").len(), 2);
-    for wrong in [
-        "--gpu-case none",
-        "--towers 6,16",
-        "--device -1",
-        "--limit 0",
-    ] {
+    for wrong in ["--gpu-case none", "--towers 6", "--device -1", "--limit 0"] {
         let words: Vec<String> = wrong.split_whitespace().map(str::to_string).collect();
         assert!(parse(&words, 2).is_err(), "{wrong}");
     }

@@ -22,8 +22,6 @@ pub struct GpuCase {
     pub grids: [(Precision, &'static [[i64; 3]]); 2],
     /// Where stored coefficients are noise: its least and its largest value. Else they are what the text says.
     pub coefs: Option<[f64; 2]>,
-    /// Widths of towers, best first; where none are asked for, the first of them for which a block has room is measured.
-    pub widths: &'static [i64],
 }
 
 /// A problem in Torre.
@@ -59,9 +57,6 @@ problem bench {
 }
 ";
 
-/// For order 4 in space, a step moves a face by 3 cells: 6 are two of them.
-const ORDER_4: &[i64] = &[6, 4, 3];
-
 const MAXWELL: Option<(&str, &[&str])> = Some(("maxwell.cu", &[]));
 
 /// All cases, those that matter most first.
@@ -75,7 +70,6 @@ pub const GPU_CASES: &[GpuCase] = &[
             (Precision::F64, &[[1536, 1536, 128], [1024, 1024, 256]]),
         ],
         coefs: None,
-        widths: ORDER_4,
     },
     GpuCase {
         name: Cow::Borrowed("media"),
@@ -86,7 +80,6 @@ pub const GPU_CASES: &[GpuCase] = &[
             (Precision::F64, &[[1536, 1536, 128]]),
         ],
         coefs: Some([0.2, 0.45]),
-        widths: ORDER_4,
     },
     GpuCase {
         name: Cow::Borrowed("wave3d-2"),
@@ -97,7 +90,6 @@ pub const GPU_CASES: &[GpuCase] = &[
             (Precision::F64, &[[1536, 1536, 256]]),
         ],
         coefs: Some([0.05, 0.15]),
-        widths: &[8, 6, 4, 2],
     },
     GpuCase {
         name: Cow::Borrowed("wave3d-8"),
@@ -108,7 +100,6 @@ pub const GPU_CASES: &[GpuCase] = &[
             (Precision::F64, &[[1536, 1536, 100], [1536, 1536, 256]]),
         ],
         coefs: Some([0.05, 0.15]),
-        widths: &[8],
     },
     GpuCase {
         name: Cow::Borrowed("elastic3d"),
@@ -119,7 +110,6 @@ pub const GPU_CASES: &[GpuCase] = &[
             (Precision::F64, &[[1024, 1024, 128]]),
         ],
         coefs: None,
-        widths: ORDER_4,
     },
     GpuCase {
         name: Cow::Borrowed("rows"),
@@ -147,7 +137,6 @@ pub const GPU_CASES: &[GpuCase] = &[
             ),
         ],
         coefs: None,
-        widths: ORDER_4,
     },
     GpuCase {
         name: Cow::Borrowed("odd"),
@@ -158,7 +147,22 @@ pub const GPU_CASES: &[GpuCase] = &[
             (Precision::F64, &[[1024, 1021, 128], [1536, 1531, 128]]),
         ],
         coefs: None,
-        widths: ORDER_4,
+    },
+    GpuCase {
+        name: Cow::Borrowed("large"),
+        text: Text::Here(MAXWELL42),
+        baseline: MAXWELL,
+        grids: [
+            (
+                Precision::F32,
+                &[[768, 768, 256], [2304, 2304, 256], [3072, 3072, 256]],
+            ),
+            (
+                Precision::F64,
+                &[[768, 768, 128], [2304, 2304, 128], [3072, 3072, 128]],
+            ),
+        ],
+        coefs: None,
     },
     GpuCase {
         name: Cow::Borrowed("cubes"),
@@ -188,7 +192,6 @@ pub const GPU_CASES: &[GpuCase] = &[
             ),
         ],
         coefs: None,
-        widths: ORDER_4,
     },
     GpuCase {
         name: Cow::Borrowed("maxwell22"),
@@ -199,12 +202,8 @@ pub const GPU_CASES: &[GpuCase] = &[
             (Precision::F64, &[[1536, 1536, 128]]),
         ],
         coefs: None,
-        widths: &[6, 4, 2],
     },
 ];
-
-/// Widths for problems that nothing is known of.
-const ANY_WIDTH: &[i64] = &[12, 10, 8, 6, 5, 4, 3, 2];
 
 impl GpuCase {
     /// The problem of a file.
@@ -221,7 +220,6 @@ impl GpuCase {
             baseline: None,
             grids: [(Precision::F32, &[]), (Precision::F64, &[])],
             coefs: None,
-            widths: ANY_WIDTH,
         };
         let (resolved, _) = case.resolve(Precision::F32, &[])?;
         if let Text::File { cells, .. } = &mut case.text {

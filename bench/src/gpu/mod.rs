@@ -26,37 +26,66 @@ use torre_compiler::backend::nvptx::tower::Order;
 use torre_compiler::scheme::Precision;
 use torre_runtime::gpu::{CudaDevice, Device, predict};
 
-/// Towers to measure: `WIDTH,HEIGHT,STRIP,OVERLAP`, the period of both faces in cells, steps of a band, and the order of towers.
+/// Towers to measure: `auto`, `every`, `WIDTH,HEIGHT` or `WIDTH,HEIGHT,STRIP,OVERLAP`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
-    pub width: i64,
-    pub height: u64,
-    pub order: Order,
+pub enum Asked {
+    /// Those that the model expects to be fastest.
+    Auto,
+    /// All that it looks at and the device can run.
+    Every,
+    These {
+        /// The period of both faces in cells.
+        width: i64,
+        /// Steps of a band.
+        height: u64,
+        /// Another order of towers than the usual one.
+        order: Option<Order>,
+    },
 }
 
 impl Asked {
     pub fn parse(text: &str) -> Option<Asked> {
-        let numbers: Result<Vec<u32>, _> = text.split(',').map(|n| n.trim().parse()).collect();
-        match numbers.ok()?.as_slice() {
-            &[width, height, strip, overlap] if width > 0 && height > 0 && strip > 0 => {
-                Some(Asked {
-                    width: i64::from(width),
-                    height: u64::from(height),
-                    order: Order {
-                        width: i64::from(strip),
-                        overlap: i64::from(overlap),
-                    },
-                })
-            }
-            _ => None,
+        match text {
+            "auto" => return Some(Asked::Auto),
+            "every" => return Some(Asked::Every),
+            _ => {}
         }
+        let numbers: Result<Vec<u32>, _> = text.split(',').map(|n| n.trim().parse()).collect();
+        let numbers = numbers.ok()?;
+        let (&[width, height], order) = numbers.split_first_chunk()?;
+        let order = match *order {
+            [] => None,
+            [strip, overlap] if strip > 0 => Some(Order {
+                width: i64::from(strip),
+                overlap: i64::from(overlap),
+            }),
+            _ => return None,
+        };
+        (width > 0 && height > 0).then_some(Asked::These {
+            width: i64::from(width),
+            height: u64::from(height),
+            order,
+        })
     }
 }
 
 impl fmt::Display for Asked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Order { width, overlap } = self.order;
-        write!(f, "{},{},{width},{overlap}", self.width, self.height)
+        match self {
+            Asked::Auto => f.write_str("auto"),
+            Asked::Every => f.write_str("every"),
+            Asked::These {
+                width,
+                height,
+                order,
+            } => {
+                write!(f, "{width},{height}")?;
+                match order {
+                    Some(Order { width, overlap }) => write!(f, ",{width},{overlap}"),
+                    None => Ok(()),
+                }
+            }
+        }
     }
 }
 
@@ -152,7 +181,9 @@ pub fn gpu(args: &Args, report: &mut Report) -> bool {
         // Fresh for each point: memory is given back with the device.
         let outcome = CudaDevice::open(args.device).map_err(|e| e.to_string());
         let outcome = outcome.and_then(|device| match args.check {
-            true => points::check(&point, args, &device, programs).map(|c| checks.extend(c)),
+            true => {
+                points::check(&point, args, &device, copies, programs).map(|c| checks.extend(c))
+            }
             false => {
                 let rates = points::measure(&point, args, &device, copies, programs);
                 rates.map(|rates| found.push((point.clone(), rates)))
@@ -240,15 +271,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn towers_are_four_numbers() {
-        let asked = Asked::parse("6, 32,16,0").map(|a| a.to_string());
-        assert_eq!(asked.as_deref(), Some("6,32,16,0"));
+    fn towers_are_two_or_four_numbers() {
+        for right in ["auto", "every", "6,32", "6,32,16,0"] {
+            let asked = Asked::parse(right).map(|a| a.to_string());
+            assert_eq!(asked.as_deref(), Some(right));
+        }
         for wrong in [
             "",
-            "6,32",
+            "6",
             "6,32,16",
             "0,32,16,8",
-            "6,0,16,8",
+            "6,0",
             "6,32,0,8",
             "6,32,-1,8",
             "a,1,1,1",

@@ -1,6 +1,5 @@
 //! Measuring and checking a case on a grid.
 
-use super::Asked;
 use super::cases::GpuCase;
 use super::nvcc::Programs;
 use super::runs::{Prepared, advance, digests};
@@ -10,7 +9,6 @@ use crate::report::{Samples, domain};
 use serde_json::{Value as Json, json};
 use std::fmt;
 use std::time::Instant;
-use torre_compiler::backend::nvptx::tower::Order;
 use torre_compiler::scheme::Precision;
 use torre_runtime::gpu::{Device, OnDevice, predict};
 use torre_runtime::run::Value;
@@ -18,13 +16,6 @@ use torre_runtime::run::Value;
 /// Names of programs in tables.
 pub const BASELINE: &str = "CUDA";
 pub const LAYERWISE: &str = "layerwise";
-
-/// Steps of a band and the order of towers, where none are asked for.
-const HEIGHTS: [u64; 2] = [16, 32];
-const ORDER: Order = Order {
-    width: 16,
-    overlap: 8,
-};
 
 /// Fewer turns have no median worth the name.
 const LEAST_ROUNDS: usize = 3;
@@ -53,25 +44,6 @@ impl Point {
     fn words(&self, cells: &[i64]) -> Vec<String> {
         let cells = cells.iter().map(i64::to_string);
         cells.chain([self.precision.to_string()]).collect()
-    }
-
-    /// The towers to run: those that the command line says, or the first of the case's widths that the device can run.
-    fn asked(&self, args: &Args, prepared: &Prepared) -> Result<Vec<Asked>, String> {
-        if !args.towers.is_empty() {
-            return Ok(args.towers.clone());
-        }
-        for &width in self.case.widths {
-            let all = HEIGHTS.map(|height| Asked {
-                width,
-                height,
-                order: ORDER,
-            });
-            if prepared.towers(&all[0], None)?.is_some() {
-                return Ok(all.to_vec());
-            }
-        }
-        eprintln!("{self}: a block has no room for any towers");
-        Ok(Vec::new())
     }
 
     fn prepared(&self, args: &Args, device: &dyn Device) -> Result<Prepared, String> {
@@ -178,15 +150,18 @@ fn measure_in<T: Value>(
         expected: Some(expected * 1e-9),
         notes: format!("{array:.1} GB"),
     });
-    let mut last = None;
-    for asked in point.asked(args, &prepared)? {
+    let schedules = prepared.schedules(&args.towers, device, copies)?;
+    if schedules.is_empty() {
+        eprintln!("{point}: this device can run no towers");
+    }
+    for scheduled in &schedules {
+        let name = &scheduled.name;
         if !in_time() {
-            eprintln!("{point}: no towers {asked}: {} s are over", args.limit);
+            eprintln!("{point}: not {name}: {} s are over", args.limit);
             continue;
         }
-        let band = prepared.towers(&asked, last.take())?;
-        let Some(band) = band else {
-            eprintln!("{point}: no towers {asked}: this device cannot run such");
+        let Some(band) = prepared.towers(scheduled)? else {
+            eprintln!("{point}: not {name}: this device cannot run such towers");
             continue;
         };
         simulation = simulation
@@ -196,9 +171,9 @@ fn measure_in<T: Value>(
         let steps =
             (2 * steps_in(layerwise * 1e9)).div_ceil(band.program.steps) * band.program.steps;
         rates.push(Rate {
-            name: format!("towers {asked}"),
+            name: name.clone(),
             gcells: turns(&mut simulation, point, steps, rounds)?,
-            expected: None,
+            expected: scheduled.expected.map(|e| e * 1e-9),
             notes: format!(
                 "{} steps, {} towers, {:.1} bytes, {:.1} s to compile",
                 band.program.steps,
@@ -207,7 +182,6 @@ fn measure_in<T: Value>(
                 band.compiling,
             ),
         });
-        last = Some((asked, band));
     }
     Ok(rates)
 }
@@ -337,6 +311,7 @@ pub fn check(
     point: &Point,
     args: &Args,
     device: &dyn Device,
+    copies: f64,
     programs: Option<&mut Programs>,
 ) -> Result<Vec<Check>, String> {
     let mut checks = Vec::new();
@@ -357,8 +332,8 @@ pub fn check(
         });
     }
     checks.extend(match point.precision {
-        Precision::F32 => check_towers::<f32>(point, args, device),
-        Precision::F64 => check_towers::<f64>(point, args, device),
+        Precision::F32 => check_towers::<f32>(point, args, device, copies),
+        Precision::F64 => check_towers::<f64>(point, args, device, copies),
     }?);
     Ok(checks)
 }
@@ -367,12 +342,14 @@ fn check_towers<T: Value>(
     point: &Point,
     args: &Args,
     device: &dyn Device,
+    copies: f64,
 ) -> Result<Vec<Check>, String> {
     let prepared = point.prepared(args, device)?;
     let mut checks = Vec::new();
-    for asked in point.asked(args, &prepared)? {
-        let Some(band) = prepared.towers(&asked, None)? else {
-            eprintln!("{point}: no towers {asked}: this device cannot run such");
+    for scheduled in prepared.schedules(&args.towers, device, copies)? {
+        let name = &scheduled.name;
+        let Some(band) = prepared.towers(&scheduled)? else {
+            eprintln!("{point}: not {name}: this device cannot run such towers");
             continue;
         };
         // Two bands, which is where a band's end could go wrong, and a step behind them.
@@ -390,7 +367,7 @@ fn check_towers<T: Value>(
         let differ = layerwise.iter().zip(&towers).filter(|(a, b)| a != b);
         checks.push(Check {
             point: point.clone(),
-            what: format!("towers {asked} beside layerwise, {steps} steps"),
+            what: format!("{name} beside layerwise, {steps} steps"),
             found: Agreement::Rows {
                 differ: differ.count(),
                 all: layerwise.len().min(towers.len()),

@@ -5,16 +5,19 @@ use super::{Asked, GpuCase};
 use std::time::Instant;
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::backend::nvptx::layerwise::Shape;
+use torre_compiler::backend::nvptx::tower::Order;
 use torre_compiler::backend::nvptx::{Gpu, Ptx};
 use torre_compiler::cone::{Rational, cones};
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::lattice::{Axis, PerAxis};
 use torre_compiler::real::Real;
 use torre_compiler::resolve::Resolved;
-use torre_compiler::schedule::{Cut, Frame, Level, Tiling};
+use torre_compiler::schedule::{Cut, Frame, Level, Schedule, Template, Tiling};
 use torre_compiler::scheme::{Precision, Scheme};
-use torre_compiler::tile::{TileProgram, lower};
-use torre_runtime::gpu::{Device, DeviceProgram, OnDevice, TowerProgram, code};
+use torre_compiler::tile::lower;
+use torre_runtime::gpu::{
+    Chip, Device, DevicePlanner, DeviceProgram, OnDevice, TowerProgram, code,
+};
 use torre_runtime::host::{Calculation, Progress, threads};
 use torre_runtime::program::{LoadedFiles, layerwise_kernels};
 use torre_runtime::run::{Simulation, Value};
@@ -29,6 +32,19 @@ pub struct Prepared {
     ptx: Ptx,
     shape: Shape,
     coefs: Option<[f64; 2]>,
+}
+
+/// Steps of the run that the model plans for.
+const STEPS: u64 = 1 << 20;
+
+/// Towers to run.
+#[derive(Clone, Debug)]
+pub struct Scheduled {
+    pub name: String,
+    tiling: Tiling,
+    order: Option<Order>,
+    /// What the model expects, in cell-steps per second.
+    pub expected: Option<f64>,
 }
 
 /// Towers, compiled.
@@ -52,6 +68,8 @@ impl Prepared {
         resolved.problem.sources.clear();
         resolved.problem.probes.clear();
         resolved.problem.outputs.clear();
+        // As of a long run, of whose steps hardly any remain beside bands.
+        resolved.problem.steps = STEPS;
         let library = Library::open().map_err(|e| e.to_string())?;
         let gpu = code::gpu_of(device).map_err(|e| e.to_string())?;
         let gpu = if portable { gpu.portable() } else { gpu };
@@ -94,23 +112,73 @@ impl Prepared {
         OnDevice::new(calculation, &self.files, device, program).map_err(|e| e.to_string())
     }
 
-    /// Compiles towers; `last` are those before, which may need nothing but another order. `None` where the device cannot run such.
-    pub fn towers(
+    /// The towers that are asked for, on a device whose copies run at some rate; those that the model chooses are ones that it can run.
+    pub fn schedules(
         &self,
-        asked: &Asked,
-        last: Option<(Asked, Band)>,
-    ) -> Result<Option<Band>, String> {
+        asked: &[Asked],
+        device: &dyn Device,
+        copies: f64,
+    ) -> Result<Vec<Scheduled>, String> {
+        let Resolved {
+            scheme, problem, ..
+        } = &self.resolved;
+        let chip = Chip::of(device, Some(self.gpu), copies).map_err(|e| e.to_string())?;
+        let planner = DevicePlanner::new(scheme, problem, &chip);
+        let planner = planner.map_err(|_| "the grid is too large".to_string())?;
+        let choices = planner.choices(&Template::Auto);
+        let choices = choices.map_err(|e| format!("the model has no choice: {e:?}"))?;
+        let modelled: Vec<Scheduled> = choices
+            .into_iter()
+            .filter_map(|choice| match choice.schedule {
+                Schedule::Tiled(tiling) => Some(Scheduled {
+                    name: choice.name,
+                    tiling,
+                    order: None,
+                    expected: Some(choice.prediction.rate),
+                }),
+                _ => None,
+            })
+            .collect();
+        let mut found = Vec::new();
+        for asked in asked {
+            match asked {
+                Asked::Auto => found.extend(modelled.first().cloned()),
+                Asked::Every => found.extend(modelled.iter().cloned()),
+                Asked::These {
+                    width,
+                    height,
+                    order,
+                } => {
+                    let tiling = tiling(scheme, *width, *height);
+                    let same = modelled.iter().find(|m| m.tiling == tiling);
+                    found.push(Scheduled {
+                        name: format!("towers {asked}"),
+                        // It knows its own order.
+                        expected: same.filter(|_| order.is_none()).and_then(|m| m.expected),
+                        tiling,
+                        order: *order,
+                    });
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Compiles towers; `None` where the device cannot run such.
+    pub fn towers(&self, scheduled: &Scheduled) -> Result<Option<Band>, String> {
         let begun = Instant::now();
         let scheme = self.scheme();
         let layout = &self.set.layout;
-        let tiles = tiles(scheme, asked);
-        let program = match last {
-            Some((before, band)) if before.width == asked.width => Some(band.program),
-            _ => TowerProgram::new(self.library, scheme, layout, &tiles, self.gpu)
-                .map_err(|e| e.to_string())?,
+        let tiling = &scheduled.tiling;
+        let tiles = lower(scheme, &Frame::new(scheme, &cones(scheme)), tiling);
+        let program = TowerProgram::new(self.library, scheme, layout, &tiles, self.gpu);
+        let program = program.map_err(|e| e.to_string())?;
+        let program = match scheduled.order {
+            Some(order) => {
+                program.and_then(|p| p.banded(scheme, layout, &tiles, tiling.height, order))
+            }
+            None => program,
         };
-        let program =
-            program.and_then(|p| p.banded(scheme, layout, &tiles, asked.height, asked.order));
         Ok(program.map(|program| Band {
             program,
             compiling: begun.elapsed().as_secs_f64(),
@@ -118,19 +186,19 @@ impl Prepared {
     }
 }
 
-fn tiles(scheme: &Scheme, asked: &Asked) -> TileProgram {
+/// One level of towers along both diagonals of the first two axes.
+fn tiling(scheme: &Scheme, width: i64, height: u64) -> Tiling {
     let frame = Frame::new(scheme, &cones(scheme));
     let cut = |form| Cut {
         face: frame.fitting(PerAxis(form)),
-        period: Rational::whole(asked.width),
+        period: Rational::whole(width),
     };
-    let tiling = Tiling {
-        height: asked.height,
+    Tiling {
+        height,
         levels: vec![Level {
             cuts: vec![cut([1, 1, 0]), cut([1, -1, 0])],
         }],
-    };
-    lower(scheme, &frame, &tiling)
+    }
 }
 
 /// Seconds for some steps.
