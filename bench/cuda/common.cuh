@@ -64,6 +64,36 @@ __device__ inline void store_pack(double *p, Pack<double> a)
     __stcs(reinterpret_cast<double2 *>(p), make_double2(a.v[0], a.v[1]));
 }
 
+/* Differences of order 4 in space.
+ *
+ * c1 (c - b) + c2 (d - a), lane by lane, added or subtracted. */
+template <class T> __device__ inline void along(Pack<T> &sum, T c1, T c2, Pack<T> a, Pack<T> b, Pack<T> c, Pack<T> d)
+{
+#pragma unroll
+    for (int l = 0; l < Pack<T>::N; l++)
+        sum.v[l] += c1 * (c.v[l] - b.v[l]) + c2 * (d.v[l] - a.v[l]);
+}
+
+/* The same along z. UP: for targets half a cell above. */
+template <bool UP, class T>
+__device__ inline void along_z(Pack<T> &sum, T c1, T c2, const T *p, Pack<T> own, bool first, bool last)
+{
+    constexpr int N = Pack<T>::N, BELOW = UP ? 1 : 2, ABOVE = UP ? 2 : 1;
+    T w[N + 3];
+#pragma unroll
+    for (int l = 0; l < BELOW; l++)
+        w[l] = first ? T(0) : __ldg(p + l - BELOW);
+#pragma unroll
+    for (int l = 0; l < N; l++)
+        w[BELOW + l] = own.v[l];
+#pragma unroll
+    for (int l = 0; l < ABOVE; l++)
+        w[BELOW + N + l] = last ? T(0) : __ldg(p + N + l);
+#pragma unroll
+    for (int l = 0; l < N; l++)
+        sum.v[l] += c1 * (w[l + 2] - w[l + 1]) + c2 * (w[l + 3] - w[l]);
+}
+
 /* Cells, and the shape of an array. Strides are in elements. */
 struct Grid {
     int nx, ny, nz;

@@ -17,34 +17,6 @@ template <class T> struct Fields {
 
 template <class T> using Kernel = void (*)(Fields<T>, Grid);
 
-/* c1 (c - b) + c2 (d - a), lane by lane, added or subtracted. */
-template <class T> __device__ inline void along(Pack<T> &sum, T c1, T c2, Pack<T> a, Pack<T> b, Pack<T> c, Pack<T> d)
-{
-#pragma unroll
-    for (int l = 0; l < Pack<T>::N; l++)
-        sum.v[l] += c1 * (c.v[l] - b.v[l]) + c2 * (d.v[l] - a.v[l]);
-}
-
-/* The same along z. UP: for targets half a cell above. */
-template <bool UP, class T>
-__device__ inline void along_z(Pack<T> &sum, T c1, T c2, const T *p, Pack<T> own, bool first, bool last)
-{
-    constexpr int N = Pack<T>::N, BELOW = UP ? 1 : 2, ABOVE = UP ? 2 : 1;
-    T w[N + 3];
-#pragma unroll
-    for (int l = 0; l < BELOW; l++)
-        w[l] = first ? T(0) : __ldg(p + l - BELOW);
-#pragma unroll
-    for (int l = 0; l < N; l++)
-        w[BELOW + l] = own.v[l];
-#pragma unroll
-    for (int l = 0; l < ABOVE; l++)
-        w[BELOW + N + l] = last ? T(0) : __ldg(p + N + l);
-#pragma unroll
-    for (int l = 0; l < N; l++)
-        sum.v[l] += c1 * (w[l + 2] - w[l + 1]) + c2 * (w[l + 3] - w[l]);
-}
-
 /* UP: advances H by -dt curl(E). Otherwise: E by dt curl(H), times its factors if MEDIA. AHEAD: reads a plane ahead. */
 template <class T, bool UP, bool MEDIA, bool AHEAD, int THREADS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS) advance(Fields<T> f, Grid g)
@@ -106,6 +78,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) advance(Fields<T> f, Grid g)
             sum[0] = old[0], sum[1] = old[1], sum[2] = old[2];
         }
         const T *px = fx + n, *py = fy + n, *pz = fz + n;
+        /* All at once, before any is needed. */
         Pack<T> ty[4], tz[4];
 #pragma unroll
         for (int p = 0; p < 4; p++) {

@@ -104,7 +104,7 @@ pub const GPU_CASES: &[GpuCase] = &[
     GpuCase {
         name: Cow::Borrowed("elastic3d"),
         text: Text::Here(ELASTIC3D),
-        baseline: None,
+        baseline: Some(("elastic.cu", &[])),
         grids: [
             (Precision::F32, &[[1024, 1024, 128], [1024, 1024, 256]]),
             (Precision::F64, &[[1024, 1024, 128]]),

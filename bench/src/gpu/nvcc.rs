@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// The programs, and what they include.
-const SOURCES: [(&str, &str); 3] = [
+const SOURCES: [(&str, &str); 4] = [
     ("common.cuh", include_str!("../../cuda/common.cuh")),
+    ("elastic.cu", include_str!("../../cuda/elastic.cu")),
     ("maxwell.cu", include_str!("../../cuda/maxwell.cu")),
     ("wave.cu", include_str!("../../cuda/wave.cu")),
 ];
