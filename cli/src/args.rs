@@ -167,6 +167,9 @@ pub struct Bench {
     pub what: What,
     #[command(flatten)]
     pub how: How,
+    /// The GPU that computes, by its number, with `--backend cuda` [default: 0]
+    #[arg(long, value_name = "N")]
+    pub devices: Option<usize>,
     /// Threads that compute [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,

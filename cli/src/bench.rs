@@ -3,100 +3,59 @@
 //! All schedules advance one calculation in turns: round by round, A B C A B C. So they see the same fields, and what else happens on
 //! the machine hits them alike. Nothing is recorded meanwhile; sources act.
 
-use crate::args;
+mod device;
+mod processor;
+
+use crate::args::{self, BackendArg};
 use crate::codes;
 use crate::columns::{Set, table};
 use crate::failure::Failure;
-use crate::input;
-use crate::machine;
-use crate::plan::choice_json;
+use crate::plan::{choice_json, extend};
 use crate::render::Voice;
-use crate::report::{self, bytes};
+use crate::report;
 use crate::schedule;
 use crate::write;
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use torre_compiler::problem::Problem;
-use torre_compiler::resolve::Resolved;
-use torre_compiler::schedule::{Choice, Machine, Template};
-use torre_compiler::scheme::{Precision, Scheme};
+use torre_compiler::schedule::{Choice, Template};
+use torre_compiler::scheme::Scheme;
 use torre_grammar::diag::Diagnostic;
-use torre_grammar::source::Source;
-use torre_runtime::budget;
-use torre_runtime::cache::Cache;
-use torre_runtime::host::{Calculation, Progress, SetupError, threads};
-use torre_runtime::plan::{Plan, Planner};
-use torre_runtime::program::{self, BackendChoice, Compiled, LoadedFiles};
-use torre_runtime::run::{Compiled as Advanced, Value as Number, verify};
+use torre_runtime::run::Difference;
 
 /// Members of `auto` that are measured if nothing is said.
 const BEST: usize = 3;
-/// Steps after which the calculation starts again, if the problem's own end comes earlier: waves of sources are kept per step.
-const STEPS: u64 = 1 << 18;
 /// The share of a turn that a first run takes at least, from which the steps of a turn are found.
 const TRIAL: f64 = 0.2;
 
 pub fn bench(args: &args::Bench, voice: &Voice) -> Result<(), Failure> {
-    let Some(backend) = args.how.backend.choice() else {
-        return Err(Failure::usage(
-            "the reference and GPUs go stage by stage and know no schedules: `torre run --backend reference` or `cuda` times them",
-        ));
-    };
-    let source = input::source(&args.what.file)?;
-    let (world, resolved) = input::resolved(&args.what, voice)?;
-    let threads = args.threads.map_or_else(threads::available, |n| n as usize);
-    let planner = Planner::new(&resolved.scheme).map_err(SetupError::from)?;
-    let machine = schedule::machine(threads);
-    let plans = contestants(args, &source, &resolved, &planner, &machine)?
-        .into_iter()
-        .map(|choice| planner.plan(choice))
-        .collect::<Result<Vec<Plan>, _>>()
-        .map_err(|error| schedule::refused(error, &planner))?;
-    check_memory(args, &resolved, &planner, &plans, threads)?;
-    let files = LoadedFiles::load(&world, &resolved.scheme)?;
-    let highest = plans.iter().map(Plan::height).max().unwrap_or(1);
-    let problem = Problem {
-        steps: resolved.problem.steps.max(STEPS).max(highest),
-        probes: Vec::new(),
-        outputs: Vec::new(),
-        ..resolved.problem.clone()
-    };
-    let bench = Bench {
-        args,
-        voice,
-        scheme: &resolved.scheme,
-        problem: &problem,
-        files: &files,
-        machine: &machine,
-        codes: compile(args, voice, &resolved.scheme, &plans, backend)?,
-        plans,
-    };
-    let results = match resolved.scheme.precision {
-        Precision::F32 => bench.run::<f32>()?,
-        Precision::F64 => bench.run::<f64>()?,
-    };
-    if !write::report(args.report.as_deref(), &bench.json(&results))? {
-        write::result(&bench.text(&results));
+    match (args.how.backend, args.devices) {
+        (BackendArg::Cuda, _) => device::bench(args, voice),
+        (_, Some(_)) => Err(Failure::usage("`--devices` goes with `--backend cuda`")),
+        (backend, None) => match backend.choice() {
+            Some(choice) => processor::bench(args, voice, choice),
+            None => Err(Failure::usage(
+                "the reference goes stage by stage and knows no schedules: `torre run --backend reference` times it",
+            )),
+        },
     }
-    Ok(())
 }
 
-/// Layerwise, and the members of the families that are asked for.
+/// The layerwise schedule, and the members of the families that are asked for; `members` lists those of a schedule as it is written, the
+/// best first.
 fn contestants(
     args: &args::Bench,
-    source: &Source,
-    resolved: &Resolved,
-    planner: &Planner<'_>,
-    machine: &Machine,
+    layerwise: Vec<Choice>,
+    mut members: impl FnMut(&str) -> Result<(Template, Vec<Choice>), Failure>,
 ) -> Result<Vec<Choice>, Failure> {
-    let mut found = planner.choices(&Template::Layerwise, machine);
+    let mut found = layerwise;
     let auto = ["auto".to_owned()];
     let texts = match args.schedule.is_empty() {
         true => &auto[..],
         false => &args.schedule[..],
     };
     for text in texts {
-        let template = schedule::template(text, source, resolved, planner)?;
+        let (template, choices) = members(text)?;
         let most = match (args.all, args.count, &template) {
             (true, _, _) => usize::MAX,
             (false, Some(n), _) => n as usize,
@@ -104,7 +63,7 @@ fn contestants(
             (false, None, _) => 1,
         };
         let mut taken: Vec<Choice> = Vec::new();
-        for choice in planner.choices(&template, machine) {
+        for choice in choices {
             if taken.len() >= most {
                 break;
             }
@@ -121,76 +80,41 @@ fn contestants(
     Ok(found)
 }
 
-/// Refuses what does not fit before any memory is taken.
-fn check_memory(
-    args: &args::Bench,
-    resolved: &Resolved,
-    planner: &Planner<'_>,
-    plans: &[Plan],
-    threads: usize,
-) -> Result<(), Failure> {
-    let Some(available) = budget::available() else {
-        return Ok(());
-    };
-    let more = |plan: &Plan| plan.more_bytes(&planner.layout, threads);
-    let more = plans.iter().map(more).max().unwrap_or(0);
-    let fields = planner.layout.bytes().saturating_add(more);
-    let check = if args.verify { fields } else { 0 };
-    let files = LoadedFiles::bytes(&resolved.scheme);
-    let needed = fields.saturating_add(check).saturating_add(files);
-    if needed <= available.bytes {
-        return Ok(());
+/// The problem without what is recorded, with steps enough.
+fn quiet(problem: &Problem, steps: u64) -> Problem {
+    Problem {
+        steps: problem.steps.max(steps),
+        probes: Vec::new(),
+        outputs: Vec::new(),
+        ..problem.clone()
     }
-    let message = format!(
-        "`{}` needs {} of memory, and {} is available",
-        resolved.problem.name,
-        bytes(needed),
-        bytes(available.bytes),
-    );
-    let hint = match needed - check <= available.bytes {
-        true => "it fits without `--verify`",
-        false => "make the domain smaller: `--set domain=AxBxC`",
-    };
-    Err(Diagnostic::error(codes::MEMORY, message).hint(hint).into())
 }
 
-/// Compiles the kernels of each plan; plans with the same kernels share them. Returns the code and, for each plan, which is its own.
-fn compile(
-    args: &args::Bench,
-    voice: &Voice,
-    scheme: &Scheme,
-    plans: &[Plan],
-    backend: BackendChoice,
-) -> Result<Codes, Failure> {
-    let cache = Cache::of_user();
-    let mut codes = Codes::default();
-    for (number, plan) in plans.iter().enumerate() {
-        let own = &plan.kernels;
-        let same = |earlier: &Plan| {
-            earlier.kernels.kernels == own.kernels && earlier.kernels.layout == own.layout
-        };
-        if let Some(earlier) = plans[..number].iter().position(same) {
-            codes.of.push(codes.of[earlier]);
-            continue;
-        }
-        let compiled = program::compile(scheme, &plan.kernels, backend, &args.how.target, &cache)?;
-        if let (Some(missing), true) = (&compiled.fallback, codes.all.is_empty()) {
-            voice.note(format_args!(
-                "LLVM is not there, so `{}` is used, which is slower; {missing}",
-                compiled.backend
-            ));
-        }
-        codes.of.push(codes.all.len());
-        codes.all.push(compiled);
-    }
-    Ok(codes)
+/// What is said where a schedule gives other bits than layerwise.
+fn differs(choice: &Choice, difference: &Difference) -> Failure {
+    let name = schedule::title(choice);
+    Diagnostic::error(
+        codes::DIFFERENCE,
+        format!("`{name}` is not layerwise: {difference}"),
+    )
+    .hint("this is a defect of Torre, not of your program: please report it")
+    .into()
 }
 
-#[derive(Default)]
-struct Codes {
-    all: Vec<Compiled>,
-    /// Per plan, the index of its code.
-    of: Vec<usize>,
+/// A schedule that is measured.
+struct Contestant {
+    choice: Choice,
+    /// Steps that it takes at once.
+    height: u64,
+    /// Functions that were compiled, and how long that took.
+    kernels: usize,
+    compiling: Duration,
+}
+
+/// A calculation that all contestants advance in turns.
+trait Field {
+    /// Advances so many steps by a contestant and returns the time.
+    fn advance(&mut self, contestant: usize, steps: u64) -> Result<Duration, Failure>;
 }
 
 struct Bench<'a> {
@@ -199,15 +123,20 @@ struct Bench<'a> {
     scheme: &'a Scheme,
     /// Without probes and outputs.
     problem: &'a Problem,
-    files: &'a LoadedFiles,
-    machine: &'a Machine,
-    plans: Vec<Plan>,
-    codes: Codes,
+    /// The first one is layerwise.
+    contestants: Vec<Contestant>,
+    /// Threads of the processor.
+    threads: usize,
+    /// In short, and with versions.
+    backend: String,
+    code: String,
+    /// What is known about what computes: its key in reports, and facts.
+    machine: (&'static str, Value),
 }
 
-/// What was measured of one plan.
+/// What was measured of one contestant.
 struct Outcome {
-    plan: usize,
+    contestant: usize,
     /// In each round.
     steps: u64,
     /// Cell-steps per second of each round.
@@ -244,32 +173,34 @@ impl Outcome {
 }
 
 impl Bench<'_> {
-    /// Measures all plans; the fastest comes first.
-    fn run<T: Number>(&self) -> Result<Vec<Outcome>, Failure> {
-        if self.args.verify {
-            self.verify::<T>()?;
+    /// Measures all contestants and writes what came out.
+    fn run(&self, field: &mut dyn Field) -> Result<(), Failure> {
+        let results = self.measure(field)?;
+        if !write::report(self.args.report.as_deref(), &self.json(&results))? {
+            write::result(&self.text(&results));
         }
+        Ok(())
+    }
+
+    /// The fastest one comes first.
+    fn measure(&self, field: &mut dyn Field) -> Result<Vec<Outcome>, Failure> {
         let turn = self.args.seconds / f64::from(self.args.rounds);
         self.voice.note(format_args!(
             "measuring {} schedules for {} s each",
-            self.plans.len(),
+            self.contestants.len(),
             self.args.seconds
         ));
-        let mut field = Field::<T> {
-            bench: self,
-            calculation: None,
-        };
         let mut outcomes = Vec::new();
-        for plan in 0..self.plans.len() {
+        for contestant in 0..self.contestants.len() {
             outcomes.push(Outcome {
-                plan,
-                steps: field.steps_of_turn(plan, turn)?,
+                contestant,
+                steps: self.steps_of_turn(field, contestant, turn)?,
                 rates: Vec::new(),
             });
         }
         for _ in 0..self.args.rounds {
             for outcome in &mut outcomes {
-                let time = field.advance(outcome.plan, outcome.steps)?;
+                let time = field.advance(outcome.contestant, outcome.steps)?;
                 outcome
                     .rates
                     .push(self.cells() * outcome.steps as f64 / time.as_secs_f64());
@@ -279,41 +210,25 @@ impl Bench<'_> {
         Ok(outcomes)
     }
 
-    fn calculation<T: Number>(&self) -> Result<Calculation<'_, T>, SetupError> {
-        Calculation::new(self.scheme, self.problem, self.files, self.machine.threads)
-    }
-
-    /// A calculation that a plan advances.
-    fn advanced<T: Number>(&self, plan: usize) -> Result<Advanced<'_, T>, SetupError> {
-        Ok(Advanced {
-            calculation: self.calculation()?,
-            set: &self.plans[plan].kernels,
-            code: &*self.codes.all[self.codes.of[plan]].code,
-            order: self.plans[plan].order(),
-            threads: self.machine.threads,
-        })
-    }
-
-    /// Compares every value of all plans with the first one, which is layerwise, after a whole band and a step of the next.
-    fn verify<T: Number>(&self) -> Result<(), Failure> {
-        use torre_runtime::run::Simulation;
-        let highest = self.plans.iter().map(Plan::height).max().unwrap_or(1);
-        let until = highest.saturating_add(1).min(self.problem.steps);
-        let mut check = self.advanced::<T>(0)?;
-        check.run(until, &Progress::default())?;
-        for (number, plan) in self.plans.iter().enumerate().skip(1) {
-            let mut run = self.advanced::<T>(number)?;
-            run.run(until, &Progress::default())?;
-            verify::compare(&run, &check).map_err(|difference| {
-                let name = schedule::title(&plan.choice);
-                Diagnostic::error(
-                    codes::DIFFERENCE,
-                    format!("`{name}` is not layerwise: {difference}"),
-                )
-                .hint("this is a defect of Torre, not of your program: please report it")
-            })?;
+    /// The steps that take about so many seconds: whole bands, at least one.
+    fn steps_of_turn(
+        &self,
+        field: &mut dyn Field,
+        contestant: usize,
+        seconds: f64,
+    ) -> Result<u64, Failure> {
+        let height = self.contestants[contestant].height.max(1);
+        let most = self.problem.steps / height;
+        let mut bands = 1;
+        loop {
+            let time = field.advance(contestant, bands * height)?.as_secs_f64();
+            let more = bands.saturating_mul(2);
+            if time >= TRIAL * seconds || more > most {
+                let wanted = seconds / (time / bands as f64).max(1e-9);
+                return Ok((wanted.round() as u64).clamp(1, most.max(1)) * height);
+            }
+            bands = more;
         }
-        Ok(())
     }
 
     fn cells(&self) -> f64 {
@@ -323,13 +238,8 @@ impl Bench<'_> {
 
     /// The layerwise rate.
     fn layerwise(&self, outcomes: &[Outcome]) -> f64 {
-        let own = outcomes.iter().find(|outcome| outcome.plan == 0);
+        let own = outcomes.iter().find(|outcome| outcome.contestant == 0);
         own.map_or(f64::NAN, Outcome::median)
-    }
-
-    fn code(&self) -> String {
-        let code = self.codes.all.first();
-        code.map_or_else(String::new, |c| c.code.description())
     }
 
     fn text(&self, outcomes: &[Outcome]) -> String {
@@ -344,15 +254,15 @@ impl Bench<'_> {
         ];
         let mut rows = vec![head.map(str::to_owned)];
         for outcome in outcomes {
-            let plan = &self.plans[outcome.plan];
-            let (rate, expected) = (outcome.median(), plan.choice.prediction.rate);
+            let own = &self.contestants[outcome.contestant];
+            let (rate, expected) = (outcome.median(), own.choice.prediction.rate);
             rows.push([
                 format!("{:.1}", rate * 1e-6),
                 format!("{:.1} %", 100.0 * outcome.spread()),
                 format!("{:.1}", expected * 1e-6),
                 format!("{:.2}", rate / expected),
                 format!("{:.2}", rate / layerwise),
-                schedule::title(&plan.choice),
+                schedule::title(&own.choice),
             ]);
         }
         let domain = report::domain(self.scheme);
@@ -363,9 +273,9 @@ impl Bench<'_> {
             self.problem.name,
             domain.join(" x "),
             self.scheme.precision,
-            self.machine.threads,
-            if self.machine.threads == 1 { "" } else { "s" },
-            self.code(),
+            self.threads,
+            if self.threads == 1 { "" } else { "s" },
+            self.code,
             table([right, right, right, right, right, left], &rows),
             match self.args.verify {
                 true => "\nall gave the same bits as layerwise in a short run\n",
@@ -377,100 +287,44 @@ impl Bench<'_> {
     fn json(&self, outcomes: &[Outcome]) -> String {
         let layerwise = self.layerwise(outcomes);
         let schedules = outcomes.iter().map(|outcome| {
-            let plan = &self.plans[outcome.plan];
-            let compiled = &self.codes.all[self.codes.of[outcome.plan]];
+            let own = &self.contestants[outcome.contestant];
             let rate = outcome.median();
             let [low, high] = outcome.range();
             let rates: Vec<f64> = outcome.rates.iter().map(|r| r * 1e-9).collect();
-            let mut value = choice_json(&plan.choice);
+            let mut value = choice_json(&own.choice);
             let measured = json!({
                 "gcells_per_s": rate * 1e-9,
                 "lowest_gcells_per_s": low * 1e-9,
                 "highest_gcells_per_s": high * 1e-9,
                 "rounds_gcells_per_s": rates,
                 "steps_per_round": outcome.steps,
-                "measured_to_predicted": rate / plan.choice.prediction.rate,
+                "measured_to_predicted": rate / own.choice.prediction.rate,
                 "to_layerwise": rate / layerwise,
-                "kernels": plan.kernels.kernels.len(),
-                "compile_seconds": compiled.time.as_secs_f64(),
+                "kernels": own.kernels,
+                "compile_seconds": own.compiling.as_secs_f64(),
             });
-            if let (Value::Object(all), Value::Object(measured)) = (&mut value, measured) {
-                all.extend(measured);
-            }
+            extend(&mut value, measured);
             value
         });
         let schedules: Vec<Value> = schedules.collect();
-        let value = json!({
+        let mut value = json!({
             "torre": env!("CARGO_PKG_VERSION"),
             "scheme": self.scheme.name,
             "problem": self.problem.name,
             "domain": report::domain(self.scheme),
             "cells": self.cells(),
             "precision": self.scheme.precision.to_string(),
-            "backend": self.codes.all.first().map(|c| c.backend.to_string()),
-            "code": self.code(),
-            "threads": self.machine.threads,
-            "machine": machine::json(self.machine),
+            "backend": self.backend,
+            "code": self.code,
+            "threads": self.threads,
             "seconds_per_schedule": self.args.seconds,
             "rounds": self.args.rounds,
             "verified": self.args.verify,
             "schedules": schedules,
         });
+        let (key, facts) = &self.machine;
+        extend(&mut value, json!({ *key: facts }));
         format!("{value:#}\n")
-    }
-}
-
-/// The calculation that all plans advance in turns.
-struct Field<'a, T> {
-    bench: &'a Bench<'a>,
-    /// `None`: not yet made.
-    calculation: Option<Calculation<'a, T>>,
-}
-
-impl<'a, T: Number> Field<'a, T> {
-    /// Advances so many steps by a plan and returns the time. Where the problem ends before, the calculation starts again.
-    fn advance(&mut self, plan: usize, steps: u64) -> Result<Duration, Failure> {
-        let bench = self.bench;
-        let end = bench.problem.steps;
-        let fits = |c: &Calculation<'a, T>| c.steps().saturating_add(steps) <= end;
-        if !self.calculation.as_ref().is_some_and(fits) {
-            // The memory of the old one is needed for the new one.
-            self.calculation = None;
-        }
-        let calculation = match &mut self.calculation {
-            Some(calculation) => calculation,
-            none => none.insert(bench.calculation()?),
-        };
-        let until = calculation.steps() + steps;
-        let own = &bench.plans[plan];
-        let code = &bench.codes.all[bench.codes.of[plan]].code;
-        let threads = bench.machine.threads;
-        let start = Instant::now();
-        calculation.run(
-            &own.kernels,
-            &**code,
-            own.order(),
-            threads,
-            until,
-            &Progress::default(),
-        );
-        Ok(start.elapsed())
-    }
-
-    /// The steps that take about so many seconds: whole bands, at least one.
-    fn steps_of_turn(&mut self, plan: usize, seconds: f64) -> Result<u64, Failure> {
-        let height = self.bench.plans[plan].height().max(1);
-        let most = self.bench.problem.steps / height;
-        let mut bands = 1;
-        loop {
-            let time = self.advance(plan, bands * height)?.as_secs_f64();
-            let more = bands.saturating_mul(2);
-            if time >= TRIAL * seconds || more > most {
-                let wanted = seconds / (time / bands as f64).max(1e-9);
-                return Ok((wanted.round() as u64).clamp(1, most.max(1)) * height);
-            }
-            bands = more;
-        }
     }
 }
 
@@ -481,7 +335,7 @@ mod tests {
     #[test]
     fn rounds_are_summed_up() {
         let outcome = |rates: &[f64]| Outcome {
-            plan: 0,
+            contestant: 0,
             steps: 1,
             rates: rates.to_vec(),
         };

@@ -332,7 +332,7 @@ fn alternatives(chosen: &Choice, choices: &[Choice]) -> Vec<Value> {
 }
 
 /// Adds the entries of an object to another one.
-fn extend(all: &mut Value, more: Value) {
+pub fn extend(all: &mut Value, more: Value) {
     if let (Value::Object(all), Value::Object(more)) = (all, more) {
         all.extend(more);
     }

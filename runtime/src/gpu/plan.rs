@@ -457,13 +457,21 @@ impl DevicePlan {
         chip: &Chip,
     ) -> Result<(Ptx, Option<TowerProgram>), Error> {
         let ptx = code::ptx(library, scheme, &self.kernels, Shape::of(scheme), chip.gpu)?;
-        let towers = match &self.towers {
-            Some(plan) => {
-                TowerProgram::new(library, scheme, &self.kernels.layout, &plan.tiles, chip.gpu)?
-            }
-            None => None,
-        };
-        Ok((ptx, towers))
+        Ok((ptx, self.compile_towers(library, scheme, chip)?))
+    }
+
+    /// Compiles the kernels of its towers if it has some.
+    pub fn compile_towers(
+        &self,
+        library: &Library,
+        scheme: &Scheme,
+        chip: &Chip,
+    ) -> Result<Option<TowerProgram>, Error> {
+        let layout = &self.kernels.layout;
+        match &self.towers {
+            Some(plan) => TowerProgram::new(library, scheme, layout, &plan.tiles, chip.gpu),
+            None => Ok(None),
+        }
     }
 }
 

@@ -118,8 +118,18 @@ impl<'a, T: Value> OnDevice<'a, T> {
 
     /// Advances by towers where nothing else happens in every step; `program` is that of the same scheme and layout.
     pub fn by_towers(mut self, program: &TowerProgram) -> Result<Self, DeviceError> {
-        self.bands = Bands::new(self.device, program)?;
+        self.bands = self.bands(program)?;
         Ok(self)
+    }
+
+    /// Towers made ready, to be exchanged for others.
+    pub fn bands(&self, program: &TowerProgram) -> Result<Option<Bands>, DeviceError> {
+        Bands::new(self.device, program)
+    }
+
+    /// Advances by other towers, or by none, from here on; leaves those that it went by.
+    pub fn exchange(&mut self, bands: &mut Option<Bands>) {
+        std::mem::swap(&mut self.bands, bands);
     }
 
     /// Runs a band of towers if nothing keeps its steps apart; gives their number.

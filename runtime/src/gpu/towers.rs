@@ -105,9 +105,9 @@ impl TowerProgram {
 
 /// The towers of a calculation, on a device.
 #[derive(Debug)]
-pub(super) struct Bands {
+pub struct Bands {
     /// Steps of a band: a multiple of the scheme's phases.
-    pub steps: u64,
+    pub(super) steps: u64,
     function: Function,
     threads: Threads,
     rows: Address,
@@ -133,7 +133,10 @@ fn words(device: &dyn Device, words: impl Iterator<Item = i32>) -> Result<Addres
 }
 
 impl Bands {
-    pub fn new(device: &dyn Device, program: &TowerProgram) -> Result<Option<Bands>, DeviceError> {
+    pub(super) fn new(
+        device: &dyn Device,
+        program: &TowerProgram,
+    ) -> Result<Option<Bands>, DeviceError> {
         let Some(flow) = &program.kernels.flow else {
             return Ok(None);
         };
@@ -177,7 +180,7 @@ impl Bands {
     }
 
     /// Runs a band on an array of the layout.
-    pub fn run(&mut self, device: &dyn Device, array: Address) -> Result<(), DeviceError> {
+    pub(super) fn run(&mut self, device: &dyn Device, array: Address) -> Result<(), DeviceError> {
         if self.taken > MOST || self.since > MOST {
             self.reset(device)?;
         }

@@ -1,0 +1,176 @@
+//! Schedules on a GPU.
+
+use super::{Bench, Contestant, Field, contestants, differs, quiet};
+use crate::args;
+use crate::device;
+use crate::failure::Failure;
+use crate::input;
+use crate::render::Voice;
+use crate::schedule;
+use std::time::{Duration, Instant};
+use torre_compiler::backend::llvm::library::Library;
+use torre_compiler::backend::nvptx::Ptx;
+use torre_compiler::backend::nvptx::layerwise::Shape;
+use torre_compiler::kernel::KernelSet;
+use torre_compiler::problem::Problem;
+use torre_compiler::schedule::{Choice, Template};
+use torre_compiler::scheme::{Precision, Scheme};
+use torre_runtime::gpu::plan::DevicePlan;
+use torre_runtime::gpu::towers::{Bands, TowerProgram};
+use torre_runtime::gpu::{CudaDevice, Device, DevicePlanner, DeviceProgram, OnDevice, code};
+use torre_runtime::host::{Calculation, Progress, SetupError, threads};
+use torre_runtime::program::{CompileError, LoadedFiles};
+use torre_runtime::run::{Simulation, Value as Number, verify};
+
+/// No measurement comes to an end of so many steps.
+const STEPS: u64 = 1 << 48;
+
+pub fn bench(args: &args::Bench, voice: &Voice) -> Result<(), Failure> {
+    let source = input::source(&args.what.file)?;
+    let (world, resolved) = input::resolved(&args.what, voice)?;
+    let scheme = &resolved.scheme;
+    let (device, chip) = device::opened(args.devices, &args.how.target)?;
+    let problem = quiet(&resolved.problem, STEPS);
+    let planner = DevicePlanner::new(scheme, &problem, &chip).map_err(SetupError::from)?;
+    let refused = |error| device::refused(error, &planner, &chip);
+    let layerwise = planner.choices(&Template::Layerwise).map_err(refused)?;
+    let choices = contestants(args, layerwise, |text| {
+        let template = schedule::template(text, &source, &resolved, &planner.planner)?;
+        let choices = planner.choices(&template).map_err(refused)?;
+        Ok((template, choices))
+    })?;
+    let plan = |choice: Choice| planner.plan(choice).map_err(refused);
+    let plans = choices.into_iter().map(plan);
+    let plans = plans.collect::<Result<Vec<DevicePlan>, Failure>>()?;
+    if let Some(note) = plans.iter().find_map(|plan| plan.note.as_ref()) {
+        voice.note(note);
+    }
+    let files = LoadedFiles::load(&world, scheme)?;
+    let library = Library::open().map_err(CompileError::from)?;
+    let mut made = Vec::new();
+    let mut contestants = Vec::new();
+    let start = Instant::now();
+    // All have the kernels of whole stages, for the steps between bands.
+    let set = match plans.first() {
+        Some(plan) => &plan.kernels,
+        None => return Ok(()),
+    };
+    let shape = Shape::of(scheme);
+    let ptx = code::ptx(library, scheme, set, shape, chip.gpu).map_err(CompileError::from)?;
+    let compiling = start.elapsed();
+    for plan in &plans {
+        let start = Instant::now();
+        let towers = plan.compile_towers(library, scheme, &chip);
+        made.push(towers.map_err(CompileError::from)?);
+        contestants.push(Contestant {
+            choice: plan.choice.clone(),
+            height: plan.height(),
+            kernels: set.kernels.len() + usize::from(plan.towers.is_some()),
+            compiling: compiling + start.elapsed(),
+        });
+    }
+    let bench = Bench {
+        args,
+        voice,
+        scheme,
+        problem: &problem,
+        contestants,
+        threads: args.threads.map_or_else(threads::available, |n| n as usize),
+        backend: "cuda".to_owned(),
+        code: format!("LLVM {}, {}", library.version(), ptx.gpu),
+        machine: ("device", device::json(device.facts(), Some(chip.copy_rate))),
+    };
+    let on = OnGpu {
+        scheme,
+        problem: &problem,
+        files: &files,
+        device: &device,
+        set,
+        ptx: &ptx,
+        towers: &made,
+    };
+    match scheme.precision {
+        Precision::F32 => on.run::<f32>(&bench),
+        Precision::F64 => on.run::<f64>(&bench),
+    }
+}
+
+/// What all calculations have.
+struct OnGpu<'a> {
+    scheme: &'a Scheme,
+    problem: &'a Problem,
+    files: &'a LoadedFiles,
+    device: &'a CudaDevice,
+    set: &'a KernelSet,
+    ptx: &'a Ptx,
+    /// Of each plan.
+    towers: &'a [Option<TowerProgram>],
+}
+
+impl<'a> OnGpu<'a> {
+    fn run<T: Number>(&self, bench: &Bench<'_>) -> Result<(), Failure> {
+        let mut turns = self.turns::<T>(bench.threads)?;
+        if bench.args.verify {
+            self.verify(&mut turns, bench)?;
+        }
+        bench.run(&mut turns)
+    }
+
+    fn turns<T: Number>(&self, threads: usize) -> Result<Turns<'a, T>, Failure> {
+        let calculation = Calculation::new(self.scheme, self.problem, self.files, threads)?;
+        let program = DeviceProgram {
+            set: self.set,
+            ptx: self.ptx,
+            shape: Shape::of(self.scheme),
+        };
+        let simulation = OnDevice::new(calculation, self.files, self.device, program)?;
+        let mut bands = Vec::new();
+        for towers in self.towers {
+            bands.push(match towers {
+                Some(towers) => simulation.bands(towers)?,
+                None => None,
+            });
+        }
+        Ok(Turns { simulation, bands })
+    }
+
+    /// Compares every value of each plan with the first one, which is layerwise, after two bands and some steps.
+    fn verify<T: Number>(
+        &self,
+        turns: &mut Turns<'a, T>,
+        bench: &Bench<'_>,
+    ) -> Result<(), Failure> {
+        let phases = u64::from(self.scheme.phases().max(1));
+        let mut check = self.turns::<T>(bench.threads)?;
+        for (number, contestant) in bench.contestants.iter().enumerate().skip(1) {
+            let steps = 2 * contestant.height + phases;
+            turns.advance(number, steps)?;
+            check.advance(0, steps)?;
+            turns.simulation.fetch()?;
+            check.simulation.fetch()?;
+            verify::compare(&turns.simulation, &check.simulation)
+                .map_err(|difference| differs(&contestant.choice, &difference))?;
+        }
+        Ok(())
+    }
+}
+
+/// The calculation that all plans advance in turns.
+struct Turns<'a, T> {
+    simulation: OnDevice<'a, T>,
+    /// Of each plan, while it has no turn.
+    bands: Vec<Option<Bands>>,
+}
+
+impl<T: Number> Field for Turns<'_, T> {
+    fn advance(&mut self, plan: usize, steps: u64) -> Result<Duration, Failure> {
+        let until = self.simulation.steps().saturating_add(steps);
+        self.simulation.exchange(&mut self.bands[plan]);
+        let start = Instant::now();
+        let done = self.simulation.run(until, &Progress::default());
+        let time = start.elapsed();
+        self.simulation.exchange(&mut self.bands[plan]);
+        done?;
+        Ok(time)
+    }
+}
