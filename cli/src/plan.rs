@@ -31,6 +31,9 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
     if args.how.backend == BackendArg::Cuda {
         return plan_on_device(args, voice, &source, &resolved);
     }
+    if args.devices.is_some() {
+        return Err(Failure::usage("`--devices` goes with `--backend cuda`"));
+    }
     if args.how.target != TargetChoice::Host {
         return Err(Failure::usage(
             "`--target` goes with `--backend cuda`: for processors, plans are made where the rates were measured",
@@ -68,12 +71,12 @@ fn plan_on_device(
     source: &Source,
     resolved: &Resolved,
 ) -> Result<(), Failure> {
-    let (chip, available) = match &args.how.target {
-        TargetChoice::Host => {
+    let (chip, available) = match (&args.how.target, args.devices) {
+        (TargetChoice::Host, _) | (_, Some(_)) => {
             let (device, chip) = device::opened(args.devices, &args.how.target)?;
             (chip, device.free_memory()?)
         }
-        named => {
+        (named, None) => {
             let chip = device::target(named)?;
             let memory = chip.facts.memory;
             (chip, memory)

@@ -202,7 +202,7 @@ fn without_a_gpu_a_run_on_one_ends_with_3() {
         println!("skipped: there is a GPU");
         return;
     }
-    for command in ["run", "plan"] {
+    for command in ["run", "plan", "bench"] {
         let error = fail(
             3,
             &format!("{command} examples/01-wave1d.torre --backend cuda"),

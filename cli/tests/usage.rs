@@ -40,7 +40,7 @@ fn wrong_usage_ends_with_2() {
         "run examples/01-wave1d.torre --devices 0",
         "emit examples/01-wave1d.torre --stage soul",
         "emit examples/01-wave1d.torre --stage ptx --target sm_1",
-        "bench examples/01-wave1d.torre --backend cuda",
+        "bench examples/01-wave1d.torre --devices 0",
         "fmt",
     ] {
         fail(2, arguments, &[]);

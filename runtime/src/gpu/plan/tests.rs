@@ -1,0 +1,104 @@
+//! What is planned for GPUs, and what is refused.
+
+use super::*;
+use torre_compiler::backend::nvptx::Gpu;
+use torre_compiler::scheme::Precision;
+use torre_compiler::testing::maxwell;
+
+fn h200() -> Chip {
+    Chip::usual(Gpu::named("sm_90").expect("a GPU")).expect("a usual GPU")
+}
+
+fn problem() -> Problem {
+    Problem {
+        name: "empty".to_owned(),
+        steps: 1000,
+        init: Vec::new(),
+        sources: Vec::new(),
+        probes: Vec::new(),
+        outputs: Vec::new(),
+    }
+}
+
+/// The member of a size and a height, or all that `auto` considers.
+fn choices(scheme: &Scheme, size: Option<(i64, i64)>) -> Result<Vec<Choice>, NoPlan> {
+    let (problem, chip) = (problem(), h200());
+    let planner = DevicePlanner::new(scheme, &problem, &chip)?;
+    let one = |(d, th): (i64, i64)| {
+        let [d, th] = [Size::of("D", &[d]), Size::of("TH", &[th])];
+        Template::Tiled(template::towers(d, th, &planner.planner.frame))
+    };
+    planner.choices(&size.map_or(Template::Auto, one))
+}
+
+#[test]
+fn large_grids_go_by_the_widest_towers_that_fit() {
+    for (precision, cells, rate) in [
+        (Precision::F32, [1536, 1536, 256], 100e9..130e9),
+        (Precision::F64, [1536, 1536, 128], 50e9..65e9),
+    ] {
+        let scheme = maxwell(4, precision, cells);
+        let choices = choices(&scheme, None).expect("towers");
+        assert!(
+            choices[0].name.starts_with("torre(D = 2"),
+            "{}",
+            choices[0].name
+        );
+        assert!(rate.contains(&choices[0].prediction.rate), "{choices:?}");
+        let narrow = choices.iter().find(|c| c.name.starts_with("torre(D = 1"));
+        let share = narrow.map(|c| c.prediction.rate / choices[0].prediction.rate);
+        assert!(
+            share.is_some_and(|s| (0.45..0.65).contains(&s)),
+            "{share:?}"
+        );
+        assert!(choices.iter().any(|c| c.schedule == Schedule::Layerwise));
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_numbers() {
+    let refusal = |cells, size| {
+        let scheme = maxwell(4, Precision::F32, cells);
+        match choices(&scheme, Some((size, 8))) {
+            Err(NoPlan::Refused { refusal, fits, .. }) => Some((refusal, fits)),
+            _ => None,
+        }
+    };
+    let shared = |rows, bytes| Refusal::Shared {
+        rows,
+        bytes,
+        most: 227 << 10,
+    };
+    let (found, fits) = refusal([99, 99, 256], 3).expect("no room");
+    assert_eq!(found, shared(290, 290 * 272 * 4));
+    assert_eq!(fits, "for these lines `torre(D = 1)`, `torre(D = 2)` fit");
+    // Short lines leave room in shared memory, but not in registers.
+    let (found, _) = refusal([99, 99, 64], 3).expect("no room");
+    let registers = Refusal::Registers {
+        kept: 238,
+        needed: 262,
+        threads: 192,
+        most: 255,
+    };
+    assert_eq!(found, registers);
+    let (found, fits) = refusal([99, 99, 800], 1).expect("no room");
+    assert!(
+        matches!(found, Refusal::Shared { rows: 74, .. }),
+        "{found:?}"
+    );
+    assert!(fits.contains("lines of about 76"), "{fits}");
+    let (found, fits) = refusal([99, 99, 2000], 2).expect("no threads");
+    assert_eq!(found, Refusal::Line { values: 2000 });
+    assert!(fits.contains("--set domain"), "{fits}");
+    assert!(refusal([99, 99, 256], 2).is_none());
+}
+
+#[test]
+fn small_grids_leave_multiprocessors_idle() {
+    let rate = |cells| {
+        let scheme = maxwell(4, Precision::F32, cells);
+        choices(&scheme, Some((2, 32))).map(|all| all[0].prediction.rate)
+    };
+    let [small, large] = [[48, 48, 256], [768, 768, 256]].map(|cells| rate(cells).expect("towers"));
+    assert!(small < 0.3 * large, "{small:e} {large:e}");
+}
