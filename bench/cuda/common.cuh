@@ -372,6 +372,14 @@ template <class T> double squares(const T *a, const Grid &g)
     return value;
 }
 
+template <class T> double squares(const Arrays<T> &a, const Grid &g, int count)
+{
+    double sum = 0;
+    for (int f = 0; f < count; f++)
+        sum += squares(a[f], g);
+    return sum;
+}
+
 /* Measures a step and prints the answer. `step` starts the kernels of one. */
 template <class F, class S> void measure(const Options &o, const Grid &g, const std::string &launch, F step, S checksum)
 {
@@ -405,7 +413,7 @@ inline void finish(const Options &o)
 
 /* Squares of differences from a reference, and of the reference, over a device array. */
 template <class T>
-void compare(const T *device, const Grid &g, const std::vector<double> &reference, double &difference, double &scale)
+void compare_array(const T *device, const Grid &g, const std::vector<double> &reference, double &difference, double &scale)
 {
     std::vector<T> row(g.nz);
     for (int i = 0; i < g.nx; i++)
@@ -418,3 +426,22 @@ void compare(const T *device, const Grid &g, const std::vector<double> &referenc
             }
         }
 }
+
+/* The relative L2 distance of the first arrays from references, the largest of several runs. */
+struct Worst {
+    double error = 0;
+    size_t runs = 0;
+
+    template <class T>
+    void compare(const Arrays<T> &a, const Grid &g, const std::vector<std::vector<double>> &references, int count)
+    {
+        CUDA(cudaDeviceSynchronize());
+        double difference = 0, scale = 0;
+        for (int f = 0; f < count; f++)
+            compare_array(a[f], g, references[f], difference, scale);
+        double own = std::sqrt(difference / scale);
+        error = own > error || own != own ? own : error;
+        runs++;
+    }
+    void print() const { printf("{\"relative_l2\": %.3e, \"launches\": %zu}\n", error, runs); }
+};

@@ -292,21 +292,16 @@ template <class T> static void with(const Options &o)
     auto v = launches(codes<T>(false), e.g), s = launches(codes<T>(true), e.g);
     if (o.check) {
         auto expected = reference(o, !o.wide);
-        double worst = 0;
+        Worst worst;
         for (size_t l = 0; l < v.size(); l++) {
             e.start();
             for (int step = 0; step < STEPS_OF_CHECK; step++) {
                 e.run(v[l]);
                 e.run(s[l]);
             }
-            CUDA(cudaDeviceSynchronize());
-            double difference = 0, scale = 0;
-            for (int f = 0; f < FIELDS; f++)
-                compare(e.a[f], e.g, expected[f], difference, scale);
-            double error = std::sqrt(difference / scale);
-            worst = error > worst || error != error ? error : worst;
+            worst.compare(e.a, e.g, expected, FIELDS);
         }
-        printf("{\"relative_l2\": %.3e, \"launches\": %zu}\n", worst, v.size());
+        worst.print();
         return;
     }
     auto best_v = fastest(v, [&](auto &l) { e.run(l); });
@@ -316,12 +311,7 @@ template <class T> static void with(const Options &o)
         e.run(best_v);
         e.run(best_s);
     };
-    auto checksum = [&] {
-        double sum = 0;
-        for (int f = 0; f < FIELDS; f++)
-            sum += squares(e.a[f], e.g);
-        return sum;
-    };
+    auto checksum = [&] { return squares(e.a, e.g, FIELDS); };
     measure(o, e.g, best_v.text() + ", " + best_s.text(), step, checksum);
 }
 

@@ -205,21 +205,16 @@ template <class T, bool MEDIA> static void with(const Options &o)
     auto h = launches(codes<T, true, false>(), m.g), e = launches(codes<T, false, MEDIA>(), m.g);
     if (o.check) {
         auto expected = reference(o, !o.wide);
-        double worst = 0;
+        Worst worst;
         for (size_t l = 0; l < h.size(); l++) {
             m.start();
             for (int s = 0; s < STEPS_OF_CHECK; s++) {
                 m.run(h[l], m.h());
                 m.run(e[l], m.e());
             }
-            CUDA(cudaDeviceSynchronize());
-            double difference = 0, scale = 0;
-            for (int f = 0; f < 6; f++)
-                compare(m.a[f], m.g, expected[f], difference, scale);
-            double error = std::sqrt(difference / scale);
-            worst = error > worst || error != error ? error : worst;
+            worst.compare(m.a, m.g, expected, 6);
         }
-        printf("{\"relative_l2\": %.3e, \"launches\": %zu}\n", worst, h.size());
+        worst.print();
         return;
     }
     auto best_h = fastest(h, [&](auto &l) { m.run(l, m.h()); });
@@ -229,12 +224,7 @@ template <class T, bool MEDIA> static void with(const Options &o)
         m.run(best_h, m.h());
         m.run(best_e, m.e());
     };
-    auto checksum = [&] {
-        double sum = 0;
-        for (int f = 0; f < 6; f++)
-            sum += squares(m.a[f], m.g);
-        return sum;
-    };
+    auto checksum = [&] { return squares(m.a, m.g, 6); };
     measure(o, m.g, best_h.text() + ", " + best_e.text(), step, checksum);
 }
 
