@@ -263,6 +263,8 @@ impl<'a, T: Value> Run<'a, T> {
             ptx: &ptx,
             shape,
         };
+        // Towers may be for a GPU of its own, where other kernels are not.
+        let gpu = towers.as_ref().map_or(ptx.gpu, |towers| towers.ptx.gpu);
         let compiling = start.elapsed();
         let mut calculation = Calculation::new(self.scheme, self.problem, files, self.threads)?;
         let identity = checkpoint::identity::<T>(self.scheme, self.problem, files);
@@ -275,7 +277,7 @@ impl<'a, T: Value> Run<'a, T> {
         }
         let made = Made {
             backend: "cuda".to_owned(),
-            code: format!("LLVM {}, {}", library.version(), ptx.gpu),
+            code: format!("LLVM {}, {gpu}", library.version()),
             compiling,
             cached: false,
             field_bytes: simulation.memory_bytes(),
