@@ -31,8 +31,10 @@ pub(super) struct Cut {
     pub rows: Operand,
 }
 
-/// Rows whose loads are under way together.
-const AT_ONCE: u32 = 2;
+/// Values that are loaded together, so that they are under way at the same time: as many rows' as this allows.
+const AT_ONCE: usize = 72;
+/// Rows that are advanced together at most.
+const MOST_ROWS: usize = 8;
 
 /// A row of a tower that may be cut.
 struct Row {
@@ -82,13 +84,15 @@ impl Writer<'_> {
         phase: u32,
     ) {
         let [from, until] = [list.lo, list.hi].map(|n| Operand::i32(n as i32));
-        let step = Operand::i32(AT_ONCE as i32);
+        let places = self.places(update, stage, phase);
+        let loads = places.iter().flatten().count().max(1) * self.real.bytes() as usize / 4;
+        let together = (AT_ONCE / loads).clamp(1, MOST_ROWS) as u32;
+        let step = Operand::i32(together as i32);
         k.repeat(from, until, step, Some(1), |k, first| {
             // All loads of some rows come before all their stores, so that they are under way together.
-            let rows: Vec<Row> = (0..AT_ONCE)
+            let rows: Vec<Row> = (0..together)
                 .map(|n| self.cut_row(k, cut, first, n, until, update))
                 .collect();
-            let places = self.places(update, stage, phase);
             let loaded: Vec<Vec<Option<Operand>>> = rows
                 .iter()
                 .map(|row| self.load_row(k, row, &places))
@@ -173,8 +177,8 @@ impl Writer<'_> {
         row: &Row,
         places: &[Option<i64>],
     ) -> Vec<Option<Operand>> {
-        // Any value elsewhere; without one, that of the last round would be kept.
-        let any = Operand::poison(self.real);
+        // Zero elsewhere: the assembler keeps registers without a value on some way for all of the kernel.
+        let any = Operand::real(self.real, 0f64.to_bits());
         let variables: Vec<Option<Variable>> = places
             .iter()
             .map(|place| place.map(|_| k.variable_of(any)))

@@ -142,18 +142,18 @@ pub(super) fn write(module: &mut Module, writers: &[Writer<'_>], roles: Roles, s
         let idle = k.compare(IntCmp::Ge, thread, Operand::i32(roles.compute as i32));
         k.exit_if(idle);
     }
-    let prepared: Vec<Writer<'_>> = writers
-        .iter()
-        .map(|w| w.prepared(&mut k, shared, thread).meeting(meeting))
-        .collect();
     let next = k.label();
     k.place(next);
     roles.begin(&mut k, word, |_| ());
     roles.meet(&mut k);
     let alignment = fields(&mut k, word).alignment;
-    for (i, writer) in prepared.iter().enumerate() {
+    for (i, writer) in writers.iter().enumerate() {
         let mine = k.compare(IntCmp::Eq, alignment, Operand::i32(i as i32));
-        k.when(mine, |k| tower(k, writer, word));
+        let prepared = |k: &mut Kernel<'_>| {
+            let thread = anew(k);
+            writer.prepared(k, shared, thread).meeting(meeting)
+        };
+        k.when(mine, |k| tower(k, prepared, word));
     }
     k.jump(next);
 
@@ -276,20 +276,33 @@ fn fields(k: &mut Kernel<'_>, words: Operand) -> Fields {
     }
 }
 
+/// The thread's number, such that what follows from it is not kept from one part of a tower to the next: there are no registers for it.
+fn anew(k: &mut Kernel<'_>) -> Operand {
+    let thread = k.assembly("mov.u32 $0, %tid.x;", "=r", &[Type::I32], &[], true);
+    thread[0]
+}
+
 /// What the threads of a tower do: what is cut, what is whole, and what is cut again.
-fn tower(k: &mut Kernel<'_>, writer: &Writer<'_>, word: Operand) {
-    let task = fields(k, word);
-    cut(k, writer, &task, [task.first, task.whole[0]]);
-    let task = fields(k, word);
-    let whole = k.compare(IntCmp::Lt, task.whole[0], task.whole[1]);
-    k.when(whole, |k| {
-        let start = start(k, writer, &task);
-        let turn = shifted(k, writer, start, task.whole[0]);
-        writer.whole(k, turn, task.whole);
-        writer.meet(k);
-    });
-    let task = fields(k, word);
-    cut(k, writer, &task, [task.whole[1], task.end]);
+fn tower<'a>(k: &mut Kernel<'_>, prepared: impl Fn(&mut Kernel<'_>) -> Writer<'a>, word: Operand) {
+    let part = |k: &mut Kernel<'_>, range: fn(&Fields) -> [Operand; 2], whole: bool| {
+        let task = fields(k, word);
+        let turns = range(&task);
+        let some = k.compare(IntCmp::Lt, turns[0], turns[1]);
+        k.when(some, |k| {
+            let writer = prepared(k);
+            if !whole {
+                cut(k, &writer, &task, turns);
+                return;
+            }
+            let start = start(k, &writer, &task);
+            let turn = shifted(k, &writer, start, turns[0]);
+            writer.whole(k, turn, turns);
+            writer.meet(k);
+        });
+    };
+    part(k, |task| [task.first, task.whole[0]], false);
+    part(k, |task| task.whole, true);
+    part(k, |task| [task.whole[1], task.end], false);
 }
 
 /// Where a tower starts in memory.
