@@ -17,6 +17,10 @@ pub(super) const ORDER: Order = Order {
     overlap: 8,
 };
 
+/// Stages that a tower's neighbours are ahead when it begins, unless something else is asked for: then no tower waits for small delays of
+/// others.
+const LEAD: u32 = 2;
+
 /// Blocks per multiprocessor that are started; those that find no room wait without harm.
 const BLOCKS: u32 = 4;
 
@@ -45,6 +49,8 @@ pub struct TowerProgram {
     pub towers: Towers,
     /// Steps of a band.
     pub steps: u64,
+    /// Stages that a tower's neighbours are ahead at least when it begins.
+    pub lead: u32,
     /// All towers of a band.
     tasks: Vec<Task>,
     stages: u64,
@@ -74,6 +80,7 @@ impl TowerProgram {
             ptx: compile(library, &module, gpu)?,
             kernels,
             steps: 0,
+            lead: LEAD,
             tasks: Vec::new(),
             stages: 0,
             towers,
@@ -117,6 +124,7 @@ pub struct Bands {
     counter: Address,
     /// Of a band.
     stages: u32,
+    lead: u32,
     /// What the counter and progress have reached.
     taken: u32,
     since: u32,
@@ -163,6 +171,7 @@ impl Bands {
             progress: words(device, (0..=count).map(|_| 0))?,
             counter: words(device, std::iter::once(0))?,
             stages,
+            lead: program.lead,
             taken: 0,
             since: 0,
         };
@@ -196,6 +205,7 @@ impl Bands {
             word(self.taken),
             word(self.since),
             word(over),
+            word(self.lead),
         ];
         // SAFETY: the parameters are those that the compiler lists; the tasks' rows lie in the array of the layout.
         unsafe { device.start(self.function, self.threads, &arguments) }?;

@@ -1,8 +1,9 @@
 //! All towers of a band in one launch: blocks take towers from a list, and wait for the neighbours of each, stage by stage.
 //!
-//! The warps of a block have three roles. While those that compute run stage k (counted from the start of the band), the *copiers* wait
+//! The warps of a block have four roles. While those that compute run stage k (counted from the start of the band), the *copiers* wait
 //! until what stage k + 1 reads of neighbours is in memory, and copy to shared memory what enters there; the *herald* tells other blocks
-//! that the stages before k are done. All meet at the barrier that ends each stage.
+//! that the stages before k are done. These meet at the barrier that ends each stage. The *scout* always looks how far the neighbours
+//! are, and tells the copiers.
 //!
 //! A tower reads rows of its neighbours one index lower along one face or both. That nothing else needs to be waited for follows
 //! from the periods: [`Towers::are_adjacent`](crate::tile::residency::Towers::are_adjacent). Towers come before their neighbours in the list, so those that run never wait for one that
@@ -15,9 +16,9 @@ use super::edge::Cut;
 use super::write::{Turn, Writer};
 
 /// Threads that copy.
-const COPIERS: u32 = 96;
-/// Threads that do not compute: those that copy, and the herald's warp.
-pub(super) const HELPERS: u32 = COPIERS + 32;
+const COPIERS: u32 = 64;
+/// Threads that do not compute: those that copy, the herald's warp and the scout's.
+pub(super) const HELPERS: u32 = COPIERS + 64;
 /// Registers of a thread that does not compute, where they can be moved.
 const HELPER_REGISTERS: u32 = 40;
 /// Registers of a multiprocessor, and the most that a thread has.
@@ -28,11 +29,15 @@ const WARPGROUP: u32 = 128;
 /// Words of a task in shared memory: as in the list, and its number.
 const WORDS: u32 = NUMBER + 1;
 const NUMBER: u32 = Task::BYTES / 4;
+/// After them: the number of the next task, and the progress of the neighbours.
+const NEXT: u32 = WORDS;
+const SEEN: u32 = NEXT + 1;
+const NEIGHBOURS: u32 = 3;
 
-/// The barrier of all who work on a tower.
+/// The barrier at the end of a stage.
 const STAGE: u32 = 1;
-/// That of the copiers.
-const COPY: u32 = 2;
+/// That between two towers, where the scout is, too.
+const TOWER: u32 = 2;
 
 /// What the warps of a block do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,9 +72,9 @@ impl Roles {
         self.group + HELPERS
     }
 
-    /// Those who work on a tower.
+    /// Those who meet after each stage.
     fn working(self) -> u32 {
-        self.compute + HELPERS
+        self.compute + HELPERS - 32
     }
 
     fn meet(self, k: &mut Kernel<'_>) {
@@ -78,9 +83,10 @@ impl Roles {
 
     /// Waits until nobody needs the task before, shows the next one, and ends threads where there is none.
     fn begin(self, k: &mut Kernel<'_>, words: Operand, show: impl FnOnce(&mut Kernel<'_>)) {
-        self.meet(k);
+        let all = self.compute + HELPERS;
+        k.barrier_of(TOWER, all);
         show(k);
-        self.meet(k);
+        k.barrier_of(TOWER, all);
         let number = k.offset(words, i64::from(4 * NUMBER));
         let number = k.load(Type::I32, number, 4, Access::Volatile);
         let ended = k.compare(IntCmp::Ge, number, k.param(3));
@@ -101,13 +107,14 @@ struct Fields {
 }
 
 /// The kernel's parameters, see [`FlowKernel`].
-const PARAMS: [Type; 9] = [
+const PARAMS: [Type; 10] = [
     Type::GLOBAL,
     Type::GLOBAL,
     Type::GLOBAL,
     Type::I32,
     Type::GLOBAL,
     Type::GLOBAL,
+    Type::I32,
     Type::I32,
     Type::I32,
     Type::I32,
@@ -117,7 +124,7 @@ pub(super) fn write(module: &mut Module, writers: &[Writer<'_>], roles: Roles, s
     let Some(writer) = writers.first() else {
         return;
     };
-    let word = module.shared(Type::I32, WORDS + 1, 16);
+    let word = module.shared(Type::I32, SEEN + NEIGHBOURS, 16);
     let launch = Launch {
         threads: [roles.all(), 1, 1],
         blocks: 1,
@@ -163,8 +170,8 @@ pub(super) fn write(module: &mut Module, writers: &[Writer<'_>], roles: Roles, s
     }
     let thread = k.int(IntOp::Sub, thread, Operand::i32(roles.group as i32));
     let copies = k.compare(IntCmp::Lt, thread, Operand::i32(COPIERS as i32));
-    let (copy, herald) = (k.label(), k.label());
-    k.branch(copies, copy, herald);
+    let (copy, other) = (k.label(), k.label());
+    k.branch(copies, copy, other);
 
     k.place(copy);
     let copiers: Vec<Writer<'_>> = writers
@@ -178,6 +185,21 @@ pub(super) fn write(module: &mut Module, writers: &[Writer<'_>], roles: Roles, s
     k.place(next);
     roles.begin(&mut k, word, |_| ());
     copy_tower(&mut k, &copiers, roles, word);
+    k.jump(next);
+
+    k.place(other);
+    let (scout, herald) = (k.label(), k.label());
+    let looks = k.compare(IntCmp::Ge, thread, Operand::i32(COPIERS as i32 + 32));
+    k.branch(looks, scout, herald);
+
+    k.place(scout);
+    let scout = Scout::new(&mut k, word);
+    let stages = writer.plan.stages.len() as i32;
+    let next = k.label();
+    k.place(next);
+    roles.begin(&mut k, word, |k| scout.forget(k));
+    let task = fields(&mut k, word);
+    scout.look(&mut k, &task, stages);
     k.jump(next);
 
     k.place(herald);
@@ -213,7 +235,7 @@ impl Ahead {
             leads: k.compare(IntCmp::Eq, lane, Operand::i32(0)),
             has: k.compare(IntCmp::Below, lane, Operand::i32(WORDS as i32)),
             to: k.advance(words, wide, 4),
-            number: k.offset(words, i64::from(4 * WORDS)),
+            number: k.offset(words, i64::from(4 * NEXT)),
             word: k.variable_of(Operand::i32(0)),
         }
     }
@@ -338,7 +360,7 @@ fn shifted(k: &mut Kernel<'_>, writer: &Writer<'_>, turn: Turn, turns: Operand) 
 /// What copiers do for a tower.
 fn copy_tower(k: &mut Kernel<'_>, writers: &[Writer<'_>], roles: Roles, word: Operand) {
     let task = fields(k, word);
-    let waiting = Waiting::new(k, &task);
+    let waiting = Waiting::new(k, word);
     let stages = writers[0].plan.stages.len() as i32;
     let last = k.int(IntOp::Mul, task.end, Operand::i32(stages));
     let last = k.int(IntOp::Sub, last, Operand::i32(1));
@@ -347,6 +369,7 @@ fn copy_tower(k: &mut Kernel<'_>, writers: &[Writer<'_>], roles: Roles, word: Op
         waiting.wait(k, stage);
     };
     let first = k.int(IntOp::Mul, task.first, Operand::i32(stages));
+    let first = k.int(IntOp::Add, first, k.param(9));
     wait(k, first);
     roles.meet(k);
     let cut = |k: &mut Kernel<'_>, from: Operand, until: Operand| {
@@ -465,49 +488,107 @@ fn progress(k: &mut Kernel<'_>, task: Operand) -> Operand {
     k.advance(k.param(4), wide, 4)
 }
 
-/// How copiers wait for neighbours: each of the first lanes looks at one of them.
-struct Waiting {
-    /// The progress that the thread looks at.
-    from: Operand,
-    /// What it has seen there.
-    seen: Variable,
+/// Where a lane finds the progress of a neighbour in shared memory; lanes beyond the neighbours look at the first one, too.
+fn seen(k: &mut Kernel<'_>, lane: Operand, words: Operand) -> Operand {
+    let neighbour = k.compare(IntCmp::Below, lane, Operand::i32(NEIGHBOURS as i32));
+    let lane = k.choose(neighbour, lane, Operand::i32(0));
+    let lane = k.resize(lane, Type::I64);
+    let first = k.offset(words, i64::from(4 * SEEN));
+    k.advance(first, lane, 4)
 }
 
-impl Waiting {
-    fn new(k: &mut Kernel<'_>, task: &Fields) -> Waiting {
+/// What looks at neighbours: a lane for each.
+struct Scout {
+    lane: Operand,
+    /// The lane has a neighbour.
+    has: Operand,
+    to: Operand,
+}
+
+impl Scout {
+    fn new(k: &mut Kernel<'_>, words: Operand) -> Scout {
         let lane = k.special(Special::Lane);
-        let [mut neighbour, others @ ..] = task.neighbours;
-        for (n, other) in others.into_iter().enumerate() {
-            let this = k.compare(IntCmp::Eq, lane, Operand::i32(n as i32 + 1));
-            neighbour = k.choose(this, other, neighbour);
-        }
-        let none = k.param(7);
-        Waiting {
-            from: progress(k, neighbour),
-            seen: k.variable_of(none),
+        Scout {
+            lane,
+            has: k.compare(IntCmp::Below, lane, Operand::i32(NEIGHBOURS as i32)),
+            to: seen(k, lane, words),
         }
     }
 
-    /// Waits until the neighbours have done so many stages, and the other copiers know it, too.
-    fn wait(&self, k: &mut Kernel<'_>, stages: Operand) {
-        let stages = k.int(IntOp::Add, stages, k.param(7));
-        let (test, look, after) = (k.label(), k.label(), k.label());
-        k.place(test);
-        let known = k.get(self.seen);
-        let enough = k.compare(IntCmp::Ge, known, stages);
-        let enough = k.all(enough);
-        k.branch(enough, after, look);
-        k.place(look);
+    /// Nothing is known of the neighbours yet.
+    fn forget(&self, k: &mut Kernel<'_>) {
+        k.when(self.has, |k| {
+            let none = k.param(7);
+            k.store(none, self.to, 4, Access::Volatile);
+        });
+    }
+
+    /// Looks until the neighbours have done all that a tower reads of.
+    fn look(&self, k: &mut Kernel<'_>, task: &Fields, stages: i32) {
+        let [mut neighbour, others @ ..] = task.neighbours;
+        for (n, other) in others.into_iter().enumerate() {
+            let this = k.compare(IntCmp::Eq, self.lane, Operand::i32(n as i32 + 1));
+            neighbour = k.choose(this, other, neighbour);
+        }
+        let from = progress(k, neighbour);
+        let last = k.int(IntOp::Mul, task.end, Operand::i32(stages));
+        let last = k.int(IntOp::Sub, last, Operand::i32(1));
+        let last = k.int(IntOp::Add, last, k.param(7));
+        let (again, after) = (k.label(), k.label());
+        k.place(again);
         let done = k.assembly(
             "ld.acquire.gpu.global.u32 $0, [$1];",
             "=r,l,~{memory}",
             &[Type::I32],
+            &[from],
+            true,
+        );
+        k.when(self.has, |k| {
+            k.assembly(
+                "st.release.cta.shared.u32 [$0], $1;",
+                "r,r,~{memory}",
+                &[],
+                &[self.to, done[0]],
+                true,
+            );
+        });
+        let enough = k.compare(IntCmp::Ge, done[0], last);
+        let enough = k.all(enough);
+        k.branch(enough, after, again);
+        k.place(after);
+    }
+}
+
+/// How copiers wait for neighbours.
+struct Waiting {
+    /// The progress that the lane looks at.
+    from: Operand,
+}
+
+impl Waiting {
+    fn new(k: &mut Kernel<'_>, words: Operand) -> Waiting {
+        let lane = k.special(Special::Lane);
+        Waiting {
+            from: seen(k, lane, words),
+        }
+    }
+
+    /// Waits until the neighbours have done so many stages.
+    fn wait(&self, k: &mut Kernel<'_>, stages: Operand) {
+        let stages = k.int(IntOp::Add, stages, k.param(7));
+        let (test, after) = (k.label(), k.label());
+        k.place(test);
+        let done = k.assembly(
+            "ld.acquire.cta.shared.u32 $0, [$1];",
+            "=r,r,~{memory}",
+            &[Type::I32],
             &[self.from],
             true,
         );
-        k.set(self.seen, done[0]);
-        k.jump(test);
+        let enough = k.compare(IntCmp::Ge, done[0], stages);
+        let enough = k.all(enough);
+        k.branch(enough, after, test);
         k.place(after);
-        k.barrier_of(COPY, COPIERS);
+        k.warp_barrier();
     }
 }

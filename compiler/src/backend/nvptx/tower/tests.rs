@@ -328,6 +328,7 @@ fn run_flow(
         Param::U32(40),
         Param::U32(7),
         Param::U32(8 + stages),
+        Param::U32(seed as u32 % 4),
     ];
     let options = torre_ptx::Options {
         seed,
