@@ -266,7 +266,9 @@ impl<'a, T: Value> Run<'a, T> {
         // Towers may be for a GPU of its own, where other kernels are not.
         let gpu = towers.as_ref().map_or(ptx.gpu, |towers| towers.ptx.gpu);
         let compiling = start.elapsed();
-        let mut calculation = Calculation::new(self.scheme, self.problem, files, self.threads)?;
+        let layout = set.layout.clone();
+        let (scheme, problem) = (self.scheme, self.problem);
+        let mut calculation = Calculation::arranged(layout, scheme, problem, files, self.threads)?;
         let identity = checkpoint::identity::<T>(self.scheme, self.problem, files);
         if let Some(folder) = &self.args.resume {
             checkpoint::resume(folder, &identity, &mut calculation)?;

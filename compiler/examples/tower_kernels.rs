@@ -122,7 +122,7 @@ fn main() -> Outcome<()> {
     let cells = [nx.parse()?, ny.parse()?, nz.parse()?];
     let scheme = scheme(name, precision, cells, has("zero"));
     let program = tiles(&scheme, width.parse()?)?;
-    let layout = Layout::new(&scheme).map_err(|_| "too large")?;
+    let layout = Layout::for_gpu(&scheme).map_err(|_| "too large")?;
     let towers = towers(&scheme, &layout, &program)?;
     let options = tower::Options {
         direct: has("direct"),

@@ -5,7 +5,7 @@
 //! along the diamond axis, then along the lean axis. So every operand of an update lies at a constant displacement from the
 //! target's group, and one pointer serves a whole kernel.
 //!
-//! Element 0 along the vector axis of every row is aligned to [`ALIGNMENT`] bytes. Between rows lies a pad wide enough for the
+//! Element 0 along the vector axis of every row is aligned to [`ALIGNMENT`] bytes, for a GPU to [`GPU_ALIGNMENT`]. Between rows lies a pad wide enough for the
 //! images below and above; rows are an odd number of cache lines apart, so that rows do not collide in cache sets.
 //! Likewise there are image groups below and above the domain along the lean and diamond axes.
 
@@ -15,6 +15,9 @@ use std::fmt;
 
 /// Bytes; also the longest vector.
 pub const ALIGNMENT: usize = 64;
+
+/// Bytes of a line of a GPU's caches.
+pub const GPU_ALIGNMENT: usize = 128;
 
 /// Bytes that a GPU copies at a time; index 0 of a row begins a piece.
 pub const PIECE: usize = 16;
@@ -58,13 +61,23 @@ pub struct TooLarge;
 
 impl Layout {
     pub fn new(scheme: &Scheme) -> Result<Layout, TooLarge> {
+        Layout::aligned(scheme, ALIGNMENT)
+    }
+
+    /// For a GPU: what its threads access together lies in as few lines of its caches as possible.
+    pub fn for_gpu(scheme: &Scheme) -> Result<Layout, TooLarge> {
+        Layout::aligned(scheme, GPU_ALIGNMENT)
+    }
+
+    /// With index 0 of every row at a multiple of so many bytes, a power of two that is at least [`PIECE`].
+    fn aligned(scheme: &Scheme, alignment: usize) -> Result<Layout, TooLarge> {
         let mut extent = PerAxis::splat(1);
         for id in scheme.component_ids() {
             for (axis, range) in scheme.extent(id).iter() {
                 extent[axis] = extent[axis].max(range.hi);
             }
         }
-        Layout::sized(scheme, extent, scheme.reach())
+        Layout::arranged(scheme, extent, scheme.reach(), alignment)
     }
 
     /// For values of the scheme's components and coefficients in a box that need not be the whole domain.
@@ -73,8 +86,17 @@ impl Layout {
         extent: PerAxis<i64>,
         reach: PerAxis<[i32; 2]>,
     ) -> Result<Layout, TooLarge> {
+        Layout::arranged(scheme, extent, reach, ALIGNMENT)
+    }
+
+    fn arranged(
+        scheme: &Scheme,
+        extent: PerAxis<i64>,
+        reach: PerAxis<[i32; 2]>,
+        alignment: usize,
+    ) -> Result<Layout, TooLarge> {
         let element_bytes = scheme.precision.bytes();
-        let line = (ALIGNMENT / element_bytes) as i64;
+        let line = (alignment / element_bytes) as i64;
         let mut first_row = Vec::new();
         let mut slots = Vec::new();
         let mut rows = 0u32;

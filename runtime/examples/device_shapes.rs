@@ -17,7 +17,7 @@ use torre_compiler::resolve::{Options, Resolved};
 use torre_compiler::scheme::Precision;
 use torre_runtime::gpu::{CudaDevice, Device, DeviceProgram, OnDevice, code};
 use torre_runtime::host::{Calculation, Progress, threads};
-use torre_runtime::program::{LoadedFiles, layerwise_bytes_per_cell_step, layerwise_kernels};
+use torre_runtime::program::{LoadedFiles, layerwise_bytes_per_cell_step};
 use torre_runtime::run::{Simulation, Value};
 use torre_runtime::world::{FileWorld, read_source};
 
@@ -89,7 +89,7 @@ fn resolved(file: &str, precision: &str) -> Outcome<(Resolved, LoadedFiles)> {
 fn emit(resolved: &Resolved, target: &str, folder: &Path) -> Outcome<()> {
     let library = Library::open()?;
     let gpu = Gpu::named(target).ok_or("no such GPU")?;
-    let set = layerwise_kernels(&resolved.scheme).map_err(|_| "too large")?;
+    let set = code::kernels(&resolved.scheme).map_err(|_| "too large")?;
     fs::create_dir_all(folder)?;
     for (i, shape) in shapes().into_iter().enumerate() {
         let ptx = code::ptx(library, &resolved.scheme, &set, shape, gpu)?;
@@ -107,7 +107,7 @@ fn run<T: Value>(
     let Resolved {
         scheme, problem, ..
     } = resolved;
-    let set = layerwise_kernels(scheme).map_err(|_| "too large")?;
+    let set = code::kernels(scheme).map_err(|_| "too large")?;
     let cells: f64 = scheme.grid.cells.0.iter().map(|&n| n as f64).product();
     let bytes = layerwise_bytes_per_cell_step(scheme);
     let found = CudaDevice::open(0)?;
@@ -129,9 +129,14 @@ fn run<T: Value>(
             text,
             gpu: code::gpu_of(&device)?.portable(),
         };
-        let calculation: Calculation<'_, T> =
-            Calculation::new(scheme, problem, files, threads::available())
-                .map_err(|error| format!("{error:?}"))?;
+        let calculation: Calculation<'_, T> = Calculation::arranged(
+            set.layout.clone(),
+            scheme,
+            problem,
+            files,
+            threads::available(),
+        )
+        .map_err(|error| format!("{error:?}"))?;
         let program = DeviceProgram {
             set: &set,
             ptx: &ptx,

@@ -95,7 +95,11 @@ impl From<llvm::Error> for CompileError {
 
 /// The kernels that a layerwise run needs: one for each set of updates that runs together somewhere, in each phase.
 pub fn layerwise_kernels(scheme: &Scheme) -> Result<KernelSet, TooLarge> {
-    let layout = Layout::new(scheme)?;
+    Ok(layerwise_kernels_for(scheme, Layout::new(scheme)?))
+}
+
+/// The same for values as a layout of the scheme arranges them.
+pub fn layerwise_kernels_for(scheme: &Scheme, layout: Layout) -> KernelSet {
     let mut kernels = BTreeSet::new();
     for stage in scheme.stage_ids() {
         for block in stage_blocks(scheme, stage) {
@@ -108,10 +112,10 @@ pub fn layerwise_kernels(scheme: &Scheme) -> Result<KernelSet, TooLarge> {
             }
         }
     }
-    Ok(KernelSet {
+    KernelSet {
         layout,
         kernels: kernels.into_iter().collect(),
-    })
+    }
 }
 
 /// The bytes that a layerwise run moves between memory and the processor per cell and step, where nothing stays in a cache

@@ -18,7 +18,7 @@ use torre_runtime::gpu::{
     code,
 };
 use torre_runtime::host::Calculation;
-use torre_runtime::program::{LoadedFiles, layerwise_kernels};
+use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::{Company, Literal, Value, Watch, execute};
 use torre_runtime::world::{FileWorld, read_source};
 use torre_suite::interpreted::Interpreted;
@@ -56,11 +56,12 @@ fn compare_by<T: Value>(
     shape: Shape,
     towers: Option<&TowerProgram>,
 ) -> Result<(), String> {
-    let set = layerwise_kernels(scheme).expect("a size that can be addressed");
+    let set = code::kernels(scheme).expect("a size that can be addressed");
     let gpu = code::gpu_of(device).expect("a GPU that is known");
     let ptx = code::ptx(library, scheme, &set, shape, gpu).expect("valid IR");
     let calculation: Calculation<'_, T> =
-        Calculation::new(scheme, problem, files, 1).expect("a problem of finite values");
+        Calculation::arranged(set.layout.clone(), scheme, problem, files, 1)
+            .expect("a problem of finite values");
     let program = DeviceProgram {
         set: &set,
         ptx: &ptx,

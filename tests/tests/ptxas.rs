@@ -9,7 +9,6 @@ use torre_compiler::driver::load;
 use torre_compiler::resolve::Options;
 use torre_compiler::scheme::Precision;
 use torre_runtime::gpu::code;
-use torre_runtime::program::layerwise_kernels;
 use torre_runtime::world::{FileWorld, read_source};
 
 /// The assembler that `TORRE_PTXAS` names, or the one in the path.
@@ -73,7 +72,7 @@ fn kernels_are_assembled_without_spills() {
             let scheme = load(&world, &source, &options)
                 .expect("an example without errors")
                 .scheme;
-            let set = layerwise_kernels(&scheme).expect("a size that can be addressed");
+            let set = code::kernels(&scheme).expect("a size that can be addressed");
             for (target, allowed) in targets {
                 let gpu = Gpu::named(target).expect("a known name");
                 let shape = Shape::of(&scheme);

@@ -19,7 +19,7 @@ use torre_runtime::gpu::{
     Chip, Device, DevicePlanner, DeviceProgram, OnDevice, TowerProgram, code,
 };
 use torre_runtime::host::{Calculation, Progress, threads};
-use torre_runtime::program::{LoadedFiles, layerwise_kernels};
+use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::{Simulation, Value};
 
 /// A problem, without its sources, probes and outputs, with its layerwise kernels.
@@ -73,7 +73,7 @@ impl Prepared {
         let library = Library::open().map_err(|e| e.to_string())?;
         let gpu = code::gpu_of(device).map_err(|e| e.to_string())?;
         let gpu = if portable { gpu.portable() } else { gpu };
-        let set = layerwise_kernels(&resolved.scheme).map_err(|_| "the grid is too large")?;
+        let set = code::kernels(&resolved.scheme).map_err(|_| "the grid is too large")?;
         let shape = Shape::of(&resolved.scheme);
         let ptx = code::ptx(library, &resolved.scheme, &set, shape, gpu);
         Ok(Prepared {
@@ -100,9 +100,14 @@ impl Prepared {
         let Resolved {
             scheme, problem, ..
         } = &self.resolved;
-        let mut calculation: Calculation<'_, T> =
-            Calculation::new(scheme, problem, &self.files, threads::available())
-                .map_err(|e| format!("cannot start: {e:?}"))?;
+        let mut calculation: Calculation<'_, T> = Calculation::arranged(
+            self.set.layout.clone(),
+            scheme,
+            problem,
+            &self.files,
+            threads::available(),
+        )
+        .map_err(|e| format!("cannot start: {e:?}"))?;
         fill(&mut calculation, self.coefs);
         let program = DeviceProgram {
             set: &self.set,

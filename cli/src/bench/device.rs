@@ -117,7 +117,9 @@ impl<'a> OnGpu<'a> {
     }
 
     fn turns<T: Number>(&self, threads: usize) -> Result<Turns<'a, T>, Failure> {
-        let calculation = Calculation::new(self.scheme, self.problem, self.files, threads)?;
+        let layout = self.set.layout.clone();
+        let calculation =
+            Calculation::arranged(layout, self.scheme, self.problem, self.files, threads)?;
         let program = DeviceProgram {
             set: self.set,
             ptx: self.ptx,

@@ -2,14 +2,21 @@
 
 use super::around::{Sources, probe_places, row_copies};
 use super::device::{Address, Argument, Device, DeviceError, Function, Threads};
+use crate::program::layerwise_kernels_for;
 use torre_compiler::backend::llvm::library::{Error, Library};
 use torre_compiler::backend::nvptx::layerwise::{self, Shape, Start};
 use torre_compiler::backend::nvptx::service::{self, CellImage, RowCopy, SourceCell};
 use torre_compiler::backend::nvptx::{Gpu, Module, Ptx, compile};
 use torre_compiler::kernel::{KernelSet, RowKernel};
+use torre_compiler::layout::{Layout, TooLarge};
 use torre_compiler::problem::Problem;
 use torre_compiler::scheme::{Scheme, StageId};
 use torre_compiler::tile::stage_blocks;
+
+/// The kernels that a layerwise run on a device needs, for values as [`Layout::for_gpu`] arranges them.
+pub fn kernels(scheme: &Scheme) -> Result<KernelSet, TooLarge> {
+    Ok(layerwise_kernels_for(scheme, Layout::for_gpu(scheme)?))
+}
 
 /// The kernels of a layerwise run as IR, with those that do what happens around them.
 pub fn module(scheme: &Scheme, set: &KernelSet, shape: Shape) -> Module {

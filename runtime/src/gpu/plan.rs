@@ -8,7 +8,6 @@ use super::chip::Chip;
 use super::towers::{self, ORDER, TowerProgram};
 use super::{code, predict};
 use crate::plan::{PlanError, Planner};
-use crate::program::layerwise_kernels;
 use std::fmt;
 use torre_compiler::backend::llvm::library::{Error, Library};
 use torre_compiler::backend::nvptx::tower::{FlowKernel, tasks};
@@ -16,7 +15,7 @@ use torre_compiler::backend::nvptx::{Module, Ptx, layerwise::Shape};
 use torre_compiler::cone::Rational;
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::lattice::Axis;
-use torre_compiler::layout::TooLarge;
+use torre_compiler::layout::{Layout, TooLarge};
 use torre_compiler::problem::Problem;
 use torre_compiler::schedule::template::{self, Size};
 use torre_compiler::schedule::{Choice, Schedule, Template, Tiling, check_tiling};
@@ -171,7 +170,10 @@ type Member = Result<Choice, NoPlan>;
 impl<'a> DevicePlanner<'a> {
     pub fn new(scheme: &'a Scheme, problem: &'a Problem, chip: &'a Chip) -> Result<Self, TooLarge> {
         Ok(DevicePlanner {
-            planner: Planner::new(scheme)?,
+            planner: Planner {
+                layout: Layout::for_gpu(scheme)?,
+                ..Planner::new(scheme)?
+            },
             problem,
             chip,
             apart: Apart::new(problem),
@@ -225,7 +227,7 @@ impl<'a> DevicePlanner<'a> {
     /// The plan for one choice.
     pub fn plan(&self, choice: Choice) -> Result<DevicePlan, NoPlan> {
         let scheme = self.planner.scheme;
-        let kernels = layerwise_kernels(scheme)?;
+        let kernels = code::kernels(scheme)?;
         let towers = match &choice.schedule {
             Schedule::Tiled(tiling) => Some(self.towers(&choice.name, tiling)?),
             _ => None,

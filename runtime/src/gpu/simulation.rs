@@ -74,6 +74,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
     ) -> Result<Self, DeviceError> {
         let (scheme, problem) = (calculation.scheme, calculation.problem);
         let set = program.set;
+        assert_eq!(calculation.layout, set.layout, "kernels for this layout");
         let needed = Self::device_bytes(scheme, problem, set);
         let available = device.free_memory()?;
         if needed > available {

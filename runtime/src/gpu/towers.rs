@@ -17,10 +17,6 @@ pub(super) const ORDER: Order = Order {
     overlap: 8,
 };
 
-/// Stages that a tower's neighbours are ahead when it begins, unless something else is asked for: then no tower waits for small delays of
-/// others.
-const LEAD: u32 = 2;
-
 /// Blocks per multiprocessor that are started; those that find no room wait without harm.
 const BLOCKS: u32 = 4;
 
@@ -49,8 +45,6 @@ pub struct TowerProgram {
     pub towers: Towers,
     /// Steps of a band.
     pub steps: u64,
-    /// Stages that a tower's neighbours are ahead at least when it begins.
-    pub lead: u32,
     /// All towers of a band.
     tasks: Vec<Task>,
     stages: u64,
@@ -80,7 +74,6 @@ impl TowerProgram {
             ptx: compile(library, &module, gpu)?,
             kernels,
             steps: 0,
-            lead: LEAD,
             tasks: Vec::new(),
             stages: 0,
             towers,
@@ -124,7 +117,6 @@ pub struct Bands {
     counter: Address,
     /// Of a band.
     stages: u32,
-    lead: u32,
     /// What the counter and progress have reached.
     taken: u32,
     since: u32,
@@ -168,10 +160,9 @@ impl Bands {
             rows: words(device, program.kernels.rows.iter().flatten().copied())?,
             tasks: words(device, program.tasks.iter().flat_map(Task::words))?,
             count,
-            progress: words(device, (0..=count).map(|_| 0))?,
+            progress: device.take((u64::from(count) + 1) * u64::from(tower::PROGRESS_BYTES))?,
             counter: words(device, std::iter::once(0))?,
             stages,
-            lead: program.lead,
             taken: 0,
             since: 0,
         };
@@ -181,7 +172,13 @@ impl Bands {
 
     fn reset(&mut self, device: &dyn Device) -> Result<(), DeviceError> {
         let progress = (0..self.count).map(|_| 0).chain(std::iter::once(i32::MAX));
-        let bytes: Vec<u8> = progress.flat_map(i32::to_le_bytes).collect();
+        let mut bytes = vec![0; (self.count as usize + 1) * tower::PROGRESS_BYTES as usize];
+        for (word, value) in bytes
+            .chunks_mut(tower::PROGRESS_BYTES as usize)
+            .zip(progress)
+        {
+            word[..4].copy_from_slice(&i32::to_le_bytes(value));
+        }
         device.write(self.progress, &bytes)?;
         device.write(self.counter, &0i32.to_le_bytes())?;
         (self.taken, self.since) = (0, 0);
@@ -205,7 +202,6 @@ impl Bands {
             word(self.taken),
             word(self.since),
             word(over),
-            word(self.lead),
         ];
         // SAFETY: the parameters are those that the compiler lists; the tasks' rows lie in the array of the layout.
         unsafe { device.start(self.function, self.threads, &arguments) }?;

@@ -65,8 +65,18 @@ impl<'a, T: Real> Calculation<'a, T> {
         files: &'a dyn Files,
         threads: usize,
     ) -> Result<Self, SetupError> {
+        Self::arranged(Layout::new(scheme)?, scheme, problem, files, threads)
+    }
+
+    /// The same with values as a layout of the scheme arranges them.
+    pub fn arranged(
+        layout: Layout,
+        scheme: &'a Scheme,
+        problem: &'a Problem,
+        files: &'a dyn Files,
+        threads: usize,
+    ) -> Result<Self, SetupError> {
         assert_eq!(T::PRECISION, scheme.precision);
-        let layout = Layout::new(scheme)?;
         let mut memory = Memory::new(&layout).map_err(|error| SetupError::Memory {
             bytes: layout.bytes(),
             error,

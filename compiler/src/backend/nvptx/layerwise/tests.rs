@@ -16,7 +16,7 @@ fn whole(scheme: &Scheme) -> KernelSet {
         updates: UpdateSet::all(scheme.stages[stage.index()].updates.len()),
     });
     KernelSet {
-        layout: Layout::new(scheme).expect("a small scheme"),
+        layout: Layout::for_gpu(scheme).expect("a small scheme"),
         kernels: kernels.collect(),
     }
 }
@@ -58,7 +58,7 @@ fn every_load_finds_its_lanes() {
         };
         let scheme = random_scheme(&mut rng, &limits);
         let set = KernelSet {
-            layout: Layout::new(&scheme).expect("a small scheme"),
+            layout: Layout::for_gpu(&scheme).expect("a small scheme"),
             kernels: random_kernels(&mut rng, &scheme),
         };
         let lanes = i64::from(lanes(&scheme));

@@ -11,9 +11,9 @@
 
 use super::super::ir::{Launch, Module, Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Variable};
-use super::Task;
 use super::edge::Cut;
 use super::write::{Turn, Writer};
+use super::{PROGRESS_BYTES, Task};
 
 /// Threads that copy.
 const COPIERS: u32 = 64;
@@ -107,14 +107,13 @@ struct Fields {
 }
 
 /// The kernel's parameters, see [`FlowKernel`].
-const PARAMS: [Type; 10] = [
+const PARAMS: [Type; 9] = [
     Type::GLOBAL,
     Type::GLOBAL,
     Type::GLOBAL,
     Type::I32,
     Type::GLOBAL,
     Type::GLOBAL,
-    Type::I32,
     Type::I32,
     Type::I32,
     Type::I32,
@@ -369,7 +368,6 @@ fn copy_tower(k: &mut Kernel<'_>, writers: &[Writer<'_>], roles: Roles, word: Op
         waiting.wait(k, stage);
     };
     let first = k.int(IntOp::Mul, task.first, Operand::i32(stages));
-    let first = k.int(IntOp::Add, first, k.param(9));
     wait(k, first);
     roles.meet(k);
     let cut = |k: &mut Kernel<'_>, from: Operand, until: Operand| {
@@ -485,7 +483,7 @@ fn publish(k: &mut Kernel<'_>, leads: Operand, task: &Fields, reached: Operand) 
 
 fn progress(k: &mut Kernel<'_>, task: Operand) -> Operand {
     let wide = k.resize(task, Type::I64);
-    k.advance(k.param(4), wide, 4)
+    k.advance(k.param(4), wide, PROGRESS_BYTES)
 }
 
 /// Where a lane finds the progress of a neighbour in shared memory; lanes beyond the neighbours look at the first one, too.
@@ -534,25 +532,33 @@ impl Scout {
         let last = k.int(IntOp::Mul, task.end, Operand::i32(stages));
         let last = k.int(IntOp::Sub, last, Operand::i32(1));
         let last = k.int(IntOp::Add, last, k.param(7));
-        let (again, after) = (k.label(), k.label());
+        let none = k.param(7);
+        let known = k.variable_of(none);
+        let (again, moved, after) = (k.label(), k.label(), k.label());
+        let glance = |k: &mut Kernel<'_>, order: &str| {
+            let code = format!("ld.{order}.gpu.global.u32 $0, [$1];");
+            k.assembly(&code, "=r,l,~{memory}", &[Type::I32], &[from], true)[0]
+        };
         k.place(again);
-        let done = k.assembly(
-            "ld.acquire.gpu.global.u32 $0, [$1];",
-            "=r,l,~{memory}",
-            &[Type::I32],
-            &[from],
-            true,
-        );
+        let before = k.get(known);
+        let done = glance(k, "relaxed");
+        let same = k.compare(IntCmp::Eq, done, before);
+        let same = k.all(same);
+        k.branch(same, again, moved);
+        // Looking with an order empties the first cache, so it is done only where there is something new.
+        k.place(moved);
+        let done = glance(k, "acquire");
+        k.set(known, done);
         k.when(self.has, |k| {
             k.assembly(
                 "st.release.cta.shared.u32 [$0], $1;",
                 "r,r,~{memory}",
                 &[],
-                &[self.to, done[0]],
+                &[self.to, done],
                 true,
             );
         });
-        let enough = k.compare(IntCmp::Ge, done[0], last);
+        let enough = k.compare(IntCmp::Ge, done, last);
         let enough = k.all(enough);
         k.branch(enough, after, again);
         k.place(after);

@@ -76,8 +76,8 @@ pub struct TowerKernel {
 /// The kernel that runs all towers of a band, whole ones and others.
 ///
 /// Its parameters are the array's first element, [`Kernels::rows`], the tasks, their number, one word of progress for each task and one
-/// more, and a counter; then four words: the counter's value at the start, what progress counts from in this band, that plus the stages
-/// of the band, plus 1, and how many stages neighbours are ahead at least when a tower begins. Progress of earlier bands lies at or below what this one counts from; the last word of progress is
+/// more ([`PROGRESS_BYTES`] apart), and a counter; then three words: the counter's value at the start, what progress counts from in this band, and that plus the
+/// stages of the band, plus 1. Progress of earlier bands lies at or below what this one counts from; the last word of progress is
 /// `i32::MAX`. Each block takes one number more from the counter than tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowKernel {
@@ -133,6 +133,10 @@ impl Task {
     }
 }
 
+/// From the word of progress of a task to that of the next one: many look at each of them, and no two should wait for the same piece of
+/// a cache.
+pub const PROGRESS_BYTES: u32 = 128;
+
 /// The kernels of some towers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernels {
@@ -147,11 +151,11 @@ pub struct Kernels {
 /// Bytes that a copy to shared memory moves at a time.
 const CHUNK: i64 = crate::layout::PIECE as i64;
 /// Index 0 of a slot lies at a multiple of so many bytes, like that of a row in memory: parts of rows that arrive together stay together.
-const SECTOR: i64 = 32;
+const LINE: i64 = crate::layout::GPU_ALIGNMENT as i64;
 /// The most threads of a block.
 const MOST_THREADS: i64 = 1024;
 
-/// The shape of a slot, in elements.
+/// The shape of a slot, in elements. What lies below index 0 and above the end of a row is between it and the rows beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Slot {
     /// Before index 0.
@@ -186,13 +190,17 @@ impl Slot {
             true => Interval::new(-whole(below, CHUNK), whole(length + above, CHUNK)),
             false => Interval::new(0, whole(length, CHUNK)),
         };
-        let lead = whole(below, SECTOR);
         Slot {
-            lead,
-            stride: lead + whole(length + above, SECTOR),
+            lead: whole(below, LINE),
+            stride: whole(below + length + above, LINE),
             copied,
             length,
         }
+    }
+
+    /// The elements of so many slots. What lies above the end of the last one is there, too.
+    fn elements(&self, slots: usize) -> i64 {
+        slots as i64 * self.stride + self.lead
     }
 }
 
@@ -214,7 +222,7 @@ pub fn emit(
     let mut rows = Vec::new();
     for (number, sets) in towers.alignments.iter().enumerate() {
         let plan = Plan::new(layout, sets, towers.advance, options.direct);
-        let bytes = plan.slots as i64 * slot.stride * layout.element_bytes as i64;
+        let bytes = slot.elements(plan.slots) * layout.element_bytes as i64;
         kernels.push(TowerKernel {
             symbol: format!("torre_tower_{number}"),
             threads: threads as u32,

@@ -32,7 +32,7 @@ fn kernel(scheme: &Scheme, stage: StageId, phase: u32, update: usize) -> usize {
 
 impl<'a> Host<'a> {
     fn new(scheme: &'a Scheme, rng: &mut Rng) -> Host<'a> {
-        let layout = Layout::new(scheme).expect("a small scheme");
+        let layout = Layout::for_gpu(scheme).expect("a small scheme");
         let mut kernels = Vec::new();
         for stage in scheme.stage_ids() {
             for phase in 0..scheme.phases() {
@@ -313,7 +313,8 @@ fn run_flow(
     let words: Vec<i32> = list.iter().flat_map(Task::words).collect();
     let rows: Vec<i32> = run.kernels.rows.iter().flatten().copied().collect();
     // As if there had been bands before.
-    let mut progress = vec![7i32; list.len()];
+    let apart = PROGRESS_BYTES as usize / 4;
+    let mut progress = vec![7i32; list.len() * apart];
     progress.push(i32::MAX);
     let [rows, words, progress] = [rows, words, progress].map(|list| device.upload(&list));
     let counter = device.upload(&[40i32]);
@@ -328,7 +329,6 @@ fn run_flow(
         Param::U32(40),
         Param::U32(7),
         Param::U32(8 + stages),
-        Param::U32(seed as u32 % 4),
     ];
     let options = torre_ptx::Options {
         seed,

@@ -268,7 +268,7 @@ impl<'a> Writer<'a> {
         thread: Operand,
         threads: i64,
     ) {
-        let words = self.bytes(slots as i64 * self.slot.stride) / 4;
+        let words = self.bytes(self.slot.elements(slots)) / 4;
         let step = Operand::i32(threads as i32);
         k.repeat(
             thread,
