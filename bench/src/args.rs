@@ -25,7 +25,8 @@ On a GPU:
   --gpu-file FILE    the problem of a file, on its own grid or on --sizes, instead of cases; may be repeated
   --set NAME=VALUE   a parameter of it; may be repeated
   --towers TEXT      auto: what the model chooses (the default); every: all that it looks at; WIDTH,HEIGHT or
-                     WIDTH,HEIGHT,STRIP,OVERLAP: the period of both faces in cells, steps of a band, order of towers; may be repeated
+                     WIDTH,HEIGHT,STRIP,OVERLAP,LEAD: the period of both faces in cells, steps of a band, order of towers
+                     and stages that neighbours are ahead; may be repeated
   --check            compares instead: the baseline with the CPU, towers with layerwise kernels, bit by bit
   --device N         (default 0)
   --nvcc FILE        the CUDA compiler (default: in PATH, CUDA_HOME/bin, CUDA_PATH/bin, /usr/local/cuda/bin)

@@ -163,6 +163,7 @@ fn main() -> Outcome<()> {
     let order = tower::Order {
         width: value("strip=").map_or(Ok(8), str::parse)?,
         overlap: value("overlap=").map_or(Ok(0), str::parse)?,
+        lead: value("lead=").map_or(Ok(0), str::parse)?,
     };
     let tasks =
         tower::tasks(&scheme, &layout, &program, &towers, turns, order).ok_or("too large")?;

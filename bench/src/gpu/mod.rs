@@ -26,7 +26,7 @@ use torre_compiler::backend::nvptx::tower::Order;
 use torre_compiler::scheme::Precision;
 use torre_runtime::gpu::{CudaDevice, Device, predict};
 
-/// Towers to measure: `auto`, `every`, `WIDTH,HEIGHT` or `WIDTH,HEIGHT,STRIP,OVERLAP`.
+/// Towers to measure: `auto`, `every`, `WIDTH,HEIGHT` or `WIDTH,HEIGHT,STRIP,OVERLAP,LEAD`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// Those that the model expects to be fastest.
@@ -55,9 +55,10 @@ impl Asked {
         let (&[width, height], order) = numbers.split_first_chunk()?;
         let order = match *order {
             [] => None,
-            [strip, overlap] if strip > 0 => Some(Order {
+            [strip, overlap, lead] if strip > 0 => Some(Order {
                 width: i64::from(strip),
                 overlap: i64::from(overlap),
+                lead,
             }),
             _ => return None,
         };
@@ -81,7 +82,11 @@ impl fmt::Display for Asked {
             } => {
                 write!(f, "{width},{height}")?;
                 match order {
-                    Some(Order { width, overlap }) => write!(f, ",{width},{overlap}"),
+                    Some(Order {
+                        width,
+                        overlap,
+                        lead,
+                    }) => write!(f, ",{width},{overlap},{lead}"),
                     None => Ok(()),
                 }
             }
@@ -271,8 +276,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn towers_are_two_or_four_numbers() {
-        for right in ["auto", "every", "6,32", "6,32,16,0"] {
+    fn towers_are_two_or_five_numbers() {
+        for right in ["auto", "every", "6,32", "6,32,16,0,1"] {
             let asked = Asked::parse(right).map(|a| a.to_string());
             assert_eq!(asked.as_deref(), Some(right));
         }
@@ -280,11 +285,12 @@ mod tests {
             "",
             "6",
             "6,32,16",
-            "0,32,16,8",
+            "6,32,16,8",
+            "0,32,16,8,0",
             "6,0",
-            "6,32,0,8",
-            "6,32,-1,8",
-            "a,1,1,1",
+            "6,32,0,8,0",
+            "6,32,-1,8,0",
+            "a,1,1,1,0",
         ] {
             assert_eq!(Asked::parse(wrong), None, "{wrong}");
         }

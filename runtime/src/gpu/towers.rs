@@ -13,8 +13,9 @@ use torre_compiler::tile::residency::{Towers, towers};
 
 /// The order of the towers of a band, unless something else is asked for.
 pub(super) const ORDER: Order = Order {
-    width: 8,
-    overlap: 8,
+    width: 16,
+    overlap: 16,
+    lead: 0,
 };
 
 /// Blocks per multiprocessor that are started; those that find no room wait without harm.
@@ -48,6 +49,7 @@ pub struct TowerProgram {
     /// All towers of a band.
     tasks: Vec<Task>,
     stages: u64,
+    lead: u32,
 }
 
 impl TowerProgram {
@@ -76,6 +78,7 @@ impl TowerProgram {
             steps: 0,
             tasks: Vec::new(),
             stages: 0,
+            lead: 0,
             towers,
         };
         Ok(program.banded(scheme, layout, tiles, tiles.height, ORDER))
@@ -92,6 +95,7 @@ impl TowerProgram {
     ) -> Option<TowerProgram> {
         let turns = (steps / self.towers.steps).max(1);
         self.tasks = tower::tasks(scheme, layout, tiles, &self.towers, turns, order)?;
+        self.lead = order.lead;
         self.steps = turns * self.towers.steps;
         self.stages = self.steps * scheme.stages.len() as u64;
         Some(self)
@@ -117,6 +121,7 @@ pub struct Bands {
     counter: Address,
     /// Of a band.
     stages: u32,
+    lead: u32,
     /// What the counter and progress have reached.
     taken: u32,
     since: u32,
@@ -163,6 +168,7 @@ impl Bands {
             progress: device.take((u64::from(count) + 1) * u64::from(tower::PROGRESS_BYTES))?,
             counter: words(device, std::iter::once(0))?,
             stages,
+            lead: program.lead,
             taken: 0,
             since: 0,
         };
@@ -202,6 +208,7 @@ impl Bands {
             word(self.taken),
             word(self.since),
             word(over),
+            word(self.lead),
         ];
         // SAFETY: the parameters are those that the compiler lists; the tasks' rows lie in the array of the layout.
         unsafe { device.start(self.function, self.threads, &arguments) }?;

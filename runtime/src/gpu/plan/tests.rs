@@ -86,7 +86,7 @@ fn what_does_not_fit_is_refused_with_numbers() {
         matches!(found, Refusal::Shared { rows: 74, .. }),
         "{found:?}"
     );
-    assert!(fits.contains("lines of about 76"), "{fits}");
+    assert!(fits.contains("lines of about 75"), "{fits}");
     let (found, fits) = refusal([99, 99, 2000], 2).expect("no threads");
     assert_eq!(found, Refusal::Line { values: 2000 });
     assert!(fits.contains("--set domain"), "{fits}");

@@ -107,13 +107,14 @@ struct Fields {
 }
 
 /// The kernel's parameters, see [`FlowKernel`].
-const PARAMS: [Type; 9] = [
+const PARAMS: [Type; 10] = [
     Type::GLOBAL,
     Type::GLOBAL,
     Type::GLOBAL,
     Type::I32,
     Type::GLOBAL,
     Type::GLOBAL,
+    Type::I32,
     Type::I32,
     Type::I32,
     Type::I32,
@@ -368,6 +369,7 @@ fn copy_tower(k: &mut Kernel<'_>, writers: &[Writer<'_>], roles: Roles, word: Op
         waiting.wait(k, stage);
     };
     let first = k.int(IntOp::Mul, task.first, Operand::i32(stages));
+    let first = k.int(IntOp::Add, first, k.param(9));
     wait(k, first);
     roles.meet(k);
     let cut = |k: &mut Kernel<'_>, from: Operand, until: Operand| {

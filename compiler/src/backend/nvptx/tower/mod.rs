@@ -76,8 +76,8 @@ pub struct TowerKernel {
 /// The kernel that runs all towers of a band, whole ones and others.
 ///
 /// Its parameters are the array's first element, [`Kernels::rows`], the tasks, their number, one word of progress for each task and one
-/// more ([`PROGRESS_BYTES`] apart), and a counter; then three words: the counter's value at the start, what progress counts from in this band, and that plus the
-/// stages of the band, plus 1. Progress of earlier bands lies at or below what this one counts from; the last word of progress is
+/// more ([`PROGRESS_BYTES`] apart), and a counter; then four words: the counter's value at the start, what progress counts from in this band, that plus the
+/// stages of the band, plus 1, and [`Order::lead`]. Progress of earlier bands lies at or below what this one counts from; the last word of progress is
 /// `i32::MAX`. Each block takes one number more from the counter than tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowKernel {

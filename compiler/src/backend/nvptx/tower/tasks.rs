@@ -17,6 +17,9 @@ pub struct Order {
     /// The last columns of a strip that alternate with the first ones of the next strip, at least 0: where ends of the grid make towers
     /// slow, others run beside them.
     pub overlap: i64,
+    /// Stages that the neighbours of a tower are ahead at least when it begins. Without it, towers begin close to each other as soon as
+    /// blocks are free, and then those that follow find nothing in the caches.
+    pub lead: u32,
 }
 
 /// All towers of a band of so many turns that have anything to do, such that each comes after all that it depends on. Towers that run at the

@@ -251,6 +251,7 @@ fn differ(
             let order = Order {
                 width: rng.within(1, 4),
                 overlap: rng.within(0, 3),
+                lead: rng.within(0, 4) as u32,
             };
             report.whole += run_flow(
                 scheme,
@@ -329,6 +330,7 @@ fn run_flow(
         Param::U32(40),
         Param::U32(7),
         Param::U32(8 + stages),
+        Param::U32(order.lead),
     ];
     let options = torre_ptx::Options {
         seed,
