@@ -12,7 +12,7 @@
 use super::super::ir::{Launch, Module, Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Variable};
 use super::edge::Cut;
-use super::write::{Turn, Writer};
+use super::write::{Meeting, Turn, Writer};
 use super::{PROGRESS_BYTES, Task};
 
 /// Threads that copy.
@@ -38,6 +38,8 @@ const NEIGHBOURS: u32 = 3;
 const STAGE: u32 = 1;
 /// That between two towers, where the scout is, too.
 const TOWER: u32 = 2;
+/// That in a stage, when copies have arrived.
+const AMID: u32 = 3;
 
 /// What the warps of a block do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,7 +138,10 @@ pub(super) fn write(module: &mut Module, writers: &[Writer<'_>], roles: Roles, s
     let slots = writers.iter().map(|w| w.plan.slots).max().unwrap_or(0);
     writer.clear(&mut k, shared, slots, thread, i64::from(roles.all()));
     k.barrier();
-    let meeting = (STAGE, roles.working());
+    let meeting = Meeting {
+        end: (STAGE, roles.working()),
+        amid: (AMID, roles.compute + COPIERS),
+    };
     let computes = k.compare(IntCmp::Lt, thread, Operand::i32(roles.group as i32));
     let (compute, help) = (k.label(), k.label());
     k.branch(computes, compute, help);
@@ -388,7 +393,9 @@ fn copy_tower(k: &mut Kernel<'_>, writers: &[Writer<'_>], roles: Roles, word: Op
                 let start = start(k, writer, &task);
                 let first = shifted(k, writer, start, task.whole[0]);
                 writer.copy(k, first, &writer.plan.held);
-                writer.meet(k);
+                writer.commit(k);
+                writer.arrived(k, 0);
+                roles.meet(k);
                 let chunk = k.variable_of(first.chunk);
                 let [from, until] = task.whole;
                 k.repeat(from, until, Operand::i32(1), Some(1), |k, number| {
@@ -397,27 +404,72 @@ fn copy_tower(k: &mut Kernel<'_>, writers: &[Writer<'_>], roles: Roles, word: Op
                         chunk: k.get(chunk),
                     };
                     let stage = k.int(IntOp::Mul, number, Operand::i32(stages));
+                    let next = k.int(IntOp::Add, number, Operand::i32(1));
+                    let more = k.compare(IntCmp::Lt, next, until);
                     for (n, plan) in writer.plan.stages.iter().enumerate() {
                         let next = k.int(IntOp::Add, stage, Operand::i32(n as i32 + 1));
-                        wait(k, next);
-                        if n + 1 == writer.plan.stages.len() {
-                            let next = k.int(IntOp::Add, number, Operand::i32(1));
-                            let more = k.compare(IntCmp::Lt, next, until);
-                            k.when(more, |k| writer.copy(k, turn, &plan.loads));
-                        } else {
+                        let next = k.int(IntOp::Min, next, last);
+                        let is_last = n + 1 == writer.plan.stages.len();
+                        copy_stage(k, writer, &waiting, next, is_last.then_some(more), |k| {
                             writer.copy(k, turn, &plan.loads);
-                        }
-                        writer.meet(k);
+                        });
+                        roles.meet(k);
                     }
                     let next = k.offset(turn.chunk, writer.advance());
                     k.set(chunk, next);
                 });
             });
         }
-        // The tower has stored what only it had.
+        // The tower has stored what only it had, and rows are read from memory again.
+        let next = k.int(IntOp::Mul, task.whole[1], Operand::i32(stages));
+        wait(k, next);
         roles.meet(k);
     });
     cut(k, task.whole[1], task.end);
+}
+
+/// What copiers do in a stage: what it reads has to arrive, and what the next one reads has to be on its way, as soon as neighbours have
+/// done so many stages; but only where a condition holds.
+fn copy_stage(
+    k: &mut Kernel<'_>,
+    writer: &Writer<'_>,
+    waiting: &Waiting,
+    stages: Operand,
+    condition: Option<Operand>,
+    copy: impl FnOnce(&mut Kernel<'_>),
+) {
+    let met = k.variable_of(Operand::int(Type::I1, 0));
+    let (start, alone, late, done) = (k.label(), k.label(), k.label(), k.label());
+    if let Some(condition) = condition {
+        let on = k.label();
+        k.branch(condition, on, alone);
+        k.place(on);
+    }
+    let ready = waiting.is_over(k, stages);
+    k.branch(ready, start, late);
+    // This stage does not wait for neighbours.
+    k.place(late);
+    writer.arrived(k, 0);
+    writer.meet_amid(k);
+    k.set(met, Operand::int(Type::I1, 1));
+    waiting.wait(k, stages);
+    k.jump(start);
+    k.place(start);
+    k.warp_barrier();
+    copy(k);
+    writer.commit(k);
+    let (meet, over) = (k.label(), k.label());
+    let already = k.get(met);
+    k.branch(already, over, meet);
+    k.place(meet);
+    writer.arrived(k, 1);
+    writer.meet_amid(k);
+    k.place(over);
+    k.jump(done);
+    k.place(alone);
+    writer.arrived(k, 0);
+    writer.meet_amid(k);
+    k.place(done);
 }
 
 /// What the herald does for a tower.
@@ -581,11 +633,9 @@ impl Waiting {
         }
     }
 
-    /// Waits until the neighbours have done so many stages.
-    fn wait(&self, k: &mut Kernel<'_>, stages: Operand) {
+    /// Whether the neighbours have done so many stages; the same for all threads of a warp.
+    fn is_over(&self, k: &mut Kernel<'_>, stages: Operand) -> Operand {
         let stages = k.int(IntOp::Add, stages, k.param(7));
-        let (test, after) = (k.label(), k.label());
-        k.place(test);
         let done = k.assembly(
             "ld.acquire.cta.shared.u32 $0, [$1];",
             "=r,r,~{memory}",
@@ -594,8 +644,15 @@ impl Waiting {
             true,
         );
         let enough = k.compare(IntCmp::Ge, done[0], stages);
-        let enough = k.all(enough);
-        k.branch(enough, after, test);
+        k.all(enough)
+    }
+
+    /// Waits until the neighbours have done so many stages.
+    fn wait(&self, k: &mut Kernel<'_>, stages: Operand) {
+        let (test, after) = (k.label(), k.label());
+        k.place(test);
+        let over = self.is_over(k, stages);
+        k.branch(over, after, test);
         k.place(after);
         k.warp_barrier();
     }

@@ -37,6 +37,8 @@ pub struct StagePlan {
     pub enter: BTreeMap<Place, usize>,
     /// Values that enter now and are read at the thread's own index later.
     pub wanted: BTreeSet<Place>,
+    /// Rows that come from memory for this stage: those that are not kept in registers or slots from before.
+    pub arriving: BTreeSet<Place>,
     /// Slots for rows that the stage writes.
     pub publish: BTreeMap<Place, usize>,
     /// Slots for rows that threads have from before.
@@ -128,6 +130,7 @@ impl Plan {
             if arc.source == Source::Memory {
                 let at = life.first() as i64;
                 let stage = &mut plan.stages[at.rem_euclid(turn) as usize];
+                stage.arriving.insert(seen(life.place, at));
                 let first = life.touches[0];
                 let later = is_used(arc.life, life, at + 1, &arcs) && first.write.is_none();
                 if first.read || first.old || later {

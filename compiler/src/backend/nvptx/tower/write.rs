@@ -8,7 +8,7 @@ use super::{CHUNK, Options, Slot, TowerKernel};
 use crate::backend::rows::RowOp;
 use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
-use crate::scheme::{ComponentId, Image, Op, Scheme, StageId, Update, Value};
+use crate::scheme::{ComponentId, Image, Op, Read, Scheme, StageId, Update, Value};
 use crate::tile::residency::{Own, Place, Towers, is_tapped};
 use std::collections::BTreeMap;
 
@@ -93,10 +93,19 @@ pub(super) struct Writer<'a> {
     own: Operand,
     /// `None`: other threads copy rows.
     chunks: Option<Chunks>,
-    /// The barrier of those who work on a tower, and their number; `None`: all threads of the block.
-    meeting: Option<(u32, u32)>,
+    /// Where those who work on a tower meet; `None`: all threads of the block do, and copy themselves.
+    meeting: Option<Meeting>,
     /// Per component.
     images: Vec<Vec<Round>>,
+}
+
+/// Barriers of those who work on a tower: their number, and that of the threads.
+#[derive(Clone, Copy)]
+pub(super) struct Meeting {
+    /// At the end of each stage.
+    pub end: (u32, u32),
+    /// In each stage of a turn that nothing cuts, when what it reads of memory has arrived.
+    pub amid: (u32, u32),
 }
 
 /// Where a turn is in memory.
@@ -199,10 +208,10 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Threads meet at a barrier of some of the block's threads, of which there are so many.
-    pub fn meeting(self, (number, threads): (u32, u32)) -> Writer<'a> {
+    /// Threads meet at barriers of some of the block's threads.
+    pub fn meeting(self, meeting: Meeting) -> Writer<'a> {
         Writer {
-            meeting: Some((number, threads)),
+            meeting: Some(meeting),
             ..self
         }
     }
@@ -387,8 +396,29 @@ impl<'a> Writer<'a> {
             k.call("llvm.nvvm.cp.async.wait.all", &[]);
         }
         match self.meeting {
-            Some((number, threads)) => k.barrier_of(number, threads),
+            Some(Meeting { end, .. }) => k.barrier_of(end.0, end.1),
             None => k.barrier(),
+        }
+    }
+
+    /// All copies for a stage have arrived: threads that copy meet in it with those that compute.
+    pub fn meet_amid(&self, k: &mut Kernel<'_>) {
+        if let Some(Meeting { amid, .. }) = self.meeting {
+            k.barrier_of(amid.0, amid.1);
+        }
+    }
+
+    /// Ends a group of copies.
+    pub fn commit(&self, k: &mut Kernel<'_>) {
+        if self.asynchronous {
+            k.call("llvm.nvvm.cp.async.commit.group", &[]);
+        }
+    }
+
+    /// Waits until at most so many of the last groups of copies are under way.
+    pub fn arrived(&self, k: &mut Kernel<'_>, but: i32) {
+        if self.asynchronous {
+            k.call("llvm.nvvm.cp.async.wait.group", &[Operand::i32(but)]);
         }
     }
 
@@ -553,7 +583,14 @@ impl Stage<'_, '_> {
     fn write(mut self, k: &mut Kernel<'_>) {
         let writer = self.writer;
         let plan = &writer.plan.stages[self.number];
-        for own in &plan.own {
+        // What needs nothing that has to arrive comes first.
+        let (late, early): (Vec<&Own>, Vec<&Own>) =
+            plan.own.iter().partition(|own| self.is_late(own));
+        for own in early {
+            self.update(k, own);
+        }
+        writer.meet_amid(k);
+        for own in late {
             self.update(k, own);
         }
         for copy in &plan.again {
@@ -563,6 +600,31 @@ impl Stage<'_, '_> {
         for place in &plan.wanted {
             self.value(k, *place);
         }
+    }
+
+    /// Whether an update reads something that arrives in this stage.
+    fn is_late(&self, own: &Own) -> bool {
+        let Writer {
+            scheme,
+            layout,
+            plan,
+            ..
+        } = self.writer;
+        let (stage, phase) = self.stage();
+        let update = &scheme.stages[stage.index()].updates[own.update];
+        let arriving = &plan.stages[self.number].arriving;
+        let arrives = |x: i64, y: i64, row| {
+            let (x, y) = (own.x + x, own.y + y);
+            arriving.contains(&Place { x, y, row })
+        };
+        let reads = |read: &Read| {
+            let [x, y] = [Axis::LEAN, Axis::DIAMOND].map(|axis| i64::from(read.offset[axis]));
+            arrives(x, y, layout.read_row(scheme, stage, phase, read))
+        };
+        let coefs = update.body.coefs().chain(update.mask);
+        update.body.reads().any(reads)
+            || coefs.into_iter().any(|coef| arrives(0, 0, layout.coef_row(coef)))
+            || arrives(0, 0, layout.target_row(scheme, stage, phase, update.target))
     }
 
     fn stage(&self) -> (StageId, u32) {
