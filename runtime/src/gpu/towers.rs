@@ -31,6 +31,7 @@ pub fn emit(
     let options = Options {
         asynchronous: gpu.has(Feature::AsyncCopy),
         shift: gpu.has(Feature::RegisterShift),
+        patient: gpu.has(Feature::Cluster),
         ..Options::default()
     };
     let mut module = Module::new();

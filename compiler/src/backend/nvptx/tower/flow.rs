@@ -9,9 +9,11 @@
 //! from the periods: [`Towers::are_adjacent`](crate::tile::residency::Towers::are_adjacent). Towers come before their neighbours in the list, so those that run never wait for one that
 //! has no block.
 
+use super::super::gpu::Feature;
 use super::super::ir::{Launch, Module, Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Variable};
 use super::edge::Cut;
+use super::pipe::{self, Pipe};
 use super::write::{Meeting, Turn, Writer};
 use super::{PROGRESS_BYTES, Task};
 
@@ -38,8 +40,8 @@ const NEIGHBOURS: u32 = 3;
 const STAGE: u32 = 1;
 /// That between two towers, where the scout is, too.
 const TOWER: u32 = 2;
-/// That in a stage, when copies have arrived.
-const AMID: u32 = 3;
+/// That at the end of a stage of which copiers hear in another way.
+const COMPUTE: u32 = 3;
 
 /// What the warps of a block do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,11 +124,18 @@ const PARAMS: [Type; 10] = [
     Type::I32,
 ];
 
-pub(super) fn write(module: &mut Module, writers: &[Writer<'_>], roles: Roles, shared: Operand) {
+pub(super) fn write(
+    module: &mut Module,
+    writers: &[Writer<'_>],
+    roles: Roles,
+    shared: Operand,
+    patient: bool,
+) {
     let Some(writer) = writers.first() else {
         return;
     };
     let word = module.shared(Type::I32, SEEN + NEIGHBOURS, 16);
+    let barriers = pipe::barriers(module);
     let launch = Launch {
         threads: [roles.all(), 1, 1],
         blocks: 1,
@@ -137,10 +146,21 @@ pub(super) fn write(module: &mut Module, writers: &[Writer<'_>], roles: Roles, s
     let thread = k.special(Special::Thread(0));
     let slots = writers.iter().map(|w| w.plan.slots).max().unwrap_or(0);
     writer.clear(&mut k, shared, slots, thread, i64::from(roles.all()));
+    let piped = writer.asynchronous;
+    if piped {
+        k.need(Feature::SharedBarrier);
+        let first = k.compare(IntCmp::Eq, thread, Operand::i32(0));
+        k.when(first, |k| {
+            pipe::initialise(k, barriers, COPIERS, roles.compute / 32);
+        });
+    }
     k.barrier();
+    // Each thread has one role only, so one count of stages does for all of them.
+    let pipe = Pipe::new(&mut k, barriers, patient);
     let meeting = Meeting {
-        end: (STAGE, roles.working()),
-        amid: (AMID, roles.compute + COPIERS),
+        all: (STAGE, roles.working()),
+        computing: (COMPUTE, roles.compute + 32),
+        pipe: piped.then_some(pipe),
     };
     let computes = k.compare(IntCmp::Lt, thread, Operand::i32(roles.group as i32));
     let (compute, help) = (k.label(), k.label());
@@ -189,7 +209,7 @@ pub(super) fn write(module: &mut Module, writers: &[Writer<'_>], roles: Roles, s
     let next = k.label();
     k.place(next);
     roles.begin(&mut k, word, |_| ());
-    copy_tower(&mut k, &copiers, roles, word);
+    copy_tower(&mut k, &copiers, roles, meeting.pipe, word);
     k.jump(next);
 
     k.place(other);
@@ -213,7 +233,7 @@ pub(super) fn write(module: &mut Module, writers: &[Writer<'_>], roles: Roles, s
     let next = k.label();
     k.place(next);
     roles.begin(&mut k, word, |k| ahead.give(k));
-    announce_tower(&mut k, writer, roles, &ahead, word);
+    announce_tower(&mut k, writer, roles, meeting, &ahead, word);
     k.jump(next);
     k.finish();
 }
@@ -363,7 +383,13 @@ fn shifted(k: &mut Kernel<'_>, writer: &Writer<'_>, turn: Turn, turns: Operand) 
 }
 
 /// What copiers do for a tower.
-fn copy_tower(k: &mut Kernel<'_>, writers: &[Writer<'_>], roles: Roles, word: Operand) {
+fn copy_tower(
+    k: &mut Kernel<'_>,
+    writers: &[Writer<'_>],
+    roles: Roles,
+    pipe: Option<Pipe>,
+    word: Operand,
+) {
     let task = fields(k, word);
     let waiting = Waiting::new(k, word);
     let stages = writers[0].plan.stages.len() as i32;
@@ -393,9 +419,10 @@ fn copy_tower(k: &mut Kernel<'_>, writers: &[Writer<'_>], roles: Roles, word: Op
                 let start = start(k, writer, &task);
                 let first = shifted(k, writer, start, task.whole[0]);
                 writer.copy(k, first, &writer.plan.held);
-                writer.commit(k);
-                writer.arrived(k, 0);
-                roles.meet(k);
+                writer.meet(k);
+                if let Some(pipe) = pipe {
+                    pipe.fill(k, 0);
+                }
                 let chunk = k.variable_of(first.chunk);
                 let [from, until] = task.whole;
                 k.repeat(from, until, Operand::i32(1), Some(1), |k, number| {
@@ -404,16 +431,33 @@ fn copy_tower(k: &mut Kernel<'_>, writers: &[Writer<'_>], roles: Roles, word: Op
                         chunk: k.get(chunk),
                     };
                     let stage = k.int(IntOp::Mul, number, Operand::i32(stages));
-                    let next = k.int(IntOp::Add, number, Operand::i32(1));
-                    let more = k.compare(IntCmp::Lt, next, until);
                     for (n, plan) in writer.plan.stages.iter().enumerate() {
                         let next = k.int(IntOp::Add, stage, Operand::i32(n as i32 + 1));
-                        let next = k.int(IntOp::Min, next, last);
-                        let is_last = n + 1 == writer.plan.stages.len();
-                        copy_stage(k, writer, &waiting, next, is_last.then_some(more), |k| {
+                        let copy = |k: &mut Kernel<'_>| {
+                            wait(k, next);
+                            if let Some(pipe) = pipe {
+                                let begun = k.int(IntOp::Mul, from, Operand::i32(stages));
+                                let begun = k.int(IntOp::Add, begun, Operand::i32(1));
+                                let older = k.compare(IntCmp::Gt, next, begun);
+                                k.when(older, |k| pipe.wait_for_free(k));
+                            }
                             writer.copy(k, turn, &plan.loads);
-                        });
-                        roles.meet(k);
+                            if let Some(pipe) = pipe {
+                                writer.arrived(k);
+                                pipe.fill(k, 1);
+                            }
+                        };
+                        if n + 1 == writer.plan.stages.len() {
+                            let next = k.int(IntOp::Add, number, Operand::i32(1));
+                            let more = k.compare(IntCmp::Lt, next, until);
+                            k.when(more, copy);
+                        } else {
+                            copy(k);
+                        }
+                        match pipe {
+                            Some(pipe) => pipe.next(k),
+                            None => writer.meet(k),
+                        }
                     }
                     let next = k.offset(turn.chunk, writer.advance());
                     k.set(chunk, next);
@@ -428,55 +472,12 @@ fn copy_tower(k: &mut Kernel<'_>, writers: &[Writer<'_>], roles: Roles, word: Op
     cut(k, task.whole[1], task.end);
 }
 
-/// What copiers do in a stage: what it reads has to arrive, and what the next one reads has to be on its way, as soon as neighbours have
-/// done so many stages; but only where a condition holds.
-fn copy_stage(
-    k: &mut Kernel<'_>,
-    writer: &Writer<'_>,
-    waiting: &Waiting,
-    stages: Operand,
-    condition: Option<Operand>,
-    copy: impl FnOnce(&mut Kernel<'_>),
-) {
-    let met = k.variable_of(Operand::int(Type::I1, 0));
-    let (start, alone, late, done) = (k.label(), k.label(), k.label(), k.label());
-    if let Some(condition) = condition {
-        let on = k.label();
-        k.branch(condition, on, alone);
-        k.place(on);
-    }
-    let ready = waiting.is_over(k, stages);
-    k.branch(ready, start, late);
-    // This stage does not wait for neighbours.
-    k.place(late);
-    writer.arrived(k, 0);
-    writer.meet_amid(k);
-    k.set(met, Operand::int(Type::I1, 1));
-    waiting.wait(k, stages);
-    k.jump(start);
-    k.place(start);
-    k.warp_barrier();
-    copy(k);
-    writer.commit(k);
-    let (meet, over) = (k.label(), k.label());
-    let already = k.get(met);
-    k.branch(already, over, meet);
-    k.place(meet);
-    writer.arrived(k, 1);
-    writer.meet_amid(k);
-    k.place(over);
-    k.jump(done);
-    k.place(alone);
-    writer.arrived(k, 0);
-    writer.meet_amid(k);
-    k.place(done);
-}
-
 /// What the herald does for a tower.
 fn announce_tower(
     k: &mut Kernel<'_>,
     writer: &Writer<'_>,
     roles: Roles,
+    meeting: Meeting,
     ahead: &Ahead,
     word: Operand,
 ) {
@@ -485,25 +486,29 @@ fn announce_tower(
     let last = k.int(IntOp::Mul, task.end, Operand::i32(stages));
     let last = k.int(IntOp::Sub, last, Operand::i32(1));
     roles.meet(k);
-    let announce = |k: &mut Kernel<'_>, from: Operand, until: Operand| {
+    let end = match meeting.pipe {
+        Some(_) => meeting.computing,
+        None => meeting.all,
+    };
+    let announce = |k: &mut Kernel<'_>, from: Operand, until: Operand, end: (u32, u32)| {
         each_stage(k, from, until, stages, |k, number| {
             let reached = k.int(IntOp::Add, number, k.param(7));
             publish(k, ahead.leads, &task, reached);
             let now = k.compare(IntCmp::Eq, number, last);
             k.when(now, |k| ahead.take(k));
-            roles.meet(k);
+            k.barrier_of(end.0, end.1);
         });
     };
-    announce(k, task.first, task.whole[0]);
+    announce(k, task.first, task.whole[0], meeting.all);
     let whole = k.compare(IntCmp::Lt, task.whole[0], task.whole[1]);
     k.when(whole, |k| {
         // The tower begins.
         roles.meet(k);
-        announce(k, task.whole[0], task.whole[1]);
+        announce(k, task.whole[0], task.whole[1], end);
         // It has stored what only it had.
         roles.meet(k);
     });
-    announce(k, task.whole[1], task.end);
+    announce(k, task.whole[1], task.end, meeting.all);
     let over = k.param(8);
     publish(k, ahead.leads, &task, over);
 }

@@ -15,6 +15,7 @@
 
 mod edge;
 mod flow;
+mod pipe;
 mod plan;
 mod tasks;
 #[cfg(test)]
@@ -42,6 +43,8 @@ pub struct Options {
     pub registers: u32,
     /// Threads that only copy give registers to those that compute, where the GPU can do so.
     pub shift: bool,
+    /// Threads that wait for copies are suspended, where the GPU can do so.
+    pub patient: bool,
     /// There are kernels for whole towers, one per block, too.
     pub single: bool,
 }
@@ -53,6 +56,7 @@ impl Default for Options {
             asynchronous: true,
             registers: 0,
             shift: false,
+            patient: false,
             single: false,
         }
     }
@@ -246,7 +250,7 @@ pub fn emit(
         shared: kernels.iter().map(|k| k.shared).max().unwrap_or(0),
     });
     if flow.is_some() {
-        flow::write(module, &writers, roles, shared);
+        flow::write(module, &writers, roles, shared, options.patient);
     }
     drop(writers);
     Some(Kernels {

@@ -577,6 +577,7 @@ fn towers_of_random_schemes_give_the_bits_of_rows() {
             direct: rng.once_in(2),
             asynchronous: rng.once_in(2),
             shift: true,
+            patient: seed % 4 < 2,
             single: seed % 2 == 1,
             ..Options::default()
         };

@@ -3,6 +3,7 @@
 use super::super::gpu::Feature;
 use super::super::ir::{Launch, Module, Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Variable};
+use super::pipe::Pipe;
 use super::plan::{Copy, Plan};
 use super::{CHUNK, Options, Slot, TowerKernel};
 use crate::backend::rows::RowOp;
@@ -102,10 +103,12 @@ pub(super) struct Writer<'a> {
 /// Barriers of those who work on a tower: their number, and that of the threads.
 #[derive(Clone, Copy)]
 pub(super) struct Meeting {
-    /// At the end of each stage.
-    pub end: (u32, u32),
-    /// In each stage of a turn that nothing cuts, when what it reads of memory has arrived.
-    pub amid: (u32, u32),
+    /// Of all.
+    pub all: (u32, u32),
+    /// Of those that compute, and the herald.
+    pub computing: (u32, u32),
+    /// `None`: copies end with the stage in which they begin, and all meet there.
+    pub pipe: Option<Pipe>,
 }
 
 /// Where a turn is in memory.
@@ -390,35 +393,45 @@ impl<'a> Writer<'a> {
         k.store(value, to, CHUNK as u32, Access::Plain);
     }
 
-    /// All copies have arrived, and all who work on a tower are here.
-    pub fn meet(&self, k: &mut Kernel<'_>) {
+    /// All copies of the thread have arrived.
+    pub fn arrived(&self, k: &mut Kernel<'_>) {
         if self.asynchronous && self.chunks.is_some() {
             k.call("llvm.nvvm.cp.async.wait.all", &[]);
         }
+    }
+
+    /// All copies have arrived, and all who work on a tower are here.
+    pub fn meet(&self, k: &mut Kernel<'_>) {
+        self.arrived(k);
         match self.meeting {
-            Some(Meeting { end, .. }) => k.barrier_of(end.0, end.1),
+            Some(Meeting { all, .. }) => k.barrier_of(all.0, all.1),
             None => k.barrier(),
         }
     }
 
-    /// All copies for a stage have arrived: threads that copy meet in it with those that compute.
-    pub fn meet_amid(&self, k: &mut Kernel<'_>) {
-        if let Some(Meeting { amid, .. }) = self.meeting {
-            k.barrier_of(amid.0, amid.1);
+    /// A stage of a turn that nothing cuts ends.
+    fn meet_after(&self, k: &mut Kernel<'_>) {
+        match self.meeting {
+            Some(Meeting {
+                pipe: Some(pipe),
+                computing,
+                ..
+            }) => {
+                pipe.free(k);
+                k.barrier_of(computing.0, computing.1);
+                pipe.next(k);
+            }
+            _ => self.meet(k),
         }
     }
 
-    /// Ends a group of copies.
-    pub fn commit(&self, k: &mut Kernel<'_>) {
-        if self.asynchronous {
-            k.call("llvm.nvvm.cp.async.commit.group", &[]);
-        }
-    }
-
-    /// Waits until at most so many of the last groups of copies are under way.
-    pub fn arrived(&self, k: &mut Kernel<'_>, but: i32) {
-        if self.asynchronous {
-            k.call("llvm.nvvm.cp.async.wait.group", &[Operand::i32(but)]);
+    /// What a stage reads of memory has arrived.
+    fn wait_for_copies(&self, k: &mut Kernel<'_>) {
+        if let Some(Meeting {
+            pipe: Some(pipe), ..
+        }) = self.meeting
+        {
+            pipe.wait_for_full(k);
         }
     }
 
@@ -474,7 +487,7 @@ impl<'a> Writer<'a> {
                 taps: BTreeMap::new(),
             }
             .write(k);
-            self.meet(k);
+            self.meet_after(k);
         }
         let [x, y] = self.towers.advance;
         for (place, variable) in variables {
@@ -589,7 +602,7 @@ impl Stage<'_, '_> {
         for own in early {
             self.update(k, own);
         }
-        writer.meet_amid(k);
+        writer.wait_for_copies(k);
         for own in late {
             self.update(k, own);
         }
@@ -623,7 +636,9 @@ impl Stage<'_, '_> {
         };
         let coefs = update.body.coefs().chain(update.mask);
         update.body.reads().any(reads)
-            || coefs.into_iter().any(|coef| arrives(0, 0, layout.coef_row(coef)))
+            || coefs
+                .into_iter()
+                .any(|coef| arrives(0, 0, layout.coef_row(coef)))
             || arrives(0, 0, layout.target_row(scheme, stage, phase, update.target))
     }
 
