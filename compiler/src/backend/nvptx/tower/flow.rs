@@ -55,15 +55,15 @@ pub(super) struct Roles {
 }
 
 impl Roles {
-    /// `compute`: a multiple of 32; `shift`: registers may be moved.
-    pub fn new(compute: u32, shift: bool) -> Roles {
+    /// `compute`: a multiple of 32; `needed`: registers of a thread that computes; `shift`: registers may be moved.
+    pub fn new(compute: u32, needed: u32, shift: bool) -> Roles {
         let whole = compute.div_ceil(WARPGROUP) * WARPGROUP;
         let [all, most] = REGISTERS;
         let threads = whole + HELPERS;
         let each = (all / threads / 8 * 8).min(most);
         let left = (each * threads).saturating_sub(HELPERS * HELPER_REGISTERS);
         let more = (left / whole / 8 * 8).min(most / 8 * 8);
-        let registers = (shift && each < most && more > each).then_some(more);
+        let registers = (shift && needed > each && more > each).then_some(more);
         Roles {
             compute,
             group: if registers.is_some() { whole } else { compute },

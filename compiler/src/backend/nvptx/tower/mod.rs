@@ -41,8 +41,10 @@ pub struct Options {
     pub asynchronous: bool,
     /// Registers of a thread; 0: as the assembler likes.
     pub registers: u32,
-    /// Threads that only copy give registers to those that compute, where the GPU can do so.
+    /// Threads that only copy give registers to those that compute if these need more, where the GPU can do so.
     pub shift: bool,
+    /// Registers that a thread needs beside those for the values that it keeps. Usually what the assembler takes for FDTD(4,2).
+    pub beside: u32,
     /// Threads that wait for copies are suspended, where the GPU can do so.
     pub patient: bool,
     /// There are kernels for whole towers, one per block, too.
@@ -56,6 +58,7 @@ impl Default for Options {
             asynchronous: true,
             registers: 0,
             shift: false,
+            beside: 48,
             patient: false,
             single: false,
         }
@@ -243,7 +246,9 @@ pub fn emit(
             write::write(module, writer, kernel, shared, options.registers);
         }
     }
-    let roles = flow::Roles::new(threads as u32, options.shift);
+    let kept = kernels.iter().map(|k| k.plan.carried.len()).max();
+    let registers = (kept.unwrap_or(0) * layout.element_bytes / 4) as u32 + options.beside;
+    let roles = flow::Roles::new(threads as u32, registers, options.shift);
     let flow = towers.are_adjacent().then(|| FlowKernel {
         symbol: "torre_towers".to_string(),
         threads: roles.all(),

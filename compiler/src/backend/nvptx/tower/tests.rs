@@ -505,7 +505,10 @@ fn towers_give_the_bits_of_rows() {
             bounded(maxwell(2, Precision::F32, [9, 11, 200]), walls),
             whole(3),
             2,
-            usual,
+            Options {
+                beside: 200,
+                ..usual
+            },
         ),
         (elasticity(Precision::F32, [21, 22, 12]), whole(6), 3, plain),
         (
