@@ -101,8 +101,10 @@ fn towers_are_planned_without_a_gpu() {
 fn what_keeps_a_run_from_towers_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("loud.torre");
-    let more = "  source   E.z at (5, 21, 9) += 1\n  probe    E.y at (6, 1, 10)\n  steps";
-    std::fs::write(&file, QUIET.replace("  steps", more)).unwrap();
+    let write = |more: &str| {
+        let text = QUIET.replace("  steps", &format!("{more}\n  steps"));
+        std::fs::write(&file, text).unwrap();
+    };
     let plan = |more: &str| {
         let plan = format!("plan {{0}} --backend cuda --target sm_90 --schedule {more}");
         let output = run(&plan, &[&file]);
@@ -110,9 +112,23 @@ fn what_keeps_a_run_from_towers_is_said() {
         assert!(output.status.success(), "{said}");
         said
     };
+    write(
+        "  source   E.z at (5, 21, 9) += 1\n  probe    E.y at (6, 1, 10)\n  output   slice E.z z = 20 every 20",
+    );
+    for schedule in ["auto", "torre(D=2,TH=32)"] {
+        assert_eq!(plan(schedule), "");
+    }
+    write("  output   slice E.z z = 20 every 3");
+    let note = plan("torre(D=2,TH=32)");
+    assert!(
+        note.contains("only 0 % of the steps run by towers up to 32 steps high"),
+        "{note}"
+    );
+    write("  source   E.z in z = 8..9 += 1");
     for schedule in ["auto", "torre(D=2,TH=32)"] {
         let note = plan(schedule);
-        let reason = "sources act and probes record in every step";
+        let reason =
+            "sources act, or probes record, in too many cells, so a GPU goes stage by stage";
         assert!(note.contains(reason), "{note}");
     }
     for quiet in ["layerwise", "auto --quiet"] {

@@ -143,6 +143,13 @@ pub struct Room {
     touched: [Interval; 2],
 }
 
+impl Room {
+    /// Whether a turn whose origin is here may be the first one of a whole tower, if it is whole.
+    pub fn may_begin(&self, at: [i64; 2]) -> bool {
+        (0..2).all(|a| self.begin[a].contains(at[a]))
+    }
+}
+
 /// What a tower does in a band.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {

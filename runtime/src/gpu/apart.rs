@@ -1,71 +1,152 @@
-//! What keeps steps out of bands of towers: they run stage by stage.
+//! What keeps steps out of bands of towers: they run in lower bands, or stage by stage.
 
+use torre_compiler::lattice::{Axis, Interval, Region};
 use torre_compiler::problem::Problem;
+use torre_compiler::scheme::Scheme;
+use torre_compiler::tile::residency::Towers;
 
-/// What a problem asks for besides values at its end, as far as bands do not do it.
+/// What a problem asks for besides values at its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Apart {
-    /// What happens in every step, in words: then there are no bands at all.
+    /// What bands cannot do, in words: then there are none.
     pub always: Vec<&'static str>,
     /// Nothing of a band may lie on both sides of a multiple of these steps.
     intervals: Vec<u64>,
+    /// Where sources act and probes record, along the first two axes.
+    hooked: Vec<[Interval; 2]>,
 }
+
+/// The heights of bands, in steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heights {
+    /// That of as many bands as possible.
+    most: u64,
+    /// All heights are multiples of it.
+    turn: u64,
+    /// Bands begin at multiples of it.
+    phases: u64,
+}
+
+/// Of the greatest height: lower bands are not worth it.
+const LOWEST: u64 = 8;
 
 /// Steps that are looked at to find a share.
 const LOOKED_AT: u64 = 1 << 14;
 
-impl Apart {
-    /// Decides what of a problem does not happen inside of bands.
-    pub fn new(problem: &Problem) -> Apart {
-        let each = [
-            (!problem.sources.is_empty(), "sources act"),
-            (!problem.probes.is_empty(), "probes record"),
-        ];
-        Apart {
-            always: each.iter().filter(|(is, _)| *is).map(|e| e.1).collect(),
-            intervals: problem.outputs.iter().map(|o| o.every.max(1)).collect(),
+/// Cells of sources for which there may be tables.
+const MOST_CELLS: i64 = 1 << 22;
+
+/// Cells with a value each along the first two axes whose hooks may be tabled for a whole band.
+const MOST_ROWS: i64 = 1 << 15;
+
+impl Heights {
+    /// Those of some towers, up to one that is a whole number of turns.
+    pub fn new(most: u64, towers: &Towers, scheme: &Scheme) -> Heights {
+        Heights {
+            most,
+            turn: towers.steps,
+            phases: u64::from(scheme.phases()).max(1),
         }
     }
 
-    /// Whether a band of so many steps, at least 1, may begin at a step.
-    pub fn allows(&self, step: u64, steps: u64) -> bool {
-        let last = step + steps - 1;
-        let inside = |every: &u64| step / every == last / every;
-        self.always.is_empty() && self.intervals.iter().all(inside)
+    /// The height of the band that begins at a step, if nothing is due for so many steps. There are few heights: each half of the one
+    /// before.
+    pub fn next(self, step: u64, room: u64) -> Option<u64> {
+        if !step.is_multiple_of(self.phases) {
+            return None;
+        }
+        let mut height = self.most;
+        while height >= self.turn.max(self.most / LOWEST).max(1) {
+            if height <= room {
+                return Some(height);
+            }
+            height = height / 2 / self.turn.max(1) * self.turn;
+        }
+        None
+    }
+}
+
+impl Apart {
+    /// Decides what of a problem does not happen inside of bands, and what makes them slow.
+    pub fn new(problem: &Problem) -> Apart {
+        let lines = |region: Region| [region[Axis::LEAN], region[Axis::DIAMOND]];
+        let area = |[x, y]: &[Interval; 2]| x.len().max(0).saturating_mul(y.len().max(0));
+        let sources: Vec<Region> = problem.sources.iter().map(|s| s.region).collect();
+        let cells = sources.iter().map(|region| {
+            let rows = area(&lines(*region));
+            rows.saturating_mul(region[Axis::VECTOR].len().max(0))
+        });
+        let cells = cells.fold(0i64, i64::saturating_add);
+        let probes = problem.probes.iter().map(|p| {
+            let at = |axis: Axis| Interval::new(p.at[axis], p.at[axis] + 1);
+            [at(Axis::LEAN), at(Axis::DIAMOND)]
+        });
+        let hooked: Vec<[Interval; 2]> = sources.into_iter().map(lines).chain(probes).collect();
+        let rows = hooked.iter().map(area).fold(0i64, i64::saturating_add);
+        let many = cells > MOST_CELLS || rows > MOST_ROWS;
+        Apart {
+            always: many
+                .then_some("sources act, or probes record, in too many cells")
+                .into_iter()
+                .collect(),
+            intervals: problem.outputs.iter().map(|o| o.every.max(1)).collect(),
+            hooked,
+        }
     }
 
-    /// The share of the steps of a run, from the first one on, that bands of a height advance.
-    pub fn share(&self, height: u64, steps: u64) -> f64 {
-        if !self.always.is_empty() || height == 0 {
+    /// Steps from one on, up to another one, in which nothing is due but after the last.
+    pub fn room(&self, step: u64, until: u64) -> u64 {
+        let due = self.intervals.iter().map(|every| every - step % every);
+        due.chain([until.saturating_sub(step)]).min().unwrap_or(0)
+    }
+
+    /// The share of the steps of a run, from the first one on, that bands advance.
+    pub fn share(&self, heights: Heights, steps: u64) -> f64 {
+        if !self.always.is_empty() {
             return 0.0;
         }
-        let end = steps.min(LOOKED_AT.max(8 * height));
+        let end = steps.min(LOOKED_AT.max(8 * heights.most));
         let (mut step, mut banded) = (0, 0);
         while step < end {
-            match step + height <= end && self.allows(step, height) {
-                true => {
+            match heights.next(step, self.room(step, end)) {
+                Some(height) if height > 0 => {
                     banded += height;
                     step += height;
                 }
-                false => step += 1,
+                _ => step += 1,
             }
         }
         banded as f64 / end.max(1) as f64
     }
 
-    /// Why a run is not by towers in all steps, or in few, for people.
-    pub fn note(&self, height: u64, steps: u64) -> Option<String> {
+    /// The share of the turns of towers that sources and probes keep from running as whole ones, about.
+    pub fn cut(&self, scheme: &Scheme, towers: &Towers) -> f64 {
+        let reach = (2.0 * towers.cells()).sqrt();
+        let [x, y] = [Axis::LEAN, Axis::DIAMOND].map(|axis| scheme.grid.cells[axis].max(1) as f64);
+        let area = self.hooked.iter().map(|[a, b]| {
+            let [a, b] = [a, b].map(|i| i.len().max(0) as f64);
+            a * b + (a + b) * reach + towers.cells()
+        });
+        (area.sum::<f64>() / (x * y)).min(1.0)
+    }
+
+    /// Why there are no bands at all, for people.
+    pub fn refusal(&self) -> Option<String> {
         let each = self.always.join(" and ");
-        if !each.is_empty() {
-            return Some(format!(
-                "{each} in every step, so a GPU goes stage by stage: it runs towers where nothing happens between their steps"
-            ));
+        (!each.is_empty()).then(|| format!("{each}, so a GPU goes stage by stage"))
+    }
+
+    /// Why a run is not by towers in all steps, or in few, for people.
+    pub fn note(&self, heights: Heights, steps: u64) -> Option<String> {
+        if let Some(refusal) = self.refusal() {
+            return Some(refusal);
         }
-        let share = self.share(height, steps);
+        let share = self.share(heights, steps);
         (share < 0.5).then(|| {
             format!(
-                "only {:.0} % of the steps run by towers {height} steps high: they end where a slice or a volume is due, and at the last step",
-                100.0 * share
+                "only {:.0} % of the steps run by towers up to {} steps high: they end where a slice or a volume is due, and at the last step",
+                100.0 * share,
+                heights.most
             )
         })
     }
@@ -81,22 +162,42 @@ mod tests {
             intervals: intervals.to_vec(),
             ..Apart::default()
         };
+        let heights = |most, turn| Heights {
+            most,
+            turn,
+            phases: 1,
+        };
         let apart = every(&[6]);
-        assert!(apart.allows(0, 6) && apart.allows(6, 4) && !apart.allows(4, 4));
-        assert_eq!(apart.share(4, 600), 4.0 / 6.0);
-        assert_eq!(every(&[]).share(8, 20), 0.8);
-        assert_eq!(apart.share(8, 600), 0.0);
-        assert!(apart.note(8, 600).is_some_and(|n| n.contains("only 0 %")));
-        assert_eq!(apart.note(3, 600), None);
+        assert_eq!([0, 4, 6].map(|step| apart.room(step, 100)), [6, 2, 6]);
+        assert_eq!(apart.room(96, 97), 1);
+        assert_eq!(apart.share(heights(4, 4), 600), 4.0 / 6.0);
+        assert_eq!(apart.share(heights(4, 1), 600), 1.0);
+        assert_eq!(every(&[]).share(heights(8, 8), 20), 0.8);
+        assert_eq!(apart.share(heights(8, 8), 600), 0.0);
+        assert_eq!(apart.share(heights(64, 1), 600), 0.0);
+        assert_eq!(every(&[100]).share(heights(16, 1), 6000), 1.0);
+        let note = apart.note(heights(8, 8), 600).unwrap_or_default();
+        assert!(note.contains("only 0 %"), "{note}");
+        assert_eq!(apart.note(heights(3, 1), 600), None);
         let busy = Apart {
-            always: vec!["sources act", "probes record"],
+            always: vec!["sources act everywhere"],
             ..Apart::default()
         };
-        assert!(!busy.allows(0, 1) && busy.share(1, 10) == 0.0);
-        let note = busy.note(4, 10).unwrap_or_default();
-        assert!(
-            note.starts_with("sources act and probes record in every step"),
-            "{note}"
-        );
+        assert_eq!(busy.share(heights(1, 1), 10), 0.0);
+        let note = busy.note(heights(4, 1), 10).unwrap_or_default();
+        assert!(note.starts_with("sources act everywhere, so"), "{note}");
+    }
+
+    #[test]
+    fn heights_are_few() {
+        let heights = Heights {
+            most: 24,
+            turn: 2,
+            phases: 2,
+        };
+        let next = |room| heights.next(4, room);
+        assert_eq!([100, 24, 23, 11].map(next), [24, 24, 12, 6].map(Some));
+        assert_eq!([4, 2].map(next), [None; 2]);
+        assert_eq!(heights.next(3, 100), None);
     }
 }

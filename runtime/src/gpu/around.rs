@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use torre_compiler::backend::nvptx::layerwise::vector_images;
 use torre_compiler::backend::nvptx::service::{CellImage, RowCopy, SourceCell};
+use torre_compiler::backend::nvptx::tower::{Addition, Hooks};
 use torre_compiler::lattice::{Axis, Interval, PerAxis};
 use torre_compiler::layout::{Layout, RowId};
 use torre_compiler::problem::{OutputKind, Problem};
@@ -210,6 +211,25 @@ impl Sources {
         self.waves.iter().map(move |wave| {
             source_wave(scheme, files, &problem.sources[wave.source], step, wave.at)
         })
+    }
+
+    /// What happens to single values in each step, for towers.
+    pub fn hooks(&self, problem: &Problem) -> Hooks {
+        let mut additions = Vec::new();
+        for (source, acting) in problem.sources.iter().zip(&self.acting) {
+            additions.extend(acting.iter().map(|&(at, profile, wave)| Addition {
+                stage: source.stage,
+                component: source.component,
+                at,
+                profile,
+                wave,
+            }));
+        }
+        Hooks {
+            additions,
+            probes: problem.probes.iter().map(|p| (p.component, p.at)).collect(),
+            waves: self.waves.len(),
+        }
     }
 
     /// What sources do after a stage, in a phase: groups in their order. Sources on the same cell act one after the other.

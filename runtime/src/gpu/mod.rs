@@ -23,7 +23,7 @@ pub mod predict;
 mod simulation;
 pub mod towers;
 
-pub use apart::Apart;
+pub use apart::{Apart, Heights};
 pub use chip::Chip;
 pub use code::DeviceProgram;
 pub use cuda::CudaDevice;

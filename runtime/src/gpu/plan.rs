@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::apart::Apart;
+use super::apart::{Apart, Heights};
 use super::chip::Chip;
 use super::towers::{self, ORDER, TowerProgram};
 use super::{code, predict};
@@ -219,7 +219,7 @@ impl<'a> DevicePlanner<'a> {
         let mut plan = self.plan(best.clone())?;
         let kept = *template == Template::Auto && !self.apart.always.is_empty();
         if kept && !self.fitting().is_empty() {
-            plan.note = self.apart.note(1, self.problem.steps);
+            plan.note = self.apart.refusal();
         }
         Ok((plan, choices))
     }
@@ -233,7 +233,10 @@ impl<'a> DevicePlanner<'a> {
             _ => None,
         };
         let note = towers.as_ref();
-        let note = note.and_then(|plan| self.apart.note(plan.height(), self.problem.steps));
+        let note = note.and_then(|plan| {
+            let heights = Heights::new(plan.height(), &plan.fit.towers, scheme);
+            self.apart.note(heights, self.problem.steps)
+        });
         Ok(DevicePlan {
             choice,
             kernels,
@@ -300,8 +303,11 @@ impl<'a> DevicePlanner<'a> {
             Err(refusal) => return Err(self.refused(&name, refusal.clone())),
         };
         let height = whole_turns(tiling.height, &fit.towers);
-        let whole = predict::towers(self.planner.scheme, fit, height, self.chip);
-        let share = self.apart.share(height, self.problem.steps);
+        let scheme = self.planner.scheme;
+        let cut = self.apart.cut(scheme, &fit.towers);
+        let whole = predict::towers(scheme, fit, height, cut, self.chip);
+        let heights = Heights::new(height, &fit.towers, scheme);
+        let share = self.apart.share(heights, self.problem.steps);
         Ok(Choice {
             prediction: predict::mixed(whole, &self.layerwise.prediction, share),
             name,

@@ -77,14 +77,14 @@ pub fn shared_accesses(
     tapped as f64 + rows as f64 / (alignments * towers.cells() * towers.steps as f64)
 }
 
-/// What bands of towers are expected to do, `height` steps each.
+/// What bands of towers are expected to do, `height` steps each, if sources and probes cut a share of the turns.
 ///
 /// A multiprocessor takes for a stage of each of its blocks the longest of: its bytes, at a rate near that of the shared cache if what
 /// one column stores is still there when the next one loads it; its instructions; what nothing hides. Columns of [`ORDER`]'s width follow
 /// each other: with all multiprocessors busy, the next one is a *lag* of height * stages * width / multiprocessors stages behind, and if
 /// that is less than it has to be, some wait. Towers that an end of the grid cuts count several times, and a band ends when its last tower
 /// has.
-pub fn towers(scheme: &Scheme, fit: &Fit, height: u64, chip: &Chip) -> Prediction {
+pub fn towers(scheme: &Scheme, fit: &Fit, height: u64, cut: f64, chip: &Chip) -> Prediction {
     let element = scheme.precision.bytes() as f64;
     let cells: [f64; 3] = scheme.grid.cells.0.map(|n| n as f64);
     let towers = &fit.towers;
@@ -120,6 +120,7 @@ pub fn towers(scheme: &Scheme, fit: &Fit, height: u64, chip: &Chip) -> Predictio
     let reach = (2.0 * towers.cells()).sqrt() + by[0].max(by[1]);
     let all = (x + reach) * (y + reach);
     let whole = (x - reach).max(0.0) * (y - reach).max(0.0);
+    let whole = whole * (1.0 - cut);
     let running = (whole + CUT * (all - whole)) / towers.cells();
     let busy = (lag / WAIT).min(running / (processors * blocks)).min(1.0);
     let tower = steps * stages * time;

@@ -23,6 +23,9 @@ use torre_compiler::statics::Files;
 /// Bytes of waves, and of probes' records, that are kept on the device.
 const RECORD_BYTES: u64 = 8 << 20;
 
+/// Steps of which waves and records are kept, where there is room, even if a problem has fewer.
+const STEPS_KEPT: u64 = 1 << 10;
+
 /// Bytes of slices that wait on the device, if a slice is not larger.
 const PICTURE_BYTES: u64 = 64 << 20;
 
@@ -86,7 +89,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
         let code = DeviceCode::new(device, program, scheme, problem, &sources, array)?;
         let per_step = |count: usize, bytes: u64| {
             let bytes = count as u64 * bytes;
-            let steps = (RECORD_BYTES / bytes.max(1)).clamp(1, problem.steps.max(1));
+            let steps = (RECORD_BYTES / bytes.max(1)).clamp(1, problem.steps.max(STEPS_KEPT));
             Ok::<_, DeviceError>((device.take(bytes * steps)?, steps))
         };
         let waves = per_step(sources.waves.len(), 8)?;
@@ -123,9 +126,14 @@ impl<'a, T: Value> OnDevice<'a, T> {
         Ok(self)
     }
 
-    /// Towers made ready, to be exchanged for others.
+    /// Towers made ready, to be exchanged for others; `None` where they cannot do what the problem asks for.
     pub fn bands(&self, program: &TowerProgram) -> Result<Option<Bands>, DeviceError> {
-        Bands::new(self.device, program)
+        if !self.apart.always.is_empty() {
+            return Ok(None);
+        }
+        let hooks = self.sources.hooks(self.problem());
+        let layout = &self.calculation.layout;
+        Bands::new(self.device, program, self.scheme(), layout, hooks)
     }
 
     /// Advances by other towers, or by none, from here on; leaves those that it went by.
@@ -135,16 +143,35 @@ impl<'a, T: Value> OnDevice<'a, T> {
 
     /// Runs a band of towers if nothing keeps its steps apart; gives their number.
     fn band(&mut self, until: u64) -> Result<Option<u64>, DeviceError> {
+        let scheme = self.calculation.scheme;
         let Some(bands) = &mut self.bands else {
             return Ok(None);
         };
-        let phases = u64::from(self.calculation.scheme.phases().max(1));
-        let fits = self.steps.is_multiple_of(phases) && bands.steps <= until - self.steps;
-        if !fits || !self.apart.allows(self.steps, bands.steps) {
+        let room = self.apart.room(self.steps, until);
+        let most = |count: usize, steps: u64| if count == 0 { u64::MAX } else { steps };
+        let room = room
+            .min(most(self.sources.waves.len(), self.waves.1))
+            .min(most(self.records.len(), self.probes.1));
+        let Some(steps) = bands.heights.next(self.steps, room) else {
+            return Ok(None);
+        };
+        if !bands.has(self.device, scheme, &self.calculation.layout, steps)? {
             return Ok(None);
         }
-        bands.run(self.device, self.array)?;
-        Ok(Some(bands.steps))
+        let waves = self.waves(until, steps)?;
+        let records = self.room_for_probes(steps)?;
+        if self.bands.as_ref().is_some_and(|bands| bands.leaves_out) {
+            let each = self.records.len() * T::PRECISION.bytes();
+            for n in 0..steps {
+                self.gather(self.steps + n, records.offset((n * each as u64) as i64))?;
+            }
+        }
+        let Some(bands) = &mut self.bands else {
+            return Ok(None);
+        };
+        bands.run(self.device, steps, self.array, waves, records)?;
+        self.probes_waiting += steps;
+        Ok(Some(steps))
     }
 
     /// What the device's memory must hold, tables aside.
@@ -193,13 +220,14 @@ impl<'a, T: Value> OnDevice<'a, T> {
             let steps = match self.band(until)? {
                 Some(steps) => steps,
                 None => {
-                    let waves = self.waves(until)?;
+                    let waves = self.waves(until, 1)?;
                     self.code.step(self.device, self.steps, waves)?;
+                    self.record_probes()?;
                     1
                 }
             };
             self.steps += steps;
-            self.record()?;
+            self.record_slices()?;
             since += steps;
             if since >= between {
                 marks.push_back((self.device.mark()?, since));
@@ -230,14 +258,15 @@ impl<'a, T: Value> OnDevice<'a, T> {
         Ok(())
     }
 
-    /// Where the waves of the next step lie.
-    fn waves(&mut self, until: u64) -> Result<Address, DeviceError> {
+    /// Where the waves of the next steps lie: so many of them, for which there is room.
+    fn waves(&mut self, until: u64, steps: u64) -> Result<Address, DeviceError> {
         let (place, most) = self.waves;
         let each = self.sources.waves.len() as u64 * 8;
         if each == 0 {
             return Ok(place);
         }
-        if !self.waves_of.contains(&self.steps) {
+        let known = self.waves_of.contains(&self.steps);
+        if !known || self.steps + steps > self.waves_of.end {
             let last = until.min(self.steps + most);
             let mut bytes = Vec::with_capacity(((last - self.steps) * each) as usize);
             for step in self.steps..last {
@@ -252,34 +281,50 @@ impl<'a, T: Value> OnDevice<'a, T> {
         Ok(place.offset(((self.steps - self.waves_of.start) * each) as i64))
     }
 
-    /// Probes and slices after a step.
-    fn record(&mut self) -> Result<(), DeviceError> {
-        let count = self.records.len();
-        if count > 0 {
-            let bytes = count as u64 * T::PRECISION.bytes() as u64;
-            let phase = ((self.steps - 1) % self.code.probes.len() as u64) as usize;
-            let to = self.probes.0.offset((self.probes_waiting * bytes) as i64);
-            let arguments = [
-                Argument::Place(self.array),
-                Argument::Place(self.code.probes[phase]),
-                Argument::Word(count as i32),
-                Argument::Place(to),
-            ];
-            let threads = Threads {
-                blocks: [blocks(count as u64, service::THREADS)?, 1, 1],
-                threads: [service::THREADS, 1, 1],
-                shared: 0,
-            };
-            // SAFETY: the parameters are those of the kernel; the table's places lie in the array, and a record fits in what was taken.
-            unsafe {
-                self.device
-                    .start(self.code.services.gather, threads, &arguments)
-            }?;
-            self.probes_waiting += 1;
-            if self.probes_waiting == self.probes.1 {
-                self.collect_probes()?;
-            }
+    /// Where probes record so many steps, for which there is room after others have been collected.
+    fn room_for_probes(&mut self, steps: u64) -> Result<Address, DeviceError> {
+        if self.probes_waiting + steps > self.probes.1 {
+            self.collect_probes()?;
         }
+        let bytes = (self.records.len() * T::PRECISION.bytes()) as u64;
+        Ok(self.probes.0.offset((self.probes_waiting * bytes) as i64))
+    }
+
+    /// Probes after the updates of a step.
+    fn record_probes(&mut self) -> Result<(), DeviceError> {
+        let to = self.room_for_probes(1)?;
+        self.gather(self.steps, to)?;
+        self.probes_waiting += 1;
+        Ok(())
+    }
+
+    /// Records what probes see now as what they see after a step (from 0).
+    fn gather(&self, step: u64, to: Address) -> Result<(), DeviceError> {
+        let count = self.records.len();
+        if count == 0 {
+            return Ok(());
+        }
+        let phase = (step % self.code.probes.len() as u64) as usize;
+        let arguments = [
+            Argument::Place(self.array),
+            Argument::Place(self.code.probes[phase]),
+            Argument::Word(count as i32),
+            Argument::Place(to),
+        ];
+        let threads = Threads {
+            blocks: [blocks(count as u64, service::THREADS)?, 1, 1],
+            threads: [service::THREADS, 1, 1],
+            shared: 0,
+        };
+        // SAFETY: the parameters are those of the kernel; the table's places lie in the array, and a record fits in what was taken.
+        unsafe {
+            self.device
+                .start(self.code.services.gather, threads, &arguments)
+        }
+    }
+
+    /// Slices that are due.
+    fn record_slices(&mut self) -> Result<(), DeviceError> {
         for output in 0..self.problem().outputs.len() {
             let due = self
                 .steps

@@ -1,10 +1,13 @@
 //! Bands of many steps by towers, one start of a kernel each.
 //!
-//! Only values are advanced in a band: where sources act or probes record in every step, steps run one by one.
+//! Sources act and probes record inside of bands, by tables that are made for each height of a band. Bands end where slices or volumes are due;
+//! what is left before is run by lower bands, and by single steps.
 
+use super::apart::Heights;
 use super::device::{Address, Argument, Device, DeviceError, Function, Threads};
+use std::collections::BTreeMap;
 use torre_compiler::backend::llvm::library::{Error, Library};
-use torre_compiler::backend::nvptx::tower::{self, Kernels, Options, Order, Task};
+use torre_compiler::backend::nvptx::tower::{self, Hooks, Kernels, Options, Order, Task};
 use torre_compiler::backend::nvptx::{Feature, Gpu, Module, Ptx, compile};
 use torre_compiler::layout::Layout;
 use torre_compiler::scheme::Scheme;
@@ -45,12 +48,12 @@ pub struct TowerProgram {
     pub ptx: Ptx,
     pub kernels: Kernels,
     pub towers: Towers,
-    /// Steps of a band.
+    /// Steps of a band, at most.
     pub steps: u64,
-    /// All towers of a band.
+    tiles: TileProgram,
+    /// All towers of such a band.
     tasks: Vec<Task>,
-    stages: u64,
-    lead: u32,
+    order: Order,
 }
 
 impl TowerProgram {
@@ -77,9 +80,9 @@ impl TowerProgram {
             ptx: compile(library, &module, gpu)?,
             kernels,
             steps: 0,
+            tiles: tiles.clone(),
             tasks: Vec::new(),
-            stages: 0,
-            lead: 0,
+            order: ORDER,
             towers,
         };
         Ok(program.banded(scheme, layout, tiles, tiles.height, ORDER))
@@ -96,9 +99,8 @@ impl TowerProgram {
     ) -> Option<TowerProgram> {
         let turns = (steps / self.towers.steps).max(1);
         self.tasks = tower::tasks(scheme, layout, tiles, &self.towers, turns, order)?;
-        self.lead = order.lead;
+        self.order = order;
         self.steps = turns * self.towers.steps;
-        self.stages = self.steps * scheme.stages.len() as u64;
         Some(self)
     }
 
@@ -106,23 +108,49 @@ impl TowerProgram {
     pub fn count(&self) -> usize {
         self.tasks.len()
     }
+
+    /// The heights of its bands.
+    pub fn heights(&self, scheme: &Scheme) -> Heights {
+        Heights::new(self.steps, &self.towers, scheme)
+    }
+
+    /// The towers of a band of so many steps.
+    fn tasks(&self, scheme: &Scheme, layout: &Layout, steps: u64) -> Option<Vec<Task>> {
+        if steps == self.steps {
+            return Some(self.tasks.clone());
+        }
+        let turns = steps / self.towers.steps;
+        tower::tasks(scheme, layout, &self.tiles, &self.towers, turns, self.order)
+    }
 }
 
 /// The towers of a calculation, on a device.
 #[derive(Debug)]
 pub struct Bands {
-    /// Steps of a band: a multiple of the scheme's phases.
-    pub(super) steps: u64,
     function: Function,
     threads: Threads,
+    /// The most blocks of a start.
+    blocks: u32,
     rows: Address,
+    pub(super) heights: Heights,
+    program: TowerProgram,
+    hooks: Hooks,
+    /// Probes record what no tower does: that has to be recorded before each band.
+    pub(super) leaves_out: bool,
+    /// Made when they are needed, by their steps; `None` for those that cannot be run.
+    lists: BTreeMap<u64, Option<List>>,
+}
+
+/// The towers of a band of some height.
+#[derive(Clone, Copy, Debug)]
+struct List {
     tasks: Address,
     count: u32,
     progress: Address,
     counter: Address,
-    /// Of a band.
+    /// Of its hooks.
+    table: Address,
     stages: u32,
-    lead: u32,
     /// What the counter and progress have reached.
     taken: u32,
     since: u32,
@@ -139,9 +167,13 @@ fn words(device: &dyn Device, words: impl Iterator<Item = i32>) -> Result<Addres
 }
 
 impl Bands {
+    /// Makes towers ready; `None` where they cannot do what the hooks ask for.
     pub(super) fn new(
         device: &dyn Device,
         program: &TowerProgram,
+        scheme: &Scheme,
+        layout: &Layout,
+        hooks: Hooks,
     ) -> Result<Option<Bands>, DeviceError> {
         let Some(flow) = &program.kernels.flow else {
             return Ok(None);
@@ -151,32 +183,130 @@ impl Bands {
         let function = *functions.first().ok_or_else(|| DeviceError::Code {
             message: "a kernel is missing".to_owned(),
         })?;
-        let small = |n: u64| u32::try_from(n).ok().filter(|n| *n < MOST / 4);
-        let count = small(program.tasks.len() as u64).ok_or(DeviceError::TooLong)?;
-        let stages = small(program.stages).ok_or(DeviceError::TooLong)?;
         let most = device.facts().multiprocessors.max(1).saturating_mul(BLOCKS);
         let mut bands = Bands {
-            steps: program.steps,
             function,
             threads: Threads {
-                blocks: [most.min(count.max(1)), 1, 1],
+                blocks: [1; 3],
                 threads: [flow.threads, 1, 1],
                 shared: flow.shared,
             },
+            blocks: most,
             rows: words(device, program.kernels.rows.iter().flatten().copied())?,
-            tasks: words(device, program.tasks.iter().flat_map(Task::words))?,
+            heights: program.heights(scheme),
+            program: program.clone(),
+            leaves_out: hooks.leave_out(scheme),
+            hooks,
+            lists: BTreeMap::new(),
+        };
+        let possible = bands.has(device, scheme, layout, program.steps)?;
+        Ok(possible.then_some(bands))
+    }
+
+    /// Makes the towers of a band ready, if it can be run.
+    pub(super) fn has(
+        &mut self,
+        device: &dyn Device,
+        scheme: &Scheme,
+        layout: &Layout,
+        steps: u64,
+    ) -> Result<bool, DeviceError> {
+        if !self.lists.contains_key(&steps) {
+            let list = self.list(device, scheme, layout, steps)?;
+            self.lists.insert(steps, list);
+        }
+        Ok(matches!(self.lists.get(&steps), Some(Some(_))))
+    }
+
+    fn list(
+        &self,
+        device: &dyn Device,
+        scheme: &Scheme,
+        layout: &Layout,
+        steps: u64,
+    ) -> Result<Option<List>, DeviceError> {
+        let Some(mut tasks) = self.program.tasks(scheme, layout, steps) else {
+            return Ok(None);
+        };
+        let towers = &self.program.towers;
+        let turns = steps / towers.steps;
+        let Some(table) = self.hooks.attach(scheme, layout, towers, turns, &mut tasks) else {
+            return Ok(None);
+        };
+        let small = |n: u64| u32::try_from(n).ok().filter(|n| *n < MOST / 4);
+        let count = small(tasks.len() as u64).ok_or(DeviceError::TooLong)?;
+        let stages = small(steps * scheme.stages.len() as u64).ok_or(DeviceError::TooLong)?;
+        let bytes = (u64::from(count) + 1) * u64::from(tower::PROGRESS_BYTES);
+        let [needed, available] = [
+            bytes + table.bytes.len() as u64 + u64::from(Task::BYTES) * u64::from(count),
+            device.free_memory()?,
+        ];
+        if needed > available {
+            return Ok(None);
+        }
+        let place = device.take(table.bytes.len() as u64)?;
+        device.write(place, &table.bytes)?;
+        let mut list = List {
+            tasks: words(device, tasks.iter().flat_map(Task::words))?,
             count,
-            progress: device.take((u64::from(count) + 1) * u64::from(tower::PROGRESS_BYTES))?,
+            progress: device.take(bytes)?,
             counter: words(device, std::iter::once(0))?,
+            table: place,
             stages,
-            lead: program.lead,
             taken: 0,
             since: 0,
         };
-        bands.reset(device)?;
-        Ok(Some(bands))
+        list.reset(device)?;
+        Ok(Some(list))
     }
 
+    /// Runs a band of so many steps, which has to be ready, on an array of the layout, with the waves of its steps; probes record from a
+    /// place on.
+    pub(super) fn run(
+        &mut self,
+        device: &dyn Device,
+        steps: u64,
+        array: Address,
+        waves: Address,
+        records: Address,
+    ) -> Result<(), DeviceError> {
+        let Some(Some(list)) = self.lists.get_mut(&steps) else {
+            return Err(DeviceError::TooLong);
+        };
+        if list.taken > MOST || list.since > MOST {
+            list.reset(device)?;
+        }
+        let over = list.since + list.stages + 1;
+        let word = |n: u32| Argument::Word(n as i32);
+        let arguments = [
+            Argument::Place(array),
+            Argument::Place(self.rows),
+            Argument::Place(list.tasks),
+            word(list.count),
+            Argument::Place(list.progress),
+            Argument::Place(list.counter),
+            word(list.taken),
+            word(list.since),
+            word(over),
+            word(self.program.order.lead),
+            Argument::Place(list.table),
+            Argument::Place(waves),
+            Argument::Place(records),
+        ];
+        let threads = Threads {
+            blocks: [self.blocks.min(list.count.max(1)), 1, 1],
+            ..self.threads
+        };
+        // SAFETY: the parameters are those that the compiler lists; the tasks' rows and the hooks' places lie in the array of the layout,
+        // and there are waves of all steps of the band, and room for their records.
+        unsafe { device.start(self.function, threads, &arguments) }?;
+        list.taken += list.count + threads.blocks[0];
+        list.since = over;
+        Ok(())
+    }
+}
+
+impl List {
     fn reset(&mut self, device: &dyn Device) -> Result<(), DeviceError> {
         let progress = (0..self.count).map(|_| 0).chain(std::iter::once(i32::MAX));
         let mut bytes = vec![0; (self.count as usize + 1) * tower::PROGRESS_BYTES as usize];
@@ -189,32 +319,6 @@ impl Bands {
         device.write(self.progress, &bytes)?;
         device.write(self.counter, &0i32.to_le_bytes())?;
         (self.taken, self.since) = (0, 0);
-        Ok(())
-    }
-
-    /// Runs a band on an array of the layout.
-    pub(super) fn run(&mut self, device: &dyn Device, array: Address) -> Result<(), DeviceError> {
-        if self.taken > MOST || self.since > MOST {
-            self.reset(device)?;
-        }
-        let over = self.since + self.stages + 1;
-        let word = |n: u32| Argument::Word(n as i32);
-        let arguments = [
-            Argument::Place(array),
-            Argument::Place(self.rows),
-            Argument::Place(self.tasks),
-            word(self.count),
-            Argument::Place(self.progress),
-            Argument::Place(self.counter),
-            word(self.taken),
-            word(self.since),
-            word(over),
-            word(self.lead),
-        ];
-        // SAFETY: the parameters are those that the compiler lists; the tasks' rows lie in the array of the layout.
-        unsafe { device.start(self.function, self.threads, &arguments) }?;
-        self.taken += self.count + self.threads.blocks[0];
-        self.since = over;
         Ok(())
     }
 }

@@ -5,6 +5,7 @@
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Variable};
+use super::hooks::Hooked;
 use super::write::{Turn, Writer, row_op};
 use crate::lattice::{Axis, Interval};
 use crate::layout::RowId;
@@ -29,6 +30,9 @@ pub(super) struct Cut {
     pub at: [Operand; 2],
     /// The rows of all alignments.
     pub rows: Operand,
+    /// The turn's number, and what is done to single values.
+    pub number: Operand,
+    pub hooked: Hooked,
 }
 
 /// Values that are loaded together, so that they are under way at the same time: as many rows' as this allows.
@@ -70,6 +74,7 @@ impl Writer<'_> {
                     first = list.hi;
                 }
             }
+            self.hooks(k, cut.hooked, cut.number, number);
             self.meet(k);
         }
     }

@@ -13,6 +13,7 @@ use super::super::gpu::Feature;
 use super::super::ir::{Launch, Module, Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Variable};
 use super::edge::Cut;
+use super::hooks::Hooked;
 use super::pipe::{self, Pipe};
 use super::write::{Meeting, Turn, Writer};
 use super::{PROGRESS_BYTES, Task};
@@ -30,6 +31,8 @@ const WARPGROUP: u32 = 128;
 
 /// Words of a task in shared memory: as in the list, and its number.
 const WORDS: u32 = NUMBER + 1;
+const FIRST: u32 = 3;
+const HOOKS: u32 = 12;
 const NUMBER: u32 = Task::BYTES / 4;
 /// After them: the number of the next task, and the progress of the neighbours.
 const NEXT: u32 = WORDS;
@@ -111,7 +114,7 @@ struct Fields {
 }
 
 /// The kernel's parameters, see [`FlowKernel`].
-const PARAMS: [Type; 10] = [
+const PARAMS: [Type; 13] = [
     Type::GLOBAL,
     Type::GLOBAL,
     Type::GLOBAL,
@@ -122,6 +125,9 @@ const PARAMS: [Type; 10] = [
     Type::I32,
     Type::I32,
     Type::I32,
+    Type::GLOBAL,
+    Type::GLOBAL,
+    Type::GLOBAL,
 ];
 
 pub(super) fn write(
@@ -315,7 +321,7 @@ fn fields(k: &mut Kernel<'_>, words: Operand) -> Fields {
         number: word(NUMBER),
         offset,
         alignment: word(2),
-        first: word(3),
+        first: word(FIRST),
         whole: [word(4), word(5)],
         end: word(6),
         at: [word(7), word(8)],
@@ -338,7 +344,7 @@ fn tower<'a>(k: &mut Kernel<'_>, prepared: impl Fn(&mut Kernel<'_>) -> Writer<'a
         k.when(some, |k| {
             let writer = prepared(k);
             if !whole {
-                cut(k, &writer, &task, turns);
+                cut(k, &writer, &task, turns, word);
                 return;
             }
             let start = start(k, &writer, &task);
@@ -358,7 +364,7 @@ fn start(k: &mut Kernel<'_>, writer: &Writer<'_>, task: &Fields) -> Turn {
     writer.turn_at(k, origin)
 }
 
-fn cut(k: &mut Kernel<'_>, writer: &Writer<'_>, task: &Fields, turns: [Operand; 2]) {
+fn cut(k: &mut Kernel<'_>, writer: &Writer<'_>, task: &Fields, turns: [Operand; 2], word: Operand) {
     let start = start(k, writer, task);
     let [from, until] = turns;
     k.repeat(from, until, Operand::i32(1), Some(1), |k, number| {
@@ -368,8 +374,21 @@ fn cut(k: &mut Kernel<'_>, writer: &Writer<'_>, task: &Fields, turns: [Operand; 
             *at = k.int(IntOp::Add, *at, by);
         }
         let turn = shifted(k, writer, start, number);
-        let rows = k.param(1);
-        writer.cut_turn(k, Cut { turn, at, rows });
+        let hooked = Hooked {
+            array: k.param(0),
+            table: k.param(10),
+            waves: k.param(11),
+            records: k.param(12),
+            task: [HOOKS, FIRST].map(|n| k.offset(word, i64::from(4 * n))),
+        };
+        let cut = Cut {
+            turn,
+            at,
+            rows: k.param(1),
+            number,
+            hooked,
+        };
+        writer.cut_turn(k, cut);
     });
 }
 

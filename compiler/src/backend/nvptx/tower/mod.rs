@@ -15,6 +15,7 @@
 
 mod edge;
 mod flow;
+mod hooks;
 mod pipe;
 mod plan;
 mod tasks;
@@ -22,6 +23,7 @@ mod tasks;
 mod tests;
 mod write;
 
+pub use hooks::{Addition, Hooks, Table};
 pub use plan::{Carried, Copy, Plan, StagePlan};
 pub use tasks::{Order, tasks};
 
@@ -84,7 +86,8 @@ pub struct TowerKernel {
 ///
 /// Its parameters are the array's first element, [`Kernels::rows`], the tasks, their number, one word of progress for each task and one
 /// more ([`PROGRESS_BYTES`] apart), and a counter; then four words: the counter's value at the start, what progress counts from in this band, that plus the
-/// stages of the band, plus 1, and [`Order::lead`]. Progress of earlier bands lies at or below what this one counts from; the last word of progress is
+/// stages of the band, plus 1, and [`Order::lead`]; then the bytes of a [`Table`] of hooks, the waves of the band's steps, and where probes
+/// record. Progress of earlier bands lies at or below what this one counts from; the last word of progress is
 /// `i32::MAX`. Each block takes one number more from the counter than tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowKernel {
@@ -110,14 +113,16 @@ pub struct Task {
     pub at: [i32; 2],
     /// The tasks with an index one lower along the first face, the second, and both; the number of tasks where there is none.
     pub neighbours: [i32; 3],
+    /// Where its [`Hooks`] begin in their table; 0 if it has none.
+    pub hooks: i32,
 }
 
 impl Task {
     /// Of a task in memory.
-    pub const BYTES: u32 = 48;
+    pub const BYTES: u32 = 52;
 
     /// As kernels read it.
-    pub fn words(&self) -> [i32; 12] {
+    pub fn words(&self) -> [i32; 13] {
         let [w, e] = self.whole;
         let [x, y] = self.at;
         let [a, b, c] = self.neighbours;
@@ -136,6 +141,7 @@ impl Task {
             a,
             b,
             c,
+            self.hooks,
         ]
     }
 }

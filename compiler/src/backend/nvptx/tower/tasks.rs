@@ -92,6 +92,7 @@ pub fn tasks(
             end: small(part.turns.end)?,
             at: [place(x)?, place(y)?],
             neighbours: [neighbour(1, 0), neighbour(0, 1), neighbour(1, 1)],
+            hooks: 0,
         })
     };
     parts.iter().map(task).collect()

@@ -319,6 +319,7 @@ fn run_flow(
     progress.push(i32::MAX);
     let [rows, words, progress] = [rows, words, progress].map(|list| device.upload(&list));
     let counter = device.upload(&[40i32]);
+    let hooks = device.upload(&[0i32; 4]);
     let stages = (turns * run.towers.steps) as u32 * scheme.stages.len() as u32;
     let params = [
         array.into(),
@@ -331,6 +332,9 @@ fn run_flow(
         Param::U32(7),
         Param::U32(8 + stages),
         Param::U32(order.lead),
+        hooks.into(),
+        hooks.into(),
+        hooks.into(),
     ];
     let options = torre_ptx::Options {
         seed,

@@ -89,7 +89,7 @@ pub(super) struct Writer<'a> {
     pub first_row: i64,
     thread: Operand,
     /// The thread's index, in 64 bits; threads beyond the end of rows see the last index, and write nothing.
-    index: Operand,
+    pub index: Operand,
     /// The thread's own value in slot 0.
     own: Operand,
     /// `None`: other threads copy rows.

@@ -1,0 +1,474 @@
+//! Sources and probes inside of bands: what happens to single values right after their updates.
+//!
+//! A turn with a cell that a source adds to, or that a probe records, is run row by row in memory, as if an end of the grid cut it. After
+//! the rows of a stage, each thread looks whether there is a hook on what it has just written. So the additions, their order and
+//! the images are those of a run stage by stage.
+//!
+//! What there is to do lies in one [`Table`], by offsets in bytes:
+//!
+//! ```text
+//! header   bytes of the waves of a step, bytes of the records of a step
+//! starts   per task with hooks, for each stage of its turns, and for their end: where the stage's list begins
+//! list     the rows with hooks of a stage
+//! row      the place of its index 0 in the array (8 bytes), where its indices are looked up
+//! indices  per index of a row: its cell, or 0
+//! cell     where its additions, images and records begin, and the end of the last
+//! addition profile (8 bytes), number of the wave
+//! image    the place in the array (8 bytes), whether it is negated
+//! record   number of the probe
+//! ```
+
+use super::super::ir::{Operand, Type};
+use super::super::kernel::{Access, IntCmp, IntOp, Kernel};
+use super::super::layerwise::vector_images;
+use super::Task;
+use super::write::Writer;
+use crate::lattice::{Axis, Interval, PerAxis};
+use crate::layout::Layout;
+use crate::scheme::{ComponentId, Image, Precision, Scheme, StageId};
+use crate::tile::residency::{Own, Towers};
+use std::collections::BTreeMap;
+
+/// A source adds `profile * wave` to a cell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Addition {
+    /// After whose updates it acts; one of them updates the cell.
+    pub stage: StageId,
+    pub component: ComponentId,
+    pub at: PerAxis<i64>,
+    pub profile: f64,
+    /// Which of the step's waves.
+    pub wave: i32,
+}
+
+/// What happens to single values in each step.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Hooks {
+    /// Those to the same cell act in their order.
+    pub additions: Vec<Addition>,
+    /// The component and the place of each probe.
+    pub probes: Vec<(ComponentId, PerAxis<i64>)>,
+    /// Waves of a step.
+    pub waves: usize,
+}
+
+/// The hooks of the towers of a band, as kernels read them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    pub bytes: Vec<u8>,
+    /// Turns of towers that hooks keep from running as whole ones, and of whole ones left.
+    pub cut: u64,
+    pub whole: u64,
+}
+
+/// Tables are no larger.
+const MOST_BYTES: usize = 1 << 29;
+/// Bytes of an entry of most parts of a table.
+const ENTRY: i32 = 16;
+
+/// A row of an update: stage, update, and index along the first two axes.
+type RowKey = (StageId, usize, [i64; 2]);
+
+/// What happens to a cell.
+#[derive(Default)]
+struct Cell {
+    additions: Vec<(f64, i32)>,
+    records: Vec<i32>,
+}
+
+type Rows = BTreeMap<RowKey, BTreeMap<i64, Cell>>;
+
+impl Hooks {
+    /// Whether a probe records what no update changes: towers leave that out.
+    pub fn leave_out(&self, scheme: &Scheme) -> bool {
+        let changes = |(id, at): &(ComponentId, PerAxis<i64>)| {
+            let mut updates = scheme.stages.iter().flat_map(|s| &s.updates);
+            updates.any(|u| u.target == *id && u.region.contains(*at))
+        };
+        !self.probes.iter().all(changes)
+    }
+
+    /// `None` where a source adds to what its stage does not update, or a probe records what its last update does not leave as the newest
+    /// version.
+    fn rows(&self, scheme: &Scheme, layout: &Layout) -> Option<Rows> {
+        let updating = |stage: StageId, id: ComponentId, at: PerAxis<i64>| {
+            let updates = &scheme.stages[stage.index()].updates;
+            let own = updates
+                .iter()
+                .position(|u| u.target == id && u.region.contains(at));
+            own.map(|update| (stage, update, [at[Axis::LEAN], at[Axis::DIAMOND]]))
+        };
+        let mut rows = Rows::new();
+        for add in &self.additions {
+            let row = updating(add.stage, add.component, add.at)?;
+            let cells = rows.entry(row).or_default();
+            let cell = cells.entry(add.at[Axis::VECTOR]).or_default();
+            cell.additions.push((add.profile, add.wave));
+        }
+        for (number, &(id, at)) in self.probes.iter().enumerate() {
+            let last = scheme
+                .stage_ids()
+                .filter_map(|s| updating(s, id, at))
+                .last();
+            // What no update changes is recorded otherwise.
+            let Some(row) = last else { continue };
+            let newest = (0..scheme.phases().max(1)).all(|phase| {
+                let updates = (u64::from(phase) + 1) * u64::from(scheme.updates_per_step(id));
+                layout.row(id, updates) == layout.target_row(scheme, row.0, phase, id)
+            });
+            if !newest {
+                return None;
+            }
+            let cells = rows.entry(row).or_default();
+            let cell = cells.entry(at[Axis::VECTOR]).or_default();
+            cell.records.push(i32::try_from(number).ok()?);
+        }
+        Some(rows)
+    }
+
+    /// Attaches the hooks to the towers of a band of so many turns. `None` where bands cannot do what is asked for, or where that is too
+    /// much for a table.
+    pub fn attach(
+        &self,
+        scheme: &Scheme,
+        layout: &Layout,
+        towers: &Towers,
+        turns: u64,
+        tasks: &mut [Task],
+    ) -> Option<Table> {
+        let rows = self.rows(scheme, layout)?;
+        let mut bytes = Bytes::default();
+        let each = [self.waves * 8, self.probes.len() * layout.element_bytes];
+        for word in each {
+            bytes.word(i32::try_from(word).ok()?);
+        }
+        bytes.pad();
+        // Per task, turn and stage of a turn its rows; per alignment the rows of a turn.
+        let mut found: BTreeMap<(usize, u64, usize), Vec<i32>> = BTreeMap::new();
+        let place = |task: &Task| (task.alignment, task.at.map(i64::from));
+        let known: BTreeMap<(i32, [i64; 2]), usize> = tasks
+            .iter()
+            .enumerate()
+            .map(|(n, t)| (place(t), n))
+            .collect();
+        let stages = scheme.stages.len();
+        for ((stage, update, at), cells) in &rows {
+            let target = scheme.stages[stage.index()].updates[*update].target;
+            let mut phases = Vec::new();
+            for phase in 0..scheme.phases().max(1) {
+                let row = Row {
+                    scheme,
+                    layout,
+                    target,
+                    stage: *stage,
+                    phase,
+                    at: *at,
+                };
+                phases.push(row.write(&mut bytes, cells)?);
+            }
+            for (alignment, sets) in towers.alignments.iter().enumerate() {
+                for (number, of) in sets.stages.iter().enumerate() {
+                    if number % stages != stage.index() {
+                        continue;
+                    }
+                    let phase = number / stages % phases.len();
+                    for own in of.own.iter().filter(|o: &&Own| o.update == *update) {
+                        let origin = [at[0] - own.x, at[1] - own.y];
+                        for turn in 0..turns {
+                            let start = [0, 1].map(|a| origin[a] - turn as i64 * towers.advance[a]);
+                            if let Some(&task) = known.get(&(alignment as i32, start)) {
+                                let list = found.entry((task, turn, number)).or_default();
+                                list.push(phases[phase]);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        let mut table = Table {
+            bytes: Vec::new(),
+            cut: 0,
+            whole: 0,
+        };
+        let rooms = towers.rooms(scheme, layout);
+        let per_turn = towers.alignments.first()?.stages.len();
+        for (number, task) in tasks.iter_mut().enumerate() {
+            let all = found.range((number, 0, 0)..(number + 1, 0, 0));
+            let lists: Vec<(u64, usize, &Vec<i32>)> = all
+                .map(|((_, turn, stage), list)| (*turn, *stage, list))
+                .collect();
+            if lists.is_empty() {
+                table.whole += (task.whole[1] - task.whole[0]) as u64;
+                continue;
+            }
+            let hooked: Vec<i32> = lists.iter().map(|(turn, ..)| *turn as i32).collect();
+            let [x, y] = task.at.map(i64::from);
+            let begins = |turn: i32| {
+                let [by_x, by_y] = towers.advance.map(|n| n * i64::from(turn));
+                rooms[task.alignment as usize].may_begin([x + by_x, y + by_y])
+            };
+            let before = task.whole[1] - task.whole[0];
+            task.whole = longest(task.whole, &hooked, begins);
+            let left = task.whole[1] - task.whole[0];
+            table.cut += (before - left) as u64;
+            table.whole += left as u64;
+            let mut starts = Vec::new();
+            let mut lists = lists.into_iter().peekable();
+            for turn in task.first..task.end {
+                for stage in 0..per_turn {
+                    starts.push(bytes.end()?);
+                    let this = |l: &(u64, usize, &Vec<i32>)| (l.0 as i32, l.1) == (turn, stage);
+                    if let Some((_, _, list)) = lists.next_if(this) {
+                        list.iter().for_each(|row| bytes.word(*row));
+                    }
+                }
+            }
+            starts.push(bytes.end()?);
+            task.hooks = bytes.end()?;
+            starts.into_iter().for_each(|start| bytes.word(start));
+        }
+        table.bytes = bytes.0;
+        Some(table)
+    }
+}
+
+/// The longest part of a range without some of its turns, ascending, that begins where a whole tower can.
+fn longest(whole: [i32; 2], without: &[i32], begins: impl Fn(i32) -> bool) -> [i32; 2] {
+    let [from, until] = whole;
+    let mut best = [until, until];
+    let mut start = from;
+    let inside = without.iter().filter(|t| (from..until).contains(*t));
+    for end in inside.copied().chain([until]) {
+        let first = (start..end).find(|t| begins(*t)).unwrap_or(end);
+        if end - first > best[1] - best[0] {
+            best = [first, end];
+        }
+        start = end + 1;
+    }
+    best
+}
+
+/// A table that is being written.
+#[derive(Default)]
+struct Bytes(Vec<u8>);
+
+impl Bytes {
+    fn word(&mut self, word: i32) {
+        self.0.extend(word.to_le_bytes());
+    }
+
+    fn pad(&mut self) {
+        self.0
+            .resize(self.0.len().next_multiple_of(ENTRY as usize), 0);
+    }
+
+    fn end(&self) -> Option<i32> {
+        let end = Some(self.0.len()).filter(|n| *n <= MOST_BYTES);
+        end.and_then(|n| i32::try_from(n).ok())
+    }
+}
+
+/// A row with hooks, in a phase.
+struct Row<'a> {
+    scheme: &'a Scheme,
+    layout: &'a Layout,
+    target: ComponentId,
+    stage: StageId,
+    phase: u32,
+    at: [i64; 2],
+}
+
+impl Row<'_> {
+    /// Writes it with its cells; gives where it is.
+    fn write(&self, bytes: &mut Bytes, cells: &BTreeMap<i64, Cell>) -> Option<i32> {
+        let mut found = BTreeMap::new();
+        for (z, cell) in cells {
+            let additions = bytes.end()?;
+            for (profile, wave) in &cell.additions {
+                bytes.0.extend(profile.to_le_bytes());
+                bytes.word(*wave);
+                bytes.pad();
+            }
+            let images = bytes.end()?;
+            // Without additions they are up to date.
+            if !cell.additions.is_empty() {
+                for (at, negated) in self.images(*z) {
+                    bytes.0.extend(self.place(at).to_le_bytes());
+                    bytes.word(i32::from(negated));
+                    bytes.pad();
+                }
+            }
+            let records = bytes.end()?;
+            for record in &cell.records {
+                bytes.word(*record);
+                bytes.pad();
+            }
+            let end = bytes.end()?;
+            found.insert(*z, end);
+            for word in [additions, images, records, end] {
+                bytes.word(word);
+            }
+        }
+        let indices = bytes.end()?;
+        for z in 0..self.layout.extent[Axis::VECTOR] {
+            bytes.word(found.get(&z).copied().unwrap_or(0));
+        }
+        bytes.pad();
+        let row = bytes.end()?;
+        let [x, y] = self.at;
+        bytes.0.extend(self.place(PerAxis([x, y, 0])).to_le_bytes());
+        bytes.word(indices);
+        bytes.pad();
+        Some(row)
+    }
+
+    fn place(&self, at: PerAxis<i64>) -> i64 {
+        let row = self
+            .layout
+            .target_row(self.scheme, self.stage, self.phase, self.target);
+        self.layout.element(row, at) * self.layout.element_bytes as i64
+    }
+
+    /// Where a cell of the row appears again.
+    fn images(&self, z: i64) -> Vec<(PerAxis<i64>, bool)> {
+        let grid = &self.scheme.grid;
+        let position = self.scheme.component(self.target).position;
+        let visible = self.scheme.visible(self.target);
+        let own = |index: i64| Image {
+            index,
+            negated: false,
+        };
+        let along = |axis: Axis, at: i64| {
+            let mut all = vec![own(at)];
+            all.extend(grid.images(axis, position, at, visible[axis]));
+            all
+        };
+        let [x, y] = self.at;
+        let mut vector = vec![own(z)];
+        let images = vector_images(self.scheme, self.target).into_iter();
+        vector.extend(images.filter(|(i, _)| *i == z).map(|(_, image)| image));
+        let mut all = Vec::new();
+        for a in along(Axis::LEAN, x) {
+            for b in along(Axis::DIAMOND, y) {
+                for c in &vector {
+                    let at = PerAxis([a.index, b.index, c.index]);
+                    let negated = a.negated ^ b.negated ^ c.negated;
+                    all.push((at, negated));
+                }
+            }
+        }
+        all.retain(|(at, _)| *at != PerAxis([x, y, z]));
+        all
+    }
+}
+
+/// What a kernel has of hooks.
+#[derive(Clone, Copy)]
+pub(super) struct Hooked {
+    /// The array, the table, the waves and the records of the first step.
+    pub array: Operand,
+    pub table: Operand,
+    pub waves: Operand,
+    pub records: Operand,
+    /// Where the task's word of hooks and its first turn are.
+    pub task: [Operand; 2],
+}
+
+fn at(k: &mut Kernel<'_>, base: Operand, by: Operand) -> Operand {
+    let by = k.resize(by, Type::I64);
+    k.advance(base, by, 1)
+}
+
+fn word(k: &mut Kernel<'_>, from: Operand, by: i64) -> Operand {
+    let from = k.offset(from, by);
+    k.load(Type::I32, from, 4, Access::ReadOnly)
+}
+
+impl Writer<'_> {
+    /// The hooks of a stage of a turn, both counted from the band's start and the turn's: each thread looks after its own index.
+    pub(super) fn hooks(&self, k: &mut Kernel<'_>, hooked: Hooked, turn: Operand, stage: usize) {
+        let [of, first] = hooked
+            .task
+            .map(|from| k.load(Type::I32, from, 4, Access::Volatile));
+        let some = k.compare(IntCmp::Ne, of, Operand::i32(0));
+        k.when(some, |k| {
+            let turns = k.int(IntOp::Sub, turn, first);
+            let stages = Operand::i32(4 * self.plan.stages.len() as i32);
+            let by = k.int(IntOp::Mul, turns, stages);
+            let by = k.int(IntOp::Add, by, of);
+            let starts = at(k, hooked.table, by);
+            let [from, until] = [0, 1].map(|n| word(k, starts, 4 * (stage as i64 + n)));
+            let within = self.is_within(k, Interval::new(0, self.slot.length));
+            k.repeat(from, until, Operand::i32(4), Some(1), |k, entry| {
+                let entry = at(k, hooked.table, entry);
+                let row = word(k, entry, 0);
+                let row = at(k, hooked.table, row);
+                let place = k.load(Type::I64, row, 8, Access::ReadOnly);
+                let indices = word(k, row, 8);
+                let indices = at(k, hooked.table, indices);
+                let cell = k.advance(indices, self.index, 4);
+                let cell = k.load(Type::I32, cell, 4, Access::ReadOnly);
+                let has = k.compare(IntCmp::Ne, cell, Operand::i32(0));
+                let has = k.int(IntOp::And, has, within);
+                k.when(has, |k| {
+                    let cell = at(k, hooked.table, cell);
+                    let to = k.advance(hooked.array, place, 1);
+                    let to = k.advance(to, self.index, self.real.bytes());
+                    let step = k.int(IntOp::Mul, turn, Operand::i32(self.towers.steps as i32));
+                    let within_turn = (stage / self.scheme.stages.len()) as i32;
+                    let step = k.int(IntOp::Add, step, Operand::i32(within_turn));
+                    self.hook(k, hooked, cell, to, step);
+                });
+            });
+        });
+    }
+
+    /// What happens to a value of the thread's.
+    fn hook(&self, k: &mut Kernel<'_>, hooked: Hooked, cell: Operand, to: Operand, step: Operand) {
+        let bytes = self.real.bytes();
+        let double = Type::scalar(Precision::F64);
+        let wide = k.resize(step, Type::I64);
+        let [waves, records] = [(hooked.waves, 0), (hooked.records, 4)].map(|(base, n)| {
+            let each = word(k, hooked.table, n);
+            let each = k.resize(each, Type::I64);
+            let by = k.int(IntOp::Mul, wide, each);
+            k.advance(base, by, 1)
+        });
+        let [additions, images, probes, end] = [0, 4, 8, 12].map(|n| word(k, cell, n));
+        let value = k.load(self.real, to, bytes, Access::Plain);
+        let value = k.variable_of(value);
+        let step = Operand::i32(ENTRY);
+        k.repeat(additions, images, step, Some(1), |k, entry| {
+            let entry = at(k, hooked.table, entry);
+            let profile = k.load(double, entry, 8, Access::ReadOnly);
+            let wave = word(k, entry, 8);
+            let wave = k.resize(wave, Type::I64);
+            let wave = k.advance(waves, wave, 8);
+            let wave = k.load(double, wave, 8, Access::ReadOnly);
+            let added = k.product(profile, wave);
+            let added = k.convert(added, self.real);
+            let before = k.get(value);
+            let after = k.sum(before, added);
+            k.set(value, after);
+        });
+        let value = k.get(value);
+        k.store(value, to, bytes, Access::Plain);
+        let turned = k.negated(value);
+        k.repeat(images, probes, step, Some(1), |k, entry| {
+            let entry = at(k, hooked.table, entry);
+            let place = k.load(Type::I64, entry, 8, Access::ReadOnly);
+            let negated = word(k, entry, 8);
+            let negated = k.compare(IntCmp::Ne, negated, Operand::i32(0));
+            let image = k.choose(negated, turned, value);
+            let to = k.advance(hooked.array, place, 1);
+            k.store(image, to, bytes, Access::Plain);
+        });
+        k.repeat(probes, end, step, Some(1), |k, entry| {
+            let entry = at(k, hooked.table, entry);
+            let number = word(k, entry, 0);
+            let number = k.resize(number, Type::I64);
+            let to = k.advance(records, number, bytes);
+            k.store(value, to, bytes, Access::Plain);
+        });
+    }
+}
