@@ -65,12 +65,12 @@ fn towers_are_planned_without_a_gpu() {
     };
     let text = plan("");
     for line in [
-        "  height 32; x+y slope 3/2 period 6, x-y slope 3/2 period 6\n",
+        "  height 16; x+y slope 3/2 period 6, x-y slope 3/2 period 6\n",
         "  rate ",
-        "  caches        45.5 bytes per cell-step\n",
-        "  tower            6 cells wide, D = 2: 18 columns of cells, 32 steps high; ",
+        "  caches        45.3 bytes per cell-step\n",
+        "  tower            6 cells wide, D = 2: 18 columns of cells, 16 steps high; ",
         "  threads        384 of a block\n",
-        "  shared      178 kB of a block, 164 rows\n",
+        "  shared      189 kB of a block, 164 rows\n",
         "  kept           103 values of a thread, ",
         "  device    H200, 132 multiprocessors, ",
         " that were considered",
@@ -78,9 +78,9 @@ fn towers_are_planned_without_a_gpu() {
     ] {
         assert!(text.contains(line), "{line} in {text}");
     }
-    assert!(text.starts_with("torre(D = 2, TH = 32)\n"), "{text}");
+    assert!(text.starts_with("torre(D = 2, TH = 16)\n"), "{text}");
     let report: serde_json::Value = serde_json::from_str(&plan("--report json")).unwrap();
-    assert_eq!(report["schedule"], "torre(D = 2, TH = 32)");
+    assert_eq!(report["schedule"], "torre(D = 2, TH = 16)");
     assert_eq!(report["towers"]["size"], 2.0);
     assert_eq!(report["towers"]["shared_rows"], 164);
     assert_eq!(report["target"], "sm_90");
