@@ -16,8 +16,16 @@ use crate::sync::combine;
 /// A place in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    Global { buffer: usize, at: usize },
+    Global {
+        buffer: usize,
+        at: usize,
+    },
     Shared(usize),
+    /// Shared memory of another block of the cluster.
+    Peer {
+        rank: usize,
+        at: usize,
+    },
     Local(usize),
     Param(usize),
 }
@@ -55,6 +63,9 @@ impl Launch<'_> {
                 _ => (Space::Global, 0),
             };
             return self.resolve(block, space, address - start, bytes);
+        }
+        if space == Space::Cluster {
+            return self.resolve_in_cluster(block, address, bytes);
         }
         let place = match space {
             Space::Shared => Place::Shared(inside(
@@ -134,6 +145,18 @@ impl Launch<'_> {
                 }
                 Ok(&block.shared.bytes[at..at + count])
             }
+            Place::Peer { rank, at } => {
+                let shared = &self.peer_of(rank)?.shared;
+                let states = &shared.state[at..at + count];
+                if states
+                    .iter()
+                    .any(|state| state & (WRITTEN | ARRIVING | OBJECT) != WRITTEN)
+                {
+                    let message = "shared memory of another block is read that holds no value";
+                    return Err(Fault::new(FaultKind::UninitialisedMemory, message));
+                }
+                Ok(&shared.bytes[at..at + count])
+            }
             Place::Local(at) => {
                 let at = at + self.at.lane as usize * self.entry.local_bytes as usize;
                 let warp = &block.warps[warp];
@@ -162,24 +185,8 @@ impl Launch<'_> {
                 }
                 (&mut buffer.bytes, buffer.written.as_mut(), at)
             }
-            Place::Shared(at) => {
-                let states = &mut block.shared.state[at..at + data.len()];
-                if let Some(state) = states.iter().find(|state| **state & !WRITTEN != 0) {
-                    let (kind, message) = match state {
-                        state if *state & OBJECT != 0 => (
-                            FaultKind::BadBarrier,
-                            "a barrier object is written like data",
-                        ),
-                        _ => (
-                            FaultKind::AsyncPending,
-                            "shared memory is written that an asynchronous copy still needs",
-                        ),
-                    };
-                    return Err(Fault::new(kind, message));
-                }
-                states.fill(WRITTEN);
-                (&mut block.shared.bytes, None, at)
-            }
+            Place::Shared(at) => return block.shared.put(at, data),
+            Place::Peer { rank, at } => return self.peer(rank)?.shared.put(at, data),
             Place::Local(at) => {
                 let at = at + self.at.lane as usize * self.entry.local_bytes as usize;
                 let warp = &mut block.warps[warp];
@@ -213,7 +220,7 @@ impl Launch<'_> {
                     0,
                 )
             }
-            (Place::Shared(_), store) => {
+            (Place::Shared(_) | Place::Peer { .. }, store) => {
                 let (passes, ideal) = bank_passes(addresses, lanes, bytes);
                 let counts = &mut self.counts;
                 (

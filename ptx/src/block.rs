@@ -2,6 +2,7 @@
 
 use crate::alu::{LANES, Row, lanes};
 use crate::clock::View;
+use crate::error::{Fault, FaultKind};
 use crate::module::{Content, Entry, Special};
 use crate::op::Slot;
 use crate::order::Ties;
@@ -62,6 +63,9 @@ pub(crate) struct Warp {
     pub(crate) views: Vec<View>,
     /// What each lane keeps for fences.
     pub(crate) ties: Vec<Ties>,
+    /// Lanes that have arrived at the cluster's barrier and not waited yet, and its phase then.
+    pub(crate) arrived: u32,
+    pub(crate) phases: [u32; LANES],
 }
 
 /// Shared memory of a block.
@@ -71,6 +75,29 @@ pub(crate) struct Shared {
     /// What is known of each byte: the bits below.
     pub(crate) state: Vec<u8>,
     pub(crate) shadow: Shadow,
+}
+
+impl Shared {
+    /// Writes bytes.
+    pub(crate) fn put(&mut self, at: usize, data: &[u8]) -> Result<(), Fault> {
+        let states = &mut self.state[at..at + data.len()];
+        if let Some(state) = states.iter().find(|state| **state & !WRITTEN != 0) {
+            let (kind, message) = match state {
+                state if *state & OBJECT != 0 => (
+                    FaultKind::BadBarrier,
+                    "a barrier object is written like data",
+                ),
+                _ => (
+                    FaultKind::AsyncPending,
+                    "shared memory is written that an asynchronous copy still needs",
+                ),
+            };
+            return Err(Fault::new(kind, message));
+        }
+        states.fill(WRITTEN);
+        self.bytes[at..at + data.len()].copy_from_slice(data);
+        Ok(())
+    }
 }
 
 /// A byte that was written.
@@ -102,6 +129,8 @@ pub(crate) struct Shape {
     pub(crate) block: [u32; 3],
     pub(crate) threads: u32,
     pub(crate) warps: u32,
+    /// Blocks of a cluster.
+    pub(crate) cluster: u32,
     /// Bytes of shared memory before the dynamic part, and of that.
     pub(crate) dynamic_at: u32,
     pub(crate) dynamic: u32,
@@ -128,7 +157,7 @@ impl Block {
     /// A block before its first instruction. `addresses` are those of the module's variables.
     pub(crate) fn new(index: u32, shape: &Shape, entry: &Entry, addresses: &[u64]) -> Block {
         let id = shape.block_id(index);
-        let view = View::new(shape.warps);
+        let view = View::new(shape.warps, shape.cluster > 1);
         let warps = (0..shape.warps).map(|number| {
             let first = number * LANES as u32;
             let count = (shape.threads - first).min(LANES as u32);
@@ -204,6 +233,10 @@ fn content_value(
         Special::Processor => index,
         Special::Processors => shape.grid.iter().product(),
         Special::DynamicShared => shape.dynamic,
+        Special::Rank => index % shape.cluster,
+        Special::Ranks => shape.cluster,
+        Special::Cluster => id[0] / shape.cluster,
+        Special::Clusters => shape.grid[0] / shape.cluster,
         Special::LaneMask(order, equal) => {
             let bits =
                 (0..LANES).filter(|other| other.cmp(&lane) == order || equal && *other == lane);

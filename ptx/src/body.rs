@@ -74,6 +74,7 @@ impl<'a> Body<'a> {
             local_bytes: 0,
             max_threads: None,
             required_threads: None,
+            cluster: [1; 3],
         };
         Body {
             entry,
@@ -458,7 +459,11 @@ impl<'a> Body<'a> {
             let bits = self.widths[slot as usize];
             return match bits {
                 64 => Ok((slot, *offset)),
-                32 if matches!(space, Space::Shared | Space::Local | Space::Param) => {
+                32 if matches!(
+                    space,
+                    Space::Shared | Space::Cluster | Space::Local | Space::Param
+                ) =>
+                {
                     Ok((slot, *offset))
                 }
                 _ => Err(format!("`{base}` has {bits} bits and is no address")),
@@ -494,9 +499,15 @@ fn special(word: &str) -> Option<Special> {
         Some(("%ntid", name)) => Special::Threads(axis(name)?),
         Some(("%ctaid", name)) => Special::Block(axis(name)?),
         Some(("%nctaid", name)) => Special::Blocks(axis(name)?),
+        Some(("%clusterid", "x")) => Special::Cluster,
+        Some(("%nclusterid", "x")) => Special::Clusters,
         Some(("%clusterid", name)) => Special::Block(axis(name)?),
         Some(("%nclusterid", name)) => Special::Blocks(axis(name)?),
+        Some(("%cluster_ctaid", "x")) => Special::Rank,
+        Some(("%cluster_nctaid", "x")) => Special::Ranks,
         _ => match word {
+            "%cluster_ctarank" => Special::Rank,
+            "%cluster_nctarank" => Special::Ranks,
             "%laneid" => Special::Lane,
             "%warpid" => Special::Warp,
             "%nwarpid" => Special::Warps,
@@ -513,16 +524,12 @@ fn special(word: &str) -> Option<Special> {
     })
 }
 
-/// Special registers whose value is the same in every launch: clusters have one block.
+/// Special registers whose value is the same in every launch: clusters extend along the first axis.
 fn fixed(word: &str) -> Option<u64> {
     match word {
         "WARP_SZ" | "%WARP_SZ" => Some(32),
-        "%cluster_ctarank" | "%cluster_ctaid.x" | "%cluster_ctaid.y" | "%cluster_ctaid.z" => {
-            Some(0)
-        }
-        "%cluster_nctarank" | "%cluster_nctaid.x" | "%cluster_nctaid.y" | "%cluster_nctaid.z" => {
-            Some(1)
-        }
+        "%cluster_ctaid.y" | "%cluster_ctaid.z" => Some(0),
+        "%cluster_nctaid.y" | "%cluster_nctaid.z" => Some(1),
         _ => None,
     }
 }

@@ -84,11 +84,24 @@ pub(crate) struct View {
     known: Known,
     /// The part of it that copies in bulk see.
     bulk: Known,
+    /// What is known of accesses to shared memory, where that can be more: in clusters.
+    near: Option<Known>,
+}
+
+/// The part of a view that an access depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sight {
+    /// Of accesses to global memory.
+    Global,
+    /// Of accesses to shared memory.
+    Shared,
+    /// Of copies in bulk.
+    Bulk,
 }
 
 impl View {
     /// Of a block of so many warps, nothing.
-    pub(crate) fn new(warps: u32) -> View {
+    pub(crate) fn new(warps: u32, clustered: bool) -> View {
         let times = vec![0; (warps as usize + 1) * LANES];
         let known = Known {
             own: Times::new(times),
@@ -96,21 +109,35 @@ impl View {
         };
         View {
             bulk: known.clone(),
+            near: clustered.then(|| known.clone()),
             known,
         }
     }
 
-    /// What is known of a block, seen from block `own`; of copies in bulk if `bulk`.
-    pub(crate) fn times(&self, own: u32, block: u32, bulk: bool) -> Option<&Times> {
-        if bulk {
-            self.bulk.times(own, block)
-        } else {
-            self.known.times(own, block)
+    /// Nothing but what is known of accesses to shared memory.
+    pub(crate) fn of_shared(&self, warps: u32) -> View {
+        View {
+            near: self.near.clone(),
+            ..View::new(warps, true)
         }
     }
 
+    /// What is known of a block, seen from block `own`.
+    pub(crate) fn times(&self, own: u32, block: u32, sight: Sight) -> Option<&Times> {
+        let known = match sight {
+            Sight::Global => &self.known,
+            Sight::Shared => self.near.as_ref().unwrap_or(&self.known),
+            Sight::Bulk => &self.bulk,
+        };
+        known.times(own, block)
+    }
+
     pub(crate) fn same(&self, other: &View) -> bool {
-        self.known.same(&other.known) && self.bulk.same(&other.bulk)
+        let near = match (&self.near, &other.near) {
+            (Some(near), Some(other)) => near.same(other),
+            (near, other) => near.is_none() && other.is_none(),
+        };
+        near && self.known.same(&other.known) && self.bulk.same(&other.bulk)
     }
 
     /// Makes all that is known visible to copies in bulk, with what the thread has done.
@@ -129,20 +156,22 @@ pub(crate) struct Published {
 impl Published {
     /// What a thread knows and has done itself up to a time.
     pub(crate) fn new(block: u32, view: &View, thread: usize, time: u32) -> Published {
-        let mut times = view.known.own.times.clone();
-        if let Some(entry) = times.get_mut(thread) {
-            *entry = time;
-        }
-        let others = Arc::clone(&view.known.others);
-        let known = Known {
-            own: Times::new(times),
-            others,
+        let done = |known: &Known| {
+            let mut times = known.own.times.clone();
+            if let Some(entry) = times.get_mut(thread) {
+                *entry = time;
+            }
+            Known {
+                own: Times::new(times),
+                others: Arc::clone(&known.others),
+            }
         };
         Published {
             block,
             view: View {
-                known,
+                known: done(&view.known),
                 bulk: view.bulk.clone(),
+                near: view.near.as_ref().map(done),
             },
         }
     }
@@ -165,6 +194,10 @@ pub(crate) fn learn(block: u32, view: &View, news: &Published) -> View {
     View {
         known: join(block, &view.known, news.block, &news.view.known),
         bulk: join(block, &view.bulk, news.block, &news.view.bulk),
+        near: view.near.as_ref().map(|near| {
+            let news_near = news.view.near.as_ref().unwrap_or(&news.view.known);
+            join(block, near, news.block, news_near)
+        }),
     }
 }
 
@@ -220,6 +253,11 @@ impl Arrivals {
         self.stamps.push((warp, lanes_mask, time));
     }
 
+    /// Something of another block has arrived; `view` is that of the block where it did.
+    pub(crate) fn add_view(&mut self, view: View) {
+        self.views.push(view);
+    }
+
     /// What all that arrived know together, with what they have done.
     pub(crate) fn meet(&self, block: u32) -> Option<View> {
         let mut views = self.views.iter();
@@ -234,15 +272,18 @@ impl Arrivals {
                 },
             );
         }
-        let mut times = all.known.own.times.clone();
-        for (warp, lanes_mask, time) in &self.stamps {
-            for lane in lanes(*lanes_mask) {
-                if let Some(entry) = times.get_mut(*warp as usize * LANES + lane) {
-                    *entry = (*entry).max(*time);
+        let parts = [Some(&mut all.known), all.near.as_mut()];
+        for known in parts.into_iter().flatten() {
+            let mut times = known.own.times.clone();
+            for (warp, lanes_mask, time) in &self.stamps {
+                for lane in lanes(*lanes_mask) {
+                    if let Some(entry) = times.get_mut(*warp as usize * LANES + lane) {
+                        *entry = (*entry).max(*time);
+                    }
                 }
             }
+            known.own = Times::new(times);
         }
-        all.known.own = Times::new(times);
         Some(all)
     }
 }

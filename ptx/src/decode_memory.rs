@@ -9,7 +9,7 @@ const SPACES: [(&str, Space); 7] = [
     ("global", Space::Global),
     ("shared", Space::Shared),
     ("shared::cta", Space::Shared),
-    ("shared::cluster", Space::Shared),
+    ("shared::cluster", Space::Cluster),
     ("local", Space::Local),
     ("const", Space::Const),
     ("param", Space::Param),
@@ -17,7 +17,7 @@ const SPACES: [(&str, Space); 7] = [
 
 const SCOPES: [(&str, Scope); 4] = [
     ("cta", Scope::Block),
-    // Clusters have one block.
+    // As if other blocks of the cluster were far away.
     ("cluster", Scope::Block),
     ("gpu", Scope::Device),
     ("sys", Scope::Device),
@@ -89,9 +89,18 @@ pub(crate) fn instruction(statement: &mut Statement<'_, '_>, name: &str) -> Resu
             }
         }
         "griddepcontrol" => Err("dependent launches are not interpreted".to_string()),
-        "mapa" | "getctarank" | "clusterlaunchcontrol" => {
-            Err("clusters of blocks are not interpreted".to_string())
+        "mapa" => {
+            if !mods.take("shared::cluster") {
+                return Err("only `mapa.shared::cluster` is interpreted".to_string());
+            }
+            let ty = mods.ty()?;
+            count(operands, 3, 3)?;
+            inst.dst = body.write(&operands[0], ty)?;
+            inst.src[0] = body.read(&operands[1], ty)?;
+            inst.src[1] = body.read(&operands[2], Ty::U32)?;
+            Ok(Op::MapRank)
         }
+        "getctarank" | "clusterlaunchcontrol" => Err(format!("`{name}` is not interpreted")),
         other => Err(format!("instruction `{other}` is not interpreted")),
     }
 }
@@ -119,6 +128,9 @@ fn load_store(statement: &mut Statement<'_, '_>, name: &str) -> Result<Op, Strin
         operands,
         inst,
     } = statement;
+    if name == "st" && mods.take("async") {
+        return store_async(statement);
+    }
     let load = name != "st";
     let policy = mods.take("L2::cache_hint");
     mods.drop_all(is_hint);
@@ -177,6 +189,36 @@ fn load_store(statement: &mut Statement<'_, '_>, name: &str) -> Result<Op, Strin
     } else {
         Op::Store(access)
     })
+}
+
+fn store_async(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
+    let Statement {
+        body,
+        mods,
+        operands,
+        inst,
+    } = statement;
+    mods.take("weak");
+    if !mods.take("shared::cluster") || !mods.take("mbarrier::complete_tx::bytes") {
+        return Err(
+            "only stores that a barrier object of the cluster counts are interpreted".to_string(),
+        );
+    }
+    let ty = mods.ty()?;
+    count(operands, 3, 3)?;
+    (inst.src[0], inst.imm[0]) = body.address(&operands[0], Space::Cluster)?;
+    (inst.src[2], inst.imm[2]) = body.address(&operands[2], Space::Cluster)?;
+    inst.src[1] = body.read(&operands[1], ty)?;
+    Ok(Op::StoreAsync(Access {
+        space: Space::Cluster,
+        ty,
+        order: Order::Weak,
+        scope: Scope::Block,
+        constant: false,
+        count: 1,
+        list: 0,
+        width: ty.bits() as u8,
+    }))
 }
 
 fn atomic(statement: &mut Statement<'_, '_>, result: bool) -> Result<Op, String> {
@@ -268,7 +310,18 @@ fn barrier(statement: &mut Statement<'_, '_>, aligned: bool) -> Result<Op, Strin
         inst,
     } = statement;
     if mods.take("cluster") {
-        return Err("clusters of blocks are not interpreted".to_string());
+        let arrives = mods.take("arrive");
+        if !arrives && !mods.take("wait") {
+            return Err("barriers of clusters arrive or wait".to_string());
+        }
+        let release = !mods.take("relaxed");
+        mods.drop_all(|part| part == "release" || part == "acquire");
+        let aligned = mods.take("aligned");
+        count(operands, 0, 0)?;
+        return Ok(match arrives {
+            true => Op::ClusterArrive { aligned, release },
+            false => Op::ClusterWait { aligned },
+        });
     }
     if mods.take("warp") {
         mods.take("sync");
@@ -297,7 +350,8 @@ fn barrier_object(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
         operands,
         inst,
     } = statement;
-    mods.drop_all(|part| ["shared", "shared::cta", "b64", "cta", "cluster"].contains(&part));
+    mods.drop_all(|part| ["shared", "shared::cta", "b64", "cta"].contains(&part));
+    let (anywhere, wide) = (mods.take("shared::cluster"), mods.take("cluster"));
     let parity = mods.take("parity");
     let (op, result, values) = match mods.first() {
         Some("init") => (MBarrier::Init, false, 1..=1),
@@ -307,6 +361,7 @@ fn barrier_object(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
             (MBarrier::Expect, false, 1..=1)
         }
         Some("arrive") if mods.take("expect_tx") => (MBarrier::ArriveExpect, true, 1..=1),
+        Some("arrive") if anywhere => (MBarrier::ArriveAnywhere { wide }, true, 0..=1),
         Some("arrive") => (MBarrier::Arrive, true, 0..=1),
         Some("arrive_drop") => (MBarrier::ArriveDrop, true, 0..=1),
         Some("test_wait") => (MBarrier::Test { parity }, true, 1..=1),
@@ -319,8 +374,14 @@ fn barrier_object(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
             ));
         }
     };
+    if anywhere && !matches!(op, MBarrier::ArriveAnywhere { .. }) {
+        return Err("at other blocks only `mbarrier.arrive` is interpreted".to_string());
+    }
     match op {
-        MBarrier::Arrive | MBarrier::ArriveExpect | MBarrier::ArriveDrop => mods.take("release"),
+        MBarrier::Arrive
+        | MBarrier::ArriveAnywhere { .. }
+        | MBarrier::ArriveExpect
+        | MBarrier::ArriveDrop => mods.take("release"),
         MBarrier::Test { .. } => mods.take("acquire"),
         _ => false,
     };
@@ -334,7 +395,12 @@ fn barrier_object(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
     if result {
         inst.dst = body.write(&operands[0], if test { Ty::Pred } else { Ty::B64 })?;
     }
-    (inst.src[0], inst.imm[0]) = body.address(&operands[first], Space::Shared)?;
+    let space = if anywhere {
+        Space::Cluster
+    } else {
+        Space::Shared
+    };
+    (inst.src[0], inst.imm[0]) = body.address(&operands[first], space)?;
     if let Some(value) = operands.get(first + 1) {
         inst.src[1] = body.read(value, if test && !parity { Ty::B64 } else { Ty::B32 })?;
     } else if *values.end() > 0 {

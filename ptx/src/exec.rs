@@ -23,6 +23,8 @@ pub(crate) enum Flow {
     Next,
     /// The next one, after others had their turn.
     Yield,
+    /// The same one again, after others had their turn.
+    Again,
     /// The active lanes jump.
     Jump(u32),
     /// The active lanes left the group: they wait, have ended or jumped each its way.
@@ -62,6 +64,10 @@ impl Launch<'_> {
             let active = self.at.active;
             match flow {
                 Flow::Next => groups[current].pc = pc + 1,
+                Flow::Again => {
+                    self.polled(block, warp);
+                    return Ok(Turn::Polled);
+                }
                 Flow::Yield => {
                     groups[current].pc = pc + 1;
                     self.polled(block, warp);
@@ -182,6 +188,12 @@ impl Launch<'_> {
             Op::Atomic(rmw, access) => self.atomic(block, warp, inst, rmw, &access)?,
             Op::Barrier { aligned, wait } => self.barrier(block, warp, inst, aligned, wait)?,
             Op::Warp(op) => self.warp_op(block, warp, inst, op)?,
+            Op::ClusterArrive { aligned, release } => {
+                self.cluster_arrive(block, warp, aligned, release)?
+            }
+            Op::ClusterWait { aligned } => self.cluster_wait(block, warp, aligned)?,
+            Op::MapRank => self.map_rank(block, warp, inst)?,
+            Op::StoreAsync(access) => self.store_async(block, warp, inst, &access)?,
             Op::Fence(scope) => {
                 self.fence(block, warp, scope);
                 Flow::Next
@@ -285,6 +297,7 @@ impl Launch<'_> {
         block.live -= active.count_ones();
         self.progress = true;
         self.check_barriers_after_exit(block)?;
+        self.cluster_left(block, active);
         Ok(Flow::Left)
     }
 }

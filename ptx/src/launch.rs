@@ -1,7 +1,10 @@
 //! Launches: blocks are started, their warps take turns, until all have ended.
 
+use std::collections::BTreeMap;
+
 use crate::alu::LANES;
 use crate::block::{Block, Shape};
+use crate::cluster::{Gathering, Peer};
 use crate::counts::{Counts, Executed};
 use crate::error::{Fault, FaultKind};
 use crate::exec::Turn;
@@ -100,6 +103,10 @@ pub(crate) struct Launch<'a> {
     pub(crate) piece: u32,
     /// Global memory that bulk copies under way read or write.
     pub(crate) claims: Vec<Claim>,
+    /// What the running block sees of its cluster, by rank.
+    pub(crate) peers: Vec<Option<Peer>>,
+    /// The barriers of clusters that are under way, by number.
+    pub(crate) clusters: BTreeMap<u32, Gathering>,
     random: u64,
 }
 
@@ -136,6 +143,8 @@ pub(crate) fn launch(
         progress: false,
         piece: smallest_access(entry),
         claims: Vec::new(),
+        peers: Vec::new(),
+        clusters: BTreeMap::new(),
         random: options.seed,
     };
     let result = launch.run(&addresses);
@@ -172,6 +181,18 @@ fn shape(
     volume(grid)
         .filter(|blocks| *blocks > 0)
         .ok_or_else(|| bad(format!("{grid:?} is no grid")))?;
+    let [cluster, others @ ..] = entry.cluster;
+    if !(1..=8).contains(&cluster) || others != [1, 1] {
+        return Err(bad(format!(
+            "clusters of {:?} blocks are not interpreted",
+            entry.cluster
+        )));
+    }
+    if !grid[0].is_multiple_of(cluster) {
+        return Err(bad(format!(
+            "{grid:?} is no grid of clusters of {cluster} blocks"
+        )));
+    }
     if entry.max_threads.is_some_and(|most| threads > most) {
         return Err(bad(format!(
             "{threads} threads are more than `.maxntid` allows"
@@ -202,6 +223,7 @@ fn shape(
         block,
         threads,
         warps,
+        cluster,
         dynamic_at,
         dynamic,
     })
@@ -210,7 +232,9 @@ fn shape(
 /// The size of the smallest access to memory of a kernel, as a power of two, at most of 8 bytes.
 fn smallest_access(entry: &Entry) -> u32 {
     let sizes = entry.code.iter().filter_map(|inst| match inst.op {
-        Op::Load(access) | Op::Store(access) | Op::Atomic(_, access) => Some(access.ty.bytes()),
+        Op::Load(access) | Op::Store(access) | Op::StoreAsync(access) | Op::Atomic(_, access) => {
+            Some(access.ty.bytes())
+        }
         Op::Copy(Copy::Element(bytes)) => Some(u32::from(bytes)),
         _ => None,
     });
@@ -253,9 +277,15 @@ impl Launch<'_> {
         let mut blocks: Vec<Block> = Vec::new();
         let (mut next, mut idle) = (0, 0);
         loop {
-            while next < total && (blocks.len() as u32) < self.options.resident.max(1) {
-                blocks.push(Block::new(next, &self.shape, self.entry, addresses));
-                next += 1;
+            let together = self.shape.cluster;
+            while next < total
+                && blocks.len() as u32 + together <= self.options.resident.max(together)
+            {
+                self.begin_cluster(next / together);
+                for _ in 0..together {
+                    blocks.push(Block::new(next, &self.shape, self.entry, addresses));
+                    next += 1;
+                }
             }
             if blocks.is_empty() {
                 return Ok(());
@@ -265,7 +295,9 @@ impl Launch<'_> {
             let start = self.order(blocks.len());
             for index in 0..blocks.len() {
                 let index = (start + index) % blocks.len();
+                self.lend(&mut blocks, index);
                 spent |= self.turns(&mut blocks[index])?;
+                self.take_back(&mut blocks);
             }
             blocks.retain(|block| block.live > 0);
             idle = if self.progress || spent { 0 } else { idle + 1 };

@@ -9,7 +9,8 @@
 //! of compute capability 9.0 use. Floats have the bits of IEEE 754; what would make bits depend on the assembler
 //! (`.ftz`, `.approx`, unrounded `add.f32`) is refused when the text is parsed. Faults that a device lets pass are
 //! found: accesses out of bounds or misaligned, reads of what was never written, races in shared and global memory,
-//! data read while an asynchronous copy may still bring it, barriers that not all can reach, deadlocks.
+//! data read while an asynchronous copy may still bring it, barriers that not all can reach, deadlocks. Blocks of a cluster
+//! run side by side; what barrier objects with the scope of a block order between two blocks is their shared memory alone.
 //!
 //! ```
 //! use torre_ptx::{Device, Module, Options};
@@ -42,6 +43,7 @@ mod alu;
 mod block;
 mod body;
 mod clock;
+mod cluster;
 mod convert;
 mod counts;
 mod decode;

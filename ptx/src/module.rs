@@ -73,6 +73,12 @@ pub(crate) enum Special {
     Processors,
     LaneMask(std::cmp::Ordering, bool),
     DynamicShared,
+    /// The block's number in its cluster, along an axis or in all, and the number of blocks.
+    Rank,
+    Ranks,
+    /// The cluster's number along the first axis.
+    Cluster,
+    Clusters,
 }
 
 /// A kernel, decoded.
@@ -95,6 +101,8 @@ pub struct Entry {
     pub(crate) local_bytes: u32,
     pub(crate) max_threads: Option<u32>,
     pub(crate) required_threads: Option<[u32; 3]>,
+    /// Blocks of a cluster.
+    pub(crate) cluster: [u32; 3],
 }
 
 impl Entry {

@@ -3,13 +3,13 @@
 use crate::access::Place;
 use crate::alu::{LANES, lanes};
 use crate::block::{ARRIVING, Block, LEAVING, OBJECT};
-use crate::clock::{Arrivals, Published};
+use crate::clock::{Arrivals, Published, View, learn};
 use crate::error::{Fault, FaultKind};
 use crate::exec::Flow;
 use crate::launch::Launch;
 use crate::op::{Access, Inst, MBarrier, NONE, Order, Scope, Space, Ty};
 use crate::order::Touch;
-use crate::transfer::pending;
+use crate::transfer::{Transfers, pending};
 
 /// Bytes of a barrier object.
 pub(crate) const OBJECT_BYTES: usize = 8;
@@ -95,9 +95,17 @@ impl Launch<'_> {
         value: u64,
     ) -> Result<u64, Fault> {
         self.aligned(address, OBJECT_BYTES)?;
-        let place = self.resolve(block, Space::Shared, address, OBJECT_BYTES)?;
-        let Place::Shared(at) = place else {
-            return Err(bad("barrier objects lie in shared memory"));
+        let space = match op {
+            MBarrier::ArriveAnywhere { .. } => Space::Cluster,
+            _ => Space::Shared,
+        };
+        let place = self.resolve(block, space, address, OBJECT_BYTES)?;
+        let at = match (place, op) {
+            (Place::Shared(at), _) => at,
+            (Place::Peer { rank, at }, MBarrier::ArriveAnywhere { wide }) => {
+                return self.arrive_far(block, warp, (rank, at), value as i64, wide);
+            }
+            _ => return Err(bad("barrier objects lie in shared memory")),
         };
         if op == MBarrier::Init {
             self.touch(block, warp, place, OBJECT_BYTES, Touch::Write(&WEAK))?;
@@ -145,8 +153,40 @@ impl Launch<'_> {
                     .map(|()| token)
             }
         };
-        self.complete(block, &mut object);
+        self.complete(block.index, &mut block.transfers, &mut object);
         block.transfers.objects.insert(at, object);
+        result
+    }
+
+    /// A lane arrives at an object of another block. With the scope of a block, that orders shared memory alone.
+    fn arrive_far(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        (rank, at): (usize, usize),
+        count: i64,
+        wide: bool,
+    ) -> Result<u64, Fault> {
+        let place = Place::Peer { rank, at };
+        self.touch(block, warp, place, OBJECT_BYTES, Touch::Read(&STRONG))?;
+        let known = self.known(block, warp);
+        let warps = self.shape.warps;
+        let peer = self.peer(rank)?;
+        let (index, mut transfers) = (peer.index, std::mem::take(&mut peer.transfers));
+        let object = transfers.objects.remove(&at);
+        let mut object = object.ok_or_else(|| bad("there is no barrier object here"))?;
+        if let Some(mut known) = known {
+            if !wide {
+                known.view = known.view.of_shared(warps);
+            }
+            let view = learn(index, &View::new(warps, true), &known);
+            object.arrivals.add_view(view);
+        }
+        let token = object.phase;
+        let result = object.arrive(count).map(|()| token);
+        self.complete(index, &mut transfers, &mut object);
+        transfers.objects.insert(at, object);
+        self.peer(rank)?.transfers = transfers;
         result
     }
 
@@ -192,17 +232,18 @@ impl Launch<'_> {
     }
 
     /// Begins the next phase if all have arrived.
-    pub(crate) fn complete(&mut self, block: &mut Block, object: &mut Object) {
+    pub(crate) fn complete(&mut self, block: u32, transfers: &mut Transfers, object: &mut Object) {
         if object.pending != 0 || object.bytes != 0 {
             return;
         }
         let mut arrivals = std::mem::take(&mut object.arrivals);
         arrivals.add(self.shape.warps, 1 << object.agent, object.time, &[]);
-        block.transfers.latest = block.transfers.latest.max(object.time);
+        transfers.latest = transfers.latest.max(object.time);
         object.time += 1;
         object.phase += 1;
         object.pending = object.expected;
-        object.done = match (self.meet(block, &arrivals), object.done.take()) {
+        let met = arrivals.meet(block).map(|view| Published { block, view });
+        object.done = match (met, object.done.take()) {
             (Some(now), Some(before)) => Some(now.join(&before)),
             (now, before) => now.or(before),
         };

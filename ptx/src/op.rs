@@ -196,6 +196,8 @@ pub(crate) enum Space {
     Generic,
     Global,
     Shared,
+    /// The shared memory of any block of the cluster.
+    Cluster,
     Local,
     Const,
     Param,
@@ -293,6 +295,10 @@ pub(crate) enum MBarrier {
     Init,
     Invalidate,
     Arrive,
+    /// At any block of the cluster; `wide`: with the scope of the cluster.
+    ArriveAnywhere {
+        wide: bool,
+    },
     ArriveExpect,
     Expect,
     ArriveDrop,
@@ -359,6 +365,8 @@ pub(crate) enum Op {
     ActiveMask,
     Load(Access),
     Store(Access),
+    /// Operand 0 is the address, 2 that of a barrier object which counts the bytes.
+    StoreAsync(Access),
     /// Operand 0 is the address, 1 and 2 the values.
     Atomic(Rmw, Access),
     Fence(Scope),
@@ -377,6 +385,16 @@ pub(crate) enum Op {
         wait: bool,
     },
     Warp(WarpOp),
+    /// All threads of a cluster arrive, or wait until all have.
+    ClusterArrive {
+        aligned: bool,
+        release: bool,
+    },
+    ClusterWait {
+        aligned: bool,
+    },
+    /// The address of operand 0 in the block of rank operand 1.
+    MapRank,
     /// Operand 0 is the address, 1 a count, token or parity.
     MBarrier(MBarrier),
     /// Operand 0 is the destination, 1 the source, 2 the size, 3 the barrier object.

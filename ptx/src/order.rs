@@ -30,7 +30,7 @@ pub(crate) struct Ties {
 }
 
 impl Launch<'_> {
-    fn actor<'b>(&self, block: &'b Block, warp: usize, strong: bool) -> Actor<'b> {
+    fn actor<'b>(&self, block: &'b Block, warp: usize, place: Place, strong: bool) -> Actor<'b> {
         let (state, lane) = (&block.warps[warp], self.at.lane);
         let view = &state.views[lane as usize];
         let (warp, time, pc) = (warp as u32, state.clock, self.at.pc);
@@ -41,11 +41,12 @@ impl Launch<'_> {
             time,
             pc,
             strong,
+            near: !matches!(place, Place::Global { .. }),
             view,
         }
     }
 
-    fn pieces(&self, at: usize, bytes: usize) -> std::ops::Range<usize> {
+    pub(crate) fn pieces(&self, at: usize, bytes: usize) -> std::ops::Range<usize> {
         at >> self.piece..(at + bytes).div_ceil(1 << self.piece)
     }
 
@@ -63,15 +64,15 @@ impl Launch<'_> {
         }
         let at = match place {
             Place::Global { buffer, .. } if self.memory.buffers[buffer].constant => return Ok(()),
-            Place::Global { at, .. } | Place::Shared(at) => at,
+            Place::Global { at, .. } | Place::Shared(at) | Place::Peer { at, .. } => at,
             Place::Local(_) | Place::Param(_) => return Ok(()),
         };
         let (Touch::Read(access) | Touch::Write(access) | Touch::Update(access)) = touch;
         let strong = access.order != Order::Weak;
         let pieces = self.pieces(at, bytes);
         // The shadow leaves its place while the block's views are read.
-        let mut shadow = std::mem::take(self.shadow(block, place));
-        let actor = self.actor(block, warp, strong);
+        let mut shadow = std::mem::take(self.shadow(block, place)?);
+        let actor = self.actor(block, warp, place, strong);
         let result = match touch {
             Touch::Read(_) => match access
                 .constant
@@ -96,17 +97,22 @@ impl Launch<'_> {
         if strong && result.is_ok() {
             self.tie(block, warp, &mut shadow, pieces.start, touch);
         }
-        *self.shadow(block, place) = shadow;
+        *self.shadow(block, place)? = shadow;
         result.map_err(|(conflict, kind)| {
             self.conflict(conflict, kind, !matches!(touch, Touch::Read(_)))
         })
     }
 
-    fn shadow<'b>(&'b mut self, block: &'b mut Block, place: Place) -> &'b mut Shadow {
-        match place {
+    fn shadow<'b>(
+        &'b mut self,
+        block: &'b mut Block,
+        place: Place,
+    ) -> Result<&'b mut Shadow, Fault> {
+        Ok(match place {
             Place::Global { buffer, .. } => &mut self.memory.buffers[buffer].shadow,
+            Place::Peer { rank, .. } => &mut self.peer(rank)?.shared.shadow,
             _ => &mut block.shared.shadow,
-        }
+        })
     }
 
     pub(crate) fn conflict(&self, conflict: Conflict, kind: FaultKind, writes: bool) -> Fault {
@@ -299,8 +305,8 @@ impl Launch<'_> {
             return Ok(());
         }
         let pieces = self.pieces(at, bytes);
-        let mut shadow = std::mem::take(self.shadow(block, place));
-        let actor = self.actor(block, warp, false);
+        let mut shadow = std::mem::take(self.shadow(block, place)?);
+        let actor = self.actor(block, warp, place, false);
         let mut result = Ok(());
         if writes {
             result = pieces
@@ -312,7 +318,7 @@ impl Launch<'_> {
             let seen = shadow.check_proxy(pieces, &actor, self.shape.warps);
             result = seen.map_err(|conflict| (conflict, FaultKind::ProxyFence));
         }
-        *self.shadow(block, place) = shadow;
+        *self.shadow(block, place)? = shadow;
         result.map_err(|(conflict, kind)| self.conflict(conflict, kind, writes))
     }
 
@@ -330,7 +336,7 @@ impl Launch<'_> {
         let (Place::Global { at, .. } | Place::Shared(at)) = place else {
             return Ok(());
         };
-        let mut shadow = std::mem::take(self.shadow(block, place));
+        let mut shadow = std::mem::take(self.shadow(block, place)?);
         let ((lane, time), warp, pc) = (agent, self.shape.warps, self.at.pc);
         let (block_index, view) = (block.index, &view.view);
         let actor = Actor {
@@ -340,6 +346,7 @@ impl Launch<'_> {
             time,
             pc,
             strong: false,
+            near: !matches!(place, Place::Global { .. }),
             view,
         };
         let pieces = self.pieces(at, bytes);
@@ -348,7 +355,7 @@ impl Launch<'_> {
         } else {
             shadow.read(pieces, &actor)
         };
-        *self.shadow(block, place) = shadow;
+        *self.shadow(block, place)? = shadow;
         result.map_err(|conflict| self.conflict(conflict, FaultKind::Race, writes))
     }
 }

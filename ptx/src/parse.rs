@@ -310,7 +310,8 @@ impl<'a> Parser<'a> {
                 ".minnctapersm" | ".maxnctapersm" | ".maxnreg" => {
                     self.size()?;
                 }
-                ".noreturn" => {}
+                ".reqnctapercluster" => body.entry.cluster = self.extents()?,
+                ".noreturn" | ".explicitcluster" => {}
                 ".pragma" => self.skip_statement()?,
                 other => return Err(self.error(format!("directive `{other}` is not interpreted"))),
             }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::clock::{Published, View};
+use crate::clock::{Published, Sight, View};
 use crate::op::Scope;
 
 /// An access: by which lanes of a warp, at what time of the warp, by which instruction.
@@ -46,6 +46,8 @@ pub(crate) struct Actor<'a> {
     pub(crate) time: u32,
     pub(crate) pc: u32,
     pub(crate) strong: bool,
+    /// It goes to shared memory.
+    pub(crate) near: bool,
     pub(crate) view: &'a View,
 }
 
@@ -62,6 +64,20 @@ impl Actor<'_> {
 
     /// Whether an access is known to come before.
     fn knows(&self, stamp: &Stamp) -> bool {
+        let sight = if self.near {
+            Sight::Shared
+        } else {
+            Sight::Global
+        };
+        self.knows_by(stamp, sight)
+    }
+
+    /// Whether a read is known to be over: whatever came after it saw its value, so that what orders shared memory is enough.
+    fn knows_over(&self, stamp: &Stamp) -> bool {
+        self.knows_by(stamp, Sight::Shared)
+    }
+
+    fn knows_by(&self, stamp: &Stamp, sight: Sight) -> bool {
         if stamp.time == 0 {
             return true;
         }
@@ -72,7 +88,7 @@ impl Actor<'_> {
                 return true;
             }
         }
-        let times = self.view.times(self.block, stamp.block, false);
+        let times = self.view.times(self.block, stamp.block, sight);
         times.is_some_and(|times| times.covers(stamp.warp(), lanes, stamp.time))
     }
 
@@ -81,7 +97,7 @@ impl Actor<'_> {
         if stamp.time == 0 || stamp.warp() == agents {
             return true;
         }
-        let times = self.view.times(self.block, stamp.block, true);
+        let times = self.view.times(self.block, stamp.block, Sight::Bulk);
         times.is_some_and(|times| times.covers(stamp.warp(), stamp.lanes, stamp.time))
     }
 
@@ -209,7 +225,7 @@ impl Shadow {
                 wrote: true,
             });
         }
-        if !actor.knows(&read) {
+        if !actor.knows_over(&read) {
             return Err(Conflict {
                 before: read,
                 wrote: false,
@@ -220,7 +236,7 @@ impl Shadow {
         } else {
             &self.more[more as usize - 1]
         };
-        match list.iter().find(|read| !actor.knows(read)) {
+        match list.iter().find(|read| !actor.knows_over(read)) {
             Some(read) => Err(Conflict {
                 before: *read,
                 wrote: false,

@@ -478,7 +478,7 @@ impl Launch<'_> {
         self.counts.copied_in += load.bytes as u64;
         object.bytes -= load.bytes as i64;
         self.progress = true;
-        self.complete(block, &mut object);
+        self.complete(block.index, &mut block.transfers, &mut object);
         block.transfers.objects.insert(load.object, object);
         Ok(())
     }
