@@ -2,7 +2,8 @@
 //!
 //! Prints the PTX, or the IR with the option `ir`. With `out=PREFIX` it writes instead PREFIX.ptx, PREFIX.txt (sizes and starts of kernels,
 //! those of a layerwise run, too), PREFIX.rows and PREFIX.tasks for bands of `turns=N` turns in strips of `strip=N` tiles that overlap by `overlap=N` columns. Other options: `zero` (zeros beyond all
-//! ends), `direct` (coefficients are not kept), `registers=N`, `shift` (registers are moved), `single` (kernels for single towers).
+//! ends), `direct` (coefficients are not kept), `registers=N`, `shift` (registers are moved), `single` (kernels for single towers),
+//! `parts=N` (blocks share lines).
 
 use std::fmt::Write;
 use torre_compiler::backend::llvm::library::Library;
@@ -88,7 +89,11 @@ fn sizes(
         "band {turns} {} {stages} {tasks}",
         turns * towers.steps
     )?;
-    writeln!(out, "flow {} {} {}", flow.symbol, flow.threads, flow.shared)?;
+    writeln!(
+        out,
+        "flow {} {} {} {}",
+        flow.symbol, flow.threads, flow.shared, flow.cluster
+    )?;
     for kernel in &set.kernels {
         let updates: Vec<_> = kernel.updates(scheme).collect();
         let region = updates.first().ok_or("a stage without updates")?.region;
@@ -129,6 +134,7 @@ fn main() -> Outcome<()> {
         registers: value("registers=").map_or(Ok(0), str::parse)?,
         shift: has("shift"),
         single: has("single"),
+        parts: value("parts=").map_or(Ok(1), str::parse)?,
         ..tower::Options::default()
     };
     let mut module = Module::new();

@@ -179,6 +179,11 @@ fn bands_of_towers_give_the_bits_of_the_reference() {
             elasticity(Precision::F32, [21, 22, 8]),
             "torre(W = 6, TH = 2)",
         ),
+        // Lines that two blocks share.
+        (
+            maxwell(4, Precision::F64, [14, 15, 190]),
+            "torre(D = 2, TH = 2)",
+        ),
     ]
     .into_iter()
     .enumerate()

@@ -2,6 +2,7 @@
 
 use super::code;
 use super::device::{Device, DeviceError, Facts};
+use super::towers;
 use torre_compiler::backend::nvptx::{Gpu, tower::FlowKernel};
 use torre_compiler::scheme::Precision;
 
@@ -65,10 +66,6 @@ const COPIES: f64 = 0.89;
 /// Shared memory that a block takes beside what it asks for.
 const PER_BLOCK: u64 = 1 << 10;
 
-/// The most registers of a thread, and the number that they are given in multiples of.
-const MOST_REGISTERS: u64 = 255;
-const REGISTER_UNIT: u64 = 8;
-
 impl Chip {
     /// A device whose copies run at some rate, and code for it or for another GPU whose code it runs.
     pub fn of(device: &dyn Device, gpu: Option<Gpu>, copy_rate: f64) -> Result<Chip, DeviceError> {
@@ -116,8 +113,7 @@ impl Chip {
 
     /// Registers that each thread of a block of so many can have.
     pub fn registers(&self, threads: u32) -> u64 {
-        let each = u64::from(self.gpu.registers) / u64::from(threads.max(1));
-        (each / REGISTER_UNIT * REGISTER_UNIT).min(MOST_REGISTERS)
+        towers::registers_of(self.gpu, threads)
     }
 
     /// Blocks that run side by side on a multiprocessor, at least 1; `registers` per thread.
@@ -152,6 +148,7 @@ mod tests {
             symbol: String::new(),
             threads,
             shared,
+            cluster: 1,
         };
         assert_eq!(chip.registers(288), 224);
         assert_eq!(chip.registers(96), 255);

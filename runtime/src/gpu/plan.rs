@@ -30,9 +30,6 @@ const HEIGHTS: [i64; 5] = [8, 16, 32, 64, 128];
 /// Towers are chosen if they are expected to be this much faster; less is within the model's error.
 const WORTHWHILE: f64 = 1.1;
 
-/// Registers of a thread for anything but what it keeps.
-const WORKING: u64 = 24;
-
 /// The most threads of a block.
 const MOST_THREADS: i64 = 1024;
 
@@ -424,7 +421,7 @@ impl<'a> DevicePlanner<'a> {
         }
         let kept = towers.alignments.iter().map(|a| a.most_kept());
         let kept = kept.max().unwrap_or(0);
-        let registers = (kept * scheme.precision.bytes()).div_ceil(4) as u64 + WORKING;
+        let registers = towers::registers(scheme, &towers);
         let most = self.chip.registers(flow.threads);
         if registers > most {
             let threads = flow.threads;

@@ -94,7 +94,11 @@ pub fn towers(scheme: &Scheme, fit: &Fit, height: u64, cut: f64, chip: &Chip) ->
     let towers = &fit.towers;
     let (steps, stages) = (height as f64, scheme.stages.len() as f64);
     let blocks = chip.resident(&fit.flow, fit.registers) as f64;
-    let processors = f64::from(chip.facts.multiprocessors.max(1));
+    // Those that run the blocks of a tower are like one that does more at once.
+    let together = f64::from(fit.flow.cluster.max(1));
+    let processors = (f64::from(chip.facts.multiprocessors.max(1)) / together)
+        .floor()
+        .max(1.0);
     let own = towers.bytes_per_cell(scheme);
     let column: f64 = towers.moved_by_column().iter().sum();
     let column = column * element / (towers.cells() * towers.steps as f64);
@@ -109,7 +113,7 @@ pub fn towers(scheme: &Scheme, fit: &Fit, height: u64, cut: f64, chip: &Chip) ->
         .sum();
     let cycles =
         arithmetic as f64 / chip.lanes(scheme.precision) + fit.accesses * element / SHARED_WIDTH;
-    let compute = cycles / (ISSUE * chip.facts.clock.max(1) as f64);
+    let compute = cycles / (together * ISSUE * chip.facts.clock.max(1) as f64);
     let lag = steps * stages * ORDER.width as f64 / (processors * blocks);
     let passed = lag * processors * blocks * stage * own;
     let [kept, more] = KEPT;

@@ -24,17 +24,67 @@ pub(super) const ORDER: Order = Order {
 /// Blocks per multiprocessor that are started; those that find no room wait without harm.
 const BLOCKS: u32 = 4;
 
-/// The kernels of towers for a GPU, as IR; `None` for those that a block cannot run.
+/// Registers of a thread for anything but what it keeps.
+const WORKING: u64 = 24;
+
+/// Registers that a thread of towers needs.
+pub fn registers(scheme: &Scheme, towers: &Towers) -> u64 {
+    let kept = towers.alignments.iter().map(|a| a.most_kept());
+    let kept = kept.max().unwrap_or(0);
+    (kept * scheme.precision.bytes()).div_ceil(4) as u64 + WORKING
+}
+
+/// The kernels of towers for a GPU, as IR; `None` for those that a block cannot run. Where one block does not hold lines, as few blocks
+/// of a cluster as possible share them, if the GPU has clusters.
 pub fn emit(
     scheme: &Scheme,
     layout: &Layout,
     towers: &Towers,
     gpu: Gpu,
 ) -> (Module, Option<Kernels>) {
+    let (module, kernels) = emit_parts(scheme, layout, towers, gpu, 1);
+    let needed = registers(scheme, towers);
+    let fits = |kernels: &Option<Kernels>| {
+        let flow = kernels.as_ref().and_then(|k| k.flow.as_ref());
+        flow.is_some_and(|flow| {
+            flow.shared <= gpu.shared_per_block && needed <= registers_of(gpu, flow.threads)
+        })
+    };
+    let hopeless = !gpu.has(Feature::Cluster) || needed > MOST_REGISTERS;
+    if hopeless || !towers.are_adjacent() || fits(&kernels) {
+        return (module, kernels);
+    }
+    // Fewer blocks than this have too little memory or too few threads.
+    let flow = kernels.as_ref().and_then(|k| k.flow.as_ref());
+    let least = flow.map_or(2, |flow| flow.shared.div_ceil(gpu.shared_per_block));
+    let shared = (least.max(2)..=tower::MOST_PARTS)
+        .map(|parts| emit_parts(scheme, layout, towers, gpu, parts))
+        .find(|(_, kernels)| fits(kernels));
+    shared.unwrap_or((module, kernels))
+}
+
+/// The most registers of a thread, and the number that they are given in multiples of.
+const MOST_REGISTERS: u64 = 255;
+const REGISTER_UNIT: u64 = 8;
+
+/// Registers that each thread of a block of so many can have.
+pub fn registers_of(gpu: Gpu, threads: u32) -> u64 {
+    let each = u64::from(gpu.registers) / u64::from(threads.max(1));
+    (each / REGISTER_UNIT * REGISTER_UNIT).min(MOST_REGISTERS)
+}
+
+fn emit_parts(
+    scheme: &Scheme,
+    layout: &Layout,
+    towers: &Towers,
+    gpu: Gpu,
+    parts: u32,
+) -> (Module, Option<Kernels>) {
     let options = Options {
         asynchronous: gpu.has(Feature::AsyncCopy),
         shift: gpu.has(Feature::RegisterShift),
         patient: gpu.has(Feature::Cluster),
+        parts,
         ..Options::default()
     };
     let mut module = Module::new();
@@ -129,8 +179,9 @@ impl TowerProgram {
 pub struct Bands {
     function: Function,
     threads: Threads,
-    /// The most blocks of a start.
-    blocks: u32,
+    /// Blocks of a cluster, and the most clusters of a start.
+    cluster: u32,
+    clusters: u32,
     rows: Address,
     pub(super) heights: Heights,
     program: TowerProgram,
@@ -183,6 +234,7 @@ impl Bands {
         let function = *functions.first().ok_or_else(|| DeviceError::Code {
             message: "a kernel is missing".to_owned(),
         })?;
+        let cluster = flow.cluster.max(1);
         let most = device.facts().multiprocessors.max(1).saturating_mul(BLOCKS);
         let mut bands = Bands {
             function,
@@ -191,7 +243,8 @@ impl Bands {
                 threads: [flow.threads, 1, 1],
                 shared: flow.shared,
             },
-            blocks: most,
+            cluster,
+            clusters: (most / cluster).max(1),
             rows: words(device, program.kernels.rows.iter().flatten().copied())?,
             heights: program.heights(scheme),
             program: program.clone(),
@@ -236,7 +289,8 @@ impl Bands {
         let small = |n: u64| u32::try_from(n).ok().filter(|n| *n < MOST / 4);
         let count = small(tasks.len() as u64).ok_or(DeviceError::TooLong)?;
         let stages = small(steps * scheme.stages.len() as u64).ok_or(DeviceError::TooLong)?;
-        let bytes = (u64::from(count) + 1) * u64::from(tower::PROGRESS_BYTES);
+        let bytes =
+            (u64::from(count) + 1) * u64::from(self.cluster) * u64::from(tower::PROGRESS_BYTES);
         let [needed, available] = [
             bytes + table.bytes.len() as u64 + u64::from(Task::BYTES) * u64::from(count),
             device.free_memory()?,
@@ -256,7 +310,7 @@ impl Bands {
             taken: 0,
             since: 0,
         };
-        list.reset(device)?;
+        list.reset(device, self.cluster)?;
         Ok(Some(list))
     }
 
@@ -274,7 +328,7 @@ impl Bands {
             return Err(DeviceError::TooLong);
         };
         if list.taken > MOST || list.since > MOST {
-            list.reset(device)?;
+            list.reset(device, self.cluster)?;
         }
         let over = list.since + list.stages + 1;
         let word = |n: u32| Argument::Word(n as i32);
@@ -293,23 +347,27 @@ impl Bands {
             Argument::Place(waves),
             Argument::Place(records),
         ];
+        let clusters = self.clusters.min(list.count.max(1));
         let threads = Threads {
-            blocks: [self.blocks.min(list.count.max(1)), 1, 1],
+            blocks: [clusters * self.cluster, 1, 1],
             ..self.threads
         };
         // SAFETY: the parameters are those that the compiler lists; the tasks' rows and the hooks' places lie in the array of the layout,
         // and there are waves of all steps of the band, and room for their records.
         unsafe { device.start(self.function, threads, &arguments) }?;
-        list.taken += list.count + threads.blocks[0];
+        list.taken += list.count + clusters;
         list.since = over;
         Ok(())
     }
 }
 
 impl List {
-    fn reset(&mut self, device: &dyn Device) -> Result<(), DeviceError> {
-        let progress = (0..self.count).map(|_| 0).chain(std::iter::once(i32::MAX));
-        let mut bytes = vec![0; (self.count as usize + 1) * tower::PROGRESS_BYTES as usize];
+    /// Blocks of a cluster have progress of their own.
+    fn reset(&mut self, device: &dyn Device, cluster: u32) -> Result<(), DeviceError> {
+        let [count, cluster] = [self.count, cluster].map(|n| n as usize);
+        let ended = std::iter::repeat_n(i32::MAX, cluster);
+        let progress = std::iter::repeat_n(0, count * cluster).chain(ended);
+        let mut bytes = vec![0; (count + 1) * cluster * tower::PROGRESS_BYTES as usize];
         for (word, value) in bytes
             .chunks_mut(tower::PROGRESS_BYTES as usize)
             .zip(progress)

@@ -81,16 +81,46 @@ fn what_does_not_fit_is_refused_with_numbers() {
         most: 255,
     };
     assert_eq!(found, registers);
-    let (found, fits) = refusal([99, 99, 800], 1).expect("no room");
+    // Blocks share longer lines.
+    let (found, fits) = refusal([99, 99, 800], 3).expect("no registers");
     assert!(
-        matches!(found, Refusal::Shared { rows: 74, .. }),
+        matches!(found, Refusal::Shared { rows: 290, .. }),
         "{found:?}"
     );
-    assert!(fits.contains("lines of about 75"), "{fits}");
-    let (found, fits) = refusal([99, 99, 2000], 2).expect("no threads");
-    assert_eq!(found, Refusal::Line { values: 2000 });
+    assert!(fits.contains("`torre(D = 2)` fit"), "{fits}");
+    for cells in [256, 500, 512, 1000, 1024, 2000] {
+        assert!(refusal([99, 99, cells], 2).is_none(), "{cells}");
+    }
+    let (found, fits) = refusal([99, 99, 9000], 2).expect("no threads");
+    assert_eq!(found, Refusal::Line { values: 9000 });
     assert!(fits.contains("--set domain"), "{fits}");
-    assert!(refusal([99, 99, 256], 2).is_none());
+}
+
+#[test]
+fn lines_that_one_block_does_not_hold_are_shared() {
+    for (precision, cells, blocks) in [
+        (Precision::F32, 256, 1),
+        (Precision::F32, 512, 2),
+        (Precision::F32, 1000, 4),
+        (Precision::F64, 128, 1),
+        (Precision::F64, 256, 2),
+        (Precision::F64, 512, 4),
+    ] {
+        let scheme = maxwell(4, precision, [512, 512, cells]);
+        let all = choices(&scheme, Some((2, 32))).expect("towers");
+        let (problem, chip) = (problem(), h200());
+        let planner = DevicePlanner::new(&scheme, &problem, &chip).expect("a small grid");
+        let plan = planner.plan(all[0].clone()).expect("towers");
+        let flow = plan.towers.expect("towers").fit.flow;
+        assert_eq!(flow.cluster, blocks, "{cells} in {precision}");
+    }
+    // Without clusters there is no room.
+    let chip = Chip::usual(Gpu::named("sm_80").expect("a GPU")).expect("a usual GPU");
+    let (scheme, problem) = (maxwell(4, Precision::F32, [512, 512, 512]), problem());
+    let planner = DevicePlanner::new(&scheme, &problem, &chip).expect("a small grid");
+    let [d, th] = [Size::of("D", &[2]), Size::of("TH", &[32])];
+    let asked = Template::Tiled(template::towers(d, th, &planner.planner.frame));
+    assert!(planner.choices(&asked).is_err());
 }
 
 #[test]

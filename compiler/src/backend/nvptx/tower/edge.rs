@@ -75,7 +75,7 @@ impl Writer<'_> {
                 }
             }
             self.hooks(k, cut.hooked, cut.number, number);
-            self.meet(k);
+            self.settle(k);
         }
     }
 

@@ -14,6 +14,7 @@ use super::super::ir::{Launch, Module, Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Variable};
 use super::edge::Cut;
 use super::hooks::Hooked;
+use super::line::{self, Barrier, Meet, Split};
 use super::pipe::{self, Pipe};
 use super::write::{Meeting, Turn, Writer};
 use super::{PROGRESS_BYTES, Task};
@@ -47,7 +48,7 @@ const TOWER: u32 = 2;
 const COMPUTE: u32 = 3;
 
 /// What the warps of a block do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) struct Roles {
     /// Threads that compute.
     compute: u32,
@@ -55,6 +56,8 @@ pub(super) struct Roles {
     group: u32,
     /// Registers of a thread that computes, if they are moved.
     registers: Option<u32>,
+    /// How those who work on a tower, and those that compute, meet in a cluster.
+    cluster: Option<[Meet; 2]>,
 }
 
 impl Roles {
@@ -71,6 +74,7 @@ impl Roles {
             compute,
             group: if registers.is_some() { whole } else { compute },
             registers,
+            cluster: None,
         }
     }
 
@@ -84,16 +88,43 @@ impl Roles {
         self.compute + HELPERS - 32
     }
 
+    /// Those that compute, and the herald.
+    fn computing(self) -> u32 {
+        self.compute + 32
+    }
+
+    /// Where those who work on a tower meet, and those that compute.
+    fn barriers(self) -> [Barrier; 2] {
+        let [all, computing] = [(STAGE, self.working()), (COMPUTE, self.computing())]
+            .map(|(number, threads)| Barrier::Block { number, threads });
+        match self.cluster {
+            Some(meets) => meets.map(Barrier::Cluster),
+            None => [all, computing],
+        }
+    }
+
     fn meet(self, k: &mut Kernel<'_>) {
-        k.barrier_of(STAGE, self.working());
+        self.barriers()[0].meet(k);
+    }
+
+    /// The same, and all see what others have stored in memory.
+    fn settle(self, k: &mut Kernel<'_>) {
+        self.barriers()[0].settle(k);
+    }
+
+    /// All threads that run a tower, scouts included.
+    fn gather(self, k: &mut Kernel<'_>) {
+        match self.cluster {
+            Some(_) => line::gather(k),
+            None => k.barrier_of(TOWER, self.compute + HELPERS),
+        }
     }
 
     /// Waits until nobody needs the task before, shows the next one, and ends threads where there is none.
     fn begin(self, k: &mut Kernel<'_>, words: Operand, show: impl FnOnce(&mut Kernel<'_>)) {
-        let all = self.compute + HELPERS;
-        k.barrier_of(TOWER, all);
+        self.gather(k);
         show(k);
-        k.barrier_of(TOWER, all);
+        self.gather(k);
         let number = k.offset(words, i64::from(4 * NUMBER));
         let number = k.load(Type::I32, number, 4, Access::Volatile);
         let ended = k.compare(IntCmp::Ge, number, k.param(3));
@@ -140,11 +171,14 @@ pub(super) fn write(
     let Some(writer) = writers.first() else {
         return;
     };
-    let word = module.shared(Type::I32, SEEN + NEIGHBOURS, 16);
-    let barriers = pipe::barriers(module);
+    let parts = writer.split.map_or(1, |split| split.parts);
+    let word = module.shared(Type::I32, SEEN + NEIGHBOURS * parts, 16);
+    let barriers = pipe::barriers(module, parts);
+    let of_cluster = (parts > 1).then(|| module.shared(Type::I64, 2 * Meet::WORDS, 16));
     let launch = Launch {
         threads: [roles.all(), 1, 1],
         blocks: 1,
+        cluster: if parts > 1 { parts } else { 0 },
         ..Launch::default()
     };
     let mut k = module.kernel("torre_towers", &PARAMS, launch);
@@ -157,15 +191,28 @@ pub(super) fn write(
         k.need(Feature::SharedBarrier);
         let first = k.compare(IntCmp::Eq, thread, Operand::i32(0));
         k.when(first, |k| {
-            pipe::initialise(k, barriers, COPIERS, roles.compute / 32);
+            pipe::initialise(k, barriers, parts, [COPIERS, roles.compute / 32]);
         });
     }
-    k.barrier();
+    let mut roles = roles;
+    match of_cluster {
+        Some(first) => {
+            let second = k.offset(first, i64::from(Meet::WORDS) * 8);
+            let warps = [roles.working(), roles.computing()].map(|threads| threads / 32);
+            roles.cluster = Some([
+                Meet::new(&mut k, first, parts, warps[0]),
+                Meet::new(&mut k, second, parts, warps[1]),
+            ]);
+            line::gather(&mut k);
+        }
+        None => k.barrier(),
+    }
     // Each thread has one role only, so one count of stages does for all of them.
-    let pipe = Pipe::new(&mut k, barriers, patient);
+    let pipe = Pipe::new(&mut k, barriers, parts, patient);
+    let [all, computing] = roles.barriers();
     let meeting = Meeting {
-        all: (STAGE, roles.working()),
-        computing: (COMPUTE, roles.compute + 32),
+        all,
+        computing,
         pipe: piped.then_some(pipe),
     };
     let computes = k.compare(IntCmp::Lt, thread, Operand::i32(roles.group as i32));
@@ -188,8 +235,8 @@ pub(super) fn write(
     for (i, writer) in writers.iter().enumerate() {
         let mine = k.compare(IntCmp::Eq, alignment, Operand::i32(i as i32));
         let prepared = |k: &mut Kernel<'_>| {
-            let thread = anew(k);
-            writer.prepared(k, shared, thread).meeting(meeting)
+            let thread = line::thread(k);
+            writer.clone().meeting(meeting).prepared(k, shared, thread)
         };
         k.when(mine, |k| tower(k, prepared, word));
     }
@@ -224,7 +271,7 @@ pub(super) fn write(
     k.branch(looks, scout, herald);
 
     k.place(scout);
-    let scout = Scout::new(&mut k, word);
+    let scout = Scout::new(&mut k, word, parts);
     let stages = writer.plan.stages.len() as i32;
     let next = k.label();
     k.place(next);
@@ -234,7 +281,7 @@ pub(super) fn write(
     k.jump(next);
 
     k.place(herald);
-    let ahead = Ahead::new(&mut k, word);
+    let ahead = Ahead::new(&mut k, word, writer.split);
     ahead.take(&mut k);
     let next = k.label();
     k.place(next);
@@ -255,10 +302,12 @@ struct Ahead {
     /// Where the number lies while the warp tells itself.
     number: Operand,
     word: Variable,
+    /// Where blocks share lines: how, and the block's number among them. The first one takes tasks for all.
+    part: Option<(Split, Operand)>,
 }
 
 impl Ahead {
-    fn new(k: &mut Kernel<'_>, words: Operand) -> Ahead {
+    fn new(k: &mut Kernel<'_>, words: Operand, split: Option<Split>) -> Ahead {
         let lane = k.special(Special::Lane);
         let wide = k.resize(lane, Type::I64);
         Ahead {
@@ -268,11 +317,27 @@ impl Ahead {
             to: k.advance(words, wide, 4),
             number: k.offset(words, i64::from(4 * NEXT)),
             word: k.variable_of(Operand::i32(0)),
+            part: split.map(|split| (split, line::rank(k))),
+        }
+    }
+
+    /// What the first block does for all that share lines with it.
+    fn as_first(&self, k: &mut Kernel<'_>, body: impl FnOnce(&mut Kernel<'_>)) {
+        match self.part {
+            Some((_, rank)) => {
+                let first = k.compare(IntCmp::Eq, rank, Operand::i32(0));
+                k.when(first, body);
+            }
+            None => body(k),
         }
     }
 
     /// Takes the next task of the list.
     fn take(&self, k: &mut Kernel<'_>) {
+        self.as_first(k, |k| self.take_one(k));
+    }
+
+    fn take_one(&self, k: &mut Kernel<'_>) {
         k.when(self.leads, |k| {
             let counter = k.param(5);
             let taken = k.assembly(
@@ -301,8 +366,21 @@ impl Ahead {
         });
     }
 
-    /// Shows the task to the block.
+    /// Shows the task to the block, and to those that run it together with this one.
     fn give(&self, k: &mut Kernel<'_>) {
+        if let Some((split, _)) = self.part {
+            self.as_first(k, |k| {
+                k.when(self.has, |k| {
+                    let word = k.get(self.word);
+                    for rank in 0..split.parts {
+                        let to = line::address_in(k, self.to, Operand::i32(rank as i32));
+                        let code = "st.shared::cluster.u32 [$0], $1;";
+                        k.assembly(code, "r,r,~{memory}", &[], &[to, word], true);
+                    }
+                });
+            });
+            return;
+        }
         k.when(self.has, |k| {
             let word = k.get(self.word);
             k.store(word, self.to, 4, Access::Volatile);
@@ -329,12 +407,6 @@ fn fields(k: &mut Kernel<'_>, words: Operand) -> Fields {
     }
 }
 
-/// The thread's number, such that what follows from it is not kept from one part of a tower to the next: there are no registers for it.
-fn anew(k: &mut Kernel<'_>) -> Operand {
-    let thread = k.assembly("mov.u32 $0, %tid.x;", "=r", &[Type::I32], &[], true);
-    thread[0]
-}
-
 /// What the threads of a tower do: what is cut, what is whole, and what is cut again.
 fn tower<'a>(k: &mut Kernel<'_>, prepared: impl Fn(&mut Kernel<'_>) -> Writer<'a>, word: Operand) {
     let part = |k: &mut Kernel<'_>, range: fn(&Fields) -> [Operand; 2], whole: bool| {
@@ -350,7 +422,7 @@ fn tower<'a>(k: &mut Kernel<'_>, prepared: impl Fn(&mut Kernel<'_>) -> Writer<'a
             let start = start(k, &writer, &task);
             let turn = shifted(k, &writer, start, turns[0]);
             writer.whole(k, turn, turns);
-            writer.meet(k);
+            writer.settle(k);
         });
     };
     part(k, |task| [task.first, task.whole[0]], false);
@@ -410,7 +482,8 @@ fn copy_tower(
     word: Operand,
 ) {
     let task = fields(k, word);
-    let waiting = Waiting::new(k, word);
+    let parts = writers[0].split.map_or(1, |split| split.parts);
+    let waiting = Waiting::new(k, word, parts);
     let stages = writers[0].plan.stages.len() as i32;
     let last = k.int(IntOp::Mul, task.end, Operand::i32(stages));
     let last = k.int(IntOp::Sub, last, Operand::i32(1));
@@ -426,7 +499,7 @@ fn copy_tower(
         each_stage(k, from, until, stages, |k, number| {
             let next = k.int(IntOp::Add, number, Operand::i32(1));
             wait(k, next);
-            roles.meet(k);
+            roles.settle(k);
         });
     };
     cut(k, task.first, task.whole[0]);
@@ -486,7 +559,7 @@ fn copy_tower(
         // The tower has stored what only it had, and rows are read from memory again.
         let next = k.int(IntOp::Mul, task.whole[1], Operand::i32(stages));
         wait(k, next);
-        roles.meet(k);
+        roles.settle(k);
     });
     cut(k, task.whole[1], task.end);
 }
@@ -505,17 +578,14 @@ fn announce_tower(
     let last = k.int(IntOp::Mul, task.end, Operand::i32(stages));
     let last = k.int(IntOp::Sub, last, Operand::i32(1));
     roles.meet(k);
-    let end = match meeting.pipe {
-        Some(_) => meeting.computing,
-        None => meeting.all,
-    };
-    let announce = |k: &mut Kernel<'_>, from: Operand, until: Operand, end: (u32, u32)| {
+    let end = meeting.end();
+    let announce = |k: &mut Kernel<'_>, from: Operand, until: Operand, end: Barrier| {
         each_stage(k, from, until, stages, |k, number| {
             let reached = k.int(IntOp::Add, number, k.param(7));
-            publish(k, ahead.leads, &task, reached);
+            publish(k, ahead, &task, reached);
             let now = k.compare(IntCmp::Eq, number, last);
             k.when(now, |k| ahead.take(k));
-            k.barrier_of(end.0, end.1);
+            end.meet(k);
         });
     };
     announce(k, task.first, task.whole[0], meeting.all);
@@ -529,7 +599,7 @@ fn announce_tower(
     });
     announce(k, task.whole[1], task.end, meeting.all);
     let over = k.param(8);
-    publish(k, ahead.leads, &task, over);
+    publish(k, ahead, &task, over);
 }
 
 /// What is done for each stage of some turns.
@@ -545,10 +615,11 @@ fn each_stage(
     k.repeat(from, until, Operand::i32(1), Some(1), body);
 }
 
-/// Tells others how far the tower is.
-fn publish(k: &mut Kernel<'_>, leads: Operand, task: &Fields, reached: Operand) {
-    k.when(leads, |k| {
-        let to = progress(k, task.number);
+/// Tells others how far the tower is: each block for itself.
+fn publish(k: &mut Kernel<'_>, ahead: &Ahead, task: &Fields, reached: Operand) {
+    k.when(ahead.leads, |k| {
+        let of_block = ahead.part.map(|(split, rank)| (split.parts, rank));
+        let to = progress(k, task.number, of_block);
         k.assembly(
             "st.release.gpu.global.u32 [$0], $1;",
             "l,r,~{memory}",
@@ -559,22 +630,30 @@ fn publish(k: &mut Kernel<'_>, leads: Operand, task: &Fields, reached: Operand) 
     });
 }
 
-fn progress(k: &mut Kernel<'_>, task: Operand) -> Operand {
-    let wide = k.resize(task, Type::I64);
+/// Where the progress of a task is, or that of one of the blocks that share its lines.
+fn progress(k: &mut Kernel<'_>, task: Operand, block: Option<(u32, Operand)>) -> Operand {
+    let mut word = task;
+    if let Some((parts, rank)) = block {
+        let first = k.int(IntOp::Mul, task, Operand::i32(parts as i32));
+        word = k.int(IntOp::Add, first, rank);
+    }
+    let wide = k.resize(word, Type::I64);
     k.advance(k.param(4), wide, PROGRESS_BYTES)
 }
 
-/// Where a lane finds the progress of a neighbour in shared memory; lanes beyond the neighbours look at the first one, too.
-fn seen(k: &mut Kernel<'_>, lane: Operand, words: Operand) -> Operand {
-    let neighbour = k.compare(IntCmp::Below, lane, Operand::i32(NEIGHBOURS as i32));
+/// Where a lane finds the progress of a neighbour's block in shared memory; lanes beyond the neighbours look at the first one, too.
+fn seen(k: &mut Kernel<'_>, lane: Operand, words: Operand, parts: u32) -> Operand {
+    let all = Operand::i32((NEIGHBOURS * parts) as i32);
+    let neighbour = k.compare(IntCmp::Below, lane, all);
     let lane = k.choose(neighbour, lane, Operand::i32(0));
     let lane = k.resize(lane, Type::I64);
     let first = k.offset(words, i64::from(4 * SEEN));
     k.advance(first, lane, 4)
 }
 
-/// What looks at neighbours: a lane for each.
+/// What looks at neighbours: a lane for each of their blocks.
 struct Scout {
+    parts: u32,
     lane: Operand,
     /// The lane has a neighbour.
     has: Operand,
@@ -582,12 +661,14 @@ struct Scout {
 }
 
 impl Scout {
-    fn new(k: &mut Kernel<'_>, words: Operand) -> Scout {
+    fn new(k: &mut Kernel<'_>, words: Operand, parts: u32) -> Scout {
         let lane = k.special(Special::Lane);
+        let all = Operand::i32((NEIGHBOURS * parts) as i32);
         Scout {
+            parts,
             lane,
-            has: k.compare(IntCmp::Below, lane, Operand::i32(NEIGHBOURS as i32)),
-            to: seen(k, lane, words),
+            has: k.compare(IntCmp::Below, lane, all),
+            to: seen(k, lane, words, parts),
         }
     }
 
@@ -602,11 +683,17 @@ impl Scout {
     /// Looks until the neighbours have done all that a tower reads of.
     fn look(&self, k: &mut Kernel<'_>, task: &Fields, stages: i32) {
         let [mut neighbour, others @ ..] = task.neighbours;
+        let (mut which, mut block) = (self.lane, None);
+        if self.parts > 1 {
+            let parts = Operand::i32(self.parts as i32);
+            which = k.int(IntOp::Div, self.lane, parts);
+            block = Some((self.parts, k.int(IntOp::Rem, self.lane, parts)));
+        }
         for (n, other) in others.into_iter().enumerate() {
-            let this = k.compare(IntCmp::Eq, self.lane, Operand::i32(n as i32 + 1));
+            let this = k.compare(IntCmp::Eq, which, Operand::i32(n as i32 + 1));
             neighbour = k.choose(this, other, neighbour);
         }
-        let from = progress(k, neighbour);
+        let from = progress(k, neighbour, block);
         let last = k.int(IntOp::Mul, task.end, Operand::i32(stages));
         let last = k.int(IntOp::Sub, last, Operand::i32(1));
         let last = k.int(IntOp::Add, last, k.param(7));
@@ -650,10 +737,10 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn new(k: &mut Kernel<'_>, words: Operand) -> Waiting {
+    fn new(k: &mut Kernel<'_>, words: Operand, parts: u32) -> Waiting {
         let lane = k.special(Special::Lane);
         Waiting {
-            from: seen(k, lane, words),
+            from: seen(k, lane, words, parts),
         }
     }
 

@@ -11,11 +11,12 @@
 //! ```
 //!
 //! The sets come from [`crate::tile::residency`], where values lie from [`Plan`]. A kernel runs whole towers: those that no end of
-//! the grid cuts. It reads and writes images like any other place, and keeps those along the vector axis up to date.
+//! the grid cuts. Lines that are longer than what a block holds are shared by the blocks of a cluster: `line`. It reads and writes images like any other place, and keeps those along the vector axis up to date.
 
 mod edge;
 mod flow;
 mod hooks;
+mod line;
 mod pipe;
 mod plan;
 mod tasks;
@@ -24,6 +25,7 @@ mod tests;
 mod write;
 
 pub use hooks::{Addition, Hooks, Table};
+pub use line::MOST_PARTS;
 pub use plan::{Carried, Copy, Plan, StagePlan};
 pub use tasks::{Order, tasks};
 
@@ -32,6 +34,7 @@ use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
 use crate::scheme::Scheme;
 use crate::tile::residency::Towers;
+use line::Split;
 use write::Writer;
 
 /// Choices that do not change results.
@@ -49,8 +52,10 @@ pub struct Options {
     pub beside: u32,
     /// Threads that wait for copies are suspended, where the GPU can do so.
     pub patient: bool,
-    /// There are kernels for whole towers, one per block, too.
+    /// There are kernels for whole towers, one per block, too, unless blocks share lines.
     pub single: bool,
+    /// Blocks that share the lines along the vector axis, where the GPU has clusters: 1 to [`MOST_PARTS`].
+    pub parts: u32,
 }
 
 impl Default for Options {
@@ -63,6 +68,7 @@ impl Default for Options {
             beside: 48,
             patient: false,
             single: false,
+            parts: 1,
         }
     }
 }
@@ -85,16 +91,18 @@ pub struct TowerKernel {
 /// The kernel that runs all towers of a band, whole ones and others.
 ///
 /// Its parameters are the array's first element, [`Kernels::rows`], the tasks, their number, one word of progress for each task and one
-/// more ([`PROGRESS_BYTES`] apart), and a counter; then four words: the counter's value at the start, what progress counts from in this band, that plus the
+/// more ([`PROGRESS_BYTES`] apart; as many for each as a cluster has blocks), and a counter; then four words: the counter's value at the start, what progress counts from in this band, that plus the
 /// stages of the band, plus 1, and [`Order::lead`]; then the bytes of a [`Table`] of hooks, the waves of the band's steps, and where probes
-/// record. Progress of earlier bands lies at or below what this one counts from; the last word of progress is
-/// `i32::MAX`. Each block takes one number more from the counter than tasks.
+/// record. Progress of earlier bands lies at or below what this one counts from; the last words of progress are
+/// `i32::MAX`. Each cluster takes one number more from the counter than tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowKernel {
     pub symbol: String,
     pub threads: u32,
     /// Bytes of shared memory, given at the start.
     pub shared: u32,
+    /// Blocks of a cluster, which run a tower together.
+    pub cluster: u32,
 }
 
 /// A tower that a block runs. In a list of tasks, it comes after its neighbours.
@@ -181,13 +189,23 @@ struct Slot {
 }
 
 impl Slot {
-    fn new(scheme: &Scheme, layout: &Layout) -> Slot {
+    fn new(scheme: &Scheme, layout: &Layout, split: Option<&Split>) -> Slot {
         let whole = |n: i64, bytes: i64| {
             let piece = bytes / layout.element_bytes as i64;
             crate::lattice::div_ceil(n, piece) * piece
         };
         let [below, above] = layout.reach[Axis::VECTOR].map(i64::from);
         let length = layout.extent[Axis::VECTOR];
+        if let Some(split) = split {
+            let [below_pieces, above_pieces] = [below, above].map(|n| whole(n, CHUNK));
+            let copied = Interval::new(-below_pieces, split.part + above_pieces);
+            return Slot {
+                lead: whole(below, LINE),
+                stride: whole(copied.len(), LINE),
+                copied,
+                length,
+            };
+        }
         let images = scheme.component_ids().any(|id| {
             let visible = scheme.visible(id)[Axis::VECTOR];
             let position = scheme.component(id).position;
@@ -225,8 +243,13 @@ pub fn emit(
     towers: &Towers,
     options: Options,
 ) -> Option<Kernels> {
-    let slot = Slot::new(scheme, layout);
-    let threads = crate::lattice::div_ceil(slot.length, 32) * 32;
+    let split = match options.parts {
+        1 => None,
+        parts => Some(Split::new(scheme, layout, parts)?),
+    };
+    let slot = Slot::new(scheme, layout, split.as_ref());
+    let length = split.map_or(slot.length, |split| split.part);
+    let threads = crate::lattice::div_ceil(length, 32) * 32;
     if threads + i64::from(flow::HELPERS) > MOST_THREADS {
         return None;
     }
@@ -245,9 +268,9 @@ pub fn emit(
         });
         rows.extend(edge::rows(sets));
     }
-    let writer = |kernel| Writer::new(scheme, layout, towers, slot, kernel, options);
+    let writer = |kernel| Writer::new(scheme, layout, towers, (slot, split), kernel, options);
     let writers: Vec<Writer<'_>> = kernels.iter().map(writer).collect();
-    if options.single {
+    if options.single && split.is_none() {
         for (writer, kernel) in writers.iter().zip(&kernels) {
             write::write(module, writer, kernel, shared, options.registers);
         }
@@ -259,6 +282,7 @@ pub fn emit(
         symbol: "torre_towers".to_string(),
         threads: roles.all(),
         shared: kernels.iter().map(|k| k.shared).max().unwrap_or(0),
+        cluster: options.parts,
     });
     if flow.is_some() {
         flow::write(module, &writers, roles, shared, options.patient);

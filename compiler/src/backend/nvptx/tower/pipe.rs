@@ -3,12 +3,18 @@
 //!
 //! Stages have barriers in shared memory in turns, so none is two phases ahead of who waits for it: rows for stage n + 2 are copied after
 //! stage n, and a stage ends after its rows have arrived.
+//!
+//! Where blocks share lines, each tells all of them: what one copies of a line, another one stores anew.
 
 use super::super::ir::{Module, Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel, Special, Variable};
+use super::line::address_in;
 
 /// Barriers of each kind.
 const TURNS: i32 = 2;
+/// The same where blocks share lines: before one of them tells others of a stage, it knows that they have had what they need of the one
+/// three before.
+const TURNS_OF_CLUSTER: i32 = 4;
 /// Bytes of a barrier.
 const BYTES: i64 = 8;
 
@@ -16,6 +22,8 @@ const BYTES: i64 = 8;
 #[derive(Clone, Copy)]
 pub(super) struct Pipe {
     barriers: Operand,
+    /// Blocks that share lines.
+    parts: u32,
     /// Stages so far.
     stage: Variable,
     /// Threads wait without looking again and again, where the GPU can do so.
@@ -31,18 +39,30 @@ enum Kind {
     Free,
 }
 
-/// Takes the shared memory.
-pub(super) fn barriers(module: &mut Module) -> Operand {
-    module.shared(Type::I64, 2 * TURNS as u32, 16)
+fn turns(parts: u32) -> i32 {
+    if parts > 1 { TURNS_OF_CLUSTER } else { TURNS }
 }
 
-/// Initialises the barriers: by one thread, before the others use them. `full`, `free`: threads that tell of each kind.
-pub(super) fn initialise(k: &mut Kernel<'_>, barriers: Operand, full: u32, free: u32) {
+/// Takes the shared memory, for blocks of which so many share lines.
+pub(super) fn barriers(module: &mut Module, parts: u32) -> Operand {
+    module.shared(Type::I64, 2 * turns(parts) as u32, 16)
+}
+
+/// Initialises the barriers: by one thread, before the others use them. `full`, `free`: threads that tell of each kind, or warps where
+/// blocks share lines.
+pub(super) fn initialise(
+    k: &mut Kernel<'_>,
+    barriers: Operand,
+    parts: u32,
+    [full, free]: [u32; 2],
+) {
+    let full = if parts > 1 { full / 32 * parts } else { full };
+    let turns = turns(parts);
     for (kind, count) in [(Kind::Full, full), (Kind::Free, free)] {
-        for turn in 0..TURNS {
+        for turn in 0..turns {
             let barrier = k.offset(
                 barriers,
-                (kind as i64 * i64::from(TURNS) + i64::from(turn)) * BYTES,
+                (kind as i64 * i64::from(turns) + i64::from(turn)) * BYTES,
             );
             k.assembly(
                 "mbarrier.init.shared.b64 [$0], $1;",
@@ -56,9 +76,10 @@ pub(super) fn initialise(k: &mut Kernel<'_>, barriers: Operand, full: u32, free:
 }
 
 impl Pipe {
-    pub fn new(k: &mut Kernel<'_>, barriers: Operand, patient: bool) -> Pipe {
+    pub fn new(k: &mut Kernel<'_>, barriers: Operand, parts: u32, patient: bool) -> Pipe {
         Pipe {
             barriers,
+            parts,
             stage: k.variable_of(Operand::i32(0)),
             patient,
         }
@@ -68,14 +89,15 @@ impl Pipe {
     fn barrier(&self, k: &mut Kernel<'_>, kind: Kind, ahead: i32) -> (Operand, Operand) {
         let stage = k.get(self.stage);
         let stage = k.int(IntOp::Add, stage, Operand::i32(ahead));
-        let turn = k.int(IntOp::And, stage, Operand::i32(TURNS - 1));
+        let turns = turns(self.parts);
+        let turn = k.int(IntOp::And, stage, Operand::i32(turns - 1));
         let turn = k.resize(turn, Type::I64);
-        let first = k.offset(self.barriers, kind as i64 * i64::from(TURNS) * BYTES);
+        let first = k.offset(self.barriers, kind as i64 * i64::from(turns) * BYTES);
         let barrier = k.advance(first, turn, BYTES as u32);
         let phase = k.int(
             IntOp::Right,
             stage,
-            Operand::i32(TURNS.trailing_zeros() as i32),
+            Operand::i32(turns.trailing_zeros() as i32),
         );
         (barrier, k.int(IntOp::And, phase, Operand::i32(1)))
     }
@@ -112,6 +134,18 @@ impl Pipe {
 
     /// What a stage reads, so many from now, has arrived, as far as the thread copied it.
     pub fn fill(&self, k: &mut Kernel<'_>, ahead: i32) {
+        if self.parts > 1 {
+            let (barrier, _) = self.barrier(k, Kind::Full, ahead);
+            k.warp_barrier();
+            let lane = k.special(Special::Lane);
+            let tells = k.compare(IntCmp::Below, lane, Operand::i32(self.parts as i32));
+            k.when(tells, |k| {
+                let to = address_in(k, barrier, lane);
+                let code = "mbarrier.arrive.shared::cluster.b64 _, [$0];";
+                k.assembly(code, "r,~{memory}", &[], &[to], true);
+            });
+            return;
+        }
         self.arrive(k, Kind::Full, ahead);
     }
 

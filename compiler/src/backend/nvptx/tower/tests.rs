@@ -315,8 +315,10 @@ fn run_flow(
     let rows: Vec<i32> = run.kernels.rows.iter().flatten().copied().collect();
     // As if there had been bands before.
     let apart = PROGRESS_BYTES as usize / 4;
-    let mut progress = vec![7i32; list.len() * apart];
-    progress.push(i32::MAX);
+    let cluster = kernel.cluster;
+    let blocks = cluster as usize;
+    let mut progress = vec![7i32; list.len() * blocks * apart];
+    progress.resize(progress.len() + blocks * apart, i32::MAX);
     let [rows, words, progress] = [rows, words, progress].map(|list| device.upload(&list));
     let counter = device.upload(&[40i32]);
     let hooks = device.upload(&[0i32; 4]);
@@ -338,12 +340,19 @@ fn run_flow(
     ];
     let options = torre_ptx::Options {
         seed,
-        resident: 3,
+        resident: 3 * cluster,
         ..torre_ptx::Options::default()
     };
     let entry = module.entry(&kernel.symbol).expect("it was emitted");
     let threads = [kernel.threads, 1, 1];
-    let counts = device.launch(entry, [3, 1, 1], threads, kernel.shared, &params, &options);
+    let counts = device.launch(
+        entry,
+        [3 * cluster, 1, 1],
+        threads,
+        kernel.shared,
+        &params,
+        &options,
+    );
     counts.unwrap_or_else(|fault| panic!("seed {seed}: {fault}\n{scheme}"));
     Some(list.iter().filter(|t| t.whole[0] < t.whole[1]).count())
 }
@@ -550,13 +559,20 @@ fn towers_of_random_schemes_give_the_bits_of_rows() {
         width: 20,
         reach: 2,
     };
-    let (mut tried, mut whole) = (0, 0);
+    let (mut tried, mut whole, mut shared) = (0, 0, 0);
     for seed in 0..150 {
         let mut rng = Rng::new(seed);
         let mut scheme = random_scheme(&mut rng, &limits);
         if scheme.grid.dimensions() < 3 || scheme.grid.cells[Axis::VECTOR] < 6 {
             continue;
         }
+        // Some lines are shared by two blocks.
+        let longer = if tried % 2 == 1 {
+            rng.within(30, 60)
+        } else {
+            0
+        };
+        scheme.grid.cells[Axis::VECTOR] += longer;
         for axis in [Axis::LEAN, Axis::DIAMOND] {
             if scheme.grid.is_periodic(axis) {
                 scheme.grid.boundary[axis] = [Boundary::Zero; 2];
@@ -568,7 +584,10 @@ fn towers_of_random_schemes_give_the_bits_of_rows() {
             let live = scheme
                 .grid
                 .live(scheme.components[update.target.index()].position);
-            let range = update.region[Axis::VECTOR];
+            let mut range = update.region[Axis::VECTOR];
+            if range.hi + longer == live[Axis::VECTOR].hi {
+                range.hi += longer;
+            }
             update.region = live;
             if !range.is_empty() {
                 update.region[Axis::VECTOR] = range;
@@ -586,6 +605,7 @@ fn towers_of_random_schemes_give_the_bits_of_rows() {
             shift: true,
             patient: seed % 4 < 2,
             single: seed % 2 == 1,
+            parts: if longer > 0 { 2 } else { 1 },
             ..Options::default()
         };
         let turns = 1 + rng.below(3);
@@ -596,11 +616,76 @@ fn towers_of_random_schemes_give_the_bits_of_rows() {
             turns,
             options,
             seed,
-            seed % 2 == 0,
+            longer > 0 || seed % 2 == 0,
         ) {
             tried += 1;
             whole += report.whole;
+            shared += usize::from(longer > 0);
         }
     }
     assert!(tried > 0 && whole > 10 * tried, "{whole} in {tried}");
+    assert!(3 * shared > tried, "{shared} of {tried}");
+}
+
+#[test]
+fn blocks_that_share_lines_give_the_bits_of_rows() {
+    use Boundary::*;
+    let Some(library) = library() else { return };
+    let whole = |n: i64| [Rational::whole(n); 2];
+    let zero = [[Zero; 2]; 3];
+    let walls = [[Pec, Pmc], [Pmc, Pec], [Pec, Pmc]];
+    let mirrors = [[Pec, Pmc], [Zero; 2], [Pmc, Pec]];
+    let ring = [[Zero, Pec], [Zero; 2], [Periodic; 2]];
+    for (seed, (scheme, periods, turns, parts)) in [
+        (
+            bounded(maxwell(2, Precision::F32, [17, 16, 64]), zero),
+            whole(3),
+            3,
+            2,
+        ),
+        (
+            bounded(maxwell(4, Precision::F32, [20, 23, 75]), walls),
+            whole(6),
+            2,
+            3,
+        ),
+        (
+            bounded(maxwell(4, Precision::F64, [22, 24, 41]), mirrors),
+            whole(6),
+            2,
+            2,
+        ),
+        (
+            bounded(maxwell(4, Precision::F64, [20, 22, 42]), ring),
+            whole(6),
+            2,
+            2,
+        ),
+        (
+            bounded(maxwell(2, Precision::F32, [11, 12, 109]), ring),
+            whole(3),
+            2,
+            4,
+        ),
+        (
+            bounded(maxwell(2, Precision::F32, [12, 13, 180]), walls),
+            whole(3),
+            2,
+            3,
+        ),
+        (elasticity(Precision::F32, [19, 24, 44]), whole(3), 2, 2),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let options = Options {
+            shift: seed % 2 == 0,
+            asynchronous: seed % 3 != 1,
+            parts,
+            ..Options::default()
+        };
+        let report = differ(library, &scheme, periods, turns, options, seed as u64, true);
+        let report = report.unwrap_or_else(|| panic!("towers of {} {seed}", scheme.name));
+        assert!(report.whole > 4, "{seed}: {report:?}");
+    }
 }

@@ -3,6 +3,7 @@
 use super::super::gpu::Feature;
 use super::super::ir::{Launch, Module, Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Variable};
+use super::line::{Across, Barrier, Split, rank};
 use super::pipe::Pipe;
 use super::plan::{Copy, Plan};
 use super::{CHUNK, Options, Slot, TowerKernel};
@@ -73,14 +74,18 @@ struct Chunks {
     to: Operand,
     /// From index 0 of a row to the thread's first chunk, in bytes.
     by: Operand,
+    /// Chunks of a row, where blocks have different numbers of them.
+    count: Option<Operand>,
 }
 
+#[derive(Clone)]
 pub(super) struct Writer<'a> {
     pub scheme: &'a Scheme,
     pub layout: &'a Layout,
     pub towers: &'a Towers,
     pub plan: &'a Plan,
     pub slot: Slot,
+    pub split: Option<Split>,
     pub asynchronous: bool,
     /// Of a tower.
     pub threads: i64,
@@ -100,15 +105,25 @@ pub(super) struct Writer<'a> {
     images: Vec<Vec<Round>>,
 }
 
-/// Barriers of those who work on a tower: their number, and that of the threads.
+/// Barriers of those who work on a tower.
 #[derive(Clone, Copy)]
 pub(super) struct Meeting {
     /// Of all.
-    pub all: (u32, u32),
+    pub all: Barrier,
     /// Of those that compute, and the herald.
-    pub computing: (u32, u32),
+    pub computing: Barrier,
     /// `None`: copies end with the stage in which they begin, and all meet there.
     pub pipe: Option<Pipe>,
+}
+
+impl Meeting {
+    /// Where stages of turns end that nothing cuts, for those that compute.
+    pub fn end(&self) -> Barrier {
+        match self.pipe {
+            Some(_) => self.computing,
+            None => self.all,
+        }
+    }
 }
 
 /// Where a turn is in memory.
@@ -125,7 +140,7 @@ impl<'a> Writer<'a> {
         scheme: &'a Scheme,
         layout: &'a Layout,
         towers: &'a Towers,
-        slot: Slot,
+        (slot, split): (Slot, Option<Split>),
         kernel: &'a TowerKernel,
         options: Options,
     ) -> Writer<'a> {
@@ -136,8 +151,9 @@ impl<'a> Writer<'a> {
             towers,
             plan: &kernel.plan,
             slot,
+            split,
             asynchronous: options.asynchronous,
-            threads: i64::from(kernel.threads),
+            threads: i64::from(kernel.threads * options.parts),
             real: Type::scalar(scheme.precision),
             first_row: kernel.first_row,
             thread: none,
@@ -157,6 +173,14 @@ impl<'a> Writer<'a> {
 
     /// Computes what a thread that advances values has to know all the time.
     pub fn prepared(&self, k: &mut Kernel<'_>, shared: Operand, thread: Operand) -> Writer<'a> {
+        let part = self.split.map(|split| {
+            let rank = rank(k);
+            split.first(k, rank)
+        });
+        let thread = match part {
+            Some(first) => k.int(IntOp::Add, thread, first),
+            None => thread,
+        };
         let mut writer = Writer {
             images: Vec::new(),
             thread,
@@ -166,7 +190,14 @@ impl<'a> Writer<'a> {
         let index = k.int(IntOp::Min, thread, last);
         writer.index = k.resize(index, Type::I64);
         let lead = k.offset(shared, self.bytes(self.slot.lead));
-        writer.own = k.advance(lead, writer.index, self.real.bytes());
+        let within = match part {
+            Some(first) => {
+                let within = k.int(IntOp::Sub, index, first);
+                k.resize(within, Type::I64)
+            }
+            None => writer.index,
+        };
+        writer.own = k.advance(lead, within, self.real.bytes());
         writer.images = writer.rounds(k);
         writer
     }
@@ -195,14 +226,27 @@ impl<'a> Writer<'a> {
         let first = k.resize(place, Type::I64);
         let by = k.int(IntOp::Mul, first, Operand::i64(CHUNK));
         let by = k.int(IntOp::Add, by, Operand::i64(self.bytes(copied.lo)));
+        let to = k.advance(lead, by, 1);
+        let (mut from, mut count) = (by, None);
+        if let Some(split) = self.split {
+            let rank = rank(k);
+            let first = split.first(k, rank);
+            let first = k.resize(first, Type::I64);
+            let first = k.int(IntOp::Mul, first, Operand::i64(self.bytes(1)));
+            from = k.int(IntOp::Add, by, first);
+            let less = self.bytes(split.part) - self.bytes(split.last);
+            let last = crate::lattice::div_ceil(self.bytes(copied.len()) - less, CHUNK);
+            count = Some(split.of_part(k, rank, each, last));
+        }
         let chunks = Chunks {
             group,
             groups,
             rounds: crate::lattice::div_ceil(each, group_threads),
             threads: group_threads,
             first: place,
-            to: k.advance(lead, by, 1),
-            by,
+            to,
+            by: from,
+            count,
         };
         Writer {
             chunks: Some(chunks),
@@ -365,7 +409,11 @@ impl<'a> Writer<'a> {
                 let before = round * chunks.threads;
                 let left = Operand::i32((each - before) as i32);
                 let mut has = this;
-                if each - before < chunks.threads {
+                if let Some(count) = chunks.count {
+                    let left = k.int(IntOp::Sub, count, Operand::i32(before as i32));
+                    let there = k.compare(IntCmp::Lt, chunks.first, left);
+                    has = k.int(IntOp::And, has, there);
+                } else if each - before < chunks.threads {
                     let there = k.compare(IntCmp::Lt, chunks.first, left);
                     has = k.int(IntOp::And, has, there);
                 }
@@ -404,7 +452,16 @@ impl<'a> Writer<'a> {
     pub fn meet(&self, k: &mut Kernel<'_>) {
         self.arrived(k);
         match self.meeting {
-            Some(Meeting { all, .. }) => k.barrier_of(all.0, all.1),
+            Some(Meeting { all, .. }) => all.meet(k),
+            None => k.barrier(),
+        }
+    }
+
+    /// The same, and all see what others have stored in memory.
+    pub fn settle(&self, k: &mut Kernel<'_>) {
+        self.arrived(k);
+        match self.meeting {
+            Some(Meeting { all, .. }) => all.settle(k),
             None => k.barrier(),
         }
     }
@@ -418,7 +475,7 @@ impl<'a> Writer<'a> {
                 ..
             }) => {
                 pipe.free(k);
-                k.barrier_of(computing.0, computing.1);
+                computing.meet(k);
                 pipe.next(k);
             }
             _ => self.meet(k),
@@ -485,6 +542,8 @@ impl<'a> Writer<'a> {
                 turn,
                 values: &mut values,
                 taps: BTreeMap::new(),
+                across: None,
+                sent: 0,
             }
             .write(k);
             self.meet_after(k);
@@ -530,9 +589,8 @@ impl<'a> Writer<'a> {
         to: Operand,
         value: Operand,
     ) {
-        let extent = self.scheme.extent(component)[Axis::VECTOR];
+        self.write_values(k, component, to, value);
         let bytes = self.real.bytes();
-        self.within(k, extent, |k| k.store(value, to, bytes, Access::Plain));
         for round in &self.images[component.index()] {
             let Round {
                 has, by, negated, ..
@@ -544,6 +602,18 @@ impl<'a> Writer<'a> {
                 k.store(image, to, bytes, Access::Plain);
             });
         }
+    }
+
+    fn write_values(
+        &self,
+        k: &mut Kernel<'_>,
+        component: ComponentId,
+        to: Operand,
+        value: Operand,
+    ) {
+        let extent = self.scheme.extent(component)[Axis::VECTOR];
+        let bytes = self.real.bytes();
+        self.within(k, extent, |k| k.store(value, to, bytes, Access::Plain));
     }
 
     /// The new value where an update acts along the vector axis, the old one elsewhere, and 0 where it is known to be.
@@ -590,6 +660,10 @@ struct Stage<'s, 'a> {
     values: &'s mut BTreeMap<Place, Operand>,
     /// What it has read of other threads, by the distance along the vector axis.
     taps: BTreeMap<(Place, i64), Operand>,
+    /// How other blocks get values; `None` before there are any.
+    across: Option<Across>,
+    /// Rows of which they do.
+    sent: usize,
 }
 
 impl Stage<'_, '_> {
@@ -612,6 +686,9 @@ impl Stage<'_, '_> {
         }
         for place in &plan.wanted {
             self.value(k, *place);
+        }
+        if let Some(across) = self.across {
+            across.expect(k, self.sent, writer.bytes(1));
         }
     }
 
@@ -683,11 +760,31 @@ impl Stage<'_, '_> {
         value
     }
 
+    /// How other blocks get values. It is not kept from stage to stage: there are no registers for it.
+    fn across(&mut self, k: &mut Kernel<'_>) -> Option<Across> {
+        let writer = self.writer;
+        let end = writer.meeting.map(|meeting| meeting.end());
+        if let (None, Some(split), Some(Barrier::Cluster(meet))) = (self.across, writer.split, end)
+        {
+            self.across = Some(Across::new(k, &split, meet, writer.own, writer.bytes(1)));
+        }
+        self.across
+    }
+
     fn publish(&mut self, k: &mut Kernel<'_>, place: Place, slot: usize, value: Operand) {
         let writer = self.writer;
         if let Some(component) = writer.layout.component_of(place.row) {
             let to = writer.slot(k, slot, 0);
-            writer.write_row(k, component, to, value);
+            match writer.split {
+                // Images are what neighbours send.
+                Some(split) if split.is_ring() => writer.write_values(k, component, to, value),
+                _ => writer.write_row(k, component, to, value),
+            }
+            if let Some(across) = self.across(k) {
+                let by = writer.bytes(slot as i64 * writer.slot.stride);
+                across.send(k, value, by);
+                self.sent += 1;
+            }
         }
     }
 

@@ -1,0 +1,318 @@
+//! Lines along the vector axis that are longer than what a block holds: the blocks of a cluster have a part each.
+//!
+//! Block r has the indices from r * part on. All blocks run the same tower, stage by stage, and each keeps in its slots what its own
+//! threads read beyond its part: rows from memory are copied with it, and what threads publish is sent to the neighbour, too, where
+//! that one reads it. Blocks meet by barrier objects in shared memory, at each of which every warp of the cluster arrives, and which
+//! count the bytes that neighbours send. Two objects take turns, so that nobody arrives for a stage where the stage before has not
+//! ended. That orders shared memory alone; only where blocks read what others have stored in memory, [`Meet::settle`] orders that, too,
+//! which takes far longer.
+
+use super::super::ir::{Operand, Type};
+use super::super::kernel::{IntCmp, IntOp, Kernel, Special, Variable};
+use crate::lattice::{Axis, div_ceil};
+use crate::layout::Layout;
+use crate::scheme::Scheme;
+
+/// The most blocks of a cluster that every GPU with clusters takes.
+pub const MOST_PARTS: u32 = 8;
+
+/// Barrier objects, and the bytes of each.
+const BARRIERS: u32 = 2;
+const BARRIER_BYTES: u32 = 8;
+
+/// How a line is cut into parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Split {
+    pub parts: u32,
+    /// Values of each part but the last one.
+    pub part: i64,
+    pub last: i64,
+    /// What a part sees below and above.
+    pub reach: [i64; 2],
+    /// The first part follows the last one.
+    ring: bool,
+}
+
+impl Split {
+    /// `None` where parts would be too short for what others see of them.
+    pub fn new(scheme: &Scheme, layout: &Layout, parts: u32) -> Option<Split> {
+        if !(2..=MOST_PARTS).contains(&parts) {
+            return None;
+        }
+        let reach = layout.reach[Axis::VECTOR].map(i64::from);
+        let length = layout.extent[Axis::VECTOR];
+        let part = div_ceil(div_ceil(length, i64::from(parts)), 32) * 32;
+        let last = length - i64::from(parts - 1) * part;
+        // The sources of all images lie in the part at that end, and what parts send has a value in every component.
+        let least = reach[0] + reach[1] + 2;
+        (last >= least && part >= least).then_some(Split {
+            parts,
+            part,
+            last,
+            reach,
+            ring: scheme.grid.is_periodic(Axis::VECTOR),
+        })
+    }
+
+    /// Whether images are what the neighbours send.
+    pub fn is_ring(&self) -> bool {
+        self.ring
+    }
+
+    fn is_last(&self, k: &mut Kernel<'_>, rank: Operand) -> Operand {
+        k.compare(IntCmp::Eq, rank, Operand::i32(self.parts as i32 - 1))
+    }
+
+    /// One number for the last part, another one for others.
+    pub fn of_part(&self, k: &mut Kernel<'_>, rank: Operand, others: i64, last: i64) -> Operand {
+        let is_last = self.is_last(k, rank);
+        let [last, others] = [last, others].map(|n| Operand::i32(n as i32));
+        k.choose(is_last, last, others)
+    }
+
+    /// The first index of the block's part.
+    pub fn first(&self, k: &mut Kernel<'_>, rank: Operand) -> Operand {
+        k.int(IntOp::Mul, rank, Operand::i32(self.part as i32))
+    }
+}
+
+/// The thread's number, such that what follows from it is not kept from one part of a tower to the next: there are no registers for it.
+pub(super) fn thread(k: &mut Kernel<'_>) -> Operand {
+    let thread = k.assembly("mov.u32 $0, %tid.x;", "=r", &[Type::I32], &[], true);
+    thread[0]
+}
+
+/// The block's number in its cluster, such that what follows from it is not kept.
+pub(super) fn rank(k: &mut Kernel<'_>) -> Operand {
+    k.assembly(
+        "mov.u32 $0, %cluster_ctarank;",
+        "=r",
+        &[Type::I32],
+        &[],
+        true,
+    )[0]
+}
+
+/// The address of shared memory in a block of the cluster.
+pub(super) fn address_in(k: &mut Kernel<'_>, pointer: Operand, rank: Operand) -> Operand {
+    let code = "mapa.shared::cluster.u32 $0, $1, $2;";
+    k.assembly(code, "=r,r,r", &[Type::I32], &[pointer, rank], false)[0]
+}
+
+/// All threads of the cluster wait for each other, and see what all have written.
+pub(super) fn gather(k: &mut Kernel<'_>) {
+    k.warp_barrier();
+    k.call("llvm.nvvm.barrier.cluster.arrive.aligned", &[]);
+    k.call("llvm.nvvm.barrier.cluster.wait.aligned", &[]);
+}
+
+/// Where threads meet.
+#[derive(Clone, Copy)]
+pub(super) enum Barrier {
+    /// At a barrier of so many threads of the block.
+    Block {
+        number: u32,
+        threads: u32,
+    },
+    Cluster(Meet),
+}
+
+impl Barrier {
+    pub fn meet(self, k: &mut Kernel<'_>) {
+        match self {
+            Barrier::Block { number, threads } => k.barrier_of(number, threads),
+            Barrier::Cluster(meet) => meet.meet(k),
+        }
+    }
+
+    /// The same, and all see what others have stored in memory.
+    pub fn settle(self, k: &mut Kernel<'_>) {
+        match self {
+            Barrier::Block { .. } => self.meet(k),
+            Barrier::Cluster(meet) => meet.settle(k),
+        }
+    }
+}
+
+/// How threads of a cluster meet.
+#[derive(Clone, Copy)]
+pub(super) struct Meet {
+    /// The barrier objects.
+    barriers: Operand,
+    parts: u32,
+    /// How often the thread has met others.
+    count: Variable,
+}
+
+impl Meet {
+    /// Makes the barrier objects, for blocks of so many warps. Before anyone meets, the cluster has to gather.
+    pub fn new(k: &mut Kernel<'_>, barriers: Operand, parts: u32, warps: u32) -> Meet {
+        let thread = k.special(Special::Thread(0));
+        let first = k.compare(IntCmp::Eq, thread, Operand::i32(0));
+        k.when(first, |k| {
+            for number in 0..BARRIERS {
+                let at = k.offset(barriers, i64::from(number * BARRIER_BYTES));
+                let arrivals = Operand::i32((parts * warps) as i32);
+                let code = "mbarrier.init.shared::cta.b64 [$0], $1;";
+                k.assembly(code, "r,r,~{memory}", &[], &[at, arrivals], true);
+            }
+            let code = "fence.mbarrier_init.release.cluster;";
+            k.assembly(code, "~{memory}", &[], &[], true);
+        });
+        Meet {
+            barriers,
+            parts,
+            count: k.variable_of(Operand::i32(0)),
+        }
+    }
+
+    /// Shared memory for the barrier objects: so many values of 64 bits.
+    pub const WORDS: u32 = BARRIERS;
+
+    /// From the first barrier object to the present one, in bytes.
+    fn present(&self, k: &mut Kernel<'_>) -> Operand {
+        let count = k.get(self.count);
+        let odd = k.int(IntOp::And, count, Operand::i32(1));
+        k.int(IntOp::Mul, odd, Operand::i32(BARRIER_BYTES as i32))
+    }
+
+    fn barrier(&self, k: &mut Kernel<'_>) -> Operand {
+        let by = self.present(k);
+        let by = k.resize(by, Type::I64);
+        k.advance(self.barriers, by, 1)
+    }
+
+    /// Those who work on a tower wait for each other, and see what is in shared memory.
+    pub fn meet(&self, k: &mut Kernel<'_>) {
+        self.wait(k, "", "");
+    }
+
+    /// The same, and all see what others have stored in memory.
+    pub fn settle(&self, k: &mut Kernel<'_>) {
+        self.wait(k, ".release.cluster", ".acquire.cluster");
+    }
+
+    fn wait(&self, k: &mut Kernel<'_>, release: &str, acquire: &str) {
+        let barrier = self.barrier(k);
+        k.warp_barrier();
+        let lane = k.special(Special::Lane);
+        let arrives = k.compare(IntCmp::Below, lane, Operand::i32(self.parts as i32));
+        k.when(arrives, |k| {
+            let to = address_in(k, barrier, lane);
+            let code = format!("mbarrier.arrive{release}.shared::cluster.b64 _, [$0];");
+            k.assembly(&code, "r,~{memory}", &[], &[to], true);
+        });
+        let count = k.get(self.count);
+        let parity = k.int(IntOp::Right, count, Operand::i32(1));
+        let parity = k.int(IntOp::And, parity, Operand::i32(1));
+        let (test, after) = (k.label(), k.label());
+        k.place(test);
+        let code = format!(
+            "{{ .reg .pred open; mbarrier.try_wait.parity{acquire}.shared::cta.b64 open, [$1], $2; selp.u32 $0, 1, 0, open; }}"
+        );
+        let open = k.assembly(
+            &code,
+            "=r,r,r,~{memory}",
+            &[Type::I32],
+            &[barrier, parity],
+            true,
+        );
+        let open = k.compare(IntCmp::Ne, open[0], Operand::i32(0));
+        k.branch(open, after, test);
+        k.place(after);
+        let next = k.int(IntOp::Add, count, Operand::i32(1));
+        k.set(self.count, next);
+    }
+}
+
+/// How a thread's values reach the neighbours that read them.
+#[derive(Clone, Copy)]
+pub(super) struct Across {
+    meet: Meet,
+    /// A neighbour reads the thread's values.
+    has: Operand,
+    /// Where they belong in the neighbour's slot 0, and the neighbour's barrier objects.
+    to: Operand,
+    barriers: Operand,
+    /// The thread tells the block's barrier what will arrive.
+    leads: Operand,
+    /// Values of each row that arrive.
+    values: Operand,
+}
+
+impl Across {
+    /// `own`: the thread's value in slot 0; `bytes`: of a value.
+    pub fn new(k: &mut Kernel<'_>, split: &Split, meet: Meet, own: Operand, bytes: i64) -> Across {
+        let (thread, rank) = (thread(k), rank(k));
+        let [below, above] = split.reach;
+        let word = |n: i64| Operand::i32(n as i32);
+        let count = i64::from(split.parts);
+        let (mut lower, mut upper) = (Operand::int(Type::I1, 1), Operand::int(Type::I1, 1));
+        if !split.ring {
+            lower = k.compare(IntCmp::Gt, rank, word(0));
+            upper = k.compare(IntCmp::Lt, rank, word(count - 1));
+        }
+        let length = split.of_part(k, rank, split.part, split.last);
+        // What the part below sees above itself, and what the part above sees below.
+        let down = k.compare(IntCmp::Below, thread, word(above));
+        let down = k.int(IntOp::And, down, lower);
+        let from = k.int(IntOp::Sub, length, word(below));
+        let from = k.int(IntOp::Sub, thread, from);
+        let up = k.compare(IntCmp::Below, from, word(below));
+        let up = k.int(IntOp::And, up, upper);
+        let by = k.choose(down, word(count - 1), word(1));
+        let neighbour = k.int(IntOp::Add, rank, by);
+        let neighbour = k.int(IntOp::Rem, neighbour, word(count));
+        // An index counts from the end of the part below, and from below the first index of the part above.
+        let further = split.of_part(k, neighbour, split.part, split.last);
+        let back = k.int(IntOp::Sub, word(0), length);
+        let shift = k.choose(down, further, back);
+        let shift = k.int(IntOp::Mul, shift, word(bytes));
+        // Where there is no neighbour, the place is not used.
+        let to = address_in(k, own, neighbour);
+        let to = k.int(IntOp::Add, to, shift);
+        let has = k.int(IntOp::Or, down, up);
+        let [none, all_below, all_above] = [0, below, above].map(word);
+        let from_below = k.choose(lower, all_below, none);
+        let from_above = k.choose(upper, all_above, none);
+        Across {
+            meet,
+            has,
+            to,
+            barriers: address_in(k, meet.barriers, neighbour),
+            leads: k.compare(IntCmp::Eq, thread, word(0)),
+            values: k.int(IntOp::Add, from_below, from_above),
+        }
+    }
+
+    /// Sends a value to its place `by` bytes from slot 0.
+    pub fn send(&self, k: &mut Kernel<'_>, value: Operand, by: i64) {
+        let (ty, register) = match value.ty.bytes() {
+            4 => ("f32", "f"),
+            _ => ("f64", "d"),
+        };
+        let present = self.meet.present(k);
+        let barrier = k.int(IntOp::Add, self.barriers, present);
+        k.when(self.has, |k| {
+            let code = format!(
+                "st.async.shared::cluster.mbarrier::complete_tx::bytes.{ty} [$0+{by}], $1, [$2];"
+            );
+            let constraints = format!("r,{register},r");
+            k.assembly(&code, &constraints, &[], &[self.to, value, barrier], true);
+        });
+    }
+
+    /// So many rows of values of so many bytes will arrive before those who work on the tower meet.
+    pub fn expect(&self, k: &mut Kernel<'_>, rows: usize, bytes: i64) {
+        if rows == 0 {
+            return;
+        }
+        let barrier = self.meet.barrier(k);
+        k.when(self.leads, |k| {
+            let each = Operand::i32((rows as i64 * bytes) as i32);
+            let all = k.int(IntOp::Mul, self.values, each);
+            let code = "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [$0], $1;";
+            k.assembly(code, "r,r,~{memory}", &[], &[barrier, all], true);
+        });
+    }
+}
