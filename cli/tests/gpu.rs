@@ -65,22 +65,22 @@ fn towers_are_planned_without_a_gpu() {
     };
     let text = plan("");
     for line in [
-        "  height 16; x+y slope 3/2 period 6, x-y slope 3/2 period 6\n",
+        "  height 8; x+y slope 3/2 period 6, x-y slope 3/2 period 6\n",
         "  rate ",
         "  caches        45.3 bytes per cell-step\n",
-        "  tower            6 cells wide, D = 2: 18 columns of cells, 16 steps high; ",
+        "  tower            6 cells wide, D = 2: 18 columns of cells, 8 steps high; ",
         "  threads        384 of a block\n",
         "  shared      189 kB of a block, 164 rows\n",
         "  kept           103 values of a thread, ",
         "  device    H200, 132 multiprocessors, ",
         " that were considered",
-        "  layerwise\n",
+        "  torre(D = 1, TH = 16)\n",
     ] {
         assert!(text.contains(line), "{line} in {text}");
     }
-    assert!(text.starts_with("torre(D = 2, TH = 16)\n"), "{text}");
+    assert!(text.starts_with("torre(D = 2, TH = 8)\n"), "{text}");
     let report: serde_json::Value = serde_json::from_str(&plan("--report json")).unwrap();
-    assert_eq!(report["schedule"], "torre(D = 2, TH = 16)");
+    assert_eq!(report["schedule"], "torre(D = 2, TH = 8)");
     assert_eq!(report["towers"]["size"], 2.0);
     assert_eq!(report["towers"]["shared_rows"], 164);
     assert_eq!(report["target"], "sm_90");
@@ -94,7 +94,7 @@ fn towers_are_planned_without_a_gpu() {
     // A block of the program, and less memory for the same.
     assert!(plan("--schedule towers").starts_with("towers(height = 64, D = 1)\n"));
     assert!(plan("--schedule layerwise").starts_with("layerwise\n  rate "));
-    assert!(plan("--set domain=64x64x2000").starts_with("layerwise\n"));
+    assert!(plan("--set domain=64x64x20000").starts_with("layerwise\n"));
 }
 
 #[test]
@@ -187,11 +187,11 @@ fn schedules_that_a_gpu_cannot_run_are_refused() {
     let plan = "plan {0} --backend cuda --target sm_90 --schedule";
     let long = fail(
         1,
-        &format!("{plan} torre(D=1) --set domain=64x64x2000"),
+        &format!("{plan} torre(D=1) --set domain=64x64x20000"),
         &[&file],
     );
     assert!(
-        long.contains("a thread for each of the 2000 values"),
+        long.contains("a thread for each of the 20000 values"),
         "{long}"
     );
     // The scheme's own limits come before those of the GPU.

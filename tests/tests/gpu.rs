@@ -229,6 +229,11 @@ fn sources_and_probes_act_inside_of_bands() {
             maxwell(2, Precision::F64, [14, 15, 12]),
             "(x, y): diamond(W = 3) lean +x height 16; z: span",
         ),
+        // Lines that two blocks share.
+        (
+            maxwell(4, Precision::F64, [14, 15, 190]),
+            "torre(D = 2, TH = 4)",
+        ),
     ]
     .into_iter()
     .enumerate()
