@@ -109,7 +109,7 @@ fn the_model_chooses_towers_that_fit() {
     let all = names("--gpu-case maxwell42 --precision f32 --sizes 512x512x256 --towers every");
     assert_eq!(best, all[..1]);
     assert!(all.len() > 1, "{all:?}");
-    let long = names("--gpu-case maxwell42 --precision f32 --sizes 64x64x1000");
+    let long = names("--gpu-case maxwell42 --precision f32 --sizes 64x64x20000");
     assert!(long.is_empty(), "{long:?}");
 }
 
