@@ -5,7 +5,7 @@ mod tests;
 
 use super::apart::{Apart, Heights};
 use super::chip::Chip;
-use super::towers::{self, ORDER, TowerProgram};
+use super::towers::{self, TowerProgram, usual_order};
 use super::{code, predict};
 use crate::plan::{PlanError, Planner};
 use std::fmt;
@@ -253,7 +253,8 @@ impl<'a> DevicePlanner<'a> {
         let fit = self.fit(tiling).map_err(refused)?;
         let tiles = lower(scheme, frame, tiling);
         let turns = whole_turns(tiling.height, &fit.towers) / fit.towers.steps;
-        let tasks = tasks(scheme, layout, &tiles, &fit.towers, turns, ORDER);
+        let order = usual_order(fit.flow.cluster);
+        let tasks = tasks(scheme, layout, &tiles, &fit.towers, turns, order);
         let count = tasks.ok_or(Refusal::Many).map_err(refused)?.len();
         Ok(TowerPlan {
             tiling: tiling.clone(),

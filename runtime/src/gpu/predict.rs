@@ -3,7 +3,7 @@
 use super::chip::Chip;
 use super::device::Facts;
 use super::plan::Fit;
-use super::towers::ORDER;
+use super::towers::usual_order;
 use crate::program::layerwise_bytes_per_cell_step;
 use torre_compiler::backend::nvptx::tower::{Kernels, StagePlan};
 use torre_compiler::lattice::Axis;
@@ -84,7 +84,7 @@ pub fn shared_accesses(
 /// What bands of towers are expected to do, `height` steps each, if sources and probes cut a share of the turns.
 ///
 /// A multiprocessor takes for a stage of each of its blocks the longest of: its bytes, at a rate near that of the shared cache as far as
-/// what one column stores is still there when the next one loads it; its instructions; what nothing hides. Columns of [`ORDER`]'s width follow
+/// what one column stores is still there when the next one loads it; its instructions; what nothing hides. Columns of [`usual_order`]'s width follow
 /// each other: with all multiprocessors busy, the next one is a *lag* of height * stages * width / multiprocessors stages behind, and if
 /// that is less than it has to be, some wait. Towers that an end of the grid cuts count several times, and a band ends when its last tower
 /// has.
@@ -114,7 +114,8 @@ pub fn towers(scheme: &Scheme, fit: &Fit, height: u64, cut: f64, chip: &Chip) ->
     let cycles =
         arithmetic as f64 / chip.lanes(scheme.precision) + fit.accesses * element / SHARED_WIDTH;
     let compute = cycles / (together * ISSUE * chip.facts.clock.max(1) as f64);
-    let lag = steps * stages * ORDER.width as f64 / (processors * blocks);
+    let width = usual_order(fit.flow.cluster).width as f64;
+    let lag = steps * stages * width / (processors * blocks);
     let passed = lag * processors * blocks * stage * own;
     let [kept, more] = KEPT;
     let lost = ((passed / chip.facts.l2.max(1) as f64 - kept) / more).clamp(0.0, 1.0);

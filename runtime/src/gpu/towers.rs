@@ -14,12 +14,15 @@ use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::TileProgram;
 use torre_compiler::tile::residency::{Towers, towers};
 
-/// The order of the towers of a band, unless something else is asked for.
-pub(super) const ORDER: Order = Order {
-    width: 16,
-    overlap: 16,
-    lead: 0,
-};
+/// The order of the towers of a band, unless something else is asked for; `cluster`: blocks that run a tower together.
+pub(super) fn usual_order(cluster: u32) -> Order {
+    Order {
+        // As many blocks side by side, as far as there are some towers.
+        width: (16 / i64::from(cluster.max(1))).max(4),
+        overlap: 16,
+        lead: 0,
+    }
+}
 
 /// Blocks per multiprocessor that are started; those that find no room wait without harm.
 const BLOCKS: u32 = 4;
@@ -126,16 +129,17 @@ impl TowerProgram {
         let Some(kernels) = emitted.filter(|k| fits(k).is_some()) else {
             return Ok(None);
         };
+        let order = usual_order(kernels.flow.as_ref().map_or(1, |flow| flow.cluster));
         let program = TowerProgram {
             ptx: compile(library, &module, gpu)?,
             kernels,
             steps: 0,
             tiles: tiles.clone(),
             tasks: Vec::new(),
-            order: ORDER,
+            order,
             towers,
         };
-        Ok(program.banded(scheme, layout, tiles, tiles.height, ORDER))
+        Ok(program.banded(scheme, layout, tiles, tiles.height, order))
     }
 
     /// The same towers in bands of at most so many steps, in an order; `None` where there are too many.
