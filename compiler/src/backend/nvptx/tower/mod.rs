@@ -196,16 +196,6 @@ impl Slot {
         };
         let [below, above] = layout.reach[Axis::VECTOR].map(i64::from);
         let length = layout.extent[Axis::VECTOR];
-        if let Some(split) = split {
-            let [below_pieces, above_pieces] = [below, above].map(|n| whole(n, CHUNK));
-            let copied = Interval::new(-below_pieces, split.part + above_pieces);
-            return Slot {
-                lead: whole(below, LINE),
-                stride: whole(copied.len(), LINE),
-                copied,
-                length,
-            };
-        }
         let images = scheme.component_ids().any(|id| {
             let visible = scheme.visible(id)[Axis::VECTOR];
             let position = scheme.component(id).position;
@@ -217,13 +207,16 @@ impl Slot {
             };
             (0..length).any(|i| scheme.extent(id)[Axis::VECTOR].contains(i) && images(i) > 0)
         });
-        let copied = match images {
-            true => Interval::new(-whole(below, CHUNK), whole(length + above, CHUNK)),
-            false => Interval::new(0, whole(length, CHUNK)),
+        let own = split.map_or(length, |split| split.part);
+        // Parts of lines see those beside them.
+        let copied = match images || split.is_some() {
+            true => Interval::new(-whole(below, CHUNK), whole(own + above, CHUNK)),
+            false => Interval::new(0, whole(own, CHUNK)),
         };
+        let all = copied.hull(Interval::new(-below, own + above));
         Slot {
             lead: whole(below, LINE),
-            stride: whole(below + length + above, LINE),
+            stride: whole(all.len(), LINE),
             copied,
             length,
         }

@@ -506,6 +506,19 @@ fn towers_give_the_bits_of_rows() {
             5,
             plain,
         ),
+        // Lines for which a slot ends with what is above the last index, and a copy goes beyond that.
+        (
+            bounded(maxwell(4, Precision::F32, [18, 19, 27]), walls),
+            whole(6),
+            2,
+            usual,
+        ),
+        (
+            bounded(maxwell(4, Precision::F32, [18, 19, 28]), ring),
+            whole(6),
+            2,
+            usual,
+        ),
         // Lines of which two warps copy each row, and a third one does not.
         (
             bounded(maxwell(2, Precision::F64, [9, 11, 128]), zero),
