@@ -12,17 +12,18 @@
 //! lattice: each such *alignment* has sets of its own (towers of odd width with half-integer slopes have two).
 
 mod geometry;
+mod room;
 #[cfg(test)]
 mod tests;
 
 use super::{Class, TileProgram};
-use crate::lattice::{Axis, Interval};
+use crate::lattice::Axis;
 use crate::layout::{Layout, RowId};
 use crate::scheme::{Read, Scheme, StageId, Update};
 use geometry::Geometry;
+pub use room::{Part, Room};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::ops::Range;
 
 /// A row of memory, relative to the origin of a tower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -130,36 +131,6 @@ pub struct Towers {
     pub alignments: Vec<Residency>,
     geometry: Geometry,
     adjacent: bool,
-}
-
-/// The origins, as intervals along the lean and the diamond axis, for which turns of an alignment have a property.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Room {
-    /// All rows lie in the regions of their updates, and have no images along the two axes.
-    whole: [Interval; 2],
-    /// Memory holds all that is kept when the turn begins.
-    begin: [Interval; 2],
-    /// Some row may lie in the region of its update.
-    touched: [Interval; 2],
-}
-
-impl Room {
-    /// Whether a turn whose origin is here may be the first one of a whole tower, if it is whole.
-    pub fn may_begin(&self, at: [i64; 2]) -> bool {
-        (0..2).all(|a| self.begin[a].contains(at[a]))
-    }
-}
-
-/// What a tower does in a band.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
-    pub alignment: usize,
-    /// At the start of the band.
-    pub origin: [i64; 2],
-    /// Those in which rows may lie in the grid, counted from the start of the band.
-    pub turns: Range<u64>,
-    /// Those of which nothing is cut off, all but a few of them.
-    pub whole: Range<u64>,
 }
 
 /// Why a tile program has no towers.
@@ -290,41 +261,6 @@ impl Towers {
         found.find_map(|(i, origin)| Some((i, origin?)))
     }
 
-    /// Where towers have to be, per alignment.
-    pub fn rooms(&self, scheme: &Scheme, layout: &Layout) -> Vec<Room> {
-        let room = |sets: &Residency| Room {
-            whole: sets.room(scheme),
-            begin: sets.visible(layout, self.advance),
-            touched: sets.touched(scheme),
-        };
-        self.alignments.iter().map(room).collect()
-    }
-
-    /// What a tile has to do in a band of so many turns; `None` if that is nothing.
-    pub fn part(&self, rooms: &[Room], tile: [i64; 2], turns: u64) -> Option<Part> {
-        let (alignment, origin) = self.locate(tile)?;
-        let room = &rooms[alignment];
-        let at = |turn: u64| [0, 1].map(|a| origin[a] + turn as i64 * self.advance[a]);
-        let lies = |turn: u64, room: &[Interval; 2]| (0..2).all(|a| room[a].contains(at(turn)[a]));
-        // Where a tower is moves along a line, and rooms are boxes, so these are ranges.
-        let first = (0..turns).find(|t| lies(*t, &room.touched))?;
-        let end = (first..turns)
-            .find(|t| !lies(*t, &room.touched))
-            .unwrap_or(turns);
-        let fits = |t: u64| lies(t, &room.whole);
-        let begin = (first..end).find(|t| fits(*t) && lies(*t, &room.begin));
-        let whole = match begin {
-            Some(begin) => begin..(begin..end).find(|t| !fits(*t)).unwrap_or(end),
-            None => end..end,
-        };
-        Some(Part {
-            alignment,
-            origin,
-            turns: first..end,
-            whole,
-        })
-    }
-
     /// Whether a tower that is m stages ahead of another one depends on it only if their indices differ by at most m along each face, and
     /// the other way round. Then it is enough that a tower waits, before each stage, until its neighbours with an index one lower along one
     /// face or both have done all stages before: they have waited for theirs.
@@ -381,64 +317,6 @@ impl Towers {
 }
 
 impl Residency {
-    /// The origins for which all rows of a turn lie in the regions of their updates, and none has images along the two axes.
-    fn room(&self, scheme: &Scheme) -> [Interval; 2] {
-        let all = Interval::new(i64::MIN / 4, i64::MAX / 4);
-        let mut room = [all; 2];
-        for (number, sets) in self.stages.iter().enumerate() {
-            let updates = &scheme.stages[number % scheme.stages.len()].updates;
-            let inner: Vec<[Interval; 2]> = updates.iter().map(|u| inner(scheme, u)).collect();
-            for own in &sets.own {
-                for (axis, at) in [own.x, own.y].into_iter().enumerate() {
-                    let range = inner[own.update][axis];
-                    let own = Interval::new(range.lo - at, range.hi - at);
-                    room[axis] = room[axis].intersect(own);
-                }
-            }
-        }
-        room
-    }
-
-    /// The origins for which some row may lie in the region of its update.
-    fn touched(&self, scheme: &Scheme) -> [Interval; 2] {
-        let mut room = [Interval::default(); 2];
-        for (number, sets) in self.stages.iter().enumerate() {
-            let updates = &scheme.stages[number % scheme.stages.len()].updates;
-            for own in &sets.own {
-                let region = &updates[own.update].region;
-                if region.is_empty() {
-                    continue;
-                }
-                for (axis, at) in [(Axis::LEAN, own.x), (Axis::DIAMOND, own.y)] {
-                    let own = Interval::new(region[axis].lo - at, region[axis].hi - at);
-                    room[axis.index()] = room[axis.index()].hull(own);
-                }
-            }
-        }
-        room
-    }
-
-    /// The origins for which memory holds all that is kept when a turn begins.
-    fn visible(&self, layout: &Layout, advance: [i64; 2]) -> [Interval; 2] {
-        let mut room = [Interval::new(i64::MIN / 4, i64::MAX / 4); 2];
-        let per_turn = self.stages.len();
-        for life in &self.lives {
-            // Loads may run one stage ahead.
-            for turn in 1..=life.last() / per_turn + 1 {
-                let turn = turn as i64;
-                for (axis, at) in [(Axis::LEAN, life.place.x), (Axis::DIAMOND, life.place.y)] {
-                    let at = at - (turn - 1) * advance[axis.index()];
-                    let held = layout.visible(axis);
-                    for at in [at, at - advance[axis.index()]] {
-                        let own = Interval::new(held.lo - at, held.hi - at);
-                        room[axis.index()] = room[axis.index()].intersect(own);
-                    }
-                }
-            }
-        }
-        room
-    }
-
     /// Values loaded per index along the vector axis and turn.
     pub fn loads(&self) -> usize {
         self.lives.iter().filter(|l| l.is_loaded()).count()
@@ -662,25 +540,6 @@ const MOST_TURNS: i64 = 256;
 pub fn is_tapped(scheme: &Scheme, layout: &Layout, read: &Read) -> bool {
     let end = scheme.extent(read.component)[Axis::VECTOR].hi;
     read.offset[Axis::VECTOR] != 0 || end < layout.extent[Axis::VECTOR]
-}
-
-/// The indices along the first two axes where an update acts and its values have no images.
-fn inner(scheme: &Scheme, update: &Update) -> [Interval; 2] {
-    let position = scheme.component(update.target).position;
-    let visible = scheme.visible(update.target);
-    [Axis::LEAN, Axis::DIAMOND].map(|axis| {
-        let has = |i: &i64| {
-            let mut images = scheme.grid.images(axis, position, *i, visible[axis]);
-            images.next().is_some()
-        };
-        let Interval { lo, hi } = update.region[axis];
-        // Images come from values no farther from an end than reads reach.
-        let [below, above] = scheme.reach()[axis].map(i64::from);
-        let near = below.max(above) + 2;
-        let first = (lo..hi.min(lo + near)).rev().find(has);
-        let last = (lo.max(hi - near)..hi).find(has);
-        Interval::new(first.map_or(lo, |i| i + 1), last.unwrap_or(hi))
-    })
 }
 
 /// Whether an update needs the old value of its target where it acts not everywhere: behind a mask, or along the vector axis.

@@ -6,7 +6,8 @@
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Variable};
 use super::hooks::Hooked;
-use super::write::{Turn, Writer, row_op};
+use super::stage::row_op;
+use super::write::{Turn, Writer};
 use crate::lattice::{Axis, Interval};
 use crate::layout::RowId;
 use crate::scheme::{Boundary, Cmp, ComponentId, Op, StageId, Update, Value};

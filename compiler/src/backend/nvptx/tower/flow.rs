@@ -1,9 +1,10 @@
 //! All towers of a band in one launch: blocks take towers from a list, and wait for the neighbours of each, stage by stage.
 //!
-//! The warps of a block have four roles. While those that compute run stage k (counted from the start of the band), the *copiers* wait
-//! until what stage k + 1 reads of neighbours is in memory, and copy to shared memory what enters there; the *herald* tells other blocks
-//! that the stages before k are done. These meet at the barrier that ends each stage. The *scout* always looks how far the neighbours
-//! are, and tells the copiers.
+//! The warps of a block have four roles. While those that *compute* run stage k (counted from the start of the band), the *copiers* wait
+//! until what stage k + 1 reads of neighbours is in memory, and copy to shared memory what enters there ([`super::pipe`]); the *herald* tells
+//! other blocks that the stages before k are done, and takes the next tower from the list ([`super::ticket`]); the *scout* always looks how
+//! far the neighbours are, and tells the copiers ([`super::progress`]). At the end of each stage those that compute meet the herald; of a
+//! turn that an end of the grid cuts, the copiers, too.
 //!
 //! A tower reads rows of its neighbours one index lower along one face or both. That nothing else needs to be waited for follows
 //! from the periods: [`Towers::are_adjacent`](crate::tile::residency::Towers::are_adjacent). Towers come before their neighbours in the list, so those that run never wait for one that
@@ -11,13 +12,14 @@
 
 use super::super::gpu::Feature;
 use super::super::ir::{Launch, Module, Operand, Type};
-use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Variable};
+use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special};
 use super::edge::Cut;
 use super::hooks::Hooked;
-use super::line::{self, Barrier, Meet, Split};
+use super::line::{self, Barrier, Meet};
 use super::pipe::{self, Pipe};
+use super::progress::{Scout, Waiting, publish};
+use super::ticket::{self, Ahead, FIRST, Fields, HOOKS, NUMBER, fields};
 use super::write::{Meeting, Turn, Writer};
-use super::{PROGRESS_BYTES, Task};
 
 /// Threads that copy.
 const COPIERS: u32 = 64;
@@ -29,16 +31,6 @@ const HELPER_REGISTERS: u32 = 40;
 const REGISTERS: [u32; 2] = [65536, 255];
 /// Warps that get registers together.
 const WARPGROUP: u32 = 128;
-
-/// Words of a task in shared memory: as in the list, and its number.
-const WORDS: u32 = NUMBER + 1;
-const FIRST: u32 = 3;
-const HOOKS: u32 = 12;
-const NUMBER: u32 = Task::BYTES / 4;
-/// After them: the number of the next task, and the progress of the neighbours.
-const NEXT: u32 = WORDS;
-const SEEN: u32 = NEXT + 1;
-const NEIGHBOURS: u32 = 3;
 
 /// The barrier at the end of a stage.
 const STAGE: u32 = 1;
@@ -127,21 +119,9 @@ impl Roles {
         self.gather(k);
         let number = k.offset(words, i64::from(4 * NUMBER));
         let number = k.load(Type::I32, number, 4, Access::Volatile);
-        let ended = k.compare(IntCmp::Ge, number, k.param(3));
+        let ended = k.compare(IntCmp::Ge, number, k.param(param::COUNT));
         k.exit_if(ended);
     }
-}
-
-/// A task as a block has read it.
-struct Fields {
-    number: Operand,
-    offset: Operand,
-    alignment: Operand,
-    first: Operand,
-    whole: [Operand; 2],
-    end: Operand,
-    at: [Operand; 2],
-    neighbours: [Operand; 3],
 }
 
 /// The kernel's parameters, see [`FlowKernel`].
@@ -161,6 +141,27 @@ const PARAMS: [Type; 13] = [
     Type::GLOBAL,
 ];
 
+/// Their numbers.
+pub(super) mod param {
+    pub const ARRAY: usize = 0;
+    pub const ROWS: usize = 1;
+    pub const TASKS: usize = 2;
+    /// Of tasks.
+    pub const COUNT: usize = 3;
+    pub const PROGRESS: usize = 4;
+    pub const COUNTER: usize = 5;
+    /// The counter's value at the start.
+    pub const TAKEN: usize = 6;
+    /// What progress counts from.
+    pub const SINCE: usize = 7;
+    /// The progress of a tower that is done.
+    pub const OVER: usize = 8;
+    pub const LEAD: usize = 9;
+    pub const HOOKS: usize = 10;
+    pub const WAVES: usize = 11;
+    pub const RECORDS: usize = 12;
+}
+
 pub(super) fn write(
     module: &mut Module,
     writers: &[Writer<'_>],
@@ -172,7 +173,7 @@ pub(super) fn write(
         return;
     };
     let parts = writer.split.map_or(1, |split| split.parts);
-    let word = module.shared(Type::I32, SEEN + NEIGHBOURS * parts, 16);
+    let word = module.shared(Type::I32, ticket::words(parts), 16);
     let barriers = pipe::barriers(module, parts);
     let of_cluster = (parts > 1).then(|| module.shared(Type::I64, 2 * Meet::WORDS, 16));
     let launch = Launch {
@@ -291,122 +292,6 @@ pub(super) fn write(
     k.finish();
 }
 
-/// The task that comes next, in the registers of the herald's warp: a word in each lane.
-struct Ahead {
-    lane: Operand,
-    leads: Operand,
-    /// The lane has a word.
-    has: Operand,
-    /// The lane's word in shared memory.
-    to: Operand,
-    /// Where the number lies while the warp tells itself.
-    number: Operand,
-    word: Variable,
-    /// Where blocks share lines: how, and the block's number among them. The first one takes tasks for all.
-    part: Option<(Split, Operand)>,
-}
-
-impl Ahead {
-    fn new(k: &mut Kernel<'_>, words: Operand, split: Option<Split>) -> Ahead {
-        let lane = k.special(Special::Lane);
-        let wide = k.resize(lane, Type::I64);
-        Ahead {
-            lane,
-            leads: k.compare(IntCmp::Eq, lane, Operand::i32(0)),
-            has: k.compare(IntCmp::Below, lane, Operand::i32(WORDS as i32)),
-            to: k.advance(words, wide, 4),
-            number: k.offset(words, i64::from(4 * NEXT)),
-            word: k.variable_of(Operand::i32(0)),
-            part: split.map(|split| (split, line::rank(k))),
-        }
-    }
-
-    /// What the first block does for all that share lines with it.
-    fn as_first(&self, k: &mut Kernel<'_>, body: impl FnOnce(&mut Kernel<'_>)) {
-        match self.part {
-            Some((_, rank)) => {
-                let first = k.compare(IntCmp::Eq, rank, Operand::i32(0));
-                k.when(first, body);
-            }
-            None => body(k),
-        }
-    }
-
-    /// Takes the next task of the list.
-    fn take(&self, k: &mut Kernel<'_>) {
-        self.as_first(k, |k| self.take_one(k));
-    }
-
-    fn take_one(&self, k: &mut Kernel<'_>) {
-        k.when(self.leads, |k| {
-            let counter = k.param(5);
-            let taken = k.assembly(
-                "atom.relaxed.gpu.global.add.u32 $0, [$1], 1;",
-                "=r,l",
-                &[Type::I32],
-                &[counter],
-                true,
-            );
-            let number = k.int(IntOp::Sub, taken[0], k.param(6));
-            k.store(number, self.number, 4, Access::Volatile);
-        });
-        k.warp_barrier();
-        let number = k.load(Type::I32, self.number, 4, Access::Volatile);
-        k.set(self.word, number);
-        let there = k.compare(IntCmp::Lt, number, k.param(3));
-        let listed = k.compare(IntCmp::Below, self.lane, Operand::i32(NUMBER as i32));
-        let listed = k.int(IntOp::And, listed, there);
-        k.when(listed, |k| {
-            let wide = k.resize(number, Type::I64);
-            let task = k.advance(k.param(2), wide, Task::BYTES);
-            let wide = k.resize(self.lane, Type::I64);
-            let from = k.advance(task, wide, 4);
-            let word = k.load(Type::I32, from, 4, Access::Plain);
-            k.set(self.word, word);
-        });
-    }
-
-    /// Shows the task to the block, and to those that run it together with this one.
-    fn give(&self, k: &mut Kernel<'_>) {
-        if let Some((split, _)) = self.part {
-            self.as_first(k, |k| {
-                k.when(self.has, |k| {
-                    let word = k.get(self.word);
-                    for rank in 0..split.parts {
-                        let to = line::address_in(k, self.to, Operand::i32(rank as i32));
-                        let code = "st.shared::cluster.u32 [$0], $1;";
-                        k.assembly(code, "r,r,~{memory}", &[], &[to, word], true);
-                    }
-                });
-            });
-            return;
-        }
-        k.when(self.has, |k| {
-            let word = k.get(self.word);
-            k.store(word, self.to, 4, Access::Volatile);
-        });
-    }
-}
-
-/// Reads the block's task. Reading it anew is cheaper than keeping it: threads that compute have no register to spare.
-fn fields(k: &mut Kernel<'_>, words: Operand) -> Fields {
-    let offset = k.load(Type::I64, words, 8, Access::Volatile);
-    let mut word = |n: u32| {
-        let from = k.offset(words, i64::from(4 * n));
-        k.load(Type::I32, from, 4, Access::Volatile)
-    };
-    Fields {
-        number: word(NUMBER),
-        offset,
-        alignment: word(2),
-        first: word(FIRST),
-        whole: [word(4), word(5)],
-        end: word(6),
-        at: [word(7), word(8)],
-        neighbours: [word(9), word(10), word(11)],
-    }
-}
-
 /// What the threads of a tower do: what is cut, what is whole, and what is cut again.
 fn tower<'a>(k: &mut Kernel<'_>, prepared: impl Fn(&mut Kernel<'_>) -> Writer<'a>, word: Operand) {
     let part = |k: &mut Kernel<'_>, range: fn(&Fields) -> [Operand; 2], whole: bool| {
@@ -432,7 +317,7 @@ fn tower<'a>(k: &mut Kernel<'_>, prepared: impl Fn(&mut Kernel<'_>) -> Writer<'a
 
 /// Where a tower starts in memory.
 fn start(k: &mut Kernel<'_>, writer: &Writer<'_>, task: &Fields) -> Turn {
-    let origin = k.advance(k.param(0), task.offset, 1);
+    let origin = k.advance(k.param(param::ARRAY), task.offset, 1);
     writer.turn_at(k, origin)
 }
 
@@ -447,16 +332,16 @@ fn cut(k: &mut Kernel<'_>, writer: &Writer<'_>, task: &Fields, turns: [Operand; 
         }
         let turn = shifted(k, writer, start, number);
         let hooked = Hooked {
-            array: k.param(0),
-            table: k.param(10),
-            waves: k.param(11),
-            records: k.param(12),
+            array: k.param(param::ARRAY),
+            table: k.param(param::HOOKS),
+            waves: k.param(param::WAVES),
+            records: k.param(param::RECORDS),
             task: [HOOKS, FIRST].map(|n| k.offset(word, i64::from(4 * n))),
         };
         let cut = Cut {
             turn,
             at,
-            rows: k.param(1),
+            rows: k.param(param::ROWS),
             number,
             hooked,
         };
@@ -492,7 +377,7 @@ fn copy_tower(
         waiting.wait(k, stage);
     };
     let first = k.int(IntOp::Mul, task.first, Operand::i32(stages));
-    let first = k.int(IntOp::Add, first, k.param(9));
+    let first = k.int(IntOp::Add, first, k.param(param::LEAD));
     wait(k, first);
     roles.meet(k);
     let cut = |k: &mut Kernel<'_>, from: Operand, until: Operand| {
@@ -581,7 +466,7 @@ fn announce_tower(
     let end = meeting.end();
     let announce = |k: &mut Kernel<'_>, from: Operand, until: Operand, end: Barrier| {
         each_stage(k, from, until, stages, |k, number| {
-            let reached = k.int(IntOp::Add, number, k.param(7));
+            let reached = k.int(IntOp::Add, number, k.param(param::SINCE));
             publish(k, ahead, &task, reached);
             let now = k.compare(IntCmp::Eq, number, last);
             k.when(now, |k| ahead.take(k));
@@ -598,7 +483,7 @@ fn announce_tower(
         roles.meet(k);
     });
     announce(k, task.whole[1], task.end, meeting.all);
-    let over = k.param(8);
+    let over = k.param(param::OVER);
     publish(k, ahead, &task, over);
 }
 
@@ -613,158 +498,4 @@ fn each_stage(
     let from = k.int(IntOp::Mul, from, Operand::i32(stages));
     let until = k.int(IntOp::Mul, until, Operand::i32(stages));
     k.repeat(from, until, Operand::i32(1), Some(1), body);
-}
-
-/// Tells others how far the tower is: each block for itself.
-fn publish(k: &mut Kernel<'_>, ahead: &Ahead, task: &Fields, reached: Operand) {
-    k.when(ahead.leads, |k| {
-        let of_block = ahead.part.map(|(split, rank)| (split.parts, rank));
-        let to = progress(k, task.number, of_block);
-        k.assembly(
-            "st.release.gpu.global.u32 [$0], $1;",
-            "l,r,~{memory}",
-            &[],
-            &[to, reached],
-            true,
-        );
-    });
-}
-
-/// Where the progress of a task is, or that of one of the blocks that share its lines.
-fn progress(k: &mut Kernel<'_>, task: Operand, block: Option<(u32, Operand)>) -> Operand {
-    let mut word = task;
-    if let Some((parts, rank)) = block {
-        let first = k.int(IntOp::Mul, task, Operand::i32(parts as i32));
-        word = k.int(IntOp::Add, first, rank);
-    }
-    let wide = k.resize(word, Type::I64);
-    k.advance(k.param(4), wide, PROGRESS_BYTES)
-}
-
-/// Where a lane finds the progress of a neighbour's block in shared memory; lanes beyond the neighbours look at the first one, too.
-fn seen(k: &mut Kernel<'_>, lane: Operand, words: Operand, parts: u32) -> Operand {
-    let all = Operand::i32((NEIGHBOURS * parts) as i32);
-    let neighbour = k.compare(IntCmp::Below, lane, all);
-    let lane = k.choose(neighbour, lane, Operand::i32(0));
-    let lane = k.resize(lane, Type::I64);
-    let first = k.offset(words, i64::from(4 * SEEN));
-    k.advance(first, lane, 4)
-}
-
-/// What looks at neighbours: a lane for each of their blocks.
-struct Scout {
-    parts: u32,
-    lane: Operand,
-    /// The lane has a neighbour.
-    has: Operand,
-    to: Operand,
-}
-
-impl Scout {
-    fn new(k: &mut Kernel<'_>, words: Operand, parts: u32) -> Scout {
-        let lane = k.special(Special::Lane);
-        let all = Operand::i32((NEIGHBOURS * parts) as i32);
-        Scout {
-            parts,
-            lane,
-            has: k.compare(IntCmp::Below, lane, all),
-            to: seen(k, lane, words, parts),
-        }
-    }
-
-    /// Nothing is known of the neighbours yet.
-    fn forget(&self, k: &mut Kernel<'_>) {
-        k.when(self.has, |k| {
-            let none = k.param(7);
-            k.store(none, self.to, 4, Access::Volatile);
-        });
-    }
-
-    /// Looks until the neighbours have done all that a tower reads of.
-    fn look(&self, k: &mut Kernel<'_>, task: &Fields, stages: i32) {
-        let [mut neighbour, others @ ..] = task.neighbours;
-        let (mut which, mut block) = (self.lane, None);
-        if self.parts > 1 {
-            let parts = Operand::i32(self.parts as i32);
-            which = k.int(IntOp::Div, self.lane, parts);
-            block = Some((self.parts, k.int(IntOp::Rem, self.lane, parts)));
-        }
-        for (n, other) in others.into_iter().enumerate() {
-            let this = k.compare(IntCmp::Eq, which, Operand::i32(n as i32 + 1));
-            neighbour = k.choose(this, other, neighbour);
-        }
-        let from = progress(k, neighbour, block);
-        let last = k.int(IntOp::Mul, task.end, Operand::i32(stages));
-        let last = k.int(IntOp::Sub, last, Operand::i32(1));
-        let last = k.int(IntOp::Add, last, k.param(7));
-        let none = k.param(7);
-        let known = k.variable_of(none);
-        let (again, moved, after) = (k.label(), k.label(), k.label());
-        let glance = |k: &mut Kernel<'_>, order: &str| {
-            let code = format!("ld.{order}.gpu.global.u32 $0, [$1];");
-            k.assembly(&code, "=r,l,~{memory}", &[Type::I32], &[from], true)[0]
-        };
-        k.place(again);
-        let before = k.get(known);
-        let done = glance(k, "relaxed");
-        let same = k.compare(IntCmp::Eq, done, before);
-        let same = k.all(same);
-        k.branch(same, again, moved);
-        // Looking with an order empties the first cache, so it is done only where there is something new.
-        k.place(moved);
-        let done = glance(k, "acquire");
-        k.set(known, done);
-        k.when(self.has, |k| {
-            k.assembly(
-                "st.release.cta.shared.u32 [$0], $1;",
-                "r,r,~{memory}",
-                &[],
-                &[self.to, done],
-                true,
-            );
-        });
-        let enough = k.compare(IntCmp::Ge, done, last);
-        let enough = k.all(enough);
-        k.branch(enough, after, again);
-        k.place(after);
-    }
-}
-
-/// How copiers wait for neighbours.
-struct Waiting {
-    /// The progress that the lane looks at.
-    from: Operand,
-}
-
-impl Waiting {
-    fn new(k: &mut Kernel<'_>, words: Operand, parts: u32) -> Waiting {
-        let lane = k.special(Special::Lane);
-        Waiting {
-            from: seen(k, lane, words, parts),
-        }
-    }
-
-    /// Whether the neighbours have done so many stages; the same for all threads of a warp.
-    fn is_over(&self, k: &mut Kernel<'_>, stages: Operand) -> Operand {
-        let stages = k.int(IntOp::Add, stages, k.param(7));
-        let done = k.assembly(
-            "ld.acquire.cta.shared.u32 $0, [$1];",
-            "=r,r,~{memory}",
-            &[Type::I32],
-            &[self.from],
-            true,
-        );
-        let enough = k.compare(IntCmp::Ge, done[0], stages);
-        k.all(enough)
-    }
-
-    /// Waits until the neighbours have done so many stages.
-    fn wait(&self, k: &mut Kernel<'_>, stages: Operand) {
-        let (test, after) = (k.label(), k.label());
-        k.place(test);
-        let over = self.is_over(k, stages);
-        k.branch(over, after, test);
-        k.place(after);
-        k.warp_barrier();
-    }
 }

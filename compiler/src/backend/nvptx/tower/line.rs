@@ -8,7 +8,7 @@
 //! which takes far longer.
 
 use super::super::ir::{Operand, Type};
-use super::super::kernel::{IntCmp, IntOp, Kernel, Special, Variable};
+use super::super::kernel::{IntCmp, IntOp, Kernel, Special, Variable, Wait};
 use crate::lattice::{Axis, div_ceil};
 use crate::layout::Layout;
 use crate::scheme::Scheme;
@@ -152,9 +152,7 @@ impl Meet {
         k.when(first, |k| {
             for number in 0..BARRIERS {
                 let at = k.offset(barriers, i64::from(number * BARRIER_BYTES));
-                let arrivals = Operand::i32((parts * warps) as i32);
-                let code = "mbarrier.init.shared::cta.b64 [$0], $1;";
-                k.assembly(code, "r,r,~{memory}", &[], &[at, arrivals], true);
+                k.barrier_object(at, parts * warps);
             }
             let code = "fence.mbarrier_init.release.cluster;";
             k.assembly(code, "~{memory}", &[], &[], true);
@@ -184,15 +182,15 @@ impl Meet {
 
     /// Those who work on a tower wait for each other, and see what is in shared memory.
     pub fn meet(&self, k: &mut Kernel<'_>) {
-        self.wait(k, "", "");
+        self.wait(k, "", Wait::Suspended);
     }
 
     /// The same, and all see what others have stored in memory.
     pub fn settle(&self, k: &mut Kernel<'_>) {
-        self.wait(k, ".release.cluster", ".acquire.cluster");
+        self.wait(k, ".release.cluster", Wait::Settled);
     }
 
-    fn wait(&self, k: &mut Kernel<'_>, release: &str, acquire: &str) {
+    fn wait(&self, k: &mut Kernel<'_>, release: &str, wait: Wait) {
         let barrier = self.barrier(k);
         k.warp_barrier();
         let lane = k.special(Special::Lane);
@@ -205,21 +203,7 @@ impl Meet {
         let count = k.get(self.count);
         let parity = k.int(IntOp::Right, count, Operand::i32(1));
         let parity = k.int(IntOp::And, parity, Operand::i32(1));
-        let (test, after) = (k.label(), k.label());
-        k.place(test);
-        let code = format!(
-            "{{ .reg .pred open; mbarrier.try_wait.parity{acquire}.shared::cta.b64 open, [$1], $2; selp.u32 $0, 1, 0, open; }}"
-        );
-        let open = k.assembly(
-            &code,
-            "=r,r,r,~{memory}",
-            &[Type::I32],
-            &[barrier, parity],
-            true,
-        );
-        let open = k.compare(IntCmp::Ne, open[0], Operand::i32(0));
-        k.branch(open, after, test);
-        k.place(after);
+        k.wait_for_phase(barrier, parity, wait);
         let next = k.int(IntOp::Add, count, Operand::i32(1));
         k.set(self.count, next);
     }

@@ -11,17 +11,22 @@
 //! ```
 //!
 //! The sets come from [`crate::tile::residency`], where values lie from [`Plan`]. A kernel runs whole towers: those that no end of
-//! the grid cuts. Lines that are longer than what a block holds are shared by the blocks of a cluster: `line`. It reads and writes images like any other place, and keeps those along the vector axis up to date.
+//! the grid cuts. It reads and writes images like any other place, and keeps those along the vector axis up to date. Lines that are longer
+//! than what a block holds are shared by the blocks of a cluster: `line`.
 
+mod copies;
 mod edge;
 mod flow;
 mod hooks;
 mod line;
 mod pipe;
 mod plan;
+mod progress;
+mod stage;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod ticket;
 mod write;
 
 pub use hooks::{Addition, Hooks, Table};

@@ -7,7 +7,7 @@
 //! Where blocks share lines, each tells all of them: what one copies of a line, another one stores anew.
 
 use super::super::ir::{Module, Operand, Type};
-use super::super::kernel::{IntCmp, IntOp, Kernel, Special, Variable};
+use super::super::kernel::{IntCmp, IntOp, Kernel, Special, Variable, Wait};
 use super::line::address_in;
 
 /// Barriers of each kind.
@@ -64,13 +64,7 @@ pub(super) fn initialise(
                 barriers,
                 (kind as i64 * i64::from(turns) + i64::from(turn)) * BYTES,
             );
-            k.assembly(
-                "mbarrier.init.shared.b64 [$0], $1;",
-                "r,r,~{memory}",
-                &[],
-                &[barrier, Operand::i32(count as i32)],
-                true,
-            );
+            k.barrier_object(barrier, count);
         }
     }
 }
@@ -115,21 +109,12 @@ impl Pipe {
 
     fn wait(&self, k: &mut Kernel<'_>, kind: Kind, ahead: i32) {
         let (barrier, parity) = self.barrier(k, kind, ahead);
-        let (test, after) = (k.label(), k.label());
-        k.place(test);
-        let way = if self.patient {
-            "try_wait"
+        let wait = if self.patient {
+            Wait::Suspended
         } else {
-            "test_wait"
+            Wait::Looking
         };
-        let code = format!(
-            "{{ .reg .pred %over; mbarrier.{way}.parity.shared.b64 %over, [$1], $2; selp.b32 $0, 1, 0, %over; }}"
-        );
-        let args = [barrier, parity];
-        let over = k.assembly(&code, "=r,r,r,~{memory}", &[Type::I32], &args, true);
-        let over = k.compare(IntCmp::Ne, over[0], Operand::i32(0));
-        k.branch(over, after, test);
-        k.place(after);
+        k.wait_for_phase(barrier, parity, wait);
     }
 
     /// What a stage reads, so many from now, has arrived, as far as the thread copied it.

@@ -3,15 +3,16 @@
 use super::super::gpu::Feature;
 use super::super::ir::{Launch, Module, Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Variable};
-use super::line::{Across, Barrier, Split, rank};
+use super::copies::Chunks;
+use super::line::{Barrier, Split, rank};
 use super::pipe::Pipe;
-use super::plan::{Copy, Plan};
-use super::{CHUNK, Options, Slot, TowerKernel};
-use crate::backend::rows::RowOp;
+use super::plan::Plan;
+use super::stage::Stage;
+use super::{Options, Slot, TowerKernel};
 use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
-use crate::scheme::{ComponentId, Image, Op, Read, Scheme, StageId, Update, Value};
-use crate::tile::residency::{Own, Place, Towers, is_tapped};
+use crate::scheme::{ComponentId, Image, Scheme, Update};
+use crate::tile::residency::{Place, Towers};
 use std::collections::BTreeMap;
 
 /// Writes the kernel that runs whole towers, one per block.
@@ -49,7 +50,7 @@ pub(super) fn write(
 
 /// Images along the vector axis that threads have, at most one each.
 #[derive(Clone)]
-struct Round {
+pub(super) struct Round {
     pairs: Vec<(i64, Image)>,
     /// The thread has one.
     has: Operand,
@@ -57,25 +58,6 @@ struct Round {
     by: Operand,
     /// It is negated.
     negated: Operand,
-}
-
-/// How threads share the copying of rows: chunks of 16 bytes, groups of whole warps that take rows in turns.
-#[derive(Clone, Copy)]
-struct Chunks {
-    group: Operand,
-    groups: i64,
-    /// Chunks of a thread, its group's threads apart.
-    rounds: i64,
-    /// Threads of a group.
-    threads: i64,
-    /// The thread's first chunk.
-    first: Operand,
-    /// The thread's first chunk in slot 0.
-    to: Operand,
-    /// From index 0 of a row to the thread's first chunk, in bytes.
-    by: Operand,
-    /// Chunks of a row, where blocks have different numbers of them.
-    count: Option<Operand>,
 }
 
 #[derive(Clone)]
@@ -92,17 +74,17 @@ pub(super) struct Writer<'a> {
     pub real: Type,
     /// The first row of this alignment in the list of all rows.
     pub first_row: i64,
-    thread: Operand,
+    pub thread: Operand,
     /// The thread's index, in 64 bits; threads beyond the end of rows see the last index, and write nothing.
     pub index: Operand,
     /// The thread's own value in slot 0.
-    own: Operand,
+    pub own: Operand,
     /// `None`: other threads copy rows.
-    chunks: Option<Chunks>,
+    pub chunks: Option<Chunks>,
     /// Where those who work on a tower meet; `None`: all threads of the block do, and copy themselves.
-    meeting: Option<Meeting>,
+    pub meeting: Option<Meeting>,
     /// Per component.
-    images: Vec<Vec<Round>>,
+    pub images: Vec<Vec<Round>>,
 }
 
 /// Barriers of those who work on a tower.
@@ -202,59 +184,6 @@ impl<'a> Writer<'a> {
         writer
     }
 
-    /// Computes what one of so many threads that copy rows has to know.
-    pub fn copying(
-        &self,
-        k: &mut Kernel<'_>,
-        shared: Operand,
-        thread: Operand,
-        threads: i64,
-    ) -> Writer<'a> {
-        let lead = k.offset(shared, self.bytes(self.slot.lead));
-        let copied = self.slot.copied;
-        let each = self.bytes(copied.len()) / CHUNK;
-        let warps = crate::lattice::div_ceil(each, 32) * 32;
-        // Threads that make no whole group join the only one.
-        let groups = (threads / warps).max(1);
-        let group_threads = if groups > 1 { warps } else { threads };
-        let (mut group, mut place) = (Operand::i32(0), thread);
-        if groups > 1 {
-            let size = Operand::i32(group_threads as i32);
-            group = k.int(IntOp::Div, thread, size);
-            place = k.int(IntOp::Rem, thread, size);
-        }
-        let first = k.resize(place, Type::I64);
-        let by = k.int(IntOp::Mul, first, Operand::i64(CHUNK));
-        let by = k.int(IntOp::Add, by, Operand::i64(self.bytes(copied.lo)));
-        let to = k.advance(lead, by, 1);
-        let (mut from, mut count) = (by, None);
-        if let Some(split) = self.split {
-            let rank = rank(k);
-            let first = split.first(k, rank);
-            let first = k.resize(first, Type::I64);
-            let first = k.int(IntOp::Mul, first, Operand::i64(self.bytes(1)));
-            from = k.int(IntOp::Add, by, first);
-            let less = self.bytes(split.part) - self.bytes(split.last);
-            let last = crate::lattice::div_ceil(self.bytes(copied.len()) - less, CHUNK);
-            count = Some(split.of_part(k, rank, each, last));
-        }
-        let chunks = Chunks {
-            group,
-            groups,
-            rounds: crate::lattice::div_ceil(each, group_threads),
-            threads: group_threads,
-            first: place,
-            to,
-            by: from,
-            count,
-        };
-        Writer {
-            chunks: Some(chunks),
-            images: self.images.clone(),
-            ..*self
-        }
-    }
-
     /// Threads meet at barriers of some of the block's threads.
     pub fn meeting(self, meeting: Meeting) -> Writer<'a> {
         Writer {
@@ -340,7 +269,7 @@ impl<'a> Writer<'a> {
     }
 
     /// The images along the vector axis of each component.
-    fn rounds(&self, k: &mut Kernel<'_>) -> Vec<Vec<Round>> {
+    pub fn rounds(&self, k: &mut Kernel<'_>) -> Vec<Vec<Round>> {
         let mut known: Vec<Round> = Vec::new();
         let components = self.scheme.component_ids().map(|id| {
             let grid = &self.scheme.grid;
@@ -389,65 +318,6 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Starts copying rows to their slots, if that is what the thread is for.
-    pub fn copy(&self, k: &mut Kernel<'_>, turn: Turn, copies: &[Copy]) {
-        let Some(chunks) = self.chunks else {
-            return;
-        };
-        let each = self.bytes(self.slot.copied.len()) / CHUNK;
-        for group in 0..chunks.groups {
-            let mine = copies.iter().skip(group as usize);
-            let mine: Vec<&Copy> = mine.step_by(chunks.groups as usize).collect();
-            if mine.is_empty() {
-                continue;
-            }
-            let mut this = Operand::int(Type::I1, 1);
-            if chunks.groups > 1 {
-                this = k.compare(IntCmp::Eq, chunks.group, Operand::i32(group as i32));
-            }
-            for round in 0..chunks.rounds {
-                let before = round * chunks.threads;
-                let left = Operand::i32((each - before) as i32);
-                let mut has = this;
-                if let Some(count) = chunks.count {
-                    let left = k.int(IntOp::Sub, count, Operand::i32(before as i32));
-                    let there = k.compare(IntCmp::Lt, chunks.first, left);
-                    has = k.int(IntOp::And, has, there);
-                } else if each - before < chunks.threads {
-                    let there = k.compare(IntCmp::Lt, chunks.first, left);
-                    has = k.int(IntOp::And, has, there);
-                }
-                k.when(has, |k| {
-                    for copy in &mine {
-                        let slot = copy.slot as i64 * self.slot.stride;
-                        let distance = self.distance(copy.place) + before * CHUNK;
-                        let from = k.offset(turn.chunk, distance);
-                        let to = k.offset(chunks.to, self.bytes(slot) + before * CHUNK);
-                        self.copy_chunk(k, from, to);
-                    }
-                });
-            }
-        }
-    }
-
-    fn copy_chunk(&self, k: &mut Kernel<'_>, from: Operand, to: Operand) {
-        if self.asynchronous {
-            k.call("llvm.nvvm.cp.async.cg.shared.global.16", &[to, from]);
-            return;
-        }
-        let lanes = CHUNK as u32 / self.real.bytes();
-        let vector = Type::vector(self.scheme.precision, lanes);
-        let value = k.load(vector, from, CHUNK as u32, Access::Plain);
-        k.store(value, to, CHUNK as u32, Access::Plain);
-    }
-
-    /// All copies of the thread have arrived.
-    pub fn arrived(&self, k: &mut Kernel<'_>) {
-        if self.asynchronous && self.chunks.is_some() {
-            k.call("llvm.nvvm.cp.async.wait.all", &[]);
-        }
-    }
-
     /// All copies have arrived, and all who work on a tower are here.
     pub fn meet(&self, k: &mut Kernel<'_>) {
         self.arrived(k);
@@ -483,7 +353,7 @@ impl<'a> Writer<'a> {
     }
 
     /// What a stage reads of memory has arrived.
-    fn wait_for_copies(&self, k: &mut Kernel<'_>) {
+    pub fn wait_for_copies(&self, k: &mut Kernel<'_>) {
         if let Some(Meeting {
             pipe: Some(pipe), ..
         }) = self.meeting
@@ -536,16 +406,7 @@ impl<'a> Writer<'a> {
             } else {
                 self.copy(k, turn, &stage.loads);
             }
-            Stage {
-                writer: self,
-                number,
-                turn,
-                values: &mut values,
-                taps: BTreeMap::new(),
-                across: None,
-                sent: 0,
-            }
-            .write(k);
+            Stage::new(self, number, turn, &mut values).write(k);
             self.meet_after(k);
         }
         let [x, y] = self.towers.advance;
@@ -561,13 +422,13 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn slot(&self, k: &mut Kernel<'_>, slot: usize, index: i64) -> Operand {
+    pub fn slot(&self, k: &mut Kernel<'_>, slot: usize, index: i64) -> Operand {
         let by = self.bytes(slot as i64 * self.slot.stride + index);
         k.offset(self.own, by)
     }
 
     /// What only threads with an index in a range do.
-    fn within(&self, k: &mut Kernel<'_>, range: Interval, body: impl FnOnce(&mut Kernel<'_>)) {
+    pub fn within(&self, k: &mut Kernel<'_>, range: Interval, body: impl FnOnce(&mut Kernel<'_>)) {
         if range.hi >= self.threads && range.lo <= 0 {
             body(k);
             return;
@@ -604,7 +465,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn write_values(
+    pub fn write_values(
         &self,
         k: &mut Kernel<'_>,
         component: ComponentId,
@@ -638,7 +499,7 @@ impl<'a> Writer<'a> {
         k.choose(inside, value, otherwise)
     }
 
-    fn store(
+    pub fn store(
         &self,
         k: &mut Kernel<'_>,
         turn: Turn,
@@ -649,252 +510,4 @@ impl<'a> Writer<'a> {
         let to = k.offset(turn.own, self.distance(place));
         self.write_row(k, component, to, value);
     }
-}
-
-/// A stage of a turn that is being written.
-struct Stage<'s, 'a> {
-    writer: &'s Writer<'a>,
-    number: usize,
-    turn: Turn,
-    /// What the thread has in registers.
-    values: &'s mut BTreeMap<Place, Operand>,
-    /// What it has read of other threads, by the distance along the vector axis.
-    taps: BTreeMap<(Place, i64), Operand>,
-    /// How other blocks get values; `None` before there are any.
-    across: Option<Across>,
-    /// Rows of which they do.
-    sent: usize,
-}
-
-impl Stage<'_, '_> {
-    fn write(mut self, k: &mut Kernel<'_>) {
-        let writer = self.writer;
-        let plan = &writer.plan.stages[self.number];
-        // What needs nothing that has to arrive comes first.
-        let (late, early): (Vec<&Own>, Vec<&Own>) =
-            plan.own.iter().partition(|own| self.is_late(own));
-        for own in early {
-            self.update(k, own);
-        }
-        writer.wait_for_copies(k);
-        for own in late {
-            self.update(k, own);
-        }
-        for copy in &plan.again {
-            let value = self.value(k, copy.place);
-            self.publish(k, copy.place, copy.slot, value);
-        }
-        for place in &plan.wanted {
-            self.value(k, *place);
-        }
-        if let Some(across) = self.across {
-            across.expect(k, self.sent, writer.bytes(1));
-        }
-    }
-
-    /// Whether an update reads something that arrives in this stage.
-    fn is_late(&self, own: &Own) -> bool {
-        let Writer {
-            scheme,
-            layout,
-            plan,
-            ..
-        } = self.writer;
-        let (stage, phase) = self.stage();
-        let update = &scheme.stages[stage.index()].updates[own.update];
-        let arriving = &plan.stages[self.number].arriving;
-        let arrives = |x: i64, y: i64, row| {
-            let (x, y) = (own.x + x, own.y + y);
-            arriving.contains(&Place { x, y, row })
-        };
-        let reads = |read: &Read| {
-            let [x, y] = [Axis::LEAN, Axis::DIAMOND].map(|axis| i64::from(read.offset[axis]));
-            arrives(x, y, layout.read_row(scheme, stage, phase, read))
-        };
-        let coefs = update.body.coefs().chain(update.mask);
-        update.body.reads().any(reads)
-            || coefs
-                .into_iter()
-                .any(|coef| arrives(0, 0, layout.coef_row(coef)))
-            || arrives(0, 0, layout.target_row(scheme, stage, phase, update.target))
-    }
-
-    fn stage(&self) -> (StageId, u32) {
-        let stages = self.writer.scheme.stages.len();
-        let phases = self.writer.scheme.phases().max(1);
-        let stage = StageId((self.number % stages) as u32);
-        (stage, (self.number / stages) as u32 % phases)
-    }
-
-    /// A value at the thread's own index.
-    fn value(&mut self, k: &mut Kernel<'_>, place: Place) -> Operand {
-        let writer = self.writer;
-        if let Some(value) = self.values.get(&place) {
-            return *value;
-        }
-        let value = match writer.plan.stages[self.number].enter.get(&place) {
-            Some(&slot) => {
-                let from = writer.slot(k, slot, 0);
-                k.load(writer.real, from, writer.real.bytes(), Access::Plain)
-            }
-            None => {
-                // A coefficient that is not kept.
-                let from = k.offset(self.turn.own, writer.distance(place));
-                k.load(writer.real, from, writer.real.bytes(), Access::ReadOnly)
-            }
-        };
-        self.values.insert(place, value);
-        value
-    }
-
-    /// A value at another index.
-    fn tap(&mut self, k: &mut Kernel<'_>, place: Place, by: i64) -> Operand {
-        let writer = self.writer;
-        if let Some(value) = self.taps.get(&(place, by)) {
-            return *value;
-        }
-        let slot = writer.plan.stages[self.number].taps.get(&place);
-        let from = writer.slot(k, slot.copied().unwrap_or(0), by);
-        let value = k.load(writer.real, from, writer.real.bytes(), Access::Plain);
-        self.taps.insert((place, by), value);
-        value
-    }
-
-    /// How other blocks get values. It is not kept from stage to stage: there are no registers for it.
-    fn across(&mut self, k: &mut Kernel<'_>) -> Option<Across> {
-        let writer = self.writer;
-        let end = writer.meeting.map(|meeting| meeting.end());
-        if let (None, Some(split), Some(Barrier::Cluster(meet))) = (self.across, writer.split, end)
-        {
-            self.across = Some(Across::new(k, &split, meet, writer.own, writer.bytes(1)));
-        }
-        self.across
-    }
-
-    fn publish(&mut self, k: &mut Kernel<'_>, place: Place, slot: usize, value: Operand) {
-        let writer = self.writer;
-        if let Some(component) = writer.layout.component_of(place.row) {
-            let to = writer.slot(k, slot, 0);
-            match writer.split {
-                // Images are what neighbours send.
-                Some(split) if split.is_ring() => writer.write_values(k, component, to, value),
-                _ => writer.write_row(k, component, to, value),
-            }
-            if let Some(across) = self.across(k) {
-                let by = writer.bytes(slot as i64 * writer.slot.stride);
-                across.send(k, value, by);
-                self.sent += 1;
-            }
-        }
-    }
-
-    fn update(&mut self, k: &mut Kernel<'_>, own: &Own) {
-        let writer = self.writer;
-        let (stage, phase) = self.stage();
-        let update = &writer.scheme.stages[stage.index()].updates[own.update];
-        let row = writer
-            .layout
-            .target_row(writer.scheme, stage, phase, update.target);
-        let target = Place {
-            x: own.x,
-            y: own.y,
-            row,
-        };
-        let mut value = self.body(k, update, own, stage, phase);
-        if let Some(mask) = update.mask {
-            let row = writer.layout.coef_row(mask);
-            let mask = self.value(k, Place { row, ..target });
-            let old = self.value(k, target);
-            let zero = Operand::real(writer.real, 0f64.to_bits());
-            value = k.select(crate::scheme::Cmp::Ne, mask, zero, value, old);
-        }
-        value = writer.in_range(k, update, value, |k| self.value(k, target));
-        self.values.insert(target, value);
-        let plan = &writer.plan.stages[self.number];
-        if let Some(&slot) = plan.publish.get(&target) {
-            self.publish(k, target, slot, value);
-        }
-        if plan.leave.contains(&target) {
-            writer.store(k, self.turn, update.target, target, value);
-        }
-    }
-
-    fn body(
-        &mut self,
-        k: &mut Kernel<'_>,
-        update: &Update,
-        own: &Own,
-        stage: StageId,
-        phase: u32,
-    ) -> Operand {
-        let writer = self.writer;
-        let mut values: Vec<Operand> = Vec::with_capacity(update.body.ops.len());
-        for op in &update.body.ops {
-            let value = match op {
-                Op::Const(c) => Operand::real(writer.real, c.to_bits()),
-                Op::Read(read) => {
-                    let place = Place {
-                        x: own.x + i64::from(read.offset[Axis::LEAN]),
-                        y: own.y + i64::from(read.offset[Axis::DIAMOND]),
-                        row: writer.layout.read_row(writer.scheme, stage, phase, read),
-                    };
-                    let target =
-                        writer
-                            .layout
-                            .target_row(writer.scheme, stage, phase, update.target);
-                    let own = (place.x, place.y, place.row) == (own.x, own.y, target);
-                    match !own && is_tapped(writer.scheme, writer.layout, read) {
-                        false => self.value(k, place),
-                        true => self.tap(k, place, read.offset[Axis::VECTOR].into()),
-                    }
-                }
-                Op::Coef(coef) => {
-                    let row = writer.layout.coef_row(*coef);
-                    self.value(
-                        k,
-                        Place {
-                            x: own.x,
-                            y: own.y,
-                            row,
-                        },
-                    )
-                }
-                op => {
-                    let of = |v: Value| values[v.index()];
-                    let number = row_op(op).and_then(|op| k.number(&op, of));
-                    number.unwrap_or(Operand::poison(writer.real))
-                }
-            };
-            values.push(value);
-        }
-        values[update.body.result.index()]
-    }
-}
-
-/// An operation on numbers as row programs have it.
-pub(super) fn row_op(op: &Op) -> Option<RowOp> {
-    Some(match *op {
-        Op::Const(_) | Op::Read(_) | Op::Coef(_) => return None,
-        Op::Neg(a) => RowOp::Neg(a),
-        Op::Abs(a) => RowOp::Abs(a),
-        Op::Sqrt(a) => RowOp::Sqrt(a),
-        Op::Add(a, b) => RowOp::Add(a, b),
-        Op::Sub(a, b) => RowOp::Sub(a, b),
-        Op::Mul(a, b) => RowOp::Mul(a, b),
-        Op::Div(a, b) => RowOp::Div(a, b),
-        Op::Fma(a, b, c) => RowOp::Fma(a, b, c),
-        Op::Select {
-            cmp,
-            a,
-            b,
-            then,
-            otherwise,
-        } => RowOp::Select {
-            cmp,
-            a,
-            b,
-            then,
-            otherwise,
-        },
-    })
 }

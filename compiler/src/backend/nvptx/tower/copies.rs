@@ -1,0 +1,141 @@
+//! Copying rows from memory to their slots.
+
+use super::super::ir::{Operand, Type};
+use super::super::kernel::{Access, IntCmp, IntOp, Kernel};
+use super::CHUNK;
+use super::line::rank;
+use super::plan::Copy;
+use super::write::{Turn, Writer};
+
+/// How threads share the copying of rows: chunks of 16 bytes, groups of whole warps that take rows in turns.
+#[derive(Clone, Copy)]
+pub(super) struct Chunks {
+    group: Operand,
+    groups: i64,
+    /// Chunks of a thread, its group's threads apart.
+    rounds: i64,
+    /// Threads of a group.
+    threads: i64,
+    /// The thread's first chunk.
+    first: Operand,
+    /// The thread's first chunk in slot 0.
+    to: Operand,
+    /// From index 0 of a row to the thread's first chunk, in bytes.
+    pub by: Operand,
+    /// Chunks of a row, where blocks have different numbers of them.
+    count: Option<Operand>,
+}
+
+impl<'a> Writer<'a> {
+    /// Computes what one of so many threads that copy rows has to know.
+    pub fn copying(
+        &self,
+        k: &mut Kernel<'_>,
+        shared: Operand,
+        thread: Operand,
+        threads: i64,
+    ) -> Writer<'a> {
+        let lead = k.offset(shared, self.bytes(self.slot.lead));
+        let copied = self.slot.copied;
+        let each = self.bytes(copied.len()) / CHUNK;
+        let warps = crate::lattice::div_ceil(each, 32) * 32;
+        // Threads that make no whole group join the only one.
+        let groups = (threads / warps).max(1);
+        let group_threads = if groups > 1 { warps } else { threads };
+        let (mut group, mut place) = (Operand::i32(0), thread);
+        if groups > 1 {
+            let size = Operand::i32(group_threads as i32);
+            group = k.int(IntOp::Div, thread, size);
+            place = k.int(IntOp::Rem, thread, size);
+        }
+        let first = k.resize(place, Type::I64);
+        let by = k.int(IntOp::Mul, first, Operand::i64(CHUNK));
+        let by = k.int(IntOp::Add, by, Operand::i64(self.bytes(copied.lo)));
+        let to = k.advance(lead, by, 1);
+        let (mut from, mut count) = (by, None);
+        if let Some(split) = self.split {
+            let rank = rank(k);
+            let first = split.first(k, rank);
+            let first = k.resize(first, Type::I64);
+            let first = k.int(IntOp::Mul, first, Operand::i64(self.bytes(1)));
+            from = k.int(IntOp::Add, by, first);
+            let less = self.bytes(split.part) - self.bytes(split.last);
+            let last = crate::lattice::div_ceil(self.bytes(copied.len()) - less, CHUNK);
+            count = Some(split.of_part(k, rank, each, last));
+        }
+        let chunks = Chunks {
+            group,
+            groups,
+            rounds: crate::lattice::div_ceil(each, group_threads),
+            threads: group_threads,
+            first: place,
+            to,
+            by: from,
+            count,
+        };
+        Writer {
+            chunks: Some(chunks),
+            images: self.images.clone(),
+            ..*self
+        }
+    }
+
+    /// Starts copying rows to their slots, if that is what the thread is for.
+    pub fn copy(&self, k: &mut Kernel<'_>, turn: Turn, copies: &[Copy]) {
+        let Some(chunks) = self.chunks else {
+            return;
+        };
+        let each = self.bytes(self.slot.copied.len()) / CHUNK;
+        for group in 0..chunks.groups {
+            let mine = copies.iter().skip(group as usize);
+            let mine: Vec<&Copy> = mine.step_by(chunks.groups as usize).collect();
+            if mine.is_empty() {
+                continue;
+            }
+            let mut this = Operand::int(Type::I1, 1);
+            if chunks.groups > 1 {
+                this = k.compare(IntCmp::Eq, chunks.group, Operand::i32(group as i32));
+            }
+            for round in 0..chunks.rounds {
+                let before = round * chunks.threads;
+                let left = Operand::i32((each - before) as i32);
+                let mut has = this;
+                if let Some(count) = chunks.count {
+                    let left = k.int(IntOp::Sub, count, Operand::i32(before as i32));
+                    let there = k.compare(IntCmp::Lt, chunks.first, left);
+                    has = k.int(IntOp::And, has, there);
+                } else if each - before < chunks.threads {
+                    let there = k.compare(IntCmp::Lt, chunks.first, left);
+                    has = k.int(IntOp::And, has, there);
+                }
+                k.when(has, |k| {
+                    for copy in &mine {
+                        let slot = copy.slot as i64 * self.slot.stride;
+                        let distance = self.distance(copy.place) + before * CHUNK;
+                        let from = k.offset(turn.chunk, distance);
+                        let to = k.offset(chunks.to, self.bytes(slot) + before * CHUNK);
+                        self.copy_chunk(k, from, to);
+                    }
+                });
+            }
+        }
+    }
+
+    fn copy_chunk(&self, k: &mut Kernel<'_>, from: Operand, to: Operand) {
+        if self.asynchronous {
+            k.call("llvm.nvvm.cp.async.cg.shared.global.16", &[to, from]);
+            return;
+        }
+        let lanes = CHUNK as u32 / self.real.bytes();
+        let vector = Type::vector(self.scheme.precision, lanes);
+        let value = k.load(vector, from, CHUNK as u32, Access::Plain);
+        k.store(value, to, CHUNK as u32, Access::Plain);
+    }
+
+    /// All copies of the thread have arrived.
+    pub fn arrived(&self, k: &mut Kernel<'_>) {
+        if self.asynchronous && self.chunks.is_some() {
+            k.call("llvm.nvvm.cp.async.wait.all", &[]);
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! How far towers are: blocks tell each other in memory, and each looks at its neighbours.
+
+use super::super::ir::{Operand, Type};
+use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special};
+use super::PROGRESS_BYTES;
+use super::flow::param;
+use super::ticket::{Ahead, Fields, NEIGHBOURS, SEEN};
+
+/// Tells others how far the tower is: each block for itself.
+pub(super) fn publish(k: &mut Kernel<'_>, ahead: &Ahead, task: &Fields, reached: Operand) {
+    k.when(ahead.leads, |k| {
+        let of_block = ahead.part.map(|(split, rank)| (split.parts, rank));
+        let to = progress(k, task.number, of_block);
+        k.assembly(
+            "st.release.gpu.global.u32 [$0], $1;",
+            "l,r,~{memory}",
+            &[],
+            &[to, reached],
+            true,
+        );
+    });
+}
+
+/// Where the progress of a task is, or that of one of the blocks that share its lines.
+fn progress(k: &mut Kernel<'_>, task: Operand, block: Option<(u32, Operand)>) -> Operand {
+    let mut word = task;
+    if let Some((parts, rank)) = block {
+        let first = k.int(IntOp::Mul, task, Operand::i32(parts as i32));
+        word = k.int(IntOp::Add, first, rank);
+    }
+    let wide = k.resize(word, Type::I64);
+    k.advance(k.param(param::PROGRESS), wide, PROGRESS_BYTES)
+}
+
+/// Where a lane finds the progress of a neighbour's block in shared memory; lanes beyond the neighbours look at the first one, too.
+fn seen(k: &mut Kernel<'_>, lane: Operand, words: Operand, parts: u32) -> Operand {
+    let all = Operand::i32((NEIGHBOURS * parts) as i32);
+    let neighbour = k.compare(IntCmp::Below, lane, all);
+    let lane = k.choose(neighbour, lane, Operand::i32(0));
+    let lane = k.resize(lane, Type::I64);
+    let first = k.offset(words, i64::from(4 * SEEN));
+    k.advance(first, lane, 4)
+}
+
+/// What looks at neighbours: a lane for each of their blocks.
+pub(super) struct Scout {
+    parts: u32,
+    lane: Operand,
+    /// The lane has a neighbour.
+    has: Operand,
+    to: Operand,
+}
+
+impl Scout {
+    pub fn new(k: &mut Kernel<'_>, words: Operand, parts: u32) -> Scout {
+        let lane = k.special(Special::Lane);
+        let all = Operand::i32((NEIGHBOURS * parts) as i32);
+        Scout {
+            parts,
+            lane,
+            has: k.compare(IntCmp::Below, lane, all),
+            to: seen(k, lane, words, parts),
+        }
+    }
+
+    /// Nothing is known of the neighbours yet.
+    pub fn forget(&self, k: &mut Kernel<'_>) {
+        k.when(self.has, |k| {
+            let none = k.param(param::SINCE);
+            k.store(none, self.to, 4, Access::Volatile);
+        });
+    }
+
+    /// Looks until the neighbours have done all that a tower reads of.
+    pub fn look(&self, k: &mut Kernel<'_>, task: &Fields, stages: i32) {
+        let [mut neighbour, others @ ..] = task.neighbours;
+        let (mut which, mut block) = (self.lane, None);
+        if self.parts > 1 {
+            let parts = Operand::i32(self.parts as i32);
+            which = k.int(IntOp::Div, self.lane, parts);
+            block = Some((self.parts, k.int(IntOp::Rem, self.lane, parts)));
+        }
+        for (n, other) in others.into_iter().enumerate() {
+            let this = k.compare(IntCmp::Eq, which, Operand::i32(n as i32 + 1));
+            neighbour = k.choose(this, other, neighbour);
+        }
+        let from = progress(k, neighbour, block);
+        let last = k.int(IntOp::Mul, task.end, Operand::i32(stages));
+        let last = k.int(IntOp::Sub, last, Operand::i32(1));
+        let last = k.int(IntOp::Add, last, k.param(param::SINCE));
+        let none = k.param(param::SINCE);
+        let known = k.variable_of(none);
+        let (again, moved, after) = (k.label(), k.label(), k.label());
+        let glance = |k: &mut Kernel<'_>, order: &str| {
+            let code = format!("ld.{order}.gpu.global.u32 $0, [$1];");
+            k.assembly(&code, "=r,l,~{memory}", &[Type::I32], &[from], true)[0]
+        };
+        k.place(again);
+        let before = k.get(known);
+        let done = glance(k, "relaxed");
+        let same = k.compare(IntCmp::Eq, done, before);
+        let same = k.all(same);
+        k.branch(same, again, moved);
+        // Looking with an order empties the first cache, so it is done only where there is something new.
+        k.place(moved);
+        let done = glance(k, "acquire");
+        k.set(known, done);
+        k.when(self.has, |k| {
+            k.assembly(
+                "st.release.cta.shared.u32 [$0], $1;",
+                "r,r,~{memory}",
+                &[],
+                &[self.to, done],
+                true,
+            );
+        });
+        let enough = k.compare(IntCmp::Ge, done, last);
+        let enough = k.all(enough);
+        k.branch(enough, after, again);
+        k.place(after);
+    }
+}
+
+/// How copiers wait for neighbours.
+pub(super) struct Waiting {
+    /// The progress that the lane looks at.
+    from: Operand,
+}
+
+impl Waiting {
+    pub fn new(k: &mut Kernel<'_>, words: Operand, parts: u32) -> Waiting {
+        let lane = k.special(Special::Lane);
+        Waiting {
+            from: seen(k, lane, words, parts),
+        }
+    }
+
+    /// Whether the neighbours have done so many stages; the same for all threads of a warp.
+    fn is_over(&self, k: &mut Kernel<'_>, stages: Operand) -> Operand {
+        let stages = k.int(IntOp::Add, stages, k.param(param::SINCE));
+        let done = k.assembly(
+            "ld.acquire.cta.shared.u32 $0, [$1];",
+            "=r,r,~{memory}",
+            &[Type::I32],
+            &[self.from],
+            true,
+        );
+        let enough = k.compare(IntCmp::Ge, done[0], stages);
+        k.all(enough)
+    }
+
+    /// Waits until the neighbours have done so many stages.
+    pub fn wait(&self, k: &mut Kernel<'_>, stages: Operand) {
+        let (test, after) = (k.label(), k.label());
+        k.place(test);
+        let over = self.is_over(k, stages);
+        k.branch(over, after, test);
+        k.place(after);
+        k.warp_barrier();
+    }
+}

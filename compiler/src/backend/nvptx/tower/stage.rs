@@ -1,0 +1,276 @@
+//! The straight-line code of a stage of a turn that nothing cuts.
+
+use super::super::ir::Operand;
+use super::super::kernel::{Access, Kernel};
+use super::line::{Across, Barrier};
+use super::write::{Turn, Writer};
+use crate::backend::rows::RowOp;
+use crate::lattice::Axis;
+use crate::scheme::{Op, Read, StageId, Update, Value};
+use crate::tile::residency::{Own, Place, is_tapped};
+use std::collections::BTreeMap;
+
+/// A stage of a turn that is being written.
+pub(super) struct Stage<'s, 'a> {
+    writer: &'s Writer<'a>,
+    number: usize,
+    turn: Turn,
+    /// What the thread has in registers.
+    values: &'s mut BTreeMap<Place, Operand>,
+    /// What it has read of other threads, by the distance along the vector axis.
+    taps: BTreeMap<(Place, i64), Operand>,
+    /// How other blocks get values; `None` before there are any.
+    across: Option<Across>,
+    /// Rows of which they do.
+    sent: usize,
+}
+
+impl<'s, 'a> Stage<'s, 'a> {
+    pub fn new(
+        writer: &'s Writer<'a>,
+        number: usize,
+        turn: Turn,
+        values: &'s mut BTreeMap<Place, Operand>,
+    ) -> Self {
+        Stage {
+            writer,
+            number,
+            turn,
+            values,
+            taps: BTreeMap::new(),
+            across: None,
+            sent: 0,
+        }
+    }
+
+    pub fn write(mut self, k: &mut Kernel<'_>) {
+        let writer = self.writer;
+        let plan = &writer.plan.stages[self.number];
+        // What needs nothing that has to arrive comes first.
+        let (late, early): (Vec<&Own>, Vec<&Own>) =
+            plan.own.iter().partition(|own| self.is_late(own));
+        for own in early {
+            self.update(k, own);
+        }
+        writer.wait_for_copies(k);
+        for own in late {
+            self.update(k, own);
+        }
+        for copy in &plan.again {
+            let value = self.value(k, copy.place);
+            self.publish(k, copy.place, copy.slot, value);
+        }
+        for place in &plan.wanted {
+            self.value(k, *place);
+        }
+        if let Some(across) = self.across {
+            across.expect(k, self.sent, writer.bytes(1));
+        }
+    }
+
+    /// Whether an update reads something that arrives in this stage.
+    fn is_late(&self, own: &Own) -> bool {
+        let Writer {
+            scheme,
+            layout,
+            plan,
+            ..
+        } = self.writer;
+        let (stage, phase) = self.stage();
+        let update = &scheme.stages[stage.index()].updates[own.update];
+        let arriving = &plan.stages[self.number].arriving;
+        let arrives = |x: i64, y: i64, row| {
+            let (x, y) = (own.x + x, own.y + y);
+            arriving.contains(&Place { x, y, row })
+        };
+        let reads = |read: &Read| {
+            let [x, y] = [Axis::LEAN, Axis::DIAMOND].map(|axis| i64::from(read.offset[axis]));
+            arrives(x, y, layout.read_row(scheme, stage, phase, read))
+        };
+        let coefs = update.body.coefs().chain(update.mask);
+        update.body.reads().any(reads)
+            || coefs
+                .into_iter()
+                .any(|coef| arrives(0, 0, layout.coef_row(coef)))
+            || arrives(0, 0, layout.target_row(scheme, stage, phase, update.target))
+    }
+
+    fn stage(&self) -> (StageId, u32) {
+        let stages = self.writer.scheme.stages.len();
+        let phases = self.writer.scheme.phases().max(1);
+        let stage = StageId((self.number % stages) as u32);
+        (stage, (self.number / stages) as u32 % phases)
+    }
+
+    /// A value at the thread's own index.
+    fn value(&mut self, k: &mut Kernel<'_>, place: Place) -> Operand {
+        let writer = self.writer;
+        if let Some(value) = self.values.get(&place) {
+            return *value;
+        }
+        let value = match writer.plan.stages[self.number].enter.get(&place) {
+            Some(&slot) => {
+                let from = writer.slot(k, slot, 0);
+                k.load(writer.real, from, writer.real.bytes(), Access::Plain)
+            }
+            None => {
+                // A coefficient that is not kept.
+                let from = k.offset(self.turn.own, writer.distance(place));
+                k.load(writer.real, from, writer.real.bytes(), Access::ReadOnly)
+            }
+        };
+        self.values.insert(place, value);
+        value
+    }
+
+    /// A value at another index.
+    fn tap(&mut self, k: &mut Kernel<'_>, place: Place, by: i64) -> Operand {
+        let writer = self.writer;
+        if let Some(value) = self.taps.get(&(place, by)) {
+            return *value;
+        }
+        let slot = writer.plan.stages[self.number].taps.get(&place);
+        let from = writer.slot(k, slot.copied().unwrap_or(0), by);
+        let value = k.load(writer.real, from, writer.real.bytes(), Access::Plain);
+        self.taps.insert((place, by), value);
+        value
+    }
+
+    /// How other blocks get values. It is not kept from stage to stage: there are no registers for it.
+    fn across(&mut self, k: &mut Kernel<'_>) -> Option<Across> {
+        let writer = self.writer;
+        let end = writer.meeting.map(|meeting| meeting.end());
+        if let (None, Some(split), Some(Barrier::Cluster(meet))) = (self.across, writer.split, end)
+        {
+            self.across = Some(Across::new(k, &split, meet, writer.own, writer.bytes(1)));
+        }
+        self.across
+    }
+
+    fn publish(&mut self, k: &mut Kernel<'_>, place: Place, slot: usize, value: Operand) {
+        let writer = self.writer;
+        if let Some(component) = writer.layout.component_of(place.row) {
+            let to = writer.slot(k, slot, 0);
+            match writer.split {
+                // Images are what neighbours send.
+                Some(split) if split.is_ring() => writer.write_values(k, component, to, value),
+                _ => writer.write_row(k, component, to, value),
+            }
+            if let Some(across) = self.across(k) {
+                let by = writer.bytes(slot as i64 * writer.slot.stride);
+                across.send(k, value, by);
+                self.sent += 1;
+            }
+        }
+    }
+
+    fn update(&mut self, k: &mut Kernel<'_>, own: &Own) {
+        let writer = self.writer;
+        let (stage, phase) = self.stage();
+        let update = &writer.scheme.stages[stage.index()].updates[own.update];
+        let row = writer
+            .layout
+            .target_row(writer.scheme, stage, phase, update.target);
+        let target = Place {
+            x: own.x,
+            y: own.y,
+            row,
+        };
+        let mut value = self.body(k, update, own, stage, phase);
+        if let Some(mask) = update.mask {
+            let row = writer.layout.coef_row(mask);
+            let mask = self.value(k, Place { row, ..target });
+            let old = self.value(k, target);
+            let zero = Operand::real(writer.real, 0f64.to_bits());
+            value = k.select(crate::scheme::Cmp::Ne, mask, zero, value, old);
+        }
+        value = writer.in_range(k, update, value, |k| self.value(k, target));
+        self.values.insert(target, value);
+        let plan = &writer.plan.stages[self.number];
+        if let Some(&slot) = plan.publish.get(&target) {
+            self.publish(k, target, slot, value);
+        }
+        if plan.leave.contains(&target) {
+            writer.store(k, self.turn, update.target, target, value);
+        }
+    }
+
+    fn body(
+        &mut self,
+        k: &mut Kernel<'_>,
+        update: &Update,
+        own: &Own,
+        stage: StageId,
+        phase: u32,
+    ) -> Operand {
+        let writer = self.writer;
+        let mut values: Vec<Operand> = Vec::with_capacity(update.body.ops.len());
+        for op in &update.body.ops {
+            let value = match op {
+                Op::Const(c) => Operand::real(writer.real, c.to_bits()),
+                Op::Read(read) => {
+                    let place = Place {
+                        x: own.x + i64::from(read.offset[Axis::LEAN]),
+                        y: own.y + i64::from(read.offset[Axis::DIAMOND]),
+                        row: writer.layout.read_row(writer.scheme, stage, phase, read),
+                    };
+                    let target =
+                        writer
+                            .layout
+                            .target_row(writer.scheme, stage, phase, update.target);
+                    let own = (place.x, place.y, place.row) == (own.x, own.y, target);
+                    match !own && is_tapped(writer.scheme, writer.layout, read) {
+                        false => self.value(k, place),
+                        true => self.tap(k, place, read.offset[Axis::VECTOR].into()),
+                    }
+                }
+                Op::Coef(coef) => {
+                    let row = writer.layout.coef_row(*coef);
+                    self.value(
+                        k,
+                        Place {
+                            x: own.x,
+                            y: own.y,
+                            row,
+                        },
+                    )
+                }
+                op => {
+                    let of = |v: Value| values[v.index()];
+                    let number = row_op(op).and_then(|op| k.number(&op, of));
+                    number.unwrap_or(Operand::poison(writer.real))
+                }
+            };
+            values.push(value);
+        }
+        values[update.body.result.index()]
+    }
+}
+
+/// An operation on numbers as row programs have it.
+pub(super) fn row_op(op: &Op) -> Option<RowOp> {
+    Some(match *op {
+        Op::Const(_) | Op::Read(_) | Op::Coef(_) => return None,
+        Op::Neg(a) => RowOp::Neg(a),
+        Op::Abs(a) => RowOp::Abs(a),
+        Op::Sqrt(a) => RowOp::Sqrt(a),
+        Op::Add(a, b) => RowOp::Add(a, b),
+        Op::Sub(a, b) => RowOp::Sub(a, b),
+        Op::Mul(a, b) => RowOp::Mul(a, b),
+        Op::Div(a, b) => RowOp::Div(a, b),
+        Op::Fma(a, b, c) => RowOp::Fma(a, b, c),
+        Op::Select {
+            cmp,
+            a,
+            b,
+            then,
+            otherwise,
+        } => RowOp::Select {
+            cmp,
+            a,
+            b,
+            then,
+            otherwise,
+        },
+    })
+}
