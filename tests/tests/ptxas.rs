@@ -6,9 +6,12 @@ use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::backend::nvptx::Gpu;
 use torre_compiler::backend::nvptx::layerwise::Shape;
 use torre_compiler::driver::load;
+use torre_compiler::problem::Problem;
 use torre_compiler::resolve::Options;
+use torre_compiler::schedule::Template;
 use torre_compiler::scheme::Precision;
-use torre_runtime::gpu::code;
+use torre_compiler::testing::maxwell;
+use torre_runtime::gpu::{Chip, DevicePlanner, code};
 use torre_runtime::world::{FileWorld, read_source};
 
 /// The assembler that `TORRE_PTXAS` names, or the one in the path.
@@ -18,14 +21,8 @@ fn ptxas() -> Option<PathBuf> {
     works.is_ok_and(|o| o.status.success()).then_some(named)
 }
 
-/// Assembles PTX and says what is wrong with it: errors, and spilled registers where they are not `allowed`.
-fn assemble(
-    ptxas: &Path,
-    ptx: &str,
-    target: &str,
-    allowed: bool,
-    folder: &Path,
-) -> Result<(), String> {
+/// Assembles PTX and says what is wrong with it: errors, and threads that need more than `most` bytes of memory of their own.
+fn assemble(ptxas: &Path, ptx: &str, target: &str, most: u32, folder: &Path) -> Result<(), String> {
     let file = folder.join("kernels.ptx");
     std::fs::write(&file, ptx).map_err(|error| error.to_string())?;
     let output = Command::new(ptxas)
@@ -36,9 +33,9 @@ fn assemble(
         .map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     let frames = text.lines().filter(|line| line.contains("stack frame"));
-    let clean = "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads";
-    let spills: Vec<&str> = frames.filter(|line| line.trim() != clean).collect();
-    match output.status.success() && (allowed || spills.is_empty()) {
+    let bytes = frames.map(|line| line.split_whitespace().next()?.parse().ok());
+    let mut clean = bytes.map(|n: Option<u32>| n.is_some_and(|n| n <= most));
+    match output.status.success() && clean.all(|c| c) {
         true => Ok(()),
         false => Err(text),
     }
@@ -54,7 +51,7 @@ fn kernels_are_assembled_without_spills() {
         .collect();
     paths.sort();
     // For sm_120 the assembler bounds registers by itself and spills a few bytes of some kernels in double precision.
-    let targets = [("sm_80", false), ("sm_90", false), ("sm_120", true)];
+    let targets = [("sm_80", 0), ("sm_90", 0), ("sm_120", 64)];
     let (Some(ptxas), Ok(library)) = (ptxas(), Library::open()) else {
         let count = paths.len() * targets.len() * 2;
         eprintln!("skipped: {count} assemblies: no ptxas (`TORRE_PTXAS` names one) or no LLVM");
@@ -73,14 +70,52 @@ fn kernels_are_assembled_without_spills() {
                 .expect("an example without errors")
                 .scheme;
             let set = code::kernels(&scheme).expect("a size that can be addressed");
-            for (target, allowed) in targets {
+            for (target, most) in targets {
                 let gpu = Gpu::named(target).expect("a known name");
                 let shape = Shape::of(&scheme);
                 let ptx = code::ptx(library, &scheme, &set, shape, gpu).expect("valid IR");
-                let result = assemble(&ptxas, &ptx.text, target, allowed, scratch.path());
+                let result = assemble(&ptxas, &ptx.text, target, most, scratch.path());
                 let what = format!("{} {precision} {target}", path.display());
                 assert!(result.is_ok(), "{what}: {}", result.unwrap_err());
             }
         }
+    }
+}
+
+/// The towers that are expected to be fastest, by the kind of GPU. In double precision and where blocks of a cluster share lines, threads
+/// need a few registers more than there are.
+#[test]
+fn towers_are_assembled_without_spills() {
+    let cases = [
+        ("sm_90a", Precision::F32, 256, 0),
+        ("sm_90a", Precision::F64, 128, 16),
+        ("sm_90", Precision::F32, 256, 0),
+        ("sm_80", Precision::F32, 128, 0),
+        ("sm_90a", Precision::F32, 512, 32),
+    ];
+    let (Some(ptxas), Ok(library)) = (ptxas(), Library::open()) else {
+        eprintln!("skipped: {} assemblies: no ptxas or no LLVM", cases.len());
+        return;
+    };
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    for (target, precision, length, most) in cases {
+        let scheme = maxwell(4, precision, [512, 512, length]);
+        let problem = Problem {
+            name: "empty".to_owned(),
+            steps: 1000,
+            init: Vec::new(),
+            sources: Vec::new(),
+            probes: Vec::new(),
+            outputs: Vec::new(),
+        };
+        let gpu = Gpu::named(target).expect("a known name");
+        let chip = Chip::usual(gpu).expect("a usual GPU");
+        let planner = DevicePlanner::new(&scheme, &problem, &chip).expect("a small grid");
+        let (plan, _) = planner.best(&Template::Auto).expect("a plan");
+        let what = format!("{} {precision} {length} {target}", plan.choice.name);
+        let towers = plan.compile_towers(library, &scheme, &chip);
+        let towers = towers.expect("valid IR").expect("towers are faster");
+        let result = assemble(&ptxas, &towers.ptx.text, target, most, scratch.path());
+        assert!(result.is_ok(), "{what}: {}", result.unwrap_err());
     }
 }

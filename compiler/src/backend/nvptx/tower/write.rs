@@ -3,6 +3,7 @@
 use super::super::gpu::Feature;
 use super::super::ir::{Launch, Module, Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Variable};
+use super::super::layerwise::vector_images;
 use super::copies::Chunks;
 use super::line::{Barrier, Split, rank};
 use super::pipe::Pipe;
@@ -48,17 +49,8 @@ pub(super) fn write(
     k.finish();
 }
 
-/// Images along the vector axis that threads have, at most one each.
-#[derive(Clone)]
-pub(super) struct Round {
-    pairs: Vec<(i64, Image)>,
-    /// The thread has one.
-    has: Operand,
-    /// From the thread's own value to it, in bytes.
-    by: Operand,
-    /// It is negated.
-    negated: Operand,
-}
+/// Values with an image along the vector axis, at most one each.
+pub(super) type Round = Vec<(i64, Image)>;
 
 #[derive(Clone)]
 pub(super) struct Writer<'a> {
@@ -83,7 +75,7 @@ pub(super) struct Writer<'a> {
     pub chunks: Option<Chunks>,
     /// Where those who work on a tower meet; `None`: all threads of the block do, and copy themselves.
     pub meeting: Option<Meeting>,
-    /// Per component.
+    /// Along the vector axis, per component.
     pub images: Vec<Vec<Round>>,
 }
 
@@ -127,7 +119,7 @@ impl<'a> Writer<'a> {
         options: Options,
     ) -> Writer<'a> {
         let none = Operand::poison(Type::I32);
-        Writer {
+        let mut writer = Writer {
             scheme,
             layout,
             towers,
@@ -144,7 +136,10 @@ impl<'a> Writer<'a> {
             chunks: None,
             meeting: None,
             images: Vec::new(),
-        }
+        };
+        let components = scheme.component_ids();
+        writer.images = components.map(|id| writer.rounds(id)).collect();
+        writer
     }
 
     pub fn need(&self, k: &mut Kernel<'_>) {
@@ -164,7 +159,7 @@ impl<'a> Writer<'a> {
             None => thread,
         };
         let mut writer = Writer {
-            images: Vec::new(),
+            images: self.images.clone(),
             thread,
             ..*self
         };
@@ -180,7 +175,6 @@ impl<'a> Writer<'a> {
             None => writer.index,
         };
         writer.own = k.advance(lead, within, self.real.bytes());
-        writer.images = writer.rounds(k);
         writer
     }
 
@@ -268,54 +262,17 @@ impl<'a> Writer<'a> {
         );
     }
 
-    /// The images along the vector axis of each component.
-    pub fn rounds(&self, k: &mut Kernel<'_>) -> Vec<Vec<Round>> {
-        let mut known: Vec<Round> = Vec::new();
-        let components = self.scheme.component_ids().map(|id| {
-            let grid = &self.scheme.grid;
-            let position = self.scheme.component(id).position;
-            let visible = self.scheme.visible(id)[Axis::VECTOR];
-            let extent = grid.extent(position)[Axis::VECTOR];
-            let mut rounds: Vec<Vec<(i64, Image)>> = Vec::new();
-            for i in extent.lo..extent.hi {
-                for (n, image) in grid.images(Axis::VECTOR, position, i, visible).enumerate() {
-                    if n == rounds.len() {
-                        rounds.push(Vec::new());
-                    }
-                    rounds[n].push((i, image));
-                }
+    /// The images of a component along the vector axis.
+    fn rounds(&self, id: ComponentId) -> Vec<Round> {
+        let mut rounds: Vec<Round> = Vec::new();
+        for (source, image) in vector_images(self.scheme, id) {
+            let free = |round: &Round| round.iter().all(|&(other, _)| other != source);
+            match rounds.iter_mut().find(|round| free(round)) {
+                Some(round) => round.push((source, image)),
+                None => rounds.push(vec![(source, image)]),
             }
-            let mut all = Vec::new();
-            for pairs in rounds {
-                let same = known.iter().find(|r| r.pairs == pairs).cloned();
-                all.push(same.unwrap_or_else(|| {
-                    let round = self.round(k, pairs);
-                    known.push(round.clone());
-                    round
-                }));
-            }
-            all
-        });
-        components.collect()
-    }
-
-    fn round(&self, k: &mut Kernel<'_>, pairs: Vec<(i64, Image)>) -> Round {
-        let mut has = Operand::int(Type::I1, 0);
-        let mut by = Operand::i64(0);
-        let mut negated = Operand::int(Type::I1, 0);
-        for &(source, image) in &pairs {
-            let this = k.compare(IntCmp::Eq, self.thread, Operand::i32(source as i32));
-            has = k.int(IntOp::Or, has, this);
-            by = k.choose(this, Operand::i64(self.bytes(image.index - source)), by);
-            let sign = Operand::int(Type::I1, i64::from(image.negated));
-            negated = k.choose(this, sign, negated);
         }
-        Round {
-            pairs,
-            has,
-            by,
-            negated,
-        }
+        rounds
     }
 
     /// All copies have arrived, and all who work on a tower are here.
@@ -453,10 +410,18 @@ impl<'a> Writer<'a> {
         self.write_values(k, component, to, value);
         let bytes = self.real.bytes();
         for round in &self.images[component.index()] {
-            let Round {
-                has, by, negated, ..
-            } = *round;
+            // What the images depend on stays the same, but threads have no register to keep it in.
+            let thread = k.again(self.thread);
+            let has = holds(k, thread, round.iter().map(|&(source, _)| source));
             k.when(has, |k| {
+                let mut by = Operand::i64(0);
+                let mut negated = Operand::int(Type::I1, 0);
+                for &(source, image) in round {
+                    let this = k.compare(IntCmp::Eq, thread, Operand::i32(source as i32));
+                    by = k.choose(this, Operand::i64(self.bytes(image.index - source)), by);
+                    let sign = Operand::int(Type::I1, i64::from(image.negated));
+                    negated = k.choose(this, sign, negated);
+                }
                 let turned = k.negated(value);
                 let image = k.choose(negated, turned, value);
                 let to = k.advance(to, by, 1);
@@ -510,4 +475,22 @@ impl<'a> Writer<'a> {
         let to = k.offset(turn.own, self.distance(place));
         self.write_row(k, component, to, value);
     }
+}
+
+/// Whether a thread is one of some, which rise.
+fn holds(k: &mut Kernel<'_>, thread: Operand, some: impl Iterator<Item = i64>) -> Operand {
+    let mut ranges: Vec<Interval> = Vec::new();
+    for i in some {
+        match ranges.last_mut() {
+            Some(range) if range.hi == i => range.hi += 1,
+            _ => ranges.push(Interval::new(i, i + 1)),
+        }
+    }
+    let mut holds = Operand::int(Type::I1, 0);
+    for range in ranges {
+        let from = k.int(IntOp::Sub, thread, Operand::i32(range.lo as i32));
+        let one = k.compare(IntCmp::Below, from, Operand::i32(range.len() as i32));
+        holds = k.int(IntOp::Or, holds, one);
+    }
+    holds
 }
