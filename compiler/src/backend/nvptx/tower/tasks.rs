@@ -17,8 +17,8 @@ pub struct Order {
     /// The last columns of a strip that alternate with the first ones of the next strip, at least 0: where ends of the grid make towers
     /// slow, others run beside them.
     pub overlap: i64,
-    /// Stages that the neighbours of a tower are ahead at least when it begins. Without it, towers begin close to each other as soon as
-    /// blocks are free, and then those that follow find nothing in the caches.
+    /// Stages that the neighbours of a tower are ahead at least when it begins. More of them let towers wait less for each other, and keep
+    /// less of what one stores in a cache until the next one loads it: on an H200 the latter weighs more.
     pub lead: u32,
 }
 
