@@ -120,7 +120,7 @@ impl Chip {
     pub fn resident(&self, kernel: &FlowKernel, registers: u64) -> u64 {
         let threads = u64::from(kernel.threads.max(1));
         let shared = u64::from(self.gpu.shared_per_block) + PER_BLOCK;
-        let by_shared = shared / (u64::from(kernel.shared) + PER_BLOCK);
+        let by_shared = shared / (u64::from(kernel.all_shared()) + PER_BLOCK);
         let by_registers = u64::from(self.gpu.registers) / (registers.max(1) * threads);
         let by_threads = u64::from(self.facts.threads) / threads;
         by_shared.min(by_registers).min(by_threads).max(1)
@@ -148,6 +148,7 @@ mod tests {
             symbol: String::new(),
             threads,
             shared,
+            named: 0,
             cluster: 1,
         };
         assert_eq!(chip.registers(288), 224);

@@ -416,7 +416,7 @@ impl<'a> DevicePlanner<'a> {
             .map(|k| k.plan.slots)
             .max()
             .unwrap_or(0);
-        let [bytes, most] = [flow.shared, gpu.shared_per_block].map(u64::from);
+        let [bytes, most] = [flow.all_shared(), gpu.shared_per_block].map(u64::from);
         if bytes > most {
             return Err(Refusal::Shared { rows, bytes, most });
         }

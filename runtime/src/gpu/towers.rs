@@ -27,10 +27,10 @@ pub(super) fn usual_order(cluster: u32) -> Order {
 /// Blocks per multiprocessor that are started; those that find no room wait without harm.
 const BLOCKS: u32 = 4;
 
-/// Registers of a thread for anything but what it keeps.
+/// Registers of a thread for anything but what it keeps, at least; [`Options::beside`] is what it takes where there are more.
 const WORKING: u64 = 24;
 
-/// Registers that a thread of towers needs.
+/// Registers that a thread of towers needs at least.
 pub fn registers(scheme: &Scheme, towers: &Towers) -> u64 {
     let kept = towers.alignments.iter().map(|a| a.most_kept());
     let kept = kept.max().unwrap_or(0);
@@ -50,7 +50,7 @@ pub fn emit(
     let fits = |kernels: &Option<Kernels>| {
         let flow = kernels.as_ref().and_then(|k| k.flow.as_ref());
         flow.is_some_and(|flow| {
-            flow.shared <= gpu.shared_per_block && needed <= registers_of(gpu, flow.threads)
+            flow.all_shared() <= gpu.shared_per_block && needed <= registers_of(gpu, flow.threads)
         })
     };
     let hopeless = !gpu.has(Feature::Cluster) || needed > MOST_REGISTERS;
@@ -59,7 +59,7 @@ pub fn emit(
     }
     // Fewer blocks than this have too little memory or too few threads.
     let flow = kernels.as_ref().and_then(|k| k.flow.as_ref());
-    let least = flow.map_or(2, |flow| flow.shared.div_ceil(gpu.shared_per_block));
+    let least = flow.map_or(2, |flow| flow.all_shared().div_ceil(gpu.shared_per_block));
     let shared = (least.max(2)..=tower::MOST_PARTS)
         .map(|parts| emit_parts(scheme, layout, towers, gpu, parts))
         .find(|(_, kernels)| fits(kernels));
@@ -124,7 +124,7 @@ impl TowerProgram {
         let (module, emitted) = emit(scheme, layout, &towers, gpu);
         let fits = |k: &Kernels| {
             let flow = k.flow.as_ref()?;
-            (flow.shared <= gpu.shared_per_block).then_some(())
+            (flow.all_shared() <= gpu.shared_per_block).then_some(())
         };
         let Some(kernels) = emitted.filter(|k| fits(k).is_some()) else {
             return Ok(None);
@@ -269,7 +269,11 @@ impl Bands {
         steps: u64,
     ) -> Result<bool, DeviceError> {
         if !self.lists.contains_key(&steps) {
-            let list = self.list(device, scheme, layout, steps)?;
+            let list = match self.list(device, scheme, layout, steps) {
+                // Single steps do what lower bands would have done.
+                Err(DeviceError::Memory { .. }) if !self.lists.is_empty() => None,
+                other => other?,
+            };
             self.lists.insert(steps, list);
         }
         Ok(matches!(self.lists.get(&steps), Some(Some(_))))
@@ -300,7 +304,7 @@ impl Bands {
             device.free_memory()?,
         ];
         if needed > available {
-            return Ok(None);
+            return Err(DeviceError::Memory { needed, available });
         }
         let place = device.take(table.bytes.len() as u64)?;
         device.write(place, &table.bytes)?;

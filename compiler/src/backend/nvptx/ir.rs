@@ -241,6 +241,8 @@ pub struct Launch {
 #[derive(Clone, Debug, Default)]
 pub struct Module {
     shared: Vec<String>,
+    /// Bytes of what `shared` names, but for what is given when a kernel starts.
+    shared_bytes: u32,
     kernels: String,
     declarations: BTreeSet<String>,
     features: BTreeSet<Feature>,
@@ -258,6 +260,7 @@ impl Module {
 
     /// Memory that the threads of a block share, without initial values: `count` values of a type.
     pub fn shared(&mut self, ty: Type, count: u32, align: u32) -> Operand {
+        self.shared_bytes = self.shared_bytes.next_multiple_of(align.max(1)) + ty.bytes() * count;
         self.shared_memory(&format!(
             "internal addrspace(3) global [{count} x {ty}] undef, align {align}"
         ))
@@ -276,6 +279,11 @@ impl Module {
         let operand = Operand { ty, kind };
         self.shared.push(format!("{operand} = {text}"));
         operand
+    }
+
+    /// Bytes of shared memory that the kernels name.
+    pub fn shared_bytes(&self) -> u32 {
+        self.shared_bytes
     }
 
     /// Starts a kernel; [`Kernel::finish`] adds it to the module.

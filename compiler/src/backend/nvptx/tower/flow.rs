@@ -21,6 +21,9 @@ use super::progress::{Scout, Waiting, publish};
 use super::ticket::{self, Ahead, FIRST, Fields, HOOKS, NUMBER, fields};
 use super::write::{Meeting, Turn, Writer};
 
+/// The kernel's name.
+pub(super) const SYMBOL: &str = "torre_towers";
+
 /// Threads that copy.
 const COPIERS: u32 = 64;
 /// Threads that do not compute: those that copy, the herald's warp and the scout's.
@@ -182,7 +185,7 @@ pub(super) fn write(
         cluster: if parts > 1 { parts } else { 0 },
         ..Launch::default()
     };
-    let mut k = module.kernel("torre_towers", &PARAMS, launch);
+    let mut k = module.kernel(SYMBOL, &PARAMS, launch);
     writer.need(&mut k);
     let thread = k.special(Special::Thread(0));
     let slots = writers.iter().map(|w| w.plan.slots).max().unwrap_or(0);

@@ -106,8 +106,17 @@ pub struct FlowKernel {
     pub threads: u32,
     /// Bytes of shared memory, given at the start.
     pub shared: u32,
+    /// Those that the kernel has besides.
+    pub named: u32,
     /// Blocks of a cluster, which run a tower together.
     pub cluster: u32,
+}
+
+impl FlowKernel {
+    /// Bytes of shared memory of a block.
+    pub fn all_shared(&self) -> u32 {
+        self.shared.saturating_add(self.named)
+    }
 }
 
 /// A tower that a block runs. In a list of tasks, it comes after its neighbours.
@@ -251,7 +260,7 @@ pub fn emit(
     if threads + i64::from(flow::HELPERS) > MOST_THREADS {
         return None;
     }
-    let shared = module.shared_on_demand(128);
+    let shared = module.shared_on_demand(LINE as u32);
     let mut kernels = Vec::new();
     let mut rows = Vec::new();
     for (number, sets) in towers.alignments.iter().enumerate() {
@@ -276,15 +285,17 @@ pub fn emit(
     let kept = kernels.iter().map(|k| k.plan.carried.len()).max();
     let registers = (kept.unwrap_or(0) * layout.element_bytes / 4) as u32 + options.beside;
     let roles = flow::Roles::new(threads as u32, registers, options.shift);
-    let flow = towers.are_adjacent().then(|| FlowKernel {
-        symbol: "torre_towers".to_string(),
-        threads: roles.all(),
-        shared: kernels.iter().map(|k| k.shared).max().unwrap_or(0),
-        cluster: options.parts,
-    });
-    if flow.is_some() {
+    let flow = towers.are_adjacent().then(|| {
+        let before = module.shared_bytes();
         flow::write(module, &writers, roles, shared, options.patient);
-    }
+        FlowKernel {
+            symbol: flow::SYMBOL.to_string(),
+            threads: roles.all(),
+            shared: kernels.iter().map(|k| k.shared).max().unwrap_or(0),
+            named: (module.shared_bytes() - before).next_multiple_of(LINE as u32),
+            cluster: options.parts,
+        }
+    });
     drop(writers);
     Some(Kernels {
         towers: kernels,
