@@ -277,6 +277,11 @@ impl<'a, T: Value> Run<'a, T> {
         if let Some(towers) = &towers {
             simulation = simulation.by_towers(towers)?;
         }
+        if plan.towers.is_some() && plan.note.is_none() && !simulation.goes_by_towers() {
+            self.voice.note(
+                "what sources and probes do is too much for the tables of a band, so the GPU goes stage by stage",
+            );
+        }
         let made = Made {
             backend: "cuda".to_owned(),
             code: format!("LLVM {}, {gpu}", library.version()),

@@ -2,7 +2,7 @@
 
 use super::cases::GpuCase;
 use super::nvcc::Programs;
-use super::runs::{Prepared, advance, digests};
+use super::runs::{Band, Prepared, advance, digests};
 use crate::args::Args;
 use crate::machine;
 use crate::report::{Samples, domain};
@@ -164,9 +164,7 @@ fn measure_in<T: Value>(
             eprintln!("{point}: not {name}: this device cannot run such towers");
             continue;
         };
-        simulation = simulation
-            .by_towers(&band.program)
-            .map_err(|e| e.to_string())?;
+        simulation = by_towers(simulation, &band)?;
         // Whole bands, as many as may take the time that layerwise kernels would take for half as many steps.
         let steps =
             (2 * steps_in(layerwise * 1e9)).div_ceil(band.program.steps) * band.program.steps;
@@ -184,6 +182,20 @@ fn measure_in<T: Value>(
         });
     }
     Ok(rates)
+}
+
+/// Lets a calculation go by towers; an error if it would not.
+fn by_towers<'a, T: Value>(
+    simulation: OnDevice<'a, T>,
+    band: &Band,
+) -> Result<OnDevice<'a, T>, String> {
+    let simulation = simulation
+        .by_towers(&band.program)
+        .map_err(|e| e.to_string())?;
+    match simulation.goes_by_towers() {
+        true => Ok(simulation),
+        false => Err("towers cannot do what the problem asks for".to_owned()),
+    }
 }
 
 /// Why a calculation cannot be held, by the device and by the host.
@@ -357,8 +369,7 @@ fn check_towers<T: Value>(
         let run = |towers: bool| {
             let mut simulation = prepared.start::<T>(device)?;
             if towers {
-                let by = simulation.by_towers(&band.program);
-                simulation = by.map_err(|e| e.to_string())?;
+                simulation = by_towers(simulation, &band)?;
             }
             advance(&mut simulation, steps)?;
             digests(&mut simulation)

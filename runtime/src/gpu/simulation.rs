@@ -126,6 +126,11 @@ impl<'a, T: Value> OnDevice<'a, T> {
         Ok(self)
     }
 
+    /// Whether it advances by towers, but for steps that bands do not reach.
+    pub fn goes_by_towers(&self) -> bool {
+        self.bands.is_some()
+    }
+
     /// Towers made ready, to be exchanged for others; `None` where they cannot do what the problem asks for.
     pub fn bands(&self, program: &TowerProgram) -> Result<Option<Bands>, DeviceError> {
         if !self.apart.always.is_empty() {
