@@ -10,7 +10,7 @@ use super::{code, predict};
 use crate::plan::{PlanError, Planner};
 use std::fmt;
 use torre_compiler::backend::llvm::library::{Error, Library};
-use torre_compiler::backend::nvptx::tower::{FlowKernel, tasks};
+use torre_compiler::backend::nvptx::tower::{FlowKernel, MOST_THREADS, tasks};
 use torre_compiler::backend::nvptx::{Module, Ptx, layerwise::Shape};
 use torre_compiler::cone::Rational;
 use torre_compiler::kernel::KernelSet;
@@ -29,9 +29,6 @@ const HEIGHTS: [i64; 5] = [8, 16, 32, 64, 128];
 
 /// Towers are chosen if they are expected to be this much faster; less is within the model's error.
 const WORTHWHILE: f64 = 1.1;
-
-/// The most threads of a block.
-const MOST_THREADS: i64 = 1024;
 
 /// Towers that a GPU can run.
 #[derive(Clone, Debug)]

@@ -188,7 +188,7 @@ const CHUNK: i64 = crate::layout::PIECE as i64;
 /// Index 0 of a slot lies at a multiple of so many bytes, like that of a row in memory: parts of rows that arrive together stay together.
 const LINE: i64 = crate::layout::GPU_ALIGNMENT as i64;
 /// The most threads of a block.
-const MOST_THREADS: i64 = 1024;
+pub const MOST_THREADS: i64 = 1024;
 
 /// The shape of a slot, in elements. What lies below index 0 and above the end of a row is between it and the rows beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
