@@ -4,7 +4,7 @@
 
 use crate::body::Body;
 use crate::decode_memory;
-use crate::op::{Bin, Cmp, Inst, Join, NONE, Op, Round, Slot, Tri, Ty, Un};
+use crate::op::{Bin, Cmp, Inst, Join, NONE, Op, Round, Slot, Space, Tri, Ty, Un};
 use crate::parse::Operand;
 
 /// The parts of an opcode after its first.
@@ -56,23 +56,47 @@ impl<'a> Modifiers<'a> {
     }
 }
 
-/// How many operands there are, or an error.
-pub(crate) fn count(operands: &[Operand<'_>], from: usize, to: usize) -> Result<(), String> {
-    if (from..=to).contains(&operands.len()) {
-        return Ok(());
-    }
-    Err(format!(
-        "the instruction takes {to} operands, not {}",
-        operands.len()
-    ))
-}
-
 /// An instruction as written, and what becomes of it.
 pub(crate) struct Statement<'b, 'a> {
     pub(crate) body: &'b mut Body<'a>,
     pub(crate) mods: Modifiers<'a>,
     pub(crate) operands: &'b [Operand<'a>],
     pub(crate) inst: &'b mut Inst,
+}
+
+impl Statement<'_, '_> {
+    /// How many operands there are, or an error.
+    pub(crate) fn count(&self, from: usize, to: usize) -> Result<(), String> {
+        let found = self.operands.len();
+        if (from..=to).contains(&found) {
+            return Ok(());
+        }
+        Err(format!("the instruction takes {to} operands, not {found}"))
+    }
+
+    /// Writes the result to an operand.
+    pub(crate) fn write(&mut self, operand: usize, ty: Ty) -> Result<(), String> {
+        self.inst.dst = self.body.write(&self.operands[operand], ty)?;
+        Ok(())
+    }
+
+    /// Reads a source from an operand.
+    pub(crate) fn read(&mut self, source: usize, operand: usize, ty: Ty) -> Result<(), String> {
+        self.inst.src[source] = self.body.read(&self.operands[operand], ty)?;
+        Ok(())
+    }
+
+    /// Takes a source, and what is added to it, from an operand that is an address.
+    pub(crate) fn address(
+        &mut self,
+        source: usize,
+        operand: usize,
+        space: Space,
+    ) -> Result<(), String> {
+        let address = self.body.address(&self.operands[operand], space)?;
+        (self.inst.src[source], self.inst.imm[source]) = address;
+        Ok(())
+    }
 }
 
 /// Decodes an instruction.
@@ -110,12 +134,7 @@ pub(crate) fn instruction<'a>(
 }
 
 fn arithmetic(statement: &mut Statement<'_, '_>, name: &str) -> Result<Option<Op>, String> {
-    let Statement {
-        body,
-        mods,
-        operands,
-        inst,
-    } = statement;
+    let mods = &mut statement.mods;
     let found = match name {
         "neg" => Some(Un::Neg),
         "abs" => Some(Un::Abs),
@@ -130,14 +149,14 @@ fn arithmetic(statement: &mut Statement<'_, '_>, name: &str) -> Result<Option<Op
     if let Some(un) = found {
         let ty = mods.ty()?;
         rounding(un == Un::Sqrt || un == Un::Rcp, ty, mods)?;
-        count(operands, 2, 2)?;
+        statement.count(2, 2)?;
         let to = if matches!(un, Un::Clz | Un::Popc) {
             Ty::B32
         } else {
             ty
         };
-        inst.dst = body.write(&operands[0], to)?;
-        inst.src[0] = body.read(&operands[1], ty)?;
+        statement.write(0, to)?;
+        statement.read(0, 1, ty)?;
         return Ok(Some(Op::Un(un, ty)));
     }
     let binary = match name {
@@ -170,18 +189,18 @@ fn arithmetic(statement: &mut Statement<'_, '_>, name: &str) -> Result<Option<Op
         ty,
         mods,
     )?;
-    count(operands, 3, 3)?;
+    statement.count(3, 3)?;
     let second = if matches!(bin, Bin::Shl | Bin::Shr) {
         Ty::U32
     } else {
         ty
     };
-    inst.dst = body.write(&operands[0], to)?;
-    inst.src[0] = body.read(&operands[1], ty)?;
-    inst.src[1] = body.read(&operands[2], second)?;
+    statement.write(0, to)?;
+    statement.read(0, 1, ty)?;
+    statement.read(1, 2, second)?;
     if bin == Bin::CopySign {
         // The first operand gives the sign.
-        inst.src.swap(0, 1);
+        statement.inst.src.swap(0, 1);
     }
     Ok(Some(Op::Bin(bin, ty)))
 }
@@ -211,12 +230,7 @@ fn rounding(rounds: bool, ty: Ty, mods: &mut Modifiers) -> Result<(), String> {
 }
 
 fn ternary(statement: &mut Statement<'_, '_>, name: &str) -> Result<Option<Op>, String> {
-    let Statement {
-        body,
-        mods,
-        operands,
-        inst,
-    } = statement;
+    let mods = &mut statement.mods;
     let (tri, types, ty) = match name {
         "mad" | "fma" => {
             let ty = mods.ty()?;
@@ -275,27 +289,22 @@ fn ternary(statement: &mut Statement<'_, '_>, name: &str) -> Result<Option<Op>, 
         }
         _ => return Ok(None),
     };
-    count(operands, types.len(), types.len())?;
-    inst.dst = body.write(&operands[0], types[0])?;
-    for (slot, (operand, ty)) in inst
+    statement.count(types.len(), types.len())?;
+    statement.write(0, types[0])?;
+    for (slot, (operand, ty)) in statement
+        .inst
         .src
         .iter_mut()
-        .zip(operands[1..].iter().zip(&types[1..]))
+        .zip(statement.operands[1..].iter().zip(&types[1..]))
     {
-        *slot = body.read(operand, *ty)?;
+        *slot = statement.body.read(operand, *ty)?;
     }
     Ok(Some(Op::Tri(tri, ty)))
 }
 
 fn moves(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
-    let Statement {
-        body,
-        mods,
-        operands,
-        inst,
-    } = statement;
-    let ty = mods.ty()?;
-    count(operands, 2, 2)?;
+    let ty = statement.mods.ty()?;
+    statement.count(2, 2)?;
     let split = |count: usize| -> Result<Ty, String> {
         match ty.bits() / count as u32 {
             8 => Ok(Ty::B8),
@@ -304,12 +313,12 @@ fn moves(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
             _ => Err("the lists of `mov` have elements of 8, 16 or 32 bits".to_string()),
         }
     };
-    match (&operands[0], &operands[1]) {
+    match (&statement.operands[0], &statement.operands[1]) {
         (Operand::List(parts), from) => {
             let element = split(parts.len())?;
-            inst.src[0] = body.read(from, ty)?;
-            let slots = slots(parts, |part| body.write(part, element))?;
-            let list = body.list(&slots);
+            statement.inst.src[0] = statement.body.read(from, ty)?;
+            let slots = slots(parts, |part| statement.body.write(part, element))?;
+            let list = statement.body.list(&slots);
             Ok(Op::Unpack {
                 bits: element.bits() as u8,
                 count: parts.len() as u8,
@@ -318,9 +327,9 @@ fn moves(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
         }
         (to, Operand::List(parts)) => {
             let element = split(parts.len())?;
-            inst.dst = body.write(to, ty)?;
-            let slots = slots(parts, |part| body.read(part, element))?;
-            let list = body.list(&slots);
+            statement.inst.dst = statement.body.write(to, ty)?;
+            let slots = slots(parts, |part| statement.body.read(part, element))?;
+            let list = statement.body.list(&slots);
             Ok(Op::Pack {
                 bits: element.bits() as u8,
                 count: parts.len() as u8,
@@ -330,12 +339,12 @@ fn moves(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
         (to, Operand::Word(word))
             if ["%clock", "%clock64", "%clock_hi", "%globaltimer"].contains(word) =>
         {
-            inst.dst = body.write(to, ty)?;
+            statement.inst.dst = statement.body.write(to, ty)?;
             Ok(Op::Clock)
         }
         (to, from) => {
-            inst.dst = body.write(to, ty)?;
-            inst.src[0] = body.read(from, ty)?;
+            statement.inst.dst = statement.body.write(to, ty)?;
+            statement.inst.src[0] = statement.body.read(from, ty)?;
             Ok(Op::Move)
         }
     }
@@ -350,12 +359,7 @@ pub(crate) fn slots<'a>(
 }
 
 fn convert(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
-    let Statement {
-        body,
-        mods,
-        operands,
-        inst,
-    } = statement;
+    let mods = &mut statement.mods;
     let round = mods.one(&[
         ("rn", Round::Near),
         ("rz", Round::Zero),
@@ -383,10 +387,10 @@ fn convert(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
     if !fits {
         return Err("this conversion takes another rounding".to_string());
     }
-    count(operands, 2, 2)?;
-    inst.dst = body.write_wide(&operands[0], to)?;
-    inst.src[0] = body.read_wide(&operands[1], from)?;
-    let width = body.width(inst.dst) as u8;
+    statement.count(2, 2)?;
+    statement.inst.dst = statement.body.write_wide(&statement.operands[0], to)?;
+    statement.inst.src[0] = statement.body.read_wide(&statement.operands[1], from)?;
+    let width = statement.body.width(statement.inst.dst) as u8;
     Ok(Op::Convert {
         to,
         from,
@@ -398,12 +402,7 @@ fn convert(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
 
 /// Addresses of a space and generic ones differ by the start of a window.
 fn address_space(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
-    let Statement {
-        body,
-        mods,
-        operands,
-        inst,
-    } = statement;
+    let mods = &mut statement.mods;
     let back = mods.take("to");
     let start = mods.one(&[
         ("global", 0),
@@ -418,10 +417,10 @@ fn address_space(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
     if mods.ty()? != Ty::U64 {
         return Err("addresses have 64 bits".to_string());
     }
-    count(operands, 2, 2)?;
-    inst.dst = body.write(&operands[0], Ty::U64)?;
-    inst.src[0] = body.read(&operands[1], Ty::U64)?;
-    inst.src[1] = body.constant(start);
+    statement.count(2, 2)?;
+    statement.write(0, Ty::U64)?;
+    statement.read(0, 1, Ty::U64)?;
+    statement.inst.src[1] = statement.body.constant(start);
     Ok(Op::Bin(if back { Bin::Sub } else { Bin::Add }, Ty::U64))
 }
 
@@ -452,12 +451,7 @@ fn comparison<'a>(mods: &mut Modifiers<'a>) -> Result<(Cmp, bool, Option<bool>),
 }
 
 fn compare(statement: &mut Statement<'_, '_>, predicates: bool) -> Result<Op, String> {
-    let Statement {
-        body,
-        mods,
-        operands,
-        inst,
-    } = statement;
+    let mods = &mut statement.mods;
     let (cmp, unordered, integer) = comparison(mods)?;
     let join = mods.one(&[("and", Join::And), ("or", Join::Or), ("xor", Join::Xor)]);
     let join = join.unwrap_or(Join::None);
@@ -474,29 +468,26 @@ fn compare(statement: &mut Statement<'_, '_>, predicates: bool) -> Result<Op, St
     if !fits {
         return Err("this comparison does not suit the type".to_string());
     }
-    count(
-        operands,
-        3 + usize::from(join != Join::None),
-        3 + usize::from(join != Join::None),
-    )?;
-    if let (Operand::Pair(first, second), true) = (&operands[0], predicates) {
-        inst.dst = body.write(&Operand::Word(first), Ty::Pred)?;
-        inst.dst2 = body.write(&Operand::Word(second), Ty::Pred)?;
+    let operands = 3 + usize::from(join != Join::None);
+    statement.count(operands, operands)?;
+    if let (Operand::Pair(first, second), true) = (&statement.operands[0], predicates) {
+        statement.inst.dst = statement.body.write(&Operand::Word(first), Ty::Pred)?;
+        statement.inst.dst2 = statement.body.write(&Operand::Word(second), Ty::Pred)?;
     } else {
-        inst.dst = body.write(&operands[0], to)?;
+        statement.write(0, to)?;
     }
-    inst.src[0] = body.read(&operands[1], ty)?;
-    inst.src[1] = body.read(&operands[2], ty)?;
+    statement.read(0, 1, ty)?;
+    statement.read(1, 2, ty)?;
     let mut negate = false;
     if join != Join::None {
-        let operand = match &operands[3] {
+        let operand = match &statement.operands[3] {
             Operand::Not(word) => {
                 negate = true;
                 Operand::Word(word)
             }
             other => other.clone(),
         };
-        inst.src[2] = body.read(&operand, Ty::Pred)?;
+        statement.inst.src[2] = statement.body.read(&operand, Ty::Pred)?;
     }
     if predicates {
         return Ok(Op::Compare {
@@ -519,12 +510,7 @@ fn compare(statement: &mut Statement<'_, '_>, predicates: bool) -> Result<Op, St
 }
 
 fn test(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
-    let Statement {
-        body,
-        mods,
-        operands,
-        inst,
-    } = statement;
+    let mods = &mut statement.mods;
     let un = mods.one(&[
         ("finite", Un::IsFinite),
         ("infinite", Un::IsInfinite),
@@ -535,35 +521,30 @@ fn test(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
     ]);
     let un = un.ok_or("the property is missing")?;
     let ty = mods.ty()?;
-    count(operands, 2, 2)?;
-    inst.dst = body.write(&operands[0], Ty::Pred)?;
-    inst.src[0] = body.read(&operands[1], ty)?;
+    statement.count(2, 2)?;
+    statement.write(0, Ty::Pred)?;
+    statement.read(0, 1, ty)?;
     Ok(Op::Un(un, ty))
 }
 
 fn branch(statement: &mut Statement<'_, '_>, name: &str) -> Result<Op, String> {
-    let Statement {
-        body,
-        mods,
-        operands,
-        inst,
-    } = statement;
+    let mods = &mut statement.mods;
     mods.take("uni");
     if name == "brx" {
         mods.take("idx");
-        count(operands, 2, 2)?;
-        inst.src[0] = body.read(&operands[0], Ty::U32)?;
-        let Operand::Word(table) = operands[1] else {
+        statement.count(2, 2)?;
+        statement.read(0, 0, Ty::U32)?;
+        let Operand::Word(table) = statement.operands[1] else {
             return Err("expected a table of labels".to_string());
         };
-        body.jump(table);
+        statement.body.jump(table);
         return Ok(Op::BranchIndex { list: 0, count: 0 });
     }
-    count(operands, 1, 1)?;
-    let Operand::Word(label) = operands[0] else {
+    statement.count(1, 1)?;
+    let Operand::Word(label) = statement.operands[0] else {
         return Err("expected a label".to_string());
     };
-    body.jump(label);
-    debug_assert!(inst.dst == NONE);
+    statement.body.jump(label);
+    debug_assert!(statement.inst.dst == NONE);
     Ok(Op::Branch(0))
 }

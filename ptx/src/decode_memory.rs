@@ -1,6 +1,6 @@
 //! Decoding of instructions on memory, barriers, warps and asynchronous copies.
 
-use crate::decode::{Modifiers, Statement, count, slots};
+use crate::decode::{Modifiers, Statement, slots};
 use crate::lex::{Number, number};
 use crate::op::{Access, Copy, MBarrier, Op, Order, Rmw, Scope, Shuffle, Space, Ty, Vote, WarpOp};
 use crate::parse::Operand;
@@ -38,12 +38,8 @@ const OPERATIONS: [(&str, Rmw); 10] = [
 
 /// Decodes an instruction that is not arithmetic.
 pub(crate) fn instruction(statement: &mut Statement<'_, '_>, name: &str) -> Result<Op, String> {
-    let Statement {
-        body,
-        mods,
-        operands,
-        inst,
-    } = statement;
+    let mods = &mut statement.mods;
+    let operands = statement.operands;
     match name {
         "ld" | "ldu" | "st" => load_store(statement, name),
         "atom" | "red" => atomic(statement, name == "atom"),
@@ -54,21 +50,21 @@ pub(crate) fn instruction(statement: &mut Statement<'_, '_>, name: &str) -> Resu
         "prefetch" | "prefetchu" | "applypriority" | "discard" => {
             mods.drop_all(|_| true);
             let first = operands.first().ok_or("the address is missing")?;
-            body.address(first, Space::Global)?;
+            statement.body.address(first, Space::Global)?;
             Ok(Op::Nop)
         }
         "createpolicy" => {
             mods.drop_all(|_| true);
             let first = operands.first().ok_or("the result is missing")?;
-            inst.dst = body.write(first, Ty::B64)?;
-            inst.src[0] = body.constant(0);
+            statement.inst.dst = statement.body.write(first, Ty::B64)?;
+            statement.inst.src[0] = statement.body.constant(0);
             Ok(Op::Move)
         }
         "shfl" | "vote" | "redux" | "elect" => warp(statement, name),
         "activemask" => {
-            count(operands, 1, 1)?;
-            let ty = mods.ty()?;
-            inst.dst = body.write(&operands[0], ty)?;
+            statement.count(1, 1)?;
+            let ty = statement.mods.ty()?;
+            statement.write(0, ty)?;
             Ok(Op::ActiveMask)
         }
         "nanosleep" => {
@@ -77,10 +73,10 @@ pub(crate) fn instruction(statement: &mut Statement<'_, '_>, name: &str) -> Resu
         }
         "setmaxnreg" => {
             mods.drop_all(|part| ["inc", "dec", "sync", "aligned", "u32"].contains(&part));
-            count(operands, 1, 1)?;
+            statement.count(1, 1)?;
             match whole(&operands[0])? {
                 registers if (24..=256).contains(&registers) && registers % 8 == 0 => {
-                    inst.imm[0] = registers;
+                    statement.inst.imm[0] = registers;
                     Ok(Op::SetMaxRegisters)
                 }
                 other => Err(format!(
@@ -94,10 +90,10 @@ pub(crate) fn instruction(statement: &mut Statement<'_, '_>, name: &str) -> Resu
                 return Err("only `mapa.shared::cluster` is interpreted".to_string());
             }
             let ty = mods.ty()?;
-            count(operands, 3, 3)?;
-            inst.dst = body.write(&operands[0], ty)?;
-            inst.src[0] = body.read(&operands[1], ty)?;
-            inst.src[1] = body.read(&operands[2], Ty::U32)?;
+            statement.count(3, 3)?;
+            statement.write(0, ty)?;
+            statement.read(0, 1, ty)?;
+            statement.read(1, 2, Ty::U32)?;
             Ok(Op::MapRank)
         }
         "getctarank" | "clusterlaunchcontrol" => Err(format!("`{name}` is not interpreted")),
@@ -122,12 +118,7 @@ fn is_hint(part: &str) -> bool {
 }
 
 fn load_store(statement: &mut Statement<'_, '_>, name: &str) -> Result<Op, String> {
-    let Statement {
-        body,
-        mods,
-        operands,
-        inst,
-    } = statement;
+    let mods = &mut statement.mods;
     if name == "st" && mods.take("async") {
         return store_async(statement);
     }
@@ -151,10 +142,10 @@ fn load_store(statement: &mut Statement<'_, '_>, name: &str) -> Result<Op, Strin
     let constant = mods.take("nc") || name == "ldu";
     let number = mods.one(&[("v2", 2), ("v4", 4), ("v8", 8)]).unwrap_or(1);
     let ty = mods.ty()?;
-    count(operands, 2, 2 + usize::from(policy))?;
+    statement.count(2, 2 + usize::from(policy))?;
     let (values, address) = if load { (0, 1) } else { (1, 0) };
-    (inst.src[0], inst.imm[0]) = body.address(&operands[address], space)?;
-    let values = match &operands[values] {
+    statement.address(0, address, space)?;
+    let values = match &statement.operands[values] {
         Operand::List(list) => list.as_slice(),
         one => std::slice::from_ref(one),
     };
@@ -168,12 +159,12 @@ fn load_store(statement: &mut Statement<'_, '_>, name: &str) -> Result<Op, Strin
         return Err("constants and parameters cannot be written".to_string());
     }
     let slots = if load {
-        slots(values, |value| body.write_wide(value, ty))?
+        slots(values, |value| statement.body.write_wide(value, ty))?
     } else {
-        slots(values, |value| body.read_wide(value, ty))?
+        slots(values, |value| statement.body.read_wide(value, ty))?
     };
-    let width = body.width(slots[0]) as u8;
-    let list = body.list(&slots);
+    let width = statement.body.width(slots[0]) as u8;
+    let list = statement.body.list(&slots);
     let access = Access {
         space,
         ty,
@@ -192,12 +183,7 @@ fn load_store(statement: &mut Statement<'_, '_>, name: &str) -> Result<Op, Strin
 }
 
 fn store_async(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
-    let Statement {
-        body,
-        mods,
-        operands,
-        inst,
-    } = statement;
+    let mods = &mut statement.mods;
     mods.take("weak");
     if !mods.take("shared::cluster") || !mods.take("mbarrier::complete_tx::bytes") {
         return Err(
@@ -205,10 +191,10 @@ fn store_async(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
         );
     }
     let ty = mods.ty()?;
-    count(operands, 3, 3)?;
-    (inst.src[0], inst.imm[0]) = body.address(&operands[0], Space::Cluster)?;
-    (inst.src[2], inst.imm[2]) = body.address(&operands[2], Space::Cluster)?;
-    inst.src[1] = body.read(&operands[1], ty)?;
+    statement.count(3, 3)?;
+    statement.address(0, 0, Space::Cluster)?;
+    statement.address(2, 2, Space::Cluster)?;
+    statement.read(1, 1, ty)?;
     Ok(Op::StoreAsync(Access {
         space: Space::Cluster,
         ty,
@@ -222,12 +208,7 @@ fn store_async(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
 }
 
 fn atomic(statement: &mut Statement<'_, '_>, result: bool) -> Result<Op, String> {
-    let Statement {
-        body,
-        mods,
-        operands,
-        inst,
-    } = statement;
+    let mods = &mut statement.mods;
     mods.drop_all(is_hint);
     let order = mods.one(&[
         ("relaxed", Order::Relaxed),
@@ -258,13 +239,14 @@ fn atomic(statement: &mut Statement<'_, '_>, result: bool) -> Result<Op, String>
     }
     let values = 1 + usize::from(rmw == Rmw::CompareExchange);
     let first = usize::from(result);
-    count(operands, first + 1 + values, first + 1 + values)?;
+    let operands = first + 1 + values;
+    statement.count(operands, operands)?;
     if result {
-        inst.dst = body.write(&operands[0], ty)?;
+        statement.write(0, ty)?;
     }
-    (inst.src[0], inst.imm[0]) = body.address(&operands[first], space)?;
-    for (index, operand) in operands[first + 1..].iter().enumerate() {
-        inst.src[1 + index] = body.read(operand, ty)?;
+    statement.address(0, first, space)?;
+    for (index, operand) in statement.operands[first + 1..].iter().enumerate() {
+        statement.inst.src[1 + index] = statement.body.read(operand, ty)?;
     }
     let (constant, list, width) = (false, 0, ty.bits() as u8);
     Ok(Op::Atomic(
@@ -303,12 +285,7 @@ fn fence(mods: &mut Modifiers) -> Result<Op, String> {
 }
 
 fn barrier(statement: &mut Statement<'_, '_>, aligned: bool) -> Result<Op, String> {
-    let Statement {
-        body,
-        mods,
-        operands,
-        inst,
-    } = statement;
+    let mods = &mut statement.mods;
     if mods.take("cluster") {
         let arrives = mods.take("arrive");
         if !arrives && !mods.take("wait") {
@@ -317,7 +294,7 @@ fn barrier(statement: &mut Statement<'_, '_>, aligned: bool) -> Result<Op, Strin
         let release = !mods.take("relaxed");
         mods.drop_all(|part| part == "release" || part == "acquire");
         let aligned = mods.take("aligned");
-        count(operands, 0, 0)?;
+        statement.count(0, 0)?;
         return Ok(match arrives {
             true => Op::ClusterArrive { aligned, release },
             false => Op::ClusterWait { aligned },
@@ -325,8 +302,8 @@ fn barrier(statement: &mut Statement<'_, '_>, aligned: bool) -> Result<Op, Strin
     }
     if mods.take("warp") {
         mods.take("sync");
-        count(operands, 1, 1)?;
-        inst.src[3] = body.read(&operands[0], Ty::B32)?;
+        statement.count(1, 1)?;
+        statement.read(3, 0, Ty::B32)?;
         return Ok(Op::Warp(WarpOp::Barrier));
     }
     mods.take("cta");
@@ -335,21 +312,16 @@ fn barrier(statement: &mut Statement<'_, '_>, aligned: bool) -> Result<Op, Strin
         return Err("only barriers that synchronise or arrive are interpreted".to_string());
     }
     let aligned = mods.take("aligned") || aligned;
-    count(operands, 1 + usize::from(!wait), 2)?;
-    inst.src[0] = body.read(&operands[0], Ty::U32)?;
-    if let Some(threads) = operands.get(1) {
-        inst.src[1] = body.read(threads, Ty::U32)?;
+    statement.count(1 + usize::from(!wait), 2)?;
+    statement.read(0, 0, Ty::U32)?;
+    if let Some(threads) = statement.operands.get(1) {
+        statement.inst.src[1] = statement.body.read(threads, Ty::U32)?;
     }
     Ok(Op::Barrier { aligned, wait })
 }
 
 fn barrier_object(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
-    let Statement {
-        body,
-        mods,
-        operands,
-        inst,
-    } = statement;
+    let mods = &mut statement.mods;
     mods.drop_all(|part| ["shared", "shared::cta", "b64", "cta"].contains(&part));
     let (anywhere, wide) = (mods.take("shared::cluster"), mods.take("cluster"));
     let parity = mods.take("parity");
@@ -386,36 +358,30 @@ fn barrier_object(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
         _ => false,
     };
     let first = usize::from(result);
-    count(
-        operands,
-        first + 1 + values.start(),
-        first + 1 + values.end(),
-    )?;
+    statement.count(first + 1 + values.start(), first + 1 + values.end())?;
     let test = matches!(op, MBarrier::Test { .. });
     if result {
-        inst.dst = body.write(&operands[0], if test { Ty::Pred } else { Ty::B64 })?;
+        statement.write(0, if test { Ty::Pred } else { Ty::B64 })?;
     }
     let space = if anywhere {
         Space::Cluster
     } else {
         Space::Shared
     };
-    (inst.src[0], inst.imm[0]) = body.address(&operands[first], space)?;
-    if let Some(value) = operands.get(first + 1) {
-        inst.src[1] = body.read(value, if test && !parity { Ty::B64 } else { Ty::B32 })?;
+    statement.address(0, first, space)?;
+    if let Some(value) = statement.operands.get(first + 1) {
+        statement.inst.src[1] = statement
+            .body
+            .read(value, if test && !parity { Ty::B64 } else { Ty::B32 })?;
     } else if *values.end() > 0 {
-        inst.src[1] = body.constant(1);
+        statement.inst.src[1] = statement.body.constant(1);
     }
     Ok(Op::MBarrier(op))
 }
 
 fn copy(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
-    let Statement {
-        body,
-        mods,
-        operands,
-        inst,
-    } = statement;
+    let mods = &mut statement.mods;
+    let operands = statement.operands;
     if !mods.take("async") {
         return Err("only asynchronous copies are interpreted".to_string());
     }
@@ -434,11 +400,12 @@ fn copy(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
         });
     }
     if mods.take("wait_group") {
-        count(operands, 1, 1)?;
-        inst.imm[0] = whole(&operands[0])?;
+        let read = mods.take("read");
+        statement.count(1, 1)?;
+        statement.inst.imm[0] = whole(&operands[0])?;
         return Ok(Op::Wait {
             bulk,
-            read: mods.take("read"),
+            read,
             commit: false,
         });
     }
@@ -455,24 +422,25 @@ fn copy(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
     let store = spaces.0 == Some("global") && shared(spaces.1);
     let op = match (bulk, load, store) {
         (false, true, _) => {
-            count(operands, 3, 4 + policy)?;
+            statement.count(3, 4 + policy)?;
             let size = whole(&operands[2])?;
             if ![4, 8, 16].contains(&size) {
                 return Err(format!("copies of {size} bytes do not exist"));
             }
-            inst.src[2] = body.constant(size as u64);
+            statement.inst.src[2] = statement.body.constant(size as u64);
             if operands.len() > 3 + policy {
-                inst.src[3] = body.read(&operands[3], Ty::U32)?;
+                statement.read(3, 3, Ty::U32)?;
             }
             Copy::Element(size as u8)
         }
         (true, true, _) if mods.take("mbarrier::complete_tx::bytes") => {
-            count(operands, 4, 4 + policy)?;
-            (inst.src[3], inst.imm[2]) = body.address(&operands[3], Space::Shared)?;
+            statement.count(4, 4 + policy)?;
+            (statement.inst.src[3], statement.inst.imm[2]) =
+                statement.body.address(&operands[3], Space::Shared)?;
             Copy::BulkLoad
         }
         (true, _, true) if mods.take("bulk_group") => {
-            count(operands, 3, 3 + policy)?;
+            statement.count(3, 3 + policy)?;
             Copy::BulkStore
         }
         _ => return Err("this asynchronous copy is not interpreted".to_string()),
@@ -481,21 +449,17 @@ fn copy(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
         Copy::BulkStore => (Space::Global, Space::Shared),
         _ => (Space::Shared, Space::Global),
     };
-    (inst.src[0], inst.imm[0]) = body.address(&operands[0], to)?;
-    (inst.src[1], inst.imm[1]) = body.address(&operands[1], from)?;
+    statement.address(0, 0, to)?;
+    statement.address(1, 1, from)?;
     if bulk {
-        inst.src[2] = body.read(&operands[2], Ty::U32)?;
+        statement.read(2, 2, Ty::U32)?;
     }
     Ok(Op::Copy(op))
 }
 
 fn warp<'a>(statement: &mut Statement<'_, 'a>, name: &str) -> Result<Op, String> {
-    let Statement {
-        body,
-        mods,
-        operands,
-        inst,
-    } = statement;
+    let mods = &mut statement.mods;
+    let operands = statement.operands;
     if !mods.take("sync") {
         return Err("only the forms with `.sync` are interpreted".to_string());
     }
@@ -504,10 +468,10 @@ fn warp<'a>(statement: &mut Statement<'_, 'a>, name: &str) -> Result<Op, String>
         other => (other.clone(), None),
     };
     let mask = operands.last().ok_or("the mask of lanes is missing")?;
-    inst.src[3] = body.read(mask, Ty::B32)?;
+    statement.inst.src[3] = statement.body.read(mask, Ty::B32)?;
     let (result, predicate) = pair(&operands[0]);
     if let Some(predicate) = predicate {
-        inst.dst2 = body.write(&predicate, Ty::Pred)?;
+        statement.inst.dst2 = statement.body.write(&predicate, Ty::Pred)?;
     }
     let op = match name {
         "shfl" => {
@@ -518,11 +482,11 @@ fn warp<'a>(statement: &mut Statement<'_, 'a>, name: &str) -> Result<Op, String>
                 ("idx", Shuffle::Index),
             ]);
             let ty = mods.ty()?;
-            count(operands, 5, 5)?;
-            inst.dst = body.write(&result, ty)?;
-            inst.src[0] = body.read(&operands[1], ty)?;
-            inst.src[1] = body.read(&operands[2], Ty::U32)?;
-            inst.src[2] = body.read(&operands[3], Ty::U32)?;
+            statement.count(5, 5)?;
+            statement.inst.dst = statement.body.write(&result, ty)?;
+            statement.read(0, 1, ty)?;
+            statement.read(1, 2, Ty::U32)?;
+            statement.read(2, 3, Ty::U32)?;
             WarpOp::Shuffle(mode.ok_or("the mode is missing")?)
         }
         "vote" => {
@@ -533,26 +497,26 @@ fn warp<'a>(statement: &mut Statement<'_, 'a>, name: &str) -> Result<Op, String>
                 ("ballot", Vote::Ballot),
             ]);
             let ty = mods.ty()?;
-            count(operands, 3, 3)?;
-            inst.dst = body.write(&result, ty)?;
+            statement.count(3, 3)?;
+            statement.inst.dst = statement.body.write(&result, ty)?;
             let (operand, negate) = match &operands[1] {
                 Operand::Not(word) => (Operand::Word(word), true),
                 other => (other.clone(), false),
             };
-            inst.src[0] = body.read(&operand, Ty::Pred)?;
+            statement.inst.src[0] = statement.body.read(&operand, Ty::Pred)?;
             WarpOp::Vote(vote.ok_or("the mode is missing")?, negate)
         }
         "redux" => {
             let rmw = mods.one(&OPERATIONS).ok_or("the operation is missing")?;
             let ty = mods.ty()?;
-            count(operands, 3, 3)?;
-            inst.dst = body.write(&result, ty)?;
-            inst.src[0] = body.read(&operands[1], ty)?;
+            statement.count(3, 3)?;
+            statement.inst.dst = statement.body.write(&result, ty)?;
+            statement.read(0, 1, ty)?;
             WarpOp::Reduce(rmw, ty)
         }
         _ => {
-            count(operands, 2, 2)?;
-            inst.dst = body.write(&result, Ty::B32)?;
+            statement.count(2, 2)?;
+            statement.inst.dst = statement.body.write(&result, Ty::B32)?;
             WarpOp::Elect
         }
     };
