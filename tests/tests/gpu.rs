@@ -1,5 +1,6 @@
 //! Runs on a GPU give the bits of the reference. Without a GPU their PTX is interpreted; where there is one, it runs there, too.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::backend::nvptx::Gpu;
@@ -35,20 +36,8 @@ const LIMITS: Limits = Limits {
     reach: 3,
 };
 
-/// Runs a problem on a device and by the reference, and compares all that can be seen.
+/// Runs a problem on a device, by towers if there are some, and by the reference, and compares all that can be seen.
 fn compare<T: Value>(
-    library: &Library,
-    device: &dyn Device,
-    scheme: &Scheme,
-    problem: &Problem,
-    files: &dyn Files,
-    shape: Shape,
-) -> Result<(), String> {
-    compare_by::<T>(library, device, scheme, problem, files, shape, None)
-}
-
-/// The same, by towers if there are some.
-fn compare_by<T: Value>(
     library: &Library,
     device: &dyn Device,
     scheme: &Scheme,
@@ -90,11 +79,13 @@ fn compare_any(
     problem: &Problem,
     files: &dyn Files,
     shape: Shape,
+    towers: Option<&TowerProgram>,
 ) -> Result<(), String> {
-    match scheme.precision {
-        Precision::F32 => compare::<f32>(library, device, scheme, problem, files, shape),
-        Precision::F64 => compare::<f64>(library, device, scheme, problem, files, shape),
-    }
+    let compare = match scheme.precision {
+        Precision::F32 => compare::<f32>,
+        Precision::F64 => compare::<f64>,
+    };
+    compare(library, device, scheme, problem, files, shape, towers)
 }
 
 fn library() -> Option<&'static Library> {
@@ -124,7 +115,15 @@ fn random_runs(device: impl Fn() -> Box<dyn Device>, seeds: std::ops::Range<u64>
         verify(&scheme).expect("a valid scheme");
         let problem = random_problem(&mut rng, &scheme);
         let shape = random_shape(&mut rng, &scheme);
-        let result = compare_any(library, &*device(), &scheme, &problem, &NoFiles, shape);
+        let result = compare_any(
+            library,
+            &*device(),
+            &scheme,
+            &problem,
+            &NoFiles,
+            shape,
+            None,
+        );
         assert!(result.is_ok(), "seed {seed}: {}", result.unwrap_err());
     }
 }
@@ -162,6 +161,28 @@ fn planned(
     Some((plan, chip))
 }
 
+/// The towers of a plan, compiled.
+fn compiled(library: &Library, scheme: &Scheme, plan: &DevicePlan, chip: &Chip) -> TowerProgram {
+    let (_, towers) = plan.compile(library, scheme, chip).expect("valid IR");
+    towers.expect("towers")
+}
+
+/// Runs and compares a problem as [`compare`] does; how many kernels were started.
+fn starts(
+    library: &Library,
+    device: &Interpreted,
+    seed: impl fmt::Display,
+    scheme: &Scheme,
+    problem: &Problem,
+    towers: Option<&TowerProgram>,
+) -> u64 {
+    let before = device.launches();
+    let shape = Shape::of(scheme);
+    let result = compare_any(library, device, scheme, problem, &NoFiles, shape, towers);
+    assert!(result.is_ok(), "seed {seed}: {}", result.unwrap_err());
+    device.launches() - before
+}
+
 #[test]
 fn bands_of_towers_give_the_bits_of_the_reference() {
     let Some(library) = library() else { return };
@@ -195,21 +216,10 @@ fn bands_of_towers_give_the_bits_of_the_reference() {
         problem.outputs.clear();
         let (plan, chip) = plan_of(&device, &scheme, &problem, schedule);
         problem.steps = 2 * plan.height() + 1;
-        let compiled = plan.compile(library, &scheme, &chip).expect("valid IR");
-        let towers = compiled.1.as_ref().expect("towers");
+        let towers = &compiled(library, &scheme, &plan, &chip);
         assert_eq!(towers.steps, plan.height());
         assert_eq!(towers.count(), plan.towers.map_or(0, |plan| plan.count));
-        let shape = Shape::of(&scheme);
-        let run = match scheme.precision {
-            Precision::F32 => compare_by::<f32>,
-            Precision::F64 => compare_by::<f64>,
-        };
-        let starts = |towers| {
-            let before = device.launches();
-            let result = run(library, &device, &scheme, &problem, &NoFiles, shape, towers);
-            assert!(result.is_ok(), "{seed}: {}", result.unwrap_err());
-            device.launches() - before
-        };
+        let starts = |towers| starts(library, &device, seed, &scheme, &problem, towers);
         // Each of the two bands is one start, and a band of the last step, too.
         assert_eq!(starts(Some(towers)), 3);
         assert!(starts(None) >= 2 * problem.steps);
@@ -258,19 +268,8 @@ fn sources_and_probes_act_inside_of_bands() {
         let (plan, chip) = plan_of(&device, &scheme, &problem, schedule);
         // A band, one of half its height, and a step.
         problem.steps = plan.height() + plan.height() / 2 + 1;
-        let compiled = plan.compile(library, &scheme, &chip).expect("valid IR");
-        let towers = compiled.1.as_ref().expect("towers");
-        let shape = Shape::of(&scheme);
-        let run = match scheme.precision {
-            Precision::F32 => compare_by::<f32>,
-            Precision::F64 => compare_by::<f64>,
-        };
-        let starts = |towers| {
-            let before = device.launches();
-            let result = run(library, &device, &scheme, &problem, &NoFiles, shape, towers);
-            assert!(result.is_ok(), "{seed}: {}", result.unwrap_err());
-            device.launches() - before
-        };
+        let towers = &compiled(library, &scheme, &plan, &chip);
+        let starts = |towers| starts(library, &device, seed, &scheme, &problem, towers);
         let each = starts(None) / problem.steps;
         let single = plan.height() > 8;
         assert_eq!(starts(Some(towers)), 2 + if single { each } else { 1 });
@@ -312,19 +311,8 @@ fn random_problems_by_towers_give_the_bits_of_the_reference() {
         let Some((plan, chip)) = planned(&device, &scheme, &problem, schedule) else {
             continue;
         };
-        let compiled = plan.compile(library, &scheme, &chip).expect("valid IR");
-        let towers = compiled.1.as_ref().expect("towers");
-        let shape = Shape::of(&scheme);
-        let run = match scheme.precision {
-            Precision::F32 => compare_by::<f32>,
-            Precision::F64 => compare_by::<f64>,
-        };
-        let starts = |towers| {
-            let before = device.launches();
-            let result = run(library, &device, &scheme, &problem, &NoFiles, shape, towers);
-            assert!(result.is_ok(), "seed {seed}: {}", result.unwrap_err());
-            device.launches() - before
-        };
+        let towers = &compiled(library, &scheme, &plan, &chip);
+        let starts = |towers| starts(library, &device, seed, &scheme, &problem, towers);
         tried += 1;
         let by_towers = starts(Some(towers));
         banded += u64::from(by_towers < starts(None));
@@ -395,7 +383,7 @@ fn examples(device: impl Fn() -> Box<dyn Device>, precision: Precision) {
         }
         let files = LoadedFiles::load(&world, scheme).expect("the files of an example");
         let shape = Shape::of(scheme);
-        let result = compare_any(library, &*device(), scheme, problem, &files, shape);
+        let result = compare_any(library, &*device(), scheme, problem, &files, shape, None);
         assert!(
             result.is_ok(),
             "{}: {}",
@@ -412,7 +400,7 @@ fn examples(device: impl Fn() -> Box<dyn Device>, precision: Precision) {
         };
         assert_eq!(plan.note, None);
         let (_, towers) = plan.compile(library, scheme, &chip).expect("valid IR");
-        let result = compare_by::<f32>(
+        let result = compare_any(
             library,
             &*device,
             scheme,
