@@ -53,13 +53,8 @@ fn kernels(scheme: &Scheme, order: Order<'_>) -> KernelSet {
 }
 
 /// Runs a problem in some order and compares everything that can be seen with the reference.
-fn compare<T: Real>(
-    seed: u64,
-    scheme: &Scheme,
-    problem: &Problem,
-    order: Order<'_>,
-    threads: usize,
-) {
+fn compare<T: Real>(seed: u64, scheme: &Scheme, problem: &Problem, order: Order<'_>) {
+    let threads = 1 + (seed % 3) as usize;
     let mut reference: Reference<'_, T> = Reference::new(scheme, problem, &NoFiles);
     let mut pictures = Vec::new();
     for step in 1..=problem.steps {
@@ -127,77 +122,69 @@ fn check_component<T: Real>(
     });
 }
 
-fn compare_any(seed: u64, scheme: &Scheme, problem: &Problem, order: Order<'_>, threads: usize) {
+fn compare_any(seed: u64, scheme: &Scheme, problem: &Problem, order: Order<'_>) {
     match scheme.precision {
-        Precision::F32 => compare::<f32>(seed, scheme, problem, order, threads),
-        Precision::F64 => compare::<f64>(seed, scheme, problem, order, threads),
+        Precision::F32 => compare::<f32>(seed, scheme, problem, order),
+        Precision::F64 => compare::<f64>(seed, scheme, problem, order),
     }
+}
+
+/// A random scheme and a problem, and the generator for how they are run. With `some_single`, the stages of every fourth scheme have one
+/// update each.
+fn random_case(seed: u64, some_single: bool) -> (Rng, Scheme, Problem) {
+    let mut rng = Rng::new(seed);
+    let mut scheme = random_scheme(&mut rng, &LIMITS);
+    if some_single && seed % 4 == 3 {
+        scheme = one_update_per_stage(scheme);
+    }
+    let problem = random_problem(&mut rng, &scheme);
+    (rng, scheme, problem)
 }
 
 #[test]
 fn layerwise_gives_the_bits_of_the_reference() {
     for seed in seeds() {
-        let mut rng = Rng::new(seed);
-        let scheme = random_scheme(&mut rng, &LIMITS);
+        let (_, scheme, problem) = random_case(seed, false);
         verify(&scheme).expect("a valid scheme");
-        let problem = random_problem(&mut rng, &scheme);
-        compare_any(
-            seed,
-            &scheme,
-            &problem,
-            Order::Layerwise,
-            1 + (seed % 3) as usize,
-        );
+        compare_any(seed, &scheme, &problem, Order::Layerwise);
     }
 }
 
 #[test]
 fn pyramids_give_the_bits_of_the_reference() {
     for seed in seeds() {
-        let mut rng = Rng::new(seed);
-        let mut scheme = random_scheme(&mut rng, &LIMITS);
-        if seed % 4 == 3 {
-            scheme = one_update_per_stage(scheme);
-        }
-        let problem = random_problem(&mut rng, &scheme);
+        let (mut rng, scheme, problem) = random_case(seed, true);
         let pyramid = random_pyramid(&mut rng);
         let program = PyramidProgram::new(&scheme, &pyramid).expect("a size that can be addressed");
         let order = Order::Pyramids(&program);
-        compare_any(seed, &scheme, &problem, order, 1 + (seed % 3) as usize);
+        compare_any(seed, &scheme, &problem, order);
     }
 }
 
 #[test]
 fn boxes_give_the_bits_of_the_reference() {
     for seed in seeds() {
-        let mut rng = Rng::new(seed);
-        let scheme = random_scheme(&mut rng, &LIMITS);
-        let problem = random_problem(&mut rng, &scheme);
+        let (mut rng, scheme, problem) = random_case(seed, false);
         let boxes = Boxes {
             levels: (0..rng.within(1, 2))
                 .map(|_| random_pyramid(&mut rng).base)
                 .collect(),
         };
         let order = Order::Boxes(&boxes);
-        compare_any(seed, &scheme, &problem, order, 1 + (seed % 3) as usize);
+        compare_any(seed, &scheme, &problem, order);
     }
 }
 
 #[test]
 fn tilings_give_the_bits_of_the_reference() {
     for seed in seeds() {
-        let mut rng = Rng::new(seed);
-        let mut scheme = random_scheme(&mut rng, &LIMITS);
-        if seed % 4 == 3 {
-            scheme = one_update_per_stage(scheme);
-        }
-        let problem = random_problem(&mut rng, &scheme);
+        let (mut rng, scheme, problem) = random_case(seed, true);
         let cones = cones(&scheme);
         let frame = Frame::new(&scheme, &cones);
         let tiling = random_tiling(&mut rng, &scheme, &frame);
         check_tiling(&frame, &tiling).expect("fitting faces are legal");
         let program = lower(&scheme, &frame, &tiling);
         let order = Order::Tiles(&program);
-        compare_any(seed, &scheme, &problem, order, 1 + (seed % 3) as usize);
+        compare_any(seed, &scheme, &problem, order);
     }
 }
