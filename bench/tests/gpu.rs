@@ -1,8 +1,9 @@
 //! The section of GPUs on one that is interpreted.
 
 use torre_bench::args::{Args, parse};
+use torre_bench::gpu::all_points;
+use torre_bench::gpu::points::{self, Setting};
 use torre_bench::gpu::runs::Prepared;
-use torre_bench::gpu::{all_points, points};
 use torre_compiler::backend::llvm::library::Library;
 use torre_suite::interpreted::Interpreted;
 
@@ -10,6 +11,15 @@ fn args(words: &str) -> Args {
     let words: Vec<String> = words.split_whitespace().map(str::to_string).collect();
     let args = parse(&words, 2).expect("these options exist");
     args.expect("no help was asked for")
+}
+
+/// A device as if its copies ran at some rate.
+fn setting<'a>(args: &'a Args, device: &'a Interpreted) -> Setting<'a> {
+    Setting {
+        args,
+        device,
+        copies: 1e9,
+    }
 }
 
 #[test]
@@ -25,7 +35,7 @@ fn towers_have_the_bits_of_layerwise_kernels() {
     assert_eq!(points.len(), 2);
     for point in &points {
         let device = Interpreted::new();
-        let checks = points::check(point, &args, &device, 1e9, None).expect("towers run");
+        let checks = points::check(point, setting(&args, &device), None).expect("towers run");
         assert_eq!(checks.len(), 1, "{point}");
         for check in checks {
             assert!(check.holds(), "{point}: {} {}", check.what, check.result());
@@ -48,8 +58,8 @@ fn problems_in_files_are_checked() {
     let points = all_points(&args).expect("the file is there");
     assert_eq!(points.len(), 1);
     assert_eq!(points[0].cells, [8, 7, 10]);
-    let checks =
-        points::check(&points[0], &args, &Interpreted::new(), 1e9, None).expect("towers run");
+    let device = Interpreted::new();
+    let checks = points::check(&points[0], setting(&args, &device), None).expect("towers run");
     assert_eq!(checks.len(), 1);
     for check in checks {
         assert!(check.holds(), "{} {}", check.what, check.result());
@@ -69,7 +79,7 @@ fn programs_are_measured_in_turn() {
     );
     let point = &all_points(&args).expect("cases")[0];
     let device = Interpreted::new();
-    let rates = points::measure(point, &args, &device, 1e9, None).expect("programs run");
+    let rates = points::measure(point, setting(&args, &device), None).expect("programs run");
     let names: Vec<&str> = rates.iter().map(|r| r.name.as_str()).collect();
     assert_eq!(names, ["layerwise", "towers 6,2,4,2,0", "towers 6,8"]);
     for rate in &rates {

@@ -19,7 +19,7 @@ pub use cases::{GPU_CASES, GpuCase};
 use crate::args::Args;
 use crate::report::{Report, Table, domain};
 use nvcc::Programs;
-use points::{Check, Point, Rate};
+use points::{Check, Point, Rate, Setting};
 use serde_json::json;
 use std::fmt;
 use torre_compiler::backend::nvptx::tower::Order;
@@ -185,13 +185,18 @@ pub fn gpu(args: &Args, report: &mut Report) -> bool {
         let programs = programs.as_mut().ok();
         // Fresh for each point: memory is given back with the device.
         let outcome = CudaDevice::open(args.device).map_err(|e| e.to_string());
-        let outcome = outcome.and_then(|device| match args.check {
-            true => {
-                points::check(&point, args, &device, copies, programs).map(|c| checks.extend(c))
-            }
-            false => {
-                let rates = points::measure(&point, args, &device, copies, programs);
-                rates.map(|rates| found.push((point.clone(), rates)))
+        let outcome = outcome.and_then(|device| {
+            let setting = Setting {
+                args,
+                device: &device,
+                copies,
+            };
+            match args.check {
+                true => points::check(&point, setting, programs).map(|c| checks.extend(c)),
+                false => {
+                    let rates = points::measure(&point, setting, programs);
+                    rates.map(|rates| found.push((point.clone(), rates)))
+                }
             }
         });
         if let Err(message) = outcome {

@@ -20,6 +20,15 @@ pub const LAYERWISE: &str = "layerwise";
 /// Fewer turns have no median worth the name.
 const LEAST_ROUNDS: usize = 3;
 
+/// What all points of a device share.
+#[derive(Clone, Copy)]
+pub struct Setting<'a> {
+    pub args: &'a Args,
+    pub device: &'a dyn Device,
+    /// Bytes that copies on the device read and write per second.
+    pub copies: f64,
+}
+
 /// A case in a precision on a grid.
 #[derive(Clone, Debug)]
 pub struct Point {
@@ -46,7 +55,8 @@ impl Point {
         cells.chain([self.precision.to_string()]).collect()
     }
 
-    fn prepared(&self, args: &Args, device: &dyn Device) -> Result<Prepared, String> {
+    fn prepared(&self, setting: Setting<'_>) -> Result<Prepared, String> {
+        let Setting { args, device, .. } = setting;
         Prepared::new(
             &self.case,
             self.precision,
@@ -96,28 +106,25 @@ pub fn json(point: &Point, rates: &[Rate]) -> Vec<Json> {
 /// The baseline, layerwise kernels and towers, in this order. What does not fit into memory has no rates.
 pub fn measure(
     point: &Point,
-    args: &Args,
-    device: &dyn Device,
-    copies: f64,
+    setting: Setting<'_>,
     programs: Option<&mut Programs>,
 ) -> Result<Vec<Rate>, String> {
     match point.precision {
-        Precision::F32 => measure_in::<f32>(point, args, device, copies, programs),
-        Precision::F64 => measure_in::<f64>(point, args, device, copies, programs),
+        Precision::F32 => measure_in::<f32>(point, setting, programs),
+        Precision::F64 => measure_in::<f64>(point, setting, programs),
     }
 }
 
 fn measure_in<T: Value>(
     point: &Point,
-    args: &Args,
-    device: &dyn Device,
-    copies: f64,
+    setting: Setting<'_>,
     programs: Option<&mut Programs>,
 ) -> Result<Vec<Rate>, String> {
+    let Setting { args, device, .. } = setting;
     let begun = Instant::now();
     let in_time = || begun.elapsed().as_secs_f64() < args.limit;
     let rounds = args.rounds.max(LEAST_ROUNDS);
-    let prepared = point.prepared(args, device)?;
+    let prepared = point.prepared(setting)?;
     let scheme = prepared.scheme();
     if let Some(short) = short_of_memory::<T>(&prepared, device)? {
         eprintln!("{point}: skipped: {short}");
@@ -138,7 +145,7 @@ fn measure_in<T: Value>(
             Err(message) => eprintln!("{point}: {message}"),
         }
     }
-    let expected = predict::layerwise(scheme, copies).prediction.rate;
+    let expected = predict::layerwise(scheme, setting.copies).prediction.rate;
     let steps_in = |rate: f64| ((args.seconds * rate / point.count()).ceil() as u64).max(1);
     let mut simulation = prepared.start::<T>(device)?;
     let array = simulation.memory_bytes() as f64 * 1e-9;
@@ -150,7 +157,7 @@ fn measure_in<T: Value>(
         expected: Some(expected * 1e-9),
         notes: format!("{array:.1} GB"),
     });
-    let schedules = prepared.schedules(&args.towers, device, copies)?;
+    let schedules = prepared.schedules(&args.towers, device, setting.copies)?;
     if schedules.is_empty() {
         eprintln!("{point}: this device can run no towers");
     }
@@ -321,9 +328,7 @@ fn allowed(precision: Precision) -> f64 {
 /// Compares the baseline with a reference on the CPU, and towers with layerwise kernels.
 pub fn check(
     point: &Point,
-    args: &Args,
-    device: &dyn Device,
-    copies: f64,
+    setting: Setting<'_>,
     programs: Option<&mut Programs>,
 ) -> Result<Vec<Check>, String> {
     let mut checks = Vec::new();
@@ -344,21 +349,17 @@ pub fn check(
         });
     }
     checks.extend(match point.precision {
-        Precision::F32 => check_towers::<f32>(point, args, device, copies),
-        Precision::F64 => check_towers::<f64>(point, args, device, copies),
+        Precision::F32 => check_towers::<f32>(point, setting),
+        Precision::F64 => check_towers::<f64>(point, setting),
     }?);
     Ok(checks)
 }
 
-fn check_towers<T: Value>(
-    point: &Point,
-    args: &Args,
-    device: &dyn Device,
-    copies: f64,
-) -> Result<Vec<Check>, String> {
-    let prepared = point.prepared(args, device)?;
+fn check_towers<T: Value>(point: &Point, setting: Setting<'_>) -> Result<Vec<Check>, String> {
+    let Setting { args, device, .. } = setting;
+    let prepared = point.prepared(setting)?;
     let mut checks = Vec::new();
-    for scheduled in prepared.schedules(&args.towers, device, copies)? {
+    for scheduled in prepared.schedules(&args.towers, device, setting.copies)? {
         let name = &scheduled.name;
         let Some(band) = prepared.towers(&scheduled)? else {
             eprintln!("{point}: not {name}: this device cannot run such towers");
