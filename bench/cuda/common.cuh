@@ -253,12 +253,20 @@ template <class K> struct Launch {
         return dim3((g.packs + wide - 1) / wide, (g.ny + deep - 1) / deep, (g.nx + march - 1) / march);
     }
     dim3 block() const { return dim3(wide, deep); }
+    template <class A> void start(const A &arguments, Grid g) const
+    {
+        g.march = march;
+        kernel<<<blocks(g), block()>>>(arguments, g);
+    }
     std::string text() const
     {
         return std::string(name) + " " + std::to_string(wide) + "x" + std::to_string(deep) + " march " +
                std::to_string(march);
     }
 };
+
+/* The launches of each kernel of a step. */
+template <class K> using Choices = std::vector<std::vector<Launch<K>>>;
 
 /* Every code with blocks of some shapes: rows are cut into equal parts of at most so many threads. */
 template <class K> std::vector<Launch<K>> launches(const std::vector<Launch<K>> &codes, const Grid &g)
@@ -411,6 +419,52 @@ inline void finish(const Options &o)
            c.kernel.median, c.kernel.most, c.driver.least, c.driver.median, c.driver.most);
 }
 
+/* Steps after which results are compared. */
+static constexpr int STEPS_OF_CHECK = 7;
+
+/* Arrays on the CPU in double precision, for a reference in the plainest way. */
+struct Reference {
+    int nx, ny, nz;
+    bool single; /* begins with values that f32 holds */
+    std::vector<std::vector<double>> a;
+
+    Reference(const Options &o, int count)
+        : nx(o.nx), ny(o.ny), nz(o.nz), single(!o.wide), a(count, std::vector<double>(size_t(nx) * ny * nz))
+    {
+    }
+    size_t at(long i, long j, long k) const { return (size_t(i) * ny + j) * nz + k; }
+    template <class F> void each(F work) const
+    {
+        for (int i = 0; i < nx; i++)
+            for (int j = 0; j < ny; j++)
+                for (int k = 0; k < nz; k++)
+                    work(i, j, k);
+    }
+    /* middle + width * noise, as on the device */
+    void fill(int f, double middle, double width)
+    {
+        each([&](int i, int j, int k) {
+            double v = middle + width * noise(f, i, j, k);
+            a[f][at(i, j, k)] = single ? float(v) : v;
+        });
+    }
+    /* Zero outside. */
+    double value(int f, long i, long j, long k) const
+    {
+        bool inside = i >= 0 && j >= 0 && k >= 0 && i < nx && j < ny && k < nz;
+        return inside ? a[f][at(i, j, k)] : 0.0;
+    }
+    /* The difference of order 4 of a field along an axis at an index, half a cell above if `up`, else below. */
+    double difference(int f, int axis, bool up, int i, int j, int k) const
+    {
+        auto v = [&](int by) {
+            by += up ? 1 : 0;
+            return value(f, i + (axis == 0) * by, j + (axis == 1) * by, k + (axis == 2) * by);
+        };
+        return 9 / 8. * (v(0) - v(-1)) - (v(1) - v(-2)) / 24;
+    }
+};
+
 /* Squares of differences from a reference, and of the reference, over a device array. */
 template <class T>
 void compare_array(const T *device, const Grid &g, const std::vector<double> &reference, double &difference, double &scale)
@@ -445,3 +499,35 @@ struct Worst {
     }
     void print() const { printf("{\"relative_l2\": %.3e, \"launches\": %zu}\n", error, runs); }
 };
+
+/* Checks or measures a calculation that can `start` from its first values, `run` a kernel of a step by a launch, and sum up a `checksum`.
+ * The reference is compared in the first arrays. */
+template <class C, class K, class R>
+void check_or_measure(const Options &o, C &c, const Choices<K> &choices, int compared, R reference)
+{
+    if (o.check) {
+        Reference expected = reference(o);
+        Worst worst;
+        for (size_t l = 0; l < choices[0].size(); l++) {
+            c.start();
+            for (int s = 0; s < STEPS_OF_CHECK; s++)
+                for (size_t kernel = 0; kernel < choices.size(); kernel++)
+                    c.run(kernel, choices[kernel][l]);
+            worst.compare(c.a, c.g, expected.a, compared);
+        }
+        worst.print();
+        return;
+    }
+    std::vector<Launch<K>> best;
+    std::string text;
+    for (size_t kernel = 0; kernel < choices.size(); kernel++) {
+        best.push_back(fastest(choices[kernel], [&](auto &l) { c.run(kernel, l); }));
+        text += (kernel ? ", " : "") + best[kernel].text();
+    }
+    c.start();
+    auto step = [&] {
+        for (size_t kernel = 0; kernel < best.size(); kernel++)
+            c.run(kernel, best[kernel]);
+    };
+    measure(o, c.g, text, step, [&] { return c.checksum(); });
+}

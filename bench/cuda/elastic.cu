@@ -7,7 +7,6 @@
 
 static constexpr int HALO = 2;
 static constexpr double DT = 0.25;
-static constexpr int STEPS_OF_CHECK = 7;
 
 /* Velocities along x, y, z; stresses xx, yy, zz, yz, xz, xy; 1 / density at the velocities; lambda, lambda + 2 mu, and mu at yz, xz, xy. */
 static constexpr int V = 0, S = 3, FIELDS = 9, B = 9, LAMBDA = 12, MODULUS = 13, MU = 14, ARRAYS = 17;
@@ -221,58 +220,34 @@ template <class T> struct Elastic {
             fill(a[f], g, f, middle, width);
         }
     }
-    void run(const Launch<Kernel<T>> &l) const
-    {
-        Grid own = g;
-        own.march = l.march;
-        l.kernel<<<l.blocks(g), l.block()>>>(pointers, own);
-    }
+    void run(size_t, const Launch<Kernel<T>> &l) const { l.start(pointers, g); }
+    double checksum() const { return squares(a, g, FIELDS); }
 };
 
 /* The same on the CPU in double precision, in the plainest way. */
-static std::vector<std::vector<double>> reference(const Options &o, bool single)
+static Reference reference(const Options &o)
 {
-    size_t n = size_t(o.nx) * o.ny * o.nz;
-    std::vector<std::vector<double>> a(ARRAYS, std::vector<double>(n));
-    auto at = [&](long i, long j, long k) { return (size_t(i) * o.ny + j) * o.nz + k; };
-    auto each = [&](auto work) {
-        for (int i = 0; i < o.nx; i++)
-            for (int j = 0; j < o.ny; j++)
-                for (int k = 0; k < o.nz; k++)
-                    work(i, j, k);
-    };
-    each([&](int i, int j, int k) {
-        for (int f = 0; f < ARRAYS; f++) {
-            double middle, width;
-            range(f, middle, width);
-            double v = middle + width * noise(f, i, j, k);
-            a[f][at(i, j, k)] = single ? float(v) : v;
-        }
-    });
-    auto value = [&](int f, long i, long j, long k) {
-        bool inside = i >= 0 && j >= 0 && k >= 0 && i < o.nx && j < o.ny && k < o.nz;
-        return inside ? a[f][at(i, j, k)] : 0.0;
-    };
-    auto d = [&](int f, int axis, bool up, int i, int j, int k) {
-        auto v = [&](int by) {
-            by += up ? 1 : 0;
-            return value(f, i + (axis == 0) * by, j + (axis == 1) * by, k + (axis == 2) * by);
-        };
-        return DT * (9 / 8. * (v(0) - v(-1)) - (v(1) - v(-2)) / 24);
-    };
+    Reference r(o, ARRAYS);
+    auto &a = r.a;
+    for (int f = 0; f < ARRAYS; f++) {
+        double middle, width;
+        range(f, middle, width);
+        r.fill(f, middle, width);
+    }
+    auto d = [&](int f, int axis, bool up, int i, int j, int k) { return DT * r.difference(f, axis, up, i, j, k); };
     /* The stress of two axes. */
     auto stress = [](int b, int c) { return b == c ? S + b : S + 6 - b - c; };
     for (int s = 0; s < STEPS_OF_CHECK; s++) {
-        each([&](int i, int j, int k) {
+        r.each([&](int i, int j, int k) {
             for (int c = 0; c < 3; c++) {
                 double force = 0;
                 for (int b = 0; b < 3; b++)
                     force += d(stress(b, c), b, b != c, i, j, k);
-                a[V + c][at(i, j, k)] += a[B + c][at(i, j, k)] * force;
+                a[V + c][r.at(i, j, k)] += a[B + c][r.at(i, j, k)] * force;
             }
         });
-        each([&](int i, int j, int k) {
-            size_t n = at(i, j, k);
+        r.each([&](int i, int j, int k) {
+            size_t n = r.at(i, j, k);
             double diagonal[3], trace = 0;
             for (int c = 0; c < 3; c++)
                 trace += diagonal[c] = d(V + c, c, true, i, j, k);
@@ -283,36 +258,14 @@ static std::vector<std::vector<double>> reference(const Options &o, bool single)
             }
         });
     }
-    return a;
+    return r;
 }
 
 template <class T> static void with(const Options &o)
 {
     Elastic<T> e(o);
-    auto v = launches(codes<T>(false), e.g), s = launches(codes<T>(true), e.g);
-    if (o.check) {
-        auto expected = reference(o, !o.wide);
-        Worst worst;
-        for (size_t l = 0; l < v.size(); l++) {
-            e.start();
-            for (int step = 0; step < STEPS_OF_CHECK; step++) {
-                e.run(v[l]);
-                e.run(s[l]);
-            }
-            worst.compare(e.a, e.g, expected, FIELDS);
-        }
-        worst.print();
-        return;
-    }
-    auto best_v = fastest(v, [&](auto &l) { e.run(l); });
-    auto best_s = fastest(s, [&](auto &l) { e.run(l); });
-    e.start();
-    auto step = [&] {
-        e.run(best_v);
-        e.run(best_s);
-    };
-    auto checksum = [&] { return squares(e.a, e.g, FIELDS); };
-    measure(o, e.g, best_v.text() + ", " + best_s.text(), step, checksum);
+    Choices<Kernel<T>> choices = {launches(codes<T>(false), e.g), launches(codes<T>(true), e.g)};
+    check_or_measure(o, e, choices, FIELDS, reference);
 }
 
 int main(int count, char **words)

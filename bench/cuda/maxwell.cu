@@ -7,7 +7,6 @@
 
 static constexpr int HALO = 2;
 static constexpr double DT = 0.45;
-static constexpr int STEPS_OF_CHECK = 7;
 
 template <class T> struct Fields {
     const T *in[3]; /* that are differentiated */
@@ -148,84 +147,37 @@ template <class T> struct Maxwell {
             fields.factor[c] = a[6 + c];
         return fields;
     }
-    void run(const Launch<Kernel<T>> &l, Fields<T> fields) const
-    {
-        Grid own = g;
-        own.march = l.march;
-        l.kernel<<<l.blocks(g), l.block()>>>(fields, own);
-    }
+    void run(size_t kernel, const Launch<Kernel<T>> &l) const { l.start(kernel == 0 ? h() : e(), g); }
+    double checksum() const { return squares(a, g, 6); }
 };
 
 /* The same on the CPU in double precision, in the plainest way. */
-static std::vector<std::vector<double>> reference(const Options &o, bool single)
+static Reference reference(const Options &o)
 {
-    size_t n = size_t(o.nx) * o.ny * o.nz;
-    std::vector<std::vector<double>> a(9, std::vector<double>(n));
-    auto at = [&](long i, long j, long k) { return (size_t(i) * o.ny + j) * o.nz + k; };
-    auto each = [&](auto work) {
-        for (int i = 0; i < o.nx; i++)
-            for (int j = 0; j < o.ny; j++)
-                for (int k = 0; k < o.nz; k++)
-                    work(i, j, k);
-    };
-    each([&](int i, int j, int k) {
-        for (int f = 0; f < 9; f++) {
-            double v = f < 6 ? noise(f, i, j, k) : 0.75 + 0.5 * noise(f, i, j, k);
-            a[f][at(i, j, k)] = f >= 6 && !o.media ? 1 : single ? float(v) : v;
-        }
-    });
-    auto value = [&](int f, long i, long j, long k) {
-        bool inside = i >= 0 && j >= 0 && k >= 0 && i < o.nx && j < o.ny && k < o.nz;
-        return inside ? a[f][at(i, j, k)] : 0.0;
-    };
-    /* The difference of a field along an axis at an index, half a cell above if `up`, else below. */
-    auto d = [&](int f, int axis, bool up, int i, int j, int k) {
-        auto v = [&](int by) {
-            by += up ? 1 : 0;
-            return value(f, i + (axis == 0) * by, j + (axis == 1) * by, k + (axis == 2) * by);
-        };
-        return DT * (9 / 8. * (v(0) - v(-1)) - (v(1) - v(-2)) / 24);
-    };
+    Reference r(o, 9);
+    for (int f = 0; f < 6; f++)
+        r.fill(f, 0, 1);
+    for (int f = 6; f < 9; f++)
+        o.media ? r.fill(f, 0.75, 0.5) : r.fill(f, 1, 0);
+    auto d = [&](int f, int axis, bool up, int i, int j, int k) { return DT * r.difference(f, axis, up, i, j, k); };
     for (int s = 0; s < STEPS_OF_CHECK; s++)
         for (bool up : {true, false})
-            each([&](int i, int j, int k) {
+            r.each([&](int i, int j, int k) {
                 int from = up ? 0 : 3, to = up ? 3 : 0;
                 for (int c = 0; c < 3; c++) {
                     int b = (c + 1) % 3, e = (c + 2) % 3;
                     double curl = d(from + e, b, up, i, j, k) - d(from + b, e, up, i, j, k);
-                    a[to + c][at(i, j, k)] += up ? -curl : a[6 + c][at(i, j, k)] * curl;
+                    r.a[to + c][r.at(i, j, k)] += up ? -curl : r.a[6 + c][r.at(i, j, k)] * curl;
                 }
             });
-    return a;
+    return r;
 }
 
 template <class T, bool MEDIA> static void with(const Options &o)
 {
     Maxwell<T> m(o);
-    auto h = launches(codes<T, true, false>(), m.g), e = launches(codes<T, false, MEDIA>(), m.g);
-    if (o.check) {
-        auto expected = reference(o, !o.wide);
-        Worst worst;
-        for (size_t l = 0; l < h.size(); l++) {
-            m.start();
-            for (int s = 0; s < STEPS_OF_CHECK; s++) {
-                m.run(h[l], m.h());
-                m.run(e[l], m.e());
-            }
-            worst.compare(m.a, m.g, expected, 6);
-        }
-        worst.print();
-        return;
-    }
-    auto best_h = fastest(h, [&](auto &l) { m.run(l, m.h()); });
-    auto best_e = fastest(e, [&](auto &l) { m.run(l, m.e()); });
-    m.start();
-    auto step = [&] {
-        m.run(best_h, m.h());
-        m.run(best_e, m.e());
-    };
-    auto checksum = [&] { return squares(m.a, m.g, 6); };
-    measure(o, m.g, best_h.text() + ", " + best_e.text(), step, checksum);
+    Choices<Kernel<T>> choices = {launches(codes<T, true, false>(), m.g), launches(codes<T, false, MEDIA>(), m.g)};
+    check_or_measure(o, m, choices, 6, reference);
 }
 
 int main(int count, char **words)

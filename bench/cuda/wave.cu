@@ -5,8 +5,6 @@
  * Neighbours along y and z come from the caches. */
 #include "common.cuh"
 
-static constexpr int STEPS_OF_CHECK = 7;
-
 /* Factors of the centred second difference of order 2 R: own value, then neighbours by distance. */
 template <int R> __host__ __device__ constexpr double factor(int distance)
 {
@@ -125,73 +123,41 @@ template <class T> struct Wave {
         fill(a[2], g, 2, 0.1, 0.1);
         odd = false;
     }
-    void run(const Launch<Kernel<T>> &l)
+    void run(size_t, const Launch<Kernel<T>> &l)
     {
-        Grid own = g;
-        own.march = l.march;
-        Fields<T> fields = {a[odd ? 1 : 0], a[odd ? 0 : 1], a[2]};
-        l.kernel<<<l.blocks(g), l.block()>>>(fields, own);
+        l.start(Fields<T>{a[odd ? 1 : 0], a[odd ? 0 : 1], a[2]}, g);
         odd = !odd;
     }
-    T *newest() const { return a[odd ? 1 : 0]; }
+    /* Of the newest values. */
+    double checksum() const { return squares(a[odd ? 1 : 0], g); }
 };
 
-/* Both fields on the CPU in double precision, in the plainest way. */
-template <int R> std::vector<std::vector<double>> reference(const Options &o, bool single)
+/* The same on the CPU in double precision, in the plainest way. */
+template <int R> Reference reference(const Options &o)
 {
-    size_t n = size_t(o.nx) * o.ny * o.nz;
-    std::vector<double> u(n), old(n), c(n);
-    auto at = [&](long i, long j, long k) { return (size_t(i) * o.ny + j) * o.nz + k; };
-    auto each = [&](auto work) {
-        for (int i = 0; i < o.nx; i++)
-            for (int j = 0; j < o.ny; j++)
-                for (int k = 0; k < o.nz; k++)
-                    work(i, j, k);
-    };
-    each([&](int i, int j, int k) {
-        u[at(i, j, k)] = noise(0, i, j, k);
-        old[at(i, j, k)] = noise(1, i, j, k);
-        double v = 0.1 + 0.1 * noise(2, i, j, k);
-        c[at(i, j, k)] = single ? float(v) : v;
-    });
-    auto value = [&](long i, long j, long k) {
-        bool inside = i >= 0 && j >= 0 && k >= 0 && i < o.nx && j < o.ny && k < o.nz;
-        return inside ? u[at(i, j, k)] : 0.0;
-    };
+    Reference r(o, 3);
+    r.fill(0, 0, 1);
+    r.fill(1, 0, 1);
+    r.fill(2, 0.1, 0.1);
     for (int s = 0; s < STEPS_OF_CHECK; s++) {
-        each([&](int i, int j, int k) {
+        int now = s % 2, old = 1 - now;
+        r.each([&](int i, int j, int k) {
             double sum = 0;
             for (int p = -R; p <= R; p++)
-                sum += factor<R>(std::abs(p)) * (value(i + p, j, k) + value(i, j + p, k) + value(i, j, k + p));
-            size_t own = at(i, j, k);
-            old[own] = 2 * u[own] - old[own] + c[own] * sum;
+                sum += factor<R>(std::abs(p)) *
+                       (r.value(now, i + p, j, k) + r.value(now, i, j + p, k) + r.value(now, i, j, k + p));
+            size_t n = r.at(i, j, k);
+            r.a[old][n] = 2 * r.a[now][n] - r.a[old][n] + r.a[2][n] * sum;
         });
-        std::swap(u, old);
     }
-    if (STEPS_OF_CHECK % 2)
-        std::swap(u, old);
-    return {u, old};
+    return r;
 }
 
 template <class T, int R> static void with(const Options &o)
 {
     Wave<T> w(o, R);
-    auto all = launches(codes<T, R>(), w.g);
-    if (o.check) {
-        auto expected = reference<R>(o, !o.wide);
-        Worst worst;
-        for (auto &l : all) {
-            w.start();
-            for (int s = 0; s < STEPS_OF_CHECK; s++)
-                w.run(l);
-            worst.compare(w.a, w.g, expected, 2);
-        }
-        worst.print();
-        return;
-    }
-    auto best = fastest(all, [&](auto &l) { w.run(l); });
-    w.start();
-    measure(o, w.g, best.text(), [&] { w.run(best); }, [&] { return squares(w.newest(), w.g); });
+    Choices<Kernel<T>> choices = {launches(codes<T, R>(), w.g)};
+    check_or_measure(o, w, choices, 2, reference<R>);
 }
 
 int main(int count, char **words)
