@@ -167,6 +167,26 @@ fn compiled(library: &Library, scheme: &Scheme, plan: &DevicePlan, chip: &Chip) 
     towers.expect("towers")
 }
 
+/// Schemes on small grids, and schedules for them by towers of some heights.
+fn cases_of_towers(heights: [u64; 3]) -> [(Scheme, String); 3] {
+    let [few, leaning, long] = heights;
+    [
+        (
+            maxwell(4, Precision::F32, [25, 27, 12]),
+            format!("torre(D = 2, TH = {few})"),
+        ),
+        (
+            maxwell(2, Precision::F64, [14, 15, 12]),
+            format!("(x, y): diamond(W = 3) lean +x height {leaning}; z: span"),
+        ),
+        // Lines that two blocks share.
+        (
+            maxwell(4, Precision::F64, [14, 15, 190]),
+            format!("torre(D = 2, TH = {long})"),
+        ),
+    ]
+}
+
 /// Runs and compares a problem as [`compare`] does; how many kernels were started.
 fn starts(
     library: &Library,
@@ -187,34 +207,16 @@ fn starts(
 fn bands_of_towers_give_the_bits_of_the_reference() {
     let Some(library) = library() else { return };
     let device = Interpreted::new();
-    for (seed, (scheme, schedule)) in [
-        (
-            maxwell(4, Precision::F32, [25, 27, 12]),
-            "torre(D = 2, TH = 3)",
-        ),
-        (
-            maxwell(2, Precision::F64, [14, 15, 12]),
-            "(x, y): diamond(W = 3) lean +x height 4; z: span",
-        ),
-        (
-            elasticity(Precision::F32, [21, 22, 8]),
-            "torre(W = 6, TH = 2)",
-        ),
-        // Lines that two blocks share.
-        (
-            maxwell(4, Precision::F64, [14, 15, 190]),
-            "torre(D = 2, TH = 2)",
-        ),
-    ]
-    .into_iter()
-    .enumerate()
-    {
+    let mut cases = Vec::from(cases_of_towers([3, 4, 2]));
+    let elastic = elasticity(Precision::F32, [21, 22, 8]);
+    cases.insert(2, (elastic, "torre(W = 6, TH = 2)".to_owned()));
+    for (seed, (scheme, schedule)) in cases.into_iter().enumerate() {
         let mut rng = Rng::new(seed as u64);
         let mut problem = random_problem(&mut rng, &scheme);
         problem.sources.clear();
         problem.probes.clear();
         problem.outputs.clear();
-        let (plan, chip) = plan_of(&device, &scheme, &problem, schedule);
+        let (plan, chip) = plan_of(&device, &scheme, &problem, &schedule);
         problem.steps = 2 * plan.height() + 1;
         let towers = &compiled(library, &scheme, &plan, &chip);
         assert_eq!(towers.steps, plan.height());
@@ -230,24 +232,7 @@ fn bands_of_towers_give_the_bits_of_the_reference() {
 fn sources_and_probes_act_inside_of_bands() {
     let Some(library) = library() else { return };
     let device = Interpreted::new();
-    for (seed, (scheme, schedule)) in [
-        (
-            maxwell(4, Precision::F32, [25, 27, 12]),
-            "torre(D = 2, TH = 4)",
-        ),
-        (
-            maxwell(2, Precision::F64, [14, 15, 12]),
-            "(x, y): diamond(W = 3) lean +x height 16; z: span",
-        ),
-        // Lines that two blocks share.
-        (
-            maxwell(4, Precision::F64, [14, 15, 190]),
-            "torre(D = 2, TH = 4)",
-        ),
-    ]
-    .into_iter()
-    .enumerate()
-    {
+    for (seed, (scheme, schedule)) in cases_of_towers([4, 16, 4]).into_iter().enumerate() {
         let mut rng = Rng::new(seed as u64);
         let mut problem = random_problem(&mut rng, &scheme);
         let mut again = random_problem(&mut rng, &scheme).sources;
@@ -265,7 +250,7 @@ fn sources_and_probes_act_inside_of_bands() {
         problem.sources.extend(doubled);
         problem.outputs.clear();
         assert!(problem.sources.len() > 2 && problem.probes.len() > 2);
-        let (plan, chip) = plan_of(&device, &scheme, &problem, schedule);
+        let (plan, chip) = plan_of(&device, &scheme, &problem, &schedule);
         // A band, one of half its height, and a step.
         problem.steps = plan.height() + plan.height() / 2 + 1;
         let towers = &compiled(library, &scheme, &plan, &chip);
