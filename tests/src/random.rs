@@ -4,7 +4,18 @@ use torre_compiler::host::{HostBinary, HostExpr, HostUnary};
 use torre_compiler::lattice::{Axis, HalfIndex, PerAxis};
 use torre_compiler::problem::{Init, Output, OutputKind, Probe, Problem, Source, StaticValue};
 use torre_compiler::scheme::{Scheme, StageId};
-use torre_compiler::testing::Rng;
+use torre_compiler::testing::{Limits, Rng};
+
+/// How large random schemes are.
+pub const LIMITS: Limits = Limits {
+    dimensions: 3,
+    components: 4,
+    stages: 3,
+    ops: 8,
+    length: 24,
+    width: 9,
+    reach: 3,
+};
 
 /// The seeds of random tests: 150, or as many as `TORRE_TEST_SEEDS` says.
 pub fn seeds() -> std::ops::Range<u64> {

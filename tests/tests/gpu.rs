@@ -24,17 +24,7 @@ use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::{Company, Literal, Value, Watch, execute};
 use torre_runtime::world::{FileWorld, read_source};
 use torre_suite::interpreted::Interpreted;
-use torre_suite::random::{random_problem, seeds};
-
-const LIMITS: Limits = Limits {
-    dimensions: 3,
-    components: 4,
-    stages: 3,
-    ops: 8,
-    length: 24,
-    width: 9,
-    reach: 3,
-};
+use torre_suite::random::{LIMITS, random_problem, seeds};
 
 /// Runs a problem on a device, by towers if there are some, and by the reference, and compares all that can be seen.
 fn compare<T: Value>(

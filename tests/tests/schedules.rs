@@ -11,21 +11,11 @@ use torre_compiler::schedule::{Boxes, Frame, check_tiling};
 use torre_compiler::scheme::{ComponentId, Precision, Scheme, verify};
 use torre_compiler::statics::NoFiles;
 use torre_compiler::testing::{
-    Limits, Rng, one_update_per_stage, random_pyramid, random_scheme, random_tiling,
+    Rng, one_update_per_stage, random_pyramid, random_scheme, random_tiling,
 };
 use torre_compiler::tile::{PyramidProgram, lower};
 use torre_runtime::host::{Calculation, Order, Progress};
-use torre_suite::random::{random_problem, seeds};
-
-const LIMITS: Limits = Limits {
-    dimensions: 3,
-    components: 4,
-    stages: 3,
-    ops: 8,
-    length: 24,
-    width: 9,
-    reach: 3,
-};
+use torre_suite::random::{LIMITS, random_problem, seeds};
 
 /// A kernel for each stage, phase and single update, and one for all updates of the stage.
 fn kernels(scheme: &Scheme, order: Order<'_>) -> KernelSet {
