@@ -1,8 +1,12 @@
 //! A GPU that is interpreted: runs on it are runs of the PTX that a real one gets.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use torre_ptx::{Buffer, Device, Module, Options, Param};
-use torre_runtime::gpu::device::{self, Address, Argument, DeviceError, Facts, Function, Mark};
+use torre_runtime::gpu::device::{
+    self, Address, Argument, DeviceError, Facts, Function, Mark, Reading,
+};
 
 /// A small GPU of compute capability 9.0.
 #[derive(Debug)]
@@ -18,6 +22,13 @@ struct State {
     modules: Vec<Module>,
     functions: Vec<(usize, String)>,
     launches: u64,
+    /// No kernel can be started after so many.
+    last: Option<u64>,
+    /// Readings that have begun: from where, and how many bytes. They are done as late as possible.
+    readings: BTreeMap<u64, (Address, u64)>,
+    readings_begun: u64,
+    /// The most that were under way at a time.
+    readings_together: usize,
 }
 
 /// Bytes of the memory that it claims to have.
@@ -44,6 +55,16 @@ impl Interpreted {
             },
             state: Mutex::default(),
         }
+    }
+
+    /// The most readings that were under way at a time.
+    pub fn readings_together(&self) -> usize {
+        self.state().readings_together
+    }
+
+    /// Lets no kernel be started after so many.
+    pub fn fail_after(&self, launches: u64) {
+        self.state().last = Some(launches);
     }
 
     /// Kernels that were started.
@@ -113,6 +134,30 @@ impl device::Device for Interpreted {
         Ok(())
     }
 
+    fn begin_read(&self, from: Address, bytes: u64) -> Result<Reading, DeviceError> {
+        let mut state = self.state();
+        state.find(from, bytes as usize)?;
+        state.readings_begun += 1;
+        let number = state.readings_begun;
+        state.readings.insert(number, (from, bytes));
+        state.readings_together = state.readings_together.max(state.readings.len());
+        Ok(Reading(number))
+    }
+
+    fn end_read(&self, reading: Reading, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        let begun = self.state().readings.remove(&reading.0);
+        match begun {
+            Some((from, size)) if size == bytes.len() as u64 => self.read(from, bytes),
+            _ => Err(failed("reading", "it did not begin like that")),
+        }
+    }
+
+    fn copy(&self, from: Address, to: Address, bytes: u64) -> Result<(), DeviceError> {
+        let mut content = vec![0; bytes as usize];
+        self.read(from, &mut content)?;
+        self.write(to, &content)
+    }
+
     fn load(&self, ptx: &str, names: &[String]) -> Result<Vec<Function>, DeviceError> {
         let module = Module::parse(ptx).map_err(|error| DeviceError::Code {
             message: error.to_string(),
@@ -141,8 +186,12 @@ impl device::Device for Interpreted {
             modules,
             functions,
             launches,
+            last,
             ..
         } = &mut *state;
+        if last.is_some_and(|last| *launches >= last) {
+            return Err(failed("starting a kernel", "this many are enough"));
+        }
         let found = functions.get(function.0);
         let entry = found.and_then(|(module, name)| modules.get(*module)?.entry(name));
         let (Some(entry), Some((_, name))) = (entry, found) else {
@@ -179,5 +228,9 @@ impl device::Device for Interpreted {
 
     fn reach(&self, _: Mark) -> Result<(), DeviceError> {
         Ok(())
+    }
+
+    fn between(&self, _: Mark, _: Mark) -> Result<Duration, DeviceError> {
+        Ok(Duration::ZERO)
     }
 }

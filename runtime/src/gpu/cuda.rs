@@ -1,11 +1,16 @@
 //! NVIDIA GPUs through the CUDA driver, whose library is opened when it is first needed: where there is none, everything else works.
 
-use super::device::{Address, Argument, Device, DeviceError, Facts, Function, Mark, Threads};
+use super::device::{
+    Address, Argument, Device, DeviceError, Facts, Function, Mark, Reading, Threads,
+};
+use super::transfer::{Bus, Download, SMALL, Staging};
 use cudarc::driver::sys::{self, CUresult};
+use pinned::{Pinned, Way};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_void};
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// The oldest CUDA whose driver has all functions that are called here.
 const OLDEST_CUDA: u32 = 11040;
@@ -16,14 +21,21 @@ const SHARED_WITHOUT_ASKING: u32 = 48 << 10;
 /// What the driver's translator says about code, at most.
 const LOG_BYTES: usize = 8192;
 
-/// A GPU with a queue of work.
+/// Readings that go on side by side through locked memory: of probes, of slices, and of all values. More are plain copies.
+const READINGS: usize = 3;
+
+/// A GPU with a queue of work, and one of copies to the host that go on beside it.
 #[derive(Debug)]
 pub struct CudaDevice {
     device: sys::CUdevice,
     context: sys::CUcontext,
     stream: sys::CUstream,
+    copies: sys::CUstream,
+    /// What copies to the host wait for.
+    ready: sys::CUevent,
     facts: Facts,
     state: Mutex<State>,
+    uploads: Mutex<Staging<Pinned>>,
 }
 
 /// What was made on the device, to be given back.
@@ -34,7 +46,28 @@ struct State {
     functions: Vec<(sys::CUfunction, u32)>,
     memory: BTreeMap<u64, u64>,
     marks: BTreeMap<u64, sys::CUevent>,
-    next_mark: u64,
+    /// Events of marks that were reached, for others.
+    spare: Vec<sys::CUevent>,
+    /// Stages that no reading uses.
+    stages: Vec<Staging<Pinned>>,
+    readings: BTreeMap<u64, Copying>,
+    /// The number of the next mark or reading.
+    next: u64,
+}
+
+/// A copy to the host.
+#[derive(Debug)]
+enum Copying {
+    Staged(Staging<Pinned>, Download),
+    /// For want of stages it is done when it is waited for.
+    Plain(Address),
+}
+
+impl State {
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
 }
 
 // SAFETY: the driver's handles may be used by any thread once its context is current there, which every method sees to; what is
@@ -52,6 +85,8 @@ macro_rules! driver {
         check($what, result)
     }};
 }
+
+mod pinned;
 
 /// A driver's answer as a result.
 fn check(what: &'static str, result: CUresult) -> Result<(), DeviceError> {
@@ -122,15 +157,23 @@ impl CudaDevice {
             device,
             context,
             stream: ptr::null_mut(),
+            copies: ptr::null_mut(),
+            ready: ptr::null_mut(),
             facts,
             state: Mutex::default(),
+            uploads: Mutex::new(Staging::new()),
         };
         opened.enter()?;
         let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
-        driver!(
-            "opening a device",
-            cuStreamCreate(&mut opened.stream, flags)
-        )?;
+        for stream in [&mut opened.stream, &mut opened.copies] {
+            driver!("opening a device", cuStreamCreate(stream, flags))?;
+        }
+        let flags = sys::CUevent_flags::CU_EVENT_DISABLE_TIMING as u32;
+        driver!("opening a device", cuEventCreate(&mut opened.ready, flags))?;
+        opened
+            .state()
+            .stages
+            .extend((0..READINGS).map(|_| Staging::new()));
         Ok(opened)
     }
 
@@ -146,6 +189,34 @@ impl CudaDevice {
 
     fn wait(&self) -> Result<(), DeviceError> {
         driver!("waiting for the GPU", cuStreamSynchronize(self.stream))
+    }
+
+    /// The way of copies in the order of the device's work.
+    fn in_order(&self) -> Way {
+        Way {
+            stream: self.stream,
+        }
+    }
+
+    /// The way of copies to the host that go on beside that.
+    fn beside(&self) -> Way {
+        Way {
+            stream: self.copies,
+        }
+    }
+
+    /// The event of a mark, which is forgotten, after waiting for it.
+    fn reached(&self, mark: Mark) -> Result<Option<sys::CUevent>, DeviceError> {
+        self.enter()?;
+        let event = self.state().marks.remove(&mark.0);
+        if let Some(event) = event {
+            let reached = driver!("waiting for the GPU", cuEventSynchronize(event));
+            if let Err(error) = reached {
+                self.state().spare.push(event);
+                return Err(error);
+            }
+        }
+        Ok(event)
     }
 
     /// Bytes read and written per second by copies within the device's memory, of pieces far larger than its caches.
@@ -261,20 +332,69 @@ impl Device for CudaDevice {
 
     fn write(&self, to: Address, bytes: &[u8]) -> Result<(), DeviceError> {
         self.enter()?;
-        // The driver has read memory that is not pinned when it returns.
-        driver!(
-            "copying to the GPU",
-            cuMemcpyHtoDAsync_v2(to.0, bytes.as_ptr().cast(), bytes.len(), self.stream)
-        )
+        if bytes.len() <= SMALL {
+            return self.in_order().send_plain(bytes, to);
+        }
+        // Every copy through the stages is waited for before they are used again, whatever went wrong.
+        let mut stages = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
+        stages.upload(&self.in_order(), bytes, to)
     }
 
     fn read(&self, from: Address, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        if bytes.len() > SMALL {
+            let reading = self.begin_read(from, bytes.len() as u64)?;
+            return self.end_read(reading, bytes);
+        }
+        self.enter()?;
+        self.in_order().receive_plain(from, bytes)
+    }
+
+    fn begin_read(&self, from: Address, bytes: u64) -> Result<Reading, DeviceError> {
+        self.enter()?;
+        let mut state = self.state();
+        driver!("ordering copies", cuEventRecord(self.ready, self.stream))?;
+        driver!(
+            "ordering copies",
+            cuStreamWaitEvent(self.copies, self.ready, 0)
+        )?;
+        let copying = match state.stages.pop() {
+            Some(mut stages) => match stages.begin(&self.beside(), from, bytes as usize) {
+                Ok(download) => Copying::Staged(stages, download),
+                Err(error) => {
+                    state.stages.push(stages);
+                    return Err(error);
+                }
+            },
+            None => Copying::Plain(from),
+        };
+        let number = state.number();
+        state.readings.insert(number, copying);
+        Ok(Reading(number))
+    }
+
+    fn end_read(&self, reading: Reading, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.enter()?;
+        let copying = self.state().readings.remove(&reading.0);
+        match copying {
+            Some(Copying::Staged(mut stages, download)) => {
+                let ended = stages.end(&self.beside(), download, bytes);
+                self.state().stages.push(stages);
+                ended
+            }
+            Some(Copying::Plain(from)) => self.beside().receive_plain(from, bytes),
+            None => Err(DeviceError::Failed {
+                what: "copying from the GPU",
+                message: "it did not begin".to_owned(),
+            }),
+        }
+    }
+
+    fn copy(&self, from: Address, to: Address, bytes: u64) -> Result<(), DeviceError> {
         self.enter()?;
         driver!(
-            "copying from the GPU",
-            cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), from.0, bytes.len(), self.stream)
-        )?;
-        self.wait()
+            "copying in the GPU's memory",
+            cuMemcpyDtoDAsync_v2(to.0, from.0, bytes as usize, self.stream)
+        )
     }
 
     fn load(&self, ptx: &str, names: &[String]) -> Result<Vec<Function>, DeviceError> {
@@ -392,24 +512,36 @@ impl Device for CudaDevice {
 
     fn mark(&self) -> Result<Mark, DeviceError> {
         self.enter()?;
-        let mut event = ptr::null_mut();
-        let flags = sys::CUevent_flags::CU_EVENT_DISABLE_TIMING as u32;
-        driver!("marking work", cuEventCreate(&mut event, flags))?;
         let mut state = self.state();
-        let number = state.next_mark;
-        state.next_mark += 1;
+        let event = match state.spare.pop() {
+            Some(event) => event,
+            None => {
+                let mut event = ptr::null_mut();
+                let flags = sys::CUevent_flags::CU_EVENT_DEFAULT as u32;
+                driver!("marking work", cuEventCreate(&mut event, flags))?;
+                event
+            }
+        };
+        let number = state.number();
         state.marks.insert(number, event);
         driver!("marking work", cuEventRecord(event, self.stream))?;
         Ok(Mark(number))
     }
 
     fn reach(&self, mark: Mark) -> Result<(), DeviceError> {
-        self.enter()?;
-        let event = self.state().marks.remove(&mark.0);
-        let Some(event) = event else { return Ok(()) };
-        let reached = driver!("waiting for the GPU", cuEventSynchronize(event));
-        driver!("marking work", cuEventDestroy_v2(event))?;
-        reached
+        let event = self.reached(mark)?;
+        self.state().spare.extend(event);
+        Ok(())
+    }
+
+    fn between(&self, from: Mark, to: Mark) -> Result<Duration, DeviceError> {
+        let [from, to] = [self.reached(from)?, self.reached(to)?];
+        let mut time = 0.0;
+        if let (Some(from), Some(to)) = (from, to) {
+            driver!("measuring time", cuEventElapsedTime(&mut time, from, to))?;
+        }
+        self.state().spare.extend(from.into_iter().chain(to));
+        Ok(Duration::from_secs_f32((time * 1e-3).max(0.0)))
     }
 }
 
@@ -420,10 +552,29 @@ impl Drop for CudaDevice {
             return;
         }
         let state = std::mem::take(&mut *self.state());
-        if !self.stream.is_null() {
-            let _ = self.wait();
+        let streams = [self.stream, self.copies];
+        for stream in streams.into_iter().filter(|stream| !stream.is_null()) {
+            let _ = driver!("giving back", cuStreamSynchronize(stream));
         }
-        for event in state.marks.into_values() {
+        let uploads = std::mem::replace(
+            self.uploads
+                .get_mut()
+                .unwrap_or_else(PoisonError::into_inner),
+            Staging::new(),
+        );
+        let reading = |copying| match copying {
+            Copying::Staged(stages, _) => Some(stages),
+            Copying::Plain(_) => None,
+        };
+        let readings = state.readings.into_values().filter_map(reading);
+        let stages = state.stages.into_iter().chain(readings).chain([uploads]);
+        for memory in stages.flat_map(Staging::into_memory) {
+            memory.give_back();
+        }
+        if !self.ready.is_null() {
+            let _ = driver!("giving back", cuEventDestroy_v2(self.ready));
+        }
+        for event in state.marks.into_values().chain(state.spare) {
             let _ = driver!("giving back", cuEventDestroy_v2(event));
         }
         for place in state.memory.into_keys() {
@@ -432,8 +583,8 @@ impl Drop for CudaDevice {
         for module in state.modules {
             let _ = driver!("giving back", cuModuleUnload(module));
         }
-        if !self.stream.is_null() {
-            let _ = driver!("giving back", cuStreamDestroy_v2(self.stream));
+        for stream in streams.into_iter().filter(|stream| !stream.is_null()) {
+            let _ = driver!("giving back", cuStreamDestroy_v2(stream));
         }
         let _ = driver!("giving back", cuDevicePrimaryCtxRelease_v2(self.device));
     }

@@ -1,6 +1,7 @@
 //! What a run needs of a GPU. The CUDA driver is one that has it ([`super::cuda`]); tests have another.
 
 use std::fmt;
+use std::time::Duration;
 
 /// A place in a device's memory, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,6 +21,11 @@ pub struct Function(pub usize);
 /// Something that a device's earlier work leads up to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mark(pub u64);
+
+/// A copy to the host that has begun.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "what was read is had by `Device::end_read`"]
+pub struct Reading(pub u64);
 
 /// How many threads run a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +65,8 @@ pub struct Facts {
     pub l2: u64,
 }
 
-/// A device whose work is done in the order in which it was asked for. Copies from and to the host wait for what came before.
+/// A device whose work is done in the order in which it was asked for. Copies from and to the host wait for what came before; those that
+/// [`Device::begin_read`] begins go on beside what comes after.
 pub trait Device: Send + Sync {
     fn facts(&self) -> &Facts;
     /// Bytes of memory that could be taken now.
@@ -70,6 +77,12 @@ pub trait Device: Send + Sync {
     fn give_back(&self, memory: Address) -> Result<(), DeviceError>;
     fn write(&self, to: Address, bytes: &[u8]) -> Result<(), DeviceError>;
     fn read(&self, from: Address, bytes: &mut [u8]) -> Result<(), DeviceError>;
+    /// Begins to read what was asked for up to now, while other work goes on. Nobody changes that memory before the reading has ended.
+    fn begin_read(&self, from: Address, bytes: u64) -> Result<Reading, DeviceError>;
+    /// Waits for a reading, and puts what was read into memory of its size.
+    fn end_read(&self, reading: Reading, bytes: &mut [u8]) -> Result<(), DeviceError>;
+    /// Copies within the device's memory, between places that do not overlap.
+    fn copy(&self, from: Address, to: Address, bytes: u64) -> Result<(), DeviceError>;
     /// Translates PTX and finds kernels in it, in the order of their names.
     fn load(&self, ptx: &str, names: &[String]) -> Result<Vec<Function>, DeviceError>;
     /// Starts a kernel.
@@ -86,6 +99,8 @@ pub trait Device: Send + Sync {
     fn mark(&self) -> Result<Mark, DeviceError>;
     /// Waits until what was asked for before a mark is done.
     fn reach(&self, mark: Mark) -> Result<(), DeviceError>;
+    /// Waits like [`Device::reach`] for both marks, and says how long the device took from one to the other.
+    fn between(&self, from: Mark, to: Mark) -> Result<Duration, DeviceError>;
 }
 
 /// Why a device cannot do something.

@@ -8,6 +8,7 @@
 //!   step: updates, sources, images            starts of kernels, from tables             code, around
 //!   band: many steps by towers                one start of a kernel                      towers
 //!   records: probes, slices                   come back many steps at a time             simulation
+//!   copies from and to the host               through page-locked memory                 transfer
 //! ```
 //!
 //! Whatever acts on single values is the same as on the host, and gives the same bits.
@@ -22,6 +23,7 @@ pub mod plan;
 pub mod predict;
 mod simulation;
 pub mod towers;
+mod transfer;
 
 pub use apart::{Apart, Heights};
 pub use chip::Chip;
