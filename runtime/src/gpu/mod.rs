@@ -7,7 +7,7 @@
 //! OnDevice::new(calculation, device, ptx)     values on the device                       simulation: Simulation
 //!   step: updates, sources, images            starts of kernels, from tables             code, around
 //!   band: many steps by towers                one start of a kernel                      towers
-//!   records: probes, slices                   come back many steps at a time             simulation
+//!   records: probes, slices                   come back many steps at a time             simulation, records
 //!   copies from and to the host               through page-locked memory                 transfer
 //! ```
 //!
@@ -21,6 +21,7 @@ pub mod cuda;
 pub mod device;
 pub mod plan;
 pub mod predict;
+mod records;
 mod simulation;
 pub mod towers;
 mod transfer;

@@ -1,39 +1,46 @@
 //! A calculation whose values are in a device's memory.
 //!
 //! The host keeps the array, too: it fills it at the start, and gets it back when values are to be written or compared. While steps run,
-//! only waves of sources go to the device, and records of probes and slices come back, many steps at a time.
+//! only waves of sources go to the device, and records of probes and slices come back, many steps at a time. While files are written, the
+//! device goes on with the steps after that: what is written is in the host's memory, or in a copy on the device.
 
 use super::apart::Apart;
 use super::around::{Sources, slice_place};
-use super::code::{DeviceCode, DeviceProgram, blocks};
-use super::device::{Address, Argument, Device, DeviceError, Mark, Threads};
+use super::code::{DeviceCode, DeviceProgram};
+use super::device::{Address, Device, DeviceError, Mark, Reading};
+use super::records::Records;
 use super::towers::{Bands, TowerProgram};
-use crate::host::hooks::{Picture, slice_shape};
+use crate::host::hooks::Picture;
 use crate::host::{Calculation, Progress};
 use crate::run::{RunError, Simulation, Value, cell_stages_per_step};
+use recording::Waiting;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
-use torre_compiler::backend::nvptx::service;
+use std::time::{Duration, Instant};
 use torre_compiler::kernel::KernelSet;
-use torre_compiler::problem::{OutputKind, Problem};
-use torre_compiler::real::Real;
+use torre_compiler::problem::Problem;
 use torre_compiler::scheme::{ComponentId, Scheme};
 use torre_compiler::statics::Files;
 
-/// Bytes of waves, and of probes' records, that are kept on the device.
+mod recording;
+
+/// Bytes of waves that are kept on the device, and of probes' records that wait there together.
 const RECORD_BYTES: u64 = 8 << 20;
 
 /// Steps of which waves and records are kept, where there is room, even if a problem has fewer.
 const STEPS_KEPT: u64 = 1 << 10;
 
-/// Bytes of slices that wait on the device, if a slice is not larger.
-const PICTURE_BYTES: u64 = 64 << 20;
+/// Bytes of slices that wait on the device together, if a slice is not larger.
+const PICTURE_BYTES: u64 = 32 << 20;
 
 /// Cell-steps between two looks at how far the device has come.
 const CELLS_BETWEEN_MARKS: u64 = 1 << 26;
 
 /// Marks that may lie ahead of what the device has done.
 const MARKS_AHEAD: usize = 16;
+
+/// Starts of kernels that the device is given before its host turns to files: the driver lets about 1000 wait.
+const STARTS_AHEAD: usize = 512;
 
 /// A calculation on a device.
 pub struct OnDevice<'a, T> {
@@ -44,27 +51,31 @@ pub struct OnDevice<'a, T> {
     bands: Option<Bands>,
     apart: Apart,
     array: Address,
+    /// A copy of the array that is read while steps go on, once there was one.
+    shadow: Option<Address>,
+    /// Steps done, as far as anybody sees.
     steps: u64,
+    /// Steps that the device was asked for.
+    asked: u64,
+    marks: VecDeque<(Mark, u64)>,
+    /// Cell-stages of a step.
+    per_step: u64,
+    /// Steps after the last mark.
+    since: u64,
+    /// Steps that go on while the host does something else: since when, and between which marks.
+    beside: Option<(Instant, [Mark; 2])>,
+    /// How long steps went on beside something else.
+    overlapped: Duration,
     sources: Sources,
     /// Place and capacity in steps.
     waves: (Address, u64),
     /// Steps whose waves are on the device.
     waves_of: std::ops::Range<u64>,
-    /// Place and capacity in steps; what is there is of the last steps.
-    probes: (Address, u64),
-    probes_waiting: u64,
+    /// Whole steps of all probes.
+    probes: Records<()>,
     records: Vec<Vec<f64>>,
-    /// Place and capacity in bytes.
-    planes: (Address, u64),
-    planes_waiting: Vec<Waiting>,
+    planes: Records<Waiting>,
     pictures: Vec<Picture>,
-}
-
-/// A slice that waits on the device.
-struct Waiting {
-    output: usize,
-    step: u64,
-    values: u64,
 }
 
 impl<'a, T: Value> OnDevice<'a, T> {
@@ -90,17 +101,19 @@ impl<'a, T: Value> OnDevice<'a, T> {
         let per_step = |count: usize, bytes: u64| {
             let bytes = count as u64 * bytes;
             let steps = (RECORD_BYTES / bytes.max(1)).clamp(1, problem.steps.max(STEPS_KEPT));
-            Ok::<_, DeviceError>((device.take(bytes * steps)?, steps))
+            (bytes * steps, steps)
         };
-        let waves = per_step(sources.waves.len(), 8)?;
-        let probes = per_step(problem.probes.len(), T::PRECISION.bytes() as u64)?;
-        let plane_bytes = Self::plane_bytes(scheme, problem, set);
-        let planes = (device.take(plane_bytes)?, plane_bytes);
+        let (bytes, steps) = per_step(sources.waves.len(), 8);
+        let waves = (device.take(bytes)?, steps);
+        let (bytes, _) = per_step(problem.probes.len(), T::PRECISION.bytes() as u64);
+        let probes = Records::new(device, bytes)?;
+        let planes = Records::new(device, Self::plane_bytes(scheme, problem, set))?;
         let records = (0..problem.probes.len())
             .map(|i| calculation.probe(i))
             .collect();
         Ok(Self {
             steps: calculation.steps(),
+            asked: calculation.steps(),
             calculation,
             files,
             device,
@@ -108,14 +121,18 @@ impl<'a, T: Value> OnDevice<'a, T> {
             bands: None,
             apart: Apart::new(problem),
             array,
+            shadow: None,
+            marks: VecDeque::new(),
+            per_step: cell_stages_per_step(scheme).max(1),
+            since: 0,
+            beside: None,
+            overlapped: Duration::ZERO,
             sources,
             waves,
             waves_of: 0..0,
             probes,
-            probes_waiting: 0,
             records,
             planes,
-            planes_waiting: Vec::new(),
             pictures: Vec::new(),
         })
     }
@@ -146,47 +163,56 @@ impl<'a, T: Value> OnDevice<'a, T> {
         std::mem::swap(&mut self.bands, bands);
     }
 
-    /// Runs a band of towers if nothing keeps its steps apart; gives their number.
-    fn band(&mut self, until: u64) -> Result<Option<u64>, DeviceError> {
+    /// The height of the band that comes next, if one does: nothing keeps its steps apart, and there is room for its waves and records.
+    fn next_band(&self, until: u64) -> Option<u64> {
+        let bands = self.bands.as_ref()?;
+        let most = |count: usize, steps: u64| if count == 0 { u64::MAX } else { steps };
+        let probes = self.probes.capacity() / self.probe_bytes().max(1);
+        let room = self
+            .apart
+            .room(self.asked, until)
+            .min(most(self.sources.waves.len(), self.waves.1))
+            .min(most(self.records.len(), probes));
+        bands.heights.next(self.asked, room)
+    }
+
+    /// Runs a band of towers if one comes next; gives the number of its steps, and of what was started.
+    fn band(&mut self, until: u64) -> Result<Option<[u64; 2]>, DeviceError> {
         let scheme = self.calculation.scheme;
-        let Some(bands) = &mut self.bands else {
+        let Some(steps) = self.next_band(until) else {
             return Ok(None);
         };
-        let room = self.apart.room(self.steps, until);
-        let most = |count: usize, steps: u64| if count == 0 { u64::MAX } else { steps };
-        let room = room
-            .min(most(self.sources.waves.len(), self.waves.1))
-            .min(most(self.records.len(), self.probes.1));
-        let Some(steps) = bands.heights.next(self.steps, room) else {
+        let Some(bands) = &mut self.bands else {
             return Ok(None);
         };
         if !bands.has(self.device, scheme, &self.calculation.layout, steps)? {
             return Ok(None);
         }
+        let leaves_out = bands.leaves_out;
         let waves = self.waves(until, steps)?;
-        let records = self.room_for_probes(steps)?;
-        if self.bands.as_ref().is_some_and(|bands| bands.leaves_out) {
-            let each = self.records.len() * T::PRECISION.bytes();
+        let each = self.probe_bytes();
+        let records = self.room_for_probes(steps * each)?;
+        if leaves_out {
             for n in 0..steps {
-                self.gather(self.steps + n, records.offset((n * each as u64) as i64))?;
+                self.gather(self.asked + n, records.offset((n * each) as i64))?;
             }
         }
         let Some(bands) = &mut self.bands else {
             return Ok(None);
         };
         bands.run(self.device, steps, self.array, waves, records)?;
-        self.probes_waiting += steps;
-        Ok(Some(steps))
+        self.probes.push(steps * each, ());
+        Ok(Some([steps, 1 + if leaves_out { steps } else { 0 }]))
     }
 
     /// What the device's memory must hold, tables aside.
     pub fn device_bytes(scheme: &Scheme, problem: &Problem, set: &KernelSet) -> u64 {
         let planes = Self::plane_bytes(scheme, problem, set);
-        let around = planes.saturating_add(2 * RECORD_BYTES);
+        let around = planes.saturating_mul(2).saturating_add(3 * RECORD_BYTES);
         set.layout.bytes().saturating_add(around)
     }
 
-    /// Bytes for slices on the device: some of the largest one.
+    /// Bytes for slices that wait together: some of the largest one.
     fn plane_bytes(scheme: &Scheme, problem: &Problem, set: &KernelSet) -> u64 {
         let bytes = |output: usize| {
             let place = slice_place(scheme, problem, &set.layout, output, 0)?;
@@ -216,51 +242,110 @@ impl<'a, T: Value> OnDevice<'a, T> {
         self.calculation.problem
     }
 
+    /// Asks the device for the next step or band; gives the number of starts.
+    fn ask(&mut self, until: u64) -> Result<usize, DeviceError> {
+        let [steps, mut starts] = match self.band(until)? {
+            Some(band) => band,
+            None => {
+                let waves = self.waves(until, 1)?;
+                self.code.step(self.device, self.asked, waves)?;
+                self.record_probes()?;
+                [1, self.starts_per_step() as u64 + 1]
+            }
+        };
+        self.asked += steps;
+        starts += self.record_slices()?;
+        self.since += steps;
+        if self.since >= (CELLS_BETWEEN_MARKS / self.per_step).max(1) {
+            self.mark()?;
+        }
+        Ok(starts as usize)
+    }
+
+    fn mark(&mut self) -> Result<(), DeviceError> {
+        let steps = std::mem::take(&mut self.since);
+        self.marks.push_back((self.device.mark()?, steps));
+        Ok(())
+    }
+
     fn advance(&mut self, until: u64, progress: &Progress) -> Result<(), DeviceError> {
-        let per_step = cell_stages_per_step(self.scheme());
-        let between = (CELLS_BETWEEN_MARKS / per_step.max(1)).max(1);
-        let mut marks: VecDeque<(Mark, u64)> = VecDeque::new();
-        let mut since = 0;
-        while self.steps < until {
-            let steps = match self.band(until)? {
-                Some(steps) => steps,
-                None => {
-                    let waves = self.waves(until, 1)?;
-                    self.code.step(self.device, self.steps, waves)?;
-                    self.record_probes()?;
-                    1
-                }
-            };
-            self.steps += steps;
-            self.record_slices()?;
-            since += steps;
-            if since >= between {
-                marks.push_back((self.device.mark()?, since));
-                since = 0;
-            }
-            if marks.len() > MARKS_AHEAD {
-                self.pass(&mut marks, per_step, progress)?;
+        if until < self.asked {
+            return Err(too_late("running"));
+        }
+        let beside = self.beside.take();
+        let beside = beside.map(|(since, marks)| (since.elapsed(), marks));
+        while self.asked < until {
+            self.ask(until)?;
+            while self.marks.len() > MARKS_AHEAD {
+                self.pass(progress)?;
             }
         }
-        marks.push_back((self.device.mark()?, since));
-        while !marks.is_empty() {
-            self.pass(&mut marks, per_step, progress)?;
+        self.mark()?;
+        self.begin_records()?;
+        while !self.marks.is_empty() {
+            self.pass(progress)?;
         }
-        self.collect()
+        self.end_records()?;
+        if let Some((time, [from, to])) = beside {
+            self.overlapped += self.device.between(from, to)?.min(time);
+        }
+        self.steps = self.asked;
+        Ok(())
     }
 
     /// Waits for the oldest mark.
-    fn pass(
-        &self,
-        marks: &mut VecDeque<(Mark, u64)>,
-        per_step: u64,
-        progress: &Progress,
-    ) -> Result<(), DeviceError> {
-        if let Some((mark, steps)) = marks.pop_front() {
+    fn pass(&mut self, progress: &Progress) -> Result<(), DeviceError> {
+        if let Some((mark, steps)) = self.marks.pop_front() {
             self.device.reach(mark)?;
-            progress.done.fetch_add(steps * per_step, Ordering::Relaxed);
+            let done = steps * self.per_step;
+            progress.done.fetch_add(done, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    /// Gives the device some of the steps to do while the host does something else.
+    fn begin(&mut self, until: u64) -> Result<(), DeviceError> {
+        if self.beside.is_some() {
+            return Ok(());
+        }
+        let (since, from) = (Instant::now(), self.device.mark()?);
+        let mut starts = 0;
+        while self.asked < until && starts < STARTS_AHEAD && self.has_room(until) {
+            starts += self.ask(until)?;
+        }
+        self.beside = Some((since, [from, self.device.mark()?]));
+        Ok(())
+    }
+
+    /// Whether what comes next finds room for its records without waiting.
+    fn has_room(&self, until: u64) -> bool {
+        let steps = self.next_band(until).unwrap_or(1);
+        let slices = (0..self.problem().outputs.len())
+            .filter(|output| self.is_due(*output, self.asked + steps))
+            .filter_map(|output| {
+                let (scheme, layout) = (self.scheme(), &self.calculation.layout);
+                slice_place(scheme, self.problem(), layout, output, 0)
+            })
+            .map(|place| place.count() * T::PRECISION.bytes() as u64)
+            .sum();
+        self.probes.has_room(steps * self.probe_bytes()) && self.planes.has_room(slices)
+    }
+
+    /// Begins to read a copy of the values as they are now; `None` where there is no room for one.
+    fn begin_copy(&mut self) -> Result<Option<Reading>, DeviceError> {
+        let bytes = self.calculation.array().len() as u64;
+        let shadow = match self.shadow {
+            Some(shadow) => shadow,
+            // Something is left for what is taken later.
+            None if bytes > self.device.free_memory()? / 4 * 3 => return Ok(None),
+            None => match self.device.take(bytes) {
+                Err(DeviceError::Memory { .. }) => return Ok(None),
+                taken => taken?,
+            },
+        };
+        self.shadow = Some(shadow);
+        self.device.copy(self.array, shadow, bytes)?;
+        self.device.begin_read(shadow, bytes).map(Some)
     }
 
     /// Where the waves of the next steps lie: so many of them, for which there is room.
@@ -270,166 +355,28 @@ impl<'a, T: Value> OnDevice<'a, T> {
         if each == 0 {
             return Ok(place);
         }
-        let known = self.waves_of.contains(&self.steps);
-        if !known || self.steps + steps > self.waves_of.end {
-            let last = until.min(self.steps + most);
-            let mut bytes = Vec::with_capacity(((last - self.steps) * each) as usize);
-            for step in self.steps..last {
+        let known = self.waves_of.contains(&self.asked);
+        if !known || self.asked + steps > self.waves_of.end {
+            let last = until.min(self.asked + most);
+            let mut bytes = Vec::with_capacity(((last - self.asked) * each) as usize);
+            for step in self.asked..last {
                 let (scheme, problem) = (self.scheme(), self.problem());
                 for wave in self.sources.waves(scheme, problem, self.files, step) {
                     bytes.extend(wave.to_le_bytes());
                 }
             }
             self.device.write(place, &bytes)?;
-            self.waves_of = self.steps..last;
+            self.waves_of = self.asked..last;
         }
-        Ok(place.offset(((self.steps - self.waves_of.start) * each) as i64))
+        Ok(place.offset(((self.asked - self.waves_of.start) * each) as i64))
     }
+}
 
-    /// Where probes record so many steps, for which there is room after others have been collected.
-    fn room_for_probes(&mut self, steps: u64) -> Result<Address, DeviceError> {
-        if self.probes_waiting + steps > self.probes.1 {
-            self.collect_probes()?;
-        }
-        let bytes = (self.records.len() * T::PRECISION.bytes()) as u64;
-        Ok(self.probes.0.offset((self.probes_waiting * bytes) as i64))
-    }
-
-    /// Probes after the updates of a step.
-    fn record_probes(&mut self) -> Result<(), DeviceError> {
-        let to = self.room_for_probes(1)?;
-        self.gather(self.steps, to)?;
-        self.probes_waiting += 1;
-        Ok(())
-    }
-
-    /// Records what probes see now as what they see after a step (from 0).
-    fn gather(&self, step: u64, to: Address) -> Result<(), DeviceError> {
-        let count = self.records.len();
-        if count == 0 {
-            return Ok(());
-        }
-        let phase = (step % self.code.probes.len() as u64) as usize;
-        let arguments = [
-            Argument::Place(self.array),
-            Argument::Place(self.code.probes[phase]),
-            Argument::Word(count as i32),
-            Argument::Place(to),
-        ];
-        let threads = Threads {
-            blocks: [blocks(count as u64, service::THREADS)?, 1, 1],
-            threads: [service::THREADS, 1, 1],
-            shared: 0,
-        };
-        // SAFETY: the parameters are those of the kernel; the table's places lie in the array, and a record fits in what was taken.
-        unsafe {
-            self.device
-                .start(self.code.services.gather, threads, &arguments)
-        }
-    }
-
-    /// Slices that are due.
-    fn record_slices(&mut self) -> Result<(), DeviceError> {
-        for output in 0..self.problem().outputs.len() {
-            let due = self
-                .steps
-                .is_multiple_of(self.problem().outputs[output].every);
-            if due {
-                self.record_slice(output)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn record_slice(&mut self, output: usize) -> Result<(), DeviceError> {
-        let layout = &self.calculation.layout;
-        let place = slice_place(self.scheme(), self.problem(), layout, output, self.steps);
-        let Some(place) = place else { return Ok(()) };
-        let each = T::PRECISION.bytes() as u64;
-        if (self.planes_bytes() + place.count() * each) > self.planes.1 {
-            self.collect_planes()?;
-        }
-        let to = self.planes.0.offset(self.planes_bytes() as i64);
-        let word = |n: i64| i32::try_from(n).map_err(|_| DeviceError::TooLong);
-        let arguments = [
-            Argument::Place(self.array.offset(place.first)),
-            Argument::Long(place.between_rows),
-            Argument::Long(place.between_values),
-            Argument::Word(word(place.rows)?),
-            Argument::Word(word(place.values)?),
-            Argument::Place(to),
-        ];
-        let threads = Threads {
-            blocks: [
-                blocks(place.values.max(1) as u64, service::THREADS)?,
-                place.rows.clamp(1, 65535) as u32,
-                1,
-            ],
-            threads: [service::THREADS, 1, 1],
-            shared: 0,
-        };
-        // SAFETY: the parameters are those of the kernel; the plane lies in the array, and there is room for it.
-        unsafe {
-            self.device
-                .start(self.code.services.gather_plane, threads, &arguments)
-        }?;
-        self.planes_waiting.push(Waiting {
-            output,
-            step: self.steps,
-            values: place.count(),
-        });
-        Ok(())
-    }
-
-    /// Bytes of the slices that wait.
-    fn planes_bytes(&self) -> u64 {
-        let each = T::PRECISION.bytes() as u64;
-        self.planes_waiting.iter().map(|w| w.values * each).sum()
-    }
-
-    /// Gets all records.
-    fn collect(&mut self) -> Result<(), DeviceError> {
-        self.collect_probes()?;
-        self.collect_planes()
-    }
-
-    fn read(&self, from: Address, values: u64) -> Result<Vec<f64>, DeviceError> {
-        let mut raw = vec![0; values as usize * T::PRECISION.bytes()];
-        self.device.read(from, &mut raw)?;
-        let mut numbers = vec![T::default(); values as usize];
-        T::decode(&raw, &mut numbers);
-        Ok(numbers.into_iter().map(Real::to_f64).collect())
-    }
-
-    fn collect_probes(&mut self) -> Result<(), DeviceError> {
-        let count = self.records.len();
-        let values = self.read(self.probes.0, self.probes_waiting * count as u64)?;
-        for step in values.chunks_exact(count.max(1)) {
-            for (record, value) in self.records.iter_mut().zip(step) {
-                record.push(*value);
-            }
-        }
-        self.probes_waiting = 0;
-        Ok(())
-    }
-
-    fn collect_planes(&mut self) -> Result<(), DeviceError> {
-        let each = T::PRECISION.bytes() as u64;
-        let mut from = self.planes.0;
-        for waiting in std::mem::take(&mut self.planes_waiting) {
-            let component = self.problem().outputs[waiting.output].component;
-            let OutputKind::Slice { axis, .. } = self.problem().outputs[waiting.output].kind else {
-                continue;
-            };
-            self.pictures.push(Picture {
-                output: waiting.output,
-                step: waiting.step,
-                shape: slice_shape(self.scheme(), component, axis),
-                values: self.read(from, waiting.values)?,
-            });
-            from = from.offset((waiting.values * each) as i64);
-        }
-        Ok(())
+/// Something was asked for of a step that later ones have followed.
+fn too_late(what: &'static str) -> DeviceError {
+    DeviceError::Failed {
+        what,
+        message: "later steps have begun".to_owned(),
     }
 }
 
@@ -457,10 +404,34 @@ impl<T: Value> Simulation<T> for OnDevice<'_, T> {
 
     fn fetch(&mut self) -> Result<(), RunError> {
         if self.calculation.steps() != self.steps {
+            if self.asked != self.steps {
+                return Err(too_late("reading values").into());
+            }
             self.device.read(self.array, self.calculation.array_mut())?;
             self.calculation.set_steps(self.steps);
         }
         Ok(())
+    }
+
+    fn go_on(&mut self, until: u64, values: bool) -> Result<(), RunError> {
+        let copy = match values && self.calculation.steps() != self.steps {
+            true => self.begin_copy()?,
+            false => None,
+        };
+        if values && copy.is_none() {
+            self.fetch()?;
+        }
+        self.begin(until)?;
+        if let Some(copy) = copy {
+            let array = self.calculation.array_mut();
+            self.device.end_read(copy, array)?;
+            self.calculation.set_steps(self.steps);
+        }
+        Ok(())
+    }
+
+    fn overlapped(&self) -> Duration {
+        self.overlapped
     }
 
     fn row(&self, id: ComponentId, age: u8, x: i64, y: i64) -> &[T] {

@@ -3,7 +3,7 @@
 //! ```text
 //! loop  run to the next pause      a volume or checkpoint is due, pictures pile up, or the problem ends
 //!       compare with a check       with `--verify`: every value, bit by bit
-//!       write what is due          pictures, volumes, then the checkpoint that says so
+//!       write what is due          pictures, volumes, then the checkpoint that says so; a GPU goes on with the next steps meanwhile
 //! end   probes, final fields
 //! ```
 //! A checkpoint is written after all results up to its step, so a run that continues from it writes the rest.
@@ -100,7 +100,11 @@ pub fn execute<T: Value>(
             stepping += start.elapsed();
         }
         let pictures = simulation.take_pictures();
-        if check.is_some() || values_are_due(simulation, &company) {
+        let ended = simulation.steps() >= steps;
+        let values = check.is_some() || values_are_due(simulation, &company);
+        if !ended {
+            simulation.go_on(next_stop(simulation, &company), values)?;
+        } else if values {
             simulation.fetch()?;
         }
         if let Some(check) = &mut check {
@@ -115,7 +119,6 @@ pub fn execute<T: Value>(
         let _writing = company
             .writing
             .map(|m| m.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
-        let ended = simulation.steps() >= steps;
         if let Some(outputs) = company.outputs {
             if simulation.steps() > done {
                 outputs.write(simulation, &pictures)?;
@@ -130,7 +133,7 @@ pub fn execute<T: Value>(
             checkpoints.write(simulation)?;
         }
         if ended {
-            return Ok(stepping);
+            return Ok(stepping + simulation.overlapped());
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::host::hooks::{Picture, slice_shape};
 use crate::host::{Calculation, Order, Progress};
 use crate::output::{AnyRows, Element, Rows};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 use torre_compiler::kernel::{Code, KernelSet};
 use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::problem::{OutputKind, Problem};
@@ -43,6 +44,18 @@ pub trait Simulation<T>: Sync {
     /// Brings the values to where [`Simulation::row`] finds them, if they are elsewhere while steps run.
     fn fetch(&mut self) -> Result<(), RunError> {
         Ok(())
+    }
+    /// Begins with the steps up to `until`, where they can be done while the calculation is looked at as it is now, and fetches the values
+    /// first if they are wanted. Until [`Simulation::run`] is called, with the same step, everything stays as if nothing had begun.
+    fn go_on(&mut self, _until: u64, values: bool) -> Result<(), RunError> {
+        match values {
+            true => self.fetch(),
+            false => Ok(()),
+        }
+    }
+    /// How long steps went on outside of [`Simulation::run`].
+    fn overlapped(&self) -> Duration {
+        Duration::ZERO
     }
     /// The values along the vector axis at (x, y) of a version that is kept: 0 is the newest.
     fn row(&self, id: ComponentId, age: u8, x: i64, y: i64) -> &[T];
