@@ -332,8 +332,12 @@ fn barrier_object(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
             mods.take("relaxed");
             (MBarrier::Expect, false, 1..=1)
         }
+        Some("arrive") if anywhere => {
+            let expects = mods.take("expect_tx");
+            let least = usize::from(expects);
+            (MBarrier::ArriveAnywhere { wide, expects }, true, least..=1)
+        }
         Some("arrive") if mods.take("expect_tx") => (MBarrier::ArriveExpect, true, 1..=1),
-        Some("arrive") if anywhere => (MBarrier::ArriveAnywhere { wide }, true, 0..=1),
         Some("arrive") => (MBarrier::Arrive, true, 0..=1),
         Some("arrive_drop") => (MBarrier::ArriveDrop, true, 0..=1),
         Some("test_wait") => (MBarrier::Test { parity }, true, 1..=1),

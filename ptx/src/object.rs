@@ -102,8 +102,13 @@ impl Launch<'_> {
         let place = self.resolve(block, space, address, OBJECT_BYTES)?;
         let at = match (place, op) {
             (Place::Shared(at), _) => at,
-            (Place::Peer { rank, at }, MBarrier::ArriveAnywhere { wide }) => {
-                return self.arrive_far(block, warp, (rank, at), value as i64, wide);
+            (Place::Peer { rank, at }, MBarrier::ArriveAnywhere { wide, expects }) => {
+                let told = if expects {
+                    (1, value as i64)
+                } else {
+                    (value as i64, 0)
+                };
+                return self.arrive_far(block, warp, (rank, at), told, wide);
             }
             _ => return Err(bad("barrier objects lie in shared memory")),
         };
@@ -138,7 +143,9 @@ impl Launch<'_> {
             MBarrier::Expect => object.expect(value as i64).map(|()| token),
             _ => {
                 let (count, expected) = match op {
-                    MBarrier::ArriveExpect => (1, value as i64),
+                    MBarrier::ArriveExpect | MBarrier::ArriveAnywhere { expects: true, .. } => {
+                        (1, value as i64)
+                    }
                     _ => (value as i64, 0),
                 };
                 let mut arrivals = std::mem::take(&mut object.arrivals);
@@ -164,7 +171,7 @@ impl Launch<'_> {
         block: &mut Block,
         warp: usize,
         (rank, at): (usize, usize),
-        count: i64,
+        (count, bytes): (i64, i64),
         wide: bool,
     ) -> Result<u64, Fault> {
         let place = Place::Peer { rank, at };
@@ -183,7 +190,10 @@ impl Launch<'_> {
             object.arrivals.add_view(view);
         }
         let token = object.phase;
-        let result = object.arrive(count).map(|()| token);
+        let result = object
+            .expect(bytes)
+            .and_then(|()| object.arrive(count))
+            .map(|()| token);
         self.complete(index, &mut transfers, &mut object);
         transfers.objects.insert(at, object);
         self.peer(rank)?.transfers = transfers;

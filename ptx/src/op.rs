@@ -295,9 +295,10 @@ pub(crate) enum MBarrier {
     Init,
     Invalidate,
     Arrive,
-    /// At any block of the cluster; `wide`: with the scope of the cluster.
+    /// At any block of the cluster; `wide`: with the scope of the cluster; `expects`: announces bytes, and arrives once.
     ArriveAnywhere {
         wide: bool,
+        expects: bool,
     },
     ArriveExpect,
     Expect,

@@ -397,6 +397,12 @@ impl<'m> Kernel<'m> {
         }
     }
 
+    /// A pointer so many bytes farther, in a word of 32 bits.
+    pub fn advance_by_word(&mut self, pointer: Operand, bytes: Operand) -> Operand {
+        let bytes = self.resize(bytes, Type::I64);
+        self.advance(pointer, bytes, 1)
+    }
+
     /// A pointer `index * scale` bytes farther, for an index of 64 bits.
     pub fn advance(&mut self, pointer: Operand, index: Operand, scale: u32) -> Operand {
         let element = match scale {

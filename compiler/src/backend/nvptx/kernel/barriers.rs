@@ -59,6 +59,17 @@ impl Kernel<'_> {
         );
     }
 
+    /// Arrives at a barrier object of the block.
+    pub fn arrive(&mut self, barrier: Operand) {
+        self.assembly(
+            "mbarrier.arrive.shared.b64 $0, [$1];",
+            "=l,r,~{memory}",
+            &[Type::I64],
+            &[barrier],
+            true,
+        );
+    }
+
     /// Waits until the phase of a barrier object of this parity is over.
     pub fn wait_for_phase(&mut self, barrier: Operand, parity: Operand, wait: Wait) {
         let way = match wait {

@@ -3,8 +3,8 @@
 //! The warps of a block have four roles. While those that *compute* run stage k (counted from the start of the band), the *copiers* wait
 //! until what stage k + 1 reads of neighbours is in memory, and copy to shared memory what enters there ([`super::pipe`]); the *herald* tells
 //! other blocks that the stages before k are done, and takes the next tower from the list ([`super::ticket`]); the *scout* always looks how
-//! far the neighbours are, and tells the copiers ([`super::progress`]). At the end of each stage those that compute meet the herald; of a
-//! turn that an end of the grid cuts, the copiers, too.
+//! far the neighbours are, and tells the copiers ([`super::progress`]). At the end of a stage each warp that computes waits for the two beside it
+//! ([`super::links`]); all meet at the ends of stages of turns that an end of the grid cuts.
 //!
 //! A tower reads rows of its neighbours one index lower along one face or both. That nothing else needs to be waited for follows
 //! from the periods: [`Towers::are_adjacent`](crate::tile::residency::Towers::are_adjacent). Towers come before their neighbours in the list, so those that run never wait for one that
@@ -16,6 +16,7 @@ use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special};
 use super::edge::Cut;
 use super::hooks::Hooked;
 use super::line::{self, Barrier, Meet};
+use super::links::{self, Chain, Links};
 use super::pipe::{self, Pipe};
 use super::progress::{Scout, Waiting, publish};
 use super::ticket::{self, Ahead, FIRST, Fields, HOOKS, NUMBER, fields};
@@ -39,8 +40,6 @@ const WARPGROUP: u32 = 128;
 const STAGE: u32 = 1;
 /// That between two towers, where the scout is, too.
 const TOWER: u32 = 2;
-/// That at the end of a stage of which copiers hear in another way.
-const COMPUTE: u32 = 3;
 
 /// What the warps of a block do.
 #[derive(Clone, Copy)]
@@ -51,8 +50,8 @@ pub(super) struct Roles {
     group: u32,
     /// Registers of a thread that computes, if they are moved.
     registers: Option<u32>,
-    /// How those who work on a tower, and those that compute, meet in a cluster.
-    cluster: Option<[Meet; 2]>,
+    /// How those who work on a tower meet in a cluster.
+    cluster: Option<Meet>,
 }
 
 impl Roles {
@@ -83,28 +82,22 @@ impl Roles {
         self.compute + HELPERS - 32
     }
 
-    /// Those that compute, and the herald.
-    fn computing(self) -> u32 {
-        self.compute + 32
-    }
-
-    /// Where those who work on a tower meet, and those that compute.
-    fn barriers(self) -> [Barrier; 2] {
-        let [all, computing] = [(STAGE, self.working()), (COMPUTE, self.computing())]
-            .map(|(number, threads)| Barrier::Block { number, threads });
+    /// Where those who work on a tower meet.
+    fn barrier(self) -> Barrier {
+        let (number, threads) = (STAGE, self.working());
         match self.cluster {
-            Some(meets) => meets.map(Barrier::Cluster),
-            None => [all, computing],
+            Some(meet) => Barrier::Cluster(meet),
+            None => Barrier::Block { number, threads },
         }
     }
 
     fn meet(self, k: &mut Kernel<'_>) {
-        self.barriers()[0].meet(k);
+        self.barrier().meet(k);
     }
 
     /// The same, and all see what others have stored in memory.
     fn settle(self, k: &mut Kernel<'_>) {
-        self.barriers()[0].settle(k);
+        self.barrier().settle(k);
     }
 
     /// All threads that run a tower, scouts included.
@@ -170,6 +163,7 @@ pub(super) fn write(
     writers: &[Writer<'_>],
     roles: Roles,
     shared: Operand,
+    chain: Option<Chain>,
     patient: bool,
 ) {
     let Some(writer) = writers.first() else {
@@ -178,7 +172,9 @@ pub(super) fn write(
     let parts = writer.split.map_or(1, |split| split.parts);
     let word = module.shared(Type::I32, ticket::words(parts), 16);
     let barriers = pipe::barriers(module, parts);
-    let of_cluster = (parts > 1).then(|| module.shared(Type::I64, 2 * Meet::WORDS, 16));
+    let of_cluster = (parts > 1).then(|| module.shared(Type::I64, Meet::WORDS, 16));
+    let warps = roles.compute / 32;
+    let of_links = links::barriers(module, warps);
     let launch = Launch {
         threads: [roles.all(), 1, 1],
         blocks: 1,
@@ -190,34 +186,28 @@ pub(super) fn write(
     let thread = k.special(Special::Thread(0));
     let slots = writers.iter().map(|w| w.plan.slots).max().unwrap_or(0);
     writer.clear(&mut k, shared, slots, thread, i64::from(roles.all()));
-    let piped = writer.asynchronous;
-    if piped {
+    // Each thread has one role only, so one count of stages does for all of them.
+    let pipe = Pipe::new(&mut k, barriers, parts, patient);
+    let links = chain.map(|chain| Links::new(of_links, chain, warps, writer.split, pipe));
+    if let Some(links) = &links {
         k.need(Feature::SharedBarrier);
         let first = k.compare(IntCmp::Eq, thread, Operand::i32(0));
         k.when(first, |k| {
-            pipe::initialise(k, barriers, parts, [COPIERS, roles.compute / 32]);
+            pipe::initialise(k, barriers, parts, [COPIERS, warps]);
         });
+        links.initialise(&mut k);
     }
     let mut roles = roles;
     match of_cluster {
-        Some(first) => {
-            let second = k.offset(first, i64::from(Meet::WORDS) * 8);
-            let warps = [roles.working(), roles.computing()].map(|threads| threads / 32);
-            roles.cluster = Some([
-                Meet::new(&mut k, first, parts, warps[0]),
-                Meet::new(&mut k, second, parts, warps[1]),
-            ]);
+        Some(barriers) => {
+            roles.cluster = Some(Meet::new(&mut k, barriers, parts, roles.working() / 32));
             line::gather(&mut k);
         }
         None => k.barrier(),
     }
-    // Each thread has one role only, so one count of stages does for all of them.
-    let pipe = Pipe::new(&mut k, barriers, parts, patient);
-    let [all, computing] = roles.barriers();
     let meeting = Meeting {
-        all,
-        computing,
-        pipe: piped.then_some(pipe),
+        all: roles.barrier(),
+        pipe: links.map(|links| (pipe, links)),
     };
     let computes = k.compare(IntCmp::Lt, thread, Operand::i32(roles.group as i32));
     let (compute, help) = (k.label(), k.label());
@@ -266,7 +256,8 @@ pub(super) fn write(
     let next = k.label();
     k.place(next);
     roles.begin(&mut k, word, |_| ());
-    copy_tower(&mut k, &copiers, roles, meeting.pipe, word);
+    let pipe = meeting.pipe.map(|(pipe, _)| pipe);
+    copy_tower(&mut k, &copiers, roles, pipe, word);
     k.jump(next);
 
     k.place(other);
@@ -290,7 +281,7 @@ pub(super) fn write(
     let next = k.label();
     k.place(next);
     roles.begin(&mut k, word, |k| ahead.give(k));
-    announce_tower(&mut k, writer, roles, meeting, &ahead, word);
+    announce_tower(&mut k, writer, roles, pipe, &ahead, word);
     k.jump(next);
     k.finish();
 }
@@ -457,7 +448,7 @@ fn announce_tower(
     k: &mut Kernel<'_>,
     writer: &Writer<'_>,
     roles: Roles,
-    meeting: Meeting,
+    pipe: Option<Pipe>,
     ahead: &Ahead,
     word: Operand,
 ) {
@@ -466,26 +457,48 @@ fn announce_tower(
     let last = k.int(IntOp::Mul, task.end, Operand::i32(stages));
     let last = k.int(IntOp::Sub, last, Operand::i32(1));
     roles.meet(k);
-    let end = meeting.end();
-    let announce = |k: &mut Kernel<'_>, from: Operand, until: Operand, end: Barrier| {
+    let announce = |k: &mut Kernel<'_>, number: Operand| {
+        let reached = k.int(IntOp::Add, number, k.param(param::SINCE));
+        publish(k, ahead, &task, reached);
+        let now = k.compare(IntCmp::Eq, number, last);
+        k.when(now, |k| ahead.take(k));
+    };
+    let cut = |k: &mut Kernel<'_>, from: Operand, until: Operand| {
         each_stage(k, from, until, stages, |k, number| {
-            let reached = k.int(IntOp::Add, number, k.param(param::SINCE));
-            publish(k, ahead, &task, reached);
-            let now = k.compare(IntCmp::Eq, number, last);
-            k.when(now, |k| ahead.take(k));
-            end.meet(k);
+            announce(k, number);
+            roles.meet(k);
         });
     };
-    announce(k, task.first, task.whole[0], meeting.all);
-    let whole = k.compare(IntCmp::Lt, task.whole[0], task.whole[1]);
+    cut(k, task.first, task.whole[0]);
+    let [from, until] = task.whole;
+    let whole = k.compare(IntCmp::Lt, from, until);
     k.when(whole, |k| {
         // The tower begins.
         roles.meet(k);
-        announce(k, task.whole[0], task.whole[1], end);
+        match pipe {
+            Some(pipe) => {
+                let end = k.int(IntOp::Mul, until, Operand::i32(stages));
+                let allow = |k: &mut Kernel<'_>, number: Operand, ahead: i32| {
+                    let later = k.int(IntOp::Add, number, Operand::i32(ahead));
+                    let there = k.compare(IntCmp::Lt, later, end);
+                    k.when(there, |k| pipe.allow(k, ahead));
+                };
+                let first = k.int(IntOp::Mul, from, Operand::i32(stages));
+                allow(k, first, 0);
+                allow(k, first, 1);
+                each_stage(k, from, until, stages, |k, number| {
+                    announce(k, number);
+                    pipe.wait_for_end(k);
+                    allow(k, number, 2);
+                    pipe.next(k);
+                });
+            }
+            None => cut(k, from, until),
+        }
         // It has stored what only it had.
         roles.meet(k);
     });
-    announce(k, task.whole[1], task.end, meeting.all);
+    cut(k, task.whole[1], task.end);
     let over = k.param(param::OVER);
     publish(k, ahead, &task, over);
 }

@@ -9,6 +9,7 @@
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel, Special, Variable, Wait};
+use super::links::Links;
 use crate::lattice::{Axis, div_ceil};
 use crate::layout::Layout;
 use crate::scheme::Scheme;
@@ -99,6 +100,12 @@ pub(super) fn address_in(k: &mut Kernel<'_>, pointer: Operand, rank: Operand) ->
     k.assembly(code, "=r,r,r", &[Type::I32], &[pointer, rank], false)[0]
 }
 
+/// Other blocks will see the barrier objects that the thread has made, when the cluster has gathered.
+pub(super) fn show_barrier_objects(k: &mut Kernel<'_>) {
+    let code = "fence.mbarrier_init.release.cluster;";
+    k.assembly(code, "~{memory}", &[], &[], true);
+}
+
 /// All threads of the cluster wait for each other, and see what all have written.
 pub(super) fn gather(k: &mut Kernel<'_>) {
     k.warp_barrier();
@@ -154,8 +161,7 @@ impl Meet {
                 let at = k.offset(barriers, i64::from(number * BARRIER_BYTES));
                 k.barrier_object(at, parts * warps);
             }
-            let code = "fence.mbarrier_init.release.cluster;";
-            k.assembly(code, "~{memory}", &[], &[], true);
+            show_barrier_objects(k);
         });
         Meet {
             barriers,
@@ -167,17 +173,11 @@ impl Meet {
     /// Shared memory for the barrier objects: so many values of 64 bits.
     pub const WORDS: u32 = BARRIERS;
 
-    /// From the first barrier object to the present one, in bytes.
-    fn present(&self, k: &mut Kernel<'_>) -> Operand {
+    fn barrier(&self, k: &mut Kernel<'_>) -> Operand {
         let count = k.get(self.count);
         let odd = k.int(IntOp::And, count, Operand::i32(1));
-        k.int(IntOp::Mul, odd, Operand::i32(BARRIER_BYTES as i32))
-    }
-
-    fn barrier(&self, k: &mut Kernel<'_>) -> Operand {
-        let by = self.present(k);
-        let by = k.resize(by, Type::I64);
-        k.advance(self.barriers, by, 1)
+        let by = k.int(IntOp::Mul, odd, Operand::i32(BARRIER_BYTES as i32));
+        k.advance_by_word(self.barriers, by)
     }
 
     /// Those who work on a tower wait for each other, and see what is in shared memory.
@@ -212,21 +212,22 @@ impl Meet {
 /// How a thread's values reach the neighbours that read them.
 #[derive(Clone, Copy)]
 pub(super) struct Across {
-    meet: Meet,
     /// A neighbour reads the thread's values.
     has: Operand,
-    /// Where they belong in the neighbour's slot 0, and the neighbour's barrier objects.
+    /// Where they belong in the neighbour's slot 0, and the barrier object there at which they count.
     to: Operand,
-    barriers: Operand,
-    /// The thread tells the block's barrier what will arrive.
-    leads: Operand,
-    /// Values of each row that arrive.
-    values: Operand,
+    barrier: Operand,
 }
 
 impl Across {
     /// `own`: the thread's value in slot 0; `bytes`: of a value.
-    pub fn new(k: &mut Kernel<'_>, split: &Split, meet: Meet, own: Operand, bytes: i64) -> Across {
+    pub fn new(
+        k: &mut Kernel<'_>,
+        split: &Split,
+        links: &Links,
+        own: Operand,
+        bytes: i64,
+    ) -> Across {
         let (thread, rank) = (thread(k), rank(k));
         let [below, above] = split.reach;
         let word = |n: i64| Operand::i32(n as i32);
@@ -254,18 +255,10 @@ impl Across {
         let shift = k.int(IntOp::Mul, shift, word(bytes));
         // Where there is no neighbour, the place is not used.
         let to = address_in(k, own, neighbour);
-        let to = k.int(IntOp::Add, to, shift);
-        let has = k.int(IntOp::Or, down, up);
-        let [none, all_below, all_above] = [0, below, above].map(word);
-        let from_below = k.choose(lower, all_below, none);
-        let from_above = k.choose(upper, all_above, none);
         Across {
-            meet,
-            has,
-            to,
-            barriers: address_in(k, meet.barriers, neighbour),
-            leads: k.compare(IntCmp::Eq, thread, word(0)),
-            values: k.int(IntOp::Add, from_below, from_above),
+            has: k.int(IntOp::Or, down, up),
+            to: k.int(IntOp::Add, to, shift),
+            barrier: links.receiving(k, up, neighbour),
         }
     }
 
@@ -275,28 +268,18 @@ impl Across {
             4 => ("f32", "f"),
             _ => ("f64", "d"),
         };
-        let present = self.meet.present(k);
-        let barrier = k.int(IntOp::Add, self.barriers, present);
         k.when(self.has, |k| {
             let code = format!(
                 "st.async.shared::cluster.mbarrier::complete_tx::bytes.{ty} [$0+{by}], $1, [$2];"
             );
             let constraints = format!("r,{register},r");
-            k.assembly(&code, &constraints, &[], &[self.to, value, barrier], true);
-        });
-    }
-
-    /// So many rows of values of so many bytes will arrive before those who work on the tower meet.
-    pub fn expect(&self, k: &mut Kernel<'_>, rows: usize, bytes: i64) {
-        if rows == 0 {
-            return;
-        }
-        let barrier = self.meet.barrier(k);
-        k.when(self.leads, |k| {
-            let each = Operand::i32((rows as i64 * bytes) as i32);
-            let all = k.int(IntOp::Mul, self.values, each);
-            let code = "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [$0], $1;";
-            k.assembly(code, "r,r,~{memory}", &[], &[barrier, all], true);
+            k.assembly(
+                &code,
+                &constraints,
+                &[],
+                &[self.to, value, self.barrier],
+                true,
+            );
         });
     }
 }

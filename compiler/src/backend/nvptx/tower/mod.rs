@@ -19,6 +19,7 @@ mod edge;
 mod flow;
 mod hooks;
 mod line;
+mod links;
 mod pipe;
 mod plan;
 mod progress;
@@ -40,6 +41,7 @@ use crate::layout::Layout;
 use crate::scheme::Scheme;
 use crate::tile::residency::Towers;
 use line::Split;
+use links::Chain;
 use write::Writer;
 
 /// Choices that do not change results.
@@ -59,7 +61,8 @@ pub struct Options {
     pub patient: bool,
     /// There are kernels for whole towers, one per block, too, unless blocks share lines.
     pub single: bool,
-    /// Blocks that share the lines along the vector axis, where the GPU has clusters: 1 to [`MOST_PARTS`].
+    /// Blocks that share the lines along the vector axis, where the GPU has clusters: 1 to [`MOST_PARTS`]. More than one copy rows while they
+    /// compute.
     pub parts: u32,
 }
 
@@ -254,6 +257,11 @@ pub fn emit(
         1 => None,
         parts => Some(Split::new(scheme, layout, parts)?),
     };
+    let chain = options.asynchronous.then(|| Chain::new(scheme, layout));
+    let chain = chain.flatten();
+    if split.is_some() && chain.is_none() {
+        return None;
+    }
     let slot = Slot::new(scheme, layout, split.as_ref());
     let length = split.map_or(slot.length, |split| split.part);
     let threads = crate::lattice::div_ceil(length, 32) * 32;
@@ -287,7 +295,7 @@ pub fn emit(
     let roles = flow::Roles::new(threads as u32, registers, options.shift);
     let flow = towers.are_adjacent().then(|| {
         let before = module.shared_bytes();
-        flow::write(module, &writers, roles, shared, options.patient);
+        flow::write(module, &writers, roles, shared, chain, options.patient);
         FlowKernel {
             symbol: flow::SYMBOL.to_string(),
             threads: roles.all(),

@@ -2,7 +2,8 @@
 //! them: the former say that what a stage reads is there, the latter that what it read may be overwritten.
 //!
 //! Stages have barriers in shared memory in turns, so none is two phases ahead of who waits for it: rows for stage n + 2 are copied after
-//! stage n, and a stage ends after its rows have arrived.
+//! stage n, and a stage ends after its rows have arrived. The herald, which waits for the end of each stage to tell other blocks, is one of
+//! those that let stage n + 2 begin when it has seen the end of stage n.
 //!
 //! Where blocks share lines, each tells all of them: what one copies of a line, another one stores anew.
 
@@ -48,15 +49,15 @@ pub(super) fn barriers(module: &mut Module, parts: u32) -> Operand {
     module.shared(Type::I64, 2 * turns(parts) as u32, 16)
 }
 
-/// Initialises the barriers: by one thread, before the others use them. `full`, `free`: threads that tell of each kind, or warps where
-/// blocks share lines.
+/// Initialises the barriers: by one thread, before the others use them. `full`, `free`: threads that tell of each kind, or
+/// warps where blocks share lines; besides, the herald tells of the former.
 pub(super) fn initialise(
     k: &mut Kernel<'_>,
     barriers: Operand,
     parts: u32,
     [full, free]: [u32; 2],
 ) {
-    let full = if parts > 1 { full / 32 * parts } else { full };
+    let full = 1 + if parts > 1 { full / 32 * parts } else { full };
     let turns = turns(parts);
     for (kind, count) in [(Kind::Full, full), (Kind::Free, free)] {
         for turn in 0..turns {
@@ -79,42 +80,41 @@ impl Pipe {
         }
     }
 
-    /// The barrier of a stage, some stages from now, and the parity of its phase.
-    fn barrier(&self, k: &mut Kernel<'_>, kind: Kind, ahead: i32) -> (Operand, Operand) {
+    /// Which of so many barriers, a power of two, a stage has, some stages from now, and the parity of its phase.
+    pub fn turn(&self, k: &mut Kernel<'_>, ahead: i32, turns: i32) -> (Operand, Operand) {
         let stage = k.get(self.stage);
         let stage = k.int(IntOp::Add, stage, Operand::i32(ahead));
-        let turns = turns(self.parts);
         let turn = k.int(IntOp::And, stage, Operand::i32(turns - 1));
+        let shift = Operand::i32(turns.trailing_zeros() as i32);
+        let phase = k.int(IntOp::Right, stage, shift);
+        (turn, k.int(IntOp::And, phase, Operand::i32(1)))
+    }
+
+    /// The barrier of a stage, some stages from now, and the parity of its phase.
+    fn barrier(&self, k: &mut Kernel<'_>, kind: Kind, ahead: i32) -> (Operand, Operand) {
+        let turns = turns(self.parts);
+        let (turn, parity) = self.turn(k, ahead, turns);
         let turn = k.resize(turn, Type::I64);
         let first = k.offset(self.barriers, kind as i64 * i64::from(turns) * BYTES);
-        let barrier = k.advance(first, turn, BYTES as u32);
-        let phase = k.int(
-            IntOp::Right,
-            stage,
-            Operand::i32(turns.trailing_zeros() as i32),
-        );
-        (barrier, k.int(IntOp::And, phase, Operand::i32(1)))
+        (k.advance(first, turn, BYTES as u32), parity)
     }
 
     fn arrive(&self, k: &mut Kernel<'_>, kind: Kind, ahead: i32) {
         let (barrier, _) = self.barrier(k, kind, ahead);
-        k.assembly(
-            "mbarrier.arrive.shared.b64 $0, [$1];",
-            "=l,r,~{memory}",
-            &[Type::I64],
-            &[barrier],
-            true,
-        );
+        k.arrive(barrier);
+    }
+
+    /// How threads wait.
+    pub fn way(&self) -> Wait {
+        match self.patient {
+            true => Wait::Suspended,
+            false => Wait::Looking,
+        }
     }
 
     fn wait(&self, k: &mut Kernel<'_>, kind: Kind, ahead: i32) {
         let (barrier, parity) = self.barrier(k, kind, ahead);
-        let wait = if self.patient {
-            Wait::Suspended
-        } else {
-            Wait::Looking
-        };
-        k.wait_for_phase(barrier, parity, wait);
+        k.wait_for_phase(barrier, parity, self.way());
     }
 
     /// What a stage reads, so many from now, has arrived, as far as the thread copied it.
@@ -149,6 +149,18 @@ impl Pipe {
     /// What the stage before this one read may be overwritten.
     pub fn wait_for_free(&self, k: &mut Kernel<'_>) {
         self.wait(k, Kind::Free, -1);
+    }
+
+    /// All warps have ended this stage.
+    pub fn wait_for_end(&self, k: &mut Kernel<'_>) {
+        self.wait(k, Kind::Free, 0);
+    }
+
+    /// The herald has told of the stages two and more before one, so many from now, which may begin.
+    pub fn allow(&self, k: &mut Kernel<'_>, ahead: i32) {
+        let lane = k.special(Special::Lane);
+        let leads = k.compare(IntCmp::Eq, lane, Operand::i32(0));
+        k.when(leads, |k| self.arrive(k, Kind::Full, ahead));
     }
 
     pub fn next(&self, k: &mut Kernel<'_>) {

@@ -2,7 +2,7 @@
 
 use super::super::ir::Operand;
 use super::super::kernel::{Access, Kernel};
-use super::line::{Across, Barrier};
+use super::line::Across;
 use super::write::{Turn, Writer};
 use crate::backend::rows::RowOp;
 use crate::lattice::Axis;
@@ -43,7 +43,8 @@ impl<'s, 'a> Stage<'s, 'a> {
         }
     }
 
-    pub fn write(mut self, k: &mut Kernel<'_>) {
+    /// Gives the number of rows of which other blocks get values.
+    pub fn write(mut self, k: &mut Kernel<'_>) -> usize {
         let writer = self.writer;
         let plan = &writer.plan.stages[self.number];
         // What needs nothing that has to arrive comes first.
@@ -63,9 +64,7 @@ impl<'s, 'a> Stage<'s, 'a> {
         for place in &plan.wanted {
             self.value(k, *place);
         }
-        if let Some(across) = self.across {
-            across.expect(k, self.sent, writer.bytes(1));
-        }
+        self.sent
     }
 
     /// Whether an update reads something that arrives in this stage.
@@ -139,10 +138,8 @@ impl<'s, 'a> Stage<'s, 'a> {
     /// How other blocks get values. It is not kept from stage to stage: there are no registers for it.
     fn across(&mut self, k: &mut Kernel<'_>) -> Option<Across> {
         let writer = self.writer;
-        let end = writer.meeting.map(|meeting| meeting.end());
-        if let (None, Some(split), Some(Barrier::Cluster(meet))) = (self.across, writer.split, end)
-        {
-            self.across = Some(Across::new(k, &split, meet, writer.own, writer.bytes(1)));
+        if let (None, Some(split), Some((_, links))) = (self.across, writer.split, writer.pipe()) {
+            self.across = Some(Across::new(k, &split, &links, writer.own, writer.bytes(1)));
         }
         self.across
     }

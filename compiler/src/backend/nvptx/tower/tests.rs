@@ -456,7 +456,7 @@ fn towers_of_random_schemes_give_the_bits_of_rows() {
         };
         let options = Options {
             direct: rng.once_in(2),
-            asynchronous: rng.once_in(2),
+            asynchronous: rng.once_in(2) || longer > 0,
             shift: true,
             patient: seed % 4 < 2,
             single: seed % 2 == 1,
@@ -535,7 +535,6 @@ fn blocks_that_share_lines_give_the_bits_of_rows() {
     {
         let options = Options {
             shift: seed % 2 == 0,
-            asynchronous: seed % 3 != 1,
             parts,
             ..Options::default()
         };

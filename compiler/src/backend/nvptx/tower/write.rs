@@ -6,6 +6,7 @@ use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Variable};
 use super::super::layerwise::vector_images;
 use super::copies::Chunks;
 use super::line::{Barrier, Split, rank};
+use super::links::Links;
 use super::pipe::Pipe;
 use super::plan::Plan;
 use super::stage::Stage;
@@ -79,25 +80,13 @@ pub(super) struct Writer<'a> {
     pub images: Vec<Vec<Round>>,
 }
 
-/// Barriers of those who work on a tower.
+/// How those who work on a tower keep order.
 #[derive(Clone, Copy)]
 pub(super) struct Meeting {
-    /// Of all.
+    /// Where all meet.
     pub all: Barrier,
-    /// Of those that compute, and the herald.
-    pub computing: Barrier,
-    /// `None`: copies end with the stage in which they begin, and all meet there.
-    pub pipe: Option<Pipe>,
-}
-
-impl Meeting {
-    /// Where stages of turns end that nothing cuts, for those that compute.
-    pub fn end(&self) -> Barrier {
-        match self.pipe {
-            Some(_) => self.computing,
-            None => self.all,
-        }
-    }
+    /// How those that compute go on from stage to stage. `None`: copies end with the stage in which they begin, and all meet there.
+    pub pipe: Option<(Pipe, Links)>,
 }
 
 /// Where a turn is in memory.
@@ -293,28 +282,27 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A stage of a turn that nothing cuts ends.
-    fn meet_after(&self, k: &mut Kernel<'_>) {
-        match self.meeting {
-            Some(Meeting {
-                pipe: Some(pipe),
-                computing,
-                ..
-            }) => {
+    /// How those that compute go on from stage to stage, unless all meet.
+    pub fn pipe(&self) -> Option<(Pipe, Links)> {
+        self.meeting.and_then(|meeting| meeting.pipe)
+    }
+
+    /// A stage of a turn that nothing cuts ends, in which threads have sent so many rows to other blocks.
+    fn meet_after(&self, k: &mut Kernel<'_>, sent: usize) {
+        match self.pipe() {
+            Some((pipe, links)) => {
                 pipe.free(k);
-                computing.meet(k);
+                links.tell(k, sent, self.bytes(1));
+                links.wait(k);
                 pipe.next(k);
             }
-            _ => self.meet(k),
+            None => self.meet(k),
         }
     }
 
     /// What a stage reads of memory has arrived.
     pub fn wait_for_copies(&self, k: &mut Kernel<'_>) {
-        if let Some(Meeting {
-            pipe: Some(pipe), ..
-        }) = self.meeting
-        {
+        if let Some((pipe, _)) = self.pipe() {
             pipe.wait_for_full(k);
         }
     }
@@ -363,8 +351,8 @@ impl<'a> Writer<'a> {
             } else {
                 self.copy(k, turn, &stage.loads);
             }
-            Stage::new(self, number, turn, &mut values).write(k);
-            self.meet_after(k);
+            let sent = Stage::new(self, number, turn, &mut values).write(k);
+            self.meet_after(k, sent);
         }
         let [x, y] = self.towers.advance;
         for (place, variable) in variables {

@@ -1,0 +1,237 @@
+//! How warps that compute keep order with those beside them: a thread reads values of others only near its own index, so a warp needs to
+//! know of the two warps beside it, not of all, that they have ended a stage. Then it may read what they have told it, and may overwrite
+//! what they have read.
+//!
+//! The warps of a line are a chain, or a ring where the line is one. Where blocks of a cluster share a line, the chain goes through them, and
+//! only the warps at the ends of parts wait for other blocks. What threads send there counts as bytes at the barrier object that the
+//! receiving warp waits for, so it has arrived when the wait is over.
+//!
+//! Each warp has a barrier object for either side, and two of each kind in turns: nobody is two stages ahead of who is beside it.
+
+use super::super::ir::{Module, Operand, Type};
+use super::super::kernel::{IntCmp, IntOp, Kernel, Special, Wait};
+use super::super::layerwise::vector_images;
+use super::line::{self, Split, address_in};
+use super::pipe::Pipe;
+use crate::lattice::{Axis, Interval};
+use crate::layout::Layout;
+use crate::scheme::Scheme;
+
+const WARP: i64 = 32;
+/// Stages that have barrier objects of their own.
+const TURNS: i64 = 2;
+/// Bytes of a barrier object, of those for one side, and of those of a warp.
+const BYTES: i64 = 8;
+const SIDE: i64 = TURNS * BYTES;
+const OF_WARP: i64 = 2 * SIDE;
+
+/// Which warps are beside each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Chain {
+    /// The last warp, counted through all blocks that share the line.
+    last: i64,
+    /// It is beside the first one.
+    ring: bool,
+}
+
+impl Chain {
+    /// `None` where a thread reads what a warp tells that is not beside its own: ends of lines can be that short.
+    pub fn new(scheme: &Scheme, layout: &Layout) -> Option<Chain> {
+        let [below, above] = layout.reach[Axis::VECTOR].map(i64::from);
+        let length = layout.extent[Axis::VECTOR];
+        let chain = Chain {
+            last: (length - 1).div_euclid(WARP),
+            ring: scheme.grid.is_periodic(Axis::VECTOR),
+        };
+        let images = scheme.component_ids().flat_map(|id| {
+            let images = vector_images(scheme, id).into_iter();
+            images.map(|(source, image)| (source, image.index))
+        });
+        let seen = |(source, index): (i64, i64)| {
+            (0..=chain.last).all(|warp| {
+                let first = warp * WARP;
+                let end = (first + WARP).min(length);
+                let reads = Interval::new(first - below, end + above);
+                !reads.contains(index) || chain.are_beside(source / WARP, warp)
+            })
+        };
+        let near = below.max(above) <= WARP && images.into_iter().all(seen);
+        near.then_some(chain)
+    }
+
+    fn are_beside(&self, a: i64, b: i64) -> bool {
+        let apart = (a - b).abs();
+        apart <= 1 || self.ring && apart == self.last
+    }
+}
+
+/// The barrier objects, as a warp that computes sees them.
+#[derive(Clone, Copy)]
+pub(super) struct Links {
+    barriers: Operand,
+    chain: Chain,
+    /// Of a block.
+    warps: i64,
+    split: Option<Split>,
+    /// Counts stages.
+    pipe: Pipe,
+}
+
+/// Takes the shared memory, for blocks of so many warps that compute.
+pub(super) fn barriers(module: &mut Module, warps: u32) -> Operand {
+    module.shared(Type::I64, warps * (OF_WARP / BYTES) as u32, 16)
+}
+
+impl Links {
+    /// `warps`: of a block; `pipe` counts stages.
+    pub fn new(
+        barriers: Operand,
+        chain: Chain,
+        warps: u32,
+        split: Option<Split>,
+        pipe: Pipe,
+    ) -> Links {
+        Links {
+            barriers,
+            chain,
+            warps: warps.into(),
+            split,
+            pipe,
+        }
+    }
+
+    /// Makes the barrier objects, before anyone uses them: a thread for each.
+    pub fn initialise(&self, k: &mut Kernel<'_>) {
+        let thread = k.special(Special::Thread(0));
+        let count = self.warps * OF_WARP / BYTES;
+        let mine = k.compare(IntCmp::Below, thread, word(count));
+        k.when(mine, |k| {
+            let wide = k.resize(thread, Type::I64);
+            let at = k.advance(self.barriers, wide, BYTES as u32);
+            k.barrier_object(at, 1);
+            if self.split.is_some() {
+                line::show_barrier_objects(k);
+            }
+        });
+    }
+
+    /// The last warp of a block with a part of the line.
+    fn top(&self, k: &mut Kernel<'_>, rank: Operand) -> Operand {
+        match self.split {
+            Some(split) => split.of_part(k, rank, self.warps - 1, (split.last - 1) / WARP),
+            None => word(self.chain.last),
+        }
+    }
+
+    /// From the first barrier object of a block to one of the present stage: of a warp, on its upper side or the lower one.
+    fn distance(&self, k: &mut Kernel<'_>, warp: Operand, upper: Operand) -> Operand {
+        let (turn, _) = self.pipe.turn(k, 0, TURNS as i32);
+        let side = k.choose(upper, word(SIDE), word(0));
+        let by = k.int(IntOp::Mul, warp, word(OF_WARP));
+        let by = k.int(IntOp::Add, by, side);
+        let turn = k.int(IntOp::Mul, turn, word(BYTES));
+        k.int(IntOp::Add, by, turn)
+    }
+
+    /// The barrier objects that the threads at the end of another block's part wait for, at which what is sent there counts; `up`: that
+    /// part is above the thread's.
+    pub fn receiving(&self, k: &mut Kernel<'_>, up: Operand, rank: Operand) -> Operand {
+        let top = self.top(k, rank);
+        let warp = k.choose(up, word(0), top);
+        let down = k.int(IntOp::Xor, up, Operand::int(Type::I1, 1));
+        let by = self.distance(k, warp, down);
+        let at = k.advance_by_word(self.barriers, by);
+        address_in(k, at, rank)
+    }
+
+    /// Tells the warps beside the thread's own one that it has ended the stage; in other blocks, they wait for so many rows of values of so
+    /// many bytes, too. The threads of the warp have met.
+    pub fn tell(&self, k: &mut Kernel<'_>, rows: usize, bytes: i64) {
+        let lane = k.special(Special::Lane);
+        let tells = k.compare(IntCmp::Below, lane, word(2));
+        k.when(tells, |k| self.tell_one(k, lane, rows as i64 * bytes));
+    }
+
+    /// Lane 0 tells the warp below, lane 1 the one above. At the ends of the line they tell themselves.
+    fn tell_one(&self, k: &mut Kernel<'_>, lane: Operand, bytes: i64) {
+        let up = k.compare(IntCmp::Eq, lane, word(1));
+        let by = k.choose(up, word(1), word(-1));
+        let thread = line::thread(k);
+        let warp = k.int(IntOp::Right, thread, word(i64::from(WARP.trailing_zeros())));
+        let parts = self.split.map_or(1, |split| i64::from(split.parts));
+        let rank = match self.split {
+            Some(_) => line::rank(k),
+            None => word(0),
+        };
+        let top = self.top(k, rank);
+        let [last, first] = [top, word(0)].map(|end| k.compare(IntCmp::Eq, warp, end));
+        let ends = choose_flag(k, up, last, first);
+        let mut alone = k.compare(IntCmp::Gt, warp, top);
+        if !self.chain.ring {
+            let [last, first] = [parts - 1, 0].map(|r| k.compare(IntCmp::Eq, rank, word(r)));
+            let line_ends = choose_flag(k, up, last, first);
+            let line_ends = k.int(IntOp::And, line_ends, ends);
+            alone = k.int(IntOp::Or, alone, line_ends);
+        }
+        let other = k.int(IntOp::Add, rank, by);
+        let other = k.int(IntOp::Add, other, word(parts));
+        let other = k.int(IntOp::Rem, other, word(parts));
+        let top = self.top(k, other);
+        let across = k.choose(up, word(0), top);
+        let within = k.int(IntOp::Add, warp, by);
+        let beside = k.choose(ends, across, within);
+        let beside = k.choose(alone, warp, beside);
+        // Who is above looks down; who is alone looks the same way.
+        let one = Operand::int(Type::I1, 1);
+        let down = k.int(IntOp::Xor, up, one);
+        let upper = k.int(IntOp::Xor, down, alone);
+        let distance = self.distance(k, beside, upper);
+        let at = k.advance_by_word(self.barriers, distance);
+        let Some(split) = self.split else {
+            k.arrive(at);
+            return;
+        };
+        let together = k.int(IntOp::Xor, alone, one);
+        let crosses = k.int(IntOp::And, ends, together);
+        let rank = k.choose(crosses, other, rank);
+        let [below, above] = split.reach.map(|reach| word(reach * bytes));
+        let sent = k.choose(up, below, above);
+        let sent = k.choose(crosses, sent, word(0));
+        let at = address_in(k, at, rank);
+        let code = "mbarrier.arrive.expect_tx.shared::cluster.b64 _, [$0], $1;";
+        k.assembly(code, "r,r,~{memory}", &[], &[at, sent], true);
+    }
+
+    /// The warps beside the thread's own one have ended the stage, and what they sent is there.
+    pub fn wait(&self, k: &mut Kernel<'_>) {
+        let lane = k.special(Special::Lane);
+        let odd = k.int(IntOp::And, lane, word(1));
+        let upper = k.compare(IntCmp::Ne, odd, word(0));
+        let thread = line::thread(k);
+        let warp = k.int(IntOp::Right, thread, word(i64::from(WARP.trailing_zeros())));
+        let distance = self.distance(k, warp, upper);
+        let at = k.advance_by_word(self.barriers, distance);
+        let (_, parity) = self.pipe.turn(k, 0, TURNS as i32);
+        let wait = match self.split {
+            Some(_) => Wait::Suspended,
+            None => self.pipe.way(),
+        };
+        k.wait_for_phase(at, parity, wait);
+        k.warp_barrier();
+    }
+}
+
+fn word(n: i64) -> Operand {
+    Operand::i32(n as i32)
+}
+
+fn choose_flag(
+    k: &mut Kernel<'_>,
+    condition: Operand,
+    then: Operand,
+    otherwise: Operand,
+) -> Operand {
+    let [then, otherwise] = [then, otherwise].map(|flag| k.choose(flag, word(1), word(0)));
+    let flag = k.choose(condition, then, otherwise);
+    k.compare(IntCmp::Ne, flag, word(0))
+}
