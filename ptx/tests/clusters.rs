@@ -114,6 +114,22 @@ fn what_arrives_with_a_barrier_object_is_seen_by_those_who_wait_for_it() {
 }
 
 #[test]
+fn who_arrives_at_another_block_can_announce_bytes() {
+    // Who sends says how much comes: each thread its own value.
+    let announce = "mbarrier.arrive.expect_tx.shared::cluster.b64 _, [%r5], 4;
+mapa.shared::cluster.u32 %r12, %r4, %r2;
+mbarrier.arrive.expect_tx.shared::cluster.b64 _, [%r12], 0;
+";
+    passes(&format!("{VALUE}{GATHER}{SEND}{announce}{WAIT}{SHOW}{END}"));
+    passes(&format!("{VALUE}{GATHER}{announce}{SEND}{WAIT}{SHOW}{END}"));
+    let more = announce.replace("], 4;", "], 8;");
+    fails(
+        FaultKind::Deadlock,
+        &format!("{VALUE}{GATHER}{SEND}{more}{WAIT}{SHOW}{END}"),
+    );
+}
+
+#[test]
 fn arrivals_with_the_scope_of_a_block_order_shared_memory_alone() {
     // Each thread reads what its partner in the other block has stored in global memory.
     let store = "st.global.u32 [%d1+2048], %r9;\n";
