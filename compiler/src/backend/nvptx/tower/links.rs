@@ -115,6 +115,12 @@ impl Links {
         });
     }
 
+    /// The thread's warp in its block. It is found anew each time: there is no register for it.
+    fn warp(&self, k: &mut Kernel<'_>) -> Operand {
+        let thread = k.special(Special::Thread(0));
+        k.int(IntOp::Right, thread, word(WARP.trailing_zeros().into()))
+    }
+
     /// The last warp of a block with a part of the line.
     fn top(&self, k: &mut Kernel<'_>, rank: Operand) -> Operand {
         match self.split {
@@ -156,8 +162,7 @@ impl Links {
     fn tell_one(&self, k: &mut Kernel<'_>, lane: Operand, bytes: i64) {
         let up = k.compare(IntCmp::Eq, lane, word(1));
         let by = k.choose(up, word(1), word(-1));
-        let thread = line::thread(k);
-        let warp = k.int(IntOp::Right, thread, word(i64::from(WARP.trailing_zeros())));
+        let warp = self.warp(k);
         let parts = self.split.map_or(1, |split| i64::from(split.parts));
         let rank = match self.split {
             Some(_) => line::rank(k),
@@ -202,22 +207,21 @@ impl Links {
         k.assembly(code, "r,r,~{memory}", &[], &[at, sent], true);
     }
 
-    /// The warps beside the thread's own one have ended the stage, and what they sent is there.
+    /// The warps beside the thread's own one have ended the stage, and what they sent is there. Each thread waits for both: if some waited
+    /// for one and some for the other, the warp would have to come together again, which takes long.
     pub fn wait(&self, k: &mut Kernel<'_>) {
-        let lane = k.special(Special::Lane);
-        let odd = k.int(IntOp::And, lane, word(1));
-        let upper = k.compare(IntCmp::Ne, odd, word(0));
-        let thread = line::thread(k);
-        let warp = k.int(IntOp::Right, thread, word(i64::from(WARP.trailing_zeros())));
-        let distance = self.distance(k, warp, upper);
-        let at = k.advance_by_word(self.barriers, distance);
-        let (_, parity) = self.pipe.turn(k, 0, TURNS as i32);
+        let warp = self.warp(k);
         let wait = match self.split {
             Some(_) => Wait::Suspended,
             None => self.pipe.way(),
         };
-        k.wait_for_phase(at, parity, wait);
-        k.warp_barrier();
+        let (_, parity) = self.pipe.turn(k, 0, TURNS as i32);
+        for upper in [0, 1] {
+            let upper = Operand::int(Type::I1, upper);
+            let distance = self.distance(k, warp, upper);
+            let at = k.advance_by_word(self.barriers, distance);
+            k.wait_for_phase(at, parity, wait);
+        }
     }
 }
 
