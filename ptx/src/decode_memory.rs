@@ -393,6 +393,16 @@ fn copy(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
     if mods.take("multicast::cluster") {
         return Err("clusters of blocks are not interpreted".to_string());
     }
+    if mods.take("mbarrier") {
+        if bulk || !mods.take("arrive") || !mods.take("noinc") {
+            let message = "of arrivals of copies only `arrive.noinc` is interpreted";
+            return Err(message.to_string());
+        }
+        mods.drop_all(|part| ["shared", "shared::cta", "b64"].contains(&part));
+        statement.count(1, 1)?;
+        statement.address(0, 0, Space::Shared)?;
+        return Ok(Op::CopiesArrive);
+    }
     if mods.take("commit_group") {
         return Ok(Op::Commit { bulk });
     }

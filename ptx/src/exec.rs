@@ -204,6 +204,7 @@ impl Launch<'_> {
             }
             Op::MBarrier(op) => self.barrier_object(block, warp, inst, op)?,
             Op::Copy(copy) => self.copy(block, warp, inst, copy)?,
+            Op::CopiesArrive => self.copies_arrive(block, warp, inst)?,
             Op::Commit { bulk } => self.commit(block, warp, bulk),
             Op::Wait { bulk, read, commit } => self.wait(block, warp, inst, bulk, read, commit)?,
             Op::Sleep => Flow::Yield,

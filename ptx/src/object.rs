@@ -274,6 +274,14 @@ impl Object {
         Ok(())
     }
 
+    /// A thread arrives with what it knew when it asked for that.
+    pub(crate) fn arrive_with(&mut self, view: Option<Published>) -> Result<(), Fault> {
+        if let Some(known) = view {
+            self.arrivals.add_view(known.view);
+        }
+        self.arrive(1)
+    }
+
     fn arrive(&mut self, count: i64) -> Result<(), Fault> {
         if count < 1 || count > self.pending {
             return Err(bad(format!(

@@ -81,6 +81,20 @@ struct Load {
     delay: u32,
 }
 
+/// Copies of a thread that arrive at a barrier object without its waiting for them.
+#[derive(Debug)]
+struct Bundle {
+    elements: Vec<Element>,
+    object: usize,
+    /// What the thread knew that asked for it.
+    view: Option<Published>,
+    warp: usize,
+    lane: u32,
+    pc: u32,
+    /// Rounds until they arrive.
+    delay: u32,
+}
+
 /// Barrier objects and copies of a block.
 #[derive(Debug, Default)]
 pub(crate) struct Transfers {
@@ -88,6 +102,7 @@ pub(crate) struct Transfers {
     elements: BTreeMap<u32, Groups<Element>>,
     stores: BTreeMap<u32, Groups<Store>>,
     loads: Vec<Load>,
+    bundles: Vec<Bundle>,
     pub(crate) agents: u32,
     /// The latest time of any object, so that later ones that stand in its lane begin after it.
     pub(crate) latest: u32,
@@ -96,7 +111,7 @@ pub(crate) struct Transfers {
 impl Transfers {
     /// Whether copies will arrive without anybody's doing.
     pub(crate) fn under_way(&self) -> bool {
-        !self.loads.is_empty()
+        !self.loads.is_empty() || !self.bundles.is_empty()
     }
 }
 
@@ -276,11 +291,7 @@ impl Launch<'_> {
                     }
                     self.arriving(block, to, bytes)?;
                     self.claim(from, bytes, false);
-                    let delay = if self.options.seed == 0 {
-                        1
-                    } else {
-                        self.random() % 8
-                    };
+                    let delay = self.delay();
                     let view = self.known(block, warp);
                     let lane = lane as u32;
                     let load = Load {
@@ -298,6 +309,51 @@ impl Launch<'_> {
                 }
                 _ => {}
             }
+        }
+        self.progress = true;
+        Ok(Flow::Next)
+    }
+
+    /// Rounds until something arrives.
+    fn delay(&mut self) -> u32 {
+        match self.options.seed {
+            0 => 1,
+            _ => self.random() % 8,
+        }
+    }
+
+    /// The copies of the active lanes so far will arrive at a barrier object.
+    pub(crate) fn copies_arrive(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        inst: &Inst,
+    ) -> Result<Flow, Fault> {
+        for lane in lanes(self.at.active) {
+            self.at.lane = lane as u32;
+            let address = self.address(block, warp, inst, 0);
+            self.aligned(address, OBJECT_BYTES)?;
+            let place = self.resolve(block, Space::Shared, address, OBJECT_BYTES)?;
+            self.touch(block, warp, place, OBJECT_BYTES, Touch::Read(&STRONG))?;
+            let Place::Shared(object) = place else {
+                continue;
+            };
+            if !block.transfers.objects.contains_key(&object) {
+                return Err(bad("there is no barrier object here").at(address));
+            }
+            let thread = (warp * LANES + lane) as u32;
+            let groups = block.transfers.elements.entry(thread).or_default();
+            groups.commit();
+            let bundle = Bundle {
+                elements: groups.take(0),
+                object,
+                view: self.known(block, warp),
+                warp,
+                lane: lane as u32,
+                pc: self.at.pc,
+                delay: self.delay(),
+            };
+            block.transfers.bundles.push(bundle);
         }
         self.progress = true;
         Ok(Flow::Next)
@@ -442,8 +498,21 @@ impl Launch<'_> {
         Ok(())
     }
 
-    /// Bulk copies to shared memory whose time has come arrive.
+    /// Copies to shared memory that nobody waits for and whose time has come arrive.
     pub(crate) fn deliver(&mut self, block: &mut Block) -> Result<(), Fault> {
+        let mut index = 0;
+        while let Some(bundle) = block.transfers.bundles.get_mut(index) {
+            if bundle.delay > 0 {
+                bundle.delay -= 1;
+                index += 1;
+                continue;
+            }
+            let bundle = block.transfers.bundles.remove(index);
+            (self.at.pc, self.at.lane) = (bundle.pc, bundle.lane);
+            let warp = bundle.warp;
+            self.bundle_arrives(block, bundle)
+                .map_err(|fault| self.place(fault, block, warp))?;
+        }
         let mut index = 0;
         while let Some(load) = block.transfers.loads.get_mut(index) {
             if load.delay > 0 {
@@ -457,6 +526,31 @@ impl Launch<'_> {
                 .map_err(|fault| self.place(fault, block, load.warp))?;
         }
         Ok(())
+    }
+
+    fn bundle_arrives(&mut self, block: &mut Block, bundle: Bundle) -> Result<(), Fault> {
+        let Some(mut object) = block.transfers.objects.remove(&bundle.object) else {
+            return Err(bad(
+                "the barrier object of copies is gone before they have arrived",
+            ));
+        };
+        for element in bundle.elements {
+            let bytes = element.data.len();
+            self.at.pc = element.pc;
+            self.arrived(block, element.to, &element.data);
+            if let Some(view) = &bundle.view {
+                let agent = (object.agent, object.time);
+                self.touch_by_copy(block, agent, view, element.from, bytes, false)?;
+                self.touch_by_copy(block, agent, view, Place::Shared(element.to), bytes, true)?;
+            }
+            self.counts.copied_in += bytes as u64;
+        }
+        self.at.pc = bundle.pc;
+        let arrived = object.arrive_with(bundle.view);
+        self.progress = true;
+        self.complete(block.index, &mut block.transfers, &mut object);
+        block.transfers.objects.insert(bundle.object, object);
+        arrived
     }
 
     fn load_arrives(&mut self, block: &mut Block, load: &Load) -> Result<(), Fault> {

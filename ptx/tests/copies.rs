@@ -93,6 +93,63 @@ fn copies_of_elements() {
     assert_eq!(words[128..136], [0, 1, 0, 0, 4, 5, 0, 0]);
 }
 
+/// The same, but the copies arrive at a barrier object by themselves.
+const BUNDLES: &str = "
+.shared .align 8 .b64 full;
+setp.ne.u32 %p1, %r1, 0;
+@!%p1 mbarrier.init.shared::cta.b64 [full], 64;
+bar.sync 0;
+cp.async.ca.shared.global [%d2], [%d1], 4;
+cp.async.mbarrier.arrive.noinc.shared::cta.b64 [full];
+WAIT:
+mbarrier.try_wait.parity.shared::cta.b64 %p2, [full], 0;
+@!%p2 bra WAIT;
+xor.b32 %r3, %r1, 33;
+mul.wide.u32 %d8, %r3, 4;
+add.s64 %d9, %d8, %d6;
+add.s64 %d8, %d8, %d7;
+ld.shared.u32 %r4, [%d8];
+st.global.u32 [%d1+512], %r4;
+";
+
+#[test]
+fn copies_arrive_at_barrier_objects() {
+    let (words, counts) = passes(BUNDLES, 64);
+    assert!((0..64).all(|i| words[128 + i] == i as u32 ^ 33));
+    assert_eq!((counts.copied_in, counts.copies), (256, 64));
+    let arrive = "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [full];\n";
+    let wait = "WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [full], 0;\n@!%p2 bra WAIT;\n";
+    // Nobody has asked for the arrival of copies that come after.
+    let later = BUNDLES
+        .replace("], 4;\n", "], 4;\nLATER")
+        .replace(arrive, "");
+    let later = later.replace("LATER", arrive);
+    passes(&later, 64);
+    let copy = "cp.async.ca.shared.global [%d2], [%d1], 4;\n";
+    let turned = BUNDLES
+        .replace(copy, "")
+        .replace(arrive, &format!("{arrive}{copy}"));
+    fails(&[FaultKind::AsyncPending], &turned, 64);
+    fails(&[FaultKind::Deadlock], &BUNDLES.replace(arrive, ""), 64);
+    fails(
+        &[
+            FaultKind::AsyncPending,
+            FaultKind::UninitialisedMemory,
+            FaultKind::Race,
+        ],
+        &BUNDLES.replace(wait, ""),
+        64,
+    );
+    // The source may change when the copies have arrived, not before.
+    let change = "xor.b32 %r3, %r1, 33;\nmul.wide.u32 %d8, %r3, 4;\nadd.s64 %d9, %d8, %d6;\nst.global.u32 [%d9], 7;\n";
+    passes(&BUNDLES.replace(wait, &format!("{wait}{change}")), 64);
+    fails(
+        &[FaultKind::Race],
+        &BUNDLES.replace(arrive, &format!("{arrive}{change}")),
+        64,
+    );
+}
+
 /// One thread brings 512 bytes, all wait for them; then all sum two words, and one thread sends 256 bytes back.
 const BULK: &str = "
 .shared .align 8 .b64 full;

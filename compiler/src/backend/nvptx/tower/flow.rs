@@ -414,7 +414,6 @@ fn copy_tower(
                             }
                             writer.copy(k, turn, &plan.loads);
                             if let Some(pipe) = pipe {
-                                writer.arrived(k);
                                 pipe.fill(k, 1);
                             }
                         };

@@ -117,10 +117,12 @@ impl Pipe {
         k.wait_for_phase(barrier, parity, self.way());
     }
 
-    /// What a stage reads, so many from now, has arrived, as far as the thread copied it.
+    /// Tells that what a stage reads, so many from now, has arrived as far as the thread copied it, when it has: the thread goes on, unless
+    /// blocks share lines.
     pub fn fill(&self, k: &mut Kernel<'_>, ahead: i32) {
+        let (barrier, _) = self.barrier(k, Kind::Full, ahead);
         if self.parts > 1 {
-            let (barrier, _) = self.barrier(k, Kind::Full, ahead);
+            k.call("llvm.nvvm.cp.async.wait.all", &[]);
             k.warp_barrier();
             let lane = k.special(Special::Lane);
             let tells = k.compare(IntCmp::Below, lane, Operand::i32(self.parts as i32));
@@ -131,7 +133,10 @@ impl Pipe {
             });
             return;
         }
-        self.arrive(k, Kind::Full, ahead);
+        k.call(
+            "llvm.nvvm.cp.async.mbarrier.arrive.noinc.shared",
+            &[barrier],
+        );
     }
 
     pub fn wait_for_full(&self, k: &mut Kernel<'_>) {
