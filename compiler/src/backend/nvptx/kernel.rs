@@ -443,6 +443,20 @@ impl<'m> Kernel<'m> {
         )
     }
 
+    /// A number from global memory where a condition holds, else 0. It takes no jump, so such loads are under way together.
+    pub fn load_if(&mut self, condition: Operand, ty: Type, from: Operand) -> Operand {
+        let (name, zero, register) = match ty.bytes() {
+            4 => ("f32", "0f00000000", "f"),
+            _ => ("f64", "0d0000000000000000", "d"),
+        };
+        let flag = self.choose(condition, Operand::i32(1), Operand::i32(0));
+        let code = format!(
+            "{{ .reg .pred %has; setp.ne.u32 %has, $2, 0; mov.{name} $0, {zero}; @%has ld.global.{name} $0, [$1]; }}"
+        );
+        let constraints = format!("={register},l,r,~{{memory}}");
+        self.assembly(&code, &constraints, &[ty], &[from, flag], true)[0]
+    }
+
     pub fn store(&mut self, value: Operand, to: Operand, align: u32, access: Access) {
         let word = match access {
             Access::Volatile => "volatile ",

@@ -4,7 +4,7 @@
 //! from memory and stored, together with all its images.
 
 use super::super::ir::{Operand, Type};
-use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Variable};
+use super::super::kernel::{Access, IntCmp, IntOp, Kernel};
 use super::hooks::Hooked;
 use super::stage::row_op;
 use super::write::{Turn, Writer};
@@ -183,25 +183,13 @@ impl Writer<'_> {
         row: &Row,
         places: &[Option<i64>],
     ) -> Vec<Option<Operand>> {
-        // Zero elsewhere: the assembler keeps registers without a value on some way for all of the kernel.
-        let any = Operand::real(self.real, 0f64.to_bits());
-        let variables: Vec<Option<Variable>> = places
-            .iter()
-            .map(|place| place.map(|_| k.variable_of(any)))
-            .collect();
-        k.when(row.inside, |k| {
-            for (variable, place) in variables.iter().zip(places) {
-                if let (Some(variable), Some(place)) = (variable, place) {
-                    let from = k.offset(row.from, self.bytes(*place));
-                    let value = k.load(self.real, from, self.real.bytes(), Access::Plain);
-                    k.set(*variable, value);
-                }
-            }
-        });
-        variables
-            .into_iter()
-            .map(|variable| variable.map(|v| k.get(v)))
-            .collect()
+        let load = |place: &Option<i64>| {
+            place.map(|place| {
+                let from = k.offset(row.from, self.bytes(place));
+                k.load_if(row.inside, self.real, from)
+            })
+        };
+        places.iter().map(load).collect()
     }
 
     fn compute_row(
