@@ -1,7 +1,7 @@
 //! Writes tower kernels, for a look at them and for measurements: `tower_kernels SCHEME PRECISION NX NY NZ WIDTH GPU [OPTION...]`.
 //!
 //! Prints the PTX, or the IR with the option `ir`. With `out=PREFIX` it writes instead PREFIX.ptx, PREFIX.txt (sizes and starts of kernels,
-//! those of a layerwise run, too), PREFIX.rows and PREFIX.tasks for bands of `turns=N` turns in strips of `strip=N` tiles that overlap by `overlap=N` columns. Other options: `zero` (zeros beyond all
+//! those of a layerwise run, too) and PREFIX.tasks for bands of `turns=N` turns in strips of `strip=N` tiles that overlap by `overlap=N` columns. Other options: `zero` (zeros beyond all
 //! ends), `direct` (coefficients are not kept), `registers=N`, `shift` (registers are moved), `single` (kernels for single towers),
 //! `parts=N` (blocks share lines).
 
@@ -188,10 +188,6 @@ fn main() -> Outcome<()> {
         words.flat_map(i32::to_le_bytes).collect()
     };
     std::fs::write(format!("{prefix}.ptx"), text)?;
-    std::fs::write(
-        format!("{prefix}.rows"),
-        bytes(&mut kernels.rows.iter().flatten().copied()),
-    )?;
     std::fs::write(
         format!("{prefix}.tasks"),
         bytes(&mut tasks.iter().flat_map(tower::Task::words)),

@@ -186,7 +186,6 @@ pub struct Bands {
     /// Blocks of a cluster, and the most clusters of a start.
     cluster: u32,
     clusters: u32,
-    rows: Address,
     pub(super) heights: Heights,
     program: TowerProgram,
     hooks: Hooks,
@@ -249,7 +248,6 @@ impl Bands {
             },
             cluster,
             clusters: (most / cluster).max(1),
-            rows: words(device, program.kernels.rows.iter().flatten().copied())?,
             heights: program.heights(scheme),
             program: program.clone(),
             leaves_out: hooks.leave_out(scheme),
@@ -342,7 +340,6 @@ impl Bands {
         let word = |n: u32| Argument::Word(n as i32);
         let arguments = [
             Argument::Place(array),
-            Argument::Place(self.rows),
             Argument::Place(list.tasks),
             word(list.count),
             Argument::Place(list.progress),

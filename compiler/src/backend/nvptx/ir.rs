@@ -15,6 +15,8 @@ pub enum Space {
     Global,
     /// The block's own memory.
     Shared,
+    /// What nobody writes; threads that read one place of it together get it fastest.
+    Constant,
     /// The shared memory of any block of the cluster.
     Cluster,
 }
@@ -25,6 +27,7 @@ impl Space {
             Space::Generic => 0,
             Space::Global => 1,
             Space::Shared => 3,
+            Space::Constant => 4,
             Space::Cluster => 7,
         }
     }
@@ -143,6 +146,7 @@ pub(super) enum Kind {
     Real(u64),
     /// Memory that the module names.
     Shared(u32),
+    Constants,
     Poison,
 }
 
@@ -219,6 +223,7 @@ impl fmt::Display for Operand {
                 }
             }
             Kind::Shared(n) => write!(f, "@torre_shared_{n}"),
+            Kind::Constants => f.write_str("@torre_constants"),
             Kind::Poison => f.write_str("poison"),
         }
     }
@@ -237,10 +242,15 @@ pub struct Launch {
     pub cluster: u32,
 }
 
+/// Words of constant memory that a module can fill.
+const MOST_CONSTANTS: usize = 65536 / 4;
+
 /// Kernels for one GPU, as LLVM IR.
 #[derive(Clone, Debug, Default)]
 pub struct Module {
     shared: Vec<String>,
+    /// Of constant memory.
+    constants: Vec<i32>,
     /// Bytes of what `shared` names, but for what is given when a kernel starts.
     shared_bytes: u32,
     kernels: String,
@@ -279,6 +289,18 @@ impl Module {
         let operand = Operand { ty, kind };
         self.shared.push(format!("{operand} = {text}"));
         operand
+    }
+
+    /// Fills the module's constant memory, and gives its beginning. `None` where it is too small.
+    pub fn constants(&mut self, words: &[i32]) -> Option<Operand> {
+        if words.len() > MOST_CONSTANTS {
+            return None;
+        }
+        self.constants = words.to_vec();
+        Some(Operand {
+            ty: Type::Pointer(Space::Constant),
+            kind: Kind::Constants,
+        })
     }
 
     /// Bytes of shared memory that the kernels name.
@@ -321,6 +343,16 @@ impl Module {
         for shared in &self.shared {
             out.push_str(shared);
             out.push('\n');
+        }
+        if !self.constants.is_empty() {
+            let words: Vec<String> = self.constants.iter().map(|w| format!("i32 {w}")).collect();
+            let (space, count) = (Space::Constant.number(), words.len());
+            let words = words.join(", ");
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                out,
+                "@torre_constants = internal addrspace({space}) constant [{count} x i32] [{words}], align 4"
+            );
         }
         out.push_str(&self.kernels);
         for declaration in &self.declarations {

@@ -63,6 +63,8 @@ pub enum IntOp {
     Xor,
     /// Towards higher bits.
     Left,
+    /// Towards lower bits, copies of the highest one from above.
+    RightSigned,
     /// Towards lower bits, zeros from above.
     Right,
     /// The smaller one, as signed numbers.
@@ -337,6 +339,7 @@ impl<'m> Kernel<'m> {
             IntOp::Mul => "mul",
             IntOp::Div => "udiv",
             IntOp::Rem => "urem",
+            IntOp::RightSigned => "ashr",
             IntOp::And => "and",
             IntOp::Or => "or",
             IntOp::Xor => "xor",

@@ -11,16 +11,21 @@ use super::write::{Turn, Writer};
 use crate::lattice::{Axis, Interval};
 use crate::layout::RowId;
 use crate::scheme::{Boundary, Cmp, ComponentId, Op, StageId, Update, Value};
-use crate::tile::residency::{Place, Residency, keeps_old};
+use crate::tile::residency::{Own, Place, Residency, keeps_old};
 
-/// The rows of a turn, by stage and update, as kernels read them: the index along the lean and the diamond axis, relative to the origin.
-pub(super) fn rows(sets: &Residency) -> Vec<[i32; 2]> {
+/// The rows of a turn, by stage and update, as kernels read them: the index along the lean axis, relative to the origin, in the lower half
+/// of a word, that along the diamond axis in the upper half. `None` where an index is larger than that.
+pub(super) fn rows(sets: &Residency) -> Option<Vec<i32>> {
     let own = sets.stages.iter().flat_map(|stage| {
         let mut own = stage.own.clone();
         own.sort_by_key(|o| (o.update, o.x, o.y));
         own
     });
-    own.map(|o| [o.x as i32, o.y as i32]).collect()
+    let word = |o: Own| {
+        let [x, y] = [o.x, o.y].map(i16::try_from);
+        Some(i32::from(y.ok()?) << 16 | i32::from(x.ok()?) & 0xffff)
+    };
+    own.map(word).collect()
 }
 
 /// A turn of a tower that may be cut.
@@ -37,7 +42,7 @@ pub(super) struct Cut {
 }
 
 /// Values that are loaded together, so that they are under way at the same time: as many rows' as this allows.
-const AT_ONCE: usize = 72;
+const AT_ONCE: usize = 108;
 /// Rows that are advanced together at most.
 const MOST_ROWS: usize = 8;
 
@@ -136,7 +141,11 @@ impl Writer<'_> {
         let last = k.int(IntOp::Sub, until, Operand::i32(1));
         let number = k.int(IntOp::Min, number, last);
         let number = k.resize(number, Type::I64);
-        let entry = k.advance(cut.rows, number, 8);
+        let entry = k.advance(cut.rows, number, 4);
+        let entry = k.load(Type::I32, entry, 4, Access::ReadOnly);
+        let half = Operand::i32(16);
+        let low = k.int(IntOp::Left, entry, half);
+        let offsets = [low, entry].map(|word| k.int(IntOp::RightSigned, word, half));
         // Where rows are shorter than others, images lie beyond their ends, which other threads write.
         let extent = self.scheme.extent(update.target)[Axis::VECTOR];
         let within = self.is_within(k, extent);
@@ -144,8 +153,7 @@ impl Writer<'_> {
         let mut at = cut.at;
         let mut pointer = cut.turn.own;
         for (n, axis) in [Axis::LEAN, Axis::DIAMOND].into_iter().enumerate() {
-            let from = k.offset(entry, 4 * n as i64);
-            let by = k.load(Type::I32, from, 4, Access::ReadOnly);
+            let by = offsets[n];
             at[n] = k.int(IntOp::Add, at[n], by);
             let within = in_interval(k, at[n], update.region[axis]);
             inside = k.int(IntOp::And, inside, within);

@@ -121,8 +121,7 @@ impl Roles {
 }
 
 /// The kernel's parameters, see [`FlowKernel`].
-const PARAMS: [Type; 13] = [
-    Type::GLOBAL,
+const PARAMS: [Type; 12] = [
     Type::GLOBAL,
     Type::GLOBAL,
     Type::I32,
@@ -140,29 +139,28 @@ const PARAMS: [Type; 13] = [
 /// Their numbers.
 pub(super) mod param {
     pub const ARRAY: usize = 0;
-    pub const ROWS: usize = 1;
-    pub const TASKS: usize = 2;
+    pub const TASKS: usize = 1;
     /// Of tasks.
-    pub const COUNT: usize = 3;
-    pub const PROGRESS: usize = 4;
-    pub const COUNTER: usize = 5;
+    pub const COUNT: usize = 2;
+    pub const PROGRESS: usize = 3;
+    pub const COUNTER: usize = 4;
     /// The counter's value at the start.
-    pub const TAKEN: usize = 6;
+    pub const TAKEN: usize = 5;
     /// What progress counts from.
-    pub const SINCE: usize = 7;
+    pub const SINCE: usize = 6;
     /// The progress of a tower that is done.
-    pub const OVER: usize = 8;
-    pub const LEAD: usize = 9;
-    pub const HOOKS: usize = 10;
-    pub const WAVES: usize = 11;
-    pub const RECORDS: usize = 12;
+    pub const OVER: usize = 7;
+    pub const LEAD: usize = 8;
+    pub const HOOKS: usize = 9;
+    pub const WAVES: usize = 10;
+    pub const RECORDS: usize = 11;
 }
 
 pub(super) fn write(
     module: &mut Module,
     writers: &[Writer<'_>],
     roles: Roles,
-    shared: Operand,
+    [shared, rows]: [Operand; 2],
     chain: Option<Chain>,
     patient: bool,
 ) {
@@ -232,7 +230,7 @@ pub(super) fn write(
             let thread = line::thread(k);
             writer.clone().meeting(meeting).prepared(k, shared, thread)
         };
-        k.when(mine, |k| tower(k, prepared, word));
+        k.when(mine, |k| tower(k, prepared, word, rows));
     }
     k.jump(next);
 
@@ -287,7 +285,12 @@ pub(super) fn write(
 }
 
 /// What the threads of a tower do: what is cut, what is whole, and what is cut again.
-fn tower<'a>(k: &mut Kernel<'_>, prepared: impl Fn(&mut Kernel<'_>) -> Writer<'a>, word: Operand) {
+fn tower<'a>(
+    k: &mut Kernel<'_>,
+    prepared: impl Fn(&mut Kernel<'_>) -> Writer<'a>,
+    word: Operand,
+    rows: Operand,
+) {
     let part = |k: &mut Kernel<'_>, range: fn(&Fields) -> [Operand; 2], whole: bool| {
         let task = fields(k, word);
         let turns = range(&task);
@@ -295,7 +298,7 @@ fn tower<'a>(k: &mut Kernel<'_>, prepared: impl Fn(&mut Kernel<'_>) -> Writer<'a
         k.when(some, |k| {
             let writer = prepared(k);
             if !whole {
-                cut(k, &writer, &task, turns, word);
+                cut(k, &writer, &task, turns, [word, rows]);
                 return;
             }
             let start = start(k, &writer, &task);
@@ -315,7 +318,13 @@ fn start(k: &mut Kernel<'_>, writer: &Writer<'_>, task: &Fields) -> Turn {
     writer.turn_at(k, origin)
 }
 
-fn cut(k: &mut Kernel<'_>, writer: &Writer<'_>, task: &Fields, turns: [Operand; 2], word: Operand) {
+fn cut(
+    k: &mut Kernel<'_>,
+    writer: &Writer<'_>,
+    task: &Fields,
+    turns: [Operand; 2],
+    [word, rows]: [Operand; 2],
+) {
     let start = start(k, writer, task);
     let [from, until] = turns;
     k.repeat(from, until, Operand::i32(1), Some(1), |k, number| {
@@ -335,7 +344,7 @@ fn cut(k: &mut Kernel<'_>, writer: &Writer<'_>, task: &Fields, turns: [Operand; 
         let cut = Cut {
             turn,
             at,
-            rows: k.param(param::ROWS),
+            rows,
             number,
             hooked,
         };

@@ -92,13 +92,13 @@ pub struct TowerKernel {
     /// Bytes of shared memory, given at the start.
     pub shared: u32,
     pub plan: Plan,
-    /// Of [`Kernels::rows`].
+    /// Of the rows of all alignments.
     first_row: i64,
 }
 
 /// The kernel that runs all towers of a band, whole ones and others.
 ///
-/// Its parameters are the array's first element, [`Kernels::rows`], the tasks, their number, one word of progress for each task and one
+/// Its parameters are the array's first element, the tasks, their number, one word of progress for each task and one
 /// more ([`PROGRESS_BYTES`] apart; as many for each as a cluster has blocks), and a counter; then four words: the counter's value at the start, what progress counts from in this band, that plus the
 /// stages of the band, plus 1, and [`Order::lead`]; then the bytes of a [`Table`] of hooks, the waves of the band's steps, and where probes
 /// record. Progress of earlier bands lies at or below what this one counts from; the last words of progress are
@@ -182,8 +182,6 @@ pub struct Kernels {
     pub towers: Vec<TowerKernel>,
     /// All towers in one launch, if [`Towers::are_adjacent`].
     pub flow: Option<FlowKernel>,
-    /// The rows of turns, for towers that are cut: the flow's second parameter.
-    pub rows: Vec<[i32; 2]>,
 }
 
 /// Bytes that a copy to shared memory moves at a time.
@@ -281,8 +279,9 @@ pub fn emit(
             plan,
             first_row: rows.len() as i64,
         });
-        rows.extend(edge::rows(sets));
+        rows.extend(edge::rows(sets)?);
     }
+    let rows = module.constants(&rows)?;
     let writer = |kernel| Writer::new(scheme, layout, towers, (slot, split), kernel, options);
     let writers: Vec<Writer<'_>> = kernels.iter().map(writer).collect();
     if options.single && split.is_none() {
@@ -295,7 +294,14 @@ pub fn emit(
     let roles = flow::Roles::new(threads as u32, registers, options.shift);
     let flow = towers.are_adjacent().then(|| {
         let before = module.shared_bytes();
-        flow::write(module, &writers, roles, shared, chain, options.patient);
+        flow::write(
+            module,
+            &writers,
+            roles,
+            [shared, rows],
+            chain,
+            options.patient,
+        );
         FlowKernel {
             symbol: flow::SYMBOL.to_string(),
             threads: roles.all(),
@@ -308,6 +314,5 @@ pub fn emit(
     Some(Kernels {
         towers: kernels,
         flow,
-        rows,
     })
 }

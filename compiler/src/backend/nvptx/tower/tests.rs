@@ -154,20 +154,18 @@ fn run_flow(
     let kernel = run.kernels.flow.as_ref()?;
     let list = tasks(scheme, layout, &run.program, &run.towers, turns, order)?;
     let words: Vec<i32> = list.iter().flat_map(Task::words).collect();
-    let rows: Vec<i32> = run.kernels.rows.iter().flatten().copied().collect();
     // As if there had been bands before.
     let apart = PROGRESS_BYTES as usize / 4;
     let cluster = kernel.cluster;
     let blocks = cluster as usize;
     let mut progress = vec![7i32; list.len() * blocks * apart];
     progress.resize(progress.len() + blocks * apart, i32::MAX);
-    let [rows, words, progress] = [rows, words, progress].map(|list| device.upload(&list));
+    let [words, progress] = [words, progress].map(|list| device.upload(&list));
     let counter = device.upload(&[40i32]);
     let hooks = device.upload(&[0i32; 4]);
     let stages = (turns * run.towers.steps) as u32 * scheme.stages.len() as u32;
     let params = [
         array.into(),
-        rows.into(),
         words.into(),
         Param::U32(list.len() as u32),
         progress.into(),
