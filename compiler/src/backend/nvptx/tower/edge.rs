@@ -44,7 +44,7 @@ pub(super) struct Cut {
 /// Values that are loaded together, so that they are under way at the same time: as many rows' as this allows.
 const AT_ONCE: usize = 108;
 /// Rows that are advanced together at most.
-const MOST_ROWS: usize = 8;
+const MOST_ROWS: usize = 12;
 
 /// A row of a tower that may be cut.
 struct Row {
