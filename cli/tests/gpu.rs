@@ -74,7 +74,7 @@ fn towers_are_planned_without_a_gpu() {
         "  kept           103 values of a thread, ",
         "  device    H200, 132 multiprocessors, ",
         " that were considered",
-        "  torre(D = 1, TH = 16)\n",
+        "  torre(D = 2, TH = 16)\n",
     ] {
         assert!(text.contains(line), "{line} in {text}");
     }
@@ -146,13 +146,13 @@ fn schedules_that_a_gpu_cannot_run_are_refused() {
             "sm_90",
             "torre(D=3)",
             "bytes of shared memory for 290 rows, and a block has 232448",
-            "`torre(D = 1)`, `torre(D = 2)` fit",
+            "`torre(W = 5)`, `torre(D = 2)` fit",
         ),
         (
             "sm_80",
             "torre(D=2)",
             "shared memory for 164 rows",
-            "`torre(D = 1)` fits",
+            "`torre(D = 1)`, `torre(W = 4)` fit",
         ),
         ("sm_75", "torre(D=1)", "a block has 65536", "lines of about"),
         (

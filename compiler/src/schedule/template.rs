@@ -214,21 +214,28 @@ pub fn torre(w: Size, g: Size, th: Size, z: Size) -> TiledTemplate {
     }
 }
 
-/// DiamondTorre in one level: towers of size D, in units of twice the steepest slope of their faces, in cells.
-pub fn towers(d: Size, th: Size, frame: &Frame) -> TiledTemplate {
-    let forms = [[1, 1, 0], [1, -1, 0]].map(PerAxis);
-    let [first, second] = forms.map(|form| frame.fitting(form).slope);
+/// The faces of towers.
+const TOWER: [[i32; 3]; 2] = [[1, 1, 0], [1, -1, 0]];
+
+/// The period of towers of size D = 1, in cells: twice the steepest slope of their faces.
+pub fn tower_unit(frame: &Frame) -> Rational {
+    let [first, second] = TOWER.map(|form| frame.fitting(PerAxis(form)).slope);
+    first.max(second) * Rational::whole(2)
+}
+
+/// DiamondTorre in one level: towers of some size, in units of so many cells.
+pub fn towers(size: Size, unit: Rational, th: Size) -> TiledTemplate {
     let open = |form| OpenCut {
-        form,
+        form: PerAxis(form),
         slope: None,
-        factor: first.max(second) * Rational::whole(2),
+        factor: unit,
         sizes: vec![0],
     };
     TiledTemplate {
         name: "torre".to_string(),
-        sizes: vec![d, th],
+        sizes: vec![size, th],
         height: Some(1),
-        parts: Parts::Tiles(vec![forms.map(open).to_vec()]),
+        parts: Parts::Tiles(vec![TOWER.map(open).to_vec()]),
     }
 }
 

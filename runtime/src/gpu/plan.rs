@@ -23,8 +23,17 @@ use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::residency::{Towers, Unfit, towers as towers_of};
 use torre_compiler::tile::{TileProgram, lower};
 
-/// What `auto` tries: sizes in units of twice the slope, and steps of a band.
-const SIZES: [i64; 4] = [1, 2, 3, 4];
+/// What `auto` tries: sizes in units of twice the slope, those of them that are whole cells, and steps of a band.
+const SIZES: [[i64; 2]; 8] = [
+    [1, 1],
+    [5, 4],
+    [4, 3],
+    [3, 2],
+    [5, 3],
+    [2, 1],
+    [3, 1],
+    [4, 1],
+];
 const HEIGHTS: [i64; 5] = [8, 16, 32, 64, 128];
 
 /// Towers are chosen if they are expected to be this much faster; less is within the model's error.
@@ -178,16 +187,20 @@ impl<'a> DevicePlanner<'a> {
     /// The members of a family that the GPU runs, the one that is expected to be fastest first; an error if there is none.
     pub fn choices(&self, template: &Template) -> Result<Vec<Choice>, NoPlan> {
         let plain = || self.layerwise.clone();
-        let tiled = match template {
+        let frame = &self.planner.frame;
+        let members = match template {
             Template::Layerwise => return Ok(vec![plain()]),
-            Template::Tiled(tiled) => tiled,
-            Template::Auto if self.apart.always.is_empty() && self.has_towers() => &self.usual(),
+            Template::Tiled(tiled) => tiled.members(frame),
+            Template::Auto if self.apart.always.is_empty() && self.has_towers() => {
+                let families = self.usual(&HEIGHTS).map(|(_, family)| family);
+                families.flat_map(|family| family.members(frame)).collect()
+            }
             Template::Auto => return Ok(vec![plain()]),
         };
         let mut fits: Vec<(Tiling, Result<Fit, Refusal>)> = Vec::new();
         let mut found = Vec::new();
         let mut refused = None;
-        for (name, schedule) in tiled.members(&self.planner.frame) {
+        for (name, schedule) in members {
             match self.member(&mut fits, name, schedule) {
                 Ok(choice) => found.push(choice),
                 Err(error) => refused = refused.or(Some(error)),
@@ -266,10 +279,25 @@ impl<'a> DevicePlanner<'a> {
         self.planner.scheme.grid.dimensions() == 3
     }
 
-    /// What `auto` considers.
-    fn usual(&self) -> template::TiledTemplate {
-        let [sizes, heights] = [Size::of("D", &SIZES), Size::of("TH", &HEIGHTS)];
-        template::towers(sizes, heights, &self.planner.frame)
+    /// The towers that `auto` considers, by size, as one writes it.
+    fn usual(&self, heights: &[i64]) -> impl Iterator<Item = (String, template::TiledTemplate)> {
+        let unit = template::tower_unit(&self.planner.frame);
+        let sizes = SIZES.into_iter().filter_map(|[a, b]| Rational::new(a, b));
+        sizes.filter_map(move |size| {
+            let period = unit * size;
+            // Written sizes are multiples of 1/64.
+            let (name, value, unit) = match 64 % size.den() {
+                0 => ("D", size, unit),
+                _ => ("W", period, Rational::ONE),
+            };
+            let open = Size {
+                name: name.to_owned(),
+                values: vec![value],
+            };
+            let family = template::towers(open, unit, Size::of("TH", heights));
+            let whole = Rational::whole(period.floor()) == period;
+            whole.then(|| (format!("`torre({name} = {value})`"), family))
+        })
     }
 
     fn member(
@@ -335,23 +363,19 @@ impl<'a> DevicePlanner<'a> {
     }
 
     /// Whether towers of the sizes that `auto` considers fit the lines of the grid.
-    fn sizes(&self) -> impl Iterator<Item = (i64, Result<Fit, Refusal>)> {
+    fn sizes(&self) -> impl Iterator<Item = (String, Result<Fit, Refusal>)> {
         let frame = &self.planner.frame;
-        SIZES.into_iter().filter_map(move |size| {
-            let [d, th] = [Size::of("D", &[size]), Size::of("TH", &HEIGHTS[..1])];
-            match template::towers(d, th, frame).members(frame).pop() {
-                Some((_, Schedule::Tiled(tiling))) => Some((size, self.fit(&tiling))),
-                _ => None,
-            }
+        let sizes = self.usual(&HEIGHTS[..1]);
+        sizes.filter_map(move |(name, family)| match family.members(frame).pop() {
+            Some((_, Schedule::Tiled(tiling))) => Some((name, self.fit(&tiling))),
+            _ => None,
         })
     }
 
     /// The sizes that fit.
     fn fitting(&self) -> Vec<String> {
         let fitting = self.sizes().filter(|(_, fit)| fit.is_ok());
-        fitting
-            .map(|(size, _)| format!("`torre(D = {size})`"))
-            .collect()
+        fitting.map(|(name, _)| name).collect()
     }
 
     /// The sizes that fit the lines of the grid, or the lines that fit.

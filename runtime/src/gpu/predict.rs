@@ -13,32 +13,40 @@ use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::residency::{Towers, is_tapped};
 use torre_compiler::tile::stage_blocks;
 
-// Fitted to rates on an H200, whose plain copies run at 4.28 TB/s: 59 schedules of FDTD(4,2) in f32 and f64, with and without media, and of the
-// scalar wave of orders 2 and 8, D = 1 to 4, TH = 8 to 128. The root of the mean square of the logarithm of measured by expected is 0.15.
+// Fitted to rates on an H200, whose plain copies run at 4.26 TB/s: 56 schedules of FDTD(4,2) and (2,2), of media, of the scalar wave of orders 2 and
+// 8, and of elasticity, in f32 and f64, W = 2 to 8, TH = 4 to 64, lines of one block and of two. The root of the mean square of the logarithm of
+// measured by expected is 0.11; 95 % are within 25 %.
 
 /// Share of the rate of plain copies that layerwise kernels reach: 51.3e9 cell-steps per second of 72 bytes, 25.0e9 of 144; 0.64 for the
 /// wave of order 8, 0.90 for that of order 2 and for elasticity.
 const SHARE: f64 = 0.87;
-/// The same for all that towers load and store, while the cache of all multiprocessors has it.
-const FLOW: f64 = 1.43;
+/// The same for all that towers load and store, if that were all they do, while the cache of all multiprocessors has it.
+const FLOW: f64 = 2.30;
 /// What may pass between a store and the load of it by the next column, by that cache's size, before anything comes from memory; and how
 /// much more until all of it does.
-const KEPT: [f64; 2] = [0.43, 4.1];
-/// Share of the peak rate of instructions that a stage's straight-line code reaches. By reckoning.
-const ISSUE: f64 = 0.7;
-/// Seconds of a stage in which its block neither loads nor computes.
-const LATENCY: f64 = 0.37e-6;
+const KEPT: [f64; 2] = [0.10, 2.29];
+/// Share of the peak rate of instructions that straight-line code reaches, if that were all there is.
+const ISSUE: f64 = 0.432;
+/// Seconds of a stage for which a block waits for another one, and what it reads to arrive, if that were all; and how much longer where blocks
+/// share lines.
+const LATENCY: [f64; 2] = [0.83e-6, 0.90e-6];
+/// Instructions of a turn that the first cache for them holds, and bytes per cycle of more than that.
+const CODE: [f64; 2] = [2000.0, 5.6];
 /// Seconds that a tower takes before its first stage.
-const BEGIN: f64 = 1.9e-6;
+const BEGIN: f64 = 1.0e-6;
 /// Stages that a column has to be ahead of the next one.
-const WAIT: f64 = 0.55;
+const WAIT: f64 = 0.72;
 /// Turns of a whole tower in the time of one that an end of the grid cuts, which runs row by row in memory.
-const CUT: f64 = 2.9;
+const CUT: f64 = 1.65;
+
+/// Instructions that a multiprocessor begins per cycle, each for a warp, and bytes of an instruction.
+const WARPS: f64 = 4.0;
+const INSTRUCTION: f64 = 16.0;
+/// Threads of a warp.
+const WARP: f64 = 32.0;
 
 /// Seconds between the starts of two kernels that have little to do.
 const START: f64 = 3e-6;
-/// Bytes of shared memory that a multiprocessor reads or writes per cycle.
-const SHARED_WIDTH: f64 = 128.0;
 
 /// The layerwise schedule, with the rate that follows from its bytes: each stage reads and writes whole arrays, and nothing stays on
 /// the chip from one stage to the next. `copy_rate`: bytes read and written per second.
@@ -83,11 +91,11 @@ pub fn shared_accesses(
 
 /// What bands of towers are expected to do, `height` steps each, if sources and probes cut a share of the turns.
 ///
-/// A multiprocessor takes for a stage of each of its blocks the longest of: its bytes, at a rate near that of the shared cache as far as
-/// what one column stores is still there when the next one loads it; its instructions; what nothing hides. Columns of [`usual_order`]'s width follow
-/// each other: with all multiprocessors busy, the next one is a *lag* of height * stages * width / multiprocessors stages behind, and if
-/// that is less than it has to be, some wait. Towers that an end of the grid cuts count several times, and a band ends when its last tower
-/// has.
+/// For a stage of each of its blocks, a multiprocessor has four things to do, which overlap in part: the time is the cube root of the sum
+/// of their cubes. They are its bytes, at a rate near that of the shared cache as far as what one column stores is still there when the
+/// next one loads it; its instructions, and fetching them where a turn has more than the cache for them; what nothing hides. Columns of [`usual_order`]'s
+/// width follow each other: with all multiprocessors busy, the next one is a *lag* of height * stages * width / multiprocessors stages
+/// behind, and if that is little, many wait. Towers that an end of the grid cuts count several times, and a band ends when its last tower has.
 pub fn towers(scheme: &Scheme, fit: &Fit, height: u64, cut: f64, chip: &Chip) -> Prediction {
     let element = scheme.precision.bytes() as f64;
     let cells: [f64; 3] = scheme.grid.cells.0.map(|n| n as f64);
@@ -111,10 +119,21 @@ pub fn towers(scheme: &Scheme, fit: &Fit, height: u64, cut: f64, chip: &Chip) ->
         .flat_map(|s| &s.updates)
         .map(|u| u.body.arithmetic())
         .sum();
-    let cycles =
-        arithmetic as f64 / chip.lanes(scheme.precision) + fit.accesses * element / SHARED_WIDTH;
-    let compute = cycles / (together * ISSUE * chip.facts.clock.max(1) as f64);
+    let each = arithmetic as f64 * (WARPS * WARP / chip.lanes(scheme.precision)) + fit.accesses;
+    let clock = chip.facts.clock.max(1) as f64;
+    // Threads beyond the end of a line compute, too.
+    let length = cells[Axis::VECTOR.index()];
+    let threads = (length / together / WARP).ceil() * WARP * together;
+    let compute = each * threads / length / (WARPS * WARP * together * ISSUE * clock);
+    let code = towers.cells() * towers.steps as f64 * (arithmetic as f64 + fit.accesses);
+    let [held, rate] = CODE;
+    let fetch = if code > held {
+        code * INSTRUCTION / (towers.steps as f64 * stages * rate * clock)
+    } else {
+        0.0
+    };
     let width = usual_order(fit.flow.cluster).width as f64;
+    let width = width.min(cells[Axis::DIAMOND.index()] / (2.0 * towers.cells()).sqrt());
     let lag = steps * stages * width / (processors * blocks);
     let passed = lag * processors * blocks * stage * own;
     let [kept, more] = KEPT;
@@ -122,9 +141,20 @@ pub fn towers(scheme: &Scheme, fit: &Fit, height: u64, cut: f64, chip: &Chip) ->
     let near = (1.0 - lost) * own / (FLOW * chip.copy_rate);
     let far = lost * column / (SHARE * chip.copy_rate);
     let flow = stage * (near + far) * processors;
-    let compute_stage = stage * compute;
+    let [alone, more] = LATENCY;
+    let latency = if fit.flow.cluster > 1 {
+        alone + more
+    } else {
+        alone
+    };
+    let parts = [
+        latency,
+        blocks * flow,
+        blocks * stage * compute,
+        blocks * fetch,
+    ];
     // Per stage of one tower, where a multiprocessor runs several: what one waits for, others use.
-    let time = (LATENCY + flow).max(blocks * flow.max(compute_stage)) / blocks;
+    let time = parts.map(|t| t.powi(3)).iter().sum::<f64>().cbrt() / blocks;
 
     let [x, y] = [Axis::LEAN, Axis::DIAMOND].map(|axis| cells[axis.index()]);
     let by = towers.advance.map(|n| n.abs() as f64);
@@ -133,7 +163,7 @@ pub fn towers(scheme: &Scheme, fit: &Fit, height: u64, cut: f64, chip: &Chip) ->
     let whole = (x - reach).max(0.0) * (y - reach).max(0.0);
     let whole = whole * (1.0 - cut);
     let running = (whole + CUT * (all - whole)) / towers.cells();
-    let busy = (lag / WAIT).min(running / (processors * blocks)).min(1.0);
+    let busy = (running / (processors * blocks)).min(1.0) / 1f64.hypot(WAIT / lag);
     let tower = steps * stages * time + BEGIN / blocks;
     let band = START + tower * blocks + tower * running / (processors * busy);
     Prediction {

@@ -26,7 +26,11 @@ fn choices(scheme: &Scheme, size: Option<(i64, i64)>) -> Result<Vec<Choice>, NoP
     let planner = DevicePlanner::new(scheme, &problem, &chip)?;
     let one = |(d, th): (i64, i64)| {
         let [d, th] = [Size::of("D", &[d]), Size::of("TH", &[th])];
-        Template::Tiled(template::towers(d, th, &planner.planner.frame))
+        Template::Tiled(template::towers(
+            d,
+            template::tower_unit(&planner.planner.frame),
+            th,
+        ))
     };
     planner.choices(&size.map_or(Template::Auto, one))
 }
@@ -35,7 +39,7 @@ fn choices(scheme: &Scheme, size: Option<(i64, i64)>) -> Result<Vec<Choice>, NoP
 fn large_grids_go_by_the_widest_towers_that_fit() {
     for (precision, cells, rate) in [
         (Precision::F32, [1536, 1536, 256], 100e9..130e9),
-        (Precision::F64, [1536, 1536, 128], 50e9..65e9),
+        (Precision::F64, [1536, 1536, 128], 55e9..75e9),
     ] {
         let scheme = maxwell(4, precision, cells);
         let choices = choices(&scheme, None).expect("towers");
@@ -48,7 +52,7 @@ fn large_grids_go_by_the_widest_towers_that_fit() {
         let narrow = choices.iter().find(|c| c.name.starts_with("torre(D = 1"));
         let share = narrow.map(|c| c.prediction.rate / choices[0].prediction.rate);
         assert!(
-            share.is_some_and(|s| (0.45..0.65).contains(&s)),
+            share.is_some_and(|s| (0.6..0.8).contains(&s)),
             "{share:?}"
         );
         assert!(choices.iter().any(|c| c.schedule == Schedule::Layerwise));
@@ -71,7 +75,10 @@ fn what_does_not_fit_is_refused_with_numbers() {
     };
     let (found, fits) = refusal([99, 99, 256], 3).expect("no room");
     assert_eq!(found, shared(290, (290 * 288 + 32) * 4 + 384));
-    assert_eq!(fits, "for these lines `torre(D = 1)`, `torre(D = 2)` fit");
+    assert_eq!(
+        fits,
+        "for these lines `torre(D = 1)`, `torre(W = 4)`, `torre(W = 5)`, `torre(D = 2)` fit"
+    );
     // Short lines leave room in shared memory, but not in registers.
     let (found, _) = refusal([99, 99, 64], 3).expect("no room");
     let registers = Refusal::Registers {
@@ -119,7 +126,11 @@ fn lines_that_one_block_does_not_hold_are_shared() {
     let (scheme, problem) = (maxwell(4, Precision::F32, [512, 512, 512]), problem());
     let planner = DevicePlanner::new(&scheme, &problem, &chip).expect("a small grid");
     let [d, th] = [Size::of("D", &[2]), Size::of("TH", &[32])];
-    let asked = Template::Tiled(template::towers(d, th, &planner.planner.frame));
+    let asked = Template::Tiled(template::towers(
+        d,
+        template::tower_unit(&planner.planner.frame),
+        th,
+    ));
     assert!(planner.choices(&asked).is_err());
 }
 
@@ -130,5 +141,5 @@ fn small_grids_leave_multiprocessors_idle() {
         choices(&scheme, Some((2, 32))).map(|all| all[0].prediction.rate)
     };
     let [small, large] = [[48, 48, 256], [768, 768, 256]].map(|cells| rate(cells).expect("towers"));
-    assert!(small < 0.3 * large, "{small:e} {large:e}");
+    assert!(small < 0.6 * large, "{small:e} {large:e}");
 }
