@@ -152,7 +152,7 @@ fn schedules_that_a_gpu_cannot_run_are_refused() {
             "sm_80",
             "torre(D=2)",
             "shared memory for 164 rows",
-            "`torre(D = 1)`, `torre(W = 4)` fit",
+            "`torre(W = 4)`, `torre(W = 5)` fit",
         ),
         ("sm_75", "torre(D=1)", "a block has 65536", "lines of about"),
         (
