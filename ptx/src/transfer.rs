@@ -65,14 +65,12 @@ impl<T> Groups<T> {
     }
 }
 
-/// A bulk copy to shared memory.
+/// What arrives in shared memory at a barrier object without a thread's waiting for it.
 #[derive(Debug)]
-struct Load {
-    to: usize,
-    from: Place,
-    bytes: usize,
+struct Flight {
+    cargo: Cargo,
     object: usize,
-    /// What the thread knew that issued it.
+    /// What the thread knew that asked for it.
     view: Option<Published>,
     warp: usize,
     lane: u32,
@@ -81,18 +79,16 @@ struct Load {
     delay: u32,
 }
 
-/// Copies of a thread that arrive at a barrier object without its waiting for them.
 #[derive(Debug)]
-struct Bundle {
-    elements: Vec<Element>,
-    object: usize,
-    /// What the thread knew that asked for it.
-    view: Option<Published>,
-    warp: usize,
-    lane: u32,
-    pc: u32,
-    /// Rounds until they arrive.
-    delay: u32,
+enum Cargo {
+    /// A bulk copy, whose bytes count.
+    Bulk {
+        to: usize,
+        from: Place,
+        bytes: usize,
+    },
+    /// Copies of a thread, which arrives with them.
+    Elements(Vec<Element>),
 }
 
 /// Barrier objects and copies of a block.
@@ -101,8 +97,7 @@ pub(crate) struct Transfers {
     pub(crate) objects: BTreeMap<usize, Object>,
     elements: BTreeMap<u32, Groups<Element>>,
     stores: BTreeMap<u32, Groups<Store>>,
-    loads: Vec<Load>,
-    bundles: Vec<Bundle>,
+    flights: Vec<Flight>,
     pub(crate) agents: u32,
     /// The latest time of any object, so that later ones that stand in its lane begin after it.
     pub(crate) latest: u32,
@@ -111,7 +106,7 @@ pub(crate) struct Transfers {
 impl Transfers {
     /// Whether copies will arrive without anybody's doing.
     pub(crate) fn under_way(&self) -> bool {
-        !self.loads.is_empty() || !self.bundles.is_empty()
+        !self.flights.is_empty()
     }
 }
 
@@ -291,21 +286,16 @@ impl Launch<'_> {
                     }
                     self.arriving(block, to, bytes)?;
                     self.claim(from, bytes, false);
-                    let delay = self.delay();
-                    let view = self.known(block, warp);
-                    let lane = lane as u32;
-                    let load = Load {
-                        to,
-                        from,
-                        bytes,
+                    let flight = Flight {
+                        cargo: Cargo::Bulk { to, from, bytes },
                         object,
-                        view,
+                        view: self.known(block, warp),
                         warp,
-                        lane,
+                        lane: lane as u32,
                         pc,
-                        delay,
+                        delay: self.delay(),
                     };
-                    block.transfers.loads.push(load);
+                    block.transfers.flights.push(flight);
                 }
                 _ => {}
             }
@@ -344,8 +334,8 @@ impl Launch<'_> {
             let thread = (warp * LANES + lane) as u32;
             let groups = block.transfers.elements.entry(thread).or_default();
             groups.commit();
-            let bundle = Bundle {
-                elements: groups.take(0),
+            let flight = Flight {
+                cargo: Cargo::Elements(groups.take(0)),
                 object,
                 view: self.known(block, warp),
                 warp,
@@ -353,7 +343,7 @@ impl Launch<'_> {
                 pc: self.at.pc,
                 delay: self.delay(),
             };
-            block.transfers.bundles.push(bundle);
+            block.transfers.flights.push(flight);
         }
         self.progress = true;
         Ok(Flow::Next)
@@ -501,79 +491,67 @@ impl Launch<'_> {
     /// Copies to shared memory that nobody waits for and whose time has come arrive.
     pub(crate) fn deliver(&mut self, block: &mut Block) -> Result<(), Fault> {
         let mut index = 0;
-        while let Some(bundle) = block.transfers.bundles.get_mut(index) {
-            if bundle.delay > 0 {
-                bundle.delay -= 1;
+        while let Some(flight) = block.transfers.flights.get_mut(index) {
+            if flight.delay > 0 {
+                flight.delay -= 1;
                 index += 1;
                 continue;
             }
-            let bundle = block.transfers.bundles.remove(index);
-            (self.at.pc, self.at.lane) = (bundle.pc, bundle.lane);
-            let warp = bundle.warp;
-            self.bundle_arrives(block, bundle)
+            let flight = block.transfers.flights.remove(index);
+            (self.at.pc, self.at.lane) = (flight.pc, flight.lane);
+            let warp = flight.warp;
+            self.flight_arrives(block, flight)
                 .map_err(|fault| self.place(fault, block, warp))?;
-        }
-        let mut index = 0;
-        while let Some(load) = block.transfers.loads.get_mut(index) {
-            if load.delay > 0 {
-                load.delay -= 1;
-                index += 1;
-                continue;
-            }
-            let load = block.transfers.loads.remove(index);
-            (self.at.pc, self.at.lane) = (load.pc, load.lane);
-            self.load_arrives(block, &load)
-                .map_err(|fault| self.place(fault, block, load.warp))?;
         }
         Ok(())
     }
 
-    fn bundle_arrives(&mut self, block: &mut Block, bundle: Bundle) -> Result<(), Fault> {
-        let Some(mut object) = block.transfers.objects.remove(&bundle.object) else {
+    fn flight_arrives(&mut self, block: &mut Block, flight: Flight) -> Result<(), Fault> {
+        let Some(mut object) = block.transfers.objects.remove(&flight.object) else {
             return Err(bad(
                 "the barrier object of copies is gone before they have arrived",
             ));
         };
-        for element in bundle.elements {
-            let bytes = element.data.len();
-            self.at.pc = element.pc;
-            self.arrived(block, element.to, &element.data);
-            if let Some(view) = &bundle.view {
-                let agent = (object.agent, object.time);
-                self.touch_by_copy(block, agent, view, element.from, bytes, false)?;
-                self.touch_by_copy(block, agent, view, Place::Shared(element.to), bytes, true)?;
+        let agent = (object.agent, object.time);
+        let view = flight.view.as_ref();
+        let mut result = Ok(());
+        match flight.cargo {
+            Cargo::Bulk { to, from, bytes } => {
+                self.unclaim(from, bytes, false);
+                let data = self.bytes(block, flight.warp, from, bytes)?.to_vec();
+                self.piece_arrives(block, (agent, view), from, to, &data)?;
+                object.bytes -= bytes as i64;
             }
-            self.counts.copied_in += bytes as u64;
+            Cargo::Elements(elements) => {
+                for Element { to, from, data, pc } in elements {
+                    self.at.pc = pc;
+                    self.piece_arrives(block, (agent, view), from, to, &data)?;
+                }
+                self.at.pc = flight.pc;
+                result = object.arrive_with(flight.view);
+            }
         }
-        self.at.pc = bundle.pc;
-        let arrived = object.arrive_with(bundle.view);
         self.progress = true;
         self.complete(block.index, &mut block.transfers, &mut object);
-        block.transfers.objects.insert(bundle.object, object);
-        arrived
+        block.transfers.objects.insert(flight.object, object);
+        result
     }
 
-    fn load_arrives(&mut self, block: &mut Block, load: &Load) -> Result<(), Fault> {
-        let Some(mut object) = block.transfers.objects.remove(&load.object) else {
-            return Err(bad(
-                "the barrier object of a bulk copy is gone before the copy has arrived",
-            ));
-        };
-        self.unclaim(load.from, load.bytes, false);
-        let data = self
-            .bytes(block, load.warp, load.from, load.bytes)?
-            .to_vec();
-        self.arrived(block, load.to, &data);
-        if let Some(view) = &load.view {
-            let agent = (object.agent, object.time);
-            self.touch_by_copy(block, agent, view, load.from, load.bytes, false)?;
-            self.touch_by_copy(block, agent, view, Place::Shared(load.to), load.bytes, true)?;
+    /// Data arrive as an agent's, who knows what the thread knew.
+    fn piece_arrives(
+        &mut self,
+        block: &mut Block,
+        (agent, view): ((u32, u32), Option<&Published>),
+        from: Place,
+        to: usize,
+        data: &[u8],
+    ) -> Result<(), Fault> {
+        self.arrived(block, to, data);
+        if let Some(view) = view {
+            self.touch_by_copy(block, agent, view, from, data.len(), false)?;
+            self.touch_by_copy(block, agent, view, Place::Shared(to), data.len(), true)?;
         }
-        self.counts.copied_in += load.bytes as u64;
-        object.bytes -= load.bytes as i64;
-        self.progress = true;
-        self.complete(block.index, &mut block.transfers, &mut object);
-        block.transfers.objects.insert(load.object, object);
+        self.counts.copied_in += data.len() as u64;
         Ok(())
     }
 

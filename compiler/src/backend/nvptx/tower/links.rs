@@ -115,7 +115,7 @@ impl Links {
         });
     }
 
-    /// The thread's warp in its block. It is found anew each time: there is no register for it.
+    /// The thread's warp in its block.
     fn warp(&self, k: &mut Kernel<'_>) -> Operand {
         let thread = k.special(Special::Thread(0));
         k.int(IntOp::Right, thread, word(WARP.trailing_zeros().into()))
