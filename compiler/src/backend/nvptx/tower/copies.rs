@@ -22,8 +22,8 @@ pub(super) struct Chunks {
     to: Operand,
     /// From index 0 of a row to the thread's first chunk, in bytes.
     pub by: Operand,
-    /// Chunks of a row, where blocks have different numbers of them.
-    count: Option<Operand>,
+    /// Chunks of a row, where blocks share lines: all, and the range of those of the block's own part.
+    shared: Option<(Operand, [Operand; 2])>,
 }
 
 impl<'a> Writer<'a> {
@@ -52,7 +52,7 @@ impl<'a> Writer<'a> {
         let by = k.int(IntOp::Mul, first, Operand::i64(CHUNK));
         let by = k.int(IntOp::Add, by, Operand::i64(self.bytes(copied.lo)));
         let to = k.advance(lead, by, 1);
-        let (mut from, mut count) = (by, None);
+        let (mut from, mut shared) = (by, None);
         if let Some(split) = self.split {
             let rank = rank(k);
             let first = split.first(k, rank);
@@ -61,7 +61,11 @@ impl<'a> Writer<'a> {
             from = k.int(IntOp::Add, by, first);
             let less = self.bytes(split.part) - self.bytes(split.last);
             let last = crate::lattice::div_ceil(self.bytes(copied.len()) - less, CHUNK);
-            count = Some(split.of_part(k, rank, each, last));
+            let count = split.of_part(k, rank, each, last);
+            let [below, above] = [-copied.lo, copied.hi - split.part]
+                .map(|n| Operand::i32((self.bytes(n) / CHUNK) as i32));
+            let end = k.int(IntOp::Sub, count, above);
+            shared = Some((count, [below, end]));
         }
         let chunks = Chunks {
             group,
@@ -71,7 +75,7 @@ impl<'a> Writer<'a> {
             first: place,
             to,
             by: from,
-            count,
+            shared,
         };
         Writer {
             chunks: Some(chunks),
@@ -85,10 +89,27 @@ impl<'a> Writer<'a> {
         let Some(chunks) = self.chunks else {
             return;
         };
+        // What nobody reads beyond the block's part another block may store meanwhile.
+        let (all, own): (Vec<&Copy>, Vec<&Copy>) = copies
+            .iter()
+            .partition(|copy| copy.tapped || chunks.shared.is_none());
+        self.copy_some(k, turn, &chunks, &all, false);
+        self.copy_some(k, turn, &chunks, &own, true);
+    }
+
+    /// `own`: only the block's part of the line.
+    fn copy_some(
+        &self,
+        k: &mut Kernel<'_>,
+        turn: Turn,
+        chunks: &Chunks,
+        copies: &[&Copy],
+        own: bool,
+    ) {
         let each = self.bytes(self.slot.copied.len()) / CHUNK;
         for group in 0..chunks.groups {
             let mine = copies.iter().skip(group as usize);
-            let mine: Vec<&Copy> = mine.step_by(chunks.groups as usize).collect();
+            let mine: Vec<&&Copy> = mine.step_by(chunks.groups as usize).collect();
             if mine.is_empty() {
                 continue;
             }
@@ -98,13 +119,18 @@ impl<'a> Writer<'a> {
             }
             for round in 0..chunks.rounds {
                 let before = round * chunks.threads;
-                let left = Operand::i32((each - before) as i32);
                 let mut has = this;
-                if let Some(count) = chunks.count {
-                    let left = k.int(IntOp::Sub, count, Operand::i32(before as i32));
-                    let there = k.compare(IntCmp::Lt, chunks.first, left);
+                if let Some((count, [first, end])) = chunks.shared {
+                    let chunk = k.int(IntOp::Add, chunks.first, Operand::i32(before as i32));
+                    let end = if own { end } else { count };
+                    let there = k.compare(IntCmp::Lt, chunk, end);
                     has = k.int(IntOp::And, has, there);
+                    if own {
+                        let there = k.compare(IntCmp::Ge, chunk, first);
+                        has = k.int(IntOp::And, has, there);
+                    }
                 } else if each - before < chunks.threads {
+                    let left = Operand::i32((each - before) as i32);
                     let there = k.compare(IntCmp::Lt, chunks.first, left);
                     has = k.int(IntOp::And, has, there);
                 }

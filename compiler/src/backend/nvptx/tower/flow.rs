@@ -169,7 +169,7 @@ pub(super) fn write(
     };
     let parts = writer.split.map_or(1, |split| split.parts);
     let word = module.shared(Type::I32, ticket::words(parts), 16);
-    let barriers = pipe::barriers(module, parts);
+    let barriers = pipe::barriers(module);
     let of_cluster = (parts > 1).then(|| module.shared(Type::I64, Meet::WORDS, 16));
     let warps = roles.compute / 32;
     let of_links = links::barriers(module, warps);
@@ -185,13 +185,13 @@ pub(super) fn write(
     let slots = writers.iter().map(|w| w.plan.slots).max().unwrap_or(0);
     writer.clear(&mut k, shared, slots, thread, i64::from(roles.all()));
     // Each thread has one role only, so one count of stages does for all of them.
-    let pipe = Pipe::new(&mut k, barriers, parts, patient);
+    let pipe = Pipe::new(&mut k, barriers, patient);
     let links = chain.map(|chain| Links::new(of_links, chain, warps, writer.split, pipe));
     if let Some(links) = &links {
         k.need(Feature::SharedBarrier);
         let first = k.compare(IntCmp::Eq, thread, Operand::i32(0));
         k.when(first, |k| {
-            pipe::initialise(k, barriers, parts, [COPIERS, warps]);
+            pipe::initialise(k, barriers, [COPIERS, warps]);
         });
         links.initialise(&mut k);
     }

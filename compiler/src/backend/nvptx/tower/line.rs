@@ -11,7 +11,7 @@ use super::super::ir::{Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel, Special, Variable, Wait};
 use super::links::Links;
 use crate::lattice::{Axis, div_ceil};
-use crate::layout::Layout;
+use crate::layout::{Layout, PIECE};
 use crate::scheme::Scheme;
 
 /// The most blocks of a cluster that every GPU with clusters takes.
@@ -46,12 +46,16 @@ impl Split {
         let last = length - i64::from(parts - 1) * part;
         // The sources of all images lie in the part at that end, and what parts send has a value in every component.
         let least = reach[0] + reach[1] + 2;
-        (last >= least && part >= least).then_some(Split {
+        let ring = scheme.grid.is_periodic(Axis::VECTOR);
+        // What follows the last part of a ring, another block stores: a copy moves either that or the part.
+        let piece = (PIECE / layout.element_bytes) as i64;
+        let whole = !ring || last % piece == 0;
+        (last >= least && part >= least && whole).then_some(Split {
             parts,
             part,
             last,
             reach,
-            ring: scheme.grid.is_periodic(Axis::VECTOR),
+            ring,
         })
     }
 

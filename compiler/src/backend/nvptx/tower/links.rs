@@ -12,17 +12,15 @@ use super::super::ir::{Module, Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel, Special, Wait};
 use super::super::layerwise::vector_images;
 use super::line::{self, Split, address_in};
-use super::pipe::Pipe;
+use super::pipe::{Pipe, TURNS};
 use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
 use crate::scheme::Scheme;
 
 const WARP: i64 = 32;
-/// Stages that have barrier objects of their own.
-const TURNS: i64 = 2;
 /// Bytes of a barrier object, of those for one side, and of those of a warp.
 const BYTES: i64 = 8;
-const SIDE: i64 = TURNS * BYTES;
+const SIDE: i64 = TURNS as i64 * BYTES;
 const OF_WARP: i64 = 2 * SIDE;
 
 /// Which warps are beside each other.
@@ -131,7 +129,7 @@ impl Links {
 
     /// From the first barrier object of a block to one of the present stage: of a warp, on its upper side or the lower one.
     fn distance(&self, k: &mut Kernel<'_>, warp: Operand, upper: Operand) -> Operand {
-        let (turn, _) = self.pipe.turn(k, 0, TURNS as i32);
+        let (turn, _) = self.pipe.turn(k, 0);
         let side = k.choose(upper, word(SIDE), word(0));
         let by = k.int(IntOp::Mul, warp, word(OF_WARP));
         let by = k.int(IntOp::Add, by, side);
@@ -215,7 +213,7 @@ impl Links {
             Some(_) => Wait::Suspended,
             None => self.pipe.way(),
         };
-        let (_, parity) = self.pipe.turn(k, 0, TURNS as i32);
+        let (_, parity) = self.pipe.turn(k, 0);
         for upper in [0, 1] {
             let upper = Operand::int(Type::I1, upper);
             let distance = self.distance(k, warp, upper);

@@ -39,7 +39,7 @@ use super::ir::Module;
 use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
 use crate::scheme::Scheme;
-use crate::tile::residency::Towers;
+use crate::tile::residency::{Life, Towers};
 use line::Split;
 use links::Chain;
 use write::Writer;
@@ -270,6 +270,11 @@ pub fn emit(
     let mut kernels = Vec::new();
     let mut rows = Vec::new();
     for (number, sets) in towers.alignments.iter().enumerate() {
+        // Blocks that share lines store parts of a row that another one copies for the stage after.
+        let clash = |life: &Life| life.touches[0].tapped && life.touches[0].write.is_some();
+        if split.is_some() && sets.lives.iter().any(clash) {
+            return None;
+        }
         let plan = Plan::new(layout, sets, towers.advance, options.direct);
         let bytes = slot.elements(plan.slots) * layout.element_bytes as i64;
         kernels.push(TowerKernel {

@@ -5,17 +5,13 @@
 //! stage n, and a stage ends after its rows have arrived. The herald, which waits for the end of each stage to tell other blocks, is one of
 //! those that let stage n + 2 begin when it has seen the end of stage n.
 //!
-//! Where blocks share lines, each tells all of them: what one copies of a line, another one stores anew.
+//! Where blocks share lines, each has its own: what a block copies of the parts beside its own is not stored anew in the stage that reads it.
 
 use super::super::ir::{Module, Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel, Special, Variable, Wait};
-use super::line::address_in;
 
 /// Barriers of each kind.
-const TURNS: i32 = 2;
-/// The same where blocks share lines: before one of them tells others of a stage, it knows that they have had what they need of the one
-/// three before.
-const TURNS_OF_CLUSTER: i32 = 4;
+pub(super) const TURNS: i32 = 2;
 /// Bytes of a barrier.
 const BYTES: i64 = 8;
 
@@ -23,8 +19,6 @@ const BYTES: i64 = 8;
 #[derive(Clone, Copy)]
 pub(super) struct Pipe {
     barriers: Operand,
-    /// Blocks that share lines.
-    parts: u32,
     /// Stages so far.
     stage: Variable,
     /// Threads wait without looking again and again, where the GPU can do so.
@@ -40,62 +34,47 @@ enum Kind {
     Free,
 }
 
-fn turns(parts: u32) -> i32 {
-    if parts > 1 { TURNS_OF_CLUSTER } else { TURNS }
+/// Takes the shared memory.
+pub(super) fn barriers(module: &mut Module) -> Operand {
+    module.shared(Type::I64, 2 * TURNS as u32, 16)
 }
 
-/// Takes the shared memory, for blocks of which so many share lines.
-pub(super) fn barriers(module: &mut Module, parts: u32) -> Operand {
-    module.shared(Type::I64, 2 * turns(parts) as u32, 16)
-}
-
-/// Initialises the barriers: by one thread, before the others use them. `full`, `free`: threads that tell of each kind, or
-/// warps where blocks share lines; besides, the herald tells of the former.
-pub(super) fn initialise(
-    k: &mut Kernel<'_>,
-    barriers: Operand,
-    parts: u32,
-    [full, free]: [u32; 2],
-) {
-    let full = 1 + if parts > 1 { full / 32 * parts } else { full };
-    let turns = turns(parts);
-    for (kind, count) in [(Kind::Full, full), (Kind::Free, free)] {
-        for turn in 0..turns {
-            let barrier = k.offset(
-                barriers,
-                (kind as i64 * i64::from(turns) + i64::from(turn)) * BYTES,
-            );
+/// Initialises the barriers: by one thread, before the others use them. `full`, `free`: threads that tell of the former, besides the herald,
+/// and warps that tell of the latter.
+pub(super) fn initialise(k: &mut Kernel<'_>, barriers: Operand, [full, free]: [u32; 2]) {
+    for (kind, count) in [(Kind::Full, full + 1), (Kind::Free, free)] {
+        for turn in 0..TURNS {
+            let number = kind as i64 * i64::from(TURNS) + i64::from(turn);
+            let barrier = k.offset(barriers, number * BYTES);
             k.barrier_object(barrier, count);
         }
     }
 }
 
 impl Pipe {
-    pub fn new(k: &mut Kernel<'_>, barriers: Operand, parts: u32, patient: bool) -> Pipe {
+    pub fn new(k: &mut Kernel<'_>, barriers: Operand, patient: bool) -> Pipe {
         Pipe {
             barriers,
-            parts,
             stage: k.variable_of(Operand::i32(0)),
             patient,
         }
     }
 
-    /// Which of so many barriers, a power of two, a stage has, some stages from now, and the parity of its phase.
-    pub fn turn(&self, k: &mut Kernel<'_>, ahead: i32, turns: i32) -> (Operand, Operand) {
+    /// Which of two barriers a stage has, some stages from now, and the parity of its phase.
+    pub fn turn(&self, k: &mut Kernel<'_>, ahead: i32) -> (Operand, Operand) {
         let stage = k.get(self.stage);
         let stage = k.int(IntOp::Add, stage, Operand::i32(ahead));
-        let turn = k.int(IntOp::And, stage, Operand::i32(turns - 1));
-        let shift = Operand::i32(turns.trailing_zeros() as i32);
+        let turn = k.int(IntOp::And, stage, Operand::i32(TURNS - 1));
+        let shift = Operand::i32(TURNS.trailing_zeros() as i32);
         let phase = k.int(IntOp::Right, stage, shift);
         (turn, k.int(IntOp::And, phase, Operand::i32(1)))
     }
 
     /// The barrier of a stage, some stages from now, and the parity of its phase.
     fn barrier(&self, k: &mut Kernel<'_>, kind: Kind, ahead: i32) -> (Operand, Operand) {
-        let turns = turns(self.parts);
-        let (turn, parity) = self.turn(k, ahead, turns);
+        let (turn, parity) = self.turn(k, ahead);
         let turn = k.resize(turn, Type::I64);
-        let first = k.offset(self.barriers, kind as i64 * i64::from(turns) * BYTES);
+        let first = k.offset(self.barriers, kind as i64 * i64::from(TURNS) * BYTES);
         (k.advance(first, turn, BYTES as u32), parity)
     }
 
@@ -117,22 +96,9 @@ impl Pipe {
         k.wait_for_phase(barrier, parity, self.way());
     }
 
-    /// Tells that what a stage reads, so many from now, has arrived as far as the thread copied it, when it has: the thread goes on, unless
-    /// blocks share lines.
+    /// Tells that what a stage reads, so many from now, has arrived as far as the thread copied it, when it has: the thread goes on.
     pub fn fill(&self, k: &mut Kernel<'_>, ahead: i32) {
         let (barrier, _) = self.barrier(k, Kind::Full, ahead);
-        if self.parts > 1 {
-            k.call("llvm.nvvm.cp.async.wait.all", &[]);
-            k.warp_barrier();
-            let lane = k.special(Special::Lane);
-            let tells = k.compare(IntCmp::Below, lane, Operand::i32(self.parts as i32));
-            k.when(tells, |k| {
-                let to = address_in(k, barrier, lane);
-                let code = "mbarrier.arrive.shared::cluster.b64 _, [$0];";
-                k.assembly(code, "r,~{memory}", &[], &[to], true);
-            });
-            return;
-        }
         k.call(
             "llvm.nvvm.cp.async.mbarrier.arrive.noinc.shared",
             &[barrier],

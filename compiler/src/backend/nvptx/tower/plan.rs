@@ -14,6 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Copy {
     pub place: Place,
     pub slot: usize,
+    /// Threads read it at other indices along the vector axis.
+    pub tapped: bool,
 }
 
 /// A value that a thread keeps from one turn to the next.
@@ -112,7 +114,15 @@ impl Plan {
             let life = lives[arc.life];
             let begin = seen(life.place, arc.start);
             let stage = &mut plan.stages[arc.start.rem_euclid(turn) as usize];
-            let copy = Copy { place: begin, slot };
+            let tapped = life.touches.iter().any(|t| {
+                let at = t.stage as i64;
+                t.tapped && arc.start < at && at <= arc.end
+            });
+            let copy = Copy {
+                place: begin,
+                slot,
+                tapped,
+            };
             match arc.source {
                 Source::Memory => stage.loads.push(copy),
                 Source::Update => {
@@ -145,6 +155,7 @@ impl Plan {
                 plan.held.push(Copy {
                     place: seen(life.place, boundary),
                     slot,
+                    tapped,
                 });
             }
         }

@@ -515,7 +515,7 @@ fn blocks_that_share_lines_give_the_bits_of_rows() {
             2,
         ),
         (
-            bounded(maxwell(2, Precision::F32, [11, 12, 109]), ring),
+            bounded(maxwell(2, Precision::F32, [11, 12, 108]), ring),
             whole(3),
             2,
             4,
