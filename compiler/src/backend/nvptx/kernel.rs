@@ -493,9 +493,9 @@ impl<'m> Kernel<'m> {
         format!("call {ty} @{name}({})", list(args))
     }
 
-    /// A word, as if it were another one each time: what is computed from it is computed anew, and not kept.
+    /// A word or a pointer to shared memory, as if it were another one each time: what is computed from it is computed anew, and not kept.
     pub fn again(&mut self, word: Operand) -> Operand {
-        self.assembly("mov.b32 $0, $1;", "=r,r", &[Type::I32], &[word], true)[0]
+        self.assembly("mov.b32 $0, $1;", "=r,r", &[word.ty], &[word], true)[0]
     }
 
     /// An instruction that LLVM has no name for. `constraints` are LLVM's: results, then arguments (`=f,l`); `code` names them

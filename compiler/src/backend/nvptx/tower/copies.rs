@@ -135,11 +135,16 @@ impl<'a> Writer<'a> {
                     has = k.int(IntOp::And, has, there);
                 }
                 k.when(has, |k| {
+                    let mut first = chunks.to;
+                    if chunks.shared.is_some() {
+                        // There are more slots than registers for where they begin.
+                        first = k.again(first);
+                    }
                     for copy in &mine {
                         let slot = copy.slot as i64 * self.slot.stride;
                         let distance = self.distance(copy.place) + before * CHUNK;
                         let from = k.offset(turn.chunk, distance);
-                        let to = k.offset(chunks.to, self.bytes(slot) + before * CHUNK);
+                        let to = k.offset(first, self.bytes(slot) + before * CHUNK);
                         self.copy_chunk(k, from, to);
                     }
                 });
