@@ -4,7 +4,7 @@ use crate::host::HostExpr;
 use crate::lattice::{Axis, PerAxis, Region};
 use crate::scheme::{ComponentId, FileId, StageId};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Problem {
     pub name: String,
     pub steps: u64,

@@ -43,10 +43,7 @@ pub fn random_problem(rng: &mut Rng, scheme: &Scheme) -> Problem {
     let mut problem = Problem {
         name: "random".to_string(),
         steps: rng.within(1, 9) as u64,
-        init: Vec::new(),
-        sources: Vec::new(),
-        probes: Vec::new(),
-        outputs: Vec::new(),
+        ..Problem::default()
     };
     for id in scheme.component_ids() {
         problem.init.push(Init {

@@ -91,7 +91,7 @@ fn towers_are_assembled_without_spills() {
         ("sm_90a", Precision::F64, 128, 16),
         ("sm_90", Precision::F32, 256, 0),
         ("sm_80", Precision::F32, 128, 0),
-        ("sm_90a", Precision::F32, 512, 32),
+        ("sm_90a", Precision::F32, 512, 24),
     ];
     let (Some(ptxas), Ok(library)) = (ptxas(), Library::open()) else {
         eprintln!("skipped: {} assemblies: no ptxas or no LLVM", cases.len());
@@ -103,10 +103,7 @@ fn towers_are_assembled_without_spills() {
         let problem = Problem {
             name: "empty".to_owned(),
             steps: 1000,
-            init: Vec::new(),
-            sources: Vec::new(),
-            probes: Vec::new(),
-            outputs: Vec::new(),
+            ..Problem::default()
         };
         let gpu = Gpu::named(target).expect("a known name");
         let chip = Chip::usual(gpu).expect("a usual GPU");

@@ -172,10 +172,7 @@ fn reached(scheme: &Scheme, steps: u64) -> Vec<BTreeSet<Initial>> {
     let problem = Problem {
         name: String::new(),
         steps,
-        init: Vec::new(),
-        sources: Vec::new(),
-        probes: Vec::new(),
-        outputs: Vec::new(),
+        ..Problem::default()
     };
     let mut found = vec![BTreeSet::new(); scheme.components.len()];
     for changed in scheme.component_ids() {

@@ -13,10 +13,7 @@ fn problem() -> Problem {
     Problem {
         name: "empty".to_owned(),
         steps: 1000,
-        init: Vec::new(),
-        sources: Vec::new(),
-        probes: Vec::new(),
-        outputs: Vec::new(),
+        ..Problem::default()
     }
 }
 
@@ -138,5 +135,5 @@ fn small_grids_leave_multiprocessors_idle() {
         choices(&scheme, Some((2, 32))).map(|all| all[0].prediction.rate)
     };
     let [small, large] = [[48, 48, 256], [768, 768, 256]].map(|cells| rate(cells).expect("towers"));
-    assert!(small < 0.6 * large, "{small:e} {large:e}");
+    assert!(small < 0.4 * large, "{small:e} {large:e}");
 }
