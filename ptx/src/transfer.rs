@@ -275,15 +275,7 @@ impl Launch<'_> {
                 }
                 (_, Place::Shared(to), from) => {
                     let object = self.address(block, warp, inst, 3);
-                    self.aligned(object, OBJECT_BYTES)?;
-                    let place = self.resolve(block, Space::Shared, object, OBJECT_BYTES)?;
-                    self.touch(block, warp, place, OBJECT_BYTES, Touch::Read(&STRONG))?;
-                    let Place::Shared(object) = place else {
-                        continue;
-                    };
-                    if !block.transfers.objects.contains_key(&object) {
-                        return Err(bad("there is no barrier object here"));
-                    }
+                    let object = self.object_at(block, warp, object)?;
                     self.arriving(block, to, bytes)?;
                     self.claim(from, bytes, false);
                     let flight = Flight {
@@ -304,6 +296,17 @@ impl Launch<'_> {
         Ok(Flow::Next)
     }
 
+    /// The place of a barrier object of the block's own, which something will arrive at.
+    fn object_at(&mut self, block: &mut Block, warp: usize, address: u64) -> Result<usize, Fault> {
+        self.aligned(address, OBJECT_BYTES)?;
+        let place = self.resolve(block, Space::Shared, address, OBJECT_BYTES)?;
+        self.touch(block, warp, place, OBJECT_BYTES, Touch::Read(&STRONG))?;
+        match place {
+            Place::Shared(at) if block.transfers.objects.contains_key(&at) => Ok(at),
+            _ => Err(bad("there is no barrier object here").at(address)),
+        }
+    }
+
     /// Rounds until something arrives.
     fn delay(&mut self) -> u32 {
         match self.options.seed {
@@ -321,16 +324,8 @@ impl Launch<'_> {
     ) -> Result<Flow, Fault> {
         for lane in lanes(self.at.active) {
             self.at.lane = lane as u32;
-            let address = self.address(block, warp, inst, 0);
-            self.aligned(address, OBJECT_BYTES)?;
-            let place = self.resolve(block, Space::Shared, address, OBJECT_BYTES)?;
-            self.touch(block, warp, place, OBJECT_BYTES, Touch::Read(&STRONG))?;
-            let Place::Shared(object) = place else {
-                continue;
-            };
-            if !block.transfers.objects.contains_key(&object) {
-                return Err(bad("there is no barrier object here").at(address));
-            }
+            let object = self.address(block, warp, inst, 0);
+            let object = self.object_at(block, warp, object)?;
             let thread = (warp * LANES + lane) as u32;
             let groups = block.transfers.elements.entry(thread).or_default();
             groups.commit();
