@@ -168,11 +168,11 @@ impl Links {
         };
         let top = self.top(k, rank);
         let [last, first] = [top, word(0)].map(|end| k.compare(IntCmp::Eq, warp, end));
-        let ends = choose_flag(k, up, last, first);
+        let ends = k.choose(up, last, first);
         let mut alone = k.compare(IntCmp::Gt, warp, top);
         if !self.chain.ring {
             let [last, first] = [parts - 1, 0].map(|r| k.compare(IntCmp::Eq, rank, word(r)));
-            let line_ends = choose_flag(k, up, last, first);
+            let line_ends = k.choose(up, last, first);
             let line_ends = k.int(IntOp::And, line_ends, ends);
             alone = k.int(IntOp::Or, alone, line_ends);
         }
@@ -225,15 +225,4 @@ impl Links {
 
 fn word(n: i64) -> Operand {
     Operand::i32(n as i32)
-}
-
-fn choose_flag(
-    k: &mut Kernel<'_>,
-    condition: Operand,
-    then: Operand,
-    otherwise: Operand,
-) -> Operand {
-    let [then, otherwise] = [then, otherwise].map(|flag| k.choose(flag, word(1), word(0)));
-    let flag = k.choose(condition, then, otherwise);
-    k.compare(IntCmp::Ne, flag, word(0))
 }

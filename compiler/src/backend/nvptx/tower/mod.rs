@@ -98,11 +98,11 @@ pub struct TowerKernel {
 
 /// The kernel that runs all towers of a band, whole ones and others.
 ///
-/// Its parameters are the array's first element, the tasks, their number, one word of progress for each task and one
-/// more ([`PROGRESS_BYTES`] apart; as many for each as a cluster has blocks), and a counter; then four words: the counter's value at the start, what progress counts from in this band, that plus the
-/// stages of the band, plus 1, and [`Order::lead`]; then the bytes of a [`Table`] of hooks, the waves of the band's steps, and where probes
-/// record. Progress of earlier bands lies at or below what this one counts from; the last words of progress are
-/// `i32::MAX`. Each cluster takes one number more from the counter than tasks.
+/// Its parameters are the array's first element, the tasks, their number, one word of progress for each task and one more
+/// ([`PROGRESS_BYTES`] apart; as many for each as a cluster has blocks), and a counter; then four words: the counter's value at the start,
+/// what progress counts from in this band, that plus the stages of the band, plus 1, and [`Order::lead`]; then the bytes of a [`Table`] of
+/// hooks, the waves of the band's steps, and where probes record. Progress of earlier bands lies at or below what this one counts from; the
+/// last words of progress are `i32::MAX`. Each cluster takes one number more from the counter than tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowKernel {
     pub symbol: String,
