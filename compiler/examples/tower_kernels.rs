@@ -3,7 +3,7 @@
 //! Prints the PTX, or the IR with the option `ir`. With `out=PREFIX` it writes instead PREFIX.ptx, PREFIX.txt (sizes and starts of kernels,
 //! those of a layerwise run, too) and PREFIX.tasks for bands of `turns=N` turns in strips of `strip=N` tiles that overlap by `overlap=N` columns. Other options: `zero` (zeros beyond all
 //! ends), `direct` (coefficients are not kept), `registers=N`, `shift` (registers are moved), `single` (kernels for single towers),
-//! `parts=N` (blocks share lines).
+//! `parts=N` (blocks share lines), `room=N` (bytes of shared memory of a block), `patient`.
 
 use std::fmt::Write;
 use torre_compiler::backend::llvm::library::Library;
@@ -135,6 +135,8 @@ fn main() -> Outcome<()> {
         shift: has("shift"),
         single: has("single"),
         parts: value("parts=").map_or(Ok(1), str::parse)?,
+        room: value("room=").map_or(Ok(u32::MAX), str::parse)?,
+        patient: has("patient"),
         ..tower::Options::default()
     };
     let mut module = Module::new();
@@ -149,6 +151,9 @@ fn main() -> Outcome<()> {
             kernel.plan.carried.len(),
             kernel.plan.loads()
         );
+    }
+    if let Some(flow) = &kernels.flow {
+        eprintln!("{flow:?}");
     }
     eprintln!(
         "moved {:?}, {} bytes per cell-step",

@@ -150,6 +150,8 @@ mod tests {
             shared,
             named: 0,
             cluster: 1,
+            part: 256,
+            registers: 168,
         };
         assert_eq!(chip.registers(288), 224);
         assert_eq!(chip.registers(96), 255);

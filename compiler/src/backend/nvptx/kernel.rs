@@ -460,6 +460,13 @@ impl<'m> Kernel<'m> {
         self.assembly(&code, &constraints, &[ty], &[from, flag], true)[0]
     }
 
+    /// Starts copying 16 bytes from global memory to shared memory where a condition holds, without a jump.
+    pub fn copy_if(&mut self, condition: Operand, from: Operand, to: Operand) {
+        let flag = self.choose(condition, Operand::i32(1), Operand::i32(0));
+        let code = "{ .reg .pred %has; setp.ne.u32 %has, $2, 0; @%has cp.async.cg.shared.global [$1], [$0], 16; }";
+        self.assembly(code, "l,r,r,~{memory}", &[], &[from, to, flag], true);
+    }
+
     pub fn store(&mut self, value: Operand, to: Operand, align: u32, access: Access) {
         let word = match access {
             Access::Volatile => "volatile ",
@@ -496,6 +503,14 @@ impl<'m> Kernel<'m> {
     /// A word or a pointer to shared memory, as if it were another one each time: what is computed from it is computed anew, and not kept.
     pub fn again(&mut self, word: Operand) -> Operand {
         self.assembly("mov.b32 $0, $1;", "=r,r", &[word.ty], &[word], true)[0]
+    }
+
+    /// A zero that neither LLVM nor the assembler knows to be one, nor that the other one is the same: starts have blocks along the first axis
+    /// alone.
+    pub fn unknown_zero(&mut self, other: bool) -> Operand {
+        let axis = if other { 'z' } else { 'y' };
+        let code = format!("mov.u32 $0, %ctaid.{axis};");
+        self.assembly(&code, "=r", &[Type::I32], &[], true)[0]
     }
 
     /// An instruction that LLVM has no name for. `constraints` are LLVM's: results, then arguments (`=f,l`); `code` names them

@@ -84,6 +84,18 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// The same turn for each of its stages, such that the assembler does not keep where rows are from one stage to the next: where threads
+    /// copy several pieces of a row, there are no registers for that.
+    pub fn distinct(&self, k: &mut Kernel<'_>, turn: Turn, stage: usize) -> Turn {
+        let several = self.chunks.is_some_and(|chunks| chunks.rounds > 1);
+        if stage == 0 || !several {
+            return turn;
+        }
+        let zero = k.unknown_zero(stage.is_multiple_of(2));
+        let chunk = k.advance_by_word(turn.chunk, zero);
+        Turn { chunk, ..turn }
+    }
+
     /// Starts copying rows to their slots, if that is what the thread is for.
     pub fn copy(&self, k: &mut Kernel<'_>, turn: Turn, copies: &[Copy]) {
         let Some(chunks) = self.chunks else {
@@ -117,6 +129,7 @@ impl<'a> Writer<'a> {
             if chunks.groups > 1 {
                 this = k.compare(IntCmp::Eq, chunks.group, Operand::i32(group as i32));
             }
+            let mut rounds = Vec::new();
             for round in 0..chunks.rounds {
                 let before = round * chunks.threads;
                 let mut has = this;
@@ -134,20 +147,36 @@ impl<'a> Writer<'a> {
                     let there = k.compare(IntCmp::Lt, chunks.first, left);
                     has = k.int(IntOp::And, has, there);
                 }
+                rounds.push((before * CHUNK, has));
+            }
+            let mut first = chunks.to;
+            if chunks.shared.is_some() || chunks.rounds > 1 {
+                // There are more slots than registers for where they begin.
+                first = k.again(first);
+            }
+            let places = |k: &mut Kernel<'_>, copy: &Copy, before: i64| {
+                let slot = self.bytes(copy.slot as i64 * self.slot.stride);
+                let from = k.offset(turn.chunk, self.distance(copy.place) + before);
+                (from, k.offset(first, slot + before))
+            };
+            if let [(before, has)] = rounds[..] {
                 k.when(has, |k| {
-                    let mut first = chunks.to;
-                    if chunks.shared.is_some() {
-                        // There are more slots than registers for where they begin.
-                        first = k.again(first);
-                    }
                     for copy in &mine {
-                        let slot = copy.slot as i64 * self.slot.stride;
-                        let distance = self.distance(copy.place) + before * CHUNK;
-                        let from = k.offset(turn.chunk, distance);
-                        let to = k.offset(first, self.bytes(slot) + before * CHUNK);
+                        let (from, to) = places(k, copy, before);
                         self.copy_chunk(k, from, to);
                     }
                 });
+                continue;
+            }
+            // Row by row, without jumps: between the rounds, there would be more places of rows than registers.
+            for copy in &mine {
+                for &(before, has) in &rounds {
+                    let (from, to) = places(k, copy, before);
+                    match self.asynchronous {
+                        true => k.copy_if(has, from, to),
+                        false => k.when(has, |k| self.copy_chunk(k, from, to)),
+                    }
+                }
             }
         }
     }

@@ -29,8 +29,8 @@ pub(super) const SYMBOL: &str = "torre_towers";
 const COPIERS: u32 = 64;
 /// Threads that do not compute: those that copy, the herald's warp and the scout's.
 pub(super) const HELPERS: u32 = COPIERS + 64;
-/// Registers of a thread that does not compute, where they can be moved.
-const HELPER_REGISTERS: u32 = 40;
+/// Registers of a thread that does not compute, at least, where they can be moved.
+const HELPER_REGISTERS: u32 = 24;
 /// Registers of a multiprocessor, and the most that a thread has.
 const REGISTERS: [u32; 2] = [65536, 255];
 /// Warps that get registers together.
@@ -48,26 +48,37 @@ pub(super) struct Roles {
     compute: u32,
     /// The same with warps that are only there to complete a group.
     group: u32,
-    /// Registers of a thread that computes, if they are moved.
-    registers: Option<u32>,
+    /// Registers of a thread that computes and of one that does not, if they are moved.
+    registers: Option<[u32; 2]>,
+    /// Those that a thread that computes has in any case.
+    each: u32,
     /// How those who work on a tower meet in a cluster.
     cluster: Option<Meet>,
 }
 
 impl Roles {
-    /// `compute`: a multiple of 32; `needed`: registers of a thread that computes; `shift`: registers may be moved.
-    pub fn new(compute: u32, needed: u32, shift: bool) -> Roles {
+    /// `compute`: a multiple of 32; `needed`, `wanted`: registers of a thread that computes, without which and up to which registers are moved,
+    /// if they may be (`shift`).
+    pub fn new(compute: u32, [needed, wanted]: [u32; 2], shift: bool) -> Roles {
         let whole = compute.div_ceil(WARPGROUP) * WARPGROUP;
         let [all, most] = REGISTERS;
         let threads = whole + HELPERS;
         let each = (all / threads / 8 * 8).min(most);
-        let left = (each * threads).saturating_sub(HELPERS * HELPER_REGISTERS);
-        let more = (left / whole / 8 * 8).min(most / 8 * 8);
-        let registers = (shift && needed > each && more > each).then_some(more);
+        // What is left by some, for each of others.
+        let left = |some: u32, by: u32, others: u32| {
+            (each * threads).saturating_sub(some * by) / others / 8 * 8
+        };
+        let more = left(HELPERS, HELPER_REGISTERS, whole).min(most / 8 * 8);
+        let more = more.min(wanted.next_multiple_of(8));
+        let moved = shift && needed > each && more > each;
+        let group = if moved { whole } else { compute };
+        let fewer = left(whole, more, HELPERS).min(each);
+        let alone = (all / (compute + HELPERS) / 8 * 8).min(most);
         Roles {
             compute,
-            group: if registers.is_some() { whole } else { compute },
-            registers,
+            group,
+            registers: moved.then_some([more, fewer]),
+            each: if moved { more } else { alone },
             cluster: None,
         }
     }
@@ -75,6 +86,11 @@ impl Roles {
     /// Threads of a block.
     pub fn all(self) -> u32 {
         self.group + HELPERS
+    }
+
+    /// Registers that a thread that computes can have.
+    pub fn registers(self) -> u32 {
+        self.each
     }
 
     /// Those who meet after each stage.
@@ -212,8 +228,8 @@ pub(super) fn write(
     k.branch(computes, compute, help);
 
     k.place(compute);
-    if let Some(registers) = roles.registers {
-        k.registers(true, registers);
+    if let Some([more, _]) = roles.registers {
+        k.registers(true, more);
     }
     if roles.group > roles.compute {
         let idle = k.compare(IntCmp::Ge, thread, Operand::i32(roles.compute as i32));
@@ -235,8 +251,8 @@ pub(super) fn write(
     k.jump(next);
 
     k.place(help);
-    if roles.registers.is_some() {
-        k.registers(false, HELPER_REGISTERS);
+    if let Some([_, fewer]) = roles.registers {
+        k.registers(false, fewer);
     }
     let thread = k.int(IntOp::Sub, thread, Operand::i32(roles.group as i32));
     let copies = k.compare(IntCmp::Lt, thread, Operand::i32(COPIERS as i32));
@@ -421,6 +437,7 @@ fn copy_tower(
                                 let older = k.compare(IntCmp::Gt, next, begun);
                                 k.when(older, |k| pipe.wait_for_free(k));
                             }
+                            let turn = writer.distinct(k, turn, n);
                             writer.copy(k, turn, &plan.loads);
                             if let Some(pipe) = pipe {
                                 pipe.fill(k, 1);

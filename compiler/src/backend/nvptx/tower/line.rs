@@ -18,6 +18,9 @@ use crate::scheme::Scheme;
 /// The most blocks of a cluster that every GPU with clusters takes.
 pub const MOST_PARTS: u32 = 8;
 
+/// Threads of a warp.
+pub(super) const WARP: i64 = 32;
+
 /// Barrier objects, and the bytes of each.
 const BARRIERS: u32 = 2;
 const BARRIER_BYTES: u32 = 8;
@@ -31,31 +34,39 @@ pub(super) struct Split {
     pub last: i64,
     /// What a part sees below and above.
     pub reach: [i64; 2],
+    /// Where warps look that have nothing of the last part, if there are such: an index beyond all that anyone writes there, with what is
+    /// seen from it.
+    pub beyond: Option<i64>,
     /// The first part follows the last one.
     ring: bool,
 }
 
 impl Split {
-    /// `None` where parts would be too short for what others see of them.
-    pub fn new(scheme: &Scheme, layout: &Layout, parts: u32) -> Option<Split> {
-        if !(2..=MOST_PARTS).contains(&parts) {
+    /// In parts of a multiple of so many values, which is one of what copies move at a time. `None` where parts would be too short for
+    /// what others see of them.
+    pub fn new(scheme: &Scheme, layout: &Layout, parts: u32, unit: i64) -> Option<Split> {
+        let piece = (PIECE / layout.element_bytes) as i64;
+        if !(2..=MOST_PARTS).contains(&parts) || unit % piece != 0 {
             return None;
         }
         let reach = layout.reach[Axis::VECTOR].map(i64::from);
         let length = layout.extent[Axis::VECTOR];
-        let part = div_ceil(div_ceil(length, i64::from(parts)), 32) * 32;
+        let part = div_ceil(div_ceil(length, i64::from(parts)), unit) * unit;
         let last = length - i64::from(parts - 1) * part;
         // The sources of all images lie in the part at that end, and what parts send has a value in every component.
         let least = reach[0] + reach[1] + 2;
         let ring = scheme.grid.is_periodic(Axis::VECTOR);
         // What follows the last part of a ring, another block stores: a copy moves either that or the part.
-        let piece = (PIECE / layout.element_bytes) as i64;
         let whole = !ring || last % piece == 0;
-        (last >= least && part >= least && whole).then_some(Split {
+        let copied = (div_ceil(reach[1], piece) + 1) * piece;
+        let beyond = ((last - 1) / WARP < (part - 1) / WARP).then_some(last + copied + reach[0]);
+        let room = beyond.is_none_or(|index| index < part);
+        (last >= least && part >= least && whole && room).then_some(Split {
             parts,
             part,
             last,
             reach,
+            beyond,
             ring,
         })
     }
@@ -65,7 +76,8 @@ impl Split {
         self.ring
     }
 
-    fn is_last(&self, k: &mut Kernel<'_>, rank: Operand) -> Operand {
+    /// Whether a block has the last part.
+    pub fn is_last(&self, k: &mut Kernel<'_>, rank: Operand) -> Operand {
         k.compare(IntCmp::Eq, rank, Operand::i32(self.parts as i32 - 1))
     }
 
@@ -103,6 +115,11 @@ pub(super) fn rank(k: &mut Kernel<'_>) -> Operand {
 pub(super) fn address_in(k: &mut Kernel<'_>, pointer: Operand, rank: Operand) -> Operand {
     let code = "mapa.shared::cluster.u32 $0, $1, $2;";
     k.assembly(code, "=r,r,r", &[Type::I32], &[pointer, rank], false)[0]
+}
+
+/// The address of shared memory in the thread's own block, as a word.
+pub(super) fn word_of(k: &mut Kernel<'_>, pointer: Operand) -> Operand {
+    k.assembly("mov.b32 $0, $1;", "=r,r", &[Type::I32], &[pointer], false)[0]
 }
 
 /// Other blocks will see the barrier objects that the thread has made, when the cluster has gathered.

@@ -6,22 +6,23 @@
 //! only the warps at the ends of parts wait for other blocks. What threads send there counts as bytes at the barrier object that the
 //! receiving warp waits for, so it has arrived when the wait is over.
 //!
-//! Each warp has a barrier object for either side, and two of each kind in turns: nobody is two stages ahead of who is beside it.
+//! Each warp has a barrier object for either side, and two of each kind in turns: nobody is two stages ahead of who is beside it. Where those
+//! of the warps beside it are, it notes beside its own, as there are no registers to keep that in.
 
 use super::super::ir::{Module, Operand, Type};
-use super::super::kernel::{IntCmp, IntOp, Kernel, Special, Wait};
+use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Wait};
 use super::super::layerwise::vector_images;
-use super::line::{self, Split, address_in};
+use super::line::{self, Split, WARP, address_in};
 use super::pipe::{Pipe, TURNS};
-use crate::lattice::{Axis, Interval};
+use crate::lattice::{Axis, Interval, div_ceil};
 use crate::layout::Layout;
 use crate::scheme::Scheme;
 
-const WARP: i64 = 32;
-/// Bytes of a barrier object, of those for one side, and of those of a warp.
+/// Bytes of a barrier object, of those for one side, of what is known of who waits there, and of all that a warp has.
 const BYTES: i64 = 8;
 const SIDE: i64 = TURNS as i64 * BYTES;
-const OF_WARP: i64 = 2 * SIDE;
+const KNOWN: i64 = 8;
+const OF_WARP: i64 = 2 * (SIDE + KNOWN);
 
 /// Which warps are beside each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,27 +34,38 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// `None` where a thread reads what a warp tells that is not beside its own: ends of lines can be that short.
-    pub fn new(scheme: &Scheme, layout: &Layout) -> Option<Chain> {
+    /// `None` where a thread reads what a warp tells that is not beside its own: the last warp of a line, or of a part, can be that short.
+    pub fn new(scheme: &Scheme, layout: &Layout, split: Option<&Split>) -> Option<Chain> {
         let [below, above] = layout.reach[Axis::VECTOR].map(i64::from);
         let length = layout.extent[Axis::VECTOR];
+        let part = split.map_or(length, |split| split.part);
+        let warps = div_ceil(part, WARP);
+        let warp_of = |index: i64| index / part * warps + index % part / WARP;
         let chain = Chain {
-            last: (length - 1).div_euclid(WARP),
+            last: warp_of(length - 1),
             ring: scheme.grid.is_periodic(Axis::VECTOR),
+        };
+        let reads = |warp: i64| {
+            let first = warp / warps * part + warp % warps * WARP;
+            let end = (first + WARP).min((warp / warps + 1) * part).min(length);
+            Interval::new(first - below, end + above)
         };
         let images = scheme.component_ids().flat_map(|id| {
             let images = vector_images(scheme, id).into_iter();
             images.map(|(source, image)| (source, image.index))
         });
+        let own = (0..=chain.last).flat_map(|warp| {
+            let within = reads(warp).intersect(Interval::new(0, length));
+            [within.lo, within.hi - 1].map(|index| (warp, warp_of(index)))
+        });
         let seen = |(source, index): (i64, i64)| {
-            (0..=chain.last).all(|warp| {
-                let first = warp * WARP;
-                let end = (first + WARP).min(length);
-                let reads = Interval::new(first - below, end + above);
-                !reads.contains(index) || chain.are_beside(source / WARP, warp)
-            })
+            let readers = (0..=chain.last).filter(|&warp| reads(warp).contains(index));
+            readers
+                .into_iter()
+                .all(|warp| chain.are_beside(warp_of(source), warp))
         };
-        let near = below.max(above) <= WARP && images.into_iter().all(seen);
+        let near =
+            own.into_iter().all(|(a, b)| chain.are_beside(a, b)) && images.into_iter().all(seen);
         near.then_some(chain)
     }
 
@@ -98,19 +110,44 @@ impl Links {
         }
     }
 
-    /// Makes the barrier objects, before anyone uses them: a thread for each.
+    /// Makes the barrier objects, before anyone uses them: two lanes of each warp, one for either side.
     pub fn initialise(&self, k: &mut Kernel<'_>) {
-        let thread = k.special(Special::Thread(0));
-        let count = self.warps * OF_WARP / BYTES;
-        let mine = k.compare(IntCmp::Below, thread, word(count));
+        let warp = self.warp(k);
+        let lane = k.special(Special::Lane);
+        let computes = k.compare(IntCmp::Below, warp, word(self.warps));
+        let mine = k.compare(IntCmp::Below, lane, word(2));
+        let mine = k.int(IntOp::And, computes, mine);
         k.when(mine, |k| {
-            let wide = k.resize(thread, Type::I64);
-            let at = k.advance(self.barriers, wide, BYTES as u32);
-            k.barrier_object(at, 1);
+            let own = self.of_warp(k, warp);
+            let side = k.int(IntOp::Mul, lane, word(SIDE));
+            let first = k.advance_by_word(own, side);
+            for turn in 0..TURNS {
+                let at = k.offset(first, i64::from(turn) * BYTES);
+                k.barrier_object(at, 1);
+            }
             if self.split.is_some() {
                 line::show_barrier_objects(k);
             }
+            let (to, bytes) = self.beside(k, lane);
+            let known = self.known(k, own, lane);
+            for (n, value) in [to, bytes].into_iter().enumerate() {
+                let at = k.offset(known, 4 * n as i64);
+                k.store(value, at, 4, Access::Plain);
+            }
         });
+    }
+
+    /// What a warp has.
+    fn of_warp(&self, k: &mut Kernel<'_>, warp: Operand) -> Operand {
+        let by = k.int(IntOp::Mul, warp, word(OF_WARP));
+        k.advance_by_word(self.barriers, by)
+    }
+
+    /// What it knows of the one on some side, 0 for below and 1 for above.
+    fn known(&self, k: &mut Kernel<'_>, own: Operand, side: Operand) -> Operand {
+        let known = k.offset(own, 2 * SIDE);
+        let by = k.int(IntOp::Mul, side, word(KNOWN));
+        k.advance_by_word(known, by)
     }
 
     /// The thread's warp in its block.
@@ -127,14 +164,17 @@ impl Links {
         }
     }
 
-    /// From the first barrier object of a block to one of the present stage: of a warp, on its upper side or the lower one.
+    /// From the first barrier object of a block to the first one of a warp, on its upper side or the lower one.
     fn distance(&self, k: &mut Kernel<'_>, warp: Operand, upper: Operand) -> Operand {
-        let (turn, _) = self.pipe.turn(k, 0);
         let side = k.choose(upper, word(SIDE), word(0));
         let by = k.int(IntOp::Mul, warp, word(OF_WARP));
-        let by = k.int(IntOp::Add, by, side);
-        let turn = k.int(IntOp::Mul, turn, word(BYTES));
-        k.int(IntOp::Add, by, turn)
+        k.int(IntOp::Add, by, side)
+    }
+
+    /// From there to that of the present stage.
+    fn turn(&self, k: &mut Kernel<'_>) -> Operand {
+        let (turn, _) = self.pipe.turn(k, 0);
+        k.int(IntOp::Mul, turn, word(BYTES))
     }
 
     /// The barrier objects that the threads at the end of another block's part wait for, at which what is sent there counts; `up`: that
@@ -144,6 +184,8 @@ impl Links {
         let warp = k.choose(up, word(0), top);
         let down = k.int(IntOp::Xor, up, Operand::int(Type::I1, 1));
         let by = self.distance(k, warp, down);
+        let turn = self.turn(k);
+        let by = k.int(IntOp::Add, by, turn);
         let at = k.advance_by_word(self.barriers, by);
         address_in(k, at, rank)
     }
@@ -153,11 +195,29 @@ impl Links {
     pub fn tell(&self, k: &mut Kernel<'_>, rows: usize, bytes: i64) {
         let lane = k.special(Special::Lane);
         let tells = k.compare(IntCmp::Below, lane, word(2));
-        k.when(tells, |k| self.tell_one(k, lane, rows as i64 * bytes));
+        k.when(tells, |k| {
+            let warp = self.warp(k);
+            let own = self.of_warp(k, warp);
+            let known = self.known(k, own, lane);
+            let turn = self.turn(k);
+            let to = k.load(Type::I32, known, 4, Access::Volatile);
+            let to = k.int(IntOp::Add, to, turn);
+            if self.split.is_none() {
+                let code = "mbarrier.arrive.shared.b64 _, [$0];";
+                k.assembly(code, "r,~{memory}", &[], &[to], true);
+                return;
+            }
+            let values = k.offset(known, 4);
+            let values = k.load(Type::I32, values, 4, Access::Volatile);
+            let sent = k.int(IntOp::Mul, values, word(rows as i64 * bytes));
+            let code = "mbarrier.arrive.expect_tx.shared::cluster.b64 _, [$0], $1;";
+            k.assembly(code, "r,r,~{memory}", &[], &[to, sent], true);
+        });
     }
 
-    /// Lane 0 tells the warp below, lane 1 the one above. At the ends of the line they tell themselves.
-    fn tell_one(&self, k: &mut Kernel<'_>, lane: Operand, bytes: i64) {
+    /// The first barrier object of the warp that lane 0 or 1 tells, and the values of a row that are sent there. Lane 0 tells the warp below,
+    /// lane 1 the one above. At the ends of the line they tell themselves.
+    fn beside(&self, k: &mut Kernel<'_>, lane: Operand) -> (Operand, Operand) {
         let up = k.compare(IntCmp::Eq, lane, word(1));
         let by = k.choose(up, word(1), word(-1));
         let warp = self.warp(k);
@@ -191,18 +251,15 @@ impl Links {
         let distance = self.distance(k, beside, upper);
         let at = k.advance_by_word(self.barriers, distance);
         let Some(split) = self.split else {
-            k.arrive(at);
-            return;
+            return (line::word_of(k, at), word(0));
         };
         let together = k.int(IntOp::Xor, alone, one);
         let crosses = k.int(IntOp::And, ends, together);
         let rank = k.choose(crosses, other, rank);
-        let [below, above] = split.reach.map(|reach| word(reach * bytes));
+        let [below, above] = split.reach.map(word);
         let sent = k.choose(up, below, above);
         let sent = k.choose(crosses, sent, word(0));
-        let at = address_in(k, at, rank);
-        let code = "mbarrier.arrive.expect_tx.shared::cluster.b64 _, [$0], $1;";
-        k.assembly(code, "r,r,~{memory}", &[], &[at, sent], true);
+        (address_in(k, at, rank), sent)
     }
 
     /// The warps beside the thread's own one have ended the stage, and what they sent is there. Each thread waits for both: if some waited
@@ -214,10 +271,12 @@ impl Links {
             None => self.pipe.way(),
         };
         let (_, parity) = self.pipe.turn(k, 0);
-        for upper in [0, 1] {
-            let upper = Operand::int(Type::I1, upper);
-            let distance = self.distance(k, warp, upper);
-            let at = k.advance_by_word(self.barriers, distance);
+        let own = self.of_warp(k, warp);
+        let own = k.again(own);
+        let turn = self.turn(k);
+        let now = k.advance_by_word(own, turn);
+        for side in [0, SIDE] {
+            let at = k.offset(now, side);
             k.wait_for_phase(at, parity, wait);
         }
     }

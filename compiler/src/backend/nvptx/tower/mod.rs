@@ -22,6 +22,7 @@ mod line;
 mod links;
 mod pipe;
 mod plan;
+mod planes;
 mod progress;
 mod stage;
 mod tasks;
@@ -55,7 +56,8 @@ pub struct Options {
     pub registers: u32,
     /// Threads that only copy give registers to those that compute if these need more, where the GPU can do so.
     pub shift: bool,
-    /// Registers that a thread needs beside those for the values that it keeps. Usually what the assembler takes for FDTD(4,2).
+    /// Registers that a thread needs beside those for the values that it keeps. Usually what the assembler takes for FDTD(4,2); it takes
+    /// [`ACROSS`] more where blocks share lines.
     pub beside: u32,
     /// Threads that wait for copies are suspended, where the GPU can do so.
     pub patient: bool,
@@ -64,6 +66,10 @@ pub struct Options {
     /// Blocks that share the lines along the vector axis, where the GPU has clusters: 1 to [`MOST_PARTS`]. More than one copy rows while they
     /// compute.
     pub parts: u32,
+    /// Bytes of shared memory that a block can have. Rows lie as close to each other as that takes, and no closer.
+    pub room: u32,
+    /// What accesses to memory add to a pointer by themselves lies between this and its negative: signed numbers of 24 bits. Less is for tests.
+    pub near: i64,
 }
 
 impl Default for Options {
@@ -77,6 +83,8 @@ impl Default for Options {
             patient: false,
             single: false,
             parts: 1,
+            room: u32::MAX,
+            near: 1 << 23,
         }
     }
 }
@@ -113,6 +121,10 @@ pub struct FlowKernel {
     pub named: u32,
     /// Blocks of a cluster, which run a tower together.
     pub cluster: u32,
+    /// Values of a line that a block has, at most.
+    pub part: u32,
+    /// Registers that a thread that computes can have.
+    pub registers: u32,
 }
 
 impl FlowKernel {
@@ -186,8 +198,16 @@ pub struct Kernels {
 
 /// Bytes that a copy to shared memory moves at a time.
 const CHUNK: i64 = crate::layout::PIECE as i64;
-/// Index 0 of a slot lies at a multiple of so many bytes, like that of a row in memory: parts of rows that arrive together stay together.
+/// Index 0 of a slot lies at a multiple of so many bytes: the first one with which there is room. With that of a row in memory, parts of
+/// rows that arrive together stay together.
+const LINES: [i64; 4] = [LINE, 64, 32, CHUNK];
 const LINE: i64 = crate::layout::GPU_ALIGNMENT as i64;
+/// Parts of lines have a multiple of so many values: the first one with which there is room. Whole warps store whole lines of the cache.
+const UNITS: [i64; 4] = [32, 16, 8, 4];
+/// Bytes of shared memory that a block has beside slots, at most.
+const NAMED: i64 = 1024;
+/// Registers that a thread needs where blocks share lines, beside others; it gets them where registers are moved, too.
+const ACROSS: u32 = 24;
 /// The most threads of a block.
 pub const MOST_THREADS: i64 = 1024;
 
@@ -204,7 +224,8 @@ struct Slot {
 }
 
 impl Slot {
-    fn new(scheme: &Scheme, layout: &Layout, split: Option<&Split>) -> Slot {
+    /// `line`: one of [`LINES`].
+    fn new(scheme: &Scheme, layout: &Layout, split: Option<&Split>, line: i64) -> Slot {
         let whole = |n: i64, bytes: i64| {
             let piece = bytes / layout.element_bytes as i64;
             crate::lattice::div_ceil(n, piece) * piece
@@ -230,8 +251,8 @@ impl Slot {
         };
         let all = copied.hull(Interval::new(-below, own + above));
         Slot {
-            lead: whole(below, LINE),
-            stride: whole(all.len(), LINE),
+            lead: whole(below, line),
+            stride: whole(all.len(), line),
             copied,
             length,
         }
@@ -243,6 +264,51 @@ impl Slot {
     }
 }
 
+/// How lines lie in the shared memory of blocks.
+struct Shape {
+    split: Option<Split>,
+    chain: Option<Chain>,
+    slot: Slot,
+}
+
+/// The first shape that leaves room for so many slots, or the closest one.
+fn shape(scheme: &Scheme, layout: &Layout, slots: usize, options: Options) -> Option<Shape> {
+    let of = |unit| {
+        let split = match options.parts {
+            1 => None,
+            parts => Some(Split::new(scheme, layout, parts, unit)?),
+        };
+        let chain = options
+            .asynchronous
+            .then(|| Chain::new(scheme, layout, split.as_ref()));
+        let chain = chain.flatten();
+        (split.is_none() || chain.is_some()).then_some((split, chain))
+    };
+    let shapes = UNITS.into_iter().filter_map(of).flat_map(|(split, chain)| {
+        LINES.map(|line| {
+            let slot = Slot::new(scheme, layout, split.as_ref(), line);
+            Shape { split, chain, slot }
+        })
+    });
+    let fits = |shape: &Shape| {
+        let bytes = shape.slot.elements(slots) * layout.element_bytes as i64;
+        bytes + NAMED <= i64::from(options.room)
+    };
+    let mut closest: Option<Shape> = None;
+    for shape in shapes {
+        if fits(&shape) {
+            return Some(shape);
+        }
+        if closest
+            .as_ref()
+            .is_none_or(|c| shape.slot.stride < c.slot.stride)
+        {
+            closest = Some(shape);
+        }
+    }
+    closest
+}
+
 /// Adds the kernels of some towers. `None` where a block cannot hold a row.
 pub fn emit(
     module: &mut Module,
@@ -251,16 +317,10 @@ pub fn emit(
     towers: &Towers,
     options: Options,
 ) -> Option<Kernels> {
-    let split = match options.parts {
-        1 => None,
-        parts => Some(Split::new(scheme, layout, parts)?),
-    };
-    let chain = options.asynchronous.then(|| Chain::new(scheme, layout));
-    let chain = chain.flatten();
-    if split.is_some() && chain.is_none() {
-        return None;
-    }
-    let slot = Slot::new(scheme, layout, split.as_ref());
+    let plan = |sets| Plan::new(layout, sets, towers.advance, options.direct);
+    let plans: Vec<Plan> = towers.alignments.iter().map(plan).collect();
+    let slots = plans.iter().map(|plan| plan.slots).max().unwrap_or(0);
+    let Shape { split, chain, slot } = shape(scheme, layout, slots, options)?;
     let length = split.map_or(slot.length, |split| split.part);
     let threads = crate::lattice::div_ceil(length, 32) * 32;
     if threads + i64::from(flow::HELPERS) > MOST_THREADS {
@@ -269,13 +329,12 @@ pub fn emit(
     let shared = module.shared_on_demand(LINE as u32);
     let mut kernels = Vec::new();
     let mut rows = Vec::new();
-    for (number, sets) in towers.alignments.iter().enumerate() {
+    for ((number, sets), plan) in towers.alignments.iter().enumerate().zip(plans) {
         // Blocks that share lines store parts of a row that another one copies for the stage after.
         let clash = |life: &Life| life.touches[0].tapped && life.touches[0].write.is_some();
         if split.is_some() && sets.lives.iter().any(clash) {
             return None;
         }
-        let plan = Plan::new(layout, sets, towers.advance, options.direct);
         let bytes = slot.elements(plan.slots) * layout.element_bytes as i64;
         kernels.push(TowerKernel {
             symbol: format!("torre_tower_{number}"),
@@ -296,7 +355,9 @@ pub fn emit(
     }
     let kept = kernels.iter().map(|k| k.plan.carried.len()).max();
     let registers = (kept.unwrap_or(0) * layout.element_bytes / 4) as u32 + options.beside;
-    let roles = flow::Roles::new(threads as u32, registers, options.shift);
+    let wanted = registers + ACROSS;
+    let needed = split.map_or(registers, |_| wanted);
+    let roles = flow::Roles::new(threads as u32, [needed, wanted], options.shift);
     let flow = towers.are_adjacent().then(|| {
         let before = module.shared_bytes();
         flow::write(
@@ -313,6 +374,8 @@ pub fn emit(
             shared: kernels.iter().map(|k| k.shared).max().unwrap_or(0),
             named: (module.shared_bytes() - before).next_multiple_of(LINE as u32),
             cluster: options.parts,
+            part: length as u32,
+            registers: roles.registers(),
         }
     });
     drop(writers);

@@ -3,6 +3,7 @@
 use super::super::ir::Operand;
 use super::super::kernel::{Access, Kernel};
 use super::line::Across;
+use super::planes::Planes;
 use super::write::{Turn, Writer};
 use crate::backend::rows::RowOp;
 use crate::lattice::Axis;
@@ -14,7 +15,8 @@ use std::collections::BTreeMap;
 pub(super) struct Stage<'s, 'a> {
     writer: &'s Writer<'a>,
     number: usize,
-    turn: Turn,
+    /// Where rows are, from the turn's own place on.
+    planes: Planes,
     /// What the thread has in registers.
     values: &'s mut BTreeMap<Place, Operand>,
     /// What it has read of other threads, by the distance along the vector axis.
@@ -35,7 +37,7 @@ impl<'s, 'a> Stage<'s, 'a> {
         Stage {
             writer,
             number,
-            turn,
+            planes: Planes::new(turn.own),
             values,
             taps: BTreeMap::new(),
             across: None,
@@ -114,7 +116,7 @@ impl<'s, 'a> Stage<'s, 'a> {
             }
             None => {
                 // A coefficient that is not kept.
-                let from = k.offset(self.turn.own, writer.distance(place));
+                let from = self.planes.row(k, writer, place);
                 k.load(writer.real, from, writer.real.bytes(), Access::ReadOnly)
             }
         };
@@ -188,7 +190,8 @@ impl<'s, 'a> Stage<'s, 'a> {
             self.publish(k, target, slot, value);
         }
         if plan.leave.contains(&target) {
-            writer.store(k, self.turn, update.target, target, value);
+            let to = self.planes.row(k, writer, target);
+            writer.write_row(k, update.target, to, value);
         }
     }
 

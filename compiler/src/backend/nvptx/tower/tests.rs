@@ -459,6 +459,8 @@ fn towers_of_random_schemes_give_the_bits_of_rows() {
             patient: seed % 4 < 2,
             single: seed % 2 == 1,
             parts: if longer > 0 { 2 } else { 1 },
+            room: if seed % 5 < 2 { 0 } else { u32::MAX },
+            near: if seed % 3 == 0 { 64 } else { 1 << 23 },
             ..Options::default()
         };
         let turns = 1 + rng.below(3);
@@ -499,6 +501,12 @@ fn blocks_that_share_lines_give_the_bits_of_rows() {
         (of(2, f32, [11, 12, 108], ring), 3, 2, 4),
         (of(2, f32, [12, 13, 180], walls), 3, 2, 3),
         (elasticity(f32, [19, 24, 44]), 3, 2, 2),
+        (of(2, f32, [12, 13, 150], walls), 3, 2, 2),
+        // As close as they can lie: parts end within warps.
+        (of(4, f32, [20, 23, 105], walls), 6, 2, 3),
+        (of(4, f64, [20, 22, 76], ring), 6, 2, 2),
+        (of(2, f32, [11, 12, 104], ring), 3, 2, 3),
+        (elasticity(f32, [15, 18, 77]), 3, 2, 2),
     ]
     .into_iter()
     .enumerate()
@@ -506,6 +514,8 @@ fn blocks_that_share_lines_give_the_bits_of_rows() {
         let options = Options {
             shift: seed % 2 == 0,
             parts,
+            room: if seed < 8 { u32::MAX } else { 0 },
+            near: if seed % 2 == 0 { 0 } else { 1 << 23 },
             ..Options::default()
         };
         let periods = whole(period);

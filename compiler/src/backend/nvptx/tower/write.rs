@@ -5,10 +5,11 @@ use super::super::ir::{Launch, Module, Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Variable};
 use super::super::layerwise::vector_images;
 use super::copies::Chunks;
-use super::line::{Barrier, Split, rank};
+use super::line::{Barrier, Split, WARP, rank};
 use super::links::Links;
 use super::pipe::Pipe;
 use super::plan::Plan;
+use super::planes::Planes;
 use super::stage::Stage;
 use super::{Options, Slot, TowerKernel};
 use crate::lattice::{Axis, Interval};
@@ -62,6 +63,8 @@ pub(super) struct Writer<'a> {
     pub slot: Slot,
     pub split: Option<Split>,
     pub asynchronous: bool,
+    /// See [`Options::near`].
+    pub near: i64,
     /// Of a tower.
     pub threads: i64,
     pub real: Type,
@@ -116,6 +119,7 @@ impl<'a> Writer<'a> {
             slot,
             split,
             asynchronous: options.asynchronous,
+            near: options.near,
             threads: i64::from(kernel.threads * options.parts),
             real: Type::scalar(scheme.precision),
             first_row: kernel.first_row,
@@ -143,22 +147,43 @@ impl<'a> Writer<'a> {
             let rank = rank(k);
             split.first(k, rank)
         });
-        let thread = match part {
-            Some(first) => k.int(IntOp::Add, thread, first),
-            None => thread,
-        };
+        let own = self.split.map_or(self.slot.length, |split| split.part);
+        let idle = self.split.is_some_and(|_| own % WARP != 0);
+        let mut local = thread;
+        if idle {
+            // Threads beyond the end of a part see its last index.
+            local = k.int(IntOp::Min, thread, Operand::i32(own as i32 - 1));
+        }
+        let [mut thread, mut seen] = [thread, local];
+        if let Some(first) = part {
+            [thread, seen] = [thread, local].map(|n| k.int(IntOp::Add, n, first));
+        }
+        if idle {
+            let same = k.compare(IntCmp::Eq, thread, seen);
+            thread = k.choose(same, thread, Operand::i32(self.threads as i32));
+        }
         let mut writer = Writer {
             images: self.images.clone(),
             thread,
             ..*self
         };
         let last = Operand::i32(self.slot.length as i32 - 1);
-        let index = k.int(IntOp::Min, thread, last);
+        let index = k.int(IntOp::Min, seen, last);
         writer.index = k.resize(index, Type::I64);
         let lead = k.offset(shared, self.bytes(self.slot.lead));
         let within = match part {
             Some(first) => {
-                let within = k.int(IntOp::Sub, index, first);
+                let mut within = k.int(IntOp::Sub, index, first);
+                if let Some((split, beyond)) = self.split.and_then(|s| Some((s, s.beyond?))) {
+                    // Nobody keeps order with warps beyond the end of the line.
+                    let idle = (split.last - 1) / WARP * WARP + WARP;
+                    let idle = k.compare(IntCmp::Ge, local, Operand::i32(idle as i32));
+                    let rank = rank(k);
+                    let is_last = split.is_last(k, rank);
+                    let idle = k.int(IntOp::And, idle, is_last);
+                    let beyond = k.int(IntOp::Max, local, Operand::i32(beyond as i32));
+                    within = k.choose(idle, beyond, within);
+                }
                 k.resize(within, Type::I64)
             }
             None => writer.index,
@@ -207,9 +232,12 @@ impl<'a> Writer<'a> {
         let chunk = k.variable_of(first.chunk);
         let [from, until] = turns;
         let advance = self.advance();
-        k.repeat(from, until, Operand::i32(1), Some(1), |k, number| {
-            let next = k.int(IntOp::Add, number, Operand::i32(1));
-            let more = k.compare(IntCmp::Lt, next, until);
+        // Counted to zero: there is no register for the last one.
+        let first = k.int(IntOp::Sub, from, until);
+        let [zero, one] = [0, 1].map(Operand::i32);
+        k.repeat(first, zero, one, Some(1), |k, number| {
+            let next = k.int(IntOp::Add, number, one);
+            let more = k.compare(IntCmp::Lt, next, zero);
             let turn = Turn {
                 own: k.get(own),
                 chunk: k.get(chunk),
@@ -311,8 +339,9 @@ impl<'a> Writer<'a> {
     fn begin(&self, k: &mut Kernel<'_>, turn: Turn) -> BTreeMap<Place, Variable> {
         self.copy(k, turn, &self.plan.held);
         let mut variables = BTreeMap::new();
+        let mut planes = Planes::new(turn.own);
         for carried in &self.plan.carried {
-            let from = k.offset(turn.own, self.distance(carried.place));
+            let from = planes.row(k, self, carried.place);
             let value = k.load(self.real, from, self.real.bytes(), Access::Plain);
             variables.insert(carried.place, k.variable_of(value));
         }
@@ -322,13 +351,15 @@ impl<'a> Writer<'a> {
 
     /// Stores what only the tower has.
     fn end(&self, k: &mut Kernel<'_>, turn: Turn, variables: &BTreeMap<Place, Variable>) {
+        let mut planes = Planes::new(turn.own);
         for carried in self.plan.carried.iter().filter(|c| c.dirty) {
             let Some(variable) = variables.get(&carried.place) else {
                 continue;
             };
             let value = k.get(*variable);
             if let Some(component) = self.layout.component_of(carried.place.row) {
-                self.store(k, turn, component, carried.place, value);
+                let to = planes.row(k, self, carried.place);
+                self.write_row(k, component, to, value);
             }
         }
     }
@@ -450,18 +481,6 @@ impl<'a> Writer<'a> {
         };
         let inside = self.is_within(k, range);
         k.choose(inside, value, otherwise)
-    }
-
-    pub fn store(
-        &self,
-        k: &mut Kernel<'_>,
-        turn: Turn,
-        component: ComponentId,
-        place: Place,
-        value: Operand,
-    ) {
-        let to = k.offset(turn.own, self.distance(place));
-        self.write_row(k, component, to, value);
     }
 }
 
