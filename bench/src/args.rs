@@ -4,6 +4,7 @@ use crate::baseline::Builder;
 use crate::cases::{CASES, Case};
 use crate::gpu::{Asked, GPU_CASES, GpuCase};
 use crate::program::Backend;
+use torre_compiler::backend::nvptx::tower::MOST_PARTS;
 use torre_compiler::scheme::Precision;
 
 pub const USAGE: &str = "\
@@ -27,6 +28,7 @@ On a GPU:
   --towers TEXT      auto: what the model chooses (the default); every: all that it looks at; WIDTH,HEIGHT or
                      WIDTH,HEIGHT,STRIP,OVERLAP,LEAD: the period of both faces in cells, steps of a band, order of towers
                      and stages that neighbours are ahead; may be repeated
+  --parts N          blocks that share lines, instead of what the model chooses
   --check            compares instead: the baseline with the CPU, towers with layerwise kernels, bit by bit
   --device N         (default 0)
   --nvcc FILE        the CUDA compiler (default: in PATH, CUDA_HOME/bin, CUDA_PATH/bin, /usr/local/cuda/bin)
@@ -98,6 +100,8 @@ pub struct Args {
     /// Parameters of problems in files.
     pub set: Vec<(String, String)>,
     pub towers: Vec<Asked>,
+    /// Blocks that share lines.
+    pub parts: Option<u32>,
     /// On a GPU: whether programs agree, instead of how fast they are.
     pub check: bool,
     pub device: usize,
@@ -131,6 +135,7 @@ pub fn parse(words: &[String], cores: usize) -> Result<Option<Args>, String> {
         gpu_files: Vec::new(),
         set: Vec::new(),
         towers: Vec::new(),
+        parts: None,
         check: false,
         device: 0,
         nvcc: None,
@@ -224,6 +229,13 @@ impl Args {
                 })?;
             }
             "--towers" => self.towers.push(Asked::parse(value).ok_or_else(wrong)?),
+            "--parts" => {
+                self.parts = Some(
+                    positive(value)
+                        .filter(|n| *n <= MOST_PARTS)
+                        .ok_or_else(wrong)?,
+                )
+            }
             "--device" => self.device = value.parse().map_err(|_| wrong())?,
             "--gpu-file" => self.gpu_files.push(value.to_string()),
             "--set" => {

@@ -157,7 +157,7 @@ fn measure_in<T: Value>(
         expected: Some(expected * 1e-9),
         notes: format!("{array:.1} GB"),
     });
-    let schedules = prepared.schedules(&args.towers, device, setting.copies)?;
+    let schedules = prepared.schedules((&args.towers, args.parts), device, setting.copies)?;
     if schedules.is_empty() {
         eprintln!("{point}: this device can run no towers");
     }
@@ -172,6 +172,8 @@ fn measure_in<T: Value>(
             continue;
         };
         simulation = by_towers(simulation, &band)?;
+        let blocks = band.program.kernels.flow.as_ref();
+        let blocks = blocks.map_or(String::new(), |f| format!("{} x {}", f.cluster, f.part));
         // Whole bands, as many as may take the time that layerwise kernels would take for half as many steps.
         let steps =
             (2 * steps_in(layerwise * 1e9)).div_ceil(band.program.steps) * band.program.steps;
@@ -180,7 +182,7 @@ fn measure_in<T: Value>(
             gcells: turns(&mut simulation, point, steps, rounds)?,
             expected: scheduled.expected.map(|e| e * 1e-9),
             notes: format!(
-                "{} steps, {} towers, {:.1} bytes, {:.1} s to compile",
+                "{} steps, {} towers, lines {blocks}, {:.1} bytes, {:.1} s to compile",
                 band.program.steps,
                 band.program.count(),
                 band.program.towers.bytes_per_cell(scheme),
@@ -359,7 +361,7 @@ fn check_towers<T: Value>(point: &Point, setting: Setting<'_>) -> Result<Vec<Che
     let Setting { args, device, .. } = setting;
     let prepared = point.prepared(setting)?;
     let mut checks = Vec::new();
-    for scheduled in prepared.schedules(&args.towers, device, setting.copies)? {
+    for scheduled in prepared.schedules((&args.towers, args.parts), device, setting.copies)? {
         let name = &scheduled.name;
         let Some(band) = prepared.towers(&scheduled)? else {
             eprintln!("{point}: not {name}: this device cannot run such towers");

@@ -42,6 +42,8 @@ const STEPS: u64 = 1 << 20;
 pub struct Scheduled {
     pub name: String,
     tiling: Tiling,
+    /// Blocks that share lines.
+    parts: u32,
     order: Option<Order>,
     /// What the model expects, in cell-steps per second.
     pub expected: Option<f64>,
@@ -117,10 +119,11 @@ impl Prepared {
         OnDevice::new(calculation, &self.files, device, program).map_err(|e| e.to_string())
     }
 
-    /// The towers that are asked for, on a device whose copies run at some rate; those that the model chooses are ones that it can run.
+    /// The towers that are asked for, on a device whose copies run at some rate; those that the model chooses are ones that it can run. `parts`:
+    /// blocks that share lines, if it is not what the model chooses.
     pub fn schedules(
         &self,
-        asked: &[Asked],
+        (asked, parts): (&[Asked], Option<u32>),
         device: &dyn Device,
         copies: f64,
     ) -> Result<Vec<Scheduled>, String> {
@@ -129,7 +132,11 @@ impl Prepared {
         } = &self.resolved;
         let chip = Chip::of(device, Some(self.gpu), copies).map_err(|e| e.to_string())?;
         let planner = DevicePlanner::new(scheme, problem, &chip);
-        let planner = planner.map_err(|_| "the grid is too large".to_string())?;
+        let mut planner = planner.map_err(|_| "the grid is too large".to_string())?;
+        planner.parts = parts;
+        // What does not fit is said to be so when it is compiled.
+        let of = |tiling: &Tiling| planner.fit(tiling).map_or(1, |fit| fit.flow.cluster);
+        let parts = |tiling: &Tiling| parts.unwrap_or_else(|| of(tiling));
         let choices = planner.choices(&Template::Auto);
         let choices = choices.map_err(|e| format!("the model has no choice: {e:?}"))?;
         let modelled: Vec<Scheduled> = choices
@@ -137,6 +144,7 @@ impl Prepared {
             .filter_map(|choice| match choice.schedule {
                 Schedule::Tiled(tiling) => Some(Scheduled {
                     name: choice.name,
+                    parts: parts(&tiling),
                     tiling,
                     order: None,
                     expected: Some(choice.prediction.rate),
@@ -160,6 +168,7 @@ impl Prepared {
                         name: format!("towers {asked}"),
                         // It knows its own order.
                         expected: same.filter(|_| order.is_none()).and_then(|m| m.expected),
+                        parts: parts(&tiling),
                         tiling,
                         order: *order,
                     });
@@ -176,7 +185,8 @@ impl Prepared {
         let layout = &self.set.layout;
         let tiling = &scheduled.tiling;
         let tiles = lower(scheme, &Frame::new(scheme, &cones(scheme)), tiling);
-        let program = TowerProgram::new(self.library, scheme, layout, &tiles, self.gpu);
+        let gpu = self.gpu;
+        let program = TowerProgram::new(self.library, scheme, layout, &tiles, gpu, scheduled.parts);
         let program = program.map_err(|e| e.to_string())?;
         let program = match scheduled.order {
             Some(order) => {

@@ -2,7 +2,6 @@
 
 use super::code;
 use super::device::{Device, DeviceError, Facts};
-use super::towers;
 use torre_compiler::backend::nvptx::{Gpu, tower::FlowKernel};
 use torre_compiler::scheme::Precision;
 
@@ -111,11 +110,6 @@ impl Chip {
         }
     }
 
-    /// Registers that each thread of a block of so many can have.
-    pub fn registers(&self, threads: u32) -> u64 {
-        towers::registers_of(self.gpu, threads)
-    }
-
     /// Blocks that run side by side on a multiprocessor, at least 1; `registers` per thread.
     pub fn resident(&self, kernel: &FlowKernel, registers: u64) -> u64 {
         let threads = u64::from(kernel.threads.max(1));
@@ -153,8 +147,6 @@ mod tests {
             part: 256,
             registers: 168,
         };
-        assert_eq!(chip.registers(288), 224);
-        assert_eq!(chip.registers(96), 255);
         assert_eq!(chip.resident(&kernel(288, 173_184), 128), 1);
         assert_eq!(chip.resident(&kernel(96, 50_000), 128), 4);
         assert_eq!(chip.resident(&kernel(96, 10_000), 255), 2);

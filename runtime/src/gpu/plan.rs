@@ -10,7 +10,7 @@ use super::{code, predict};
 use crate::plan::{PlanError, Planner};
 use std::fmt;
 use torre_compiler::backend::llvm::library::{Error, Library};
-use torre_compiler::backend::nvptx::tower::{FlowKernel, MOST_THREADS, tasks};
+use torre_compiler::backend::nvptx::tower::{FlowKernel, Kernels, MOST_THREADS, tasks};
 use torre_compiler::backend::nvptx::{Module, Ptx, layerwise::Shape};
 use torre_compiler::cone::Rational;
 use torre_compiler::kernel::KernelSet;
@@ -18,7 +18,7 @@ use torre_compiler::lattice::Axis;
 use torre_compiler::layout::{Layout, TooLarge};
 use torre_compiler::problem::Problem;
 use torre_compiler::schedule::template::{self, Size};
-use torre_compiler::schedule::{Choice, Schedule, Template, Tiling, check_tiling};
+use torre_compiler::schedule::{Choice, Prediction, Schedule, Template, Tiling, check_tiling};
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::residency::{Towers, Unfit, towers as towers_of};
 use torre_compiler::tile::{TileProgram, lower};
@@ -165,6 +165,8 @@ pub struct DevicePlanner<'a> {
     chip: &'a Chip,
     apart: Apart,
     layerwise: Choice,
+    /// How many blocks have to share lines, instead of as many as are expected to be fastest.
+    pub parts: Option<u32>,
 }
 
 /// A member of a family: what it is expected to do, or why it does not run.
@@ -181,6 +183,7 @@ impl<'a> DevicePlanner<'a> {
             chip,
             apart: Apart::new(problem),
             layerwise: predict::layerwise(scheme, chip.copy_rate),
+            parts: None,
         })
     }
 
@@ -197,7 +200,7 @@ impl<'a> DevicePlanner<'a> {
             }
             Template::Auto => return Ok(vec![plain()]),
         };
-        let mut fits: Vec<(Tiling, Result<Fit, Refusal>)> = Vec::new();
+        let mut fits: Vec<(Tiling, Result<Vec<Fit>, Refusal>)> = Vec::new();
         let mut found = Vec::new();
         let mut refused = None;
         for (name, schedule) in members {
@@ -302,7 +305,7 @@ impl<'a> DevicePlanner<'a> {
 
     fn member(
         &self,
-        fits: &mut Vec<(Tiling, Result<Fit, Refusal>)>,
+        fits: &mut Vec<(Tiling, Result<Vec<Fit>, Refusal>)>,
         name: String,
         schedule: Schedule,
     ) -> Member {
@@ -318,17 +321,18 @@ impl<'a> DevicePlanner<'a> {
             .iter()
             .position(|(other, _)| other.levels == tiling.levels);
         let known = known.unwrap_or_else(|| {
-            fits.push((tiling.clone(), self.fit(tiling)));
+            fits.push((tiling.clone(), self.fits(tiling)));
             fits.len() - 1
         });
-        let fit = match &fits[known].1 {
-            Ok(fit) => fit,
+        let fits = match &fits[known].1 {
+            Ok(fits) => fits,
             Err(refusal) => return Err(self.refused(&name, refusal.clone())),
+        };
+        let Some((fit, whole)) = self.fastest(fits, tiling.height) else {
+            return Err(self.refused(&name, Refusal::Far));
         };
         let height = whole_turns(tiling.height, &fit.towers);
         let scheme = self.planner.scheme;
-        let cut = self.apart.cut(scheme, &fit.towers);
-        let whole = predict::towers(scheme, fit, height, cut, self.chip);
         let heights = Heights::new(height, &fit.towers, scheme);
         let share = self.apart.share(heights, self.problem.steps);
         Ok(Choice {
@@ -401,8 +405,27 @@ impl<'a> DevicePlanner<'a> {
         }
     }
 
+    /// Of towers that so many blocks can share the lines of, those that are expected to be fastest in bands of some height.
+    fn fastest<'f>(&self, fits: &'f [Fit], height: u64) -> Option<(&'f Fit, Prediction)> {
+        let scheme = self.planner.scheme;
+        let predicted = fits.iter().map(|fit| {
+            let height = whole_turns(height, &fit.towers);
+            let cut = self.apart.cut(scheme, &fit.towers);
+            let prediction = predict::towers(scheme, fit, height, cut, self.chip);
+            (fit, prediction)
+        });
+        predicted.max_by(|(_, a), (_, b)| a.rate.total_cmp(&b.rate))
+    }
+
     /// What the towers of a legal tiling need, if the GPU has it.
-    fn fit(&self, tiling: &Tiling) -> Result<Fit, Refusal> {
+    pub fn fit(&self, tiling: &Tiling) -> Result<Fit, Refusal> {
+        let fits = self.fits(tiling)?;
+        let fastest = self.fastest(&fits, tiling.height);
+        fastest.map(|(fit, _)| fit.clone()).ok_or(Refusal::Far)
+    }
+
+    /// The same for each number of blocks that could share lines.
+    fn fits(&self, tiling: &Tiling) -> Result<Vec<Fit>, Refusal> {
         let Planner {
             scheme,
             layout,
@@ -427,7 +450,17 @@ impl<'a> DevicePlanner<'a> {
             return Err(Refusal::Far);
         }
         let gpu = self.chip.gpu;
-        let (_, kernels) = towers::emit(scheme, layout, &towers, gpu);
+        let candidates = match self.parts {
+            Some(parts) => vec![towers::emit(scheme, layout, &towers, gpu, parts).1],
+            None => towers::candidates(scheme, layout, &towers, gpu),
+        };
+        let fits = candidates.into_iter().map(|k| self.fit_of(&towers, k));
+        fits.collect()
+    }
+
+    /// The same for some kernels.
+    fn fit_of(&self, towers: &Towers, kernels: Option<Kernels>) -> Result<Fit, Refusal> {
+        let Planner { scheme, layout, .. } = &self.planner;
         let values = layout.extent[Axis::VECTOR];
         let kernels = kernels.ok_or(Refusal::Line { values })?;
         let flow = kernels.flow.clone().ok_or(Refusal::Far)?;
@@ -437,14 +470,14 @@ impl<'a> DevicePlanner<'a> {
             .map(|k| k.plan.slots)
             .max()
             .unwrap_or(0);
-        let [bytes, most] = [flow.all_shared(), gpu.shared_per_block].map(u64::from);
+        let [bytes, most] = [flow.all_shared(), self.chip.gpu.shared_per_block].map(u64::from);
         if bytes > most {
             return Err(Refusal::Shared { rows, bytes, most });
         }
         let kept = towers.alignments.iter().map(|a| a.most_kept());
         let kept = kept.max().unwrap_or(0);
-        let registers = towers::registers(scheme, &towers);
-        let most = self.chip.registers(flow.threads);
+        let registers = towers::registers(scheme, towers);
+        let most = u64::from(flow.registers);
         if registers > most {
             let threads = flow.threads;
             return Err(Refusal::Registers {
@@ -455,8 +488,8 @@ impl<'a> DevicePlanner<'a> {
             });
         }
         Ok(Fit {
-            accesses: predict::shared_accesses(scheme, layout, &towers, &kernels),
-            towers,
+            accesses: predict::shared_accesses(scheme, layout, towers, &kernels),
+            towers: towers.clone(),
             flow,
             rows,
             kept,
@@ -474,7 +507,10 @@ impl DevicePlan {
     /// The kernels that are its own, as IR: those of its towers, or of whole stages.
     pub fn module(&self, scheme: &Scheme, chip: &Chip) -> Module {
         match &self.towers {
-            Some(plan) => towers::emit(scheme, &self.kernels.layout, &plan.fit.towers, chip.gpu).0,
+            Some(plan) => {
+                let (towers, parts) = (&plan.fit.towers, plan.fit.flow.cluster);
+                towers::emit(scheme, &self.kernels.layout, towers, chip.gpu, parts).0
+            }
             None => code::module(scheme, &self.kernels, Shape::of(scheme)),
         }
     }
@@ -499,7 +535,10 @@ impl DevicePlan {
     ) -> Result<Option<TowerProgram>, Error> {
         let layout = &self.kernels.layout;
         match &self.towers {
-            Some(plan) => TowerProgram::new(library, scheme, layout, &plan.tiles, chip.gpu),
+            Some(plan) => {
+                let parts = plan.fit.flow.cluster;
+                TowerProgram::new(library, scheme, layout, &plan.tiles, chip.gpu, parts)
+            }
             None => Ok(None),
         }
     }

@@ -43,8 +43,8 @@ const CUT: f64 = 2.55;
 /// Instructions that a multiprocessor begins per cycle, each for a warp, and bytes of an instruction.
 const WARPS: f64 = 4.0;
 const INSTRUCTION: f64 = 16.0;
-/// Multiprocessors of a group in which all blocks of a cluster run, on most GPUs that have clusters.
-const GROUP: f64 = 18.0;
+/// Multiprocessors of the groups of a GPU; all blocks of a cluster run in one. An H200 has such, others similar ones.
+const GROUPS: [f64; 8] = [16.0, 16.0, 16.0, 16.0, 16.0, 16.0, 18.0, 18.0];
 /// Threads of a warp.
 const WARP: f64 = 32.0;
 
@@ -107,10 +107,15 @@ pub fn towers(scheme: &Scheme, fit: &Fit, height: u64, cut: f64, chip: &Chip) ->
     let cells: [f64; 3] = scheme.grid.cells.0.map(|n| n as f64);
     let towers = &fit.towers;
     let (steps, stages) = (height as f64, scheme.stages.len() as f64);
-    let blocks = chip.resident(&fit.flow, fit.registers) as f64;
+    // Threads get all registers that one block of a cluster leaves them.
+    let blocks = match fit.flow.cluster {
+        1 => chip.resident(&fit.flow, fit.registers) as f64,
+        _ => 1.0,
+    };
     // Those that run the blocks of a tower are like one that does more at once.
     let together = f64::from(fit.flow.cluster.max(1));
-    let whole_clusters = (GROUP / together).floor().max(1.0) * together / GROUP;
+    let used = GROUPS.map(|n| (n / together).floor() * together);
+    let whole_clusters = used.iter().sum::<f64>() / GROUPS.iter().sum::<f64>();
     let processors = f64::from(chip.facts.multiprocessors.max(1)) * whole_clusters / together;
     let processors = processors.floor().max(1.0);
     let own = towers.bytes_per_cell(scheme);
@@ -127,9 +132,9 @@ pub fn towers(scheme: &Scheme, fit: &Fit, height: u64, cut: f64, chip: &Chip) ->
         .sum();
     let each = arithmetic as f64 * (WARPS * WARP / chip.lanes(scheme.precision)) + fit.accesses;
     let clock = chip.facts.clock.max(1) as f64;
-    // Threads beyond the end of a line compute, too.
+    // Threads beyond the end of a part compute, too.
     let length = cells[Axis::VECTOR.index()];
-    let threads = (length / together / WARP).ceil() * WARP * together;
+    let threads = (f64::from(fit.flow.part) / WARP).ceil() * WARP * together;
     let compute = each * threads / length / (WARPS * WARP * together * ISSUE * clock);
     let code = towers.cells() * towers.steps as f64 * (arithmetic as f64 + fit.accesses);
     let [held, rate] = CODE;

@@ -37,46 +37,57 @@ pub fn registers(scheme: &Scheme, towers: &Towers) -> u64 {
     (kept * scheme.precision.bytes()).div_ceil(4) as u64 + WORKING
 }
 
-/// The kernels of towers for a GPU, as IR; `None` for those that a block cannot run. Where one block does not hold lines, as few blocks
-/// of a cluster as possible share them, if the GPU has clusters.
-pub fn emit(
+/// The most registers of a thread.
+const MOST_REGISTERS: u64 = 255;
+
+/// Registers beyond those that a thread needs at least, with which it usually spills none.
+const PLENTY: u64 = 32;
+
+/// How many numbers of blocks that could share lines are looked at, from the least one on.
+const TRIED: usize = 3;
+
+/// The kernels of towers for a GPU, by the number of blocks that share lines. If one block holds lines, that is all; else as few as possible and
+/// some more, where the GPU has clusters. If nothing fits, those for one block, and `None` where there are no such.
+pub fn candidates(
     scheme: &Scheme,
     layout: &Layout,
     towers: &Towers,
     gpu: Gpu,
-) -> (Module, Option<Kernels>) {
-    let (module, kernels) = emit_parts(scheme, layout, towers, gpu, 1);
+) -> Vec<Option<Kernels>> {
+    let of = |parts| emit(scheme, layout, towers, gpu, parts).1;
     let needed = registers(scheme, towers);
     let fits = |kernels: &Option<Kernels>| {
         let flow = kernels.as_ref().and_then(|k| k.flow.as_ref());
         flow.is_some_and(|flow| {
-            flow.all_shared() <= gpu.shared_per_block && needed <= registers_of(gpu, flow.threads)
+            flow.all_shared() <= gpu.shared_per_block && needed <= u64::from(flow.registers)
         })
     };
+    let plenty = |kernels: &Option<Kernels>| {
+        let flow = kernels.as_ref().and_then(|k| k.flow.as_ref());
+        let enough = (needed + PLENTY).min(MOST_REGISTERS - PLENTY / 2);
+        fits(kernels) && flow.is_some_and(|flow| enough <= u64::from(flow.registers))
+    };
+    let alone = of(1);
     let hopeless = !gpu.has(Feature::Cluster) || needed > MOST_REGISTERS;
-    if hopeless || !towers.are_adjacent() || fits(&kernels) {
-        return (module, kernels);
+    if hopeless || !towers.are_adjacent() || plenty(&alone) {
+        return vec![alone];
     }
     // Fewer blocks than this have too little memory or too few threads.
-    let flow = kernels.as_ref().and_then(|k| k.flow.as_ref());
+    let flow = alone.as_ref().and_then(|k| k.flow.as_ref());
     let least = flow.map_or(2, |flow| flow.all_shared().div_ceil(gpu.shared_per_block));
-    let shared = (least.max(2)..=tower::MOST_PARTS)
-        .map(|parts| emit_parts(scheme, layout, towers, gpu, parts))
-        .find(|(_, kernels)| fits(kernels));
-    shared.unwrap_or((module, kernels))
+    let shared = (least.max(2)..=tower::MOST_PARTS).map(of).filter(fits);
+    let mut shared: Vec<Option<Kernels>> = shared.take(TRIED).collect();
+    if shared.iter().any(plenty) {
+        shared.retain(plenty);
+    }
+    match shared.first() {
+        Some(first) if plenty(first) || !fits(&alone) => shared,
+        _ => vec![alone],
+    }
 }
 
-/// The most registers of a thread, and the number that they are given in multiples of.
-const MOST_REGISTERS: u64 = 255;
-const REGISTER_UNIT: u64 = 8;
-
-/// Registers that each thread of a block of so many can have.
-pub fn registers_of(gpu: Gpu, threads: u32) -> u64 {
-    let each = u64::from(gpu.registers) / u64::from(threads.max(1));
-    (each / REGISTER_UNIT * REGISTER_UNIT).min(MOST_REGISTERS)
-}
-
-fn emit_parts(
+/// The kernels of towers for a GPU, as IR, if so many blocks share lines; `None` for those that blocks cannot run.
+pub fn emit(
     scheme: &Scheme,
     layout: &Layout,
     towers: &Towers,
@@ -88,6 +99,7 @@ fn emit_parts(
         shift: gpu.has(Feature::RegisterShift),
         patient: gpu.has(Feature::Cluster),
         parts,
+        room: gpu.shared_per_block,
         ..Options::default()
     };
     let mut module = Module::new();
@@ -110,18 +122,19 @@ pub struct TowerProgram {
 }
 
 impl TowerProgram {
-    /// The towers of a tile program; `None` where it has none that a GPU can run.
+    /// The towers of a tile program, if so many blocks share lines; `None` where it has none that a GPU can run.
     pub fn new(
         library: &Library,
         scheme: &Scheme,
         layout: &Layout,
         tiles: &TileProgram,
         gpu: Gpu,
+        parts: u32,
     ) -> Result<Option<TowerProgram>, Error> {
         let Ok(towers) = towers(scheme, layout, tiles) else {
             return Ok(None);
         };
-        let (module, emitted) = emit(scheme, layout, &towers, gpu);
+        let (module, emitted) = emit(scheme, layout, &towers, gpu, parts);
         let fits = |k: &Kernels| {
             let flow = k.flow.as_ref()?;
             (flow.all_shared() <= gpu.shared_per_block).then_some(())
