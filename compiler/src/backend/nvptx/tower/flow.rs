@@ -70,10 +70,10 @@ impl Roles {
         };
         let more = left(HELPERS, HELPER_REGISTERS, whole).min(most / 8 * 8);
         let more = more.min(wanted.next_multiple_of(8));
-        let moved = shift && needed > each && more > each;
+        let alone = (all / (compute + HELPERS) / 8 * 8).min(most);
+        let moved = shift && needed > alone && more > alone;
         let group = if moved { whole } else { compute };
         let fewer = left(whole, more, HELPERS).min(each);
-        let alone = (all / (compute + HELPERS) / 8 * 8).min(most);
         Roles {
             compute,
             group,

@@ -206,6 +206,8 @@ const LINE: i64 = crate::layout::GPU_ALIGNMENT as i64;
 const UNITS: [i64; 4] = [32, 16, 8, 4];
 /// Bytes of shared memory that a block has beside slots, at most.
 const NAMED: i64 = 1024;
+/// Registers that a thread needs at least where updates read coefficients, which turns that are cut load with the rest.
+const MEDIA: u32 = 184;
 /// Registers that a thread needs where blocks share lines, beside others; it gets them where registers are moved, too.
 const ACROSS: u32 = 24;
 /// The most threads of a block.
@@ -355,8 +357,12 @@ pub fn emit(
     }
     let kept = kernels.iter().map(|k| k.plan.carried.len()).max();
     let registers = (kept.unwrap_or(0) * layout.element_bytes / 4) as u32 + options.beside;
-    let wanted = registers + ACROSS;
-    let needed = split.map_or(registers, |_| wanted);
+    let mut wanted = registers + ACROSS;
+    let mut needed = split.map_or(registers, |_| wanted);
+    let mut updates = scheme.stages.iter().flat_map(|s| &s.updates);
+    if updates.any(|u| u.mask.is_some() || u.body.coefs().next().is_some()) {
+        [needed, wanted] = [needed, wanted].map(|n| n.max(MEDIA));
+    }
     let roles = flow::Roles::new(threads as u32, [needed, wanted], options.shift);
     let flow = towers.are_adjacent().then(|| {
         let before = module.shared_bytes();
