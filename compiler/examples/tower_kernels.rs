@@ -3,7 +3,8 @@
 //! Prints the PTX, or the IR with the option `ir`. With `out=PREFIX` it writes instead PREFIX.ptx, PREFIX.txt (sizes and starts of kernels,
 //! those of a layerwise run, too) and PREFIX.tasks for bands of `turns=N` turns in strips of `strip=N` tiles that overlap by `overlap=N` columns. Other options: `zero` (zeros beyond all
 //! ends), `direct` (coefficients are not kept), `registers=N`, `shift` (registers are moved), `single` (kernels for single towers),
-//! `parts=N` (blocks share lines), `room=N` (bytes of shared memory of a block), `patient`.
+//! `parts=N` (blocks share lines), `room=N` (bytes of shared memory of a block), `patient`, `sheets=E.z,H.x` (sources in many columns of
+//! cells).
 
 use std::fmt::Write;
 use torre_compiler::backend::llvm::library::Library;
@@ -13,7 +14,7 @@ use torre_compiler::kernel::{KernelSet, RowKernel, UpdateSet};
 use torre_compiler::lattice::PerAxis;
 use torre_compiler::layout::Layout;
 use torre_compiler::schedule::{Cut, Frame, Level, Tiling};
-use torre_compiler::scheme::{Boundary, Precision, Scheme};
+use torre_compiler::scheme::{Boundary, ComponentId, Precision, Scheme, StageId};
 use torre_compiler::testing::{elasticity, maxwell};
 use torre_compiler::tile::residency::{Towers, towers};
 use torre_compiler::tile::{TileProgram, lower};
@@ -34,6 +35,21 @@ fn scheme(name: &str, precision: Precision, cells: [i64; 3], zero: bool) -> Sche
         }
     }
     scheme
+}
+
+/// A source in many columns of cells for each component that is named.
+fn sheets(scheme: &Scheme, names: &str) -> Vec<tower::Acting> {
+    let of = |name: &str| {
+        let named = |id: &ComponentId| scheme.component(*id).name == name;
+        let component = scheme.component_ids().find(named)?;
+        let updates = |stage: &StageId| {
+            let updates = &scheme.stages[stage.index()].updates;
+            updates.iter().any(|u| u.target == component)
+        };
+        let stage = scheme.stage_ids().find(updates)?;
+        Some(tower::Acting { stage, component })
+    };
+    names.split(',').filter_map(of).collect()
 }
 
 fn tiles(scheme: &Scheme, width: f64) -> Outcome<TileProgram> {
@@ -140,7 +156,9 @@ fn main() -> Outcome<()> {
         ..tower::Options::default()
     };
     let mut module = Module::new();
-    let kernels = tower::emit(&mut module, &scheme, &layout, &towers, options).ok_or("too long")?;
+    let sheets = sheets(&scheme, value("sheets=").unwrap_or_default());
+    let kernels = tower::emit(&mut module, &scheme, &layout, &towers, &sheets, options);
+    let kernels = kernels.ok_or("too long")?;
     for kernel in &kernels.towers {
         eprintln!(
             "{} threads {} shared {} slots {} carried {} loads {}",

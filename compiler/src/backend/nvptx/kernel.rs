@@ -467,6 +467,13 @@ impl<'m> Kernel<'m> {
         self.assembly(code, "l,r,r,~{memory}", &[], &[from, to, flag], true);
     }
 
+    /// Brings what lies at an address of global memory near, where a condition holds.
+    pub fn prefetch_if(&mut self, condition: Operand, from: Operand) {
+        let flag = self.choose(condition, Operand::i32(1), Operand::i32(0));
+        let code = "{ .reg .pred %has; setp.ne.u32 %has, $1, 0; @%has prefetch.global.L1 [$0]; }";
+        self.assembly(code, "l,r", &[], &[from, flag], true);
+    }
+
     pub fn store(&mut self, value: Operand, to: Operand, align: u32, access: Access) {
         let word = match access {
             Access::Volatile => "volatile ",

@@ -6,6 +6,7 @@
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel};
 use super::hooks::Hooked;
+use super::sheets::{Acting, Places, Rows};
 use super::stage::row_op;
 use super::write::{Turn, Writer};
 use crate::lattice::{Axis, Interval};
@@ -36,8 +37,9 @@ pub(super) struct Cut {
     pub at: [Operand; 2],
     /// The rows of all alignments.
     pub rows: Operand,
-    /// The turn's number, and what is done to single values.
+    /// The turn's number, a step of the turn, and what is done to single values.
     pub number: Operand,
+    pub step: i32,
     pub hooked: Hooked,
 }
 
@@ -75,6 +77,8 @@ impl Writer<'_> {
             for (index, update) in self.scheme.stages[stage.index()].updates.iter().enumerate() {
                 let count = plan.own.iter().filter(|o| o.update == index).count();
                 if count > 0 {
+                    let step = (number / stages) as i32;
+                    let cut = Cut { step, ..cut };
                     let list = Interval::new(first, first + count as i64);
                     self.cut_rows(k, cut, list, update, stage, phase);
                     first = list.hi;
@@ -108,10 +112,21 @@ impl Writer<'_> {
                 .iter()
                 .map(|row| self.load_row(k, row, &places))
                 .collect();
-            let values: Vec<Operand> = loaded
+            let mut values: Vec<Operand> = loaded
                 .iter()
                 .map(|loaded| self.compute_row(k, update, loaded))
                 .collect();
+            let places: Vec<_> = rows.iter().map(|row| (row.at, row.inside)).collect();
+            let dense = Rows {
+                acting: Acting {
+                    stage,
+                    component: update.target,
+                },
+                turn: cut.number,
+                step: cut.step,
+                places: Places::Cut(&places),
+            };
+            self.add_sheets(k, &dense, &mut values);
             let target = self
                 .layout
                 .target_row(self.scheme, stage, phase, update.target);

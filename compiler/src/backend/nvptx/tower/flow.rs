@@ -19,6 +19,7 @@ use super::line::{self, Barrier, Meet};
 use super::links::{self, Chain, Links};
 use super::pipe::{self, Pipe};
 use super::progress::{Scout, Waiting, publish};
+use super::sheets;
 use super::ticket::{self, Ahead, FIRST, Fields, HOOKS, NUMBER, fields};
 use super::write::{Meeting, Turn, Writer};
 
@@ -170,6 +171,8 @@ pub(super) mod param {
     pub const HOOKS: usize = 9;
     pub const WAVES: usize = 10;
     pub const RECORDS: usize = 11;
+    /// Those of sheets, if there are some: the bytes of a step's waves, then each sheet's.
+    pub const SHEETS: usize = 12;
 }
 
 pub(super) fn write(
@@ -195,7 +198,9 @@ pub(super) fn write(
         cluster: if parts > 1 { parts } else { 0 },
         ..Launch::default()
     };
-    let mut k = module.kernel(SYMBOL, &PARAMS, launch);
+    let mut params = PARAMS.to_vec();
+    params.extend(sheets::params(writer.sheets));
+    let mut k = module.kernel(SYMBOL, &params, launch);
     writer.need(&mut k);
     let thread = k.special(Special::Thread(0));
     let slots = writers.iter().map(|w| w.plan.slots).max().unwrap_or(0);
@@ -244,7 +249,8 @@ pub(super) fn write(
         let mine = k.compare(IntCmp::Eq, alignment, Operand::i32(i as i32));
         let prepared = |k: &mut Kernel<'_>| {
             let thread = line::thread(k);
-            writer.clone().meeting(meeting).prepared(k, shared, thread)
+            let writer = writer.clone().meeting(meeting).of_task(word);
+            writer.prepared(k, shared, thread)
         };
         k.when(mine, |k| tower(k, prepared, word, rows));
     }
@@ -362,6 +368,7 @@ fn cut(
             at,
             rows,
             number,
+            step: 0,
             hooked,
         };
         writer.cut_turn(k, cut);

@@ -24,6 +24,7 @@ mod pipe;
 mod plan;
 mod planes;
 mod progress;
+mod sheets;
 mod stage;
 mod tasks;
 #[cfg(test)]
@@ -34,6 +35,7 @@ mod write;
 pub use hooks::{Addition, Hooks, Table};
 pub use line::MOST_PARTS;
 pub use plan::{Carried, Copy, Plan, StagePlan};
+pub use sheets::{Acting, Sheet};
 pub use tasks::{Order, tasks};
 
 use super::ir::Module;
@@ -109,7 +111,8 @@ pub struct TowerKernel {
 /// Its parameters are the array's first element, the tasks, their number, one word of progress for each task and one more
 /// ([`PROGRESS_BYTES`] apart; as many for each as a cluster has blocks), and a counter; then four words: the counter's value at the start,
 /// what progress counts from in this band, that plus the stages of the band, plus 1, and [`Order::lead`]; then the bytes of a [`Table`] of
-/// hooks, the waves of the band's steps, and where probes record. Progress of earlier bands lies at or below what this one counts from; the
+/// hooks, the waves of the band's steps, and where probes record. If it is made for sheets, the bytes of the waves of a step follow (32 bits),
+/// and for each sheet where its profiles begin, and [`Sheet::words`]. Progress of earlier bands lies at or below what this one counts from; the
 /// last words of progress are `i32::MAX`. Each cluster takes one number more from the counter than tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowKernel {
@@ -311,12 +314,13 @@ fn shape(scheme: &Scheme, layout: &Layout, slots: usize, options: Options) -> Op
     closest
 }
 
-/// Adds the kernels of some towers. `None` where a block cannot hold a row.
+/// Adds the kernels of some towers, with sheets that act in their order. `None` where a block cannot hold a row.
 pub fn emit(
     module: &mut Module,
     scheme: &Scheme,
     layout: &Layout,
     towers: &Towers,
+    sheets: &[Acting],
     options: Options,
 ) -> Option<Kernels> {
     let plan = |sets| Plan::new(layout, sets, towers.advance, options.direct);
@@ -348,7 +352,10 @@ pub fn emit(
         rows.extend(edge::rows(sets)?);
     }
     let rows = module.constants(&rows)?;
-    let writer = |kernel| Writer::new(scheme, layout, towers, (slot, split), kernel, options);
+    let writer = |kernel| {
+        let slot = (slot, split);
+        Writer::new(scheme, layout, towers, slot, kernel, sheets, options)
+    };
     let writers: Vec<Writer<'_>> = kernels.iter().map(writer).collect();
     if options.single && split.is_none() {
         for (writer, kernel) in writers.iter().zip(&kernels) {

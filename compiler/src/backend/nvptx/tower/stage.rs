@@ -4,6 +4,7 @@ use super::super::ir::Operand;
 use super::super::kernel::{Access, Kernel};
 use super::line::Across;
 use super::planes::Planes;
+use super::sheets::{Acting, Places, Rows};
 use super::write::{Turn, Writer};
 use crate::backend::rows::RowOp;
 use crate::lattice::Axis;
@@ -17,6 +18,8 @@ pub(super) struct Stage<'s, 'a> {
     number: usize,
     /// Where rows are, from the turn's own place on.
     planes: Planes,
+    /// Which turn of the band it is.
+    which: Operand,
     /// What the thread has in registers.
     values: &'s mut BTreeMap<Place, Operand>,
     /// What it has read of other threads, by the distance along the vector axis.
@@ -25,23 +28,30 @@ pub(super) struct Stage<'s, 'a> {
     across: Option<Across>,
     /// Rows of which they do.
     sent: usize,
+    /// Values that sheets have yet to add to, by update.
+    pending: Vec<Vec<(Own, Operand)>>,
 }
+
+/// Values to which a sheet adds together, so that what it reads is under way at the same time.
+const TOGETHER: usize = 6;
 
 impl<'s, 'a> Stage<'s, 'a> {
     pub fn new(
         writer: &'s Writer<'a>,
         number: usize,
-        turn: Turn,
+        (turn, which): (Turn, Operand),
         values: &'s mut BTreeMap<Place, Operand>,
     ) -> Self {
         Stage {
             writer,
             number,
             planes: Planes::new(turn.own),
+            which,
             values,
             taps: BTreeMap::new(),
             across: None,
             sent: 0,
+            pending: Vec::new(),
         }
     }
 
@@ -49,6 +59,7 @@ impl<'s, 'a> Stage<'s, 'a> {
     pub fn write(mut self, k: &mut Kernel<'_>) -> usize {
         let writer = self.writer;
         let plan = &writer.plan.stages[self.number];
+        self.fetch(k);
         // What needs nothing that has to arrive comes first.
         let (late, early): (Vec<&Own>, Vec<&Own>) =
             plan.own.iter().partition(|own| self.is_late(own));
@@ -58,6 +69,9 @@ impl<'s, 'a> Stage<'s, 'a> {
         writer.wait_for_copies(k);
         for own in late {
             self.update(k, own);
+        }
+        for update in 0..self.pending.len() {
+            self.add(k, update);
         }
         for copy in &plan.again {
             let value = self.value(k, copy.place);
@@ -184,6 +198,74 @@ impl<'s, 'a> Stage<'s, 'a> {
             value = k.select(crate::scheme::Cmp::Ne, mask, zero, value, old);
         }
         value = writer.in_range(k, update, value, |k| self.value(k, target));
+        let acting = Acting {
+            stage,
+            component: update.target,
+        };
+        if writer.task.is_none() || !writer.has_sheets(acting) {
+            self.give(k, own, value);
+            return;
+        }
+        self.values.insert(target, value);
+        if self.pending.len() <= own.update {
+            self.pending.resize(own.update + 1, Vec::new());
+        }
+        self.pending[own.update].push((*own, value));
+        if self.pending[own.update].len() == TOGETHER {
+            self.add(k, own.update);
+        }
+    }
+
+    /// What sheets know of some rows of an update.
+    fn rows<'r>(&self, update: usize, own: &'r [Own]) -> Option<Rows<'r>> {
+        let scheme = self.writer.scheme;
+        let (stage, _) = self.stage();
+        let component = scheme.stages[stage.index()].updates[update].target;
+        Some(Rows {
+            acting: Acting { stage, component },
+            turn: self.which,
+            step: (self.number / scheme.stages.len()) as i32,
+            places: Places::Whole(own, self.writer.task?),
+        })
+    }
+
+    /// Fetches what sheets will add.
+    fn fetch(&self, k: &mut Kernel<'_>) {
+        let plan = &self.writer.plan.stages[self.number];
+        let (stage, _) = self.stage();
+        for update in 0..self.writer.scheme.stages[stage.index()].updates.len() {
+            let own = plan.own.iter().filter(|own| own.update == update);
+            let own: Vec<Own> = own.copied().collect();
+            if let Some(rows) = self.rows(update, &own).filter(|_| !own.is_empty()) {
+                self.writer.fetch_sheets(k, &rows);
+            }
+        }
+    }
+
+    /// Sheets add to the values of an update that wait for it.
+    fn add(&mut self, k: &mut Kernel<'_>, update: usize) {
+        let pending = std::mem::take(&mut self.pending[update]);
+        let (own, mut values): (Vec<Own>, Vec<Operand>) = pending.into_iter().unzip();
+        if let Some(rows) = self.rows(update, &own).filter(|_| !own.is_empty()) {
+            self.writer.add_sheets(k, &rows, &mut values);
+        }
+        for (own, value) in own.iter().zip(values) {
+            self.give(k, own, value);
+        }
+    }
+
+    /// Keeps the new value of a row, and gives it to those who need it.
+    fn give(&mut self, k: &mut Kernel<'_>, own: &Own, value: Operand) {
+        let writer = self.writer;
+        let (stage, phase) = self.stage();
+        let component = writer.scheme.stages[stage.index()].updates[own.update].target;
+        let target = Place {
+            x: own.x,
+            y: own.y,
+            row: writer
+                .layout
+                .target_row(writer.scheme, stage, phase, component),
+        };
         self.values.insert(target, value);
         let plan = &writer.plan.stages[self.number];
         if let Some(&slot) = plan.publish.get(&target) {
@@ -191,7 +273,7 @@ impl<'s, 'a> Stage<'s, 'a> {
         }
         if plan.leave.contains(&target) {
             let to = self.planes.row(k, writer, target);
-            writer.write_row(k, update.target, to, value);
+            writer.write_row(k, component, to, value);
         }
     }
 

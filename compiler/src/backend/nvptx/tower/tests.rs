@@ -47,7 +47,7 @@ fn prepare(
     let program = lower(scheme, &frame, &tiling);
     let towers = towers(scheme, layout, &program)?;
     let mut module = Module::new();
-    let kernels = emit(&mut module, scheme, layout, &towers, options).ok_or(Unfit::Size)?;
+    let kernels = emit(&mut module, scheme, layout, &towers, &[], options).ok_or(Unfit::Size)?;
     let gpu = Gpu::named("sm_90a").expect("a known name");
     let text = compile(library, &module, gpu).expect("valid IR").text;
     Ok(Run {

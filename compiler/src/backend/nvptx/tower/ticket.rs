@@ -9,6 +9,7 @@ use super::line::{self, Split};
 /// Words of a task in shared memory: as in the list, and its number.
 const WORDS: u32 = NUMBER + 1;
 pub(super) const FIRST: u32 = 3;
+const AT: [u32; 2] = [7, 8];
 pub(super) const HOOKS: u32 = 12;
 pub(super) const NUMBER: u32 = Task::BYTES / 4;
 /// After them: the number of the next task, and the progress of the neighbours.
@@ -130,6 +131,14 @@ impl Ahead {
     }
 }
 
+/// The index of the task's origin at the start of the band.
+pub(super) fn at(k: &mut Kernel<'_>, words: Operand) -> [Operand; 2] {
+    AT.map(|n| {
+        let from = k.offset(words, i64::from(4 * n));
+        k.load(Type::I32, from, 4, Access::Volatile)
+    })
+}
+
 /// Reads the block's task. Reading it anew is cheaper than keeping it: threads that compute have no register to spare.
 pub(super) fn fields(k: &mut Kernel<'_>, words: Operand) -> Fields {
     let offset = k.load(Type::I64, words, 8, Access::Volatile);
@@ -144,7 +153,7 @@ pub(super) fn fields(k: &mut Kernel<'_>, words: Operand) -> Fields {
         first: word(FIRST),
         whole: [word(4), word(5)],
         end: word(6),
-        at: [word(7), word(8)],
+        at: AT.map(&mut word),
         neighbours: [word(9), word(10), word(11)],
     }
 }

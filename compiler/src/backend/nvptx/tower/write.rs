@@ -10,6 +10,7 @@ use super::links::Links;
 use super::pipe::Pipe;
 use super::plan::Plan;
 use super::planes::Planes;
+use super::sheets::Acting;
 use super::stage::Stage;
 use super::{Options, Slot, TowerKernel};
 use crate::lattice::{Axis, Interval};
@@ -81,6 +82,9 @@ pub(super) struct Writer<'a> {
     pub meeting: Option<Meeting>,
     /// Along the vector axis, per component.
     pub images: Vec<Vec<Round>>,
+    /// In their order; and the block's task, where there are some.
+    pub sheets: &'a [Acting],
+    pub task: Option<Operand>,
 }
 
 /// How those who work on a tower keep order.
@@ -108,6 +112,7 @@ impl<'a> Writer<'a> {
         towers: &'a Towers,
         (slot, split): (Slot, Option<Split>),
         kernel: &'a TowerKernel,
+        sheets: &'a [Acting],
         options: Options,
     ) -> Writer<'a> {
         let none = Operand::poison(Type::I32);
@@ -129,6 +134,8 @@ impl<'a> Writer<'a> {
             chunks: None,
             meeting: None,
             images: Vec::new(),
+            sheets,
+            task: None,
         };
         let components = scheme.component_ids();
         writer.images = components.map(|id| writer.rounds(id)).collect();
@@ -192,6 +199,14 @@ impl<'a> Writer<'a> {
         writer
     }
 
+    /// The block's task is in shared memory.
+    pub fn of_task(self, task: Operand) -> Writer<'a> {
+        Writer {
+            task: Some(task),
+            ..self
+        }
+    }
+
     /// Threads meet at barriers of some of the block's threads.
     pub fn meeting(self, meeting: Meeting) -> Writer<'a> {
         Writer {
@@ -242,7 +257,7 @@ impl<'a> Writer<'a> {
                 own: k.get(own),
                 chunk: k.get(chunk),
             };
-            self.turn(k, turn, &variables, more);
+            self.turn(k, turn, number, &variables, more);
             for (pointer, now) in [(own, turn.own), (chunk, turn.chunk)] {
                 let next = k.offset(now, advance);
                 k.set(pointer, next);
@@ -368,6 +383,7 @@ impl<'a> Writer<'a> {
         &self,
         k: &mut Kernel<'_>,
         turn: Turn,
+        which: Operand,
         variables: &BTreeMap<Place, Variable>,
         more: Operand,
     ) {
@@ -382,7 +398,7 @@ impl<'a> Writer<'a> {
             } else {
                 self.copy(k, turn, &stage.loads);
             }
-            let sent = Stage::new(self, number, turn, &mut values).write(k);
+            let sent = Stage::new(self, number, (turn, which), &mut values).write(k);
             self.meet_after(k, sent);
         }
         let [x, y] = self.towers.advance;
