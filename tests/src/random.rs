@@ -1,7 +1,7 @@
 //! Random problems for random schemes.
 
 use torre_compiler::host::{HostBinary, HostExpr, HostUnary};
-use torre_compiler::lattice::{Axis, HalfIndex, PerAxis};
+use torre_compiler::lattice::{Axis, HalfIndex, Interval, PerAxis};
 use torre_compiler::problem::{Init, Output, OutputKind, Probe, Problem, Source, StaticValue};
 use torre_compiler::scheme::{Scheme, StageId};
 use torre_compiler::testing::{Limits, Rng};
@@ -36,6 +36,63 @@ fn noise(seed: f64) -> HostExpr {
         phase = add(phase, term);
     }
     HostExpr::unary(HostUnary::Sin, mul(phase.clone(), phase))
+}
+
+/// 1 in about half of the cells, 0 in the others.
+fn somewhere() -> HostExpr {
+    HostExpr::binary(HostBinary::Lt, noise(0.7), HostExpr::Number(0.1))
+}
+
+/// Sources that act in many columns of cells: planes and boxes, some of them on the same cells, some with one profile everywhere, some only
+/// where a condition holds, and one in one column before and after them.
+pub fn dense_sources(rng: &mut Rng, scheme: &Scheme, count: usize) -> Vec<Source> {
+    let mut sources = Vec::new();
+    let stages: Vec<StageId> = scheme.stage_ids().collect();
+    for number in 0..count {
+        let stage = *rng.pick(&stages);
+        let updates = &scheme.stages[stage.index()].updates;
+        let Some(update) = updates.get(rng.below(updates.len().max(1) as u64) as usize) else {
+            continue;
+        };
+        if update.region.is_empty() {
+            continue;
+        }
+        let mut region = update.region;
+        for axis in Axis::ALL {
+            let Interval { lo, hi } = region[axis];
+            let from = rng.within(lo, hi - 1);
+            let until = rng.within(from + 1, hi);
+            match (number, axis) {
+                // A plane across the last axis.
+                (0, Axis::VECTOR) => region[axis] = Interval::new(from, from + 1),
+                (0, _) => (),
+                _ if rng.once_in(2) => region[axis] = Interval::new(from, until),
+                _ => (),
+            }
+        }
+        let source = Source {
+            component: update.target,
+            stage,
+            region,
+            condition: (number > 0 && rng.once_in(2)).then(somewhere),
+            profile: match rng.once_in(3) {
+                true => HostExpr::Number(0.375),
+                false => noise(f64::from(number as u32)),
+            },
+            wave: HostExpr::unary(HostUnary::Cos, HostExpr::Time),
+        };
+        let mut alone = source.clone();
+        for axis in [Axis::LEAN, Axis::DIAMOND] {
+            alone.region[axis].hi = alone.region[axis].lo + 1;
+        }
+        match rng.below(4) {
+            0 => sources.extend([alone, source]),
+            1 => sources.extend([source, alone]),
+            2 => sources.extend([source.clone(), source]),
+            _ => sources.push(source),
+        }
+    }
+    sources
 }
 
 /// A problem with initial values, and with sources, probes and slices at random places.

@@ -6,25 +6,26 @@ use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::backend::nvptx::Gpu;
 use torre_compiler::backend::nvptx::layerwise::Shape;
 use torre_compiler::driver::load;
-use torre_compiler::lattice::{Axis, Interval};
-use torre_compiler::problem::Problem;
+use torre_compiler::host::{HostExpr, HostUnary};
+use torre_compiler::lattice::{Axis, HalfIndex, Interval};
+use torre_compiler::problem::{self, Problem};
 use torre_compiler::resolve::Options;
 use torre_compiler::schedule::notation;
-use torre_compiler::scheme::{Boundary, Precision, Scheme, verify};
+use torre_compiler::scheme::{Boundary, Precision, Scheme, StageId, verify};
 use torre_compiler::statics::{Files, NoFiles};
 use torre_compiler::testing::{Limits, Rng, elasticity, maxwell, random_scheme};
 use torre_grammar::parse_schedule;
 use torre_grammar::source::Source;
 use torre_runtime::gpu::{
-    Chip, CudaDevice, Device, DevicePlan, DevicePlanner, DeviceProgram, OnDevice, TowerProgram,
-    code,
+    Chip, CudaDevice, Dense, Device, DevicePlan, DevicePlanner, DeviceProgram, OnDevice,
+    TowerProgram, code,
 };
 use torre_runtime::host::Calculation;
 use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::{Company, Literal, Value, Watch, execute};
 use torre_runtime::world::{FileWorld, read_source};
 use torre_suite::interpreted::Interpreted;
-use torre_suite::random::{LIMITS, random_problem, seeds};
+use torre_suite::random::{LIMITS, dense_sources, random_problem, seeds};
 
 /// Runs a problem on a device, by towers if there are some, and by the reference, and compares all that can be seen.
 fn compare<T: Value>(
@@ -251,6 +252,102 @@ fn sources_and_probes_act_inside_of_bands() {
     }
 }
 
+/// Turns of towers in bands of a plan that run as whole ones, sources and probes aside.
+fn whole_turns(towers: &TowerProgram) -> i32 {
+    let whole = towers.tasks().iter().map(|task| task.whole);
+    whole.map(|[from, until]| until - from).sum()
+}
+
+#[test]
+fn sources_in_many_columns_act_in_whole_turns() {
+    let Some(library) = library() else { return };
+    let device = Interpreted::new();
+    for (case, (scheme, schedule)) in cases_of_towers([3, 4, 2]).into_iter().enumerate() {
+        for round in 0..2u64 {
+            let seed = 2 * case as u64 + round;
+            let mut rng = Rng::new(seed);
+            let mut problem = random_problem(&mut rng, &scheme);
+            problem.outputs.clear();
+            if round == 0 {
+                problem.probes.clear();
+            }
+            problem.sources = dense_sources(&mut rng, &scheme, 1 + round as usize);
+            // Where nothing acts.
+            let mut nowhere = problem.sources[0].clone();
+            nowhere.condition = Some(HostExpr::Number(0.0));
+            problem.sources.push(nowhere);
+            let dense = Dense::new(&scheme, &problem);
+            assert!(!dense.acting(&problem).is_empty(), "seed {seed}");
+            let (plan, chip) = plan_of(&device, &scheme, &problem, &schedule);
+            assert_eq!(plan.note, None);
+            problem.steps = plan.height() + 1;
+            let towers = &compiled(library, &scheme, &plan, &chip);
+            let starts = |towers| starts(library, &device, seed, &scheme, &problem, towers);
+            // A band, and one of the last step.
+            assert_eq!(starts(Some(towers)), 2, "seed {seed}");
+            assert!(whole_turns(towers) > 0, "seed {seed}");
+        }
+    }
+}
+
+/// A plane wave enters through a plane across the last axis.
+#[test]
+fn plane_waves_go_by_towers() {
+    let Some(library) = library() else { return };
+    let device = Interpreted::new();
+    let plan_for = |cells| {
+        let scheme = maxwell(2, Precision::F32, cells);
+        let update = &scheme.stages[0].updates[0];
+        let mut problem = random_problem(&mut Rng::new(5), &scheme);
+        (problem.probes, problem.outputs) = Default::default();
+        let mut region = update.region;
+        region[Axis::VECTOR] = Interval::new(3, 4);
+        problem.sources = vec![problem::Source {
+            component: update.target,
+            stage: StageId(0),
+            region,
+            condition: None,
+            profile: HostExpr::Number(0.5),
+            wave: HostExpr::unary(HostUnary::Cos, HostExpr::Time),
+        }];
+        let (plan, chip) = plan_of(&device, &scheme, &problem, "torre(D = 2, TH = 2)");
+        assert_eq!(plan.note, None);
+        problem.steps = plan.height();
+        (scheme, problem, plan, chip)
+    };
+    // More columns than hooks could have.
+    plan_for([1536, 1536, 256]);
+    let (scheme, problem, plan, chip) = plan_for([40, 41, 6]);
+    let towers = &compiled(library, &scheme, &plan, &chip);
+    assert!(whole_turns(towers) > 100, "{}", whole_turns(towers));
+    let starts = starts(library, &device, 0, &scheme, &problem, Some(towers));
+    assert_eq!(starts, 1);
+}
+
+#[test]
+fn too_many_sources_in_many_columns_are_noted() {
+    let device = Interpreted::new();
+    let scheme = maxwell(2, Precision::F32, [64, 64, 12]);
+    let mut problem = random_problem(&mut Rng::new(5), &scheme);
+    problem.outputs.clear();
+    problem.steps = 1000;
+    let mut rng = Rng::new(7);
+    let plane = dense_sources(&mut rng, &scheme, 1)[0].clone();
+    let schedule = "torre(D = 1, TH = 8)";
+    let mut notes = Vec::new();
+    for count in [8, 9] {
+        problem.sources = vec![plane.clone(); count];
+        notes.push(plan_of(&device, &scheme, &problem, schedule).0.note);
+    }
+    assert_eq!(notes[0], None);
+    let note = notes[1].clone().unwrap_or_default();
+    assert!(note.starts_with("more sources add"), "{note}");
+    // What is another wave at each place is added by hooks, for which there are too many rows.
+    problem.sources = vec![plane];
+    problem.sources[0].wave = HostExpr::Coordinate(Axis::LEAN, HalfIndex::ZERO);
+    assert!(Dense::new(&scheme, &problem).acting(&problem).is_empty());
+}
+
 #[test]
 fn random_problems_by_towers_give_the_bits_of_the_reference() {
     let Some(library) = library() else { return };
@@ -280,6 +377,12 @@ fn random_problems_by_towers_give_the_bits_of_the_reference() {
         }
         if let Some(source) = problem.sources.first().cloned() {
             problem.sources.push(source);
+        }
+        if rng.once_in(2) {
+            let count = rng.within(1, 3) as usize;
+            problem
+                .sources
+                .extend(dense_sources(&mut rng, &scheme, count));
         }
         let [width, height] = [rng.within(2, 8), rng.within(1, 5)];
         let schedule = &format!("torre(W = {width}, TH = {height})");

@@ -16,7 +16,7 @@ use torre_compiler::schedule::{Cut, Frame, Level, Schedule, Template, Tiling};
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_compiler::tile::lower;
 use torre_runtime::gpu::{
-    Chip, Device, DevicePlanner, DeviceProgram, OnDevice, TowerProgram, code,
+    Chip, Dense, Device, DevicePlanner, DeviceProgram, OnDevice, TowerProgram, code,
 };
 use torre_runtime::host::{Calculation, Progress, threads};
 use torre_runtime::program::LoadedFiles;
@@ -185,8 +185,10 @@ impl Prepared {
         let layout = &self.set.layout;
         let tiling = &scheduled.tiling;
         let tiles = lower(scheme, &Frame::new(scheme, &cones(scheme)), tiling);
-        let gpu = self.gpu;
-        let program = TowerProgram::new(self.library, scheme, layout, &tiles, gpu, scheduled.parts);
+        let problem = &self.resolved.problem;
+        let sheets = Dense::new(scheme, problem).acting(problem);
+        let (gpu, parts) = (self.gpu, scheduled.parts);
+        let program = TowerProgram::new(self.library, scheme, layout, &tiles, &sheets, gpu, parts);
         let program = program.map_err(|e| e.to_string())?;
         let program = match scheduled.order {
             Some(order) => {

@@ -1,5 +1,6 @@
 //! What keeps steps out of bands of towers: they run in lower bands, or stage by stage.
 
+use super::sheets::{Dense, columns};
 use torre_compiler::lattice::{Axis, Interval, Region};
 use torre_compiler::problem::Problem;
 use torre_compiler::scheme::Scheme;
@@ -14,6 +15,8 @@ pub struct Apart {
     intervals: Vec<u64>,
     /// Where sources act and probes record, along the first two axes.
     hooked: Vec<[Interval; 2]>,
+    /// Where sources act in many columns of cells.
+    sheets: Vec<Region>,
 }
 
 /// The heights of bands, in steps.
@@ -35,6 +38,12 @@ const LOOKED_AT: u64 = 1 << 14;
 
 /// Cells of sources for which there may be tables.
 const MOST_CELLS: i64 = 1 << 22;
+
+/// Instructions of a cell for a sheet: wherever it is not, and where threads add. An access to memory counts as some.
+const ADDED: [f64; 2] = [1.5, 18.0];
+
+/// Threads of a warp.
+const WARP: i64 = 32;
 
 /// Cells with a value each along the first two axes whose hooks may be tabled for a whole band.
 const MOST_ROWS: i64 = 1 << 15;
@@ -68,14 +77,16 @@ impl Heights {
 
 impl Apart {
     /// Decides what of a problem does not happen inside of bands, and what makes them slow.
-    pub fn new(problem: &Problem) -> Apart {
+    pub fn new(scheme: &Scheme, problem: &Problem) -> Apart {
         let lines = |region: Region| [region[Axis::LEAN], region[Axis::DIAMOND]];
-        let area = |[x, y]: &[Interval; 2]| x.len().max(0).saturating_mul(y.len().max(0));
-        let sources: Vec<Region> = problem.sources.iter().map(|s| s.region).collect();
-        let cells = sources.iter().map(|region| {
-            let rows = area(&lines(*region));
-            rows.saturating_mul(region[Axis::VECTOR].len().max(0))
-        });
+        let area = |[x, y]: &[Interval; 2]| x.len().saturating_mul(y.len());
+        let dense = Dense::new(scheme, problem);
+        let sources = problem.sources.iter().enumerate();
+        let hooks = sources.filter(|(number, _)| !dense.has(*number));
+        let sources: Vec<Region> = hooks.map(|(_, source)| source.region).collect();
+        let cells = sources
+            .iter()
+            .map(|region| columns(region).saturating_mul(region[Axis::VECTOR].len()));
         let cells = cells.fold(0i64, i64::saturating_add);
         let probes = problem.probes.iter().map(|p| {
             let at = |axis: Axis| Interval::new(p.at[axis], p.at[axis] + 1);
@@ -84,11 +95,14 @@ impl Apart {
         let hooked: Vec<[Interval; 2]> = sources.into_iter().map(lines).chain(probes).collect();
         let rows = hooked.iter().map(area).fold(0i64, i64::saturating_add);
         let many = cells > MOST_CELLS || rows > MOST_ROWS;
+        let many = many.then_some("sources act, or probes record, in too many cells");
+        let dense_ones = dense.are_too_many(problem);
+        let dense_ones = dense_ones.then_some(
+            "more sources add to many cells of a field than towers have instructions for",
+        );
         Apart {
-            always: many
-                .then_some("sources act, or probes record, in too many cells")
-                .into_iter()
-                .collect(),
+            always: many.into_iter().chain(dense_ones).collect(),
+            sheets: dense.of(problem).map(|source| source.region).collect(),
             intervals: problem.outputs.iter().map(|o| o.every.max(1)).collect(),
             hooked,
         }
@@ -128,6 +142,24 @@ impl Apart {
             a * b + (a + b) * reach + towers.cells()
         });
         (area.sum::<f64>() / (x * y)).min(1.0)
+    }
+
+    /// Instructions of a cell-step for sources in many columns of cells.
+    pub fn added(&self, scheme: &Scheme) -> f64 {
+        let [x, y, z] = scheme.grid.cells.0.map(|n| n.max(1) as f64);
+        let of = |region: &Region| {
+            let Interval { lo, hi } = region[Axis::VECTOR];
+            let warps = if lo < hi {
+                (hi - 1) / WARP - lo / WARP + 1
+            } else {
+                0
+            };
+            let threads = ((warps * WARP) as f64 / z).min(1.0);
+            let share = (columns(region) as f64 / (x * y)).min(1.0);
+            let [always, here] = ADDED;
+            always + here * threads * share
+        };
+        self.sheets.iter().map(of).sum()
     }
 
     /// Why there are no bands at all, for people.

@@ -1,6 +1,7 @@
 //! What happens around the updates, as tables for the kernels of [`torre_compiler::backend::nvptx::service`]: images of rows, sources,
 //! probes and slices. Places depend on which slot of a component is the newest, so there is one set of tables per phase.
 
+use super::sheets::Dense;
 use std::collections::BTreeSet;
 use torre_compiler::backend::nvptx::layerwise::vector_images;
 use torre_compiler::backend::nvptx::service::{CellImage, RowCopy, SourceCell};
@@ -174,7 +175,7 @@ pub struct Wave {
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     /// One for each source in turn: where it acts with its profile, and which wave is that cell's.
-    acting: Vec<Vec<(PerAxis<i64>, f64, i32)>>,
+    pub(super) acting: Vec<Vec<(PerAxis<i64>, f64, i32)>>,
     pub waves: Vec<Wave>,
 }
 
@@ -213,10 +214,11 @@ impl Sources {
         })
     }
 
-    /// What happens to single values in each step, for towers.
-    pub fn hooks(&self, problem: &Problem) -> Hooks {
+    /// What happens to single values in each step, for towers; sources in many columns of cells are sheets.
+    pub fn hooks(&self, problem: &Problem, dense: &Dense) -> Hooks {
         let mut additions = Vec::new();
-        for (source, acting) in problem.sources.iter().zip(&self.acting) {
+        let sources = problem.sources.iter().zip(&self.acting).enumerate();
+        for (_, (source, acting)) in sources.filter(|(number, _)| !dense.has(*number)) {
             additions.extend(acting.iter().map(|&(at, profile, wave)| Addition {
                 stage: source.stage,
                 component: source.component,

@@ -6,7 +6,7 @@
 //! code::ptx(library, scheme, set, ..)         kernels for it                             code
 //! OnDevice::new(calculation, device, ptx)     values on the device                       simulation: Simulation
 //!   step: updates, sources, images            starts of kernels, from tables             code, around
-//!   band: many steps by towers                one start of a kernel                      towers
+//!   band: many steps by towers                one start of a kernel                      towers, sheets
 //!   records: probes, slices                   come back many steps at a time             simulation, records
 //!   copies from and to the host               through page-locked memory                 transfer
 //! ```
@@ -22,6 +22,7 @@ pub mod device;
 pub mod plan;
 pub mod predict;
 mod records;
+mod sheets;
 mod simulation;
 pub mod towers;
 mod transfer;
@@ -32,5 +33,6 @@ pub use code::DeviceProgram;
 pub use cuda::CudaDevice;
 pub use device::{Device, DeviceError, Facts};
 pub use plan::{DevicePlan, DevicePlanner, NoPlan};
+pub use sheets::Dense;
 pub use simulation::OnDevice;
 pub use towers::TowerProgram;

@@ -5,12 +5,13 @@ mod tests;
 
 use super::apart::{Apart, Heights};
 use super::chip::Chip;
+use super::sheets::Dense;
 use super::towers::{self, TowerProgram, usual_order};
 use super::{code, predict};
 use crate::plan::{PlanError, Planner};
 use std::fmt;
 use torre_compiler::backend::llvm::library::{Error, Library};
-use torre_compiler::backend::nvptx::tower::{FlowKernel, Kernels, MOST_THREADS, tasks};
+use torre_compiler::backend::nvptx::tower::{Acting, FlowKernel, Kernels, MOST_THREADS, tasks};
 use torre_compiler::backend::nvptx::{Module, Ptx, layerwise::Shape};
 use torre_compiler::cone::Rational;
 use torre_compiler::kernel::KernelSet;
@@ -46,6 +47,8 @@ pub struct Fit {
     pub flow: FlowKernel,
     /// Rows of shared memory.
     pub rows: usize,
+    /// Sources in many columns of cells that the kernels are made for.
+    pub sheets: Vec<Acting>,
     /// Values that a thread keeps between two stages, at most.
     pub kept: usize,
     /// Registers of a thread for that.
@@ -164,6 +167,7 @@ pub struct DevicePlanner<'a> {
     problem: &'a Problem,
     chip: &'a Chip,
     apart: Apart,
+    dense: Dense,
     layerwise: Choice,
     /// How many blocks have to share lines, instead of as many as are expected to be fastest.
     pub parts: Option<u32>,
@@ -181,7 +185,8 @@ impl<'a> DevicePlanner<'a> {
             },
             problem,
             chip,
-            apart: Apart::new(problem),
+            apart: Apart::new(scheme, problem),
+            dense: Dense::new(scheme, problem),
             layerwise: predict::layerwise(scheme, chip.copy_rate),
             parts: None,
         })
@@ -411,7 +416,8 @@ impl<'a> DevicePlanner<'a> {
         let predicted = fits.iter().map(|fit| {
             let height = whole_turns(height, &fit.towers);
             let cut = self.apart.cut(scheme, &fit.towers);
-            let prediction = predict::towers(scheme, fit, height, cut, self.chip);
+            let around = [cut, self.apart.added(scheme)];
+            let prediction = predict::towers(scheme, fit, height, around, self.chip);
             (fit, prediction)
         });
         predicted.max_by(|(_, a), (_, b)| a.rate.total_cmp(&b.rate))
@@ -450,9 +456,10 @@ impl<'a> DevicePlanner<'a> {
             return Err(Refusal::Far);
         }
         let gpu = self.chip.gpu;
+        let sheets = self.dense.acting(self.problem);
         let candidates = match self.parts {
-            Some(parts) => vec![towers::emit(scheme, layout, &towers, gpu, parts).1],
-            None => towers::candidates(scheme, layout, &towers, gpu),
+            Some(parts) => vec![towers::emit(scheme, layout, &towers, &sheets, gpu, parts).1],
+            None => towers::candidates(scheme, layout, &towers, &sheets, gpu),
         };
         let fits = candidates.into_iter().map(|k| self.fit_of(&towers, k));
         fits.collect()
@@ -492,6 +499,7 @@ impl<'a> DevicePlanner<'a> {
             towers: towers.clone(),
             flow,
             rows,
+            sheets: self.dense.acting(self.problem),
             kept,
             registers,
         })
@@ -507,9 +515,9 @@ impl DevicePlan {
     /// The kernels that are its own, as IR: those of its towers, or of whole stages.
     pub fn module(&self, scheme: &Scheme, chip: &Chip) -> Module {
         match &self.towers {
-            Some(plan) => {
-                let (towers, parts) = (&plan.fit.towers, plan.fit.flow.cluster);
-                towers::emit(scheme, &self.kernels.layout, towers, chip.gpu, parts).0
+            Some(TowerPlan { fit, .. }) => {
+                let (layout, parts) = (&self.kernels.layout, fit.flow.cluster);
+                towers::emit(scheme, layout, &fit.towers, &fit.sheets, chip.gpu, parts).0
             }
             None => code::module(scheme, &self.kernels, Shape::of(scheme)),
         }
@@ -535,9 +543,9 @@ impl DevicePlan {
     ) -> Result<Option<TowerProgram>, Error> {
         let layout = &self.kernels.layout;
         match &self.towers {
-            Some(plan) => {
-                let parts = plan.fit.flow.cluster;
-                TowerProgram::new(library, scheme, layout, &plan.tiles, chip.gpu, parts)
+            Some(TowerPlan { tiles, fit, .. }) => {
+                let (sheets, parts) = (&fit.sheets, fit.flow.cluster);
+                TowerProgram::new(library, scheme, layout, tiles, sheets, chip.gpu, parts)
             }
             None => Ok(None),
         }

@@ -95,14 +95,21 @@ pub fn shared_accesses(
     tapped as f64 + rows as f64 / (alignments * towers.cells() * towers.steps as f64)
 }
 
-/// What bands of towers are expected to do, `height` steps each, if sources and probes cut a share of the turns.
+/// What bands of towers are expected to do, `height` steps each, if sources and probes cut a share of the turns, and sheets add so many
+/// instructions to a cell-step.
 ///
 /// For a stage of each of its blocks, a multiprocessor has four things to do, which overlap in part: the time is the cube root of the sum
 /// of their cubes. They are its bytes, at a rate near that of the shared cache as far as what one column stores is still there when the
 /// next one loads it; its instructions, and fetching them where a turn has more than the cache for them; what nothing hides. Columns of [`usual_order`]'s
 /// width follow each other: with all multiprocessors busy, the next one is a *lag* of height * stages * width / multiprocessors stages
 /// behind, and if that is little, many wait. Towers that an end of the grid cuts count several times, and a band ends when its last tower has.
-pub fn towers(scheme: &Scheme, fit: &Fit, height: u64, cut: f64, chip: &Chip) -> Prediction {
+pub fn towers(
+    scheme: &Scheme,
+    fit: &Fit,
+    height: u64,
+    [cut, added]: [f64; 2],
+    chip: &Chip,
+) -> Prediction {
     let element = scheme.precision.bytes() as f64;
     let cells: [f64; 3] = scheme.grid.cells.0.map(|n| n as f64);
     let towers = &fit.towers;
@@ -130,7 +137,8 @@ pub fn towers(scheme: &Scheme, fit: &Fit, height: u64, cut: f64, chip: &Chip) ->
         .flat_map(|s| &s.updates)
         .map(|u| u.body.arithmetic())
         .sum();
-    let each = arithmetic as f64 * (WARPS * WARP / chip.lanes(scheme.precision)) + fit.accesses;
+    let each =
+        arithmetic as f64 * (WARPS * WARP / chip.lanes(scheme.precision)) + fit.accesses + added;
     let clock = chip.facts.clock.max(1) as f64;
     // Threads beyond the end of a part compute, too.
     let length = cells[Axis::VECTOR.index()];

@@ -9,12 +9,15 @@ use super::around::{Sources, slice_place};
 use super::code::{DeviceCode, DeviceProgram};
 use super::device::{Address, Device, DeviceError, Mark, Reading};
 use super::records::Records;
+use super::sheets::{Dense, Placed};
 use super::towers::{Bands, TowerProgram};
 use crate::host::hooks::Picture;
 use crate::host::{Calculation, Progress};
 use crate::run::{RunError, Simulation, Value, cell_stages_per_step};
 use recording::Waiting;
+
 use std::collections::VecDeque;
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use torre_compiler::kernel::KernelSet;
@@ -50,6 +53,9 @@ pub struct OnDevice<'a, T> {
     code: DeviceCode,
     bands: Option<Bands>,
     apart: Apart,
+    dense: Dense,
+    /// Sheets of towers, once there were some; `None` where they cannot be.
+    sheets: OnceLock<Option<Vec<Placed>>>,
     array: Address,
     /// A copy of the array that is read while steps go on, once there was one.
     shadow: Option<Address>,
@@ -119,7 +125,9 @@ impl<'a, T: Value> OnDevice<'a, T> {
             device,
             code,
             bands: None,
-            apart: Apart::new(problem),
+            apart: Apart::new(scheme, problem),
+            dense: Dense::new(scheme, problem),
+            sheets: OnceLock::new(),
             array,
             shadow: None,
             marks: VecDeque::new(),
@@ -150,12 +158,20 @@ impl<'a, T: Value> OnDevice<'a, T> {
 
     /// Towers made ready, to be exchanged for others; `None` where they cannot do what the problem asks for.
     pub fn bands(&self, program: &TowerProgram) -> Result<Option<Bands>, DeviceError> {
-        if !self.apart.always.is_empty() {
+        let (dense, problem) = (&self.dense, self.problem());
+        if !self.apart.always.is_empty() || program.sheets != dense.acting(problem) {
             return Ok(None);
         }
-        let hooks = self.sources.hooks(self.problem());
+        if self.sheets.get().is_none() {
+            let placed = Placed::all(self.device, &self.sources, dense)?;
+            self.sheets.get_or_init(|| placed);
+        }
+        let Some(Some(sheets)) = self.sheets.get() else {
+            return Ok(None);
+        };
+        let around = (self.sources.hooks(problem, dense), sheets.clone());
         let layout = &self.calculation.layout;
-        Bands::new(self.device, program, self.scheme(), layout, hooks)
+        Bands::new(self.device, program, self.scheme(), layout, around)
     }
 
     /// Advances by other towers, or by none, from here on; leaves those that it went by.

@@ -5,9 +5,10 @@
 
 use super::apart::Heights;
 use super::device::{Address, Argument, Device, DeviceError, Function, Threads};
+use super::sheets::Placed;
 use std::collections::BTreeMap;
 use torre_compiler::backend::llvm::library::{Error, Library};
-use torre_compiler::backend::nvptx::tower::{self, Hooks, Kernels, Options, Order, Task};
+use torre_compiler::backend::nvptx::tower::{self, Acting, Hooks, Kernels, Options, Order, Task};
 use torre_compiler::backend::nvptx::{Feature, Gpu, Module, Ptx, compile};
 use torre_compiler::layout::Layout;
 use torre_compiler::scheme::Scheme;
@@ -52,9 +53,10 @@ pub fn candidates(
     scheme: &Scheme,
     layout: &Layout,
     towers: &Towers,
+    sheets: &[Acting],
     gpu: Gpu,
 ) -> Vec<Option<Kernels>> {
-    let of = |parts| emit(scheme, layout, towers, gpu, parts).1;
+    let of = |parts| emit(scheme, layout, towers, sheets, gpu, parts).1;
     let needed = registers(scheme, towers);
     let fits = |kernels: &Option<Kernels>| {
         let flow = kernels.as_ref().and_then(|k| k.flow.as_ref());
@@ -91,6 +93,7 @@ pub fn emit(
     scheme: &Scheme,
     layout: &Layout,
     towers: &Towers,
+    sheets: &[Acting],
     gpu: Gpu,
     parts: u32,
 ) -> (Module, Option<Kernels>) {
@@ -103,7 +106,7 @@ pub fn emit(
         ..Options::default()
     };
     let mut module = Module::new();
-    let kernels = tower::emit(&mut module, scheme, layout, towers, options);
+    let kernels = tower::emit(&mut module, scheme, layout, towers, sheets, options);
     (module, kernels)
 }
 
@@ -113,6 +116,8 @@ pub struct TowerProgram {
     pub ptx: Ptx,
     pub kernels: Kernels,
     pub towers: Towers,
+    /// What acts in many columns of cells.
+    pub sheets: Vec<Acting>,
     /// Steps of a band, at most.
     pub steps: u64,
     tiles: TileProgram,
@@ -128,13 +133,14 @@ impl TowerProgram {
         scheme: &Scheme,
         layout: &Layout,
         tiles: &TileProgram,
+        sheets: &[Acting],
         gpu: Gpu,
         parts: u32,
     ) -> Result<Option<TowerProgram>, Error> {
         let Ok(towers) = towers(scheme, layout, tiles) else {
             return Ok(None);
         };
-        let (module, emitted) = emit(scheme, layout, &towers, gpu, parts);
+        let (module, emitted) = emit(scheme, layout, &towers, sheets, gpu, parts);
         let fits = |k: &Kernels| {
             let flow = k.flow.as_ref()?;
             (flow.all_shared() <= gpu.shared_per_block).then_some(())
@@ -151,6 +157,7 @@ impl TowerProgram {
             tasks: Vec::new(),
             order,
             towers,
+            sheets: sheets.to_vec(),
         };
         Ok(program.banded(scheme, layout, tiles, tiles.height, order))
     }
@@ -176,13 +183,18 @@ impl TowerProgram {
         self.tasks.len()
     }
 
+    /// The towers of the highest bands, without what hooks cut.
+    pub fn tasks(&self) -> &[Task] {
+        &self.tasks
+    }
+
     /// The heights of its bands.
     pub fn heights(&self, scheme: &Scheme) -> Heights {
         Heights::new(self.steps, &self.towers, scheme)
     }
 
     /// The towers of a band of so many steps.
-    fn tasks(&self, scheme: &Scheme, layout: &Layout, steps: u64) -> Option<Vec<Task>> {
+    fn tasks_of(&self, scheme: &Scheme, layout: &Layout, steps: u64) -> Option<Vec<Task>> {
         if steps == self.steps {
             return Some(self.tasks.clone());
         }
@@ -202,6 +214,7 @@ pub struct Bands {
     pub(super) heights: Heights,
     program: TowerProgram,
     hooks: Hooks,
+    sheets: Vec<Placed>,
     /// Probes record what no tower does: that has to be recorded before each band.
     pub(super) leaves_out: bool,
     /// Made when they are needed, by their steps; `None` for those that cannot be run.
@@ -240,7 +253,7 @@ impl Bands {
         program: &TowerProgram,
         scheme: &Scheme,
         layout: &Layout,
-        hooks: Hooks,
+        (hooks, sheets): (Hooks, Vec<Placed>),
     ) -> Result<Option<Bands>, DeviceError> {
         let Some(flow) = &program.kernels.flow else {
             return Ok(None);
@@ -265,6 +278,7 @@ impl Bands {
             program: program.clone(),
             leaves_out: hooks.leave_out(scheme),
             hooks,
+            sheets,
             lists: BTreeMap::new(),
         };
         let possible = bands.has(device, scheme, layout, program.steps)?;
@@ -297,7 +311,7 @@ impl Bands {
         layout: &Layout,
         steps: u64,
     ) -> Result<Option<List>, DeviceError> {
-        let Some(mut tasks) = self.program.tasks(scheme, layout, steps) else {
+        let Some(mut tasks) = self.program.tasks_of(scheme, layout, steps) else {
             return Ok(None);
         };
         let towers = &self.program.towers;
@@ -351,7 +365,7 @@ impl Bands {
         }
         let over = list.since + list.stages + 1;
         let word = |n: u32| Argument::Word(n as i32);
-        let arguments = [
+        let mut arguments = vec![
             Argument::Place(array),
             Argument::Place(list.tasks),
             word(list.count),
@@ -365,13 +379,18 @@ impl Bands {
             Argument::Place(waves),
             Argument::Place(records),
         ];
+        if !self.sheets.is_empty() {
+            let each = i32::try_from(self.hooks.waves * 8).map_err(|_| DeviceError::TooLong)?;
+            arguments.push(Argument::Word(each));
+            arguments.extend(self.sheets.iter().flat_map(Placed::arguments));
+        }
         let clusters = self.clusters.min(list.count.max(1));
         let threads = Threads {
             blocks: [clusters * self.cluster, 1, 1],
             ..self.threads
         };
-        // SAFETY: the parameters are those that the compiler lists; the tasks' rows and the hooks' places lie in the array of the layout,
-        // and there are waves of all steps of the band, and room for their records.
+        // SAFETY: the parameters are those that the compiler lists; the tasks' rows and the hooks' places lie in the array of the layout, profiles
+        // in arrays over the boxes of sheets, and there are waves of all steps of the band, and room for their records.
         unsafe { device.start(self.function, threads, &arguments) }?;
         list.taken += list.count + clusters;
         list.since = over;
