@@ -6,10 +6,12 @@ use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::backend::nvptx::Gpu;
 use torre_compiler::backend::nvptx::layerwise::Shape;
 use torre_compiler::driver::load;
-use torre_compiler::problem::Problem;
+use torre_compiler::host::HostExpr;
+use torre_compiler::lattice::{Axis, Interval};
+use torre_compiler::problem::{Problem, Source};
 use torre_compiler::resolve::Options;
 use torre_compiler::schedule::Template;
-use torre_compiler::scheme::Precision;
+use torre_compiler::scheme::{Precision, StageId, Update};
 use torre_compiler::testing::maxwell;
 use torre_runtime::gpu::{Chip, DevicePlanner, code};
 use torre_runtime::world::{FileWorld, read_source};
@@ -82,40 +84,65 @@ fn kernels_are_assembled_without_spills() {
     }
 }
 
+/// A source on the plane of the cells of index 9 along the last axis.
+fn plane(update: &Update) -> Source {
+    let mut region = update.region;
+    region[Axis::VECTOR] = Interval::new(9, 10);
+    Source {
+        component: update.target,
+        stage: StageId(0),
+        region,
+        condition: None,
+        profile: HostExpr::Number(0.5),
+        wave: HostExpr::Time,
+    }
+}
+
 /// The towers that are expected to be fastest, by the kind of GPU.
 #[test]
 fn towers_are_assembled_without_spills() {
     let cases = [
-        ("sm_90a", Precision::F32, 256),
-        ("sm_90a", Precision::F64, 128),
-        ("sm_90", Precision::F32, 256),
-        ("sm_80", Precision::F32, 128),
+        ("sm_90a", Precision::F32, 256, 0),
+        ("sm_90a", Precision::F64, 128, 0),
+        ("sm_90", Precision::F32, 256, 0),
+        ("sm_80", Precision::F32, 128, 0),
         // One block that rows hardly fit, and blocks that share lines.
-        ("sm_90a", Precision::F32, 336),
-        ("sm_90a", Precision::F32, 512),
-        ("sm_90a", Precision::F32, 1000),
-        ("sm_90a", Precision::F64, 256),
-        ("sm_90a", Precision::F64, 500),
-        ("sm_90", Precision::F32, 1000),
+        ("sm_90a", Precision::F32, 336, 0),
+        ("sm_90a", Precision::F32, 512, 0),
+        ("sm_90a", Precision::F32, 1000, 0),
+        ("sm_90a", Precision::F64, 256, 0),
+        ("sm_90a", Precision::F64, 500, 0),
+        ("sm_90", Precision::F32, 1000, 0),
+        // With sources on planes across the last axis, after the updates of so many components.
+        ("sm_90a", Precision::F32, 256, 2),
+        ("sm_90a", Precision::F64, 128, 2),
+        ("sm_90a", Precision::F32, 512, 1),
     ];
     let (Some(ptxas), Ok(library)) = (ptxas(), Library::open()) else {
         eprintln!("skipped: {} assemblies: no ptxas or no LLVM", cases.len());
         return;
     };
     let scratch = tempfile::tempdir().expect("a temporary folder");
-    for (target, precision, length) in cases {
+    for (target, precision, length, planes) in cases {
         // Rows of neighbours are far apart.
         let scheme = maxwell(4, precision, [1536, 1536, length]);
         let problem = Problem {
             name: "empty".to_owned(),
             steps: 1000,
+            sources: scheme.stages[0].updates[..planes]
+                .iter()
+                .map(plane)
+                .collect(),
             ..Problem::default()
         };
         let gpu = Gpu::named(target).expect("a known name");
         let chip = Chip::usual(gpu).expect("a usual GPU");
         let planner = DevicePlanner::new(&scheme, &problem, &chip).expect("a small grid");
         let (plan, _) = planner.best(&Template::Auto).expect("a plan");
-        let what = format!("{} {precision} {length} {target}", plan.choice.name);
+        let what = format!(
+            "{} {precision} {length} {planes} {target}",
+            plan.choice.name
+        );
         let towers = plan.compile_towers(library, &scheme, &chip);
         let towers = towers.expect("valid IR").expect("towers are faster");
         let result = assemble(&ptxas, &towers.ptx.text, target, 0, scratch.path());

@@ -20,6 +20,8 @@ pub struct GpuCase {
     pub baseline: Option<(&'static str, &'static [&'static str])>,
     /// A problem in a file has its own.
     pub grids: [(Precision, &'static [[i64; 3]]); 2],
+    /// The sources of the text act; else none do.
+    pub sources: bool,
     /// Where stored coefficients are noise: its least and its largest value. Else they are what the text says.
     pub coefs: Option<[f64; 2]>,
 }
@@ -57,6 +59,39 @@ problem bench {
 }
 ";
 
+const PLANE: &str = "use std::maxwell::maxwell42
+problem bench {
+  scheme maxwell42
+  domain 8 x 8 x 32
+  steps 1
+  source E.x in z = 20..21 += 0.01 * sin(0.2 * t)
+}
+";
+
+const BEAM: &str = "use std::maxwell::maxwell42
+problem bench {
+  scheme maxwell42
+  domain 8 x 8 x 32
+  steps 1
+  source E.x in z = 20..21 += sin(0.2 * t) * 0.01 * cos(0.001 * x) * cos(0.002 * y)
+}
+";
+
+const SLAB: &str = "use std::maxwell::maxwell42
+problem bench {
+  scheme maxwell42
+  domain 8 x 8 x 32
+  steps 1
+  source E.x in z = 8..12 += sin(0.2 * t) * 0.01 * cos(0.001 * x) * cos(0.1 * z)
+}
+";
+
+/// The grids of sources.
+const SOURCES: [(Precision, &[[i64; 3]]); 2] = [
+    (Precision::F32, &[[1536, 1536, 256]]),
+    (Precision::F64, &[[1536, 1536, 128]]),
+];
+
 const MAXWELL: Option<(&str, &[&str])> = Some(("maxwell.cu", &[]));
 
 /// All cases, those that matter most first.
@@ -69,6 +104,7 @@ pub const GPU_CASES: &[GpuCase] = &[
             (Precision::F32, &[[1536, 1536, 256], [1024, 1024, 512]]),
             (Precision::F64, &[[1536, 1536, 128], [1024, 1024, 256]]),
         ],
+        sources: false,
         coefs: None,
     },
     GpuCase {
@@ -79,6 +115,7 @@ pub const GPU_CASES: &[GpuCase] = &[
             (Precision::F32, &[[1536, 1536, 256]]),
             (Precision::F64, &[[1536, 1536, 128]]),
         ],
+        sources: false,
         coefs: Some([0.2, 0.45]),
     },
     GpuCase {
@@ -89,6 +126,7 @@ pub const GPU_CASES: &[GpuCase] = &[
             (Precision::F32, &[[1536, 1536, 512]]),
             (Precision::F64, &[[1536, 1536, 256]]),
         ],
+        sources: false,
         coefs: Some([0.05, 0.15]),
     },
     GpuCase {
@@ -99,6 +137,7 @@ pub const GPU_CASES: &[GpuCase] = &[
             (Precision::F32, &[[1536, 1536, 200], [1536, 1536, 512]]),
             (Precision::F64, &[[1536, 1536, 100], [1536, 1536, 256]]),
         ],
+        sources: false,
         coefs: Some([0.05, 0.15]),
     },
     GpuCase {
@@ -109,6 +148,7 @@ pub const GPU_CASES: &[GpuCase] = &[
             (Precision::F32, &[[1024, 1024, 128], [1024, 1024, 256]]),
             (Precision::F64, &[[1024, 1024, 128]]),
         ],
+        sources: false,
         coefs: None,
     },
     GpuCase {
@@ -136,6 +176,7 @@ pub const GPU_CASES: &[GpuCase] = &[
                 ],
             ),
         ],
+        sources: false,
         coefs: None,
     },
     GpuCase {
@@ -146,6 +187,7 @@ pub const GPU_CASES: &[GpuCase] = &[
             (Precision::F32, &[[1024, 1021, 256], [1536, 1531, 256]]),
             (Precision::F64, &[[1024, 1021, 128], [1536, 1531, 128]]),
         ],
+        sources: false,
         coefs: None,
     },
     GpuCase {
@@ -162,6 +204,7 @@ pub const GPU_CASES: &[GpuCase] = &[
                 &[[768, 768, 128], [2304, 2304, 128], [3072, 3072, 128]],
             ),
         ],
+        sources: false,
         coefs: None,
     },
     GpuCase {
@@ -191,6 +234,7 @@ pub const GPU_CASES: &[GpuCase] = &[
                 ],
             ),
         ],
+        sources: false,
         coefs: None,
     },
     GpuCase {
@@ -201,6 +245,32 @@ pub const GPU_CASES: &[GpuCase] = &[
             (Precision::F32, &[[1536, 1536, 256]]),
             (Precision::F64, &[[1536, 1536, 128]]),
         ],
+        sources: false,
+        coefs: None,
+    },
+    // A plane wave, the same with a profile, and one in a slab of cells.
+    GpuCase {
+        name: Cow::Borrowed("plane"),
+        text: Text::Here(PLANE),
+        baseline: None,
+        grids: SOURCES,
+        sources: true,
+        coefs: None,
+    },
+    GpuCase {
+        name: Cow::Borrowed("beam"),
+        text: Text::Here(BEAM),
+        baseline: None,
+        grids: SOURCES,
+        sources: true,
+        coefs: None,
+    },
+    GpuCase {
+        name: Cow::Borrowed("slab"),
+        text: Text::Here(SLAB),
+        baseline: None,
+        grids: SOURCES,
+        sources: true,
         coefs: None,
     },
 ];
@@ -219,6 +289,7 @@ impl GpuCase {
             },
             baseline: None,
             grids: [(Precision::F32, &[]), (Precision::F64, &[])],
+            sources: false,
             coefs: None,
         };
         let (resolved, _) = case.resolve(Precision::F32, &[])?;
@@ -276,5 +347,23 @@ impl GpuCase {
         let resolved = load(&world, source, &options).map_err(|d| messages(&d))?;
         let files = LoadedFiles::load(&world, &resolved.scheme).map_err(|e| format!("{e:?}"))?;
         Ok((resolved, files))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use torre_runtime::gpu::Dense;
+
+    #[test]
+    fn sources_that_are_measured_act_in_many_columns() {
+        let cases = GPU_CASES.iter().filter(|case| case.sources);
+        let found = cases.map(|case| {
+            let (resolved, _) = case.resolve(Precision::F32, &[48, 48, 64])?;
+            let dense = Dense::new(&resolved.scheme, &resolved.problem);
+            Ok(dense.acting(&resolved.problem).len())
+        });
+        let found: Result<Vec<usize>, String> = found.collect();
+        assert_eq!(found, Ok(vec![1, 1, 1]));
     }
 }

@@ -22,7 +22,7 @@ use torre_runtime::host::{Calculation, Progress, threads};
 use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::{Simulation, Value};
 
-/// A problem, without its sources, probes and outputs, with its layerwise kernels.
+/// A problem, without its probes and outputs, and without its sources unless they are what is measured, with its layerwise kernels.
 pub struct Prepared {
     pub resolved: Resolved,
     files: LoadedFiles,
@@ -66,8 +66,10 @@ impl Prepared {
         portable: bool,
     ) -> Result<Prepared, String> {
         let (mut resolved, files) = case.resolve(precision, cells)?;
+        if !case.sources {
+            resolved.problem.sources.clear();
+        }
         // In steps with these, towers do not run.
-        resolved.problem.sources.clear();
         resolved.problem.probes.clear();
         resolved.problem.outputs.clear();
         // As of a long run, of whose steps hardly any remain beside bands.

@@ -32,8 +32,8 @@ pub(super) struct Stage<'s, 'a> {
     pending: Vec<Vec<(Own, Operand)>>,
 }
 
-/// Values to which a sheet adds together, so that what it reads is under way at the same time.
-const TOGETHER: usize = 6;
+/// Bytes of values to which a sheet adds together, so that what it reads is under way at the same time: more spill.
+const TOGETHER: u32 = 24;
 
 impl<'s, 'a> Stage<'s, 'a> {
     pub fn new(
@@ -211,7 +211,8 @@ impl<'s, 'a> Stage<'s, 'a> {
             self.pending.resize(own.update + 1, Vec::new());
         }
         self.pending[own.update].push((*own, value));
-        if self.pending[own.update].len() == TOGETHER {
+        let bytes = self.pending[own.update].len() as u32 * writer.real.bytes();
+        if bytes >= TOGETHER {
             self.add(k, own.update);
         }
     }
