@@ -1,7 +1,7 @@
 //! What keeps steps out of bands of towers: they run in lower bands, or stage by stage.
 
 use super::sheets::{Dense, columns};
-use torre_compiler::lattice::{Axis, Interval, Region};
+use torre_compiler::lattice::{Axis, Interval, Region, div_ceil};
 use torre_compiler::problem::Problem;
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::residency::Towers;
@@ -15,7 +15,8 @@ pub struct Apart {
     intervals: Vec<u64>,
     /// Where sources act and probes record, along the first two axes.
     hooked: Vec<[Interval; 2]>,
-    /// Where sources act in many columns of cells.
+    /// Which sources act in many columns of cells, and where.
+    pub dense: Dense,
     sheets: Vec<Region>,
 }
 
@@ -96,13 +97,13 @@ impl Apart {
         let rows = hooked.iter().map(area).fold(0i64, i64::saturating_add);
         let many = cells > MOST_CELLS || rows > MOST_ROWS;
         let many = many.then_some("sources act, or probes record, in too many cells");
-        let dense_ones = dense.are_too_many(problem);
-        let dense_ones = dense_ones.then_some(
+        let sheets = dense.are_too_many(problem).then_some(
             "more sources add to many cells of a field than towers have instructions for",
         );
         Apart {
-            always: many.into_iter().chain(dense_ones).collect(),
+            always: many.into_iter().chain(sheets).collect(),
             sheets: dense.of(problem).map(|source| source.region).collect(),
+            dense,
             intervals: problem.outputs.iter().map(|o| o.every.max(1)).collect(),
             hooked,
         }
@@ -149,11 +150,7 @@ impl Apart {
         let [x, y, z] = scheme.grid.cells.0.map(|n| n.max(1) as f64);
         let of = |region: &Region| {
             let Interval { lo, hi } = region[Axis::VECTOR];
-            let warps = if lo < hi {
-                (hi - 1) / WARP - lo / WARP + 1
-            } else {
-                0
-            };
+            let warps = div_ceil(hi.max(lo), WARP) - lo / WARP;
             let threads = ((warps * WARP) as f64 / z).min(1.0);
             let share = (columns(region) as f64 / (x * y)).min(1.0);
             let [always, here] = ADDED;

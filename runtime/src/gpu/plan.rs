@@ -5,7 +5,6 @@ mod tests;
 
 use super::apart::{Apart, Heights};
 use super::chip::Chip;
-use super::sheets::Dense;
 use super::towers::{self, TowerProgram, usual_order};
 use super::{code, predict};
 use crate::plan::{PlanError, Planner};
@@ -167,7 +166,6 @@ pub struct DevicePlanner<'a> {
     problem: &'a Problem,
     chip: &'a Chip,
     apart: Apart,
-    dense: Dense,
     layerwise: Choice,
     /// How many blocks have to share lines, instead of as many as are expected to be fastest.
     pub parts: Option<u32>,
@@ -186,7 +184,6 @@ impl<'a> DevicePlanner<'a> {
             problem,
             chip,
             apart: Apart::new(scheme, problem),
-            dense: Dense::new(scheme, problem),
             layerwise: predict::layerwise(scheme, chip.copy_rate),
             parts: None,
         })
@@ -456,7 +453,7 @@ impl<'a> DevicePlanner<'a> {
             return Err(Refusal::Far);
         }
         let gpu = self.chip.gpu;
-        let sheets = self.dense.acting(self.problem);
+        let sheets = self.apart.dense.acting(self.problem);
         let candidates = match self.parts {
             Some(parts) => vec![towers::emit(scheme, layout, &towers, &sheets, gpu, parts).1],
             None => towers::candidates(scheme, layout, &towers, &sheets, gpu),
@@ -499,7 +496,7 @@ impl<'a> DevicePlanner<'a> {
             towers: towers.clone(),
             flow,
             rows,
-            sheets: self.dense.acting(self.problem),
+            sheets: self.apart.dense.acting(self.problem),
             kept,
             registers,
         })

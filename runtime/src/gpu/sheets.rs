@@ -11,8 +11,8 @@ use torre_compiler::scheme::Scheme;
 const MOST_HOOKED: i64 = 1 << 12;
 const MOST_SHARE: i64 = 64;
 
-/// Sheets after one update: each costs instructions in every tower.
-const MOST_SHEETS: usize = 8;
+/// Sheets after one update, and of a kernel: each costs instructions in every tower, and parameters.
+const MOST_SHEETS: [usize; 2] = [8, 32];
 
 /// Which sources of a problem are sheets, by their numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,11 +77,12 @@ impl Dense {
         self.of(problem).map(acting).collect()
     }
 
-    /// Whether more of them act after one update than kernels should be made for.
+    /// Whether there are more of them than kernels should be made for.
     pub fn are_too_many(&self, problem: &Problem) -> bool {
         let acting = self.acting(problem);
         let same = |one: &Acting| acting.iter().filter(|other| *other == one).count();
-        acting.iter().any(|one| same(one) > MOST_SHEETS)
+        let [each, all] = MOST_SHEETS;
+        acting.len() > all || acting.iter().any(|one| same(one) > each)
     }
 }
 
@@ -124,7 +125,8 @@ impl Placed {
     }
 }
 
-/// The sheet of a source that acts in some cells, and its profiles; `None` where these do not fit, or where one is no number.
+/// The sheet of a source that acts in some cells, and its profiles; `None` where these need more than half of what is available, or where one
+/// is no number.
 fn sheet(acting: &[(PerAxis<i64>, f64, i32)], available: u64) -> Option<(Sheet, Vec<u8>)> {
     let none = PerAxis::splat(Interval::new(0, 0));
     let region = acting.iter().fold(none, |region, (at, ..)| {
@@ -147,7 +149,7 @@ fn sheet(acting: &[(PerAxis<i64>, f64, i32)], available: u64) -> Option<(Sheet, 
     }
     // Indices of profiles are words.
     let count = i32::try_from(cells).ok()?;
-    if count as u64 * 8 > available {
+    if count as u64 * 8 > available / 2 {
         return None;
     }
     let [_, y, z] = region.map(|i| i.len() as i32).0;
@@ -162,4 +164,68 @@ fn sheet(acting: &[(PerAxis<i64>, f64, i32)], available: u64) -> Option<(Sheet, 
         bytes[first..first + 8].copy_from_slice(&profile.to_le_bytes());
     }
     Some((sheet, bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use torre_compiler::host::{HostExpr, HostUnary};
+    use torre_compiler::lattice::HalfIndex;
+    use torre_compiler::scheme::{Precision, StageId};
+    use torre_compiler::testing::maxwell;
+
+    fn dense(sources: &[(Region, HostExpr)]) -> Vec<bool> {
+        let scheme = maxwell(2, Precision::F32, [60, 60, 20]);
+        let source = |(region, wave): &(Region, HostExpr)| Source {
+            component: scheme.stages[0].updates[0].target,
+            stage: StageId(0),
+            region: *region,
+            condition: None,
+            profile: HostExpr::Number(1.0),
+            wave: wave.clone(),
+        };
+        let problem = Problem {
+            sources: sources.iter().map(source).collect(),
+            ..Problem::default()
+        };
+        Dense::new(&scheme, &problem).0
+    }
+
+    #[test]
+    fn what_comes_before_a_sheet_is_one() {
+        let in_box = |x, y, z| PerAxis([x, y, z].map(|(lo, hi)| Interval::new(lo, hi)));
+        let plane = || (in_box((1, 50), (1, 50), (9, 10)), HostExpr::Time);
+        let cell = |z| (in_box((3, 4), (5, 6), (z, z + 1)), HostExpr::Time);
+        let leaning = |z| {
+            let wave = HostExpr::Coordinate(Axis::LEAN, HalfIndex::ZERO);
+            (cell(z).0, HostExpr::unary(HostUnary::Sin, wave))
+        };
+        assert_eq!(dense(&[cell(9), plane(), cell(9)]), [true, true, false]);
+        assert_eq!(dense(&[cell(8), plane()]), [false, true]);
+        assert_eq!(dense(&[plane(), leaning(9)]), [true, false]);
+        assert_eq!(dense(&[leaning(9), plane(), plane()]), [false; 3]);
+        assert_eq!(dense(&[leaning(8), plane()]), [false, true]);
+    }
+
+    #[test]
+    fn profiles_are_those_of_cells() {
+        let cell = |x, z, profile: f64| (PerAxis([x, 4, z]), profile, 7);
+        let of = |cells: &[_]| sheet(cells, 1 << 20);
+        let (same, bytes) = of(&[cell(2, 5, -0.0), cell(3, 5, -0.0)]).expect("two cells");
+        assert_eq!((same.stride, bytes.len()), (PerAxis::splat(0), 8));
+        assert_eq!(
+            same.words().expect("small"),
+            [2, 2, 0, 4, 1, 0, 5, 1, 0, 56]
+        );
+        let (other, bytes) = of(&[cell(2, 5, 1.5), cell(3, 6, 1.5)]).expect("two cells");
+        assert_eq!(other.stride, PerAxis([2, 2, 1]));
+        let value = |n: usize| f64::from_le_bytes(bytes[8 * n..][..8].try_into().expect("eight"));
+        let values = [0, 1, 2, 3].map(value);
+        assert_eq!([values[0], values[3]], [1.5; 2]);
+        assert!(values[1].is_nan() && values[2].is_nan());
+        let (none, _) = of(&[]).expect("nothing");
+        assert_eq!(none.region, PerAxis::splat(Interval::new(0, 0)));
+        assert_eq!(of(&[cell(2, 5, f64::NAN)]), None);
+        assert_eq!(sheet(&[cell(2, 5, 1.0), cell(9, 9, 1.0)], 64), None);
+    }
 }

@@ -9,13 +9,12 @@ use super::around::{Sources, slice_place};
 use super::code::{DeviceCode, DeviceProgram};
 use super::device::{Address, Device, DeviceError, Mark, Reading};
 use super::records::Records;
-use super::sheets::{Dense, Placed};
+use super::sheets::Placed;
 use super::towers::{Bands, TowerProgram};
 use crate::host::hooks::Picture;
 use crate::host::{Calculation, Progress};
 use crate::run::{RunError, Simulation, Value, cell_stages_per_step};
 use recording::Waiting;
-
 use std::collections::VecDeque;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
@@ -53,7 +52,6 @@ pub struct OnDevice<'a, T> {
     code: DeviceCode,
     bands: Option<Bands>,
     apart: Apart,
-    dense: Dense,
     /// Sheets of towers, once there were some; `None` where they cannot be.
     sheets: OnceLock<Option<Vec<Placed>>>,
     array: Address,
@@ -126,7 +124,6 @@ impl<'a, T: Value> OnDevice<'a, T> {
             code,
             bands: None,
             apart: Apart::new(scheme, problem),
-            dense: Dense::new(scheme, problem),
             sheets: OnceLock::new(),
             array,
             shadow: None,
@@ -158,7 +155,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
 
     /// Towers made ready, to be exchanged for others; `None` where they cannot do what the problem asks for.
     pub fn bands(&self, program: &TowerProgram) -> Result<Option<Bands>, DeviceError> {
-        let (dense, problem) = (&self.dense, self.problem());
+        let (dense, problem) = (&self.apart.dense, self.problem());
         if !self.apart.always.is_empty() || program.sheets != dense.acting(problem) {
             return Ok(None);
         }
