@@ -115,17 +115,18 @@ fn what_keeps_a_run_from_towers_is_said() {
     write(
         "  source   E.z at (5, 21, 9) += 1\n  probe    E.y at (6, 1, 10)\n  output   slice E.z z = 20 every 20",
     );
-    for schedule in ["auto", "torre(D=2,TH=32)"] {
-        assert_eq!(plan(schedule), "");
-    }
+    let both = ["auto", "torre(D=2,TH=32)"];
+    assert_eq!(both.map(plan), ["", ""]);
+    write("  source   E.z in z = 8..9 += sin(t)");
+    assert_eq!(both.map(plan), ["", ""]);
     write("  output   slice E.z z = 20 every 3");
     let note = plan("torre(D=2,TH=32)");
     assert!(
         note.contains("only 0 % of the steps run by towers up to 32 steps high"),
         "{note}"
     );
-    write("  source   E.z in z = 8..9 += 1");
-    for schedule in ["auto", "torre(D=2,TH=32)"] {
+    write("  source   E.z in z = 8..9 += sin(t - x)");
+    for schedule in both {
         let note = plan(schedule);
         let reason =
             "sources act, or probes record, in too many cells, so a GPU goes stage by stage";

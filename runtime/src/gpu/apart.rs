@@ -1,8 +1,9 @@
 //! What keeps steps out of bands of towers: they run in lower bands, or stage by stage.
 
 use super::sheets::{Dense, columns};
+use torre_compiler::host::HostExpr;
 use torre_compiler::lattice::{Axis, Interval, Region, div_ceil};
-use torre_compiler::problem::Problem;
+use torre_compiler::problem::{Problem, Source};
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::residency::Towers;
 
@@ -17,7 +18,24 @@ pub struct Apart {
     hooked: Vec<[Interval; 2]>,
     /// Which sources act in many columns of cells, and where.
     pub dense: Dense,
-    sheets: Vec<Region>,
+    sheets: Vec<Wide>,
+}
+
+/// A source in many columns of cells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Wide {
+    region: Region,
+    /// It adds the same everywhere.
+    same: bool,
+}
+
+impl Wide {
+    fn new(source: &Source) -> Wide {
+        Wide {
+            region: source.region,
+            same: source.condition.is_none() && matches!(source.profile, HostExpr::Number(_)),
+        }
+    }
 }
 
 /// The heights of bands, in steps.
@@ -40,8 +58,8 @@ const LOOKED_AT: u64 = 1 << 14;
 /// Cells of sources for which there may be tables.
 const MOST_CELLS: i64 = 1 << 22;
 
-/// Instructions of a cell for a sheet: wherever it is not, and where threads add. An access to memory counts as some.
-const ADDED: [f64; 2] = [1.5, 18.0];
+/// Instructions of a cell for a sheet where it is not; more where threads add one value everywhere; and more where they load profiles.
+const ADDED: [f64; 3] = [1.1, 8.0, 15.0];
 
 /// Threads of a warp.
 const WARP: i64 = 32;
@@ -102,7 +120,7 @@ impl Apart {
         );
         Apart {
             always: many.into_iter().chain(sheets).collect(),
-            sheets: dense.of(problem).map(|source| source.region).collect(),
+            sheets: dense.of(problem).map(Wide::new).collect(),
             dense,
             intervals: problem.outputs.iter().map(|o| o.every.max(1)).collect(),
             hooked,
@@ -148,12 +166,13 @@ impl Apart {
     /// Instructions of a cell-step for sources in many columns of cells.
     pub fn added(&self, scheme: &Scheme) -> f64 {
         let [x, y, z] = scheme.grid.cells.0.map(|n| n.max(1) as f64);
-        let of = |region: &Region| {
+        let of = |Wide { region, same }: &Wide| {
             let Interval { lo, hi } = region[Axis::VECTOR];
             let warps = div_ceil(hi.max(lo), WARP) - lo / WARP;
             let threads = ((warps * WARP) as f64 / z).min(1.0);
             let share = (columns(region) as f64 / (x * y)).min(1.0);
-            let [always, here] = ADDED;
+            let [always, here, more] = ADDED;
+            let here = if *same { here } else { here + more };
             always + here * threads * share
         };
         self.sheets.iter().map(of).sum()

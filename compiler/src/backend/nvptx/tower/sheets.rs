@@ -98,20 +98,34 @@ impl Found {
         }
     }
 
-    /// Whether a row is in the box, and where its profile lies at an index of the box along the vector axis.
-    fn profile(&self, k: &mut Kernel<'_>, z: Operand, (at, inside): Place) -> (Operand, Operand) {
-        let [.., along] = self.ranges;
+    /// Whether profiles are not the same everywhere.
+    fn differs(&self, k: &mut Kernel<'_>) -> Operand {
+        let [lean, ..] = self.ranges;
+        k.compare(IntCmp::Ne, lean.stride, Operand::i32(0))
+    }
+
+    /// Whether a row is in the box, and the thread has something to do there.
+    fn has(&self, k: &mut Kernel<'_>, (at, inside): Place) -> Operand {
         let mut inside = inside;
-        let mut element = k.int(IntOp::Mul, z, along.stride);
         for (at, range) in at.into_iter().zip(self.ranges) {
             let from = k.int(IntOp::Sub, at, range.lo);
             let within = k.compare(IntCmp::Below, from, range.len);
             inside = k.int(IntOp::And, inside, within);
+        }
+        inside
+    }
+
+    /// Where the profile of a row lies at an index of the box along the vector axis.
+    fn profile(&self, k: &mut Kernel<'_>, z: Operand, (at, _): Place) -> Operand {
+        let [.., along] = self.ranges;
+        let mut element = k.int(IntOp::Mul, z, along.stride);
+        for (at, range) in at.into_iter().zip(self.ranges) {
+            let from = k.int(IntOp::Sub, at, range.lo);
             let by = k.int(IntOp::Mul, from, range.stride);
             element = k.int(IntOp::Add, element, by);
         }
         let element = k.resize(element, Type::I64);
-        (inside, k.advance(self.profile, element, 8))
+        k.advance(self.profile, element, 8)
     }
 
     /// Whether some of a turn's rows, or what lies between them, may be in the box.
@@ -158,18 +172,10 @@ impl Writer<'_> {
 
     /// Adds to the values of some rows what sheets add.
     pub(super) fn add_sheets(&self, k: &mut Kernel<'_>, rows: &Rows<'_>, values: &mut [Operand]) {
-        for (number, acting) in self.sheets.iter().enumerate() {
-            if *acting != rows.acting {
-                continue;
-            }
+        for number in self.sheets_of(rows) {
             let sheet = Found::new(k, number);
             let variables: Vec<Variable> = values.iter().map(|v| k.variable_of(*v)).collect();
-            // Threads have no register to keep it in.
-            let thread = k.again(self.thread);
-            let [.., along] = sheet.ranges;
-            let z = k.int(IntOp::Sub, thread, along.lo);
-            let there = k.compare(IntCmp::Below, z, along.len);
-            k.when(there, |k| match rows.places {
+            self.along(k, &sheet, |k, z| match rows.places {
                 Places::Cut(places) => self.add_sheet(k, &sheet, rows, z, places, &variables),
                 Places::Whole(own, task) => self.near(k, &sheet, rows, (own, task), |k, places| {
                     self.add_sheet(k, &sheet, rows, z, places, &variables);
@@ -186,30 +192,45 @@ impl Writer<'_> {
         let Places::Whole(own, task) = rows.places else {
             return;
         };
-        for (number, acting) in self.sheets.iter().enumerate() {
-            if *acting != rows.acting {
-                continue;
-            }
+        for number in self.sheets_of(rows) {
             let sheet = Found::new(k, number);
-            let thread = k.again(self.thread);
-            let [lean, _, along] = sheet.ranges;
-            let z = k.int(IntOp::Sub, thread, along.lo);
-            let there = k.compare(IntCmp::Below, z, along.len);
-            k.when(there, |k| {
+            self.along(k, &sheet, |k, z| {
                 let wave = self.wave(k, &sheet, rows);
                 k.prefetch_if(Operand::int(Type::I1, 1), wave);
                 // One value for all is soon there anyway.
-                let differ = k.compare(IntCmp::Ne, lean.stride, Operand::i32(0));
+                let differ = sheet.differs(k);
                 k.when(differ, |k| {
                     self.near(k, &sheet, rows, (own, task), |k, places| {
                         for place in places {
-                            let (inside, from) = sheet.profile(k, z, *place);
+                            let inside = sheet.has(k, *place);
+                            let from = sheet.profile(k, z, *place);
                             k.prefetch_if(inside, from);
                         }
                     });
                 });
             });
         }
+    }
+
+    /// The sheets that add to some rows, by their numbers.
+    fn sheets_of(&self, rows: &Rows<'_>) -> impl Iterator<Item = usize> {
+        let sheets = self.sheets.iter().enumerate();
+        sheets.filter_map(|(number, acting)| (*acting == rows.acting).then_some(number))
+    }
+
+    /// What threads do whose index along the vector axis is in a sheet's box: with how far it is from the first one.
+    fn along(
+        &self,
+        k: &mut Kernel<'_>,
+        sheet: &Found,
+        body: impl FnOnce(&mut Kernel<'_>, Operand),
+    ) {
+        // Threads have no register to keep it in.
+        let thread = k.again(self.thread);
+        let [.., along] = sheet.ranges;
+        let z = k.int(IntOp::Sub, thread, along.lo);
+        let there = k.compare(IntCmp::Below, z, along.len);
+        k.when(there, |k| body(k, z));
     }
 
     /// What is done to a sheet in whole turns near it: with where the rows are, all of which are the thread's.
@@ -257,23 +278,42 @@ impl Writer<'_> {
         let double = Type::scalar(Precision::F64);
         let wave = self.wave(k, sheet, rows);
         let wave = k.load(double, wave, 8, Access::ReadOnly);
-        // All profiles are under way together, as far as there are registers.
-        let profiles: Vec<(Operand, Operand)> = places
-            .iter()
-            .map(|place| {
-                let (inside, from) = sheet.profile(k, z, *place);
-                (inside, k.load_if(inside, double, from))
-            })
-            .collect();
-        for ((inside, profile), variable) in profiles.into_iter().zip(variables) {
+        let added = |k: &mut Kernel<'_>, profile: Operand| {
             let added = k.product(profile, wave);
-            let added = k.convert(added, self.real);
+            k.convert(added, self.real)
+        };
+        let inside: Vec<Operand> = places.iter().map(|place| sheet.has(k, *place)).collect();
+        let (differ, same, after) = (k.label(), k.label(), k.label());
+        let differs = sheet.differs(k);
+        k.branch(differs, differ, same);
+
+        k.place(differ);
+        // All profiles are under way together, as far as there are registers.
+        let loads = places.iter().zip(&inside).map(|(place, inside)| {
+            let from = sheet.profile(k, z, *place);
+            k.load_if(*inside, double, from)
+        });
+        let profiles: Vec<Operand> = loads.collect();
+        for ((profile, inside), variable) in profiles.into_iter().zip(&inside).zip(variables) {
+            let added = added(k, profile);
             let before = k.get(*variable);
             let after = k.sum(before, added);
             let after = k.select(Cmp::Eq, profile, profile, after, before);
+            let after = k.choose(*inside, after, before);
+            k.set(*variable, after);
+        }
+        k.jump(after);
+
+        k.place(same);
+        let profile = k.load(double, sheet.profile, 8, Access::ReadOnly);
+        let added = added(k, profile);
+        for (inside, variable) in inside.into_iter().zip(variables) {
+            let before = k.get(*variable);
+            let after = k.sum(before, added);
             let after = k.choose(inside, after, before);
             k.set(*variable, after);
         }
+        k.place(after);
     }
 
     /// Where the wave of a sheet lies.
