@@ -149,10 +149,17 @@ impl Found {
 /// Indices of a row along the first two axes, and whether the thread has something to do there.
 pub(super) type Place = ([Operand; 2], Operand);
 
+/// Where a thread is that a sheet concerns: from the first index of its box along the vector axis, and in the turns of the band.
+#[derive(Clone, Copy)]
+struct Within {
+    z: Operand,
+    turn: Operand,
+}
+
 /// Rows of one update to which sheets add.
 pub(super) struct Rows<'r> {
     pub acting: Acting,
-    /// The turn of the band, and the step of the turn.
+    /// The turn of the band, which whole ones count from the last one's end on; and the step of the turn.
     pub turn: Operand,
     pub step: i32,
     pub places: Places<'r>,
@@ -175,10 +182,10 @@ impl Writer<'_> {
         for number in self.sheets_of(rows) {
             let sheet = Found::new(k, number);
             let variables: Vec<Variable> = values.iter().map(|v| k.variable_of(*v)).collect();
-            self.along(k, &sheet, |k, z| match rows.places {
-                Places::Cut(places) => self.add_sheet(k, &sheet, rows, z, places, &variables),
-                Places::Whole(own, task) => self.near(k, &sheet, rows, (own, task), |k, places| {
-                    self.add_sheet(k, &sheet, rows, z, places, &variables);
+            self.along(k, &sheet, rows, |k, at| match rows.places {
+                Places::Cut(places) => self.add_sheet(k, &sheet, (rows, at), places, &variables),
+                Places::Whole(own, task) => self.near(k, &sheet, at, (own, task), |k, places| {
+                    self.add_sheet(k, &sheet, (rows, at), places, &variables);
                 }),
             });
             for (value, variable) in values.iter_mut().zip(variables) {
@@ -194,16 +201,16 @@ impl Writer<'_> {
         };
         for number in self.sheets_of(rows) {
             let sheet = Found::new(k, number);
-            self.along(k, &sheet, |k, z| {
-                let wave = self.wave(k, &sheet, rows);
+            self.along(k, &sheet, rows, |k, at| {
+                let wave = self.wave(k, &sheet, rows, at);
                 k.prefetch_if(Operand::int(Type::I1, 1), wave);
                 // One value for all is soon there anyway.
                 let differ = sheet.differs(k);
                 k.when(differ, |k| {
-                    self.near(k, &sheet, rows, (own, task), |k, places| {
+                    self.near(k, &sheet, at, (own, task), |k, places| {
                         for place in places {
                             let inside = sheet.has(k, *place);
-                            let from = sheet.profile(k, z, *place);
+                            let from = sheet.profile(k, at.z, *place);
                             k.prefetch_if(inside, from);
                         }
                     });
@@ -218,19 +225,29 @@ impl Writer<'_> {
         sheets.filter_map(|(number, acting)| (*acting == rows.acting).then_some(number))
     }
 
-    /// What threads do whose index along the vector axis is in a sheet's box: with how far it is from the first one.
+    /// What threads do whose index along the vector axis is in a sheet's box.
     fn along(
         &self,
         k: &mut Kernel<'_>,
         sheet: &Found,
-        body: impl FnOnce(&mut Kernel<'_>, Operand),
+        rows: &Rows<'_>,
+        body: impl FnOnce(&mut Kernel<'_>, Within),
     ) {
         // Threads have no register to keep it in.
         let thread = k.again(self.thread);
         let [.., along] = sheet.ranges;
         let z = k.int(IntOp::Sub, thread, along.lo);
         let there = k.compare(IntCmp::Below, z, along.len);
-        k.when(there, |k| body(k, z));
+        k.when(there, |k| {
+            let turn = match rows.places {
+                Places::Whole(_, task) => {
+                    let end = ticket::whole_end(k, task);
+                    k.int(IntOp::Add, rows.turn, end)
+                }
+                Places::Cut(_) => rows.turn,
+            };
+            body(k, Within { z, turn });
+        });
     }
 
     /// What is done to a sheet in whole turns near it: with where the rows are, all of which are the thread's.
@@ -238,11 +255,11 @@ impl Writer<'_> {
         &self,
         k: &mut Kernel<'_>,
         sheet: &Found,
-        rows: &Rows<'_>,
+        within: Within,
         (own, task): (&[Own], Operand),
         body: impl FnOnce(&mut Kernel<'_>, &[Place]),
     ) {
-        let at = self.origin(k, rows.turn, task);
+        let at = self.origin(k, within.turn, task);
         let near = sheet.is_near(k, at, own);
         k.when(near, |k| {
             let place = |k: &mut Kernel<'_>, own: &Own| {
@@ -270,13 +287,12 @@ impl Writer<'_> {
         &self,
         k: &mut Kernel<'_>,
         sheet: &Found,
-        rows: &Rows<'_>,
-        z: Operand,
+        (rows, at): (&Rows<'_>, Within),
         places: &[Place],
         variables: &[Variable],
     ) {
         let double = Type::scalar(Precision::F64);
-        let wave = self.wave(k, sheet, rows);
+        let wave = self.wave(k, sheet, rows, at);
         let wave = k.load(double, wave, 8, Access::ReadOnly);
         let added = |k: &mut Kernel<'_>, profile: Operand| {
             let added = k.product(profile, wave);
@@ -290,7 +306,7 @@ impl Writer<'_> {
         k.place(differ);
         // All profiles are under way together, as far as there are registers.
         let loads = places.iter().zip(&inside).map(|(place, inside)| {
-            let from = sheet.profile(k, z, *place);
+            let from = sheet.profile(k, at.z, *place);
             k.load_if(*inside, double, from)
         });
         let profiles: Vec<Operand> = loads.collect();
@@ -317,9 +333,9 @@ impl Writer<'_> {
     }
 
     /// Where the wave of a sheet lies.
-    fn wave(&self, k: &mut Kernel<'_>, sheet: &Found, rows: &Rows<'_>) -> Operand {
+    fn wave(&self, k: &mut Kernel<'_>, sheet: &Found, rows: &Rows<'_>, at: Within) -> Operand {
         let steps = Operand::i32(self.towers.steps as i32);
-        let step = k.int(IntOp::Mul, rows.turn, steps);
+        let step = k.int(IntOp::Mul, at.turn, steps);
         let step = k.int(IntOp::Add, step, Operand::i32(rows.step));
         let by = k.int(IntOp::Mul, step, k.param(param::SHEETS));
         let by = k.int(IntOp::Add, by, sheet.wave);

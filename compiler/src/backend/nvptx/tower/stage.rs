@@ -18,7 +18,7 @@ pub(super) struct Stage<'s, 'a> {
     number: usize,
     /// Where rows are, from the turn's own place on.
     planes: Planes,
-    /// Which turn of the band it is.
+    /// Which turn it is, from the end of the whole part on.
     which: Operand,
     /// What the thread has in registers.
     values: &'s mut BTreeMap<Place, Operand>,

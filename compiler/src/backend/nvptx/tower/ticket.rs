@@ -9,6 +9,7 @@ use super::line::{self, Split};
 /// Words of a task in shared memory: as in the list, and its number.
 const WORDS: u32 = NUMBER + 1;
 pub(super) const FIRST: u32 = 3;
+const WHOLE: [u32; 2] = [4, 5];
 const AT: [u32; 2] = [7, 8];
 pub(super) const HOOKS: u32 = 12;
 pub(super) const NUMBER: u32 = Task::BYTES / 4;
@@ -139,6 +140,12 @@ pub(super) fn at(k: &mut Kernel<'_>, words: Operand) -> [Operand; 2] {
     })
 }
 
+/// After the last turn of the task's whole part.
+pub(super) fn whole_end(k: &mut Kernel<'_>, words: Operand) -> Operand {
+    let from = k.offset(words, i64::from(4 * WHOLE[1]));
+    k.load(Type::I32, from, 4, Access::Volatile)
+}
+
 /// Reads the block's task. Reading it anew is cheaper than keeping it: threads that compute have no register to spare.
 pub(super) fn fields(k: &mut Kernel<'_>, words: Operand) -> Fields {
     let offset = k.load(Type::I64, words, 8, Access::Volatile);
@@ -151,7 +158,7 @@ pub(super) fn fields(k: &mut Kernel<'_>, words: Operand) -> Fields {
         offset,
         alignment: word(2),
         first: word(FIRST),
-        whole: [word(4), word(5)],
+        whole: WHOLE.map(&mut word),
         end: word(6),
         at: AT.map(&mut word),
         neighbours: [word(9), word(10), word(11)],
