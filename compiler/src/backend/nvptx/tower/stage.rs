@@ -60,9 +60,11 @@ impl<'s, 'a> Stage<'s, 'a> {
         let writer = self.writer;
         let plan = &writer.plan.stages[self.number];
         self.fetch(k);
-        // What needs nothing that has to arrive comes first.
-        let (late, early): (Vec<&Own>, Vec<&Own>) =
-            plan.own.iter().partition(|own| self.is_late(own));
+        // What needs nothing that has to arrive, nor overwrites what neighbours may not have read, comes first.
+        let (late, early): (Vec<&Own>, Vec<&Own>) = plan
+            .own
+            .iter()
+            .partition(|own| self.is_late(own) || self.is_shared(own));
         for own in early {
             self.update(k, own);
         }
@@ -110,11 +112,48 @@ impl<'s, 'a> Stage<'s, 'a> {
             || arrives(0, 0, layout.target_row(scheme, stage, phase, update.target))
     }
 
+    /// Whether another tower may have read or written the target in the stage before: only what arrives says that it has done so.
+    fn is_shared(&self, own: &Own) -> bool {
+        let Writer {
+            scheme,
+            layout,
+            plan,
+            towers,
+            ..
+        } = self.writer;
+        let (stage, phase) = self.stage();
+        let target = scheme.stages[stage.index()].updates[own.update].target;
+        let row = layout.target_row(scheme, stage, phase, target);
+        let last = plan.stages.len() - 1;
+        // In the turn before, the origin was elsewhere.
+        let (number, [x, y]) = match self.number.checked_sub(1) {
+            Some(number) => (number, [own.x, own.y]),
+            None => (last, [own.x + towers.advance[0], own.y + towers.advance[1]]),
+        };
+        let before = &plan.stages[number].own;
+        let (stage, phase) = self.stage_of(number);
+        let updates = scheme.stages[stage.index()].updates.iter().enumerate();
+        let mut events = updates.flat_map(|(index, update)| {
+            let reads = update.body.reads();
+            let same = |read: &&Read| layout.read_row(scheme, stage, phase, read) == row;
+            let by = |read: &Read| [Axis::LEAN, Axis::DIAMOND].map(|a| i64::from(read.offset[a]));
+            let writes = layout.target_row(scheme, stage, phase, update.target) == row;
+            let reads = reads.filter(same).map(by).chain(writes.then_some([0, 0]));
+            reads.map(move |[dx, dy]| (index, x - dx, y - dy))
+        });
+        events.any(|(update, x, y)| !before.contains(&Own { x, y, update }))
+    }
+
     fn stage(&self) -> (StageId, u32) {
+        self.stage_of(self.number)
+    }
+
+    /// The stage of a step, and the phase of that, in which a stage of a turn is.
+    fn stage_of(&self, number: usize) -> (StageId, u32) {
         let stages = self.writer.scheme.stages.len();
         let phases = self.writer.scheme.phases().max(1);
-        let stage = StageId((self.number % stages) as u32);
-        (stage, (self.number / stages) as u32 % phases)
+        let stage = StageId((number % stages) as u32);
+        (stage, (number / stages) as u32 % phases)
     }
 
     /// A value at the thread's own index.
