@@ -201,8 +201,20 @@ fn schedules_that_a_gpu_cannot_run_are_refused() {
     assert!(fail(1, &format!("{plan} towers"), &[&file]).contains("E0852"));
     let periodic = QUIET.replace("y: pec", "y: periodic");
     std::fs::write(&file, periodic).unwrap();
-    let folded = fail(1, &format!("{plan} torre(D=2)"), &[&file]);
-    assert!(folded.contains("a periodic axis is cut"), "{folded}");
+    let short = format!("{plan} torre(D=2) --set domain=64x20x64");
+    let short = fail(1, &short, &[&file]);
+    assert!(
+        short.contains("a periodic axis is shorter than four towers"),
+        "{short}"
+    );
+    let periodic = QUIET.replace("x: pec", "x: periodic");
+    std::fs::write(&file, periodic).unwrap();
+    let short = format!("{plan} torre(D=2,TH=64) --set domain=200x64x64");
+    let short = fail(1, &short, &[&file]);
+    assert!(
+        short.contains("towers of 64 steps reach once around the first axis"),
+        "{short}"
+    );
     let flat = fail(
         1,
         "plan examples/02-wave2d.torre --backend cuda --target sm_90 --schedule diamond(P=8,TH=8,Z=0)",

@@ -194,8 +194,9 @@ fn main() -> Outcome<()> {
         overlap: value("overlap=").map_or(Ok(0), str::parse)?,
         lead: value("lead=").map_or(Ok(0), str::parse)?,
     };
-    let tasks =
-        tower::tasks(&scheme, &layout, &program, &towers, turns, order).ok_or("too large")?;
+    let tasks = tower::tasks(&scheme, &layout, &towers, turns, order)
+        .ok_or("too large")?
+        .tasks;
     let kernel = |stage| RowKernel {
         stage,
         phase: 0,

@@ -5,15 +5,16 @@ use std::path::{Path, PathBuf};
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::backend::nvptx::Gpu;
 use torre_compiler::backend::nvptx::layerwise::Shape;
+use torre_compiler::cone::{Rational, cones};
 use torre_compiler::driver::load;
 use torre_compiler::host::{HostExpr, HostUnary};
-use torre_compiler::lattice::{Axis, HalfIndex, Interval};
+use torre_compiler::lattice::{Axis, HalfIndex, Interval, PerAxis};
 use torre_compiler::problem::{self, Problem};
 use torre_compiler::resolve::Options;
-use torre_compiler::schedule::notation;
-use torre_compiler::scheme::{Boundary, Precision, Scheme, StageId, verify};
+use torre_compiler::schedule::{Frame, notation};
+use torre_compiler::scheme::{Precision, Scheme, StageId, verify};
 use torre_compiler::statics::{Files, NoFiles};
-use torre_compiler::testing::{Limits, Rng, elasticity, maxwell, random_scheme};
+use torre_compiler::testing::{Limits, Rng, elasticity, lengthen, maxwell, random_scheme};
 use torre_grammar::parse_schedule;
 use torre_grammar::source::Source;
 use torre_runtime::gpu::{
@@ -358,19 +359,30 @@ fn random_problems_by_towers_give_the_bits_of_the_reference() {
         ..LIMITS
     };
     let device = Interpreted::new();
-    let (mut tried, mut banded) = (0, 0);
+    let (mut tried, mut banded, mut rings) = (0, 0, 0);
     for seed in seeds() {
         let mut rng = Rng::new(seed);
         let mut scheme = random_scheme(&mut rng, &limits);
         if scheme.grid.dimensions() < 3 {
             continue;
         }
-        let mut problem = random_problem(&mut rng, &scheme);
+        let [width, height] = [rng.within(2, 6), rng.within(1, 4)];
+        // Slopes with which towers come back to the lattice soon, and rings that are long enough to go around.
+        let frame = Frame::new(&scheme, &cones(&scheme)).opened();
+        let slopes = [[1, 1, 0], [1, -1, 0]].map(|form| frame.slope(PerAxis(form)));
+        let doubled = slopes.map(|slope| (slope * Rational::whole(2)).ceil());
+        let slope = doubled[0].max(doubled[1]).max(1);
+        let steps = 2 * scheme.stages.len() as i64 * height;
         for axis in [Axis::LEAN, Axis::DIAMOND] {
-            if scheme.grid.is_periodic(axis) {
-                scheme.grid.boundary[axis] = [Boundary::Zero; 2];
-            }
+            let least = match (scheme.grid.is_periodic(axis), axis) {
+                (true, Axis::LEAN) => slope * steps + 2 * width + 12,
+                (true, _) => 4 * width,
+                _ => 0,
+            };
+            let by = (least - scheme.grid.cells[axis]).max(0);
+            lengthen(&mut scheme, axis, by + rng.within(0, 6));
         }
+        let mut problem = random_problem(&mut rng, &scheme);
         problem.steps = rng.within(3, 9) as u64;
         for output in &mut problem.outputs {
             output.every = rng.within(1, 5) as u64 + 2;
@@ -384,8 +396,9 @@ fn random_problems_by_towers_give_the_bits_of_the_reference() {
                 .sources
                 .extend(dense_sources(&mut rng, &scheme, count));
         }
-        let [width, height] = [rng.within(2, 8), rng.within(1, 5)];
-        let schedule = &format!("torre(W = {width}, TH = {height})");
+        let slope = slope as f64 / 2.0;
+        let schedule =
+            &format!("(lean, diamond): diamond(W = {width}) slope {slope} height {height}");
         let Some((plan, chip)) = planned(&device, &scheme, &problem, schedule) else {
             continue;
         };
@@ -394,8 +407,11 @@ fn random_problems_by_towers_give_the_bits_of_the_reference() {
         tried += 1;
         let by_towers = starts(Some(towers));
         banded += u64::from(by_towers < starts(None));
+        let ring = |axis: &Axis| scheme.grid.is_periodic(*axis);
+        rings += u64::from([Axis::LEAN, Axis::DIAMOND].iter().any(ring));
     }
     assert!(tried > 0 && 2 * banded > tried, "{banded} of {tried}");
+    assert!(5 * rings > tried, "{rings} of {tried}");
 }
 
 #[test]

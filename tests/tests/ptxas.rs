@@ -7,11 +7,11 @@ use torre_compiler::backend::nvptx::Gpu;
 use torre_compiler::backend::nvptx::layerwise::Shape;
 use torre_compiler::driver::load;
 use torre_compiler::host::HostExpr;
-use torre_compiler::lattice::{Axis, Interval};
+use torre_compiler::lattice::{Axis, Interval, PerAxis};
 use torre_compiler::problem::{Problem, Source};
 use torre_compiler::resolve::Options;
 use torre_compiler::schedule::Template;
-use torre_compiler::scheme::{Precision, StageId, Update};
+use torre_compiler::scheme::{Boundary, Precision, StageId, Update};
 use torre_compiler::testing::maxwell;
 use torre_runtime::gpu::{Chip, DevicePlanner, code};
 use torre_runtime::world::{FileWorld, read_source};
@@ -101,33 +101,42 @@ fn plane(update: &Update) -> Source {
 /// The towers that are expected to be fastest, by the kind of GPU.
 #[test]
 fn towers_are_assembled_without_spills() {
+    let walls = [Boundary::Pec; 2];
+    let ring = [Boundary::Periodic; 2];
     let cases = [
-        ("sm_90a", Precision::F32, 256, 0),
-        ("sm_90a", Precision::F64, 128, 0),
-        ("sm_90", Precision::F32, 256, 0),
-        ("sm_80", Precision::F32, 128, 0),
+        ("sm_90a", Precision::F32, 256, [walls; 3], 0),
+        ("sm_90a", Precision::F64, 128, [walls; 3], 0),
+        ("sm_90", Precision::F32, 256, [walls; 3], 0),
+        ("sm_80", Precision::F32, 128, [walls; 3], 0),
         // One block that rows hardly fit, and blocks that share lines.
-        ("sm_90a", Precision::F32, 336, 0),
-        ("sm_90a", Precision::F32, 512, 0),
-        ("sm_90a", Precision::F32, 1000, 0),
-        ("sm_90a", Precision::F64, 256, 0),
-        ("sm_90a", Precision::F64, 500, 0),
-        ("sm_90", Precision::F32, 1000, 0),
+        ("sm_90a", Precision::F32, 336, [walls; 3], 0),
+        ("sm_90a", Precision::F32, 512, [walls; 3], 0),
+        ("sm_90a", Precision::F32, 1000, [walls; 3], 0),
+        ("sm_90a", Precision::F64, 256, [walls; 3], 0),
+        ("sm_90a", Precision::F64, 500, [walls; 3], 0),
+        ("sm_90", Precision::F32, 1000, [walls; 3], 0),
+        ("sm_90a", Precision::F32, 256, [ring, ring, walls], 0),
+        ("sm_90a", Precision::F64, 128, [walls, ring, ring], 0),
         // With sources on planes across the last axis, after the updates of so many components.
-        ("sm_90a", Precision::F32, 256, 2),
-        ("sm_90a", Precision::F64, 128, 2),
-        ("sm_90a", Precision::F32, 512, 1),
+        ("sm_90a", Precision::F32, 256, [walls; 3], 2),
+        ("sm_90a", Precision::F64, 128, [walls; 3], 2),
+        ("sm_90a", Precision::F32, 512, [walls; 3], 1),
     ];
     let (Some(ptxas), Ok(library)) = (ptxas(), Library::open()) else {
         eprintln!("skipped: {} assemblies: no ptxas or no LLVM", cases.len());
         return;
     };
     let scratch = tempfile::tempdir().expect("a temporary folder");
-    for (target, precision, length, planes) in cases {
+    for (target, precision, length, ends, planes) in cases {
         // Two sources in double precision need a few registers more than there are.
         let most = if planes > 1 { 16 } else { 0 };
         // Rows of neighbours are far apart.
-        let scheme = maxwell(4, precision, [1536, 1536, length]);
+        let mut scheme = maxwell(4, precision, [1536, 1536, length]);
+        scheme.grid.boundary = PerAxis(ends);
+        for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
+            let position = scheme.components[update.target.index()].position;
+            update.region = scheme.grid.live(position);
+        }
         let problem = Problem {
             name: "empty".to_owned(),
             steps: 1000,

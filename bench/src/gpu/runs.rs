@@ -186,16 +186,14 @@ impl Prepared {
         let scheme = self.scheme();
         let layout = &self.set.layout;
         let tiling = &scheduled.tiling;
-        let tiles = lower(scheme, &Frame::new(scheme, &cones(scheme)), tiling);
+        let tiles = lower(scheme, &Frame::new(scheme, &cones(scheme)).opened(), tiling);
         let problem = &self.resolved.problem;
         let sheets = Dense::new(scheme, problem).acting(problem);
         let (gpu, parts) = (self.gpu, scheduled.parts);
         let program = TowerProgram::new(self.library, scheme, layout, &tiles, &sheets, gpu, parts);
         let program = program.map_err(|e| e.to_string())?;
         let program = match scheduled.order {
-            Some(order) => {
-                program.and_then(|p| p.banded(scheme, layout, &tiles, tiling.height, order))
-            }
+            Some(order) => program.and_then(|p| p.banded(scheme, layout, tiling.height, order)),
             None => program,
         };
         Ok(program.map(|program| Band {
@@ -207,7 +205,7 @@ impl Prepared {
 
 /// One level of towers along both diagonals of the first two axes.
 fn tiling(scheme: &Scheme, width: i64, height: u64) -> Tiling {
-    let frame = Frame::new(scheme, &cones(scheme));
+    let frame = Frame::new(scheme, &cones(scheme)).opened();
     let cut = |form| Cut {
         face: frame.fitting(PerAxis(form)),
         period: Rational::whole(width),

@@ -6,7 +6,8 @@
 //!
 //! A periodic axis is folded: position p and position N - p are measured as the same distance from 0, which turns the ring
 //! into a line. The fold never lengthens the distance of two positions on the ring, but may reverse its direction; so a
-//! form's slope must hold for both directions.
+//! form's slope must hold for both directions. Towers on a GPU go around instead: there the first two axes stay open
+//! ([`Frame::open`]), and what runs the tiles has to close the ring.
 //!
 //! A face moves up its form by its slope in every stage, on average over a step. Where the updates of a step reach differently
 //! far it may be ahead of that at some of them, by their [`Frame::leads`], and behind at others. So the slope that a form needs is not
@@ -28,8 +29,10 @@ const MOST_JOINED: usize = 16;
 pub struct Frame {
     /// Per stage, where its updates count as lying along the vector axis.
     pub anchors: Vec<HalfIndex>,
-    /// The axes that are folded: the periodic ones.
+    /// The axes that are folded: the periodic ones, but for those that are left open.
     pub folded: PerAxis<bool>,
+    /// The periodic axes that are left open: positions count on around them.
+    pub open: PerAxis<bool>,
     /// Per stage and update, the target and its position.
     targets: Vec<Vec<(ComponentId, PerAxis<HalfIndex>)>>,
     /// The dependences that count: those that go around a folded axis do not, as the same read the short way has a vector of
@@ -73,6 +76,7 @@ impl Frame {
         let mut frame = Frame {
             anchors,
             folded,
+            open: PerAxis::splat(false),
             targets,
             dependences: cones.dependences.iter().filter(counts).copied().collect(),
         };
@@ -97,6 +101,16 @@ impl Frame {
             }
         }
         frame
+    }
+
+    /// The same frame with the lean and the diamond axis left open where they are periodic: faces over them need the slopes of one direction
+    /// only.
+    pub fn opened(mut self) -> Frame {
+        for axis in [Axis::LEAN, Axis::DIAMOND] {
+            self.open[axis] |= self.folded[axis];
+            self.folded[axis] = false;
+        }
+        self
     }
 
     /// The position of an update in its cell.

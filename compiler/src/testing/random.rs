@@ -280,3 +280,17 @@ pub fn random_kernels(rng: &mut Rng, scheme: &Scheme) -> Vec<RowKernel> {
     }
     kernels
 }
+
+/// Makes an axis longer; what ends where the axis does, ends later.
+pub fn lengthen(scheme: &mut Scheme, axis: Axis, by: i64) {
+    let end = |scheme: &Scheme, id| scheme.grid.live(scheme.component(id).position)[axis].hi;
+    let targets = scheme.stages.iter().flat_map(|s| &s.updates);
+    let before: Vec<i64> = targets.map(|u| end(scheme, u.target)).collect();
+    scheme.grid.cells[axis] += by;
+    let updates = scheme.stages.iter_mut().flat_map(|s| &mut s.updates);
+    for (update, before) in updates.zip(before) {
+        if update.region[axis].hi == before {
+            update.region[axis].hi += by;
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::blocks::row_region;
 use super::{Class, Plane, PlaneCut, TileProgram};
-use crate::cone::Rational;
+use crate::cone::{Rational, axis_form};
 use crate::kernel::UpdateSet;
 use crate::lattice::Axis;
 use crate::schedule::{Cut, Frame, Tiling};
@@ -13,32 +13,28 @@ pub fn lower(scheme: &Scheme, frame: &Frame, tiling: &Tiling) -> TileProgram {
     let mut planes: Vec<Plane> = Vec::new();
     // Per plane, stage and update.
     let mut leads: Vec<Vec<Vec<i64>>> = Vec::new();
+    let mut plane_cut = |cut: &Cut| {
+        let Scaled {
+            plane,
+            period,
+            leads: own,
+        } = scale(frame, cut);
+        let index = planes.iter().position(|p| *p == plane).unwrap_or_else(|| {
+            planes.push(plane);
+            leads.push(own);
+            planes.len() - 1
+        });
+        PlaneCut {
+            plane: index,
+            period,
+        }
+    };
     let levels = tiling
         .levels
         .iter()
-        .map(|level| {
-            level
-                .cuts
-                .iter()
-                .map(|cut| {
-                    let Scaled {
-                        plane,
-                        period,
-                        leads: own,
-                    } = scale(frame, cut);
-                    let index = planes.iter().position(|p| *p == plane).unwrap_or_else(|| {
-                        planes.push(plane);
-                        leads.push(own);
-                        planes.len() - 1
-                    });
-                    PlaneCut {
-                        plane: index,
-                        period,
-                    }
-                })
-                .collect()
-        })
+        .map(|level| level.cuts.iter().map(&mut plane_cut).collect())
         .collect();
+    let seam = seam(frame, tiling).map(|cut| plane_cut(&cut).plane);
     let stages = scheme
         .stage_ids()
         .map(|stage| {
@@ -72,8 +68,20 @@ pub fn lower(scheme: &Scheme, frame: &Frame, tiling: &Tiling) -> TileProgram {
         ring: crate::lattice::PerAxis::from_fn(|a| {
             frame.folded[a].then_some(2 * scheme.grid.cells[a])
         }),
+        seam,
         three_axes: scheme.grid.axes[Axis::DIAMOND].is_some(),
     }
+}
+
+/// See [`TileProgram::seam`].
+fn seam(frame: &Frame, tiling: &Tiling) -> Option<Cut> {
+    let cuts = &tiling.levels.first()?.cuts;
+    let along = cuts.first()?.face.form[Axis::LEAN].signum();
+    let same = |cut: &Cut| cut.face.form[Axis::LEAN].signum() == along;
+    (frame.open[Axis::LEAN] && along != 0 && cuts.iter().all(same)).then(|| Cut {
+        face: frame.fitting(axis_form(Axis::LEAN, -along)),
+        period: Rational::ONE,
+    })
 }
 
 impl Class {

@@ -12,6 +12,7 @@
 //! lattice: each such *alignment* has sets of its own (towers of odd width with half-integer slopes have two).
 
 mod geometry;
+mod ring;
 mod room;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ use crate::lattice::Axis;
 use crate::layout::{Layout, RowId};
 use crate::scheme::{Read, Scheme, StageId, Update};
 use geometry::Geometry;
+pub use ring::{Halves, Rings, Seam, Window};
 pub use room::{Part, Room};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -112,8 +114,8 @@ pub struct StageSets {
 /// What towers of one alignment do in a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Residency {
-    /// The tile whose origin is index (0, 0) at stage 0: its indices along the two cuts.
-    pub tile: [i64; 2],
+    /// Where the tile whose origin is index (0, 0) at stage 0 starts: its depths along the two cuts.
+    pub start: [i64; 2],
     /// The lives that begin in a turn, ascending.
     pub lives: Vec<Life>,
     /// Per stage of the turn.
@@ -129,8 +131,12 @@ pub struct Towers {
     pub advance: [i64; 2],
     /// One for each way to lie on the lattice.
     pub alignments: Vec<Residency>,
+    /// How they close around periodic axes.
+    pub rings: Rings,
     geometry: Geometry,
     adjacent: bool,
+    /// The classes of the tile program, per stage of a step.
+    classes: Vec<Vec<Class>>,
 }
 
 /// Why a tile program has no towers.
@@ -138,8 +144,8 @@ pub struct Towers {
 pub enum Unfit {
     /// It needs one level of two cuts over the lean and the diamond axis.
     Faces,
-    /// A periodic axis is folded.
-    Folded,
+    /// A periodic axis is folded, or too short for the faces, or they do not close around it.
+    Ring,
     /// The tower does not move, or only returns to the lattice after too many steps.
     Advance,
     /// It has more rows than a tower can keep.
@@ -150,7 +156,9 @@ impl fmt::Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Unfit::Faces => "towers are cut by two faces over the first two axes",
-            Unfit::Folded => "a periodic axis is cut",
+            Unfit::Ring => {
+                "a periodic axis is shorter than four towers, or its faces do not close around it"
+            }
             Unfit::Advance => "the tower does not come back to the lattice within a few steps",
             Unfit::Size => "the tower is too wide",
         })
@@ -175,26 +183,26 @@ pub fn towers(scheme: &Scheme, layout: &Layout, program: &TileProgram) -> Result
         (advance != [0, 0] && steps as i64 * stages > 1).then_some((steps, advance))
     });
     let (steps, advance) = turn.ok_or(Unfit::Advance)?;
-    let mut alignments: Vec<Residency> = Vec::new();
-    for tile in geometry.tiles_of_a_period()? {
-        if alignments
-            .iter()
-            .all(|a| geometry.origin(a.tile, tile).is_none())
-        {
-            if alignments.len() == MOST_ALIGNMENTS {
-                return Err(Unfit::Advance);
-            }
-            alignments
-                .push(Tracer::new(scheme, layout, program, &geometry, steps, advance).trace(tile)?);
-        }
+    let rings = Rings::new(scheme, program, &geometry)?;
+    if rings.cells[1].is_some() && advance[1] != 0 {
+        return Err(Unfit::Ring);
     }
+    let tracer = Tracer::new(scheme, layout, program, &geometry, steps, advance);
+    let starts = geometry.alignments(&rings.generators())?;
+    let alignments: Result<Vec<Residency>, Unfit> = starts
+        .into_iter()
+        .map(|start| tracer.trace(start))
+        .collect();
+    let alignments = alignments?;
     let adjacent = adjacent(scheme, layout, program, &geometry, steps as i64 * stages);
     Ok(Towers {
         steps,
         advance,
         alignments,
+        rings,
         geometry,
         adjacent,
+        classes: program.stages.clone(),
     })
 }
 
@@ -256,9 +264,24 @@ fn adjacent(
 impl Towers {
     /// The alignment of a tile, and the index of its origin at stage 0 of a band.
     pub fn locate(&self, tile: [i64; 2]) -> Option<(usize, [i64; 2])> {
-        let origin = |a: &Residency| self.geometry.origin(a.tile, tile);
-        let mut found = self.alignments.iter().map(origin).enumerate();
-        found.find_map(|(i, origin)| Some((i, origin?)))
+        self.locate_start(self.rings.start(tile))
+    }
+
+    fn locate_start(&self, start: [i64; 2]) -> Option<(usize, [i64; 2])> {
+        let (near, origin) = self.geometry.reduce(start);
+        let found = self.alignments.iter().position(|a| a.start == near);
+        found.map(|alignment| (alignment, origin))
+    }
+
+    /// How deep a row lies in a tower, along both cuts, from 0 on: that of an update in a stage of a turn.
+    pub fn depths(&self, alignment: usize, number: usize, own: Own) -> Option<[i64; 2]> {
+        let of = self.classes.get(number % self.classes.len().max(1))?;
+        let class = of.iter().find(|c| c.updates.contains(own.update))?;
+        let start = self.alignments.get(alignment)?.start;
+        Some(
+            self.geometry
+                .within(start, number as i64, class, [own.x, own.y]),
+        )
     }
 
     /// Whether a tower that is m stages ahead of another one depends on it only if their indices differ by at most m along each face, and
@@ -294,8 +317,8 @@ impl Towers {
         let ways = self.geometry.tiles_around_column();
         let mut loads = BTreeSet::new();
         let mut stores = BTreeSet::new();
-        for tile in &ways.tiles {
-            let Some((alignment, origin)) = self.locate(*tile) else {
+        for start in &ways.starts {
+            let Some((alignment, origin)) = self.locate_start(*start) else {
                 continue;
             };
             for life in &self.alignments[alignment].lives {
@@ -311,7 +334,7 @@ impl Towers {
                 }
             }
         }
-        let towers = ways.tiles.len() as f64;
+        let towers = ways.starts.len() as f64;
         [loads.len() as f64 / towers, stores.len() as f64 / towers]
     }
 }
@@ -376,12 +399,12 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    fn trace(&self, tile: [i64; 2]) -> Result<Residency, Unfit> {
+    fn trace(&self, start: [i64; 2]) -> Result<Residency, Unfit> {
         let per_turn = self.steps * self.scheme.stages.len() as i64;
         // In a turn all places lie in a box, which moves on; so a life lasts no longer than the box takes to pass.
         let mut first = BTreeMap::new();
         for number in 0..per_turn {
-            self.stage(tile, number, &mut first)?;
+            self.stage(start, number, &mut first)?;
         }
         let axis = usize::from(self.advance[0] == 0);
         let along = |p: &Place| [p.x, p.y][axis];
@@ -393,7 +416,7 @@ impl<'a> Tracer<'a> {
         }
         let mut touches = BTreeMap::new();
         for number in 0..per_turn * (2 * longest + 1) {
-            self.stage(tile, number, &mut touches)?;
+            self.stage(start, number, &mut touches)?;
         }
         // Lives that begin in this turn have no touch before the first turn, nor after the last one.
         let turn = longest;
@@ -413,7 +436,7 @@ impl<'a> Tracer<'a> {
             .collect();
         let stages = self.sets(&lives, per_turn as usize);
         Ok(Residency {
-            tile,
+            start,
             lives,
             stages,
         })
@@ -431,7 +454,7 @@ impl<'a> Tracer<'a> {
     /// Enters what a stage touches; stages in ascending order.
     fn stage(
         &self,
-        tile: [i64; 2],
+        start: [i64; 2],
         number: i64,
         touches: &mut BTreeMap<Place, Vec<Touch>>,
     ) -> Result<(), Unfit> {
@@ -440,7 +463,7 @@ impl<'a> Tracer<'a> {
         let phase = (number / count % i64::from(self.scheme.phases().max(1))) as u32;
         let updates = &self.scheme.stages[stage.index()].updates;
         for class in &self.program.stages[stage.index()] {
-            let rows = self.geometry.rows(tile, number, class)?;
+            let rows = self.geometry.rows(start, number, class)?;
             for index in class.updates.iter() {
                 let update = &updates[index];
                 for &[x, y] in &rows {

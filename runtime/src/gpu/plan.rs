@@ -81,6 +81,10 @@ pub enum Refusal {
     },
     /// A band has more towers than can be counted.
     Many,
+    /// The first axis is periodic, and too short for bands of so many steps.
+    Ring {
+        steps: u64,
+    },
 }
 
 impl fmt::Display for Refusal {
@@ -107,6 +111,10 @@ impl fmt::Display for Refusal {
             } => write!(
                 f,
                 "each thread keeps {kept} values, for which it needs {needed} registers, and a thread of {threads} has {most}"
+            ),
+            Refusal::Ring { steps } => write!(
+                f,
+                "towers of {steps} steps reach once around the first axis, which is periodic"
             ),
             Refusal::Many => f.write_str("a band has too many towers to be counted"),
         }
@@ -177,9 +185,13 @@ type Member = Result<Choice, NoPlan>;
 impl<'a> DevicePlanner<'a> {
     pub fn new(scheme: &'a Scheme, problem: &'a Problem, chip: &'a Chip) -> Result<Self, TooLarge> {
         Ok(DevicePlanner {
-            planner: Planner {
-                layout: Layout::for_gpu(scheme)?,
-                ..Planner::new(scheme)?
+            planner: {
+                let planner = Planner::new(scheme)?;
+                Planner {
+                    layout: Layout::for_gpu(scheme)?,
+                    frame: planner.frame.opened(),
+                    ..planner
+                }
             },
             problem,
             chip,
@@ -269,8 +281,8 @@ impl<'a> DevicePlanner<'a> {
         let tiles = lower(scheme, frame, tiling);
         let turns = whole_turns(tiling.height, &fit.towers) / fit.towers.steps;
         let order = usual_order(fit.flow.cluster);
-        let tasks = tasks(scheme, layout, &tiles, &fit.towers, turns, order);
-        let count = tasks.ok_or(Refusal::Many).map_err(refused)?.len();
+        let tasks = tasks(scheme, layout, &fit.towers, turns, order);
+        let count = tasks.ok_or(Refusal::Many).map_err(refused)?.tasks.len();
         Ok(TowerPlan {
             tiling: tiling.clone(),
             tiles,
@@ -335,6 +347,13 @@ impl<'a> DevicePlanner<'a> {
         };
         let height = whole_turns(tiling.height, &fit.towers);
         let scheme = self.planner.scheme;
+        if fit
+            .towers
+            .halves(scheme, height / fit.towers.steps)
+            .is_none()
+        {
+            return Err(self.refused(&name, Refusal::Ring { steps: height }));
+        }
         let heights = Heights::new(height, &fit.towers, scheme);
         let share = self.apart.share(heights, self.problem.steps);
         Ok(Choice {

@@ -177,14 +177,26 @@ pub fn towers(
 
     let [x, y] = [Axis::LEAN, Axis::DIAMOND].map(|axis| cells[axis.index()]);
     let by = towers.advance.map(|n| n.abs() as f64);
-    let reach = (2.0 * towers.cells()).sqrt() + by[0].max(by[1]);
-    let all = (x + reach) * (y + reach);
+    let wide = (2.0 * towers.cells()).sqrt();
+    let reach = wide + by[0].max(by[1]);
+    // Around a ring there is one end instead of two; beside it, a column has two narrow towers.
+    let beyond = match towers.rings.cells[1] {
+        Some(_) if towers.rings.narrow => 2.0 * wide,
+        Some(_) => 0.0,
+        None => reach,
+    };
+    let all = (x + reach) * (y + beyond);
     let whole = (x - reach).max(0.0) * (y - reach).max(0.0);
     let whole = whole * (1.0 - cut);
     let running = (whole + CUT * (all - whole)) / towers.cells();
     let busy = (running / (processors * blocks)).min(1.0) / 1f64.hypot(WAIT / lag);
     let tower = steps * stages * time + BEGIN / blocks;
-    let band = START + tower * blocks + tower * running / (processors * busy);
+    let starts = if towers.rings.seam.is_some() {
+        2.0
+    } else {
+        1.0
+    };
+    let band = starts * (START + tower * blocks) + tower * running / (processors * busy);
     Prediction {
         rate: x * y * cells[Axis::VECTOR.index()] * steps / band,
         compute,

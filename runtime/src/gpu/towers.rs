@@ -8,7 +8,9 @@ use super::device::{Address, Argument, Device, DeviceError, Function, Threads};
 use super::sheets::Placed;
 use std::collections::BTreeMap;
 use torre_compiler::backend::llvm::library::{Error, Library};
-use torre_compiler::backend::nvptx::tower::{self, Acting, Hooks, Kernels, Options, Order, Task};
+use torre_compiler::backend::nvptx::tower::{
+    self, Acting, Hooks, Kernels, Options, Order, Task, TaskList,
+};
 use torre_compiler::backend::nvptx::{Feature, Gpu, Module, Ptx, compile};
 use torre_compiler::layout::Layout;
 use torre_compiler::scheme::Scheme;
@@ -120,9 +122,8 @@ pub struct TowerProgram {
     pub sheets: Vec<Acting>,
     /// Steps of a band, at most.
     pub steps: u64,
-    tiles: TileProgram,
     /// All towers of such a band.
-    tasks: Vec<Task>,
+    tasks: TaskList,
     order: Order,
 }
 
@@ -153,13 +154,12 @@ impl TowerProgram {
             ptx: compile(library, &module, gpu)?,
             kernels,
             steps: 0,
-            tiles: tiles.clone(),
-            tasks: Vec::new(),
+            tasks: TaskList::default(),
             order,
             towers,
             sheets: sheets.to_vec(),
         };
-        Ok(program.banded(scheme, layout, tiles, tiles.height, order))
+        Ok(program.banded(scheme, layout, tiles.height, order))
     }
 
     /// The same towers in bands of at most so many steps, in an order; `None` where there are too many.
@@ -167,12 +167,11 @@ impl TowerProgram {
         mut self,
         scheme: &Scheme,
         layout: &Layout,
-        tiles: &TileProgram,
         steps: u64,
         order: Order,
     ) -> Option<TowerProgram> {
         let turns = (steps / self.towers.steps).max(1);
-        self.tasks = tower::tasks(scheme, layout, tiles, &self.towers, turns, order)?;
+        self.tasks = tower::tasks(scheme, layout, &self.towers, turns, order)?;
         self.order = order;
         self.steps = turns * self.towers.steps;
         Some(self)
@@ -180,12 +179,12 @@ impl TowerProgram {
 
     /// Towers of a band.
     pub fn count(&self) -> usize {
-        self.tasks.len()
+        self.tasks.tasks.len()
     }
 
     /// The towers of the highest bands, without what hooks cut.
     pub fn tasks(&self) -> &[Task] {
-        &self.tasks
+        &self.tasks.tasks
     }
 
     /// The heights of its bands.
@@ -194,12 +193,12 @@ impl TowerProgram {
     }
 
     /// The towers of a band of so many steps.
-    fn tasks_of(&self, scheme: &Scheme, layout: &Layout, steps: u64) -> Option<Vec<Task>> {
+    fn tasks_of(&self, scheme: &Scheme, layout: &Layout, steps: u64) -> Option<TaskList> {
         if steps == self.steps {
             return Some(self.tasks.clone());
         }
         let turns = steps / self.towers.steps;
-        tower::tasks(scheme, layout, &self.tiles, &self.towers, turns, self.order)
+        tower::tasks(scheme, layout, &self.towers, turns, self.order)
     }
 }
 
@@ -226,6 +225,8 @@ pub struct Bands {
 struct List {
     tasks: Address,
     count: u32,
+    /// So many have to be done before others begin; 0: no such difference.
+    before: u32,
     progress: Address,
     counter: Address,
     /// Of its hooks.
@@ -311,9 +312,10 @@ impl Bands {
         layout: &Layout,
         steps: u64,
     ) -> Result<Option<List>, DeviceError> {
-        let Some(mut tasks) = self.program.tasks_of(scheme, layout, steps) else {
+        let Some(list) = self.program.tasks_of(scheme, layout, steps) else {
             return Ok(None);
         };
+        let TaskList { mut tasks, before } = list;
         let towers = &self.program.towers;
         let turns = steps / towers.steps;
         let Some(table) = self.hooks.attach(scheme, layout, towers, turns, &mut tasks) else {
@@ -336,6 +338,7 @@ impl Bands {
         let mut list = List {
             tasks: words(device, tasks.iter().flat_map(Task::words))?,
             count,
+            before: small(before as u64).ok_or(DeviceError::TooLong)?,
             progress: device.take(bytes)?,
             counter: words(device, std::iter::once(0))?,
             table: place,
@@ -365,34 +368,42 @@ impl Bands {
         }
         let over = list.since + list.stages + 1;
         let word = |n: u32| Argument::Word(n as i32);
-        let mut arguments = vec![
-            Argument::Place(array),
-            Argument::Place(list.tasks),
-            word(list.count),
-            Argument::Place(list.progress),
-            Argument::Place(list.counter),
-            word(list.taken),
-            word(list.since),
-            word(over),
-            word(self.program.order.lead),
-            Argument::Place(list.table),
-            Argument::Place(waves),
-            Argument::Place(records),
-        ];
-        if !self.sheets.is_empty() {
-            let each = i32::try_from(self.hooks.waves * 8).map_err(|_| DeviceError::TooLong)?;
-            arguments.push(Argument::Word(each));
-            arguments.extend(self.sheets.iter().flat_map(Placed::arguments));
+        let mut done = 0;
+        for until in [list.before, list.count] {
+            if until <= done {
+                continue;
+            }
+            let mut arguments = vec![
+                Argument::Place(array),
+                Argument::Place(list.tasks),
+                word(until),
+                Argument::Place(list.progress),
+                Argument::Place(list.counter),
+                // Numbers go on where those of the start before ended.
+                word(list.taken.wrapping_sub(done)),
+                word(list.since),
+                word(over),
+                word(self.program.order.lead),
+                Argument::Place(list.table),
+                Argument::Place(waves),
+                Argument::Place(records),
+            ];
+            if !self.sheets.is_empty() {
+                let each = i32::try_from(self.hooks.waves * 8).map_err(|_| DeviceError::TooLong)?;
+                arguments.push(Argument::Word(each));
+                arguments.extend(self.sheets.iter().flat_map(Placed::arguments));
+            }
+            let clusters = self.clusters.min(until - done);
+            let threads = Threads {
+                blocks: [clusters * self.cluster, 1, 1],
+                ..self.threads
+            };
+            // SAFETY: the parameters are those that the compiler lists; the tasks' rows and the hooks' places lie in the array of the layout, profiles
+            // in arrays over the boxes of sheets, and there are waves of all steps of the band, and room for their records.
+            unsafe { device.start(self.function, threads, &arguments) }?;
+            list.taken += until - done + clusters;
+            done = until;
         }
-        let clusters = self.clusters.min(list.count.max(1));
-        let threads = Threads {
-            blocks: [clusters * self.cluster, 1, 1],
-            ..self.threads
-        };
-        // SAFETY: the parameters are those that the compiler lists; the tasks' rows and the hooks' places lie in the array of the layout, profiles
-        // in arrays over the boxes of sheets, and there are waves of all steps of the band, and room for their records.
-        unsafe { device.start(self.function, threads, &arguments) }?;
-        list.taken += list.count + clusters;
         list.since = over;
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Where the rows of a tower lie, and how towers lie to each other.
 
-use super::Unfit;
+use super::{MOST_ALIGNMENTS, Unfit};
 use crate::lattice::{Axis, div_floor};
 use crate::tile::{Class, TileProgram};
 
@@ -19,14 +19,15 @@ pub(super) struct Geometry {
 
 /// Rows of one update in one stage of a tower.
 const MOST_ROWS: i64 = 4096;
-/// Indices along a cut after which the alignments repeat.
-const LONGEST_PERIOD: i64 = 64;
+/// Towers of a column after which the alignments repeat.
+const MOST_WAYS: i64 = 4096;
 /// Bounds all numbers, so that products fit.
 const LARGEST: i64 = 1 << 28;
 
 /// The towers of a column until they lie on the lattice as before.
 pub(super) struct Ways {
-    pub tiles: Vec<[i64; 2]>,
+    /// The depths at which they start.
+    pub starts: Vec<[i64; 2]>,
     /// From the first one to the first that repeats it, in cells.
     pub around: [i64; 2],
 }
@@ -59,7 +60,7 @@ impl Geometry {
             .iter()
             .any(|a| program.ring[*a].is_some())
         {
-            return Err(Unfit::Folded);
+            return Err(Unfit::Ring);
         }
         let numbers = geometry.forms.iter().flatten().chain(&geometry.slopes);
         if numbers.chain(&geometry.periods).any(|n| n.abs() > LARGEST) {
@@ -86,25 +87,71 @@ impl Geometry {
         self.solve(self.slopes.map(|s| s.saturating_mul(stages)))
     }
 
-    /// The displacement between two tiles, if it is one of the lattice.
-    pub fn origin(&self, from: [i64; 2], to: [i64; 2]) -> Option<[i64; 2]> {
-        let by = |cut: usize| -self.periods[cut].saturating_mul(to[cut].saturating_sub(from[cut]));
-        self.solve([by(0), by(1)])
+    /// The cell near which a tower lies that starts at these depths, and the depths at which one lies in the same way near cell 0.
+    pub fn reduce(&self, start: [i64; 2]) -> ([i64; 2], [i64; 2]) {
+        let [[a, b], [c, d]] = self.forms.map(|f| f.map(i128::from));
+        let [u, v] = start.map(|depth| -i128::from(depth));
+        let unit = 2 * i128::from(self.det);
+        let cell = |n: i128| {
+            let n = n * unit.signum();
+            i64::try_from(n.div_euclid(unit.abs())).unwrap_or(0)
+        };
+        let [x, y] = [cell(u * d - v * b), cell(a * v - c * u)];
+        let near = |cut: usize| {
+            let [a, b] = self.forms[cut];
+            start[cut] + 2 * (a * x + b * y)
+        };
+        ([near(0), near(1)], [x, y])
     }
 
-    /// Tiles among which all alignments occur.
-    pub fn tiles_of_a_period(&self) -> Result<Vec<[i64; 2]>, Unfit> {
-        let period = |cut: usize| {
-            let ahead = |n: &i64| {
-                let mut tile = [0; 2];
-                tile[cut] = *n;
-                self.origin([0, 0], tile).is_some()
-            };
-            (1..=LONGEST_PERIOD).find(ahead).ok_or(Unfit::Advance)
-        };
-        let [first, second] = [period(0)?, period(1)?];
-        let along = |i| (0..second).map(move |j| [i, j]);
-        Ok((0..first).flat_map(along).collect())
+    /// The ways in which towers lie on the lattice that start at whole periods from each other, or at sums of those and other distances.
+    pub fn alignments(&self, others: &[[i64; 2]]) -> Result<Vec<[i64; 2]>, Unfit> {
+        let [first, second] = self.periods;
+        let mut found = vec![[0; 2]];
+        let mut next = 0;
+        while let Some(&[u, v]) = found.get(next) {
+            next += 1;
+            for [du, dv] in [[0, second], [first, 0]].iter().chain(others) {
+                let (near, _) = self.reduce([u + du, v + dv]);
+                if !found.contains(&near) {
+                    if found.len() == MOST_ALIGNMENTS {
+                        return Err(Unfit::Advance);
+                    }
+                    found.push(near);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    pub fn forms(&self) -> [[i64; 2]; 2] {
+        self.forms
+    }
+
+    pub fn slopes(&self) -> [i64; 2] {
+        self.slopes
+    }
+
+    pub fn periods(&self) -> [i64; 2] {
+        self.periods
+    }
+
+    /// The planes of the faces in the tile program.
+    pub fn planes(&self) -> [usize; 2] {
+        self.planes
+    }
+
+    /// How deep an event lies in a tower that starts at these depths.
+    pub fn within(&self, start: [i64; 2], number: i64, class: &Class, at: [i64; 2]) -> [i64; 2] {
+        [0, 1].map(|cut| self.depth(cut, number, class, at) - start[cut])
+    }
+
+    /// The depth of an event: of an update of a class at a stage and a cell.
+    fn depth(&self, cut: usize, number: i64, class: &Class, at: [i64; 2]) -> i64 {
+        let [a, b] = self.forms[cut];
+        let px = 2 * at[0] + class.position[Axis::LEAN];
+        let py = 2 * at[1] + class.position[Axis::DIAMOND];
+        self.slopes[cut] * number + class.leads[self.planes[cut]] - a * px - b * py
     }
 
     /// The most by which the indices of the tiles of two events can differ along a face: of updates of two classes at two stages, with a
@@ -114,26 +161,22 @@ impl Geometry {
         (number, class, at): (i64, &Class, [i64; 2]),
         (other_number, other, other_at): (i64, &Class, [i64; 2]),
     ) -> i64 {
-        let depth = |cut: usize, number: i64, class: &Class, at: [i64; 2]| {
-            let [a, b] = self.forms[cut];
-            let px = 2 * at[0] + class.position[Axis::LEAN];
-            let py = 2 * at[1] + class.position[Axis::DIAMOND];
-            self.slopes[cut] * number + class.leads[self.planes[cut]] - a * px - b * py
-        };
         let far = |cut: usize| {
-            let apart = depth(cut, number, class, at) - depth(cut, other_number, other, other_at);
+            let apart =
+                self.depth(cut, number, class, at) - self.depth(cut, other_number, other, other_at);
             crate::lattice::div_ceil(apart.abs(), self.periods[cut])
         };
         far(0).max(far(1))
     }
 
     pub fn tiles_around_column(&self) -> Ways {
-        let at = |n: i64| [n, -n];
-        let ahead = |n: &i64| Some((*n, self.origin([0, 0], at(*n))?));
-        let limit = LONGEST_PERIOD * LONGEST_PERIOD;
-        let (count, around) = (1..=limit).find_map(|n| ahead(&n)).unwrap_or((1, [0, 0]));
+        let at = |n: i64| [n * self.periods[0], -n * self.periods[1]];
+        let ahead = |n: &i64| Some((*n, self.solve(at(-*n))?));
+        let (count, around) = (1..=MOST_WAYS)
+            .find_map(|n| ahead(&n))
+            .unwrap_or((1, [0, 0]));
         Ways {
-            tiles: (0..count).map(at).collect(),
+            starts: (0..count).map(at).collect(),
             around,
         }
     }
@@ -144,13 +187,18 @@ impl Geometry {
         u * v / (4.0 * self.det.abs() as f64)
     }
 
-    /// The indices, ascending, of the rows of a class that a tile holds at a stage.
-    pub fn rows(&self, tile: [i64; 2], number: i64, class: &Class) -> Result<Vec<[i64; 2]>, Unfit> {
+    /// The indices, ascending, of the rows of a class that a tower holds at a stage, if it starts at these depths.
+    pub fn rows(
+        &self,
+        start: [i64; 2],
+        number: i64,
+        class: &Class,
+    ) -> Result<Vec<[i64; 2]>, Unfit> {
         let position = [class.position[Axis::LEAN], class.position[Axis::DIAMOND]];
-        // period * i <= slope * k + lead - form < period * (i + 1)
+        // start <= slope * k + lead - form < start + period
         let range = [0, 1].map(|cut| {
             let lead = class.leads[self.planes[cut]];
-            let top = self.slopes[cut] * number + lead - self.periods[cut] * tile[cut];
+            let top = self.slopes[cut] * number + lead - start[cut];
             [top - self.periods[cut] + 1, top]
         });
         let [[a, b], [c, d]] = self.forms.map(|f| f.map(i128::from));

@@ -15,6 +15,8 @@ pub struct Room {
     begin: [Interval; 2],
     /// Some row may lie in the region of its update.
     touched: [Interval; 2],
+    /// Along a seam, the depths of the rows of a turn.
+    depths: [i64; 2],
 }
 
 impl Room {
@@ -22,14 +24,22 @@ impl Room {
     pub fn may_begin(&self, at: [i64; 2]) -> bool {
         (0..2).all(|a| self.begin[a].contains(at[a]))
     }
+
+    fn is_whole(&self, at: [i64; 2]) -> bool {
+        (0..2).all(|a| self.whole[a].contains(at[a]))
+    }
 }
 
 /// What a tower does in a band.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     pub alignment: usize,
-    /// At the start of the band.
+    /// At the start of the band, counted on around periodic axes: along the lean axis from the seam on.
     pub origin: [i64; 2],
+    /// Cells from there to where the origin lies in the array, if the tower is whole: lengths of rings.
+    pub shift: [i64; 2],
+    /// Below which depths rows belong to a narrow tower, along both cuts.
+    pub limits: [Option<i64>; 2],
     /// Those in which rows may lie in the grid, counted from the start of the band.
     pub turns: Range<u64>,
     /// Those of which nothing is cut off, all but a few of them.
@@ -43,33 +53,59 @@ impl Towers {
             whole: sets.room(scheme),
             begin: sets.visible(layout, self.advance),
             touched: sets.touched(scheme),
+            depths: self.rings.seam.as_ref().map_or([0; 2], |s| s.depths(sets)),
         };
         self.alignments.iter().map(room).collect()
     }
 
     /// What a tile has to do in a band of so many turns; `None` if that is nothing.
     pub fn part(&self, rooms: &[Room], tile: [i64; 2], turns: u64) -> Option<Part> {
-        let (alignment, origin) = self.locate(tile)?;
+        let (alignment, mut origin) = self.locate(tile)?;
+        let [_, around] = self.rings.cells;
+        if let Some(around) = around {
+            origin[1] = origin[1].rem_euclid(around);
+        }
         let room = &rooms[alignment];
         let at = |turn: u64| [0, 1].map(|a| origin[a] + turn as i64 * self.advance[a]);
-        let lies = |turn: u64, room: &[Interval; 2]| (0..2).all(|a| room[a].contains(at(turn)[a]));
-        // Where a tower is moves along a line, and rooms are boxes, so these are ranges.
-        let first = (0..turns).find(|t| lies(*t, &room.touched))?;
-        let end = (first..turns)
-            .find(|t| !lies(*t, &room.touched))
-            .unwrap_or(turns);
-        let fits = |t: u64| lies(t, &room.whole);
-        let begin = (first..end).find(|t| fits(*t) && lies(*t, &room.begin));
-        let whole = match begin {
-            Some(begin) => begin..(begin..end).find(|t| !fits(*t)).unwrap_or(end),
-            None => end..end,
+        let per_turn = self.alignments[alignment].stages.len() as i64;
+        // Whether all, and some, of a turn's rows are on the right side of a seam.
+        let held = |turn: u64| match &self.rings.seam {
+            Some(seam) => seam.holds(room.depths, turn as i64 * per_turn, at(turn)[0]),
+            None => [true; 2],
         };
-        Some(Part {
+        let touches = |turn: u64| {
+            let lies =
+                |a: usize| self.rings.cells[a].is_some() || room.touched[a].contains(at(turn)[a]);
+            lies(0) && lies(1) && held(turn)[1]
+        };
+        // Where a tower is moves along a line, and rooms are boxes, so these are ranges.
+        let first = (0..turns).find(|t| touches(*t))?;
+        let end = (first..turns).find(|t| !touches(*t)).unwrap_or(turns);
+        let limits = self.rings.limits(tile);
+        let mut part = Part {
             alignment,
             origin,
+            shift: [0; 2],
+            limits,
             turns: first..end,
-            whole,
-        })
+            whole: end..end,
+        };
+        if limits.iter().any(Option::is_some) {
+            return Some(part);
+        }
+        for shift in self.rings.shifts() {
+            let there = |turn: u64| [0, 1].map(|a| at(turn)[a] + shift[a]);
+            let fits = |t: u64| room.is_whole(there(t)) && held(t)[0];
+            let begin = (first..end).find(|t| fits(*t) && room.may_begin(there(*t)));
+            let whole = match begin {
+                Some(begin) => begin..(begin..end).find(|t| !fits(*t)).unwrap_or(end),
+                None => end..end,
+            };
+            if whole.end - whole.start > part.whole.end - part.whole.start {
+                (part.whole, part.shift) = (whole, shift);
+            }
+        }
+        Some(part)
     }
 }
 

@@ -9,32 +9,47 @@ use super::hooks::Hooked;
 use super::sheets::{Acting, Places, Rows};
 use super::stage::row_op;
 use super::write::{Turn, Writer};
-use crate::lattice::{Axis, Interval};
+use crate::lattice::{Axis, Interval, div_ceil};
 use crate::layout::RowId;
 use crate::scheme::{Boundary, Cmp, ComponentId, Op, StageId, Update, Value};
-use crate::tile::residency::{Own, Place, Residency, keeps_old};
+use crate::tile::residency::{Place, Towers, keeps_old};
 
 /// The rows of a turn, by stage and update, as kernels read them: the index along the lean axis, relative to the origin, in the lower half
-/// of a word, that along the diamond axis in the upper half. `None` where an index is larger than that.
-pub(super) fn rows(sets: &Residency) -> Option<Vec<i32>> {
-    let own = sets.stages.iter().flat_map(|stage| {
+/// of a word, that along the diamond axis in the upper half; in a second word, where towers may be narrow, how deep the row lies along
+/// both faces. `None` where a number is larger than that.
+pub(super) fn rows(towers: &Towers, alignment: usize) -> Option<Vec<i32>> {
+    let pair = |[low, high]: [i64; 2]| {
+        let [low, high] = [low, high].map(i16::try_from);
+        Some(i32::from(high.ok()?) << 16 | i32::from(low.ok()?) & 0xffff)
+    };
+    let mut rows = Vec::new();
+    for (number, stage) in towers.alignments[alignment].stages.iter().enumerate() {
         let mut own = stage.own.clone();
         own.sort_by_key(|o| (o.update, o.x, o.y));
-        own
-    });
-    let word = |o: Own| {
-        let [x, y] = [o.x, o.y].map(i16::try_from);
-        Some(i32::from(y.ok()?) << 16 | i32::from(x.ok()?) & 0xffff)
-    };
-    own.map(word).collect()
+        for own in own {
+            rows.push(pair([own.x, own.y])?);
+            if towers.rings.narrow {
+                rows.push(pair(towers.depths(alignment, number, own)?)?);
+            }
+        }
+    }
+    Some(rows)
+}
+
+/// Words of a row.
+pub(super) fn words(towers: &Towers) -> usize {
+    if towers.rings.narrow { 2 } else { 1 }
 }
 
 /// A turn of a tower that may be cut.
 #[derive(Clone, Copy)]
 pub(super) struct Cut {
+    /// Where the origin lies; where an axis is periodic, where index 0 of all axes does.
     pub turn: Turn,
-    /// The index of the origin.
+    /// The index of the origin, counted on around periodic axes.
     pub at: [Operand; 2],
+    /// Of the task.
+    pub limits: [Operand; 2],
     /// The rows of all alignments.
     pub rows: Operand,
     /// The turn's number, a step of the turn, and what is done to single values.
@@ -45,8 +60,8 @@ pub(super) struct Cut {
 
 /// Values that are loaded together, so that they are under way at the same time: as many rows' as this allows.
 const AT_ONCE: usize = 108;
-/// Rows that are advanced together at most.
-const MOST_ROWS: usize = 12;
+/// Rows that are advanced together at most; and where axes are periodic, so that more has to be known of each.
+const MOST_ROWS: [usize; 2] = [12, 9];
 
 /// A row of a tower that may be cut.
 struct Row {
@@ -80,7 +95,8 @@ impl Writer<'_> {
                     let step = (number / stages) as i32;
                     let cut = Cut { step, ..cut };
                     let list = Interval::new(first, first + count as i64);
-                    self.cut_rows(k, cut, list, update, stage, phase);
+                    let lean = self.window(k, cut.number, number, index);
+                    self.cut_rows(k, cut, (list, lean), update, stage, phase);
                     first = list.hi;
                 }
             }
@@ -93,7 +109,7 @@ impl Writer<'_> {
         &self,
         k: &mut Kernel<'_>,
         cut: Cut,
-        list: Interval,
+        (list, lean): (Interval, Option<(Operand, i64)>),
         update: &Update,
         stage: StageId,
         phase: u32,
@@ -101,12 +117,13 @@ impl Writer<'_> {
         let [from, until] = [list.lo, list.hi].map(|n| Operand::i32(n as i32));
         let places = self.places(update, stage, phase);
         let loads = places.iter().flatten().count().max(1) * self.real.bytes() as usize / 4;
-        let together = (AT_ONCE / loads).clamp(1, MOST_ROWS) as u32;
+        let most = MOST_ROWS[usize::from(self.towers.rings.is_any())];
+        let together = (AT_ONCE / loads).clamp(1, most) as u32;
         let step = Operand::i32(together as i32);
         k.repeat(from, until, step, Some(1), |k, first| {
             // All loads of some rows come before all their stores, so that they are under way together.
             let rows: Vec<Row> = (0..together)
-                .map(|n| self.cut_row(k, cut, first, n, until, update))
+                .map(|n| self.cut_row(k, cut, [first, until], n, (update, lean)))
                 .collect();
             let loaded: Vec<Vec<Option<Operand>>> = rows
                 .iter()
@@ -141,37 +158,86 @@ impl Writer<'_> {
         });
     }
 
-    /// One of some rows that are advanced together.
+    /// Where the lean axis is periodic, the first index that counts for an update in a stage of a turn, and how many do.
+    fn window(
+        &self,
+        k: &mut Kernel<'_>,
+        turn: Operand,
+        number: usize,
+        update: usize,
+    ) -> Option<(Operand, i64)> {
+        let seam = self.towers.rings.seam.as_ref()?;
+        let window = seam.window(number % self.scheme.stages.len(), update);
+        let stages = self.plan.stages.len() as i64;
+        // Divisions are without a sign.
+        let more = div_ceil((-window.from).max(0), window.unit);
+        let from = window.from + window.rate * number as i64 + more * window.unit;
+        let wide = k.resize(turn, Type::I64);
+        let passed = k.int(IntOp::Mul, wide, Operand::i64(window.rate * stages));
+        let passed = k.int(IntOp::Add, passed, Operand::i64(from));
+        let edge = k.int(IntOp::Div, passed, Operand::i64(window.unit));
+        let edge = k.int(IntOp::Sub, edge, Operand::i64(more));
+        let edge = k.resize(edge, Type::I32);
+        let first = if window.begins {
+            k.int(IntOp::Sub, Operand::i32(0), edge)
+        } else {
+            k.int(IntOp::Add, edge, Operand::i32((1 - window.cells) as i32))
+        };
+        Some((first, window.cells))
+    }
+
+    /// One of some rows that are advanced together, from a list.
     fn cut_row(
         &self,
         k: &mut Kernel<'_>,
         cut: Cut,
-        first: Operand,
+        [first, until]: [Operand; 2],
         number: u32,
-        until: Operand,
-        update: &Update,
+        (update, lean): (&Update, Option<(Operand, i64)>),
     ) -> Row {
+        let rings = &self.towers.rings;
         let number = k.int(IntOp::Add, first, Operand::i32(number as i32));
         let there = k.compare(IntCmp::Lt, number, until);
         let last = k.int(IntOp::Sub, until, Operand::i32(1));
         let number = k.int(IntOp::Min, number, last);
         let number = k.resize(number, Type::I64);
-        let entry = k.advance(cut.rows, number, 4);
-        let entry = k.load(Type::I32, entry, 4, Access::ReadOnly);
+        let entry = k.advance(cut.rows, number, 4 * words(self.towers) as u32);
         let half = Operand::i32(16);
-        let low = k.int(IntOp::Left, entry, half);
-        let offsets = [low, entry].map(|word| k.int(IntOp::RightSigned, word, half));
+        let pair = |k: &mut Kernel<'_>, from: Operand| {
+            let word = k.load(Type::I32, from, 4, Access::ReadOnly);
+            let low = k.int(IntOp::Left, word, half);
+            [low, word].map(|word| k.int(IntOp::RightSigned, word, half))
+        };
+        let offsets = pair(k, entry);
         // Where rows are shorter than others, images lie beyond their ends, which other threads write.
         let extent = self.scheme.extent(update.target)[Axis::VECTOR];
         let within = self.is_within(k, extent);
         let mut inside = k.int(IntOp::And, there, within);
+        if rings.narrow {
+            let second = k.offset(entry, 4);
+            for (depth, limit) in pair(k, second).into_iter().zip(cut.limits) {
+                let own = k.compare(IntCmp::Lt, depth, limit);
+                inside = k.int(IntOp::And, inside, own);
+            }
+        }
         let mut at = cut.at;
         let mut pointer = cut.turn.own;
         for (n, axis) in [Axis::LEAN, Axis::DIAMOND].into_iter().enumerate() {
-            let by = offsets[n];
+            let mut by = offsets[n];
             at[n] = k.int(IntOp::Add, at[n], by);
+            if let (Axis::LEAN, Some((first, cells))) = (axis, lean) {
+                let on = k.int(IntOp::Sub, at[n], first);
+                let counts = k.compare(IntCmp::Below, on, Operand::i32(cells as i32));
+                inside = k.int(IntOp::And, inside, counts);
+            }
+            if let Some(around) = rings.cells[n] {
+                at[n] = wrapped(k, at[n], around);
+            }
             let within = in_interval(k, at[n], update.region[axis]);
             inside = k.int(IntOp::And, inside, within);
+            if rings.is_any() {
+                by = at[n];
+            }
             let by = k.resize(by, Type::I64);
             let stride = self.bytes(self.layout.stride[axis]);
             let by = k.int(IntOp::Mul, by, Operand::i64(stride));
@@ -339,6 +405,17 @@ impl Writer<'_> {
             row: RowId(0),
         })
     }
+}
+
+/// An index on a ring of so many cells that is at most once around too far.
+fn wrapped(k: &mut Kernel<'_>, index: Operand, around: i64) -> Operand {
+    let around = Operand::i32(around as i32);
+    let below = k.compare(IntCmp::Lt, index, Operand::i32(0));
+    let up = k.int(IntOp::Add, index, around);
+    let index = k.choose(below, up, index);
+    let above = k.compare(IntCmp::Ge, index, around);
+    let down = k.int(IntOp::Sub, index, around);
+    k.choose(above, down, index)
 }
 
 fn in_interval(k: &mut Kernel<'_>, index: Operand, range: Interval) -> Operand {

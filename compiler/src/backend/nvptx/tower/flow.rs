@@ -18,9 +18,9 @@ use super::hooks::Hooked;
 use super::line::{self, Barrier, Meet};
 use super::links::{self, Chain, Links};
 use super::pipe::{self, Pipe};
-use super::progress::{Scout, Waiting, publish};
+use super::progress::{Scout, Waiting, narrow, publish};
 use super::sheets;
-use super::ticket::{self, Ahead, FIRST, Fields, HOOKS, NUMBER, fields};
+use super::ticket::{self, Ahead, FIRST, Fields, HOOKS, LIMITS, NUMBER, fields};
 use super::write::{Meeting, Turn, Writer};
 
 /// The kernel's name.
@@ -292,7 +292,8 @@ pub(super) fn write(
     k.place(next);
     roles.begin(&mut k, word, |k| scout.forget(k));
     let task = fields(&mut k, word);
-    scout.look(&mut k, &task, stages);
+    let extra = narrow(&mut k, writer.towers, word);
+    scout.look(&mut k, &task, stages, extra);
     k.jump(next);
 
     k.place(herald);
@@ -347,7 +348,19 @@ fn cut(
     turns: [Operand; 2],
     [word, rows]: [Operand; 2],
 ) {
-    let start = start(k, writer, task);
+    let around = writer.towers.rings.is_any();
+    let start = if around {
+        let zero = writer.bytes(writer.layout.group(0, 0));
+        let zero = k.offset(k.param(param::ARRAY), zero);
+        writer.turn_at(k, zero)
+    } else {
+        start(k, writer, task)
+    };
+    let limits = [0, 1].map(|n| k.offset(word, i64::from(4 * (LIMITS + n))));
+    let limits = match writer.towers.rings.narrow {
+        true => limits.map(|from| k.load(Type::I32, from, 4, Access::Volatile)),
+        false => [Operand::i32(i32::MAX); 2],
+    };
     let [from, until] = turns;
     k.repeat(from, until, Operand::i32(1), Some(1), |k, number| {
         let mut at = task.at;
@@ -355,7 +368,11 @@ fn cut(
             let by = k.int(IntOp::Mul, number, Operand::i32(by as i32));
             *at = k.int(IntOp::Add, *at, by);
         }
-        let turn = shifted(k, writer, start, number);
+        let turn = if around {
+            start
+        } else {
+            shifted(k, writer, start, number)
+        };
         let hooked = Hooked {
             array: k.param(param::ARRAY),
             table: k.param(param::HOOKS),
@@ -366,6 +383,7 @@ fn cut(
         let cut = Cut {
             turn,
             at,
+            limits,
             rows,
             number,
             step: 0,
@@ -394,7 +412,8 @@ fn copy_tower(
 ) {
     let task = fields(k, word);
     let parts = writers[0].split.map_or(1, |split| split.parts);
-    let waiting = Waiting::new(k, word, parts);
+    let extra = narrow(k, writers[0].towers, word);
+    let waiting = Waiting::new(k, word, parts, extra);
     let stages = writers[0].plan.stages.len() as i32;
     let last = k.int(IntOp::Mul, task.end, Operand::i32(stages));
     let last = k.int(IntOp::Sub, last, Operand::i32(1));

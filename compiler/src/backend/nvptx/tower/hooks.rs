@@ -152,6 +152,7 @@ impl Hooks {
             .map(|(n, t)| (place(t), n))
             .collect();
         let stages = scheme.stages.len();
+        let of_turn = towers.alignments.first()?.stages.len() as i64;
         for ((stage, update, at), cells) in &rows {
             let target = scheme.stages[stage.index()].updates[*update].target;
             let mut phases = Vec::new();
@@ -173,10 +174,18 @@ impl Hooks {
                     }
                     let phase = number / stages % phases.len();
                     for own in of.own.iter().filter(|o: &&Own| o.update == *update) {
-                        let origin = [at[0] - own.x, at[1] - own.y];
-                        for turn in 0..turns {
-                            let start = [0, 1].map(|a| origin[a] - turn as i64 * towers.advance[a]);
-                            if let Some(&task) = known.get(&(alignment as i32, start)) {
+                        let depths = towers.depths(alignment, number, *own)?;
+                        for (turn, start) in origins(towers, *at, *own, turns) {
+                            let Some(&task) = known.get(&(alignment as i32, start)) else {
+                                continue;
+                            };
+                            let within = (0..2).all(|n| depths[n] < tasks[task].limits[n].into());
+                            let x = start[0] + turn as i64 * towers.advance[0] + own.x;
+                            let passed = turn as i64 * of_turn + number as i64;
+                            let window = towers.rings.seam.as_ref();
+                            let window =
+                                window.map(|s| s.window(stage.index(), *update).at(passed));
+                            if within && window.is_none_or(|window| window.contains(x)) {
                                 let list = found.entry((task, turn, number)).or_default();
                                 list.push(phases[phase]);
                             }
@@ -191,7 +200,7 @@ impl Hooks {
             whole: 0,
         };
         let rooms = towers.rooms(scheme, layout);
-        let per_turn = towers.alignments.first()?.stages.len();
+        let per_turn = of_turn as usize;
         for (number, task) in tasks.iter_mut().enumerate() {
             let all = found.range((number, 0, 0)..(number + 1, 0, 0));
             let lists: Vec<(u64, usize, &Vec<i32>)> = all
@@ -202,7 +211,7 @@ impl Hooks {
                 continue;
             }
             let hooked: Vec<i32> = lists.iter().map(|(turn, ..)| *turn as i32).collect();
-            let [x, y] = task.at.map(i64::from);
+            let [x, y] = [0, 1].map(|a| i64::from(task.at[a]) + task.shift[a]);
             let begins = |turn: i32| {
                 let [by_x, by_y] = towers.advance.map(|n| n * i64::from(turn));
                 rooms[task.alignment as usize].may_begin([x + by_x, y + by_y])
@@ -230,6 +239,22 @@ impl Hooks {
         table.bytes = bytes.0;
         Some(table)
     }
+}
+
+/// The turns, and where a tower begins a band, such that a row of a turn lies at a place of the array: around periodic axes, too.
+fn origins(
+    towers: &Towers,
+    at: [i64; 2],
+    own: Own,
+    turns: u64,
+) -> impl Iterator<Item = (u64, [i64; 2])> {
+    let shifts = towers.rings.shifts();
+    (0..turns).flat_map(move |turn| {
+        let there = [at[0] - own.x, at[1] - own.y];
+        let start = [0, 1].map(|a| there[a] - turn as i64 * towers.advance[a]);
+        let moved = move |by: &[i64; 2]| (turn, [0, 1].map(|a| start[a] - by[a]));
+        shifts.iter().map(moved).collect::<Vec<_>>()
+    })
 }
 
 /// The longest part of a range without some of its turns, ascending, that begins where a whole tower can.
@@ -515,7 +540,9 @@ mod tests {
             overlap: 4,
             lead: 0,
         };
-        let list = tasks(&scheme, &layout, &program, &towers, 8, order).expect("tasks");
+        let list = tasks(&scheme, &layout, &towers, 8, order)
+            .expect("tasks")
+            .tasks;
         let stage = StageId(0);
         let id = scheme.stages[0].updates[0].target;
         let addition = |x: i64, y: i64| Addition {

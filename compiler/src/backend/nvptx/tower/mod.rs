@@ -36,7 +36,7 @@ pub use hooks::{Addition, Hooks, Table};
 pub use line::MOST_PARTS;
 pub use plan::{Carried, Copy, Plan, StagePlan};
 pub use sheets::{Acting, Sheet};
-pub use tasks::{Order, tasks};
+pub use tasks::{Order, TaskList, tasks};
 
 use super::ir::Module;
 use crate::lattice::{Axis, Interval};
@@ -149,25 +149,31 @@ pub struct Task {
     pub whole: [i32; 2],
     /// After the last turn with rows in the grid.
     pub end: i32,
-    /// The index of the origin at the start of the band.
+    /// The index of the origin at the start of the band, counted on around periodic axes.
     pub at: [i32; 2],
     /// The tasks with an index one lower along the first face, the second, and both; the number of tasks where there is none.
     pub neighbours: [i32; 3],
     /// Where its [`Hooks`] begin in their table; 0 if it has none.
     pub hooks: i32,
+    /// Below which depths along both faces rows are its own, where a face around a periodic axis is narrow; otherwise `i32::MAX`.
+    pub limits: [i32; 2],
+    /// Cells from the origin to where it lies in the array while the tower is whole: lengths of periodic axes. Kernels need it no more.
+    pub shift: [i64; 2],
 }
 
 impl Task {
     /// Of a task in memory.
-    pub const BYTES: u32 = 52;
+    pub const BYTES: u32 = 64;
 
     /// As kernels read it.
-    pub fn words(&self) -> [i32; 13] {
+    pub fn words(&self) -> [i32; 16] {
         let [w, e] = self.whole;
         let [x, y] = self.at;
         let [a, b, c] = self.neighbours;
         let low = self.offset as i32;
         let high = (self.offset >> 32) as i32;
+        let [below, beside] = self.limits;
+        let narrow = self.limits.iter().any(|limit| *limit < i32::MAX);
         [
             low,
             high,
@@ -182,6 +188,9 @@ impl Task {
             b,
             c,
             self.hooks,
+            below,
+            beside,
+            i32::from(narrow),
         ]
     }
 }
@@ -347,9 +356,9 @@ pub fn emit(
             threads: threads as u32,
             shared: u32::try_from(bytes).ok()?,
             plan,
-            first_row: rows.len() as i64,
+            first_row: (rows.len() / edge::words(towers)) as i64,
         });
-        rows.extend(edge::rows(sets)?);
+        rows.extend(edge::rows(towers, number)?);
     }
     let rows = module.constants(&rows)?;
     let writer = |kernel| {

@@ -4,7 +4,17 @@ use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special};
 use super::PROGRESS_BYTES;
 use super::flow::param;
-use super::ticket::{Ahead, Fields, NEIGHBOURS, SEEN};
+use super::ticket::{Ahead, Fields, NARROW, NEIGHBOURS, SEEN};
+use crate::tile::residency::Towers;
+
+/// One for a narrow tower, otherwise 0; `None` where none is narrow. Others depend across a narrow tower on those behind it: what they
+/// wait for of the narrow one has to say enough of these, so it waits for one stage more.
+pub(super) fn narrow(k: &mut Kernel<'_>, towers: &Towers, words: Operand) -> Option<Operand> {
+    towers.rings.narrow.then(|| {
+        let from = k.offset(words, i64::from(4 * NARROW));
+        k.load(Type::I32, from, 4, Access::Volatile)
+    })
+}
 
 /// Tells others how far the tower is: each block for itself.
 pub(super) fn publish(k: &mut Kernel<'_>, ahead: &Ahead, task: &Fields, reached: Operand) {
@@ -72,7 +82,7 @@ impl Scout {
     }
 
     /// Looks until the neighbours have done all that a tower reads of.
-    pub fn look(&self, k: &mut Kernel<'_>, task: &Fields, stages: i32) {
+    pub fn look(&self, k: &mut Kernel<'_>, task: &Fields, stages: i32, narrow: Option<Operand>) {
         let [mut neighbour, others @ ..] = task.neighbours;
         let (mut which, mut block) = (self.lane, None);
         if self.parts > 1 {
@@ -87,7 +97,10 @@ impl Scout {
         let from = progress(k, neighbour, block);
         let last = k.int(IntOp::Mul, task.end, Operand::i32(stages));
         let last = k.int(IntOp::Sub, last, Operand::i32(1));
-        let last = k.int(IntOp::Add, last, k.param(param::SINCE));
+        let mut last = k.int(IntOp::Add, last, k.param(param::SINCE));
+        if let Some(narrow) = narrow {
+            last = k.int(IntOp::Add, last, narrow);
+        }
         let none = k.param(param::SINCE);
         let known = k.variable_of(none);
         let (again, moved, after) = (k.label(), k.label(), k.label());
@@ -125,19 +138,25 @@ impl Scout {
 pub(super) struct Waiting {
     /// The progress that the lane looks at.
     from: Operand,
+    /// What neighbours have done beyond what the tower itself reads.
+    more: Option<Operand>,
 }
 
 impl Waiting {
-    pub fn new(k: &mut Kernel<'_>, words: Operand, parts: u32) -> Waiting {
+    pub fn new(k: &mut Kernel<'_>, words: Operand, parts: u32, narrow: Option<Operand>) -> Waiting {
         let lane = k.special(Special::Lane);
         Waiting {
             from: seen(k, lane, words, parts),
+            more: narrow,
         }
     }
 
     /// Whether the neighbours have done so many stages; the same for all threads of a warp.
     fn is_over(&self, k: &mut Kernel<'_>, stages: Operand) -> Operand {
-        let stages = k.int(IntOp::Add, stages, k.param(param::SINCE));
+        let mut stages = k.int(IntOp::Add, stages, k.param(param::SINCE));
+        if let Some(more) = self.more {
+            stages = k.int(IntOp::Add, stages, more);
+        }
         let done = k.assembly(
             "ld.acquire.cta.shared.u32 $0, [$1];",
             "=r,r,~{memory}",

@@ -4,8 +4,7 @@ use super::Task;
 use crate::lattice::{Interval, PerAxis};
 use crate::layout::Layout;
 use crate::scheme::Scheme;
-use crate::tile::TileProgram;
-use crate::tile::residency::Towers;
+use crate::tile::residency::{Part, Towers};
 use std::collections::BTreeMap;
 
 /// An order of towers: tiles are cut into strips along the first face, and in each of them columns, which are tiles with the same sum of
@@ -22,27 +21,28 @@ pub struct Order {
     pub lead: u32,
 }
 
+/// The towers of a band.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskList {
+    pub tasks: Vec<Task>,
+    /// So many come first: others begin when these are done. 0: no such difference.
+    pub before: usize,
+}
+
 /// All towers of a band of so many turns that have anything to do, such that each comes after all that it depends on. Towers that run at the
-/// same time are near each other: what one stores, the next finds in a cache. `None` where sizes exceed what tasks hold.
+/// same time are near each other: what one stores, the next finds in a cache. `None` where sizes exceed what tasks hold, or a ring is too
+/// short for so many turns.
 pub fn tasks(
     scheme: &Scheme,
     layout: &Layout,
-    program: &TileProgram,
     towers: &Towers,
     turns: u64,
     order: Order,
-) -> Option<Vec<Task>> {
+) -> Option<TaskList> {
     let rooms = towers.rooms(scheme, layout);
-    let stages = turns
-        .checked_mul(towers.steps)?
-        .checked_mul(scheme.stages.len() as u64)?;
-    let numbers = Interval::new(0, i64::try_from(stages).ok()?);
-    let [first, second] = program.levels.first()?.as_slice() else {
-        return None;
-    };
-    let whole = program.whole();
-    let [first, second] = [first, second].map(|cut| program.indices(&whole, *cut, numbers));
-    let mut parts = Vec::new();
+    let halves = towers.halves(scheme, turns)?;
+    let [first, second] = towers.indices(scheme, turns)?;
+    let mut parts: Vec<([i64; 4], [i64; 2], Part)> = Vec::new();
     // Per strip its columns.
     let mut columns: BTreeMap<i64, Interval> = BTreeMap::new();
     for i in first.lo..first.hi {
@@ -52,7 +52,8 @@ pub fn tasks(
                 columns.entry(strip).or_default();
                 let own = Interval::new(i + j, i + j + 1);
                 columns.entry(strip).and_modify(|all| *all = all.hull(own));
-                parts.push(([0, strip, i], [i, j], part));
+                let half = i64::from(!halves.is_first(part.origin));
+                parts.push(([half, 0, strip, i], [i, j], part));
             }
         }
     }
@@ -68,22 +69,41 @@ pub fn tasks(
         before = Some(own);
     }
     for (key, [i, j], _) in &mut parts {
-        key[0] = *i + *j + offsets.get(&key[1]).copied().unwrap_or(0);
+        key[1] = *i + *j + offsets.get(&key[2]).copied().unwrap_or(0);
     }
     parts.sort_by_key(|(key, _, _)| *key);
     let known: BTreeMap<[i64; 2], usize> =
         parts.iter().enumerate().map(|(n, p)| (p.1, n)).collect();
     let count = i32::try_from(parts.len()).ok()?;
-    let task = |(_, [i, j], part): &([i64; 3], [i64; 2], crate::tile::residency::Part)| {
-        let [x, y] = part.origin;
-        let stride = |axis: usize| PerAxis(layout.stride.0).0[axis];
-        let element = layout.group(0, 0) + x * stride(0) + y * stride(1);
+    let task = |(_, [i, j], part): &([i64; 4], [i64; 2], Part)| {
         let neighbour = |di: i64, dj: i64| {
-            let found = known.get(&[i - di, j - dj]);
+            let found = known.get(&towers.rings.known([i - di, j - dj]));
             found.map_or(count, |n| *n as i32)
         };
+        Task::of(
+            layout,
+            part,
+            [neighbour(1, 0), neighbour(0, 1), neighbour(1, 1)],
+        )
+    };
+    let tasks: Option<Vec<Task>> = parts.iter().map(task).collect();
+    let before = parts.iter().filter(|(key, ..)| key[0] == 0).count();
+    Some(TaskList {
+        tasks: tasks?,
+        before: if before < parts.len() { before } else { 0 },
+    })
+}
+
+impl Task {
+    /// `None` where it is too large.
+    fn of(layout: &Layout, part: &Part, neighbours: [i32; 3]) -> Option<Task> {
+        let stride = |axis: usize| PerAxis(layout.stride.0).0[axis];
+        let [x, y] = [0, 1].map(|a| part.origin[a] + part.shift[a]);
+        let element = layout.group(0, 0) + x * stride(0) + y * stride(1);
         let small = |n: u64| i32::try_from(n).ok();
         let place = |n: i64| i32::try_from(n).ok();
+        let [x, y] = part.origin;
+        let limit = |cut: usize| part.limits[cut].map_or(Some(i32::MAX), place);
         Some(Task {
             offset: element * layout.element_bytes as i64,
             alignment: part.alignment as i32,
@@ -91,9 +111,10 @@ pub fn tasks(
             whole: [small(part.whole.start)?, small(part.whole.end)?],
             end: small(part.turns.end)?,
             at: [place(x)?, place(y)?],
-            neighbours: [neighbour(1, 0), neighbour(0, 1), neighbour(1, 1)],
+            neighbours,
             hooks: 0,
+            limits: [limit(0)?, limit(1)?],
+            shift: part.shift,
         })
-    };
-    parts.iter().map(task).collect()
+    }
 }

@@ -2,6 +2,7 @@
 //! run on the host.
 
 mod host;
+mod waits;
 
 use super::*;
 use crate::backend::interp::Interp;
@@ -32,7 +33,7 @@ fn prepare(
     periods: [Rational; 2],
     options: Options,
 ) -> Result<Run, Unfit> {
-    let frame = Frame::new(scheme, &cones(scheme));
+    let frame = Frame::new(scheme, &cones(scheme)).opened();
     let cut = |form: [i32; 3], period| Cut {
         face: frame.fitting(PerAxis(form)),
         period,
@@ -152,7 +153,10 @@ fn run_flow(
     seed: u64,
 ) -> Option<usize> {
     let kernel = run.kernels.flow.as_ref()?;
-    let list = tasks(scheme, layout, &run.program, &run.towers, turns, order)?;
+    let TaskList {
+        tasks: list,
+        before,
+    } = tasks(scheme, layout, &run.towers, turns, order)?;
     let words: Vec<i32> = list.iter().flat_map(Task::words).collect();
     // As if there had been bands before.
     let apart = PROGRESS_BYTES as usize / 4;
@@ -164,36 +168,44 @@ fn run_flow(
     let counter = device.upload(&[40i32]);
     let hooks = device.upload(&[0i32; 4]);
     let stages = (turns * run.towers.steps) as u32 * scheme.stages.len() as u32;
-    let params = [
-        array.into(),
-        words.into(),
-        Param::U32(list.len() as u32),
-        progress.into(),
-        counter.into(),
-        Param::U32(40),
-        Param::U32(7),
-        Param::U32(8 + stages),
-        Param::U32(order.lead),
-        hooks.into(),
-        hooks.into(),
-        hooks.into(),
-    ];
-    let options = torre_ptx::Options {
-        seed,
-        resident: 3 * cluster,
-        ..torre_ptx::Options::default()
-    };
-    let entry = module.entry(&kernel.symbol).expect("it was emitted");
-    let threads = [kernel.threads, 1, 1];
-    let counts = device.launch(
-        entry,
-        [3 * cluster, 1, 1],
-        threads,
-        kernel.shared,
-        &params,
-        &options,
-    );
-    counts.unwrap_or_else(|fault| panic!("seed {seed}: {fault}\n{scheme}"));
+    let (mut taken, mut done) = (40, 0);
+    for until in [before as u32, list.len() as u32] {
+        if until <= done {
+            continue;
+        }
+        let params = [
+            array.into(),
+            words.into(),
+            Param::U32(until),
+            progress.into(),
+            counter.into(),
+            Param::U32(taken - done),
+            Param::U32(7),
+            Param::U32(8 + stages),
+            Param::U32(order.lead),
+            hooks.into(),
+            hooks.into(),
+            hooks.into(),
+        ];
+        let options = torre_ptx::Options {
+            seed,
+            resident: 3 * cluster,
+            ..torre_ptx::Options::default()
+        };
+        let entry = module.entry(&kernel.symbol).expect("it was emitted");
+        let threads = [kernel.threads, 1, 1];
+        let counts = device.launch(
+            entry,
+            [3 * cluster, 1, 1],
+            threads,
+            kernel.shared,
+            &params,
+            &options,
+        );
+        counts.unwrap_or_else(|fault| panic!("seed {seed}: {fault}\n{scheme}"));
+        taken += until - done + 3;
+        done = until;
+    }
     Some(list.iter().filter(|t| t.whole[0] < t.whole[1]).count())
 }
 
@@ -400,6 +412,43 @@ fn towers_give_the_bits_of_rows() {
     }
 }
 
+/// Rings that towers divide evenly, with a narrow face, with towers that lie on the lattice in two ways, with a seam, with both; of one block and
+/// of two.
+#[test]
+fn towers_go_around_periodic_axes() {
+    use Boundary::*;
+    let Some(library) = library() else { return };
+    let walls = [Pec, Pmc];
+    let (f32, f64) = (Precision::F32, Precision::F64);
+    let of = |order, precision, cells, ends| bounded(maxwell(order, precision, cells), ends);
+    let second = [walls, [Periodic; 2], [Zero; 2]];
+    let first = [[Periodic; 2], walls, [Periodic; 2]];
+    let both = [[Periodic; 2], [Periodic; 2], walls];
+    for (seed, (scheme, period, turns, parts)) in [
+        (of(4, f32, [26, 30, 20], second), 6, 3, 1),
+        (of(4, f32, [25, 34, 17], second), 6, 3, 1),
+        (of(2, f64, [14, 19, 16], second), 3, 4, 1),
+        (of(4, f32, [60, 26, 20], first), 6, 3, 1),
+        (of(2, f32, [33, 17, 24], both), 3, 4, 1),
+        (of(4, f64, [52, 29, 12], both), 6, 2, 1),
+        (of(2, f32, [26, 16, 40], both), 3, 2, 2),
+        (bounded(elasticity(f32, [50, 31, 12]), both), 6, 2, 1),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let options = Options {
+            shift: seed % 2 == 0,
+            parts,
+            ..Options::default()
+        };
+        let periods = [Rational::whole(period); 2];
+        let report = differ(library, &scheme, periods, turns, options, seed as u64, true);
+        let report = report.unwrap_or_else(|| panic!("towers of {} {seed}", scheme.name));
+        assert!(report.whole > 4, "{seed}: {report:?}");
+    }
+}
+
 #[test]
 fn towers_of_random_schemes_give_the_bits_of_rows() {
     let Some(library) = library() else { return };
@@ -412,7 +461,7 @@ fn towers_of_random_schemes_give_the_bits_of_rows() {
         width: 20,
         reach: 2,
     };
-    let (mut tried, mut whole, mut shared) = (0, 0, 0);
+    let (mut tried, mut whole, mut shared, mut rings) = (0, 0, 0, 0);
     for seed in 0..150 {
         let mut rng = Rng::new(seed);
         let mut scheme = random_scheme(&mut rng, &limits);
@@ -426,11 +475,14 @@ fn towers_of_random_schemes_give_the_bits_of_rows() {
             0
         };
         scheme.grid.cells[Axis::VECTOR] += longer;
+        let flow = longer > 0 || seed % 2 == 0;
         for axis in [Axis::LEAN, Axis::DIAMOND] {
-            if scheme.grid.is_periodic(axis) {
+            // Whole towers alone do not go around.
+            if scheme.grid.is_periodic(axis) && !flow {
                 scheme.grid.boundary[axis] = [Boundary::Zero; 2];
             }
-            scheme.grid.cells[axis] = rng.within(14, 22);
+            let ring = if scheme.grid.is_periodic(axis) { 14 } else { 0 };
+            scheme.grid.cells[axis] = ring + rng.within(14, 22);
         }
         for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
             // Zones along the vector axis alone.
@@ -464,22 +516,17 @@ fn towers_of_random_schemes_give_the_bits_of_rows() {
             ..Options::default()
         };
         let turns = 1 + rng.below(3);
-        if let Some(report) = differ(
-            library,
-            &scheme,
-            periods,
-            turns,
-            options,
-            seed,
-            longer > 0 || seed % 2 == 0,
-        ) {
+        if let Some(report) = differ(library, &scheme, periods, turns, options, seed, flow) {
             tried += 1;
+            let ring = |axis: &Axis| scheme.grid.is_periodic(*axis);
+            rings += usize::from([Axis::LEAN, Axis::DIAMOND].iter().any(ring));
             whole += report.whole;
             shared += usize::from(longer > 0);
         }
     }
     assert!(tried > 0 && whole > 10 * tried, "{whole} in {tried}");
     assert!(3 * shared > tried, "{shared} of {tried}");
+    assert!(5 * rings > tried, "{rings} of {tried}");
 }
 
 #[test]

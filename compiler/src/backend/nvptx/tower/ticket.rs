@@ -12,6 +12,9 @@ pub(super) const FIRST: u32 = 3;
 const WHOLE: [u32; 2] = [4, 5];
 const AT: [u32; 2] = [7, 8];
 pub(super) const HOOKS: u32 = 12;
+pub(super) const LIMITS: u32 = 13;
+/// Whether it is narrow.
+pub(super) const NARROW: u32 = 15;
 pub(super) const NUMBER: u32 = Task::BYTES / 4;
 /// After them: the number of the next task, and the progress of the neighbours.
 const NEXT: u32 = WORDS;

@@ -1,0 +1,294 @@
+//! What towers wait for is enough: each event of a band belongs to one tower, and what it depends on is done by then.
+
+use super::*;
+use crate::testing::lengthen;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Along the first two axes, and a row of the group.
+type Spot = ([i64; 2], u32);
+
+/// A stage and a task.
+type Event = (i64, usize);
+
+/// For each task, stages that are known to be done.
+type Known = Rc<HashMap<usize, i64>>;
+
+struct Band<'a> {
+    scheme: &'a Scheme,
+    towers: &'a Towers,
+    list: TaskList,
+    /// Stages of a turn.
+    per_turn: i64,
+    /// By task, and the stage that begins.
+    found: HashMap<(usize, i64), Known>,
+}
+
+impl Band<'_> {
+    /// Known when a task begins a stage; for the stage after its last one, when it is over.
+    fn known(&mut self, task: usize, number: i64) -> Known {
+        if let Some(known) = self.found.get(&(task, number)) {
+            return known.clone();
+        }
+        let own = self.list.tasks[task].clone();
+        let [first, end] = [own.first, own.end].map(|turn| i64::from(turn) * self.per_turn);
+        let mut known = HashMap::new();
+        let mut merge = |more: &HashMap<usize, i64>| {
+            for (task, done) in more {
+                let all = known.entry(*task).or_insert(i64::MIN);
+                *all = (*all).max(*done);
+            }
+        };
+        if number > first {
+            merge(&self.known(task, number - 1));
+        }
+        merge(&HashMap::from([(
+            task,
+            if number == end { i64::MAX } else { number },
+        )]));
+        if task >= self.list.before {
+            (0..self.list.before).for_each(|t| merge(&HashMap::from([(t, i64::MAX)])));
+        }
+        let narrow = i64::from(own.limits.iter().any(|l| *l < i32::MAX));
+        let count = self.list.tasks.len();
+        for neighbour in own
+            .neighbours
+            .map(|n| n as usize)
+            .into_iter()
+            .filter(|n| *n < count)
+        {
+            if number < end {
+                merge(&self.seen(neighbour, number + narrow));
+            }
+        }
+        let known = Rc::new(known);
+        self.found.insert((task, number), known.clone());
+        known
+    }
+
+    /// Known from the progress of a task.
+    fn seen(&mut self, task: usize, progress: i64) -> Known {
+        let own = &self.list.tasks[task];
+        let [first, end] = [own.first, own.end].map(|turn| i64::from(turn) * self.per_turn);
+        self.known(task, progress.clamp(first, end))
+    }
+
+    /// The task of each event, by stage, update and place.
+    fn events(&self) -> HashMap<(i64, usize, [i64; 2]), usize> {
+        let mut events = HashMap::new();
+        let rings = &self.towers.rings;
+        for (task, of) in self.list.tasks.iter().enumerate() {
+            let alignment = of.alignment as usize;
+            for turn in of.first..of.end {
+                let by = self.towers.advance.map(|n| n * i64::from(turn));
+                let origin = [0, 1].map(|a| i64::from(of.at[a]) + by[a]);
+                for (n, stage) in self.towers.alignments[alignment].stages.iter().enumerate() {
+                    let number = i64::from(turn) * self.per_turn + n as i64;
+                    let stage_of_step = n % self.scheme.stages.len();
+                    let updates = &self.scheme.stages[stage_of_step].updates;
+                    for own in &stage.own {
+                        let depths = self.towers.depths(alignment, n, *own).expect("a row");
+                        let mut at = [origin[0] + own.x, origin[1] + own.y];
+                        let seam = rings.seam.as_ref();
+                        let window = seam.map(|s| s.window(stage_of_step, own.update).at(number));
+                        if window.is_some_and(|window| !window.contains(at[0]))
+                            || (0..2).any(|c| depths[c] >= of.limits[c].into())
+                        {
+                            continue;
+                        }
+                        for (at, cells) in at.iter_mut().zip(rings.cells) {
+                            *at = cells.map_or(*at, |cells| at.rem_euclid(cells));
+                        }
+                        let region = updates[own.update].region;
+                        if region[Axis::LEAN].contains(at[0])
+                            && region[Axis::DIAMOND].contains(at[1])
+                        {
+                            let before = events.insert((number, own.update, at), task);
+                            assert_eq!(before, None, "{at:?} at {number} has two towers");
+                        }
+                    }
+                }
+            }
+        }
+        events
+    }
+
+    /// Whether each event finds done what it depends on: reads after writes, writes after reads and writes.
+    fn check(&mut self, layout: &Layout, turns: u64) {
+        let events = self.events();
+        let stages = self.scheme.stages.len() as i64;
+        let all = turns as i64 * self.per_turn;
+        // Per place and row, in the order of stages: the last write, and the reads since.
+        let mut places: HashMap<Spot, (Option<Event>, Vec<Event>)> = HashMap::new();
+        for number in 0..all {
+            let stage = StageId((number % stages) as u32);
+            let phase = (number / stages % i64::from(self.scheme.phases().max(1))) as u32;
+            let mut touched = Vec::new();
+            for (index, update) in self.scheme.stages[stage.index()].updates.iter().enumerate() {
+                let [lean, diamond, vector] = update.region.0;
+                if vector.is_empty() {
+                    continue;
+                }
+                let lines =
+                    (lean.lo..lean.hi).flat_map(|x| (diamond.lo..diamond.hi).map(move |y| [x, y]));
+                for at in lines {
+                    let task = *events
+                        .get(&(number, index, at))
+                        .unwrap_or_else(|| panic!("{at:?} of {index} at {number} has no tower"));
+                    for read in update.body.reads() {
+                        let place = [
+                            at[0] + i64::from(read.offset[Axis::LEAN]),
+                            at[1] + i64::from(read.offset[Axis::DIAMOND]),
+                        ];
+                        let Some(place) = self.stored(read.component, place) else {
+                            continue;
+                        };
+                        let row = layout.read_row(self.scheme, stage, phase, read);
+                        touched.push((place, row.0, task, false));
+                    }
+                    let row = layout.target_row(self.scheme, stage, phase, update.target);
+                    touched.push((at, row.0, task, true));
+                }
+            }
+            // What is read in a stage is read before it is written.
+            touched.sort_by_key(|(.., write)| *write);
+            for (place, row, task, write) in touched {
+                let (last, reads) = places.entry((place, row)).or_default();
+                let needed: Vec<Event> = match write {
+                    true => reads.iter().chain(last.as_ref()).copied().collect(),
+                    false => last.iter().copied().collect(),
+                };
+                for (n, other) in needed {
+                    if other == task || n == number {
+                        continue;
+                    }
+                    let done = self.known(task, number).get(&other).copied();
+                    assert!(
+                        done > Some(n),
+                        "task {task} {:?} at {number} needs {n} of {other} {:?}, knows {done:?}: place {place:?} row {row} write {write}",
+                        self.list.tasks[task],
+                        self.list.tasks[other],
+                    );
+                }
+                match write {
+                    true => (*last, *reads) = (Some((number, task)), Vec::new()),
+                    false => reads.push((number, task)),
+                }
+            }
+        }
+    }
+
+    fn stored(&self, id: crate::scheme::ComponentId, at: [i64; 2]) -> Option<[i64; 2]> {
+        let position = self.scheme.component(id).position;
+        let z = self.scheme.grid.live(position)[Axis::VECTOR].lo;
+        match self
+            .scheme
+            .grid
+            .resolve(position, PerAxis([at[0], at[1], z]))
+        {
+            crate::scheme::Located::Stored { at, .. } => Some([at[Axis::LEAN], at[Axis::DIAMOND]]),
+            crate::scheme::Located::Zero => None,
+        }
+    }
+}
+
+/// Checks the tasks of a band; `None` where there are no towers.
+fn check(
+    scheme: &Scheme,
+    faces: [(Rational, Rational); 2],
+    turns: u64,
+    order: Order,
+) -> Option<usize> {
+    let layout = Layout::for_gpu(scheme).ok()?;
+    let frame = Frame::new(scheme, &cones(scheme)).opened();
+    let forms = [[1, 1, 0], [1, -1, 0]];
+    let cut = |n: usize| {
+        let mut face = frame.fitting(PerAxis(forms[n]));
+        face.slope = face.slope.max(faces[n].0);
+        Cut {
+            face,
+            period: faces[n].1,
+        }
+    };
+    let tiling = Tiling {
+        height: 1 << 20,
+        levels: vec![Level {
+            cuts: vec![cut(0), cut(1)],
+        }],
+    };
+    check_tiling(&frame, &tiling).expect("fitting faces are legal");
+    let towers = towers(scheme, &layout, &lower(scheme, &frame, &tiling)).ok()?;
+    if !towers.are_adjacent() {
+        return None;
+    }
+    let list = tasks(scheme, &layout, &towers, turns, order)?;
+    for (n, task) in list.tasks.iter().enumerate() {
+        let none = list.tasks.len() as i32;
+        assert!(
+            task.neighbours.iter().all(|m| *m == none || *m < n as i32),
+            "{n}: {task:?}"
+        );
+    }
+    let narrow = list
+        .tasks
+        .iter()
+        .filter(|t| t.limits != [i32::MAX; 2])
+        .count();
+    let mut band = Band {
+        scheme,
+        towers: &towers,
+        per_turn: towers.alignments[0].stages.len() as i64,
+        list,
+        found: HashMap::new(),
+    };
+    band.check(&layout, turns);
+    Some(narrow)
+}
+
+#[test]
+fn towers_wait_for_all_that_they_depend_on() {
+    let limits = Limits {
+        dimensions: 3,
+        components: 3,
+        stages: 3,
+        ops: 6,
+        length: 12,
+        width: 3,
+        reach: 2,
+    };
+    let (mut tried, mut narrow) = (0, 0);
+    for seed in 0..600 {
+        let mut rng = Rng::new(seed);
+        let mut scheme = random_scheme(&mut rng, &limits);
+        if scheme.grid.dimensions() < 3 {
+            continue;
+        }
+        let frame = Frame::new(&scheme, &cones(&scheme)).opened();
+        let slopes = [[1, 1, 0], [1, -1, 0]].map(|form| frame.slope(PerAxis(form)));
+        let doubled = slopes.map(|slope| (slope * Rational::whole(2)).ceil());
+        let slope = doubled[0].max(doubled[1]).max(1);
+        let [width, turns] = [rng.within(2, 6), rng.within(1, 3)];
+        for axis in [Axis::LEAN, Axis::DIAMOND] {
+            let steps = 2 * scheme.stages.len() as i64 * i64::from(scheme.phases()) * turns;
+            let least = match (scheme.grid.is_periodic(axis), axis) {
+                (true, Axis::LEAN) => slope * steps + 2 * width + 12,
+                (true, _) => 4 * width,
+                _ => 0,
+            };
+            let by = (least - scheme.grid.cells[axis]).max(0) + rng.within(0, 6);
+            lengthen(&mut scheme, axis, by);
+        }
+        let slope = Rational::new(slope, 2).unwrap_or(Rational::ONE);
+        let order = Order {
+            width: rng.within(1, 4),
+            overlap: rng.within(0, 3),
+            lead: 0,
+        };
+        let faces = [(slope, Rational::whole(width)); 2];
+        if let Some(found) = check(&scheme, faces, turns as u64, order) {
+            tried += 1;
+            narrow += usize::from(found > 0);
+        }
+    }
+    assert!(tried > 60 && narrow > 10, "{narrow} of {tried}");
+}
