@@ -80,6 +80,7 @@ impl<'a> Writer<'a> {
         Writer {
             chunks: Some(chunks),
             images: self.images.clone(),
+            ends: None,
             ..*self
         }
     }

@@ -314,25 +314,32 @@ fn tower<'a>(
     word: Operand,
     rows: Operand,
 ) {
-    let part = |k: &mut Kernel<'_>, range: fn(&Fields) -> [Operand; 2], whole: bool| {
+    // What is cut before and after has one code: it is long, and instructions are fetched.
+    let parts = [0, 2].map(Operand::i32);
+    k.repeat(parts[0], parts[1], Operand::i32(1), Some(1), |k, part| {
+        let before = k.compare(IntCmp::Eq, part, Operand::i32(0));
         let task = fields(k, word);
-        let turns = range(&task);
+        let [from, until] = task.whole;
+        let turns = [
+            k.choose(before, task.first, until),
+            k.choose(before, from, task.end),
+        ];
         let some = k.compare(IntCmp::Lt, turns[0], turns[1]);
         k.when(some, |k| {
             let writer = prepared(k);
-            if !whole {
-                cut(k, &writer, &task, turns, [word, rows]);
-                return;
-            }
+            cut(k, &writer, &task, turns, [word, rows]);
+        });
+        let some = k.compare(IntCmp::Lt, from, until);
+        let some = k.int(IntOp::And, some, before);
+        k.when(some, |k| {
+            let task = fields(k, word);
+            let writer = prepared(k);
             let start = start(k, &writer, &task);
-            let turn = shifted(k, &writer, start, turns[0]);
-            writer.whole(k, turn, turns);
+            let turn = shifted(k, &writer, start, task.whole[0]);
+            writer.whole(k, turn, task.whole);
             writer.settle(k);
         });
-    };
-    part(k, |task| [task.first, task.whole[0]], false);
-    part(k, |task| task.whole, true);
-    part(k, |task| [task.whole[1], task.end], false);
+    });
 }
 
 /// Where a tower starts in memory.

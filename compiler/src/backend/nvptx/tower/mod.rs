@@ -16,6 +16,7 @@
 
 mod copies;
 mod edge;
+mod ends;
 mod flow;
 mod hooks;
 mod line;

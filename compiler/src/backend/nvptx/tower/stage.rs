@@ -202,11 +202,13 @@ impl<'s, 'a> Stage<'s, 'a> {
     fn publish(&mut self, k: &mut Kernel<'_>, place: Place, slot: usize, value: Operand) {
         let writer = self.writer;
         if let Some(component) = writer.layout.component_of(place.row) {
-            let to = writer.slot(k, slot, 0);
             match writer.split {
                 // Images are what neighbours send.
-                Some(split) if split.is_ring() => writer.write_values(k, component, to, value),
-                _ => writer.write_row(k, component, to, value),
+                Some(split) if split.is_ring() => {
+                    let to = writer.slot(k, slot, 0);
+                    writer.write_values(k, component, to, value);
+                }
+                _ => writer.write_slot(k, component, slot, value),
             }
             if let Some(across) = self.across(k) {
                 let by = writer.bytes(slot as i64 * writer.slot.stride);
@@ -313,7 +315,7 @@ impl<'s, 'a> Stage<'s, 'a> {
         }
         if plan.leave.contains(&target) {
             let to = self.planes.row(k, writer, target);
-            writer.write_row(k, component, to, value);
+            writer.store(k, component, to, value);
         }
     }
 

@@ -5,6 +5,7 @@ use super::super::ir::{Launch, Module, Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Variable};
 use super::super::layerwise::vector_images;
 use super::copies::Chunks;
+use super::ends::Ends;
 use super::line::{Barrier, Split, WARP, rank};
 use super::links::Links;
 use super::pipe::Pipe;
@@ -18,6 +19,7 @@ use crate::layout::Layout;
 use crate::scheme::{ComponentId, Image, Scheme, Update};
 use crate::tile::residency::{Place, Towers};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// Writes the kernel that runs whole towers, one per block.
 pub(super) fn write(
@@ -85,6 +87,8 @@ pub(super) struct Writer<'a> {
     /// In their order; and the block's task, where there are some.
     pub sheets: &'a [Acting],
     pub task: Option<Operand>,
+    /// Of a whole tower: how threads write them.
+    pub ends: Option<Rc<Ends>>,
 }
 
 /// How those who work on a tower keep order.
@@ -136,6 +140,7 @@ impl<'a> Writer<'a> {
             images: Vec::new(),
             sheets,
             task: None,
+            ends: None,
         };
         let components = scheme.component_ids();
         writer.images = components.map(|id| writer.rounds(id)).collect();
@@ -171,6 +176,7 @@ impl<'a> Writer<'a> {
         }
         let mut writer = Writer {
             images: self.images.clone(),
+            ends: self.ends.clone(),
             thread,
             ..*self
         };
@@ -242,6 +248,14 @@ impl<'a> Writer<'a> {
 
     /// Runs the turns of a range that nothing cuts.
     pub fn whole(&self, k: &mut Kernel<'_>, first: Turn, turns: [Operand; 2]) {
+        let writer = Writer {
+            ends: Ends::new(k, self).map(Rc::new),
+            ..self.clone()
+        };
+        writer.turns(k, first, turns);
+    }
+
+    fn turns(&self, k: &mut Kernel<'_>, first: Turn, turns: [Operand; 2]) {
         let variables = self.begin(k, first);
         let own = k.variable_of(first.own);
         let chunk = k.variable_of(first.chunk);
@@ -374,7 +388,7 @@ impl<'a> Writer<'a> {
             let value = k.get(*variable);
             if let Some(component) = self.layout.component_of(carried.place.row) {
                 let to = planes.row(k, self, carried.place);
-                self.write_row(k, component, to, value);
+                self.store(k, component, to, value);
             }
         }
     }
@@ -498,10 +512,70 @@ impl<'a> Writer<'a> {
         let inside = self.is_within(k, range);
         k.choose(inside, value, otherwise)
     }
+
+    /// Writes a value of a whole tower to a slot.
+    pub fn write_slot(
+        &self,
+        k: &mut Kernel<'_>,
+        component: ComponentId,
+        slot: usize,
+        value: Operand,
+    ) {
+        let by = self.bytes(slot as i64 * self.slot.stride);
+        let to = self.slot(k, slot, 0);
+        self.write_whole(k, component, to, value, |k, ends| k.offset(ends.own, by));
+    }
+
+    /// Writes a value of a whole tower to a row in memory.
+    pub fn store(&self, k: &mut Kernel<'_>, component: ComponentId, to: Operand, value: Operand) {
+        self.write_whole(k, component, to, value, |k, ends| {
+            k.advance_by_word(to, ends.by)
+        });
+    }
+
+    /// Writes a value, and its image along the vector axis beside where the thread's lies.
+    fn write_whole(
+        &self,
+        k: &mut Kernel<'_>,
+        component: ComponentId,
+        to: Operand,
+        value: Operand,
+        image: impl FnOnce(&mut Kernel<'_>, &Ends) -> Operand,
+    ) {
+        let ends = self.ends.as_ref();
+        let one = ends.and_then(|ends| Some((ends, ends.images[component.index()]?)));
+        let Some((ends, one)) = one else {
+            self.write_row(k, component, to, value);
+            return;
+        };
+        self.write_values(k, component, to, value);
+        k.when(one.has, |k| {
+            let value = match one.negated {
+                [false, false] => value,
+                [true, true] => k.negated(value),
+                [below, _] => {
+                    let turned = k.negated(value);
+                    let sides = if below {
+                        [value, turned]
+                    } else {
+                        [turned, value]
+                    };
+                    k.choose(ends.upper, sides[0], sides[1])
+                }
+            };
+            let image = image(k, ends);
+            let to = k.offset(image, self.bytes(one.by));
+            k.store(value, to, self.real.bytes(), Access::Plain);
+        });
+    }
 }
 
 /// Whether a thread is one of some, which rise.
-fn holds(k: &mut Kernel<'_>, thread: Operand, some: impl Iterator<Item = i64>) -> Operand {
+pub(super) fn holds(
+    k: &mut Kernel<'_>,
+    thread: Operand,
+    some: impl Iterator<Item = i64>,
+) -> Operand {
     let mut ranges: Vec<Interval> = Vec::new();
     for i in some {
         match ranges.last_mut() {
