@@ -23,7 +23,7 @@ use crate::layout::{Layout, RowId};
 use crate::scheme::{Read, Scheme, StageId, Update};
 use geometry::Geometry;
 pub use ring::{Halves, Rings, Seam, Window};
-pub use room::{Part, Room};
+pub use room::{Part, Room, without_images};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 

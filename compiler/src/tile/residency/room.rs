@@ -116,7 +116,8 @@ impl Residency {
         let mut room = [all; 2];
         for (number, sets) in self.stages.iter().enumerate() {
             let updates = &scheme.stages[number % scheme.stages.len()].updates;
-            let inner: Vec<[Interval; 2]> = updates.iter().map(|u| inner(scheme, u)).collect();
+            let inner = updates.iter().map(|u| without_images(scheme, u));
+            let inner: Vec<[Interval; 2]> = inner.collect();
             for own in &sets.own {
                 for (axis, at) in [own.x, own.y].into_iter().enumerate() {
                     let range = inner[own.update][axis];
@@ -170,7 +171,7 @@ impl Residency {
 }
 
 /// The indices along the first two axes where an update acts and its values have no images.
-fn inner(scheme: &Scheme, update: &Update) -> [Interval; 2] {
+pub fn without_images(scheme: &Scheme, update: &Update) -> [Interval; 2] {
     let position = scheme.component(update.target).position;
     let visible = scheme.visible(update.target);
     [Axis::LEAN, Axis::DIAMOND].map(|axis| {

@@ -12,7 +12,7 @@ use super::write::{Turn, Writer};
 use crate::lattice::{Axis, Interval, div_ceil};
 use crate::layout::RowId;
 use crate::scheme::{Boundary, Cmp, ComponentId, Op, StageId, Update, Value};
-use crate::tile::residency::{Place, Towers, keeps_old};
+use crate::tile::residency::{Place, Towers, keeps_old, without_images};
 
 /// The rows of a turn, by stage and update, as kernels read them: the index along the lean axis, relative to the origin, in the lower half
 /// of a word, that along the diamond axis in the upper half; in a second word, where towers may be narrow, how deep the row lies along
@@ -148,11 +148,21 @@ impl Writer<'_> {
                 .layout
                 .target_row(self.scheme, stage, phase, update.target);
             let target = self.bytes(i64::from(target.0) * self.layout.row_stride);
+            let inner = without_images(self.scheme, update);
             for (row, value) in rows.iter().zip(values) {
                 k.when(row.inside, |k| {
                     let to = k.offset(row.from, target);
-                    self.write_row(k, update.target, to, value);
-                    self.write_images(k, update.target, to, row.at, value);
+                    self.store(k, update.target, to, value);
+                    // Most rows have none: one jump then, and the same one for all threads.
+                    let mut near = Operand::int(Type::I1, 0);
+                    for (at, inner) in row.at.into_iter().zip(inner) {
+                        let far = in_interval(k, at, inner);
+                        let at_end = k.int(IntOp::Xor, far, Operand::int(Type::I1, 1));
+                        near = k.int(IntOp::Or, near, at_end);
+                    }
+                    k.when(near, |k| {
+                        self.write_images(k, update.target, to, row.at, value);
+                    });
                 });
             }
         });
@@ -351,7 +361,7 @@ impl Writer<'_> {
                     } else {
                         value
                     };
-                    self.write_row(k, id, to, value);
+                    self.store(k, id, to, value);
                 });
             }
         }

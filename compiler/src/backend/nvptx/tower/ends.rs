@@ -1,4 +1,4 @@
-//! Images along the vector axis, as the threads of a whole tower write them.
+//! Images along the vector axis, as the threads of a tower write them.
 //!
 //! Near an end of a line a value has an image beyond that end. All components have theirs in the same place but for a constant: on the lower side
 //! that of index z is at -z, or a length of the ring farther; half-integer positions lie one index lower. So a thread knows one

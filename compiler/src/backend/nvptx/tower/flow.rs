@@ -71,7 +71,9 @@ impl Roles {
         };
         let more = left(HELPERS, HELPER_REGISTERS, whole).min(most / 8 * 8);
         let more = more.min(wanted.next_multiple_of(8));
-        let alone = (all / (compute + HELPERS) / 8 * 8).min(most);
+        // A multiprocessor has four parts, each with a quarter of the registers, on which warps are spread evenly.
+        let spread = (compute + HELPERS).next_multiple_of(WARPGROUP);
+        let alone = (all / spread / 8 * 8).min(most);
         let moved = shift && needed > alone && more > alone;
         let group = if moved { whole } else { compute };
         let fewer = left(whole, more, HELPERS).min(each);
@@ -355,6 +357,7 @@ fn cut(
     turns: [Operand; 2],
     [word, rows]: [Operand; 2],
 ) {
+    let writer = &writer.clone().with_ends(k);
     let around = writer.towers.rings.is_any();
     let start = if around {
         let zero = writer.bytes(writer.layout.group(0, 0));

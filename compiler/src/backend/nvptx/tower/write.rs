@@ -87,7 +87,7 @@ pub(super) struct Writer<'a> {
     /// In their order; and the block's task, where there are some.
     pub sheets: &'a [Acting],
     pub task: Option<Operand>,
-    /// Of a whole tower: how threads write them.
+    /// How threads write images.
     pub ends: Option<Rc<Ends>>,
 }
 
@@ -248,11 +248,15 @@ impl<'a> Writer<'a> {
 
     /// Runs the turns of a range that nothing cuts.
     pub fn whole(&self, k: &mut Kernel<'_>, first: Turn, turns: [Operand; 2]) {
-        let writer = Writer {
-            ends: Ends::new(k, self).map(Rc::new),
-            ..self.clone()
-        };
-        writer.turns(k, first, turns);
+        self.clone().with_ends(k).turns(k, first, turns);
+    }
+
+    /// The thread knows where its images along the vector axis lie.
+    pub fn with_ends(self, k: &mut Kernel<'_>) -> Writer<'a> {
+        Writer {
+            ends: Ends::new(k, &self).map(Rc::new),
+            ..self
+        }
     }
 
     fn turns(&self, k: &mut Kernel<'_>, first: Turn, turns: [Operand; 2]) {
@@ -526,7 +530,7 @@ impl<'a> Writer<'a> {
         self.write_whole(k, component, to, value, |k, ends| k.offset(ends.own, by));
     }
 
-    /// Writes a value of a whole tower to a row in memory.
+    /// Writes a value to a row in memory.
     pub fn store(&self, k: &mut Kernel<'_>, component: ComponentId, to: Operand, value: Operand) {
         self.write_whole(k, component, to, value, |k, ends| {
             k.advance_by_word(to, ends.by)
