@@ -211,7 +211,7 @@ impl Hooks {
                 continue;
             }
             let hooked: Vec<i32> = lists.iter().map(|(turn, ..)| *turn as i32).collect();
-            let [x, y] = [0, 1].map(|a| i64::from(task.at[a]) + task.shift[a]);
+            let [x, y] = [0, 1].map(|a| i64::from(task.at[a]) + i64::from(task.shift[a]));
             let begins = |turn: i32| {
                 let [by_x, by_y] = towers.advance.map(|n| n * i64::from(turn));
                 rooms[task.alignment as usize].may_begin([x + by_x, y + by_y])

@@ -158,16 +158,16 @@ pub struct Task {
     pub hooks: i32,
     /// Below which depths along both faces rows are its own, where a face around a periodic axis is narrow; otherwise `i32::MAX`.
     pub limits: [i32; 2],
-    /// Cells from the origin to where it lies in the array while the tower is whole: lengths of periodic axes. Kernels need it no more.
-    pub shift: [i64; 2],
+    /// Cells from the origin to where it lies in the array while the tower is whole: lengths of periodic axes.
+    pub shift: [i32; 2],
 }
 
 impl Task {
     /// Of a task in memory.
-    pub const BYTES: u32 = 64;
+    pub const BYTES: u32 = 72;
 
     /// As kernels read it.
-    pub fn words(&self) -> [i32; 16] {
+    pub fn words(&self) -> [i32; 18] {
         let [w, e] = self.whole;
         let [x, y] = self.at;
         let [a, b, c] = self.neighbours;
@@ -192,6 +192,8 @@ impl Task {
             below,
             beside,
             i32::from(narrow),
+            self.shift[0],
+            self.shift[1],
         ]
     }
 }

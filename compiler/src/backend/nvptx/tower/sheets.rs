@@ -274,7 +274,7 @@ impl Writer<'_> {
 
     /// The index of the origin of a turn.
     fn origin(&self, k: &mut Kernel<'_>, turn: Operand, task: Operand) -> [Operand; 2] {
-        let at = ticket::at(k, task);
+        let at = ticket::whole_at(k, task, self.towers.rings.is_any());
         [0, 1].map(|n| {
             let by = Operand::i32(self.towers.advance[n] as i32);
             let by = k.int(IntOp::Mul, turn, by);

@@ -114,7 +114,7 @@ impl Task {
             neighbours,
             hooks: 0,
             limits: [limit(0)?, limit(1)?],
-            shift: part.shift,
+            shift: [place(part.shift[0])?, place(part.shift[1])?],
         })
     }
 }

@@ -15,6 +15,7 @@ pub(super) const HOOKS: u32 = 12;
 pub(super) const LIMITS: u32 = 13;
 /// Whether it is narrow.
 pub(super) const NARROW: u32 = 15;
+const SHIFT: [u32; 2] = [16, 17];
 pub(super) const NUMBER: u32 = Task::BYTES / 4;
 /// After them: the number of the next task, and the progress of the neighbours.
 const NEXT: u32 = WORDS;
@@ -135,12 +136,18 @@ impl Ahead {
     }
 }
 
-/// The index of the task's origin at the start of the band.
-pub(super) fn at(k: &mut Kernel<'_>, words: Operand) -> [Operand; 2] {
-    AT.map(|n| {
+/// The index of the origin of the task's whole part at the start of the band, in the array.
+pub(super) fn whole_at(k: &mut Kernel<'_>, words: Operand, around: bool) -> [Operand; 2] {
+    let mut word = |n: u32| {
         let from = k.offset(words, i64::from(4 * n));
         k.load(Type::I32, from, 4, Access::Volatile)
-    })
+    };
+    let at = AT.map(&mut word);
+    if !around {
+        return at;
+    }
+    let shift = SHIFT.map(&mut word);
+    [0, 1].map(|n| k.int(IntOp::Add, at[n], shift[n]))
 }
 
 /// After the last turn of the task's whole part.
