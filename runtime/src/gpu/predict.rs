@@ -9,7 +9,7 @@ use torre_compiler::backend::nvptx::tower::{Kernels, StagePlan};
 use torre_compiler::lattice::Axis;
 use torre_compiler::layout::Layout;
 use torre_compiler::schedule::{Choice, Prediction, Schedule};
-use torre_compiler::scheme::Scheme;
+use torre_compiler::scheme::{Boundary, Scheme};
 use torre_compiler::tile::residency::{Towers, is_tapped};
 use torre_compiler::tile::stage_blocks;
 
@@ -45,6 +45,12 @@ const WARPS: f64 = 4.0;
 const INSTRUCTION: f64 = 16.0;
 /// Multiprocessors of the groups of a GPU; all blocks of a cluster run in one. An H200 has such, others similar ones.
 const GROUPS: [f64; 8] = [16.0, 16.0, 16.0, 16.0, 16.0, 16.0, 18.0, 18.0];
+/// Bytes that the cache of all multiprocessors gives or takes at a time, at most.
+const PIECE: f64 = 128.0;
+/// Such pieces for the images of a row.
+const ENDS: f64 = 4.0;
+/// Around a ring whose length the period of faces does not divide, widths of whole towers in the time for what is narrow of a column: others wait for it.
+const NARROW: f64 = 8.0;
 /// Threads of a warp.
 const WARP: f64 = 32.0;
 
@@ -157,7 +163,11 @@ pub fn towers(
     let passed = lag * processors * blocks * stage * own;
     let [kept, more] = KEPT;
     let lost = ((passed / chip.facts.l2.max(1) as f64 - kept) / more).clamp(0.0, 1.0);
-    let near = (1.0 - lost) * own / (FLOW * chip.copy_rate);
+    // Images at both ends of a line are pieces of a row of their own, and small ones cost more than others.
+    let ends = scheme.grid.boundary[Axis::VECTOR] != [Boundary::Zero; 2];
+    let line = cells[Axis::VECTOR.index()] * element;
+    let pieces = if ends { 1.0 + ENDS * PIECE / line } else { 1.0 };
+    let near = (1.0 - lost) * own * pieces / (FLOW * chip.copy_rate);
     let far = lost * column / (SHARE * chip.copy_rate);
     let flow = stage * (near + far) * processors;
     let [alone, more] = LATENCY;
@@ -179,9 +189,9 @@ pub fn towers(
     let by = towers.advance.map(|n| n.abs() as f64);
     let wide = (2.0 * towers.cells()).sqrt();
     let reach = wide + by[0].max(by[1]);
-    // Around a ring there is one end instead of two; beside it, a column has two narrow towers.
+    // Around a ring there is one end instead of two.
     let beyond = match towers.rings.cells[1] {
-        Some(_) if towers.rings.narrow => 2.0 * wide,
+        Some(_) if towers.rings.narrow => NARROW * wide,
         Some(_) => 0.0,
         None => reach,
     };

@@ -102,12 +102,18 @@ impl<'a> Writer<'a> {
         let Some(chunks) = self.chunks else {
             return;
         };
-        // What nobody reads beyond the block's part another block may store meanwhile.
-        let (all, own): (Vec<&Copy>, Vec<&Copy>) = copies
-            .iter()
-            .partition(|copy| copy.tapped || chunks.shared.is_none());
+        // What nobody reads beyond the block's part another block may store meanwhile; and nobody needs it.
+        let less = crate::lattice::div_ceil(self.own_chunks(), chunks.threads) < chunks.rounds;
+        let whole = chunks.shared.is_none() && !less;
+        let (all, own): (Vec<&Copy>, Vec<&Copy>) =
+            copies.iter().partition(|copy| copy.tapped || whole);
         self.copy_some(k, turn, &chunks, &all, false);
         self.copy_some(k, turn, &chunks, &own, true);
+    }
+
+    /// Pieces of a row without what lies beyond its ends.
+    fn own_chunks(&self) -> i64 {
+        crate::lattice::div_ceil(self.bytes(self.slot.length), CHUNK)
     }
 
     /// `own`: only the block's part of the line.
@@ -119,7 +125,12 @@ impl<'a> Writer<'a> {
         copies: &[&Copy],
         own: bool,
     ) {
-        let each = self.bytes(self.slot.copied.len()) / CHUNK;
+        let mut each = self.bytes(self.slot.copied.len()) / CHUNK;
+        let mut skipped = 0;
+        if own && chunks.shared.is_none() {
+            skipped = self.bytes(-self.slot.copied.lo) / CHUNK;
+            each = self.own_chunks();
+        }
         for group in 0..chunks.groups {
             let mine = copies.iter().skip(group as usize);
             let mine: Vec<&&Copy> = mine.step_by(chunks.groups as usize).collect();
@@ -131,7 +142,7 @@ impl<'a> Writer<'a> {
                 this = k.compare(IntCmp::Eq, chunks.group, Operand::i32(group as i32));
             }
             let mut rounds = Vec::new();
-            for round in 0..chunks.rounds {
+            for round in 0..crate::lattice::div_ceil(each, chunks.threads) {
                 let before = round * chunks.threads;
                 let mut has = this;
                 if let Some((count, [first, end])) = chunks.shared {
@@ -148,7 +159,7 @@ impl<'a> Writer<'a> {
                     let there = k.compare(IntCmp::Lt, chunks.first, left);
                     has = k.int(IntOp::And, has, there);
                 }
-                rounds.push((before * CHUNK, has));
+                rounds.push(((skipped + before) * CHUNK, has));
             }
             let mut first = chunks.to;
             if chunks.shared.is_some() || chunks.rounds > 1 {
