@@ -52,7 +52,7 @@ fn large_grids_go_by_the_widest_towers_that_fit() {
         assert!(rate.contains(&choices[0].prediction.rate), "{choices:?}");
         let narrow = choices.iter().find(|c| c.name.starts_with("torre(D = 1"));
         let share = narrow.map(|c| c.prediction.rate / choices[0].prediction.rate);
-        assert!(share.is_some_and(|s| (0.6..0.8).contains(&s)), "{share:?}");
+        assert!(share.is_some_and(|s| (0.55..0.8).contains(&s)), "{share:?}");
         assert!(choices.iter().any(|c| c.schedule == Schedule::Layerwise));
     }
 }
