@@ -21,7 +21,8 @@ use crate::order::Touch;
 #[derive(Debug)]
 struct Element {
     to: usize,
-    from: Place,
+    /// What is read, and its bytes; nothing, if there are none.
+    from: Option<(Place, usize)>,
     data: Vec<u8>,
     pc: u32,
 }
@@ -219,23 +220,26 @@ impl Launch<'_> {
                 _ => bytes,
             };
             let to_place = self.resolve(block, to_space, to, bytes)?;
-            let from_place = self.resolve(block, from_space, from, read)?;
-            let mut data = self
-                .bytes(block, warp, from_place, read)
-                .map_err(|fault| fault.at(from))?
-                .to_vec();
-            data.resize(bytes, 0);
-            self.touch(block, warp, from_place, read, Touch::Read(&WEAK))
-                .map_err(|fault| fault.at(from))?;
             let bulk = !matches!(copy, Copy::Element(_));
-            self.check_copy(block, warp, from_place, read, false, bulk)
-                .map_err(|fault| fault.at(from))?;
+            let (mut data, mut source) = (Vec::new(), None);
+            // What is not read may lie anywhere.
+            if read > 0 {
+                let place = self.resolve(block, from_space, from, read)?;
+                let found = self.bytes(block, warp, place, read);
+                data = found.map_err(|fault| fault.at(from))?.to_vec();
+                self.touch(block, warp, place, read, Touch::Read(&WEAK))
+                    .map_err(|fault| fault.at(from))?;
+                self.check_copy(block, warp, place, read, false, bulk)
+                    .map_err(|fault| fault.at(from))?;
+                source = Some((place, read));
+            }
+            data.resize(bytes, 0);
             self.check_copy(block, warp, to_place, bytes, true, bulk)
                 .map_err(|fault| fault.at(to))?;
             let thread = (warp * LANES + lane) as u32;
             self.counts.copies += 1;
             let pc = self.at.pc;
-            match (copy, to_place, from_place) {
+            match (copy, to_place, source) {
                 (Copy::Element(_), Place::Shared(to), from) => {
                     self.arriving(block, to, bytes)?;
                     let element = Element { to, from, data, pc };
@@ -247,7 +251,7 @@ impl Launch<'_> {
                         .open
                         .push(element);
                 }
-                (Copy::BulkStore, to, Place::Shared(from)) => {
+                (Copy::BulkStore, to, Some((Place::Shared(from), _))) => {
                     let states = &mut block.shared.state[from..from + bytes];
                     if states.iter().any(|state| *state > u8::MAX - LEAVING) {
                         return Err(Fault::new(
@@ -273,7 +277,7 @@ impl Launch<'_> {
                         .open
                         .push(store);
                 }
-                (_, Place::Shared(to), from) => {
+                (_, Place::Shared(to), Some((from, _))) => {
                     let object = self.address(block, warp, inst, 3);
                     let object = self.object_at(block, warp, object)?;
                     self.arriving(block, to, bytes)?;
@@ -431,7 +435,9 @@ impl Launch<'_> {
         for element in done {
             self.at.pc = element.pc;
             let bytes = element.data.len();
-            self.touch(block, warp, element.from, bytes, Touch::Read(&WEAK))?;
+            if let Some((from, read)) = element.from {
+                self.touch(block, warp, from, read, Touch::Read(&WEAK))?;
+            }
             self.arrived(block, element.to, &element.data);
             self.touch(
                 block,
@@ -514,7 +520,7 @@ impl Launch<'_> {
             Cargo::Bulk { to, from, bytes } => {
                 self.unclaim(from, bytes, false);
                 let data = self.bytes(block, flight.warp, from, bytes)?.to_vec();
-                self.piece_arrives(block, (agent, view), from, to, &data)?;
+                self.piece_arrives(block, (agent, view), Some((from, bytes)), to, &data)?;
                 object.bytes -= bytes as i64;
             }
             Cargo::Elements(elements) => {
@@ -537,13 +543,15 @@ impl Launch<'_> {
         &mut self,
         block: &mut Block,
         (agent, view): ((u32, u32), Option<&Published>),
-        from: Place,
+        from: Option<(Place, usize)>,
         to: usize,
         data: &[u8],
     ) -> Result<(), Fault> {
         self.arrived(block, to, data);
         if let Some(view) = view {
-            self.touch_by_copy(block, agent, view, from, data.len(), false)?;
+            if let Some((from, read)) = from {
+                self.touch_by_copy(block, agent, view, from, read, false)?;
+            }
             self.touch_by_copy(block, agent, view, Place::Shared(to), data.len(), true)?;
         }
         self.counts.copied_in += data.len() as u64;

@@ -91,6 +91,13 @@ fn copies_of_elements() {
                  ld.shared.v4.u32 {%r4, %r5, %r6, %r7}, [%d8];\nst.global.v4.u32 [%d9+512], {%r4, %r5, %r6, %r7};";
     let (words, _) = passes(short, 8);
     assert_eq!(words[128..136], [0, 1, 0, 0, 4, 5, 0, 0]);
+    // Where nothing is read, it may lie anywhere; a byte of it must not.
+    let wild = "[%d9+1048576], 16, ";
+    let none = short.replace("[%d9], 16, 8", &format!("{wild}0"));
+    let (words, _) = passes(&none, 8);
+    assert_eq!(words[128..136], [0; 8]);
+    let some = short.replace("[%d9], 16, 8", &format!("{wild}4"));
+    fails(&[FaultKind::OutOfBounds], &some, 8);
 }
 
 /// The same, but the copies arrive at a barrier object by themselves.
