@@ -460,11 +460,22 @@ impl<'m> Kernel<'m> {
         self.assembly(&code, &constraints, &[ty], &[from, flag], true)[0]
     }
 
-    /// Starts copying 16 bytes from global memory to shared memory where a condition holds, without a jump.
-    pub fn copy_if(&mut self, condition: Operand, from: Operand, to: Operand) {
+    /// Starts copying 16 bytes from global memory to shared memory where a condition holds, without a jump; zeros where `there` does not hold.
+    pub fn copy_if(
+        &mut self,
+        condition: Operand,
+        from: Operand,
+        to: Operand,
+        there: Option<Operand>,
+    ) {
         let flag = self.choose(condition, Operand::i32(1), Operand::i32(0));
-        let code = "{ .reg .pred %has; setp.ne.u32 %has, $2, 0; @%has cp.async.cg.shared.global [$1], [$0], 16; }";
-        self.assembly(code, "l,r,r,~{memory}", &[], &[from, to, flag], true);
+        let bytes = match there {
+            Some(there) => self.choose(there, Operand::i32(16), Operand::i32(0)),
+            None => Operand::i32(16),
+        };
+        let code = "{ .reg .pred %has; setp.ne.u32 %has, $2, 0; @%has cp.async.cg.shared.global [$1], [$0], 16, $3; }";
+        let args = [from, to, flag, bytes];
+        self.assembly(code, "l,r,r,rn,~{memory}", &[], &args, true);
     }
 
     /// Brings what lies at an address of global memory near, where a condition holds.

@@ -3,7 +3,7 @@
 use super::{Residency, Towers};
 use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
-use crate::scheme::{Scheme, Update};
+use crate::scheme::{Boundary, Scheme, Update};
 use std::ops::Range;
 
 /// The origins, as intervals along the lean and the diamond axis, for which turns of an alignment have a property.
@@ -11,6 +11,9 @@ use std::ops::Range;
 pub struct Room {
     /// All rows lie in the regions of their updates, and have no images along the two axes.
     whole: [Interval; 2],
+    /// The same but for rows beyond ends that have no images: those are in no region. `None` where an update does not need the old value of
+    /// what it writes.
+    clipped: Option<[Interval; 2]>,
     /// Memory holds all that is kept when the turn begins.
     begin: [Interval; 2],
     /// Some row may lie in the region of its update.
@@ -28,6 +31,11 @@ impl Room {
     fn is_whole(&self, at: [i64; 2]) -> bool {
         (0..2).all(|a| self.whole[a].contains(at[a]))
     }
+
+    fn is_clipped(&self, at: [i64; 2]) -> bool {
+        let clipped = |room: [Interval; 2]| (0..2).all(|a| room[a].contains(at[a]));
+        self.clipped.is_some_and(clipped)
+    }
 }
 
 /// What a tower does in a band.
@@ -44,13 +52,16 @@ pub struct Part {
     pub turns: Range<u64>,
     /// Those of which nothing is cut off, all but a few of them.
     pub whole: Range<u64>,
+    /// Ends without images may cut rows off in these. Values that memory does not have are nobody's, and rows in no region stay as they are.
+    pub clipped: bool,
 }
 
 impl Towers {
     /// Where towers have to be, per alignment.
     pub fn rooms(&self, scheme: &Scheme, layout: &Layout) -> Vec<Room> {
         let room = |sets: &Residency| Room {
-            whole: sets.room(scheme),
+            whole: sets.room(scheme, false),
+            clipped: sets.keeps_all().then(|| sets.room(scheme, true)),
             begin: sets.visible(layout, self.advance),
             touched: sets.touched(scheme),
             depths: self.rings.seam.as_ref().map_or([0; 2], |s| s.depths(sets)),
@@ -89,6 +100,7 @@ impl Towers {
             limits,
             turns: first..end,
             whole: end..end,
+            clipped: false,
         };
         if limits.iter().any(Option::is_some) {
             return Some(part);
@@ -101,17 +113,36 @@ impl Towers {
                 Some(begin) => begin..(begin..end).find(|t| !fits(*t)).unwrap_or(end),
                 None => end..end,
             };
-            if whole.end - whole.start > part.whole.end - part.whole.start {
-                (part.whole, part.shift) = (whole, shift);
+            let fits = |t: u64| room.is_clipped(there(t)) && held(t)[0];
+            let from = (first..end).find(|t| fits(*t)).unwrap_or(end);
+            let clipped = from..(from..end).find(|t| !fits(*t)).unwrap_or(end);
+            for (turns, clips) in [(whole, false), (clipped, true)] {
+                if turns.end - turns.start > part.whole.end - part.whole.start {
+                    (part.whole, part.shift, part.clipped) = (turns, shift, clips);
+                }
             }
         }
         Some(part)
     }
+
+    /// Whether ends of the grid may clip towers of their rows.
+    pub fn may_clip(&self, scheme: &Scheme) -> bool {
+        let open = |axis| scheme.grid.boundary[axis].contains(&Boundary::Zero);
+        let keep = |sets: &Residency| sets.keeps_all();
+        [Axis::LEAN, Axis::DIAMOND].into_iter().any(open) && self.alignments.iter().all(keep)
+    }
 }
 
 impl Residency {
-    /// The origins for which all rows of a turn lie in the regions of their updates, and none has images along the two axes.
-    fn room(&self, scheme: &Scheme) -> [Interval; 2] {
+    /// Whether all updates need the old values of what they write.
+    fn keeps_all(&self) -> bool {
+        let mut touches = self.lives.iter().flat_map(|life| &life.touches);
+        touches.all(|t| t.write.is_none() || t.read || t.old)
+    }
+
+    /// The origins for which all rows of a turn lie in the regions of their updates, and none has images along the two axes; `clipped`: rows
+    /// may lie beyond ends without images.
+    fn room(&self, scheme: &Scheme, clipped: bool) -> [Interval; 2] {
         let all = Interval::new(i64::MIN / 4, i64::MAX / 4);
         let mut room = [all; 2];
         for (number, sets) in self.stages.iter().enumerate() {
@@ -121,7 +152,14 @@ impl Residency {
             for own in &sets.own {
                 for (axis, at) in [own.x, own.y].into_iter().enumerate() {
                     let range = inner[own.update][axis];
-                    let own = Interval::new(range.lo - at, range.hi - at);
+                    let mut own = Interval::new(range.lo - at, range.hi - at);
+                    let [below, above] = scheme.grid.boundary[[Axis::LEAN, Axis::DIAMOND][axis]];
+                    if clipped && below == Boundary::Zero {
+                        own.lo = all.lo;
+                    }
+                    if clipped && above == Boundary::Zero {
+                        own.hi = all.hi;
+                    }
                     room[axis] = room[axis].intersect(own);
                 }
             }

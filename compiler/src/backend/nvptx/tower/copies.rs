@@ -171,37 +171,65 @@ impl<'a> Writer<'a> {
                 let from = k.offset(turn.chunk, self.distance(copy.place) + before);
                 (from, k.offset(first, slot + before))
             };
+            // What is not there is zero.
+            let there = |k: &mut Kernel<'_>, copy: &Copy| {
+                turn.clip.map(|clip| clip.has(k, self, copy.place))
+            };
             if let [(before, has)] = rounds[..] {
                 k.when(has, |k| {
                     for copy in &mine {
                         let (from, to) = places(k, copy, before);
-                        self.copy_chunk(k, from, to);
+                        let there = there(k, copy);
+                        self.copy_chunk(k, from, to, there);
                     }
                 });
                 continue;
             }
             // Row by row, without jumps: between the rounds, there would be more places of rows than registers.
             for copy in &mine {
+                let there = there(k, copy);
                 for &(before, has) in &rounds {
                     let (from, to) = places(k, copy, before);
                     match self.asynchronous {
-                        true => k.copy_if(has, from, to),
-                        false => k.when(has, |k| self.copy_chunk(k, from, to)),
+                        true => k.copy_if(has, from, to, there),
+                        false => k.when(has, |k| self.copy_chunk(k, from, to, there)),
                     }
                 }
             }
         }
     }
 
-    fn copy_chunk(&self, k: &mut Kernel<'_>, from: Operand, to: Operand) {
+    /// `there`: where this does not hold, zeros are copied.
+    fn copy_chunk(&self, k: &mut Kernel<'_>, from: Operand, to: Operand, there: Option<Operand>) {
         if self.asynchronous {
-            k.call("llvm.nvvm.cp.async.cg.shared.global.16", &[to, from]);
+            match there {
+                None => k.call("llvm.nvvm.cp.async.cg.shared.global.16", &[to, from]),
+                Some(there) => {
+                    let bytes = Operand::i32(CHUNK as i32);
+                    let bytes = k.choose(there, bytes, Operand::i32(0));
+                    k.call(
+                        "llvm.nvvm.cp.async.cg.shared.global.16.s",
+                        &[to, from, bytes],
+                    );
+                }
+            }
             return;
         }
         let lanes = CHUNK as u32 / self.real.bytes();
         let vector = Type::vector(self.scheme.precision, lanes);
-        let value = k.load(vector, from, CHUNK as u32, Access::Plain);
-        k.store(value, to, CHUNK as u32, Access::Plain);
+        let copy = |k: &mut Kernel<'_>| {
+            let value = k.load(vector, from, CHUNK as u32, Access::Plain);
+            k.store(value, to, CHUNK as u32, Access::Plain);
+        };
+        let Some(there) = there else {
+            copy(k);
+            return;
+        };
+        for by in (0..CHUNK).step_by(4) {
+            let to = k.offset(to, by);
+            k.store(Operand::i32(0), to, 4, Access::Plain);
+        }
+        k.when(there, copy);
     }
 
     /// All copies of the thread have arrived.

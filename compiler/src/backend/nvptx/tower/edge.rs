@@ -428,7 +428,7 @@ fn wrapped(k: &mut Kernel<'_>, index: Operand, around: i64) -> Operand {
     k.choose(above, down, index)
 }
 
-fn in_interval(k: &mut Kernel<'_>, index: Operand, range: Interval) -> Operand {
+pub(super) fn in_interval(k: &mut Kernel<'_>, index: Operand, range: Interval) -> Operand {
     let from = k.int(IntOp::Sub, index, Operand::i32(range.lo as i32));
     k.compare(IntCmp::Below, from, Operand::i32(range.len() as i32))
 }

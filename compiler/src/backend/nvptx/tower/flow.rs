@@ -13,6 +13,7 @@
 use super::super::gpu::Feature;
 use super::super::ir::{Launch, Module, Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special};
+use super::clip::{Clip, by_kind};
 use super::edge::Cut;
 use super::hooks::Hooked;
 use super::line::{self, Barrier, Meet};
@@ -336,9 +337,12 @@ fn tower<'a>(
         k.when(some, |k| {
             let task = fields(k, word);
             let writer = prepared(k);
-            let start = start(k, &writer, &task);
-            let turn = shifted(k, &writer, start, task.whole[0]);
-            writer.whole(k, turn, task.whole);
+            let run = |k: &mut Kernel<'_>, writer: &Writer<'a>| {
+                let start = start(k, writer, &task);
+                let turn = shifted(k, writer, start, task.whole[0]);
+                writer.whole(k, turn, task.whole);
+            };
+            by_kind(k, &writer, task.clipped, run);
             writer.settle(k);
         });
     });
@@ -409,6 +413,7 @@ fn shifted(k: &mut Kernel<'_>, writer: &Writer<'_>, turn: Turn, turns: Operand) 
     Turn {
         own: k.advance(turn.own, by, 1),
         chunk: k.advance(turn.chunk, by, 1),
+        clip: turn.clip,
     }
 }
 
@@ -448,51 +453,61 @@ fn copy_tower(
         for (i, writer) in writers.iter().enumerate() {
             let mine = k.compare(IntCmp::Eq, task.alignment, Operand::i32(i as i32));
             k.when(mine, |k| {
-                let start = start(k, writer, &task);
-                let first = shifted(k, writer, start, task.whole[0]);
-                writer.copy(k, first, &writer.plan.held);
-                writer.meet(k);
-                if let Some(pipe) = pipe {
-                    pipe.fill(k, 0);
-                }
-                let chunk = k.variable_of(first.chunk);
-                let [from, until] = task.whole;
-                k.repeat(from, until, Operand::i32(1), Some(1), |k, number| {
-                    let turn = Turn {
-                        own: first.own,
-                        chunk: k.get(chunk),
+                by_kind(k, writer, task.clipped, |k, writer| {
+                    let start = start(k, writer, &task);
+                    let first = shifted(k, writer, start, task.whole[0]);
+                    let clip = |k: &mut Kernel<'_>, number: Operand| {
+                        writer.clips.then(|| Clip::new(k, writer, word, number))
                     };
-                    let stage = k.int(IntOp::Mul, number, Operand::i32(stages));
-                    for (n, plan) in writer.plan.stages.iter().enumerate() {
-                        let next = k.int(IntOp::Add, stage, Operand::i32(n as i32 + 1));
-                        let copy = |k: &mut Kernel<'_>| {
-                            wait(k, next);
-                            if let Some(pipe) = pipe {
-                                let begun = k.int(IntOp::Mul, from, Operand::i32(stages));
-                                let begun = k.int(IntOp::Add, begun, Operand::i32(1));
-                                let older = k.compare(IntCmp::Gt, next, begun);
-                                k.when(older, |k| pipe.wait_for_free(k));
-                            }
-                            let turn = writer.distinct(k, turn, n);
-                            writer.copy(k, turn, &plan.loads);
-                            if let Some(pipe) = pipe {
-                                pipe.fill(k, 1);
-                            }
-                        };
-                        if n + 1 == writer.plan.stages.len() {
-                            let next = k.int(IntOp::Add, number, Operand::i32(1));
-                            let more = k.compare(IntCmp::Lt, next, until);
-                            k.when(more, copy);
-                        } else {
-                            copy(k);
-                        }
-                        match pipe {
-                            Some(pipe) => pipe.next(k),
-                            None => writer.meet(k),
-                        }
+                    let first = Turn {
+                        clip: clip(k, task.whole[0]),
+                        ..first
+                    };
+                    writer.copy(k, first, &writer.plan.held);
+                    writer.meet(k);
+                    if let Some(pipe) = pipe {
+                        pipe.fill(k, 0);
                     }
-                    let next = k.offset(turn.chunk, writer.advance());
-                    k.set(chunk, next);
+                    let chunk = k.variable_of(first.chunk);
+                    let [from, until] = task.whole;
+                    k.repeat(from, until, Operand::i32(1), Some(1), |k, number| {
+                        let turn = Turn {
+                            own: first.own,
+                            chunk: k.get(chunk),
+                            clip: clip(k, number),
+                        };
+                        let stage = k.int(IntOp::Mul, number, Operand::i32(stages));
+                        for (n, plan) in writer.plan.stages.iter().enumerate() {
+                            let next = k.int(IntOp::Add, stage, Operand::i32(n as i32 + 1));
+                            let copy = |k: &mut Kernel<'_>| {
+                                wait(k, next);
+                                if let Some(pipe) = pipe {
+                                    let begun = k.int(IntOp::Mul, from, Operand::i32(stages));
+                                    let begun = k.int(IntOp::Add, begun, Operand::i32(1));
+                                    let older = k.compare(IntCmp::Gt, next, begun);
+                                    k.when(older, |k| pipe.wait_for_free(k));
+                                }
+                                let turn = writer.distinct(k, turn, n);
+                                writer.copy(k, turn, &plan.loads);
+                                if let Some(pipe) = pipe {
+                                    pipe.fill(k, 1);
+                                }
+                            };
+                            if n + 1 == writer.plan.stages.len() {
+                                let next = k.int(IntOp::Add, number, Operand::i32(1));
+                                let more = k.compare(IntCmp::Lt, next, until);
+                                k.when(more, copy);
+                            } else {
+                                copy(k);
+                            }
+                            match pipe {
+                                Some(pipe) => pipe.next(k),
+                                None => writer.meet(k),
+                            }
+                        }
+                        let next = k.offset(turn.chunk, writer.advance());
+                        k.set(chunk, next);
+                    });
                 });
             });
         }

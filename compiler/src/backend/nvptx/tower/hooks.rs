@@ -214,7 +214,7 @@ impl Hooks {
             let [x, y] = [0, 1].map(|a| i64::from(task.at[a]) + i64::from(task.shift[a]));
             let begins = |turn: i32| {
                 let [by_x, by_y] = towers.advance.map(|n| n * i64::from(turn));
-                rooms[task.alignment as usize].may_begin([x + by_x, y + by_y])
+                task.clipped || rooms[task.alignment as usize].may_begin([x + by_x, y + by_y])
             };
             let before = task.whole[1] - task.whole[0];
             task.whole = longest(task.whole, &hooked, begins);

@@ -14,6 +14,7 @@
 //! the grid cuts. It reads and writes images like any other place, and keeps those along the vector axis up to date. Lines that are longer
 //! than what a block holds are shared by the blocks of a cluster: `line`.
 
+mod clip;
 mod copies;
 mod edge;
 mod ends;
@@ -146,7 +147,7 @@ pub struct Task {
     pub alignment: i32,
     /// The first turn with rows in the grid.
     pub first: i32,
-    /// The turns that nothing cuts, in the range of all.
+    /// The turns that nothing cuts, or only clips, in the range of all.
     pub whole: [i32; 2],
     /// After the last turn with rows in the grid.
     pub end: i32,
@@ -160,14 +161,16 @@ pub struct Task {
     pub limits: [i32; 2],
     /// Cells from the origin to where it lies in the array while the tower is whole: lengths of periodic axes.
     pub shift: [i32; 2],
+    /// Ends of the grid may cut rows off while it is.
+    pub clipped: bool,
 }
 
 impl Task {
     /// Of a task in memory.
-    pub const BYTES: u32 = 72;
+    pub const BYTES: u32 = 76;
 
     /// As kernels read it.
-    pub fn words(&self) -> [i32; 18] {
+    pub fn words(&self) -> [i32; 19] {
         let [w, e] = self.whole;
         let [x, y] = self.at;
         let [a, b, c] = self.neighbours;
@@ -194,6 +197,7 @@ impl Task {
             i32::from(narrow),
             self.shift[0],
             self.shift[1],
+            i32::from(self.clipped),
         ]
     }
 }

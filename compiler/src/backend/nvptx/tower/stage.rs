@@ -18,6 +18,7 @@ pub(super) struct Stage<'s, 'a> {
     number: usize,
     /// Where rows are, from the turn's own place on.
     planes: Planes,
+    turn: Turn,
     /// Which turn it is, from the end of the whole part on.
     which: Operand,
     /// What the thread has in registers.
@@ -28,8 +29,8 @@ pub(super) struct Stage<'s, 'a> {
     across: Option<Across>,
     /// Rows of which they do.
     sent: usize,
-    /// Values that sheets have yet to add to, by update.
-    pending: Vec<Vec<(Own, Operand)>>,
+    /// Values that sheets have yet to add to, by update; and old ones, where rows may be cut off.
+    pending: Vec<Vec<(Own, Operand, Option<Operand>)>>,
 }
 
 /// Bytes of values to which a sheet adds together, so that what it reads is under way at the same time: more spill.
@@ -46,6 +47,7 @@ impl<'s, 'a> Stage<'s, 'a> {
             writer,
             number,
             planes: Planes::new(turn.own),
+            turn,
             which,
             values,
             taps: BTreeMap::new(),
@@ -170,7 +172,13 @@ impl<'s, 'a> Stage<'s, 'a> {
             None => {
                 // A coefficient that is not kept.
                 let from = self.planes.row(k, writer, place);
-                k.load(writer.real, from, writer.real.bytes(), Access::ReadOnly)
+                match self.turn.clip {
+                    None => k.load(writer.real, from, writer.real.bytes(), Access::ReadOnly),
+                    Some(clip) => {
+                        let has = clip.has(k, writer, place);
+                        k.load_if(has, writer.real, from)
+                    }
+                }
             }
         };
         self.values.insert(place, value);
@@ -239,19 +247,20 @@ impl<'s, 'a> Stage<'s, 'a> {
             value = k.select(crate::scheme::Cmp::Ne, mask, zero, value, old);
         }
         value = writer.in_range(k, update, value, |k| self.value(k, target));
+        let old = self.turn.clip.map(|_| self.value(k, target));
         let acting = Acting {
             stage,
             component: update.target,
         };
         if writer.task.is_none() || !writer.has_sheets(acting) {
-            self.give(k, own, value);
+            self.give(k, own, value, old);
             return;
         }
         self.values.insert(target, value);
         if self.pending.len() <= own.update {
             self.pending.resize(own.update + 1, Vec::new());
         }
-        self.pending[own.update].push((*own, value));
+        self.pending[own.update].push((*own, value, old));
         let bytes = self.pending[own.update].len() as u32 * writer.real.bytes();
         if bytes >= TOGETHER {
             self.add(k, own.update);
@@ -287,20 +296,26 @@ impl<'s, 'a> Stage<'s, 'a> {
     /// Sheets add to the values of an update that wait for it.
     fn add(&mut self, k: &mut Kernel<'_>, update: usize) {
         let pending = std::mem::take(&mut self.pending[update]);
-        let (own, mut values): (Vec<Own>, Vec<Operand>) = pending.into_iter().unzip();
+        let own: Vec<Own> = pending.iter().map(|(own, ..)| *own).collect();
+        let mut values: Vec<Operand> = pending.iter().map(|(_, value, _)| *value).collect();
         if let Some(rows) = self.rows(update, &own).filter(|_| !own.is_empty()) {
             self.writer.add_sheets(k, &rows, &mut values);
         }
-        for (own, value) in own.iter().zip(values) {
-            self.give(k, own, value);
+        for ((own, _, old), value) in pending.iter().zip(values) {
+            self.give(k, own, value, *old);
         }
     }
 
-    /// Keeps the new value of a row, and gives it to those who need it.
-    fn give(&mut self, k: &mut Kernel<'_>, own: &Own, value: Operand) {
+    /// Keeps the new value of a row, unless it is cut off, and gives it to those who need it.
+    fn give(&mut self, k: &mut Kernel<'_>, own: &Own, mut value: Operand, old: Option<Operand>) {
         let writer = self.writer;
         let (stage, phase) = self.stage();
-        let component = writer.scheme.stages[stage.index()].updates[own.update].target;
+        let update = &writer.scheme.stages[stage.index()].updates[own.update];
+        let component = update.target;
+        if let (Some(clip), Some(old)) = (self.turn.clip, old) {
+            let acts = clip.acts(k, update, own);
+            value = k.choose(acts, value, old);
+        }
         let target = Place {
             x: own.x,
             y: own.y,
@@ -315,7 +330,7 @@ impl<'s, 'a> Stage<'s, 'a> {
         }
         if plan.leave.contains(&target) {
             let to = self.planes.row(k, writer, target);
-            writer.store(k, component, to, value);
+            writer.leave(k, self.turn, (component, target), to, value);
         }
     }
 

@@ -115,6 +115,7 @@ impl Task {
             hooks: 0,
             limits: [limit(0)?, limit(1)?],
             shift: [place(part.shift[0])?, place(part.shift[1])?],
+            clipped: part.clipped,
         })
     }
 }

@@ -235,7 +235,7 @@ fn run_band(
         let mut others = Vec::new();
         for tile in tiles {
             match run.towers.part(&rooms, tile, turns) {
-                Some(part) if !part.whole.is_empty() => {
+                Some(part) if !part.whole.is_empty() && !part.clipped => {
                     let [x, y] = [0, 1]
                         .map(|a| part.origin[a] + part.whole.start as i64 * run.towers.advance[a]);
                     let group = host.layout.group(x, y);

@@ -16,6 +16,7 @@ pub(super) const LIMITS: u32 = 13;
 /// Whether it is narrow.
 pub(super) const NARROW: u32 = 15;
 const SHIFT: [u32; 2] = [16, 17];
+const CLIPPED: u32 = 18;
 pub(super) const NUMBER: u32 = Task::BYTES / 4;
 /// After them: the number of the next task, and the progress of the neighbours.
 const NEXT: u32 = WORDS;
@@ -37,6 +38,7 @@ pub(super) struct Fields {
     pub end: Operand,
     pub at: [Operand; 2],
     pub neighbours: [Operand; 3],
+    pub clipped: Operand,
 }
 
 /// The task that comes next, in the registers of the herald's warp: a word in each lane.
@@ -172,5 +174,6 @@ pub(super) fn fields(k: &mut Kernel<'_>, words: Operand) -> Fields {
         end: word(6),
         at: AT.map(&mut word),
         neighbours: [word(9), word(10), word(11)],
+        clipped: word(CLIPPED),
     }
 }

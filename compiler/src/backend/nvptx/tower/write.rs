@@ -4,6 +4,7 @@ use super::super::gpu::Feature;
 use super::super::ir::{Launch, Module, Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Variable};
 use super::super::layerwise::vector_images;
+use super::clip::Clip;
 use super::copies::Chunks;
 use super::ends::Ends;
 use super::line::{Barrier, Split, WARP, rank};
@@ -13,6 +14,7 @@ use super::plan::Plan;
 use super::planes::Planes;
 use super::sheets::Acting;
 use super::stage::Stage;
+use super::ticket;
 use super::{Options, Slot, TowerKernel};
 use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
@@ -89,6 +91,8 @@ pub(super) struct Writer<'a> {
     pub task: Option<Operand>,
     /// How threads write images.
     pub ends: Option<Rc<Ends>>,
+    /// Turns may be clipped.
+    pub clips: bool,
 }
 
 /// How those who work on a tower keep order.
@@ -107,6 +111,8 @@ pub(super) struct Turn {
     pub own: Operand,
     /// The same at the thread's chunk.
     pub chunk: Operand,
+    /// `None`: nothing cuts rows off.
+    pub clip: Option<Clip>,
 }
 
 impl<'a> Writer<'a> {
@@ -141,6 +147,7 @@ impl<'a> Writer<'a> {
             sheets,
             task: None,
             ends: None,
+            clips: towers.may_clip(scheme),
         };
         let components = scheme.component_ids();
         writer.images = components.map(|id| writer.rounds(id)).collect();
@@ -232,7 +239,11 @@ impl<'a> Writer<'a> {
             Some(chunks) => k.advance(origin, chunks.by, 1),
             None => origin,
         };
-        Turn { own, chunk }
+        Turn {
+            own,
+            chunk,
+            clip: None,
+        }
     }
 
     pub fn bytes(&self, elements: i64) -> i64 {
@@ -260,20 +271,25 @@ impl<'a> Writer<'a> {
     }
 
     fn turns(&self, k: &mut Kernel<'_>, first: Turn, turns: [Operand; 2]) {
-        let variables = self.begin(k, first);
+        let [from, until] = turns;
+        // Counted to zero: there is no register for the last one.
+        let from = k.int(IntOp::Sub, from, until);
+        let turn = Turn {
+            clip: self.clip(k, from),
+            ..first
+        };
+        let variables = self.begin(k, turn);
         let own = k.variable_of(first.own);
         let chunk = k.variable_of(first.chunk);
-        let [from, until] = turns;
         let advance = self.advance();
-        // Counted to zero: there is no register for the last one.
-        let first = k.int(IntOp::Sub, from, until);
         let [zero, one] = [0, 1].map(Operand::i32);
-        k.repeat(first, zero, one, Some(1), |k, number| {
+        k.repeat(from, zero, one, Some(1), |k, number| {
             let next = k.int(IntOp::Add, number, one);
             let more = k.compare(IntCmp::Lt, next, zero);
             let turn = Turn {
                 own: k.get(own),
                 chunk: k.get(chunk),
+                clip: None,
             };
             self.turn(k, turn, number, &variables, more);
             for (pointer, now) in [(own, turn.own), (chunk, turn.chunk)] {
@@ -281,9 +297,11 @@ impl<'a> Writer<'a> {
                 k.set(pointer, next);
             }
         });
+        let zero = Operand::i32(0);
         let turn = Turn {
             own: k.get(own),
             chunk: k.get(chunk),
+            clip: self.clip(k, zero),
         };
         self.end(k, turn, &variables);
     }
@@ -375,7 +393,13 @@ impl<'a> Writer<'a> {
         let mut planes = Planes::new(turn.own);
         for carried in &self.plan.carried {
             let from = planes.row(k, self, carried.place);
-            let value = k.load(self.real, from, self.real.bytes(), Access::Plain);
+            let value = match turn.clip {
+                None => k.load(self.real, from, self.real.bytes(), Access::Plain),
+                Some(clip) => {
+                    let has = clip.has(k, self, carried.place);
+                    k.load_if(has, self.real, from)
+                }
+            };
             variables.insert(carried.place, k.variable_of(value));
         }
         self.meet(k);
@@ -392,7 +416,7 @@ impl<'a> Writer<'a> {
             let value = k.get(*variable);
             if let Some(component) = self.layout.component_of(carried.place.row) {
                 let to = planes.row(k, self, carried.place);
-                self.store(k, component, to, value);
+                self.leave(k, turn, (component, carried.place), to, value);
             }
         }
     }
@@ -411,6 +435,11 @@ impl<'a> Writer<'a> {
         }
         for number in 0..self.plan.stages.len() {
             let stage = &self.plan.stages[number];
+            // There are no registers to keep it from stage to stage.
+            let turn = Turn {
+                clip: self.clip(k, which),
+                ..turn
+            };
             if number + 1 == self.plan.stages.len() {
                 k.when(more, |k| self.copy(k, turn, &stage.loads));
             } else {
