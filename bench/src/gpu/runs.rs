@@ -29,6 +29,8 @@ pub struct Prepared {
     pub set: KernelSet,
     library: &'static Library,
     gpu: Gpu,
+    /// Bytes of the cache that all multiprocessors share.
+    cache: u64,
     ptx: Ptx,
     shape: Shape,
     coefs: Option<[f64; 2]>,
@@ -87,6 +89,7 @@ impl Prepared {
             set,
             library,
             gpu,
+            cache: device.facts().l2,
             shape,
             coefs: case.coefs,
         })
@@ -189,7 +192,7 @@ impl Prepared {
         let tiles = lower(scheme, &Frame::new(scheme, &cones(scheme)).opened(), tiling);
         let problem = &self.resolved.problem;
         let sheets = Dense::new(scheme, problem).acting(problem);
-        let (gpu, parts) = (self.gpu, scheduled.parts);
+        let (gpu, parts) = ((self.gpu, self.cache), scheduled.parts);
         let program = TowerProgram::new(self.library, scheme, layout, &tiles, &sheets, gpu, parts);
         let program = program.map_err(|e| e.to_string())?;
         let program = match scheduled.order {

@@ -34,7 +34,7 @@ const SIZES: [[i64; 2]; 8] = [
     [3, 1],
     [4, 1],
 ];
-const HEIGHTS: [i64; 5] = [8, 16, 32, 64, 128];
+const HEIGHTS: [i64; 6] = [8, 12, 16, 32, 64, 128];
 
 /// Towers are chosen if they are expected to be this much faster; less is within the model's error.
 const WORTHWHILE: f64 = 1.1;
@@ -280,7 +280,8 @@ impl<'a> DevicePlanner<'a> {
         let fit = self.fit(tiling).map_err(refused)?;
         let tiles = lower(scheme, frame, tiling);
         let turns = whole_turns(tiling.height, &fit.towers) / fit.towers.steps;
-        let order = usual_order(fit.flow.cluster);
+        let cache = self.chip.facts.l2;
+        let order = usual_order(scheme, &fit.towers, &fit.flow, tiling.height, cache);
         let tasks = tasks(scheme, layout, &fit.towers, turns, order);
         let count = tasks.ok_or(Refusal::Many).map_err(refused)?.tasks.len();
         Ok(TowerPlan {
@@ -561,7 +562,8 @@ impl DevicePlan {
         match &self.towers {
             Some(TowerPlan { tiles, fit, .. }) => {
                 let (sheets, parts) = (&fit.sheets, fit.flow.cluster);
-                TowerProgram::new(library, scheme, layout, tiles, sheets, chip.gpu, parts)
+                let gpu = (chip.gpu, chip.facts.l2);
+                TowerProgram::new(library, scheme, layout, tiles, sheets, gpu, parts)
             }
             None => Ok(None),
         }

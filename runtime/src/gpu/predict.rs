@@ -26,19 +26,22 @@ const FLOW: f64 = 2.30;
 /// What may pass between a store and the load of it by the next column, by that cache's size, before anything comes from memory; and how
 /// much more until all of it does.
 const KEPT: [f64; 2] = [0.10, 2.49];
+/// Share of what a tower at an end of a column moves that comes from memory: the strip beside it has run long before.
+const STRIP: f64 = 0.5;
 /// Share of the peak rate of instructions that straight-line code reaches, if that were all there is.
 const ISSUE: f64 = 0.452;
 /// Seconds of a stage for which a block waits for another one, and what it reads to arrive, if that were all; and how much longer where blocks
 /// share lines.
-const LATENCY: [f64; 2] = [0.92e-6, 1.3e-6];
+const LATENCY: [f64; 2] = [0.85e-6, 1.0e-6];
 /// Instructions of the turns of all alignments that the first cache for them holds, and bytes per cycle of those of a turn where there are more.
 const CODE: [f64; 2] = [2000.0, 4.8];
 /// Seconds that a tower takes before its first stage.
 const BEGIN: f64 = 1.0e-6;
 /// Stages that a column has to be ahead of the next one.
 const WAIT: f64 = 0.64;
-/// Turns of a whole tower in the time of one that an end of the grid cuts, which runs row by row in memory.
-const CUT: f64 = 2.55;
+/// Turns of a whole tower in the time of one that an end of the grid cuts, which runs row by row in memory, and of one that an end without images
+/// clips.
+const CUT: [f64; 2] = [2.55, 1.4];
 
 /// Instructions that a multiprocessor begins per cycle, each for a warp, and bytes of an instruction.
 const WARPS: f64 = 4.0;
@@ -52,7 +55,7 @@ const ENDS: f64 = 4.0;
 /// Around a ring whose length the period of faces does not divide, widths of whole towers in the time for what is narrow of a column: others wait for it.
 const NARROW: f64 = 8.0;
 /// Blocks of more threads than that take so much longer: 0.89 to 0.94 of what is expected otherwise, where smaller ones reach 1.02 to 1.10.
-const CROWDED: (u32, f64) = (384, 1.12);
+const CROWDED: (u32, f64) = (384, 1.06);
 /// Threads of a warp.
 const WARP: f64 = 32.0;
 
@@ -159,12 +162,14 @@ pub fn towers(
     } else {
         0.0
     };
-    let width = usual_order(fit.flow.cluster).width as f64;
+    let order = usual_order(scheme, towers, &fit.flow, height, chip.facts.l2);
+    let width = order.width as f64;
     let width = width.min(cells[Axis::DIAMOND.index()] / (2.0 * towers.cells()).sqrt());
     let lag = steps * stages * width / (processors * blocks);
     let passed = lag * processors * blocks * stage * own;
     let [kept, more] = KEPT;
     let lost = ((passed / chip.facts.l2.max(1) as f64 - kept) / more).clamp(0.0, 1.0);
+    let lost = lost + (1.0 - lost) * STRIP / order.width as f64;
     // Images at both ends of a line are pieces of a row of their own, and small ones cost more than others.
     let ends = scheme.grid.boundary[Axis::VECTOR] != [Boundary::Zero; 2];
     let line = cells[Axis::VECTOR.index()] * element;
@@ -204,9 +209,20 @@ pub fn towers(
         None => reach,
     };
     let all = (x + reach) * (y + beyond);
-    let whole = (x - reach).max(0.0) * (y - reach).max(0.0);
-    let whole = whole * (1.0 - cut);
-    let running = (whole + CUT * (all - whole)) / towers.cells();
+    let inner = (x - reach).max(0.0) * (y - reach).max(0.0);
+    let [rows, clipped] = CUT;
+    // Of each side of the grid, along which there are as many towers as it is long.
+    let clips = towers.may_clip(scheme);
+    let side = |axis: Axis, long: f64| {
+        let open = |side: &Boundary| clips && *side == Boundary::Zero;
+        let weight = |side: &Boundary| if open(side) { clipped } else { rows };
+        let sides = &scheme.grid.boundary[axis];
+        [long * sides.iter().map(weight).sum::<f64>(), 2.0 * long]
+    };
+    let [along_x, along_y] = [side(Axis::LEAN, y), side(Axis::DIAMOND, x)];
+    let end = (along_x[0] + along_y[0]) / (along_x[1] + along_y[1]);
+    let running = inner * (1.0 - cut + rows * cut) + end * (all - inner);
+    let running = running / towers.cells();
     let busy = (running / (processors * blocks)).min(1.0) / 1f64.hypot(WAIT / lag);
     let tower = steps * stages * time + BEGIN / blocks;
     let starts = if towers.rings.seam.is_some() {

@@ -9,7 +9,7 @@ use super::sheets::Placed;
 use std::collections::BTreeMap;
 use torre_compiler::backend::llvm::library::{Error, Library};
 use torre_compiler::backend::nvptx::tower::{
-    self, Acting, Hooks, Kernels, Options, Order, Task, TaskList,
+    self, Acting, FlowKernel, Hooks, Kernels, Options, Order, Task, TaskList,
 };
 use torre_compiler::backend::nvptx::{Feature, Gpu, Module, Ptx, compile};
 use torre_compiler::layout::Layout;
@@ -17,12 +17,26 @@ use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::TileProgram;
 use torre_compiler::tile::residency::{Towers, towers};
 
-/// The order of the towers of a band, unless something else is asked for; `cluster`: blocks that run a tower together.
-pub(super) fn usual_order(cluster: u32) -> Order {
+/// What the towers of a column may load and store in a band, by the size of the cache that all multiprocessors share; and the least and the most
+/// of them. More towers side by side keep blocks from waiting for each other, fewer let what one column stores be there for the next.
+const COLUMN: (f64, [f64; 2]) = (0.36, [4.0, 16.0]);
+
+/// The order of the towers of a band of so many steps, unless something else is asked for; `cache`: bytes of the one that all multiprocessors
+/// share.
+pub(super) fn usual_order(
+    scheme: &Scheme,
+    towers: &Towers,
+    flow: &FlowKernel,
+    steps: u64,
+    cache: u64,
+) -> Order {
+    let line = f64::from(flow.part) * f64::from(flow.cluster.max(1));
+    let moved = towers.bytes_per_cell(scheme) * towers.cells() * line * steps as f64;
+    let (share, [least, most]) = COLUMN;
+    let width = (share * cache as f64 / moved.max(1.0)).round();
     Order {
-        // As many blocks side by side, as far as there are some towers.
-        width: (16 / i64::from(cluster.max(1))).max(4),
-        overlap: 16,
+        width: width.clamp(least, most) as i64,
+        overlap: 12,
         lead: 0,
     }
 }
@@ -128,14 +142,15 @@ pub struct TowerProgram {
 }
 
 impl TowerProgram {
-    /// The towers of a tile program, if so many blocks share lines; `None` where it has none that a GPU can run.
+    /// The towers of a tile program, if so many blocks share lines; `None` where it has none that a GPU can run. `cache`: bytes of the one that all
+    /// multiprocessors share.
     pub fn new(
         library: &Library,
         scheme: &Scheme,
         layout: &Layout,
         tiles: &TileProgram,
         sheets: &[Acting],
-        gpu: Gpu,
+        (gpu, cache): (Gpu, u64),
         parts: u32,
     ) -> Result<Option<TowerProgram>, Error> {
         let Ok(towers) = towers(scheme, layout, tiles) else {
@@ -144,12 +159,12 @@ impl TowerProgram {
         let (module, emitted) = emit(scheme, layout, &towers, sheets, gpu, parts);
         let fits = |k: &Kernels| {
             let flow = k.flow.as_ref()?;
-            (flow.all_shared() <= gpu.shared_per_block).then_some(())
+            let order = usual_order(scheme, &towers, flow, tiles.height, cache);
+            (flow.all_shared() <= gpu.shared_per_block).then_some(order)
         };
-        let Some(kernels) = emitted.filter(|k| fits(k).is_some()) else {
+        let Some((kernels, order)) = emitted.and_then(|k| fits(&k).map(|order| (k, order))) else {
             return Ok(None);
         };
-        let order = usual_order(kernels.flow.as_ref().map_or(1, |flow| flow.cluster));
         let program = TowerProgram {
             ptx: compile(library, &module, gpu)?,
             kernels,
