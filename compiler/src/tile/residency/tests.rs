@@ -4,7 +4,7 @@ use super::*;
 use crate::cone::{Rational, cones};
 use crate::lattice::{HalfIndex, Interval, Offset, PerAxis};
 use crate::schedule::{Cut, Frame, Level, Tiling, check_tiling};
-use crate::scheme::{Body, Component, ComponentId, Op, Precision, Read, Stage, Value};
+use crate::scheme::{Body, Boundary, Component, ComponentId, Op, Precision, Read, Stage, Value};
 use crate::testing::{Limits, Rng, elasticity, maxwell, random_scheme};
 use crate::tile::lower;
 
@@ -471,4 +471,34 @@ fn shifted(place: Place, origin: [i64; 2], advance: [i64; 2], turns: i64) -> Pla
         y: place.y + origin[1] + turns * advance[1],
         row: place.row,
     }
+}
+
+/// Where no end has images, no turn is run row by row: ends clip towers or leave them whole. Where all have, none is clipped.
+#[test]
+fn ends_without_images_clip_towers() {
+    let parts = |boundary: [[Boundary; 2]; 2]| {
+        let mut scheme = maxwell(4, Precision::F32, [31, 40, 8]);
+        let sides = [boundary[0], boundary[1], [Boundary::Zero; 2]];
+        scheme.grid.boundary = PerAxis(sides);
+        everywhere(&mut scheme);
+        let layout = Layout::new(&scheme).expect("it is small");
+        let towers = towers_of(&scheme, Rational::whole(6));
+        let rooms = towers.rooms(&scheme, &layout);
+        let turns = 4;
+        let [first, second] = towers.indices(&scheme, turns).expect("they can be counted");
+        let tiles = (first.lo..first.hi).flat_map(|i| (second.lo..second.hi).map(move |j| [i, j]));
+        let parts: Vec<_> = tiles
+            .filter_map(|tile| towers.part(&rooms, tile, turns))
+            .collect();
+        let cut = parts.iter().filter(|p| p.whole != p.turns).count();
+        let clipped = parts.iter().filter(|p| p.clipped).count();
+        (cut, clipped, parts.len() - clipped)
+    };
+    let [open, shut] = [[Boundary::Zero; 2], [Boundary::Pec, Boundary::Pmc]];
+    let (cut, clipped, whole) = parts([open; 2]);
+    assert!(cut == 0 && clipped > 20 && whole > 5, "{clipped} {whole}");
+    let (cut, clipped, _) = parts([shut; 2]);
+    assert!(cut > 20 && clipped == 0);
+    let (cut, clipped, _) = parts([[Boundary::Zero, Boundary::Pec], shut]);
+    assert!(cut > 5 && clipped > 5);
 }

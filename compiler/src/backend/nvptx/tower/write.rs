@@ -14,7 +14,6 @@ use super::plan::Plan;
 use super::planes::Planes;
 use super::sheets::Acting;
 use super::stage::Stage;
-use super::ticket;
 use super::{Options, Slot, TowerKernel};
 use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
