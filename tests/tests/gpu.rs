@@ -12,7 +12,7 @@ use torre_compiler::lattice::{Axis, HalfIndex, Interval, PerAxis};
 use torre_compiler::problem::{self, Problem};
 use torre_compiler::resolve::Options;
 use torre_compiler::schedule::{Frame, notation};
-use torre_compiler::scheme::{Precision, Scheme, StageId, verify};
+use torre_compiler::scheme::{Boundary, Precision, Scheme, StageId, verify};
 use torre_compiler::statics::{Files, NoFiles};
 use torre_compiler::testing::{Limits, Rng, elasticity, lengthen, maxwell, random_scheme};
 use torre_grammar::parse_schedule;
@@ -249,7 +249,10 @@ fn sources_and_probes_act_inside_of_bands() {
         let starts = |towers| starts(library, &device, seed, &scheme, &problem, towers);
         let each = starts(None) / problem.steps;
         let single = plan.height() > 8;
-        assert_eq!(starts(Some(towers)), 2 + if single { each } else { 1 });
+        // A step looks at images in memory.
+        let images = u64::from(single && towers.leaves_images());
+        let last = if single { each } else { 1 };
+        assert_eq!(starts(Some(towers)), 2 + images + last);
     }
 }
 
@@ -288,6 +291,49 @@ fn sources_in_many_columns_act_in_whole_turns() {
             assert_eq!(starts(Some(towers)), 2, "seed {seed}");
             assert!(whole_turns(towers) > 0, "seed {seed}");
         }
+    }
+}
+
+/// Towers leave images along the last axis out of date in memory; single steps between bands find them there. Sources and probes are near the
+/// ends of lines.
+#[test]
+fn images_are_made_for_who_reads_them() {
+    use Boundary::*;
+    let Some(library) = library() else { return };
+    let device = Interpreted::new();
+    for (seed, ends) in [Pec, Pmc, Periodic, Zero].into_iter().enumerate() {
+        let mut rng = Rng::new(seed as u64);
+        let mut scheme = maxwell(2, Precision::F64, [14, 15, 12]);
+        scheme.grid.boundary = PerAxis([[Pmc, Pec], [Pec, Zero], [ends; 2]]);
+        for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
+            let position = scheme.components[update.target.index()].position;
+            update.region = scheme.grid.live(position);
+        }
+        let mut problem = random_problem(&mut rng, &scheme);
+        for (n, source) in problem.sources.iter_mut().enumerate() {
+            for axis in Axis::ALL {
+                let range = source.region[axis];
+                let at = [range.lo, range.hi - 1][n % 2];
+                source.region[axis] = Interval::new(at, at + 1);
+            }
+        }
+        for (n, probe) in problem.probes.iter_mut().enumerate() {
+            let live = scheme.grid.live(scheme.component(probe.component).position);
+            probe.at[Axis::VECTOR] = [live[Axis::VECTOR].lo, live[Axis::VECTOR].hi - 1][n % 2];
+        }
+        problem.outputs.truncate(1);
+        let schedule = "(x, y): diamond(W = 3) lean +x height 16; z: span";
+        let (plan, chip) = plan_of(&device, &scheme, &problem, schedule);
+        // A band, a step, and a slice, twice; and a band.
+        let every = plan.height() + 1;
+        problem.outputs[0].every = every;
+        problem.steps = 3 * every - 1;
+        let towers = &compiled(library, &scheme, &plan, &chip);
+        assert!(whole_turns(towers) > 0);
+        let starts = |towers| starts(library, &device, seed, &scheme, &problem, towers);
+        let each = (starts(None) - 2) / problem.steps;
+        let stale = u64::from(ends != Zero);
+        assert_eq!(starts(Some(towers)), 3 + 2 * (stale + each + 1), "{seed}");
     }
 }
 

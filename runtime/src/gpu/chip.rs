@@ -146,6 +146,7 @@ mod tests {
             cluster: 1,
             part: 256,
             registers: 168,
+            images: None,
         };
         assert_eq!(chip.resident(&kernel(288, 173_184), 128), 1);
         assert_eq!(chip.resident(&kernel(96, 50_000), 128), 4);

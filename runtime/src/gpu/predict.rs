@@ -170,8 +170,9 @@ pub fn towers(
     let [kept, more] = KEPT;
     let lost = ((passed / chip.facts.l2.max(1) as f64 - kept) / more).clamp(0.0, 1.0);
     let lost = lost + (1.0 - lost) * STRIP / order.width as f64;
-    // Images at both ends of a line are pieces of a row of their own, and small ones cost more than others.
+    // Images at both ends of a line, where they are in memory, are pieces of a row of their own, and small ones cost more than others.
     let ends = scheme.grid.boundary[Axis::VECTOR] != [Boundary::Zero; 2];
+    let ends = ends && fit.flow.images.is_none();
     let line = cells[Axis::VECTOR.index()] * element;
     let pieces = if ends { 1.0 + ENDS * PIECE / line } else { 1.0 };
     let near = (1.0 - lost) * own * pieces / (FLOW * chip.copy_rate);

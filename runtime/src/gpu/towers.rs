@@ -202,6 +202,12 @@ impl TowerProgram {
         &self.tasks.tasks
     }
 
+    /// Whether a band leaves images along the vector axis out of date in memory.
+    pub fn leaves_images(&self) -> bool {
+        let flow = self.kernels.flow.as_ref();
+        flow.is_some_and(|flow| flow.images.is_some())
+    }
+
     /// The heights of its bands.
     pub fn heights(&self, scheme: &Scheme) -> Heights {
         Heights::new(self.steps, &self.towers, scheme)
@@ -217,11 +223,28 @@ impl TowerProgram {
     }
 }
 
+/// A kernel that makes images along the vector axis, which towers have left out of date in memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Images {
+    function: Function,
+    threads: Threads,
+}
+
+impl Images {
+    /// Makes those of an array of the layout.
+    pub(super) fn make(&self, device: &dyn Device, array: Address) -> Result<(), DeviceError> {
+        // SAFETY: the kernel's parameter is the array, all places are in the layout.
+        unsafe { device.start(self.function, self.threads, &[Argument::Place(array)]) }
+    }
+}
+
 /// The towers of a calculation, on a device.
 #[derive(Debug)]
 pub struct Bands {
     function: Function,
     threads: Threads,
+    /// If these neither read images along the vector axis in memory nor keep them there.
+    images: Option<Images>,
     /// Blocks of a cluster, and the most clusters of a start.
     cluster: u32,
     clusters: u32,
@@ -274,11 +297,23 @@ impl Bands {
         let Some(flow) = &program.kernels.flow else {
             return Ok(None);
         };
-        let names = [flow.symbol.clone()];
+        let images = flow.images.as_ref();
+        let names = images.map(|images| images.symbol.clone());
+        let names: Vec<String> = names.into_iter().chain([flow.symbol.clone()]).collect();
         let functions = device.load(&program.ptx.text, &names)?;
-        let function = *functions.first().ok_or_else(|| DeviceError::Code {
-            message: "a kernel is missing".to_owned(),
-        })?;
+        let [.., function] = *functions else {
+            return Err(DeviceError::Code {
+                message: "a kernel is missing".to_owned(),
+            });
+        };
+        let images = images.zip(functions.first()).map(|(images, first)| Images {
+            function: *first,
+            threads: Threads {
+                blocks: [images.blocks, 1, 1],
+                threads: [images.threads, 1, 1],
+                shared: 0,
+            },
+        });
         let cluster = flow.cluster.max(1);
         let most = device.facts().multiprocessors.max(1).saturating_mul(BLOCKS);
         let mut bands = Bands {
@@ -288,6 +323,7 @@ impl Bands {
                 threads: [flow.threads, 1, 1],
                 shared: flow.shared,
             },
+            images,
             cluster,
             clusters: (most / cluster).max(1),
             heights: program.heights(scheme),
@@ -299,6 +335,11 @@ impl Bands {
         };
         let possible = bands.has(device, scheme, layout, program.steps)?;
         Ok(possible.then_some(bands))
+    }
+
+    /// What has to be run after a band, before anyone but such towers looks at images along the vector axis.
+    pub(super) fn images(&self) -> Option<Images> {
+        self.images
     }
 
     /// Makes the towers of a band ready, if it can be run.

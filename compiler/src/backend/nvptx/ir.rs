@@ -147,6 +147,7 @@ pub(super) enum Kind {
     /// Memory that the module names.
     Shared(u32),
     Constants,
+    Table,
     Poison,
 }
 
@@ -224,6 +225,7 @@ impl fmt::Display for Operand {
             }
             Kind::Shared(n) => write!(f, "@torre_shared_{n}"),
             Kind::Constants => f.write_str("@torre_constants"),
+            Kind::Table => f.write_str("@torre_table"),
             Kind::Poison => f.write_str("poison"),
         }
     }
@@ -251,6 +253,8 @@ pub struct Module {
     shared: Vec<String>,
     /// Of constant memory.
     constants: Vec<i32>,
+    /// Of memory that is read only, at a different place by each thread.
+    table: Vec<i32>,
     /// Bytes of what `shared` names, but for what is given when a kernel starts.
     shared_bytes: u32,
     kernels: String,
@@ -303,6 +307,15 @@ impl Module {
         })
     }
 
+    /// Fills the module's table, and gives its beginning: what threads read at different places, unlike constants.
+    pub fn table(&mut self, words: &[i32]) -> Operand {
+        self.table = words.to_vec();
+        Operand {
+            ty: Type::GLOBAL,
+            kind: Kind::Table,
+        }
+    }
+
     /// Bytes of shared memory that the kernels name.
     pub fn shared_bytes(&self) -> u32 {
         self.shared_bytes
@@ -344,14 +357,18 @@ impl Module {
             out.push_str(shared);
             out.push('\n');
         }
-        if !self.constants.is_empty() {
-            let words: Vec<String> = self.constants.iter().map(|w| format!("i32 {w}")).collect();
-            let (space, count) = (Space::Constant.number(), words.len());
+        let lists = [
+            ("constants", Space::Constant, &self.constants),
+            ("table", Space::Global, &self.table),
+        ];
+        for (name, space, words) in lists.into_iter().filter(|list| !list.2.is_empty()) {
+            let (space, count) = (space.number(), words.len());
+            let words: Vec<String> = words.iter().map(|w| format!("i32 {w}")).collect();
             let words = words.join(", ");
             // Writing to a string cannot fail.
             let _ = writeln!(
                 out,
-                "@torre_constants = internal addrspace({space}) constant [{count} x i32] [{words}], align 4"
+                "@torre_{name} = internal addrspace({space}) constant [{count} x i32] [{words}], align 8"
             );
         }
         out.push_str(&self.kernels);

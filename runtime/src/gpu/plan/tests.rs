@@ -72,7 +72,7 @@ fn what_does_not_fit_is_refused_with_numbers() {
         most: 227 << 10,
     };
     let (found, fits) = refusal([99, 99, 256], 3).expect("no room");
-    assert_eq!(found, shared(290, (290 * 264 + 8) * 4 + 512));
+    assert_eq!(found, shared(290, (290 * 260 + 4) * 4 + 512));
     assert_eq!(
         fits,
         "for these lines `torre(D = 1)`, `torre(W = 4)`, `torre(W = 5)`, `torre(D = 2)` fit"

@@ -22,8 +22,8 @@ pub(super) struct Chunks {
     to: Operand,
     /// From index 0 of a row to the thread's first chunk, in bytes.
     pub by: Operand,
-    /// Chunks of a row, where blocks share lines: all, and the range of those of the block's own part.
-    shared: Option<(Operand, [Operand; 2])>,
+    /// Ranges of the chunks of a row, where blocks share lines: all, and those of the block's own part.
+    shared: Option<[[Operand; 2]; 2]>,
 }
 
 impl<'a> Writer<'a> {
@@ -65,7 +65,18 @@ impl<'a> Writer<'a> {
             let [below, above] = [-copied.lo, copied.hi - split.part]
                 .map(|n| Operand::i32((self.bytes(n) / CHUNK) as i32));
             let end = k.int(IntOp::Sub, count, above);
-            shared = Some((count, [below, end]));
+            let own = [below, end];
+            let mut all = [Operand::i32(0), count];
+            if self.beyond.is_some() {
+                // What lies beyond the ends of the line is not in memory.
+                let is_first = k.compare(IntCmp::Eq, rank, Operand::i32(0));
+                let is_last = split.is_last(k, rank);
+                all = [
+                    k.choose(is_first, below, all[0]),
+                    k.choose(is_last, end, all[1]),
+                ];
+            }
+            shared = Some([all, own]);
         }
         let chunks = Chunks {
             group,
@@ -145,12 +156,12 @@ impl<'a> Writer<'a> {
             for round in 0..crate::lattice::div_ceil(each, chunks.threads) {
                 let before = round * chunks.threads;
                 let mut has = this;
-                if let Some((count, [first, end])) = chunks.shared {
+                if let Some([all, part]) = chunks.shared {
                     let chunk = k.int(IntOp::Add, chunks.first, Operand::i32(before as i32));
-                    let end = if own { end } else { count };
+                    let [first, end] = if own { part } else { all };
                     let there = k.compare(IntCmp::Lt, chunk, end);
                     has = k.int(IntOp::And, has, there);
-                    if own {
+                    if first.as_int() != Some(0) {
                         let there = k.compare(IntCmp::Ge, chunk, first);
                         has = k.int(IntOp::And, has, there);
                     }

@@ -1,10 +1,12 @@
 //! Towers that an end of the grid cuts: row by row in memory, with a condition for each row.
 //!
 //! The same rows in the same stages as in a whole tower, with the same barriers. A row that lies in the region of its update is computed
-//! from memory and stored, together with all its images.
+//! from memory and stored, together with its images; but those along the vector axis, where memory does not hold them: then threads near an
+//! end read their sources.
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel};
+use super::beyond::Met;
 use super::hooks::Hooked;
 use super::sheets::{Acting, Places, Rows};
 use super::stage::row_op;
@@ -12,7 +14,7 @@ use super::write::{Turn, Writer};
 use crate::lattice::{Axis, Interval, div_ceil};
 use crate::layout::RowId;
 use crate::scheme::{Boundary, Cmp, ComponentId, Op, StageId, Update, Value};
-use crate::tile::residency::{Place, Towers, keeps_old, without_images};
+use crate::tile::residency::{self, Towers, keeps_old, without_images};
 
 /// The rows of a turn, by stage and update, as kernels read them: the index along the lean axis, relative to the origin, in the lower half
 /// of a word, that along the diamond axis in the upper half; in a second word, where towers may be narrow, how deep the row lies along
@@ -73,6 +75,13 @@ struct Row {
     from: Operand,
 }
 
+/// What an update reads: elements from row 0 of the target's group; and how some threads find it elsewhere, with the distance along the vector
+/// axis.
+struct Place {
+    at: i64,
+    folded: Option<(Met, i64)>,
+}
+
 /// Where a row appears again along an axis: at `sign * index + by`.
 struct Mirror {
     sign: i64,
@@ -121,17 +130,22 @@ impl Writer<'_> {
         let together = (AT_ONCE / loads).clamp(1, most) as u32;
         let step = Operand::i32(together as i32);
         k.repeat(from, until, step, Some(1), |k, first| {
+            let sights = self.of_folded(&places, |met, by| self.sight(k, met, by));
             // All loads of some rows come before all their stores, so that they are under way together.
             let rows: Vec<Row> = (0..together)
                 .map(|n| self.cut_row(k, cut, [first, until], n, (update, lean)))
                 .collect();
             let loaded: Vec<Vec<Option<Operand>>> = rows
                 .iter()
-                .map(|row| self.load_row(k, row, &places))
+                .map(|row| self.load_row(k, row, &places, &sights))
                 .collect();
+            let turned = self.of_folded(&places, |met, by| self.is_turned(k, met, by));
             let mut values: Vec<Operand> = loaded
-                .iter()
-                .map(|loaded| self.compute_row(k, update, loaded))
+                .into_iter()
+                .map(|loaded| {
+                    let loaded = turned_as_seen(k, loaded, &turned);
+                    self.compute_row(k, update, &loaded)
+                })
                 .collect();
             let places: Vec<_> = rows.iter().map(|row| (row.at, row.inside)).collect();
             let dense = Rows {
@@ -261,34 +275,70 @@ impl Writer<'_> {
     }
 
     /// Where an update reads, from the target's group: in the order of its operations, then mask and old value.
-    fn places(&self, update: &Update, stage: StageId, phase: u32) -> Vec<Option<i64>> {
-        let row = |row: RowId| i64::from(row.0) * self.layout.row_stride;
+    fn places(&self, update: &Update, stage: StageId, phase: u32) -> Vec<Option<Place>> {
+        let own = |row: RowId| Place {
+            at: i64::from(row.0) * self.layout.row_stride,
+            folded: None,
+        };
         let of = |op: &Op| match op {
-            Op::Read(read) => Some(self.layout.displacement(self.scheme, stage, phase, read)),
-            Op::Coef(coef) => Some(row(self.layout.coef_row(*coef))),
+            Op::Read(read) => {
+                let by = i64::from(read.offset[Axis::VECTOR]);
+                let met = self.folds(read.component, by);
+                Some(Place {
+                    at: self.layout.displacement(self.scheme, stage, phase, read),
+                    folded: (met != Met::default()).then_some((met, by)),
+                })
+            }
+            Op::Coef(coef) => Some(own(self.layout.coef_row(*coef))),
             _ => None,
         };
         let target = self
             .layout
             .target_row(self.scheme, stage, phase, update.target);
-        let mask = update.mask.map(|mask| row(self.layout.coef_row(mask)));
-        let old = keeps_old(self.scheme, update).then(|| row(target));
+        let mask = update.mask.map(|mask| own(self.layout.coef_row(mask)));
+        let old = keeps_old(self.scheme, update).then(|| own(target));
         update.body.ops.iter().map(of).chain([mask, old]).collect()
+    }
+
+    /// What is known of places that may be folded, computed once for those that are in the same way.
+    fn of_folded<T: Copy>(
+        &self,
+        places: &[Option<Place>],
+        mut compute: impl FnMut(Met, i64) -> T,
+    ) -> Vec<Option<T>> {
+        let mut known: Vec<((Met, i64), T)> = Vec::new();
+        let folded = places.iter().map(|place| place.as_ref()?.folded);
+        let folded = folded.map(|folded| {
+            let key = folded?;
+            let found = known.iter().find(|(other, _)| *other == key);
+            if let Some((_, value)) = found {
+                return Some(*value);
+            }
+            let value = compute(key.0, key.1);
+            known.push((key, value));
+            Some(value)
+        });
+        folded.collect()
     }
 
     fn load_row(
         &self,
         k: &mut Kernel<'_>,
         row: &Row,
-        places: &[Option<i64>],
+        places: &[Option<Place>],
+        sights: &[Option<Operand>],
     ) -> Vec<Option<Operand>> {
-        let load = |place: &Option<i64>| {
-            place.map(|place| {
-                let from = k.offset(row.from, self.bytes(place));
+        let load = |(place, sight): (&Option<Place>, &Option<Operand>)| {
+            place.as_ref().map(|place| {
+                let from = match sight {
+                    Some(by) => k.advance_by_word(row.from, *by),
+                    None => row.from,
+                };
+                let from = k.offset(from, self.bytes(place.at));
                 k.load_if(row.inside, self.real, from)
             })
         };
-        places.iter().map(load).collect()
+        places.iter().zip(sights).map(load).collect()
     }
 
     fn compute_row(
@@ -409,12 +459,28 @@ impl Writer<'_> {
     /// The place of an origin after a turn.
     pub(super) fn advance(&self) -> i64 {
         let [x, y] = self.towers.advance;
-        self.distance(Place {
+        self.distance(residency::Place {
             x,
             y,
             row: RowId(0),
         })
     }
+}
+
+/// Values with the sign that they have where the thread reads.
+fn turned_as_seen(
+    k: &mut Kernel<'_>,
+    loaded: Vec<Option<Operand>>,
+    turned: &[Option<Option<Operand>>],
+) -> Vec<Option<Operand>> {
+    let seen = |(value, turned): (Option<Operand>, &Option<Option<Operand>>)| {
+        let (Some(value), Some(Some(turned))) = (value, turned) else {
+            return value;
+        };
+        let other = k.negated(value);
+        Some(k.choose(*turned, other, value))
+    };
+    loaded.into_iter().zip(turned).map(seen).collect()
 }
 
 /// An index on a ring of so many cells that is at most once around too far.

@@ -4,12 +4,19 @@
 //! that of index z is at -z, or a length of the ring farther; half-integer positions lie one index lower. So a thread knows one
 //! displacement, and what few kinds of components need: whether the thread has an image of them. An image is then one store more, with a
 //! condition. That matters, as the warps at the ends of a line write them for each row, and all others wait for these.
+//!
+//! Those of what threads tell each other are written so, in shared memory; and those of what they store, where memory holds images
+//! ([`super::beyond`]).
 
-use super::super::ir::Operand;
-use super::super::kernel::{IntCmp, IntOp, Kernel};
-use super::write::{Round, Writer, holds};
-use crate::lattice::Axis;
-use crate::scheme::Boundary;
+use super::super::ir::{Operand, Type};
+use super::super::kernel::{Access, IntCmp, IntOp, Kernel};
+use super::super::layerwise::vector_images;
+use super::write::Writer;
+use crate::lattice::{Axis, Interval};
+use crate::scheme::{Boundary, ComponentId, Image};
+
+/// Values with an image along the vector axis, at most one each.
+pub(super) type Round = Vec<(i64, Image)>;
 
 /// The image of a component that a thread writes.
 #[derive(Clone, Copy, Debug)]
@@ -97,6 +104,124 @@ impl Ends {
     }
 }
 
+impl Writer<'_> {
+    /// The images of a component along the vector axis.
+    pub fn rounds(&self, id: ComponentId) -> Vec<Round> {
+        let mut rounds: Vec<Round> = Vec::new();
+        for (source, image) in vector_images(self.scheme, id) {
+            let free = |round: &Round| round.iter().all(|&(other, _)| other != source);
+            match rounds.iter_mut().find(|round| free(round)) {
+                Some(round) => round.push((source, image)),
+                None => rounds.push(vec![(source, image)]),
+            }
+        }
+        rounds
+    }
+
+    /// Writes a value and its images along the vector axis to a row.
+    pub fn write_row(
+        &self,
+        k: &mut Kernel<'_>,
+        component: ComponentId,
+        to: Operand,
+        value: Operand,
+    ) {
+        self.write_values(k, component, to, value);
+        let bytes = self.real.bytes();
+        for round in &self.images[component.index()] {
+            // What the images depend on stays the same, but threads have no register to keep it in.
+            let thread = k.again(self.thread);
+            let has = holds(k, thread, round.iter().map(|&(source, _)| source));
+            k.when(has, |k| {
+                let mut by = Operand::i64(0);
+                let mut negated = Operand::int(Type::I1, 0);
+                for &(source, image) in round {
+                    let this = k.compare(IntCmp::Eq, thread, Operand::i32(source as i32));
+                    by = k.choose(this, Operand::i64(self.bytes(image.index - source)), by);
+                    let sign = Operand::int(Type::I1, i64::from(image.negated));
+                    negated = k.choose(this, sign, negated);
+                }
+                let turned = k.negated(value);
+                let image = k.choose(negated, turned, value);
+                let to = k.advance(to, by, 1);
+                k.store(image, to, bytes, Access::Plain);
+            });
+        }
+    }
+
+    pub fn write_values(
+        &self,
+        k: &mut Kernel<'_>,
+        component: ComponentId,
+        to: Operand,
+        value: Operand,
+    ) {
+        let extent = self.scheme.extent(component)[Axis::VECTOR];
+        let bytes = self.real.bytes();
+        self.within(k, extent, |k| k.store(value, to, bytes, Access::Plain));
+    }
+
+    /// Writes a value of a whole tower to a slot.
+    pub fn write_slot(
+        &self,
+        k: &mut Kernel<'_>,
+        component: ComponentId,
+        slot: usize,
+        value: Operand,
+    ) {
+        let by = self.bytes(slot as i64 * self.slot.stride);
+        let to = self.slot(k, slot, 0);
+        self.write_whole(k, component, to, value, |k, ends| k.offset(ends.own, by));
+    }
+
+    /// Writes a value to a row in memory.
+    pub fn store(&self, k: &mut Kernel<'_>, component: ComponentId, to: Operand, value: Operand) {
+        if self.beyond.is_some() {
+            self.write_values(k, component, to, value);
+            return;
+        }
+        self.write_whole(k, component, to, value, |k, ends| {
+            k.advance_by_word(to, ends.by)
+        });
+    }
+
+    /// Writes a value, and its image along the vector axis beside where the thread's lies.
+    fn write_whole(
+        &self,
+        k: &mut Kernel<'_>,
+        component: ComponentId,
+        to: Operand,
+        value: Operand,
+        image: impl FnOnce(&mut Kernel<'_>, &Ends) -> Operand,
+    ) {
+        let ends = self.ends.as_ref();
+        let one = ends.and_then(|ends| Some((ends, ends.images[component.index()]?)));
+        let Some((ends, one)) = one else {
+            self.write_row(k, component, to, value);
+            return;
+        };
+        self.write_values(k, component, to, value);
+        k.when(one.has, |k| {
+            let value = match one.negated {
+                [false, false] => value,
+                [true, true] => k.negated(value),
+                [below, _] => {
+                    let turned = k.negated(value);
+                    let sides = if below {
+                        [value, turned]
+                    } else {
+                        [turned, value]
+                    };
+                    k.choose(ends.upper, sides[0], sides[1])
+                }
+            };
+            let image = image(k, ends);
+            let to = k.offset(image, self.bytes(one.by));
+            k.store(value, to, self.real.bytes(), Access::Plain);
+        });
+    }
+}
+
 /// Whether a component's images lie where a thread has its image, but for a constant.
 fn one(rounds: &[Round], sides: Sides, half: i64) -> Option<(i64, [bool; 2])> {
     let [round] = rounds else { return None };
@@ -113,4 +238,22 @@ fn one(rounds: &[Round], sides: Sides, half: i64) -> Option<(i64, [bool; 2])> {
     }
     let either = negated[0].or(negated[1]).unwrap_or(false);
     Some((by?, negated.map(|sign| sign.unwrap_or(either))))
+}
+
+/// Whether a thread is one of some, which rise.
+fn holds(k: &mut Kernel<'_>, thread: Operand, some: impl Iterator<Item = i64>) -> Operand {
+    let mut ranges: Vec<Interval> = Vec::new();
+    for i in some {
+        match ranges.last_mut() {
+            Some(range) if range.hi == i => range.hi += 1,
+            _ => ranges.push(Interval::new(i, i + 1)),
+        }
+    }
+    let mut holds = Operand::int(Type::I1, 0);
+    for range in ranges {
+        let from = k.int(IntOp::Sub, thread, Operand::i32(range.lo as i32));
+        let one = k.compare(IntCmp::Below, from, Operand::i32(range.len() as i32));
+        holds = k.int(IntOp::Or, holds, one);
+    }
+    holds
 }

@@ -361,7 +361,10 @@ fn cut(
     turns: [Operand; 2],
     [word, rows]: [Operand; 2],
 ) {
-    let writer = &writer.clone().with_ends(k);
+    let writer = &match writer.beyond {
+        Some(_) => writer.clone(),
+        None => writer.clone().with_ends(k),
+    };
     let around = writer.towers.rings.is_any();
     let start = if around {
         let zero = writer.bytes(writer.layout.group(0, 0));

@@ -11,9 +11,11 @@
 //! ```
 //!
 //! The sets come from [`crate::tile::residency`], where values lie from [`Plan`]. A kernel runs whole towers: those that no end of
-//! the grid cuts. It reads and writes images like any other place, and keeps those along the vector axis up to date. Lines that are longer
-//! than what a block holds are shared by the blocks of a cluster: `line`.
+//! the grid cuts. It reads and writes images like any other place, but those along the vector axis: it makes them where rows arrive (`beyond`),
+//! or keeps them up to date in memory (`ends`). Lines that are longer than what a block holds are shared by the blocks of a cluster: `line`.
 
+mod arrivals;
+mod beyond;
 mod clip;
 mod copies;
 mod edge;
@@ -26,6 +28,7 @@ mod pipe;
 mod plan;
 mod planes;
 mod progress;
+mod refresh;
 mod sheets;
 mod stage;
 mod tasks;
@@ -37,6 +40,7 @@ mod write;
 pub use hooks::{Addition, Hooks, Table};
 pub use line::MOST_PARTS;
 pub use plan::{Carried, Copy, Plan, StagePlan};
+pub use refresh::Refresh;
 pub use sheets::{Acting, Sheet};
 pub use tasks::{Order, TaskList, tasks};
 
@@ -45,6 +49,8 @@ use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
 use crate::scheme::Scheme;
 use crate::tile::residency::{Life, Towers};
+use arrivals::Arrivals;
+use beyond::Beyond;
 use line::Split;
 use links::Chain;
 use write::Writer;
@@ -130,6 +136,8 @@ pub struct FlowKernel {
     pub part: u32,
     /// Registers that a thread that computes can have.
     pub registers: u32,
+    /// What makes images along the vector axis, where towers neither read them in memory nor keep them up to date there.
+    pub images: Option<Refresh>,
 }
 
 impl FlowKernel {
@@ -265,6 +273,7 @@ impl Slot {
             (0..length).any(|i| scheme.extent(id)[Axis::VECTOR].contains(i) && images(i) > 0)
         });
         let own = split.map_or(length, |split| split.part);
+        let images = images && Beyond::new(scheme, layout, split).is_none();
         // Parts of lines see those beside them.
         let copied = match images || split.is_some() {
             true => Interval::new(-whole(below, CHUNK), whole(own + above, CHUNK)),
@@ -368,11 +377,35 @@ pub fn emit(
         rows.extend(edge::rows(towers, number)?);
     }
     let rows = module.constants(&rows)?;
-    let writer = |kernel| {
+    let beyond = Beyond::new(scheme, layout, split.as_ref());
+    let mut list = Vec::new();
+    let arrivals: Vec<Option<Arrivals>> = kernels
+        .iter()
+        .map(|kernel| {
+            let beyond = beyond.as_ref()?;
+            let place = (slot, split);
+            Some(Arrivals::new(
+                beyond,
+                layout,
+                place,
+                &kernel.plan,
+                &mut list,
+            ))
+        })
+        .collect();
+    let list = beyond.is_some().then(|| {
+        Arrivals::end(&arrivals, &mut list);
+        module.table(&list)
+    });
+    let mut writers = Vec::new();
+    for (kernel, arrivals) in kernels.iter().zip(&arrivals) {
         let slot = (slot, split);
-        Writer::new(scheme, layout, towers, slot, kernel, sheets, options)
-    };
-    let writers: Vec<Writer<'_>> = kernels.iter().map(writer).collect();
+        writers.push(Writer {
+            beyond: beyond.as_ref(),
+            arrivals: arrivals.as_ref().zip(list),
+            ..Writer::new(scheme, layout, towers, slot, kernel, sheets, options)
+        });
+    }
     if options.single && split.is_none() {
         for (writer, kernel) in writers.iter().zip(&kernels) {
             write::write(module, writer, kernel, shared, options.registers);
@@ -387,7 +420,7 @@ pub fn emit(
         [needed, wanted] = [needed, wanted].map(|n| n.max(MEDIA));
     }
     let roles = flow::Roles::new(threads as u32, [needed, wanted], options.shift);
-    let flow = towers.are_adjacent().then(|| {
+    let mut flow = towers.are_adjacent().then(|| {
         let before = module.shared_bytes();
         flow::write(
             module,
@@ -405,9 +438,13 @@ pub fn emit(
             cluster: options.parts,
             part: length as u32,
             registers: roles.registers(),
+            images: None,
         }
     });
     drop(writers);
+    if let (Some(flow), Some(_)) = (&mut flow, &beyond) {
+        flow.images = Some(refresh::write(module, scheme, layout)?);
+    }
     Some(Kernels {
         towers: kernels,
         flow,

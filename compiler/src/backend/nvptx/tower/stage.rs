@@ -71,6 +71,7 @@ impl<'s, 'a> Stage<'s, 'a> {
             self.update(k, own);
         }
         writer.wait_for_copies(k);
+        writer.show_arrived(k, self.number);
         for own in late {
             self.update(k, own);
         }

@@ -1,6 +1,7 @@
 //! Towers as PTX in an interpreter that looks for races: same bits as row kernels stage by stage. Towers that an end of the grid cuts
 //! run on the host.
 
+mod ends;
 mod host;
 mod waits;
 
@@ -66,6 +67,8 @@ struct Report {
     whole: usize,
     cut: usize,
     counts: Option<Counts>,
+    /// Images along the vector axis were made where rows arrive.
+    made: bool,
 }
 
 /// Runs bands of some turns by towers, and compares with the host.
@@ -87,9 +90,14 @@ fn differ(
     let array = device.upload(host.bytes());
     let mut report = Report::default();
     let steps = turns * run.towers.steps;
+    let refresh = run.kernels.flow.as_ref().and_then(|f| f.images.as_ref());
+    report.made = refresh.is_some();
     for band in 0..2 {
         let step = band * steps;
         (step..step + steps).for_each(|n| expected.step(n));
+        if refresh.is_some() {
+            ends::spoil(&mut host, &mut device, array);
+        }
         if flow {
             let order = Order {
                 width: rng.within(1, 4),
@@ -122,12 +130,20 @@ fn differ(
             seed,
         );
     }
+    if let Some(refresh) = refresh {
+        let entry = module.entry(&refresh.symbol).expect("it was emitted");
+        let (blocks, threads) = ([refresh.blocks, 1, 1], [refresh.threads, 1, 1]);
+        let options = torre_ptx::Options::default();
+        let done = device.launch(entry, blocks, threads, 0, &[array.into()], &options);
+        done.unwrap_or_else(|fault| panic!("seed {seed}: {fault}\n{scheme}"));
+    }
     let bytes = device.read(array).to_vec();
     host.bytes().copy_from_slice(&bytes);
+    // All that updates read, images included.
     for id in scheme.component_ids() {
         for slot in 0..scheme.component(id).slots {
             let row = host.layout.row(id, slot.into());
-            crate::reference::for_each_index(scheme.extent(id), |at| {
+            crate::reference::for_each_index(scheme.visible(id), |at| {
                 let element = host.layout.element(row, at) as usize;
                 let [found, expected] = [&host, &expected].map(|h| h.memory.bits(element));
                 assert_eq!(
@@ -254,6 +270,7 @@ fn run_band(
         let mut on_host = |device: &mut Device, after: bool| {
             let bytes = device.read(array).to_vec();
             host.bytes().copy_from_slice(&bytes);
+            host.all_images();
             for (tile, part) in &others {
                 let range = match after {
                     false => Interval::new(0, part.start as i64 * per_turn),
@@ -461,7 +478,7 @@ fn towers_of_random_schemes_give_the_bits_of_rows() {
         width: 20,
         reach: 2,
     };
-    let (mut tried, mut whole, mut shared, mut rings) = (0, 0, 0, 0);
+    let (mut tried, mut whole, mut shared, mut rings, mut made) = (0, 0, 0, 0, 0);
     for seed in 0..150 {
         let mut rng = Rng::new(seed);
         let mut scheme = random_scheme(&mut rng, &limits);
@@ -521,11 +538,13 @@ fn towers_of_random_schemes_give_the_bits_of_rows() {
             let ring = |axis: &Axis| scheme.grid.is_periodic(*axis);
             rings += usize::from([Axis::LEAN, Axis::DIAMOND].iter().any(ring));
             whole += report.whole;
+            made += usize::from(report.made);
             shared += usize::from(longer > 0);
         }
     }
     assert!(tried > 0 && whole > 10 * tried, "{whole} in {tried}");
     assert!(3 * shared > tried, "{shared} of {tried}");
+    assert!(3 * made > tried, "{made} of {tried}");
     assert!(5 * rings > tried, "{rings} of {tried}");
 }
 

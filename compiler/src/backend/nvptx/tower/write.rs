@@ -3,10 +3,11 @@
 use super::super::gpu::Feature;
 use super::super::ir::{Launch, Module, Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Variable};
-use super::super::layerwise::vector_images;
+use super::arrivals::Arrivals;
+use super::beyond::Beyond;
 use super::clip::Clip;
 use super::copies::Chunks;
-use super::ends::Ends;
+use super::ends::{Ends, Round};
 use super::line::{Barrier, Split, WARP, rank};
 use super::links::Links;
 use super::pipe::Pipe;
@@ -17,7 +18,7 @@ use super::stage::Stage;
 use super::{Options, Slot, TowerKernel};
 use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
-use crate::scheme::{ComponentId, Image, Scheme, Update};
+use crate::scheme::{Scheme, Update};
 use crate::tile::residency::{Place, Towers};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -55,9 +56,6 @@ pub(super) fn write(
     k.finish();
 }
 
-/// Values with an image along the vector axis, at most one each.
-pub(super) type Round = Vec<(i64, Image)>;
-
 #[derive(Clone)]
 pub(super) struct Writer<'a> {
     pub scheme: &'a Scheme,
@@ -92,6 +90,11 @@ pub(super) struct Writer<'a> {
     pub ends: Option<Rc<Ends>>,
     /// Turns may be clipped.
     pub clips: bool,
+    /// Where memory holds no images along the vector axis; and what makes those of rows that arrive, with the list of all.
+    pub beyond: Option<&'a Beyond>,
+    pub arrivals: Option<(&'a Arrivals, Operand)>,
+    /// The beginning of shared memory.
+    pub slots: Operand,
 }
 
 /// How those who work on a tower keep order.
@@ -147,6 +150,9 @@ impl<'a> Writer<'a> {
             task: None,
             ends: None,
             clips: towers.may_clip(scheme),
+            beyond: None,
+            arrivals: None,
+            slots: none,
         };
         let components = scheme.component_ids();
         writer.images = components.map(|id| writer.rounds(id)).collect();
@@ -184,6 +190,7 @@ impl<'a> Writer<'a> {
             images: self.images.clone(),
             ends: self.ends.clone(),
             thread,
+            slots: shared,
             ..*self
         };
         let last = Operand::i32(self.slot.length as i32 - 1);
@@ -329,19 +336,6 @@ impl<'a> Writer<'a> {
         );
     }
 
-    /// The images of a component along the vector axis.
-    fn rounds(&self, id: ComponentId) -> Vec<Round> {
-        let mut rounds: Vec<Round> = Vec::new();
-        for (source, image) in vector_images(self.scheme, id) {
-            let free = |round: &Round| round.iter().all(|&(other, _)| other != source);
-            match rounds.iter_mut().find(|round| free(round)) {
-                Some(round) => round.push((source, image)),
-                None => rounds.push(vec![(source, image)]),
-            }
-        }
-        rounds
-    }
-
     /// All copies have arrived, and all who work on a tower are here.
     pub fn meet(&self, k: &mut Kernel<'_>) {
         self.arrived(k);
@@ -402,6 +396,7 @@ impl<'a> Writer<'a> {
             variables.insert(carried.place, k.variable_of(value));
         }
         self.meet(k);
+        self.show_held(k);
         variables
     }
 
@@ -480,49 +475,6 @@ impl<'a> Writer<'a> {
         k.compare(IntCmp::Below, from, Operand::i32(range.len() as i32))
     }
 
-    /// Writes a value and its images along the vector axis to a row.
-    pub fn write_row(
-        &self,
-        k: &mut Kernel<'_>,
-        component: ComponentId,
-        to: Operand,
-        value: Operand,
-    ) {
-        self.write_values(k, component, to, value);
-        let bytes = self.real.bytes();
-        for round in &self.images[component.index()] {
-            // What the images depend on stays the same, but threads have no register to keep it in.
-            let thread = k.again(self.thread);
-            let has = holds(k, thread, round.iter().map(|&(source, _)| source));
-            k.when(has, |k| {
-                let mut by = Operand::i64(0);
-                let mut negated = Operand::int(Type::I1, 0);
-                for &(source, image) in round {
-                    let this = k.compare(IntCmp::Eq, thread, Operand::i32(source as i32));
-                    by = k.choose(this, Operand::i64(self.bytes(image.index - source)), by);
-                    let sign = Operand::int(Type::I1, i64::from(image.negated));
-                    negated = k.choose(this, sign, negated);
-                }
-                let turned = k.negated(value);
-                let image = k.choose(negated, turned, value);
-                let to = k.advance(to, by, 1);
-                k.store(image, to, bytes, Access::Plain);
-            });
-        }
-    }
-
-    pub fn write_values(
-        &self,
-        k: &mut Kernel<'_>,
-        component: ComponentId,
-        to: Operand,
-        value: Operand,
-    ) {
-        let extent = self.scheme.extent(component)[Axis::VECTOR];
-        let bytes = self.real.bytes();
-        self.within(k, extent, |k| k.store(value, to, bytes, Access::Plain));
-    }
-
     /// The new value where an update acts along the vector axis, the old one elsewhere, and 0 where it is known to be.
     pub fn in_range(
         &self,
@@ -544,82 +496,4 @@ impl<'a> Writer<'a> {
         let inside = self.is_within(k, range);
         k.choose(inside, value, otherwise)
     }
-
-    /// Writes a value of a whole tower to a slot.
-    pub fn write_slot(
-        &self,
-        k: &mut Kernel<'_>,
-        component: ComponentId,
-        slot: usize,
-        value: Operand,
-    ) {
-        let by = self.bytes(slot as i64 * self.slot.stride);
-        let to = self.slot(k, slot, 0);
-        self.write_whole(k, component, to, value, |k, ends| k.offset(ends.own, by));
-    }
-
-    /// Writes a value to a row in memory.
-    pub fn store(&self, k: &mut Kernel<'_>, component: ComponentId, to: Operand, value: Operand) {
-        self.write_whole(k, component, to, value, |k, ends| {
-            k.advance_by_word(to, ends.by)
-        });
-    }
-
-    /// Writes a value, and its image along the vector axis beside where the thread's lies.
-    fn write_whole(
-        &self,
-        k: &mut Kernel<'_>,
-        component: ComponentId,
-        to: Operand,
-        value: Operand,
-        image: impl FnOnce(&mut Kernel<'_>, &Ends) -> Operand,
-    ) {
-        let ends = self.ends.as_ref();
-        let one = ends.and_then(|ends| Some((ends, ends.images[component.index()]?)));
-        let Some((ends, one)) = one else {
-            self.write_row(k, component, to, value);
-            return;
-        };
-        self.write_values(k, component, to, value);
-        k.when(one.has, |k| {
-            let value = match one.negated {
-                [false, false] => value,
-                [true, true] => k.negated(value),
-                [below, _] => {
-                    let turned = k.negated(value);
-                    let sides = if below {
-                        [value, turned]
-                    } else {
-                        [turned, value]
-                    };
-                    k.choose(ends.upper, sides[0], sides[1])
-                }
-            };
-            let image = image(k, ends);
-            let to = k.offset(image, self.bytes(one.by));
-            k.store(value, to, self.real.bytes(), Access::Plain);
-        });
-    }
-}
-
-/// Whether a thread is one of some, which rise.
-pub(super) fn holds(
-    k: &mut Kernel<'_>,
-    thread: Operand,
-    some: impl Iterator<Item = i64>,
-) -> Operand {
-    let mut ranges: Vec<Interval> = Vec::new();
-    for i in some {
-        match ranges.last_mut() {
-            Some(range) if range.hi == i => range.hi += 1,
-            _ => ranges.push(Interval::new(i, i + 1)),
-        }
-    }
-    let mut holds = Operand::int(Type::I1, 0);
-    for range in ranges {
-        let from = k.int(IntOp::Sub, thread, Operand::i32(range.lo as i32));
-        let one = k.compare(IntCmp::Below, from, Operand::i32(range.len() as i32));
-        holds = k.int(IntOp::Or, holds, one);
-    }
-    holds
 }

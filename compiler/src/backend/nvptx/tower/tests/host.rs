@@ -57,14 +57,9 @@ impl<'a> Host<'a> {
                     self.memory
                         .set(self.layout.element(row, at) as usize, value);
                 });
-                let [lean, diamond, range] = live.0;
-                for x in lean.lo..lean.hi {
-                    for y in diamond.lo..diamond.hi {
-                        self.images(id, row, [x, y], range);
-                    }
-                }
             }
         }
+        self.all_images();
         for coef in 0..self.scheme.coefs.len() as u32 {
             let id = crate::scheme::CoefId(coef);
             let row = self.layout.coef_row(id);
@@ -77,6 +72,22 @@ impl<'a> Host<'a> {
                 self.memory
                     .set(self.layout.element(row, at) as usize, value);
             });
+        }
+    }
+
+    /// Those of all rows.
+    pub fn all_images(&mut self) {
+        for id in self.scheme.component_ids() {
+            let live = self.scheme.grid.live(self.scheme.component(id).position);
+            let [lean, diamond, range] = live.0;
+            for slot in 0..self.scheme.component(id).slots {
+                let row = self.layout.row(id, slot.into());
+                for x in lean.lo..lean.hi {
+                    for y in diamond.lo..diamond.hi {
+                        self.images(id, row, [x, y], range);
+                    }
+                }
+            }
         }
     }
 

@@ -1,0 +1,126 @@
+//! Makes the images along the vector axis anew, where towers leave them out of date in memory: for who reads them there.
+
+use super::super::ir::{Launch, Module, Operand, Type};
+use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special};
+use super::super::layerwise::vector_images;
+use crate::lattice::{Axis, Interval};
+use crate::layout::Layout;
+use crate::scheme::{ComponentId, Scheme};
+use std::collections::BTreeSet;
+
+/// The kernel's name.
+const SYMBOL: &str = "torre_images";
+/// Threads of a block; each has a group.
+const THREADS: u32 = 128;
+
+/// A kernel that makes all images along the vector axis from what rows hold. Its parameter is the array's first element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refresh {
+    pub symbol: String,
+    pub blocks: u32,
+    pub threads: u32,
+}
+
+/// Adds the kernel. `None` where there are too many groups for a start.
+pub(super) fn write(module: &mut Module, scheme: &Scheme, layout: &Layout) -> Option<Refresh> {
+    let [lean, diamond] = [Axis::LEAN, Axis::DIAMOND].map(|axis| layout.visible(axis));
+    let count = i32::try_from(lean.len().checked_mul(diamond.len())?).ok()?;
+    let blocks = (count as u32).div_ceil(THREADS);
+    let launch = Launch {
+        threads: [THREADS, 1, 1],
+        ..Launch::default()
+    };
+    let mut k = module.kernel(SYMBOL, &[Type::GLOBAL], launch);
+    let block = k.special(Special::Block(0));
+    let first = k.int(IntOp::Mul, block, Operand::i32(THREADS as i32));
+    let thread = k.special(Special::Thread(0));
+    let number = k.int(IntOp::Add, first, thread);
+    let beyond = k.compare(IntCmp::Ge, number, Operand::i32(count));
+    k.exit_if(beyond);
+    let across = Operand::i32(diamond.len() as i32);
+    let [x, y] = [(IntOp::Div, lean.lo), (IntOp::Rem, diamond.lo)].map(|(op, lo)| {
+        let from = k.int(op, number, across);
+        k.int(IntOp::Add, from, Operand::i32(lo as i32))
+    });
+    let bytes = |elements: i64| elements * layout.element_bytes as i64;
+    let wide = k.resize(number, Type::I64);
+    let by = k.int(
+        IntOp::Mul,
+        wide,
+        Operand::i64(bytes(layout.stride[Axis::DIAMOND])),
+    );
+    let first = k.offset(k.param(0), bytes(layout.group(lean.lo, diamond.lo)));
+    let group = k.advance(first, by, 1);
+    let real = Type::scalar(scheme.precision);
+    for id in scheme.component_ids() {
+        let live = scheme.grid.live(scheme.component(id).position)[Axis::VECTOR];
+        let images: Vec<_> = vector_images(scheme, id)
+            .into_iter()
+            .filter(|(source, _)| live.contains(*source))
+            .collect();
+        if images.is_empty() {
+            continue;
+        }
+        let mut has = Operand::int(Type::I1, 1);
+        for (at, axis) in [(x, Axis::LEAN), (y, Axis::DIAMOND)] {
+            let there = is_one_of(&mut k, at, &rows(scheme, id, axis));
+            has = k.int(IntOp::And, has, there);
+        }
+        k.when(has, |k| {
+            let slots = 0..scheme.component(id).slots;
+            for row in slots.map(|slot| layout.row(id, slot.into())) {
+                let row = k.offset(group, bytes(i64::from(row.0) * layout.row_stride));
+                let mut values = Vec::new();
+                for (source, _) in &images {
+                    let from = k.offset(row, bytes(*source));
+                    values.push(k.load(real, from, real.bytes(), Access::Plain));
+                }
+                for ((_, image), value) in images.iter().zip(values) {
+                    let to = k.offset(row, bytes(image.index));
+                    let value = match image.negated {
+                        true => k.negated(value),
+                        false => value,
+                    };
+                    k.store(value, to, real.bytes(), Access::Plain);
+                }
+            }
+        });
+    }
+    k.finish();
+    Some(Refresh {
+        symbol: SYMBOL.to_owned(),
+        blocks,
+        threads: THREADS,
+    })
+}
+
+/// The indices along an axis of the rows that have values: what lies on a plane about which it is odd stays 0, in images, too.
+fn rows(scheme: &Scheme, id: ComponentId, axis: Axis) -> Vec<Interval> {
+    let grid = &scheme.grid;
+    let position = scheme.component(id).position;
+    let visible = scheme.visible(id)[axis];
+    let live = grid.live(position)[axis];
+    let images = (live.lo..live.hi).flat_map(|i| grid.images(axis, position, i, visible));
+    let indices: BTreeSet<i64> = images
+        .map(|image| image.index)
+        .chain(live.lo..live.hi)
+        .collect();
+    let mut all: Vec<Interval> = Vec::new();
+    for index in indices {
+        match all.last_mut() {
+            Some(range) if range.hi == index => range.hi += 1,
+            _ => all.push(Interval::new(index, index + 1)),
+        }
+    }
+    all
+}
+
+fn is_one_of(k: &mut Kernel<'_>, index: Operand, ranges: &[Interval]) -> Operand {
+    let mut found = Operand::int(Type::I1, 0);
+    for range in ranges {
+        let from = k.int(IntOp::Sub, index, Operand::i32(range.lo as i32));
+        let within = k.compare(IntCmp::Below, from, Operand::i32(range.len() as i32));
+        found = k.int(IntOp::Or, found, within);
+    }
+    found
+}
