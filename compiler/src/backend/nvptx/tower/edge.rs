@@ -127,7 +127,9 @@ impl Writer<'_> {
         let places = self.places(update, stage, phase);
         let loads = places.iter().flatten().count().max(1) * self.real.bytes() as usize / 4;
         let most = MOST_ROWS[usize::from(self.towers.rings.is_any())];
-        let together = (AT_ONCE / loads).clamp(1, most) as u32;
+        let most = (AT_ONCE / loads).clamp(1, most) as i64;
+        // As many each time, so that none is computed in vain.
+        let together = div_ceil(list.len(), div_ceil(list.len(), most)) as u32;
         let step = Operand::i32(together as i32);
         k.repeat(from, until, step, Some(1), |k, first| {
             let sights = self.of_folded(&places, |met, by| self.sight(k, met, by));
