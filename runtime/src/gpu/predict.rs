@@ -27,12 +27,12 @@ const FLOW: f64 = 2.30;
 /// much more until all of it does.
 const KEPT: [f64; 2] = [0.10, 2.49];
 /// Share of what a tower at an end of a column moves that comes from memory: the strip beside it has run long before.
-const STRIP: f64 = 0.5;
+const STRIP: f64 = 0.9;
 /// Share of the peak rate of instructions that straight-line code reaches, if that were all there is.
 const ISSUE: f64 = 0.452;
 /// Seconds of a stage for which a block waits for another one, and what it reads to arrive, if that were all; and how much longer where blocks
 /// share lines.
-const LATENCY: [f64; 2] = [0.85e-6, 1.0e-6];
+const LATENCY: [f64; 2] = [0.78e-6, 1.0e-6];
 /// Instructions of the turns of all alignments that the first cache for them holds, and bytes per cycle of those of a turn where there are more.
 const CODE: [f64; 2] = [2000.0, 4.8];
 /// Seconds that a tower takes before its first stage.
@@ -42,6 +42,9 @@ const WAIT: f64 = 0.64;
 /// Turns of a whole tower in the time of one that an end of the grid cuts, which runs row by row in memory, and of one that an end without images
 /// clips.
 const CUT: [f64; 2] = [2.55, 1.4];
+/// Seconds, for each stage of a band and each row that a tower reads in a step, for which all wait where a strip begins or ends with towers that are
+/// cut: 110 microseconds for both ends and 16 stages, for FDTD(4,2) with D = 2 in f32 and f64, 256 to 1536 cells along both axes.
+const STRIP_END: f64 = 3.5e-9;
 
 /// Instructions that a multiprocessor begins per cycle, each for a warp, and bytes of an instruction.
 const WARPS: f64 = 4.0;
@@ -54,8 +57,6 @@ const PIECE: f64 = 128.0;
 const ENDS: f64 = 4.0;
 /// Around a ring whose length the period of faces does not divide, widths of whole towers in the time for what is narrow of a column: others wait for it.
 const NARROW: f64 = 8.0;
-/// Blocks of more threads than that take so much longer: 0.89 to 0.94 of what is expected otherwise, where smaller ones reach 1.02 to 1.10.
-const CROWDED: (u32, f64) = (384, 1.06);
 /// Threads of a warp.
 const WARP: f64 = 32.0;
 
@@ -192,12 +193,6 @@ pub fn towers(
     ];
     // Per stage of one tower, where a multiprocessor runs several: what one waits for, others use.
     let time = parts.map(|t| t.powi(3)).iter().sum::<f64>().cbrt() / blocks;
-    let (usual, more) = CROWDED;
-    let time = if fit.flow.threads > usual {
-        more * time
-    } else {
-        time
-    };
 
     let [x, y] = [Axis::LEAN, Axis::DIAMOND].map(|axis| cells[axis.index()]);
     let by = towers.advance.map(|n| n.abs() as f64);
@@ -212,18 +207,27 @@ pub fn towers(
     let all = (x + reach) * (y + beyond);
     let inner = (x - reach).max(0.0) * (y - reach).max(0.0);
     let [rows, clipped] = CUT;
-    // Of each side of the grid, along which there are as many towers as it is long.
-    let clips = towers.may_clip(scheme);
-    let side = |axis: Axis, long: f64| {
-        let open = |side: &Boundary| clips && *side == Boundary::Zero;
-        let weight = |side: &Boundary| if open(side) { clipped } else { rows };
-        let sides = &scheme.grid.boundary[axis];
-        [long * sides.iter().map(weight).sum::<f64>(), 2.0 * long]
-    };
-    let [along_x, along_y] = [side(Axis::LEAN, y), side(Axis::DIAMOND, x)];
-    let end = (along_x[0] + along_y[0]) / (along_x[1] + along_y[1]);
-    let running = inner * (1.0 - cut + rows * cut) + end * (all - inner);
+    let running = inner * (1.0 - cut + rows * cut) + clipped * (all - inner);
     let running = running / towers.cells();
+    // Strips end at the sides of the grid, at each as often as it is long; around a ring of the diamond axis, at the others only.
+    let clips = towers.clipping(scheme);
+    let sides = [
+        (clips[0], y),
+        (
+            clips[1],
+            if towers.rings.cells[1].is_some() {
+                0.0
+            } else {
+                x
+            },
+        ),
+    ];
+    let closed = sides.map(|(clips, long)| long * clips.iter().filter(|c| !**c).count() as f64);
+    let closed = closed.iter().sum::<f64>() / (2.0 * sides.iter().map(|s| s.1).sum::<f64>());
+    let strips = (x + y) / (wide * width).max(1.0);
+    let updates = scheme.stages.iter().flat_map(|s| &s.updates);
+    let reads = updates.flat_map(|u| u.body.reads()).count() as f64;
+    let waits = 2.0 * STRIP_END * towers.cells() * reads * steps * stages * closed * strips;
     let busy = (running / (processors * blocks)).min(1.0) / 1f64.hypot(WAIT / lag);
     let tower = steps * stages * time + BEGIN / blocks;
     let starts = if towers.rings.seam.is_some() {
@@ -231,7 +235,7 @@ pub fn towers(
     } else {
         1.0
     };
-    let band = starts * (START + tower * blocks) + tower * running / (processors * busy);
+    let band = starts * (START + tower * blocks) + tower * running / (processors * busy) + waits;
     Prediction {
         rate: x * y * cells[Axis::VECTOR.index()] * steps / band,
         compute,

@@ -127,9 +127,17 @@ impl Towers {
 
     /// Whether ends of the grid may clip towers of their rows.
     pub fn may_clip(&self, scheme: &Scheme) -> bool {
-        let open = |axis| scheme.grid.boundary[axis].contains(&Boundary::Zero);
-        let keep = |sets: &Residency| sets.keeps_all();
-        [Axis::LEAN, Axis::DIAMOND].into_iter().any(open) && self.alignments.iter().all(keep)
+        self.clipping(scheme)
+            .into_iter()
+            .flatten()
+            .any(|clips| clips)
+    }
+
+    /// Which ends of the lean and the diamond axis may clip towers of their rows.
+    pub fn clipping(&self, scheme: &Scheme) -> [[bool; 2]; 2] {
+        let keep = self.alignments.iter().all(Residency::keeps_all);
+        let open = |end: Boundary| keep && end == Boundary::Zero;
+        [Axis::LEAN, Axis::DIAMOND].map(|axis| scheme.grid.boundary[axis].map(open))
     }
 }
 
