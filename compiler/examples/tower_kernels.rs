@@ -3,7 +3,7 @@
 //! Prints the PTX, or the IR with the option `ir`. With `out=PREFIX` it writes instead PREFIX.ptx, PREFIX.txt (sizes and starts of kernels,
 //! those of a layerwise run, too) and PREFIX.tasks for bands of `turns=N` turns in strips of `strip=N` tiles that overlap by `overlap=N` columns. Other options: `zero` (zeros beyond all
 //! ends), `direct` (coefficients are not kept), `registers=N`, `shift` (registers are moved), `single` (kernels for single towers),
-//! `parts=N` (blocks share lines), `room=N` (bytes of shared memory of a block), `patient`, `sheets=E.z,H.x` (sources in many columns of
+//! `parts=N` (blocks share lines), `spans=N` (lines are cut into spans, for blocks of N warps that compute), `room=N` (bytes of shared memory of a block), `patient`, `sheets=E.z,H.x` (sources in many columns of
 //! cells).
 
 use std::fmt::Write;
@@ -151,6 +151,7 @@ fn main() -> Outcome<()> {
         shift: has("shift"),
         single: has("single"),
         parts: value("parts=").map_or(Ok(1), str::parse)?,
+        spans: value("spans=").map(str::parse).transpose()?,
         room: value("room=").map_or(Ok(u32::MAX), str::parse)?,
         patient: has("patient"),
         ..tower::Options::default()

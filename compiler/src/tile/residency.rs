@@ -89,10 +89,15 @@ impl Life {
         self.touches[0].reads()
     }
 
+    /// The stages of its writes, ascending.
+    pub fn writes(&self) -> impl DoubleEndedIterator<Item = usize> {
+        let written = self.touches.iter().filter(|t| t.write.is_some());
+        written.map(|t| t.stage)
+    }
+
     /// The stage of the last write, after which the value is stored; `None` if the tower only reads it.
     pub fn stored(&self) -> Option<usize> {
-        let written = self.touches.iter().filter(|t| t.write.is_some());
-        written.map(|t| t.stage).next_back()
+        self.writes().next_back()
     }
 }
 

@@ -7,6 +7,7 @@
 use super::super::ir::Operand;
 use super::super::kernel::{IntCmp, IntOp, Kernel};
 use super::edge::in_interval;
+use super::spans::Between;
 use super::ticket;
 use super::write::{Turn, Writer};
 use crate::lattice::{Axis, Interval};
@@ -75,21 +76,25 @@ impl Writer<'_> {
         Some(Clip::new(k, self, task, number))
     }
 
-    /// Writes a value to a row in memory that a turn leaves there.
+    /// Writes a value to a row in memory that a turn leaves there, and that was first and last written in some of its stages: where the thread has
+    /// done so, if lines are cut into spans.
     pub(super) fn leave(
         &self,
         k: &mut Kernel<'_>,
-        turn: Turn,
+        (turn, (between, stages)): (Turn, (Option<Between>, [i64; 2])),
         (component, place): (ComponentId, Place),
         to: Operand,
         value: Operand,
     ) {
-        match turn.clip {
+        let there = turn.clip.map(|clip| clip.stores(k, self, component, place));
+        let wrote = between.map(|between| self.takes_part(k, between, stages));
+        let stores = match (there, wrote) {
+            (Some(there), Some(wrote)) => Some(k.int(IntOp::And, there, wrote)),
+            (there, wrote) => there.or(wrote),
+        };
+        match stores {
             None => self.store(k, component, to, value),
-            Some(clip) => {
-                let stores = clip.stores(k, self, component, place);
-                k.when(stores, |k| self.store(k, component, to, value));
-            }
+            Some(stores) => k.when(stores, |k| self.store(k, component, to, value)),
         }
     }
 }

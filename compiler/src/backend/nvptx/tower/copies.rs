@@ -22,7 +22,7 @@ pub(super) struct Chunks {
     to: Operand,
     /// From index 0 of a row to the thread's first chunk, in bytes.
     pub by: Operand,
-    /// Ranges of the chunks of a row, where blocks share lines: all, and those of the block's own part.
+    /// Ranges of the chunks of a row, where a block has a part of the line: all, and those of its own part.
     shared: Option<[[Operand; 2]; 2]>,
 }
 
@@ -52,25 +52,32 @@ impl<'a> Writer<'a> {
         let by = k.int(IntOp::Mul, first, Operand::i64(CHUNK));
         let by = k.int(IntOp::Add, by, Operand::i64(self.bytes(copied.lo)));
         let to = k.advance(lead, by, 1);
-        let (mut from, mut shared) = (by, None);
+        let mut part = None;
+        let mut ends = None;
         if let Some(split) = self.split {
             let rank = rank(k);
-            let first = split.first(k, rank);
-            let first = k.resize(first, Type::I64);
-            let first = k.int(IntOp::Mul, first, Operand::i64(self.bytes(1)));
-            from = k.int(IntOp::Add, by, first);
+            let is_first = k.compare(IntCmp::Eq, rank, Operand::i32(0));
+            ends = Some([is_first, split.is_last(k, rank)]);
             let less = self.bytes(split.part) - self.bytes(split.last);
             let last = crate::lattice::div_ceil(self.bytes(copied.len()) - less, CHUNK);
             let count = split.of_part(k, rank, each, last);
-            let [below, above] = [-copied.lo, copied.hi - split.part]
-                .map(|n| Operand::i32((self.bytes(n) / CHUNK) as i32));
+            part = Some((split.first(k, rank), split.part, count));
+        }
+        if let (Some(spans), Some(base)) = (self.spans, self.base(k)) {
+            part = Some((base, spans.threads, spans.pieces(k, base, copied)));
+        }
+        let (mut from, mut shared) = (by, None);
+        if let Some((first, own, count)) = part {
+            let first = k.resize(first, Type::I64);
+            let first = k.int(IntOp::Mul, first, Operand::i64(self.bytes(1)));
+            from = k.int(IntOp::Add, by, first);
+            let [below, above] =
+                [-copied.lo, copied.hi - own].map(|n| Operand::i32((self.bytes(n) / CHUNK) as i32));
             let end = k.int(IntOp::Sub, count, above);
             let own = [below, end];
             let mut all = [Operand::i32(0), count];
-            if self.beyond.is_some() {
+            if let (Some([is_first, is_last]), true) = (ends, self.beyond.is_some()) {
                 // What lies beyond the ends of the line is not in memory.
-                let is_first = k.compare(IntCmp::Eq, rank, Operand::i32(0));
-                let is_last = split.is_last(k, rank);
                 all = [
                     k.choose(is_first, below, all[0]),
                     k.choose(is_last, end, all[1]),
@@ -248,5 +255,29 @@ impl<'a> Writer<'a> {
         if self.asynchronous && self.chunks.is_some() {
             k.call("llvm.nvvm.cp.async.wait.all", &[]);
         }
+    }
+
+    /// Zeros in all slots: what lies beyond the ends of rows.
+    pub fn clear(
+        &self,
+        k: &mut Kernel<'_>,
+        shared: Operand,
+        slots: usize,
+        thread: Operand,
+        threads: i64,
+    ) {
+        let words = self.bytes(self.slot.elements(slots)) / 4;
+        let step = Operand::i32(threads as i32);
+        k.repeat(
+            thread,
+            Operand::i32(words as i32),
+            step,
+            Some(1),
+            |k, word| {
+                let word = k.resize(word, Type::I64);
+                let to = k.advance(shared, word, 4);
+                k.store(Operand::i32(0), to, 4, Access::Plain);
+            },
+        );
     }
 }

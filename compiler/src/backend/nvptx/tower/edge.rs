@@ -98,18 +98,28 @@ impl Writer<'_> {
         for (number, plan) in self.plan.stages.iter().enumerate() {
             let stage = StageId((number % stages) as u32);
             let phase = (number / stages) as u32 % phases;
+            let place = self.between(k, cut.number);
+            let active = place.map(|place| self.takes_part(k, place, [number as i64; 2]));
+            let hooked = Hooked {
+                active,
+                ..cut.hooked
+            };
             for (index, update) in self.scheme.stages[stage.index()].updates.iter().enumerate() {
                 let count = plan.own.iter().filter(|o| o.update == index).count();
                 if count > 0 {
                     let step = (number / stages) as i32;
-                    let cut = Cut { step, ..cut };
+                    let cut = Cut {
+                        step,
+                        hooked,
+                        ..cut
+                    };
                     let list = Interval::new(first, first + count as i64);
                     let lean = self.window(k, cut.number, number, index);
                     self.cut_rows(k, cut, (list, lean), update, stage, phase);
                     first = list.hi;
                 }
             }
-            self.hooks(k, cut.hooked, cut.number, number);
+            self.hooks(k, hooked, cut.number, number);
             self.settle(k);
         }
     }
@@ -155,6 +165,7 @@ impl Writer<'_> {
                     stage,
                     component: update.target,
                 },
+                active: None,
                 turn: cut.number,
                 step: cut.step,
                 places: Places::Cut(&places),
@@ -239,6 +250,9 @@ impl Writer<'_> {
         let extent = self.scheme.extent(update.target)[Axis::VECTOR];
         let within = self.is_within(k, extent);
         let mut inside = k.int(IntOp::And, there, within);
+        if let Some(active) = cut.hooked.active {
+            inside = k.int(IntOp::And, inside, active);
+        }
         if rings.narrow {
             let second = k.offset(entry, 4);
             for (depth, limit) in pair(k, second).into_iter().zip(cut.limits) {

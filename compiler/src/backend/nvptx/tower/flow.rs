@@ -20,7 +20,8 @@ use super::line::{self, Barrier, Meet};
 use super::links::{self, Chain, Links};
 use super::pipe::{self, Pipe};
 use super::progress::{Scout, Waiting, narrow, publish};
-use super::sheets;
+use super::sheets::{self, Acting};
+use super::spans;
 use super::ticket::{self, Ahead, FIRST, Fields, HOOKS, LIMITS, NUMBER, fields};
 use super::write::{Meeting, Turn, Writer};
 
@@ -178,6 +179,11 @@ pub(super) mod param {
     pub const SHEETS: usize = 12;
 }
 
+/// The number of parameters before those for spans.
+pub(super) fn params(sheets: &[Acting]) -> usize {
+    PARAMS.len() + sheets::params(sheets).len()
+}
+
 pub(super) fn write(
     module: &mut Module,
     writers: &[Writer<'_>],
@@ -203,6 +209,7 @@ pub(super) fn write(
     };
     let mut params = PARAMS.to_vec();
     params.extend(sheets::params(writer.sheets));
+    params.extend(writer.spans.iter().flat_map(|_| spans::PARAMS));
     let mut k = module.kernel(SYMBOL, &params, launch);
     writer.need(&mut k);
     let thread = k.special(Special::Thread(0));
@@ -396,6 +403,7 @@ fn cut(
             waves: k.param(param::WAVES),
             records: k.param(param::RECORDS),
             task: [HOOKS, FIRST].map(|n| k.offset(word, i64::from(4 * n))),
+            active: None,
         };
         let cut = Cut {
             turn,

@@ -397,6 +397,8 @@ pub(super) struct Hooked {
     pub records: Operand,
     /// Where the task's word of hooks and its first turn are.
     pub task: [Operand; 2],
+    /// Whether the thread takes part in the stage, where lines are cut into spans.
+    pub active: Option<Operand>,
 }
 
 fn at(k: &mut Kernel<'_>, base: Operand, by: Operand) -> Operand {
@@ -410,7 +412,8 @@ fn word(k: &mut Kernel<'_>, from: Operand, by: i64) -> Operand {
 }
 
 impl Writer<'_> {
-    /// The hooks of a stage of a turn, both counted from the band's start and the turn's: each thread looks after its own index.
+    /// The hooks of a stage of a turn, both counted from the band's start and the turn's: each thread looks after its own index, if it takes
+    /// part in the stage.
     pub(super) fn hooks(&self, k: &mut Kernel<'_>, hooked: Hooked, turn: Operand, stage: usize) {
         let [of, first] = hooked
             .task
@@ -423,7 +426,10 @@ impl Writer<'_> {
             let by = k.int(IntOp::Add, by, of);
             let starts = at(k, hooked.table, by);
             let [from, until] = [0, 1].map(|n| word(k, starts, 4 * (stage as i64 + n)));
-            let within = self.is_within(k, Interval::new(0, self.slot.length));
+            let mut within = self.is_within(k, Interval::new(0, self.slot.length));
+            if let Some(active) = hooked.active {
+                within = k.int(IntOp::And, within, active);
+            }
             k.repeat(from, until, Operand::i32(4), Some(1), |k, entry| {
                 let entry = at(k, hooked.table, entry);
                 let row = word(k, entry, 0);

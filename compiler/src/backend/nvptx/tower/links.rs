@@ -69,6 +69,14 @@ impl Chain {
         near.then_some(chain)
     }
 
+    /// Of so many warps, whose lines have an end behind the last one, or go on there: threads read nothing that is farther than a warp.
+    pub fn of_span(warps: u32) -> Chain {
+        Chain {
+            last: i64::from(warps) - 1,
+            ring: false,
+        }
+    }
+
     fn are_beside(&self, a: i64, b: i64) -> bool {
         let apart = (a - b).abs();
         apart <= 1 || self.ring && apart == self.last

@@ -12,7 +12,8 @@
 //!
 //! The sets come from [`crate::tile::residency`], where values lie from [`Plan`]. A kernel runs whole towers: those that no end of
 //! the grid cuts. It reads and writes images like any other place, but those along the vector axis: it makes them where rows arrive (`beyond`),
-//! or keeps them up to date in memory (`ends`). Lines that are longer than what a block holds are shared by the blocks of a cluster: `line`.
+//! or keeps them up to date in memory (`ends`). Lines that are longer than what a block holds are shared by the blocks of a cluster, `line`, or
+//! run in parts one after the other, `spans`.
 
 mod arrivals;
 mod beyond;
@@ -30,6 +31,7 @@ mod planes;
 mod progress;
 mod refresh;
 mod sheets;
+mod spans;
 mod stage;
 mod tasks;
 #[cfg(test)]
@@ -42,6 +44,7 @@ pub use line::MOST_PARTS;
 pub use plan::{Carried, Copy, Plan, StagePlan};
 pub use refresh::Refresh;
 pub use sheets::{Acting, Sheet};
+pub use spans::{Span, Spans, keep_old};
 pub use tasks::{Order, TaskList, tasks};
 
 use super::ir::Module;
@@ -71,11 +74,13 @@ pub struct Options {
     pub beside: u32,
     /// Threads that wait for copies are suspended, where the GPU can do so.
     pub patient: bool,
-    /// There are kernels for whole towers, one per block, too, unless blocks share lines.
+    /// There are kernels for whole towers, one per block, too, unless blocks share lines or these are cut.
     pub single: bool,
     /// Blocks that share the lines along the vector axis, where the GPU has clusters: 1 to [`MOST_PARTS`]. More than one copy rows while they
     /// compute.
     pub parts: u32,
+    /// Warps that compute of a block, if lines are cut into spans instead; then all updates have to [keep what they do not write](keep_old).
+    pub spans: Option<u32>,
     /// Bytes of shared memory that a block can have. Rows lie as close to each other as that takes, and no closer.
     pub room: u32,
     /// What accesses to memory add to a pointer by themselves lies between this and its negative: signed numbers of 24 bits. Less is for tests.
@@ -93,6 +98,7 @@ impl Default for Options {
             patient: false,
             single: false,
             parts: 1,
+            spans: None,
             room: u32::MAX,
             near: 1 << 23,
         }
@@ -120,7 +126,7 @@ pub struct TowerKernel {
 /// ([`PROGRESS_BYTES`] apart; as many for each as a cluster has blocks), and a counter; then four words: the counter's value at the start,
 /// what progress counts from in this band, that plus the stages of the band, plus 1, and [`Order::lead`]; then the bytes of a [`Table`] of
 /// hooks, the waves of the band's steps, and where probes record. If it is made for sheets, the bytes of the waves of a step follow (32 bits),
-/// and for each sheet where its profiles begin, and [`Sheet::words`]. Progress of earlier bands lies at or below what this one counts from; the
+/// and for each sheet where its profiles begin, and [`Sheet::words`]; if it is made for spans, [`Span::words`] come last. Progress of earlier bands lies at or below what this one counts from; the
 /// last words of progress are `i32::MAX`. Each cluster takes one number more from the counter than tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowKernel {
@@ -134,6 +140,8 @@ pub struct FlowKernel {
     pub cluster: u32,
     /// Values of a line that a block has, at most.
     pub part: u32,
+    /// If it runs one span of all lines: a band has a start for each.
+    pub spans: Option<Spans>,
     /// Registers that a thread that computes can have.
     pub registers: u32,
     /// What makes images along the vector axis, where towers neither read them in memory nor keep them up to date there.
@@ -253,8 +261,14 @@ struct Slot {
 }
 
 impl Slot {
-    /// `line`: one of [`LINES`].
-    fn new(scheme: &Scheme, layout: &Layout, split: Option<&Split>, line: i64) -> Slot {
+    /// For so many values of a line; `beside`: blocks have others of it; `made`: images are made where rows arrive. `line`: one of [`LINES`].
+    fn new(
+        scheme: &Scheme,
+        layout: &Layout,
+        own: i64,
+        [beside, made]: [bool; 2],
+        line: i64,
+    ) -> Slot {
         let whole = |n: i64, bytes: i64| {
             let piece = bytes / layout.element_bytes as i64;
             crate::lattice::div_ceil(n, piece) * piece
@@ -272,10 +286,9 @@ impl Slot {
             };
             (0..length).any(|i| scheme.extent(id)[Axis::VECTOR].contains(i) && images(i) > 0)
         });
-        let own = split.map_or(length, |split| split.part);
-        let images = images && Beyond::new(scheme, layout, split).is_none();
+        let images = images && !made;
         // Parts of lines see those beside them.
-        let copied = match images || split.is_some() {
+        let copied = match images || beside {
             true => Interval::new(-whole(below, CHUNK), whole(own + above, CHUNK)),
             false => Interval::new(0, whole(own, CHUNK)),
         };
@@ -294,9 +307,23 @@ impl Slot {
     }
 }
 
+/// How images are made where rows arrive; `None` where memory holds them, as where spans end at the ends of lines.
+fn made(
+    scheme: &Scheme,
+    layout: &Layout,
+    split: Option<&Split>,
+    spans: Option<&Spans>,
+) -> Option<Beyond> {
+    match spans {
+        Some(_) => None,
+        None => Beyond::new(scheme, layout, split),
+    }
+}
+
 /// How lines lie in the shared memory of blocks.
 struct Shape {
     split: Option<Split>,
+    spans: Option<Spans>,
     chain: Option<Chain>,
     slot: Slot,
 }
@@ -308,16 +335,32 @@ fn shape(scheme: &Scheme, layout: &Layout, slots: usize, options: Options) -> Op
             1 => None,
             parts => Some(Split::new(scheme, layout, parts, unit)?),
         };
-        let chain = options
-            .asynchronous
-            .then(|| Chain::new(scheme, layout, split.as_ref()));
+        let spans = match options.spans {
+            None => None,
+            Some(_) if split.is_some() => return None,
+            Some(warps) => Some(Spans::new(scheme, layout, warps)?),
+        };
+        let chain = options.asynchronous.then(|| match options.spans {
+            Some(warps) => Some(Chain::of_span(warps)),
+            None => Chain::new(scheme, layout, split.as_ref()),
+        });
         let chain = chain.flatten();
-        (split.is_none() || chain.is_some()).then_some((split, chain))
+        (split.is_none() || chain.is_some()).then_some((split, spans, chain))
     };
-    let shapes = UNITS.into_iter().filter_map(of).flat_map(|(split, chain)| {
-        LINES.map(|line| {
-            let slot = Slot::new(scheme, layout, split.as_ref(), line);
-            Shape { split, chain, slot }
+    let shapes = UNITS.into_iter().filter_map(of);
+    let shapes = shapes.flat_map(|(split, spans, chain)| {
+        let length = layout.extent[Axis::VECTOR];
+        let own = match (&split, &spans) {
+            (Some(split), _) => split.part,
+            (_, Some(spans)) => spans.threads,
+            _ => length,
+        };
+        let made = made(scheme, layout, split.as_ref(), spans.as_ref()).is_some();
+        LINES.map(|line| Shape {
+            split,
+            spans: spans.clone(),
+            chain,
+            slot: Slot::new(scheme, layout, own, [split.is_some(), made], line),
         })
     });
     let fits = |shape: &Shape| {
@@ -351,8 +394,19 @@ pub fn emit(
     let plan = |sets| Plan::new(layout, sets, towers.advance, options.direct);
     let plans: Vec<Plan> = towers.alignments.iter().map(plan).collect();
     let slots = plans.iter().map(|plan| plan.slots).max().unwrap_or(0);
-    let Shape { split, chain, slot } = shape(scheme, layout, slots, options)?;
-    let length = split.map_or(slot.length, |split| split.part);
+    let Shape {
+        split,
+        spans,
+        chain,
+        slot,
+    } = shape(scheme, layout, slots, options)?;
+    if spans.is_some() && !keep_old(towers) {
+        return None;
+    }
+    let length = match &spans {
+        Some(spans) => spans.threads,
+        None => split.map_or(slot.length, |split| split.part),
+    };
     let threads = crate::lattice::div_ceil(length, 32) * 32;
     if threads + i64::from(flow::HELPERS) > MOST_THREADS {
         return None;
@@ -377,7 +431,7 @@ pub fn emit(
         rows.extend(edge::rows(towers, number)?);
     }
     let rows = module.constants(&rows)?;
-    let beyond = Beyond::new(scheme, layout, split.as_ref());
+    let beyond = made(scheme, layout, split.as_ref(), spans.as_ref());
     let mut list = Vec::new();
     let arrivals: Vec<Option<Arrivals>> = kernels
         .iter()
@@ -399,14 +453,14 @@ pub fn emit(
     });
     let mut writers = Vec::new();
     for (kernel, arrivals) in kernels.iter().zip(&arrivals) {
-        let slot = (slot, split);
+        let slot = (slot, split, spans.as_ref());
         writers.push(Writer {
             beyond: beyond.as_ref(),
             arrivals: arrivals.as_ref().zip(list),
             ..Writer::new(scheme, layout, towers, slot, kernel, sheets, options)
         });
     }
-    if options.single && split.is_none() {
+    if options.single && split.is_none() && spans.is_none() {
         for (writer, kernel) in writers.iter().zip(&kernels) {
             write::write(module, writer, kernel, shared, options.registers);
         }
@@ -437,6 +491,7 @@ pub fn emit(
             named: (module.shared_bytes() - before).next_multiple_of(LINE as u32),
             cluster: options.parts,
             part: length as u32,
+            spans: spans.clone(),
             registers: roles.registers(),
             images: None,
         }

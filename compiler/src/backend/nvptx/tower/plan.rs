@@ -23,8 +23,8 @@ pub struct Copy {
 pub struct Carried {
     /// As the new turn sees it.
     pub place: Place,
-    /// Memory does not have it yet.
-    pub dirty: bool,
+    /// If memory does not have it yet: the stages before the new turn in which it was first and last written, which are negative.
+    pub written: Option<[i64; 2]>,
 }
 
 /// What a stage of a turn does besides computing; places as its turn sees them.
@@ -45,8 +45,8 @@ pub struct StagePlan {
     pub publish: BTreeMap<Place, usize>,
     /// Slots for rows that threads have from before.
     pub again: Vec<Copy>,
-    /// Rows to store after this stage has written them.
-    pub leave: BTreeSet<Place>,
+    /// Rows to store after this stage has written them, with how many stages before that they were first written.
+    pub leave: BTreeMap<Place, i64>,
 }
 
 /// A turn of a tower.
@@ -93,7 +93,6 @@ impl Plan {
         };
         for (stage, sets) in plan.stages.iter_mut().zip(&sets.stages) {
             stage.own = sets.own.clone();
-            stage.leave = sets.leave.iter().copied().collect();
         }
         let mut arcs: Vec<Arc> = Vec::new();
         for (i, life) in lives.iter().enumerate() {
@@ -160,18 +159,23 @@ impl Plan {
             }
         }
         for (i, life) in lives.iter().enumerate() {
+            if let (Some(first), Some(last)) = (life.writes().next(), life.stored()) {
+                let at = last as i64;
+                let stage = &mut plan.stages[at.rem_euclid(turn) as usize];
+                stage.leave.insert(seen(life.place, at), at - first as i64);
+            }
             let mut boundary = turn;
             while boundary <= life.last() as i64 {
                 let begun = (life.first() as i64) < boundary;
-                let written = |t: &&crate::tile::residency::Touch| {
-                    t.write.is_some() && (t.stage as i64) < boundary
-                };
-                let dirty = life.touches.iter().any(|t| written(&t))
-                    && life.stored().is_some_and(|s| s as i64 >= boundary);
-                if begun && (dirty || is_used(i, life, boundary, &arcs)) {
+                let mut writes = life.writes().map(|s| s as i64 - boundary);
+                let before = |s: &i64| *s < 0;
+                let stored = life.stored().is_some_and(|s| s as i64 >= boundary);
+                let first = writes.next().filter(|s| before(s) && stored);
+                let written = first.map(|s| [s, writes.take_while(before).last().unwrap_or(s)]);
+                if begun && (written.is_some() || is_used(i, life, boundary, &arcs)) {
                     plan.carried.push(Carried {
                         place: seen(life.place, boundary),
-                        dirty,
+                        written,
                     });
                 }
                 boundary += turn;

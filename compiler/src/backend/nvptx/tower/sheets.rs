@@ -159,6 +159,8 @@ struct Within {
 /// Rows of one update to which sheets add.
 pub(super) struct Rows<'r> {
     pub acting: Acting,
+    /// Whether the thread writes rows of whole turns, if that is not all of them.
+    pub active: Option<Operand>,
     /// The turn of the band, which whole ones count from the last one's end on; and the step of the turn.
     pub turn: Operand,
     pub step: i32,
@@ -237,7 +239,10 @@ impl Writer<'_> {
         let thread = k.again(self.thread);
         let [.., along] = sheet.ranges;
         let z = k.int(IntOp::Sub, thread, along.lo);
-        let there = k.compare(IntCmp::Below, z, along.len);
+        let mut there = k.compare(IntCmp::Below, z, along.len);
+        if let Some(active) = rows.active {
+            there = k.int(IntOp::And, there, active);
+        }
         k.when(there, |k| {
             let turn = match rows.places {
                 Places::Whole(_, task) => {

@@ -5,6 +5,7 @@ use super::super::kernel::{Access, Kernel};
 use super::line::Across;
 use super::planes::Planes;
 use super::sheets::{Acting, Places, Rows};
+use super::spans::Between;
 use super::write::{Turn, Writer};
 use crate::backend::rows::RowOp;
 use crate::lattice::Axis;
@@ -21,6 +22,9 @@ pub(super) struct Stage<'s, 'a> {
     turn: Turn,
     /// Which turn it is, from the end of the whole part on.
     which: Operand,
+    /// Where lines are cut into spans, where the thread is, and whether it takes part in the stage.
+    place: Option<Between>,
+    active: Option<Operand>,
     /// What the thread has in registers.
     values: &'s mut BTreeMap<Place, Operand>,
     /// What it has read of other threads, by the distance along the vector axis.
@@ -40,7 +44,7 @@ impl<'s, 'a> Stage<'s, 'a> {
     pub fn new(
         writer: &'s Writer<'a>,
         number: usize,
-        (turn, which): (Turn, Operand),
+        (turn, which, place): (Turn, Operand, Option<Between>),
         values: &'s mut BTreeMap<Place, Operand>,
     ) -> Self {
         Stage {
@@ -49,6 +53,8 @@ impl<'s, 'a> Stage<'s, 'a> {
             planes: Planes::new(turn.own),
             turn,
             which,
+            place,
+            active: None,
             values,
             taps: BTreeMap::new(),
             across: None,
@@ -61,6 +67,9 @@ impl<'s, 'a> Stage<'s, 'a> {
     pub fn write(mut self, k: &mut Kernel<'_>) -> usize {
         let writer = self.writer;
         let plan = &writer.plan.stages[self.number];
+        let number = self.number as i64;
+        let active = self.place;
+        self.active = active.map(|place| writer.takes_part(k, place, [number, number]));
         self.fetch(k);
         // What needs nothing that has to arrive, nor overwrites what neighbours may not have read, comes first.
         let (late, early): (Vec<&Own>, Vec<&Own>) = plan
@@ -248,7 +257,11 @@ impl<'s, 'a> Stage<'s, 'a> {
             value = k.select(crate::scheme::Cmp::Ne, mask, zero, value, old);
         }
         value = writer.in_range(k, update, value, |k| self.value(k, target));
-        let old = self.turn.clip.map(|_| self.value(k, target));
+        let keeps = self.turn.clip.is_some() || self.active.is_some();
+        let old = keeps.then(|| self.value(k, target));
+        if let (Some(active), Some(old)) = (self.active, old) {
+            value = k.choose(active, value, old);
+        }
         let acting = Acting {
             stage,
             component: update.target,
@@ -275,6 +288,7 @@ impl<'s, 'a> Stage<'s, 'a> {
         let component = scheme.stages[stage.index()].updates[update].target;
         Some(Rows {
             acting: Acting { stage, component },
+            active: self.active,
             turn: self.which,
             step: (self.number / scheme.stages.len()) as i32,
             places: Places::Whole(own, self.writer.task?),
@@ -329,9 +343,11 @@ impl<'s, 'a> Stage<'s, 'a> {
         if let Some(&slot) = plan.publish.get(&target) {
             self.publish(k, target, slot, value);
         }
-        if plan.leave.contains(&target) {
+        if let Some(before) = plan.leave.get(&target) {
             let to = self.planes.row(k, writer, target);
-            writer.leave(k, self.turn, (component, target), to, value);
+            let number = self.number as i64;
+            let written = (self.place, [number - before, number]);
+            writer.leave(k, (self.turn, written), (component, target), to, value);
         }
     }
 

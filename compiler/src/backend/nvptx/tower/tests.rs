@@ -3,6 +3,7 @@
 
 mod ends;
 mod host;
+mod spans;
 mod waits;
 
 use super::*;
@@ -50,7 +51,9 @@ fn prepare(
     let towers = towers(scheme, layout, &program)?;
     let mut module = Module::new();
     let kernels = emit(&mut module, scheme, layout, &towers, &[], options).ok_or(Unfit::Size)?;
-    let gpu = Gpu::named("sm_90a").expect("a known name");
+    // Spans need nothing of later ones.
+    let old = options.spans.is_some() && !options.shift;
+    let gpu = Gpu::named(if old { "sm_80" } else { "sm_90a" }).expect("a known name");
     let text = compile(library, &module, gpu).expect("valid IR").text;
     Ok(Run {
         kernels,
@@ -184,25 +187,39 @@ fn run_flow(
     let counter = device.upload(&[40i32]);
     let hooks = device.upload(&[0i32; 4]);
     let stages = (turns * run.towers.steps) as u32 * scheme.stages.len() as u32;
-    let (mut taken, mut done) = (40, 0);
-    for until in [before as u32, list.len() as u32] {
+    let spans = match &kernel.spans {
+        Some(spans) => spans.of(stages.into())?.iter().map(Span::words).collect(),
+        None => vec![[0; 3]],
+    };
+    let (mut taken, mut done, mut since) = (40, 0, 7);
+    let starts = spans.iter().flat_map(|span| {
+        let starts = [(0, before as u32), (before as u32, list.len() as u32)];
+        starts.map(|start| (span, start))
+    });
+    for (span, (from, until)) in starts {
+        if from == 0 {
+            done = 0;
+        }
         if until <= done {
             continue;
         }
-        let params = [
+        let mut params = vec![
             array.into(),
             words.into(),
             Param::U32(until),
             progress.into(),
             counter.into(),
             Param::U32(taken - done),
-            Param::U32(7),
-            Param::U32(8 + stages),
+            Param::U32(since),
+            Param::U32(since + 1 + stages),
             Param::U32(order.lead),
             hooks.into(),
             hooks.into(),
             hooks.into(),
         ];
+        if kernel.spans.is_some() {
+            params.extend(span.map(|word| Param::U32(word as u32)));
+        }
         let options = torre_ptx::Options {
             seed,
             resident: 3 * cluster,
@@ -221,6 +238,9 @@ fn run_flow(
         counts.unwrap_or_else(|fault| panic!("seed {seed}: {fault}\n{scheme}"));
         taken += until - done + 3;
         done = until;
+        if until == list.len() as u32 {
+            since += 1 + stages;
+        }
     }
     Some(list.iter().filter(|t| t.whole[0] < t.whole[1]).count())
 }

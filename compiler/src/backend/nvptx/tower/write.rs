@@ -14,6 +14,7 @@ use super::pipe::Pipe;
 use super::plan::Plan;
 use super::planes::Planes;
 use super::sheets::Acting;
+use super::spans::{Between, Spans};
 use super::stage::Stage;
 use super::{Options, Slot, TowerKernel};
 use crate::lattice::{Axis, Interval};
@@ -64,6 +65,7 @@ pub(super) struct Writer<'a> {
     pub plan: &'a Plan,
     pub slot: Slot,
     pub split: Option<Split>,
+    pub spans: Option<&'a Spans>,
     pub asynchronous: bool,
     /// See [`Options::near`].
     pub near: i64,
@@ -122,7 +124,7 @@ impl<'a> Writer<'a> {
         scheme: &'a Scheme,
         layout: &'a Layout,
         towers: &'a Towers,
-        (slot, split): (Slot, Option<Split>),
+        (slot, split, spans): (Slot, Option<Split>, Option<&'a Spans>),
         kernel: &'a TowerKernel,
         sheets: &'a [Acting],
         options: Options,
@@ -135,9 +137,13 @@ impl<'a> Writer<'a> {
             plan: &kernel.plan,
             slot,
             split,
+            spans,
             asynchronous: options.asynchronous,
             near: options.near,
-            threads: i64::from(kernel.threads * options.parts),
+            threads: match spans {
+                Some(spans) => spans.end(),
+                None => i64::from(kernel.threads * options.parts),
+            },
             real: Type::scalar(scheme.precision),
             first_row: kernel.first_row,
             thread: none,
@@ -171,6 +177,7 @@ impl<'a> Writer<'a> {
             let rank = rank(k);
             split.first(k, rank)
         });
+        let part = part.or_else(|| self.base(k));
         let own = self.split.map_or(self.slot.length, |split| split.part);
         let idle = self.split.is_some_and(|_| own % WARP != 0);
         let mut local = thread;
@@ -288,6 +295,7 @@ impl<'a> Writer<'a> {
         let own = k.variable_of(first.own);
         let chunk = k.variable_of(first.chunk);
         let advance = self.advance();
+        let between = self.between(k, turns[0]).map(|Between(n)| k.variable_of(n));
         let [zero, one] = [0, 1].map(Operand::i32);
         k.repeat(from, zero, one, Some(1), |k, number| {
             let next = k.int(IntOp::Add, number, one);
@@ -297,7 +305,12 @@ impl<'a> Writer<'a> {
                 chunk: k.get(chunk),
                 clip: None,
             };
-            self.turn(k, turn, number, &variables, more);
+            let place = between.map(|between| Between(k.get(between)));
+            self.turn(k, (turn, number, place), &variables, more);
+            if let (Some(variable), Some(Between(now))) = (between, place) {
+                let next = k.int(IntOp::Add, now, Operand::i32(self.turn_lean() as i32));
+                k.set(variable, next);
+            }
             for (pointer, now) in [(own, turn.own), (chunk, turn.chunk)] {
                 let next = k.offset(now, advance);
                 k.set(pointer, next);
@@ -309,31 +322,8 @@ impl<'a> Writer<'a> {
             chunk: k.get(chunk),
             clip: self.clip(k, zero),
         };
-        self.end(k, turn, &variables);
-    }
-
-    /// Zeros in all slots: what lies beyond the ends of rows.
-    pub fn clear(
-        &self,
-        k: &mut Kernel<'_>,
-        shared: Operand,
-        slots: usize,
-        thread: Operand,
-        threads: i64,
-    ) {
-        let words = self.bytes(self.slot.elements(slots)) / 4;
-        let step = Operand::i32(threads as i32);
-        k.repeat(
-            thread,
-            Operand::i32(words as i32),
-            step,
-            Some(1),
-            |k, word| {
-                let word = k.resize(word, Type::I64);
-                let to = k.advance(shared, word, 4);
-                k.store(Operand::i32(0), to, 4, Access::Plain);
-            },
-        );
+        let place = between.map(|between| Between(k.get(between)));
+        self.end(k, turn, place, &variables);
     }
 
     /// All copies have arrived, and all who work on a tower are here.
@@ -401,16 +391,24 @@ impl<'a> Writer<'a> {
     }
 
     /// Stores what only the tower has.
-    fn end(&self, k: &mut Kernel<'_>, turn: Turn, variables: &BTreeMap<Place, Variable>) {
+    fn end(
+        &self,
+        k: &mut Kernel<'_>,
+        turn: Turn,
+        place: Option<Between>,
+        variables: &BTreeMap<Place, Variable>,
+    ) {
         let mut planes = Planes::new(turn.own);
-        for carried in self.plan.carried.iter().filter(|c| c.dirty) {
-            let Some(variable) = variables.get(&carried.place) else {
+        for carried in &self.plan.carried {
+            let (Some(written), Some(variable)) = (carried.written, variables.get(&carried.place))
+            else {
                 continue;
             };
             let value = k.get(*variable);
             if let Some(component) = self.layout.component_of(carried.place.row) {
                 let to = planes.row(k, self, carried.place);
-                self.leave(k, turn, (component, carried.place), to, value);
+                let component = (component, carried.place);
+                self.leave(k, (turn, (place, written)), component, to, value);
             }
         }
     }
@@ -418,8 +416,7 @@ impl<'a> Writer<'a> {
     fn turn(
         &self,
         k: &mut Kernel<'_>,
-        turn: Turn,
-        which: Operand,
+        (turn, which, place): (Turn, Operand, Option<Between>),
         variables: &BTreeMap<Place, Variable>,
         more: Operand,
     ) {
@@ -439,7 +436,7 @@ impl<'a> Writer<'a> {
             } else {
                 self.copy(k, turn, &stage.loads);
             }
-            let sent = Stage::new(self, number, (turn, which), &mut values).write(k);
+            let sent = Stage::new(self, number, (turn, which, place), &mut values).write(k);
             self.meet_after(k, sent);
         }
         let [x, y] = self.towers.advance;

@@ -1,0 +1,391 @@
+//! Lines along the vector axis that are longer than what a block holds, one part after the other: *spans*.
+//!
+//! A span is a part of the lines that one start of a band advances; its ends lean against time. In stage n of a band, span p advances the
+//! indices from low(p) - lean(n) to low(p + 1) - lean(n); the first one has no lower end, the last one no upper end.
+//!
+//! ```text
+//! stage
+//!   3   | 0 0 0 0 | 1 1 1 1 1 1 | 2 2 2 2 2 2 2 2
+//!   2   | 0 0 0 0 0 0 | 1 1 1 1 1 1 | 2 2 2 2 2 2
+//!   1   | 0 0 0 0 0 0 0 | 1 1 1 1 1 1 | 2 2 2 2 2       only reads below: the faces need not lean here as much
+//!   0   | 0 0 0 0 0 0 0 0 0 | 1 1 1 1 1 1 | 2 2 2
+//!       0         threads of span 1: [- - - - - - - -]                   -> index
+//! ```
+//!
+//! From stage to stage, faces move as far as the later stage reads above, and as far as the earlier one reads below. Then what a stage
+//! reads above was written by the span itself or one before it, and what it reads below no span before it has overwritten. So when a span has ended
+//! for a whole band, the next one may run the same band, by the same towers.
+//!
+//! A thread has one index for the whole band, from the span's *base* on. What it has no part in, it keeps as memory has it: by the same
+//! rule that is the version in which threads beside it read it. As faces lean, the threads of a span overlap with those of the one before it.
+
+use super::super::ir::{Operand, Type};
+use super::super::kernel::{IntCmp, IntOp, Kernel};
+use super::super::layerwise::vector_images;
+use super::flow;
+use super::line::WARP;
+use super::write::Writer;
+use crate::lattice::{Axis, Interval, div_ceil};
+use crate::layout::{GPU_ALIGNMENT, Layout, PIECE};
+use crate::scheme::Scheme;
+use crate::tile::residency::Towers;
+
+/// How lines are cut into spans, whatever the height of a band.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spans {
+    /// Threads that compute, as many as indices of each span.
+    pub threads: i64,
+    /// The largest extent of a line.
+    length: i64,
+    /// How far faces move before each stage of a step.
+    lean: Vec<i64>,
+    /// The indices that have no image beyond an end of the line.
+    inner: Interval,
+    /// Bases are multiples of so many values, if possible, or of half as many, and so on down to the second number.
+    units: [i64; 2],
+}
+
+/// A span in bands of some height, as kernels are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The first thread's index.
+    pub base: i32,
+    /// Where the lower face begins, and how far above it the upper one does.
+    pub low: i32,
+    pub width: i32,
+}
+
+/// How much longer a span takes if its warps access parts of lines of the cache: lines of 1000 values on an H200, 5 spans of 224 so and 4 of 288
+/// not, 102 and 119e9 cell-steps per second.
+const SPLIT: f64 = 1.25;
+/// An index beyond all lines.
+const FAR: i64 = 1 << 28;
+
+/// Parameters of a kernel for spans: [`Span::words`].
+pub(super) const PARAMS: [Type; 3] = [Type::I32; 3];
+
+impl Span {
+    /// The parameters of a kernel, after all others.
+    pub fn words(&self) -> [i32; PARAMS.len()] {
+        [self.base, self.low, self.width]
+    }
+}
+
+impl Spans {
+    /// Spans for blocks with so many warps that compute. `None` where lines are periodic, or threads read too far.
+    pub fn new(scheme: &Scheme, layout: &Layout, warps: u32) -> Option<Spans> {
+        let reach = layout.reach[Axis::VECTOR].map(i64::from);
+        let length = layout.extent[Axis::VECTOR];
+        let far = reach.into_iter().max() >= Some(WARP);
+        if scheme.grid.is_periodic(Axis::VECTOR) || warps == 0 || far || length >= FAR / 4 {
+            return None;
+        }
+        let mut inner = Interval::new(0, length);
+        for (source, image) in scheme
+            .component_ids()
+            .flat_map(|id| vector_images(scheme, id))
+        {
+            match image.index < source {
+                true => inner.lo = inner.lo.max(source + 1),
+                false => inner.hi = inner.hi.min(source),
+            }
+        }
+        let units = [GPU_ALIGNMENT, PIECE].map(|bytes| (bytes / layout.element_bytes) as i64);
+        Some(Spans {
+            threads: i64::from(warps) * WARP,
+            length,
+            lean: lean(scheme),
+            inner,
+            units,
+        })
+    }
+
+    /// How far faces have moved in a stage of a band; for stages of a turn, relative to its first one, which may be negative.
+    pub fn lean(&self, stage: i64) -> i64 {
+        let stages = self.lean.len().max(1) as i64;
+        let step: i64 = self.lean.iter().sum();
+        let within = stage.rem_euclid(stages) as usize;
+        let within: i64 = self.lean.iter().take(within + 1).sum();
+        stage.div_euclid(stages) * step + within
+    }
+
+    /// The spans of bands of so many stages; `None` where they lean too much for so few threads.
+    pub fn of(&self, stages: u64) -> Option<Vec<Span>> {
+        let (_, bases) = self.cheapest(stages)?;
+        let begins = |n: usize| match n {
+            0 => -FAR,
+            n => bases[n - 1] + self.threads,
+        };
+        let span = |n: usize| {
+            let end = if n + 1 < bases.len() {
+                begins(n + 1)
+            } else {
+                FAR
+            };
+            Some(Span {
+                base: i32::try_from(bases[n]).ok()?,
+                low: i32::try_from(begins(n)).ok()?,
+                width: i32::try_from(end - begins(n)).ok()?,
+            })
+        };
+        (0..bases.len()).map(span).collect()
+    }
+
+    /// What a band of so many stages takes, by that of a span whose warps access whole lines of the cache.
+    pub fn weight(&self, stages: u64) -> Option<f64> {
+        self.cheapest(stages).map(|(weight, _)| weight)
+    }
+
+    /// That, and where the threads of spans begin: as few spans as possible, but for those whose warps access parts of lines.
+    fn cheapest(&self, stages: u64) -> Option<(f64, Vec<i64>)> {
+        let lean = self.lean(i64::try_from(stages).ok().filter(|n| *n < FAR)?);
+        let [most, least] = self.units;
+        let units = std::iter::successors(Some(most), |unit| Some(unit / 2));
+        let units = units.take_while(|unit| *unit >= least);
+        let found = units.filter_map(|unit| {
+            let bases = self.bases(lean, unit)?;
+            let each = if unit == most { 1.0 } else { SPLIT };
+            Some((bases.len() as f64 * each, bases))
+        });
+        // The first one of several.
+        found.min_by(|(a, _), (b, _)| a.total_cmp(b))
+    }
+
+    /// Where the threads of spans begin, if faces move so far in a band. All that a span reads its threads have, but beyond the ends of
+    /// lines; only the first span and the last one have what has images; and the last one has something for its last warp.
+    fn bases(&self, lean: i64, unit: i64) -> Option<Vec<i64>> {
+        let Spans {
+            threads,
+            length,
+            inner,
+            ..
+        } = *self;
+        let fits = length <= threads;
+        if fits {
+            return (length > threads - WARP).then(|| vec![0]);
+        }
+        let last = div_ceil(length - threads, unit) * unit;
+        let most = (inner.hi - threads).div_euclid(unit) * unit;
+        let mut bases = vec![0];
+        let mut base = 0;
+        while base < last {
+            if base > most {
+                return None;
+            }
+            let next = base + threads - lean;
+            let next = match next >= last {
+                true => last,
+                false => most.min(next.div_euclid(unit) * unit),
+            };
+            if next <= base || next < inner.lo {
+                return None;
+            }
+            bases.push(next);
+            base = next;
+        }
+        Some(bases)
+    }
+
+    /// Threads have indices below this, the largest extent included.
+    pub(super) fn end(&self) -> i64 {
+        match (self.length - self.threads).rem_euclid(self.units[0]) {
+            0 => self.length,
+            _ => self.length + self.threads,
+        }
+    }
+
+    /// Pieces of a row that a span copies, none of them beyond the end of the line and what is seen there; `copied`: indices from the base on.
+    pub(super) fn pieces(&self, k: &mut Kernel<'_>, base: Operand, copied: Interval) -> Operand {
+        let piece = self.units[1];
+        let beyond = copied.hi - self.threads;
+        let all = div_ceil(self.length + beyond - copied.lo, piece);
+        let [each, all] = [copied.len() / piece, all].map(|n| Operand::i32(n as i32));
+        let before = k.int(IntOp::Div, base, Operand::i32(piece as i32));
+        let left = k.int(IntOp::Sub, all, before);
+        k.int(IntOp::Min, each, left)
+    }
+}
+
+/// How far faces move before each stage of a step.
+fn lean(scheme: &Scheme) -> Vec<i64> {
+    let reach = |stage: usize, sign: i64| {
+        let updates = &scheme.stages[stage].updates;
+        let reads = updates.iter().flat_map(|update| update.body.reads());
+        let far = reads.map(|read| sign * i64::from(read.offset[Axis::VECTOR]));
+        far.max().unwrap_or(0).max(0)
+    };
+    let count = scheme.stages.len();
+    let before = |stage: usize| (stage + count - 1) % count;
+    (0..count)
+        .map(|stage| reach(stage, 1).max(reach(before(stage), -1)))
+        .collect()
+}
+
+/// Whether all updates need the old values of what they write: a thread of a span keeps these where it has no part in an update.
+pub fn keep_old(towers: &Towers) -> bool {
+    let lives = towers.alignments.iter().flat_map(|a| &a.lives);
+    let mut touches = lives.flat_map(|life| &life.touches);
+    touches.all(|touch| touch.write.is_none() || touch.old)
+}
+
+/// Where a thread is between the faces of its span: its index from the lower one on at the start of a turn.
+#[derive(Clone, Copy)]
+pub(super) struct Between(pub Operand);
+
+impl Writer<'_> {
+    fn span_param(&self, k: &Kernel<'_>, number: usize) -> Operand {
+        k.param(flow::params(self.sheets) + number)
+    }
+
+    /// The first thread's index, where lines are cut into spans.
+    pub(super) fn base(&self, k: &Kernel<'_>) -> Option<Operand> {
+        self.spans.map(|_| self.span_param(k, 0))
+    }
+
+    /// Where the thread is at the start of a turn of the band; `None` where lines are whole.
+    pub(super) fn between(&self, k: &mut Kernel<'_>, turn: Operand) -> Option<Between> {
+        self.spans?;
+        let low = self.span_param(k, 1);
+        let by = self.turn_lean();
+        let moved = k.int(IntOp::Mul, turn, Operand::i32(by as i32));
+        let from = k.int(IntOp::Sub, self.thread, low);
+        Some(Between(k.int(IntOp::Add, from, moved)))
+    }
+
+    /// How far faces move in a turn.
+    pub(super) fn turn_lean(&self) -> i64 {
+        let stages = self.plan.stages.len() as i64;
+        self.spans
+            .map_or(0, |spans| spans.lean(stages) - spans.lean(0))
+    }
+
+    /// Whether the thread has a part in some stage from one of a turn to a later one.
+    pub(super) fn takes_part(
+        &self,
+        k: &mut Kernel<'_>,
+        Between(from): Between,
+        stages: [i64; 2],
+    ) -> Operand {
+        let [first, last] = stages.map(|n| self.spans.map_or(0, |spans| spans.lean(n)));
+        let from = k.int(IntOp::Add, from, Operand::i32(last as i32));
+        let mut width = self.span_param(k, 2);
+        if last > first {
+            width = k.int(IntOp::Add, width, Operand::i32((last - first) as i32));
+        }
+        k.compare(IntCmp::Below, from, width)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheme::{Precision, StageId};
+    use crate::testing::{Limits, Rng, maxwell, random_scheme};
+    use std::collections::BTreeMap;
+
+    fn spans(scheme: &Scheme, warps: u32) -> Option<(Layout, Spans)> {
+        let layout = Layout::for_gpu(scheme).ok()?;
+        let spans = Spans::new(scheme, &layout, warps)?;
+        Some((layout, spans))
+    }
+
+    #[test]
+    fn fdtd42_leans_three_cells_a_step() {
+        let scheme = maxwell(4, Precision::F32, [24, 24, 768]);
+        let (_, spans) = spans(&scheme, 9).expect("spans");
+        assert_eq!([-1, 0, 1, 2, 15].map(|n| spans.lean(n)), [0, 2, 3, 5, 24]);
+        let bases = |stages| {
+            let all = spans.of(stages).expect("spans");
+            all.iter().map(|span| span.base).collect::<Vec<i32>>()
+        };
+        assert_eq!(bases(16), [0, 256, 480]);
+        // What leans too much takes one more, and what leans farther than threads reach has none.
+        assert_eq!(bases(64).len(), 4);
+        assert_eq!(spans.of(192), None);
+    }
+
+    /// A line, by spans one after the other: each read finds the version that stages one after the other leave.
+    fn check(scheme: &Scheme, layout: &Layout, spans: &Spans, steps: i64) -> Option<usize> {
+        let count = scheme.stages.len() as i64;
+        let all = spans.of((steps * count) as u64)?;
+        let line = layout.extent[Axis::VECTOR];
+        let stage = |n: i64| StageId((n % count) as u32);
+        let phase = |n: i64| (n / count % i64::from(scheme.phases().max(1))) as u32;
+        // The stage that wrote a row at an index last: before a stage if all runs stage by stage, and now.
+        let mut written: Vec<BTreeMap<(u32, i64), i64>> = vec![BTreeMap::new()];
+        for n in 0..steps * count {
+            let mut now = written[n as usize].clone();
+            for update in &scheme.stages[stage(n).index()].updates {
+                let row = layout.target_row(scheme, stage(n), phase(n), update.target);
+                let Interval { lo, hi } = update.region[Axis::VECTOR];
+                now.extend((lo..hi).map(|z| ((row.0, z), n)));
+            }
+            written.push(now);
+        }
+        let mut found: BTreeMap<(u32, i64), i64> = BTreeMap::new();
+        for (p, span) in all.iter().enumerate() {
+            let [base, low, width] = span.words().map(i64::from);
+            let threads = Interval::new(base, base + spans.threads);
+            for n in 0..steps * count {
+                let low = low - spans.lean(n);
+                let window = Interval::new(low, low + width).intersect(Interval::new(0, line));
+                let expected = &written[n as usize];
+                let updates = &scheme.stages[stage(n).index()].updates;
+                for update in updates {
+                    let own = window.intersect(update.region[Axis::VECTOR]);
+                    for z in own.lo..own.hi {
+                        assert!(threads.contains(z));
+                        for read in update.body.reads() {
+                            let at = z + i64::from(read.offset[Axis::VECTOR]);
+                            let inside = (0..line).contains(&at);
+                            assert!(!inside || threads.contains(at), "{at} of {span:?}");
+                            assert!(inside || (at < 0 && p == 0) || p + 1 == all.len());
+                            let row = layout.read_row(scheme, stage(n), phase(n), read);
+                            assert_eq!(found.get(&(row.0, at)), expected.get(&(row.0, at)));
+                        }
+                    }
+                }
+                for update in updates {
+                    let row = layout.target_row(scheme, stage(n), phase(n), update.target);
+                    let own = window.intersect(update.region[Axis::VECTOR]);
+                    found.extend((own.lo..own.hi).map(|z| ((row.0, z), n)));
+                }
+            }
+        }
+        assert_eq!(Some(&found), written.last(), "each index has one span");
+        Some(all.len())
+    }
+
+    #[test]
+    fn reads_of_random_schemes_find_their_versions() {
+        let limits = Limits {
+            dimensions: 3,
+            components: 3,
+            stages: 3,
+            ops: 8,
+            length: 20,
+            width: 4,
+            reach: 3,
+        };
+        let (mut tried, mut most) = (0, 0);
+        for seed in 0..600 {
+            let mut rng = Rng::new(seed);
+            let mut scheme = random_scheme(&mut rng, &limits);
+            if scheme.grid.dimensions() < 3 || scheme.grid.is_periodic(Axis::VECTOR) {
+                continue;
+            }
+            let longer = rng.within(40, 130);
+            crate::testing::lengthen(&mut scheme, Axis::VECTOR, longer);
+            let steps = i64::from(scheme.phases().max(1)) * rng.within(1, 3);
+            let warps = rng.within(1, 2) as u32;
+            let Some((layout, spans)) = spans(&scheme, warps) else {
+                continue;
+            };
+            if let Some(count) = check(&scheme, &layout, &spans, steps) {
+                tried += usize::from(count > 1);
+                most = most.max(count);
+            }
+        }
+        assert!(tried > 100 && most > 4, "{tried} {most}");
+    }
+}
