@@ -6,6 +6,7 @@ use crate::gpu::{Asked, GPU_CASES, GpuCase};
 use crate::program::Backend;
 use torre_compiler::backend::nvptx::tower::MOST_PARTS;
 use torre_compiler::scheme::Precision;
+use torre_runtime::gpu::Lines;
 
 pub const USAGE: &str = "\
 usage: cargo run --release -p torre-bench -- [OPTIONS]
@@ -29,6 +30,7 @@ On a GPU:
                      WIDTH,HEIGHT,STRIP,OVERLAP,LEAD: the period of both faces in cells, steps of a band, order of towers
                      and stages that neighbours are ahead; may be repeated
   --parts N          blocks that share lines, instead of what the model chooses
+  --spans N          values of the spans into which lines are cut, a multiple of 32, instead of what the model chooses
   --check            compares instead: the baseline with the CPU, towers with layerwise kernels, bit by bit
   --device N         (default 0)
   --nvcc FILE        the CUDA compiler (default: in PATH, CUDA_HOME/bin, CUDA_PATH/bin, /usr/local/cuda/bin)
@@ -100,8 +102,8 @@ pub struct Args {
     /// Parameters of problems in files.
     pub set: Vec<(String, String)>,
     pub towers: Vec<Asked>,
-    /// Blocks that share lines.
-    pub parts: Option<u32>,
+    /// How blocks get lines.
+    pub lines: Option<Lines>,
     /// On a GPU: whether programs agree, instead of how fast they are.
     pub check: bool,
     pub device: usize,
@@ -135,7 +137,7 @@ pub fn parse(words: &[String], cores: usize) -> Result<Option<Args>, String> {
         gpu_files: Vec::new(),
         set: Vec::new(),
         towers: Vec::new(),
-        parts: None,
+        lines: None,
         check: false,
         device: 0,
         nvcc: None,
@@ -230,11 +232,12 @@ impl Args {
             }
             "--towers" => self.towers.push(Asked::parse(value).ok_or_else(wrong)?),
             "--parts" => {
-                self.parts = Some(
-                    positive(value)
-                        .filter(|n| *n <= MOST_PARTS)
-                        .ok_or_else(wrong)?,
-                )
+                let parts = positive(value).filter(|n| *n <= MOST_PARTS);
+                self.lines = Some(Lines::Shared(parts.ok_or_else(wrong)?));
+            }
+            "--spans" => {
+                let values = positive(value).filter(|n| n.is_multiple_of(32));
+                self.lines = Some(Lines::Spans(values.ok_or_else(wrong)? / 32));
             }
             "--device" => self.device = value.parse().map_err(|_| wrong())?,
             "--gpu-file" => self.gpu_files.push(value.to_string()),

@@ -107,7 +107,7 @@ fn the_model_chooses_towers_that_fit() {
         let point = &all_points(&args).expect("cases")[0];
         let case = (&point.case, point.precision, &point.cells);
         let prepared = Prepared::new(case.0, case.1, case.2, &device, false).expect("kernels");
-        let found = prepared.schedules((&args.towers, args.parts), &device, 1e12);
+        let found = prepared.schedules((&args.towers, args.lines), &device, 1e12);
         let found = found.expect("a grid that can be addressed");
         for scheduled in &found {
             assert!(scheduled.expected.is_some_and(|e| e > 0.0));

@@ -202,6 +202,13 @@ pub fn towers_text(plan: &TowerPlan) -> String {
         plan.count
     );
     line("tower", width.to_string(), shape);
+    if let Some(spans) = plan.spans {
+        let each = format!("spans of {}, one after the other", flow.part);
+        line("lines", spans.to_string(), each);
+    } else if flow.cluster > 1 {
+        let each = format!("parts of {}, for the blocks of a cluster", flow.part);
+        line("lines", flow.cluster.to_string(), each);
+    }
     line("threads", flow.threads.to_string(), "of a block".to_owned());
     let shared = bytes(u64::from(flow.shared));
     line("shared", shared, format!("of a block, {rows} rows"));
@@ -218,6 +225,8 @@ fn towers_json(plan: &TowerPlan) -> Value {
         "height": plan.height(),
         "columns_of_cells": plan.fit.towers.cells(),
         "per_band": plan.count,
+        "spans": plan.spans,
+        "blocks_per_line": plan.fit.flow.cluster,
         "threads": plan.fit.flow.threads,
         "shared_bytes": plan.fit.flow.shared,
         "shared_rows": plan.fit.rows,

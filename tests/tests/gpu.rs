@@ -18,7 +18,7 @@ use torre_compiler::testing::{Limits, Rng, elasticity, lengthen, maxwell, random
 use torre_grammar::parse_schedule;
 use torre_grammar::source::Source;
 use torre_runtime::gpu::{
-    Chip, CudaDevice, Dense, Device, DevicePlan, DevicePlanner, DeviceProgram, OnDevice,
+    Chip, CudaDevice, Dense, Device, DevicePlan, DevicePlanner, DeviceProgram, Lines, OnDevice,
     TowerProgram, code,
 };
 use torre_runtime::host::Calculation;
@@ -132,8 +132,7 @@ fn plan_of(
     problem: &Problem,
     schedule: &str,
 ) -> (DevicePlan, Chip) {
-    let plan = planned(device, scheme, problem, schedule);
-    plan.unwrap_or_else(|| panic!("{schedule} is not refused"))
+    planned(device, scheme, problem, schedule).expect("a schedule that is not refused")
 }
 
 /// The same, if it is not refused.
@@ -143,8 +142,20 @@ fn planned(
     problem: &Problem,
     schedule: &str,
 ) -> Option<(DevicePlan, Chip)> {
+    planned_for(device, scheme, problem, schedule, None)
+}
+
+/// The same, if blocks get lines in some way.
+fn planned_for(
+    device: &dyn Device,
+    scheme: &Scheme,
+    problem: &Problem,
+    schedule: &str,
+    lines: Option<Lines>,
+) -> Option<(DevicePlan, Chip)> {
     let chip = Chip::of(device, None, 1e9).expect("a GPU that is known");
-    let planner = DevicePlanner::new(scheme, problem, &chip).expect("a size that can be addressed");
+    let mut planner = DevicePlanner::new(scheme, problem, &chip).expect("a small size");
+    planner.lines = lines;
     let source = Source::new("--schedule", schedule);
     let written = parse_schedule(&source).expect("a schedule");
     let template = notation::read(&source, &written, scheme, &planner.planner.frame);
@@ -334,6 +345,44 @@ fn images_are_made_for_who_reads_them() {
         let each = (starts(None) - 2) / problem.steps;
         let stale = u64::from(ends != Zero);
         assert_eq!(starts(Some(towers)), 3 + 2 * (stale + each + 1), "{seed}");
+    }
+}
+
+/// Sources and probes in whole columns of cells, and sources in many columns, where lines are cut into spans.
+#[test]
+fn spans_give_the_bits_of_the_reference() {
+    let Some(library) = library() else { return };
+    let device = Interpreted::new();
+    let cases = [
+        (4, Precision::F32, [20, 23, 75], "torre(D = 2, TH = 2)"),
+        (2, Precision::F64, [13, 14, 80], "torre(D = 1, TH = 4)"),
+    ];
+    for (seed, (order, precision, cells, schedule)) in cases.into_iter().enumerate() {
+        let scheme = maxwell(order, precision, cells);
+        let mut rng = Rng::new(seed as u64);
+        let mut problem = random_problem(&mut rng, &scheme);
+        problem.outputs.clear();
+        problem.sources.truncate(2);
+        for source in &mut problem.sources {
+            let position = scheme.component(source.component).position;
+            let column = Interval::new(7, 8);
+            source.region = PerAxis([column, column, scheme.grid.live(position)[Axis::VECTOR]]);
+        }
+        let some = problem.probes.clone();
+        for (n, z) in [21, 29, 30, 31, 32, 47, 60].into_iter().enumerate() {
+            problem.probes.push(some[n % some.len()].clone());
+            problem.probes[some.len() + n].at[Axis::VECTOR] = z;
+        }
+        problem.sources.extend(dense_sources(&mut rng, &scheme, 2));
+        let lines = Some(Lines::Spans(1));
+        let (plan, chip) =
+            planned_for(&device, &scheme, &problem, schedule, lines).expect("a plan");
+        // A band, and one of half its height, each of three spans.
+        problem.steps = plan.height() + plan.height() / 2;
+        let towers = &compiled(library, &scheme, &plan, &chip);
+        assert!(whole_turns(towers) > 0, "seed {seed}");
+        let starts = starts(library, &device, seed, &scheme, &problem, Some(towers));
+        assert_eq!(starts, 2 * 3, "seed {seed}");
     }
 }
 

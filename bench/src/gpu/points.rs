@@ -157,7 +157,7 @@ fn measure_in<T: Value>(
         expected: Some(expected * 1e-9),
         notes: format!("{array:.1} GB"),
     });
-    let schedules = prepared.schedules((&args.towers, args.parts), device, setting.copies)?;
+    let schedules = prepared.schedules((&args.towers, args.lines), device, setting.copies)?;
     if schedules.is_empty() {
         eprintln!("{point}: this device can run no towers");
     }
@@ -361,7 +361,7 @@ fn check_towers<T: Value>(point: &Point, setting: Setting<'_>) -> Result<Vec<Che
     let Setting { args, device, .. } = setting;
     let prepared = point.prepared(setting)?;
     let mut checks = Vec::new();
-    for scheduled in prepared.schedules((&args.towers, args.parts), device, setting.copies)? {
+    for scheduled in prepared.schedules((&args.towers, args.lines), device, setting.copies)? {
         let name = &scheduled.name;
         let Some(band) = prepared.towers(&scheduled)? else {
             eprintln!("{point}: not {name}: this device cannot run such towers");

@@ -16,7 +16,7 @@ use torre_compiler::schedule::{Cut, Frame, Level, Schedule, Template, Tiling};
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_compiler::tile::lower;
 use torre_runtime::gpu::{
-    Chip, Dense, Device, DevicePlanner, DeviceProgram, OnDevice, TowerProgram, code,
+    Chip, Dense, Device, DevicePlanner, DeviceProgram, Lines, OnDevice, TowerProgram, code,
 };
 use torre_runtime::host::{Calculation, Progress, threads};
 use torre_runtime::program::LoadedFiles;
@@ -44,8 +44,8 @@ const STEPS: u64 = 1 << 20;
 pub struct Scheduled {
     pub name: String,
     tiling: Tiling,
-    /// Blocks that share lines.
-    parts: u32,
+    /// How blocks get lines.
+    lines: Lines,
     order: Option<Order>,
     /// What the model expects, in cell-steps per second.
     pub expected: Option<f64>,
@@ -124,11 +124,11 @@ impl Prepared {
         OnDevice::new(calculation, &self.files, device, program).map_err(|e| e.to_string())
     }
 
-    /// The towers that are asked for, on a device whose copies run at some rate; those that the model chooses are ones that it can run. `parts`:
-    /// blocks that share lines, if it is not what the model chooses.
+    /// The towers that are asked for, on a device whose copies run at some rate; those that the model chooses are ones that it can run. `lines`:
+    /// how blocks get them, if it is not what the model chooses.
     pub fn schedules(
         &self,
-        (asked, parts): (&[Asked], Option<u32>),
+        (asked, lines): (&[Asked], Option<Lines>),
         device: &dyn Device,
         copies: f64,
     ) -> Result<Vec<Scheduled>, String> {
@@ -138,10 +138,13 @@ impl Prepared {
         let chip = Chip::of(device, Some(self.gpu), copies).map_err(|e| e.to_string())?;
         let planner = DevicePlanner::new(scheme, problem, &chip);
         let mut planner = planner.map_err(|_| "the grid is too large".to_string())?;
-        planner.parts = parts;
+        planner.lines = lines;
         // What does not fit is said to be so when it is compiled.
-        let of = |tiling: &Tiling| planner.fit(tiling).map_or(1, |fit| fit.flow.cluster);
-        let parts = |tiling: &Tiling| parts.unwrap_or_else(|| of(tiling));
+        let of = |tiling: &Tiling| {
+            let fit = planner.fit(tiling);
+            fit.map_or(Lines::Shared(1), |fit| Lines::of(&fit.flow))
+        };
+        let lines = |tiling: &Tiling| lines.unwrap_or_else(|| of(tiling));
         let choices = planner.choices(&Template::Auto);
         let choices = choices.map_err(|e| format!("the model has no choice: {e:?}"))?;
         let modelled: Vec<Scheduled> = choices
@@ -149,7 +152,7 @@ impl Prepared {
             .filter_map(|choice| match choice.schedule {
                 Schedule::Tiled(tiling) => Some(Scheduled {
                     name: choice.name,
-                    parts: parts(&tiling),
+                    lines: lines(&tiling),
                     tiling,
                     order: None,
                     expected: Some(choice.prediction.rate),
@@ -173,7 +176,7 @@ impl Prepared {
                         name: format!("towers {asked}"),
                         // It knows its own order.
                         expected: same.filter(|_| order.is_none()).and_then(|m| m.expected),
-                        parts: parts(&tiling),
+                        lines: lines(&tiling),
                         tiling,
                         order: *order,
                     });
@@ -192,8 +195,8 @@ impl Prepared {
         let tiles = lower(scheme, &Frame::new(scheme, &cones(scheme)).opened(), tiling);
         let problem = &self.resolved.problem;
         let sheets = Dense::new(scheme, problem).acting(problem);
-        let (gpu, parts) = ((self.gpu, self.cache), scheduled.parts);
-        let program = TowerProgram::new(self.library, scheme, layout, &tiles, &sheets, gpu, parts);
+        let (gpu, lines) = ((self.gpu, self.cache), scheduled.lines);
+        let program = TowerProgram::new(self.library, scheme, layout, &tiles, &sheets, gpu, lines);
         let program = program.map_err(|e| e.to_string())?;
         let program = match scheduled.order {
             Some(order) => program.and_then(|p| p.banded(scheme, layout, tiling.height, order)),

@@ -145,6 +145,7 @@ mod tests {
             named: 0,
             cluster: 1,
             part: 256,
+            spans: None,
             registers: 168,
             images: None,
         };

@@ -35,4 +35,4 @@ pub use device::{Device, DeviceError, Facts};
 pub use plan::{DevicePlan, DevicePlanner, NoPlan};
 pub use sheets::Dense;
 pub use simulation::OnDevice;
-pub use towers::TowerProgram;
+pub use towers::{Lines, TowerProgram};

@@ -1,16 +1,18 @@
 //! From a schedule as asked for to what a run on a GPU needs: layerwise, or towers that it can run.
 
+mod refusal;
 #[cfg(test)]
 mod tests;
 
+pub use refusal::Refusal;
+
 use super::apart::{Apart, Heights};
 use super::chip::Chip;
-use super::towers::{self, TowerProgram, usual_order};
+use super::towers::{self, Lines, TowerProgram, usual_order};
 use super::{code, predict};
 use crate::plan::{PlanError, Planner};
-use std::fmt;
 use torre_compiler::backend::llvm::library::{Error, Library};
-use torre_compiler::backend::nvptx::tower::{Acting, FlowKernel, Kernels, MOST_THREADS, tasks};
+use torre_compiler::backend::nvptx::tower::{Acting, FlowKernel, Kernels, tasks};
 use torre_compiler::backend::nvptx::{Module, Ptx, layerwise::Shape};
 use torre_compiler::cone::Rational;
 use torre_compiler::kernel::KernelSet;
@@ -56,68 +58,12 @@ pub struct Fit {
     pub accesses: f64,
 }
 
-/// Why a GPU does not run a schedule.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Refusal {
-    /// It is none of towers, but of these.
-    Shape(&'static str),
-    Unfit(Unfit),
-    /// Towers depend on others than their neighbours.
-    Far,
-    /// A line has more values than a block has threads.
-    Line {
-        values: i64,
-    },
-    Shared {
-        rows: usize,
-        bytes: u64,
-        most: u64,
-    },
-    Registers {
-        kept: usize,
-        needed: u64,
-        threads: u32,
-        most: u64,
-    },
-    /// A band has more towers than can be counted.
-    Many,
-    /// The first axis is periodic, and too short for bands of so many steps.
-    Ring {
-        steps: u64,
-    },
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Refusal::Shape(what) => write!(f, "GPUs run no {what}"),
-            Refusal::Unfit(unfit) => unfit.fmt(f),
-            Refusal::Far => f.write_str(
-                "the towers are so narrow that they depend on others than their neighbours",
-            ),
-            Refusal::Line { values } => write!(
-                f,
-                "a tower needs a thread for each of the {values} values of a line, and a block has {MOST_THREADS}, of which some serve the others"
-            ),
-            Refusal::Shared { rows, bytes, most } => write!(
-                f,
-                "a tower needs {bytes} bytes of shared memory for {rows} rows, and a block has {most}"
-            ),
-            Refusal::Registers {
-                kept,
-                needed,
-                threads,
-                most,
-            } => write!(
-                f,
-                "each thread keeps {kept} values, for which it needs {needed} registers, and a thread of {threads} has {most}"
-            ),
-            Refusal::Ring { steps } => write!(
-                f,
-                "towers of {steps} steps reach once around the first axis, which is periodic"
-            ),
-            Refusal::Many => f.write_str("a band has too many towers to be counted"),
-        }
+impl Fit {
+    /// Spans into which lines are cut in bands of so many steps, if they are; 0 where that is not possible.
+    pub fn spans(&self, scheme: &Scheme, steps: u64) -> Option<usize> {
+        let spans = self.flow.spans.as_ref()?;
+        let spans = spans.of(steps * scheme.stages.len() as u64);
+        Some(spans.map_or(0, |spans| spans.len()))
     }
 }
 
@@ -166,6 +112,8 @@ pub struct TowerPlan {
     pub fit: Fit,
     /// Towers of a band.
     pub count: usize,
+    /// Spans into which lines are cut, if they are: each of them has a start for all these towers.
+    pub spans: Option<usize>,
 }
 
 /// What planning a run on a GPU needs to know.
@@ -175,8 +123,8 @@ pub struct DevicePlanner<'a> {
     chip: &'a Chip,
     apart: Apart,
     layerwise: Choice,
-    /// How many blocks have to share lines, instead of as many as are expected to be fastest.
-    pub parts: Option<u32>,
+    /// How blocks have to get lines, instead of the way that is expected to be fastest.
+    pub lines: Option<Lines>,
 }
 
 /// A member of a family: what it is expected to do, or why it does not run.
@@ -197,7 +145,7 @@ impl<'a> DevicePlanner<'a> {
             chip,
             apart: Apart::new(scheme, problem),
             layerwise: predict::layerwise(scheme, chip.copy_rate),
-            parts: None,
+            lines: None,
         })
     }
 
@@ -279,7 +227,9 @@ impl<'a> DevicePlanner<'a> {
         let refused = |refusal| self.refused(name, refusal);
         let fit = self.fit(tiling).map_err(refused)?;
         let tiles = lower(scheme, frame, tiling);
-        let turns = whole_turns(tiling.height, &fit.towers) / fit.towers.steps;
+        let steps = whole_turns(tiling.height, &fit.towers);
+        let spans = fit.spans(scheme, steps);
+        let turns = steps / fit.towers.steps;
         let cache = self.chip.facts.l2;
         let order = usual_order(scheme, &fit.towers, &fit.flow, tiling.height, cache);
         let tasks = tasks(scheme, layout, &fit.towers, turns, order);
@@ -289,6 +239,7 @@ impl<'a> DevicePlanner<'a> {
             tiles,
             fit,
             count,
+            spans,
         })
     }
 
@@ -344,7 +295,11 @@ impl<'a> DevicePlanner<'a> {
             Err(refusal) => return Err(self.refused(&name, refusal.clone())),
         };
         let Some((fit, whole)) = self.fastest(fits, tiling.height) else {
-            return Err(self.refused(&name, Refusal::Far));
+            let steps = fits
+                .first()
+                .map(|fit| whole_turns(tiling.height, &fit.towers));
+            let lean = |steps| Refusal::Lean { steps };
+            return Err(self.refused(&name, steps.map_or(Refusal::Far, lean)));
         };
         let height = whole_turns(tiling.height, &fit.towers);
         let scheme = self.planner.scheme;
@@ -427,10 +382,14 @@ impl<'a> DevicePlanner<'a> {
         }
     }
 
-    /// Of towers that so many blocks can share the lines of, those that are expected to be fastest in bands of some height.
+    /// Of towers that get lines in several ways, those that are expected to be fastest in bands of some height.
     fn fastest<'f>(&self, fits: &'f [Fit], height: u64) -> Option<(&'f Fit, Prediction)> {
         let scheme = self.planner.scheme;
-        let predicted = fits.iter().map(|fit| {
+        let possible = fits.iter().filter(|fit| {
+            let height = whole_turns(height, &fit.towers);
+            fit.spans(scheme, height) != Some(0)
+        });
+        let predicted = possible.map(|fit| {
             let height = whole_turns(height, &fit.towers);
             let cut = self.apart.cut(scheme, &fit.towers);
             let around = [cut, self.apart.added(scheme)];
@@ -444,10 +403,13 @@ impl<'a> DevicePlanner<'a> {
     pub fn fit(&self, tiling: &Tiling) -> Result<Fit, Refusal> {
         let fits = self.fits(tiling)?;
         let fastest = self.fastest(&fits, tiling.height);
-        fastest.map(|(fit, _)| fit.clone()).ok_or(Refusal::Far)
+        let steps = tiling.height;
+        fastest
+            .map(|(fit, _)| fit.clone())
+            .ok_or(Refusal::Lean { steps })
     }
 
-    /// The same for each number of blocks that could share lines.
+    /// The same for each way in which blocks could get lines.
     fn fits(&self, tiling: &Tiling) -> Result<Vec<Fit>, Refusal> {
         let Planner {
             scheme,
@@ -474,8 +436,8 @@ impl<'a> DevicePlanner<'a> {
         }
         let gpu = self.chip.gpu;
         let sheets = self.apart.dense.acting(self.problem);
-        let candidates = match self.parts {
-            Some(parts) => vec![towers::emit(scheme, layout, &towers, &sheets, gpu, parts).1],
+        let candidates = match self.lines {
+            Some(lines) => vec![towers::emit(scheme, layout, &towers, &sheets, gpu, lines).1],
             None => towers::candidates(scheme, layout, &towers, &sheets, gpu),
         };
         let fits = candidates.into_iter().map(|k| self.fit_of(&towers, k));
@@ -533,8 +495,8 @@ impl DevicePlan {
     pub fn module(&self, scheme: &Scheme, chip: &Chip) -> Module {
         match &self.towers {
             Some(TowerPlan { fit, .. }) => {
-                let (layout, parts) = (&self.kernels.layout, fit.flow.cluster);
-                towers::emit(scheme, layout, &fit.towers, &fit.sheets, chip.gpu, parts).0
+                let (layout, lines) = (&self.kernels.layout, Lines::of(&fit.flow));
+                towers::emit(scheme, layout, &fit.towers, &fit.sheets, chip.gpu, lines).0
             }
             None => code::module(scheme, &self.kernels, Shape::of(scheme)),
         }
@@ -561,9 +523,9 @@ impl DevicePlan {
         let layout = &self.kernels.layout;
         match &self.towers {
             Some(TowerPlan { tiles, fit, .. }) => {
-                let (sheets, parts) = (&fit.sheets, fit.flow.cluster);
+                let (sheets, lines) = (&fit.sheets, Lines::of(&fit.flow));
                 let gpu = (chip.gpu, chip.facts.l2);
-                TowerProgram::new(library, scheme, layout, tiles, sheets, gpu, parts)
+                TowerProgram::new(library, scheme, layout, tiles, sheets, gpu, lines)
             }
             None => Ok(None),
         }

@@ -126,6 +126,12 @@ pub fn towers(
     let cells: [f64; 3] = scheme.grid.cells.0.map(|n| n as f64);
     let towers = &fit.towers;
     let (steps, stages) = (height as f64, scheme.stages.len() as f64);
+    // What a start advances of lines, and how many there are: threads that wait for their part of a span take as long as others.
+    let all = steps as u64 * scheme.stages.len() as u64;
+    let (length, spans) = match &fit.flow.spans {
+        Some(spans) => (f64::from(fit.flow.part), spans.weight(all).unwrap_or(1.0)),
+        None => (cells[Axis::VECTOR.index()], 1.0),
+    };
     // Threads get all registers that one block of a cluster leaves them.
     let blocks = match fit.flow.cluster {
         1 => chip.resident(&fit.flow, fit.registers) as f64,
@@ -141,7 +147,7 @@ pub fn towers(
     let column: f64 = towers.moved_by_column().iter().sum();
     let column = column * element / (towers.cells() * towers.steps as f64);
     // Cell-steps of a stage of a tower, a step's work being shared evenly among its stages.
-    let stage = towers.cells() * cells[Axis::VECTOR.index()] / stages;
+    let stage = towers.cells() * length / stages;
 
     let arithmetic: usize = scheme
         .stages
@@ -153,7 +159,6 @@ pub fn towers(
         arithmetic as f64 * (WARPS * WARP / chip.lanes(scheme.precision)) + fit.accesses + added;
     let clock = chip.facts.clock.max(1) as f64;
     // Threads beyond the end of a part compute, too.
-    let length = cells[Axis::VECTOR.index()];
     let threads = (f64::from(fit.flow.part) / WARP).ceil() * WARP * together;
     let compute = each * threads / length / (WARPS * WARP * together * ISSUE * clock);
     let code = towers.cells() * towers.steps as f64 * (arithmetic as f64 + fit.accesses);
@@ -174,7 +179,7 @@ pub fn towers(
     // Images at both ends of a line, where they are in memory, are pieces of a row of their own, and small ones cost more than others.
     let ends = scheme.grid.boundary[Axis::VECTOR] != [Boundary::Zero; 2];
     let ends = ends && fit.flow.images.is_none();
-    let line = cells[Axis::VECTOR.index()] * element;
+    let line = length * element;
     let pieces = if ends { 1.0 + ENDS * PIECE / line } else { 1.0 };
     let near = (1.0 - lost) * own * pieces / (FLOW * chip.copy_rate);
     let far = lost * column / (SHARE * chip.copy_rate);
@@ -236,6 +241,7 @@ pub fn towers(
         1.0
     };
     let band = starts * (START + tower * blocks) + tower * running / (processors * busy) + waits;
+    let band = spans * band;
     Prediction {
         rate: x * y * cells[Axis::VECTOR.index()] * steps / band,
         compute,

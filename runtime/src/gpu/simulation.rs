@@ -214,14 +214,14 @@ impl<'a, T: Value> OnDevice<'a, T> {
             }
         }
         let images = self.bands.as_ref().and_then(Bands::images);
-        let mut starts = 1 + if leaves_out { steps } else { 0 };
+        let mut starts = if leaves_out { steps } else { 0 };
         if images.is_none() {
             starts += self.renew_images()?;
         }
         let Some(bands) = &mut self.bands else {
             return Ok(None);
         };
-        bands.run(self.device, steps, self.array, waves, records)?;
+        starts += bands.run(self.device, steps, self.array, waves, records)?;
         self.stale = images;
         self.probes.push(steps * each, ());
         Ok(Some([steps, starts]))

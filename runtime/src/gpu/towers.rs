@@ -9,9 +9,10 @@ use super::sheets::Placed;
 use std::collections::BTreeMap;
 use torre_compiler::backend::llvm::library::{Error, Library};
 use torre_compiler::backend::nvptx::tower::{
-    self, Acting, FlowKernel, Hooks, Kernels, Options, Order, Task, TaskList,
+    self, Acting, FlowKernel, Hooks, Kernels, Options, Order, Span, Task, TaskList,
 };
 use torre_compiler::backend::nvptx::{Feature, Gpu, Module, Ptx, compile};
+use torre_compiler::lattice::Axis;
 use torre_compiler::layout::Layout;
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::TileProgram;
@@ -63,11 +64,37 @@ const MOST_REGISTERS: u64 = 255;
 /// Registers beyond those that a thread needs at least, with which it usually spills none.
 const PLENTY: u64 = 32;
 
-/// How many numbers of blocks that could share lines are looked at, from the least one on.
-const TRIED: usize = 3;
+/// How many numbers of blocks that could share lines are looked at, from the least one on, and how many sizes of spans, from the largest one on.
+const TRIED: [usize; 2] = [3, 5];
 
-/// The kernels of towers for a GPU, by the number of blocks that share lines. If one block holds lines, that is all; else as few as possible and
-/// some more, where the GPU has clusters. If nothing fits, those for one block, and `None` where there are no such.
+/// How blocks get the lines along the last axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lines {
+    /// The blocks of a cluster share them, so many. 1: each block has whole ones.
+    Shared(u32),
+    /// They are cut into spans, for blocks with so many warps that compute.
+    Spans(u32),
+}
+
+impl Lines {
+    /// How a kernel gets them.
+    pub fn of(flow: &FlowKernel) -> Lines {
+        match &flow.spans {
+            Some(spans) => Lines::Spans((spans.threads / WARP) as u32),
+            None => Lines::Shared(flow.cluster),
+        }
+    }
+}
+
+/// Threads of a warp.
+const WARP: i64 = 32;
+
+/// Warps that compute of a block by which sizes of spans are estimated.
+const USUAL_WARPS: u32 = 8;
+
+/// The kernels of towers for a GPU, by how blocks get lines. If one block holds them, that is all; else as few blocks as possible share them, or
+/// some more, where the GPU has clusters; or they are cut into spans that are as long as possible, or somewhat shorter. If nothing fits, those for
+/// one block, and `None` where there are no such.
 pub fn candidates(
     scheme: &Scheme,
     layout: &Layout,
@@ -75,7 +102,7 @@ pub fn candidates(
     sheets: &[Acting],
     gpu: Gpu,
 ) -> Vec<Option<Kernels>> {
-    let of = |parts| emit(scheme, layout, towers, sheets, gpu, parts).1;
+    let of = |lines| emit(scheme, layout, towers, sheets, gpu, lines).1;
     let needed = registers(scheme, towers);
     let fits = |kernels: &Option<Kernels>| {
         let flow = kernels.as_ref().and_then(|k| k.flow.as_ref());
@@ -88,39 +115,65 @@ pub fn candidates(
         let enough = (needed + PLENTY).min(MOST_REGISTERS - PLENTY / 2);
         fits(kernels) && flow.is_some_and(|flow| enough <= u64::from(flow.registers))
     };
-    let alone = of(1);
-    let hopeless = !gpu.has(Feature::Cluster) || needed > MOST_REGISTERS;
-    if hopeless || !towers.are_adjacent() || plenty(&alone) {
+    let alone = of(Lines::Shared(1));
+    if needed > MOST_REGISTERS || !towers.are_adjacent() || plenty(&alone) {
         return vec![alone];
     }
+    let [by_parts, by_spans] = TRIED;
+    let best = |some: &mut dyn Iterator<Item = Lines>, tried| {
+        let mut some: Vec<Option<Kernels>> = some.map(of).filter(fits).take(tried).collect();
+        if some.iter().any(plenty) {
+            some.retain(plenty);
+        }
+        some
+    };
+    // Shorter spans take less memory.
+    let usual = of(Lines::Spans(USUAL_WARPS));
+    let usual = usual.as_ref().and_then(|k| k.flow.as_ref());
+    let most = usual.map_or(0, |flow| {
+        USUAL_WARPS * gpu.shared_per_block / flow.all_shared().max(1)
+    });
+    let length = layout.extent[Axis::VECTOR];
+    let most = most.min((length.min(tower::MOST_THREADS) / WARP) as u32);
+    let spans = best(&mut (1..=most).rev().map(Lines::Spans), by_spans);
     // Fewer blocks than this have too little memory or too few threads.
     let flow = alone.as_ref().and_then(|k| k.flow.as_ref());
     let least = flow.map_or(2, |flow| flow.all_shared().div_ceil(gpu.shared_per_block));
-    let shared = (least.max(2)..=tower::MOST_PARTS).map(of).filter(fits);
-    let mut shared: Vec<Option<Kernels>> = shared.take(TRIED).collect();
-    if shared.iter().any(plenty) {
-        shared.retain(plenty);
+    let most = if gpu.has(Feature::Cluster) {
+        tower::MOST_PARTS
+    } else {
+        0
+    };
+    let mut all = best(&mut (least.max(2)..=most).map(Lines::Shared), by_parts);
+    all.extend(spans);
+    if all.iter().any(plenty) {
+        all.retain(plenty);
     }
-    match shared.first() {
-        Some(first) if plenty(first) || !fits(&alone) => shared,
+    match all.first() {
+        Some(first) if plenty(first) || !fits(&alone) => all,
         _ => vec![alone],
     }
 }
 
-/// The kernels of towers for a GPU, as IR, if so many blocks share lines; `None` for those that blocks cannot run.
+/// The kernels of towers for a GPU, as IR, if blocks get lines in some way; `None` for those that blocks cannot run.
 pub fn emit(
     scheme: &Scheme,
     layout: &Layout,
     towers: &Towers,
     sheets: &[Acting],
     gpu: Gpu,
-    parts: u32,
+    lines: Lines,
 ) -> (Module, Option<Kernels>) {
+    let (parts, spans) = match lines {
+        Lines::Shared(parts) => (parts, None),
+        Lines::Spans(warps) => (1, Some(warps)),
+    };
     let options = Options {
         asynchronous: gpu.has(Feature::AsyncCopy),
         shift: gpu.has(Feature::RegisterShift),
         patient: gpu.has(Feature::Cluster),
         parts,
+        spans,
         room: gpu.shared_per_block,
         ..Options::default()
     };
@@ -145,7 +198,7 @@ pub struct TowerProgram {
 }
 
 impl TowerProgram {
-    /// The towers of a tile program, if so many blocks share lines; `None` where it has none that a GPU can run. `cache`: bytes of the one that all
+    /// The towers of a tile program, if blocks get lines in some way; `None` where it has none that a GPU can run. `cache`: bytes of the one that all
     /// multiprocessors share.
     pub fn new(
         library: &Library,
@@ -154,12 +207,12 @@ impl TowerProgram {
         tiles: &TileProgram,
         sheets: &[Acting],
         (gpu, cache): (Gpu, u64),
-        parts: u32,
+        lines: Lines,
     ) -> Result<Option<TowerProgram>, Error> {
         let Ok(towers) = towers(scheme, layout, tiles) else {
             return Ok(None);
         };
-        let (module, emitted) = emit(scheme, layout, &towers, sheets, gpu, parts);
+        let (module, emitted) = emit(scheme, layout, &towers, sheets, gpu, lines);
         let fits = |k: &Kernels| {
             let flow = k.flow.as_ref()?;
             let order = usual_order(scheme, &towers, flow, tiles.height, cache);
@@ -209,6 +262,16 @@ impl TowerProgram {
     pub fn leaves_images(&self) -> bool {
         let flow = self.kernels.flow.as_ref();
         flow.is_some_and(|flow| flow.images.is_some())
+    }
+
+    /// The spans of a band of so many steps, one of all if lines are not cut; `None` where it would lean too much.
+    fn spans(&self, scheme: &Scheme, steps: u64) -> Option<Vec<Option<Span>>> {
+        let flow = self.kernels.flow.as_ref();
+        let Some(spans) = flow.and_then(|flow| flow.spans.as_ref()) else {
+            return Some(vec![None]);
+        };
+        let spans = spans.of(steps * scheme.stages.len() as u64)?;
+        Some(spans.into_iter().map(Some).collect())
     }
 
     /// The heights of its bands.
@@ -262,10 +325,12 @@ pub struct Bands {
 }
 
 /// The towers of a band of some height.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct List {
     tasks: Address,
     count: u32,
+    /// If lines are cut: one after the other.
+    spans: Vec<Option<Span>>,
     /// So many have to be done before others begin; 0: no such difference.
     before: u32,
     progress: Address,
@@ -375,6 +440,9 @@ impl Bands {
             return Ok(None);
         };
         let TaskList { mut tasks, before } = list;
+        let Some(spans) = self.program.spans(scheme, steps) else {
+            return Ok(None);
+        };
         let towers = &self.program.towers;
         let turns = steps / towers.steps;
         let Some(table) = self.hooks.attach(scheme, layout, towers, turns, &mut tasks) else {
@@ -397,6 +465,7 @@ impl Bands {
         let mut list = List {
             tasks: words(device, tasks.iter().flat_map(Task::words))?,
             count,
+            spans,
             before: small(before as u64).ok_or(DeviceError::TooLong)?,
             progress: device.take(bytes)?,
             counter: words(device, std::iter::once(0))?,
@@ -410,7 +479,7 @@ impl Bands {
     }
 
     /// Runs a band of so many steps, which has to be ready, on an array of the layout, with the waves of its steps; probes record from a
-    /// place on.
+    /// place on. Gives the number of starts.
     pub(super) fn run(
         &mut self,
         device: &dyn Device,
@@ -418,53 +487,61 @@ impl Bands {
         array: Address,
         waves: Address,
         records: Address,
-    ) -> Result<(), DeviceError> {
+    ) -> Result<u64, DeviceError> {
         let Some(Some(list)) = self.lists.get_mut(&steps) else {
             return Err(DeviceError::TooLong);
         };
-        if list.taken > MOST || list.since > MOST {
-            list.reset(device, self.cluster)?;
-        }
-        let over = list.since + list.stages + 1;
-        let word = |n: u32| Argument::Word(n as i32);
-        let mut done = 0;
-        for until in [list.before, list.count] {
-            if until <= done {
-                continue;
+        let mut starts = 0;
+        for span in list.spans.clone() {
+            if list.taken > MOST || list.since > MOST {
+                list.reset(device, self.cluster)?;
             }
-            let mut arguments = vec![
-                Argument::Place(array),
-                Argument::Place(list.tasks),
-                word(until),
-                Argument::Place(list.progress),
-                Argument::Place(list.counter),
-                // Numbers go on where those of the start before ended.
-                word(list.taken.wrapping_sub(done)),
-                word(list.since),
-                word(over),
-                word(self.program.order.lead),
-                Argument::Place(list.table),
-                Argument::Place(waves),
-                Argument::Place(records),
-            ];
-            if !self.sheets.is_empty() {
-                let each = i32::try_from(self.hooks.waves * 8).map_err(|_| DeviceError::TooLong)?;
-                arguments.push(Argument::Word(each));
-                arguments.extend(self.sheets.iter().flat_map(Placed::arguments));
+            let over = list.since + list.stages + 1;
+            let word = |n: u32| Argument::Word(n as i32);
+            let mut done = 0;
+            for until in [list.before, list.count] {
+                if until <= done {
+                    continue;
+                }
+                let mut arguments = vec![
+                    Argument::Place(array),
+                    Argument::Place(list.tasks),
+                    word(until),
+                    Argument::Place(list.progress),
+                    Argument::Place(list.counter),
+                    // Numbers go on where those of the start before ended.
+                    word(list.taken.wrapping_sub(done)),
+                    word(list.since),
+                    word(over),
+                    word(self.program.order.lead),
+                    Argument::Place(list.table),
+                    Argument::Place(waves),
+                    Argument::Place(records),
+                ];
+                if !self.sheets.is_empty() {
+                    let each =
+                        i32::try_from(self.hooks.waves * 8).map_err(|_| DeviceError::TooLong)?;
+                    arguments.push(Argument::Word(each));
+                    arguments.extend(self.sheets.iter().flat_map(Placed::arguments));
+                }
+                if let Some(span) = span {
+                    arguments.extend(span.words().map(Argument::Word));
+                }
+                let clusters = self.clusters.min(until - done);
+                let threads = Threads {
+                    blocks: [clusters * self.cluster, 1, 1],
+                    ..self.threads
+                };
+                // SAFETY: the parameters are those that the compiler lists; the tasks' rows and the hooks' places lie in the array of the layout, profiles
+                // in arrays over the boxes of sheets, and there are waves of all steps of the band, and room for their records.
+                unsafe { device.start(self.function, threads, &arguments) }?;
+                list.taken += until - done + clusters;
+                done = until;
+                starts += 1;
             }
-            let clusters = self.clusters.min(until - done);
-            let threads = Threads {
-                blocks: [clusters * self.cluster, 1, 1],
-                ..self.threads
-            };
-            // SAFETY: the parameters are those that the compiler lists; the tasks' rows and the hooks' places lie in the array of the layout, profiles
-            // in arrays over the boxes of sheets, and there are waves of all steps of the band, and room for their records.
-            unsafe { device.start(self.function, threads, &arguments) }?;
-            list.taken += until - done + clusters;
-            done = until;
+            list.since = over;
         }
-        list.since = over;
-        Ok(())
+        Ok(starts)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use torre_compiler::backend::nvptx::Gpu;
-use torre_compiler::scheme::Precision;
+use torre_compiler::scheme::{Boundary, Precision};
 use torre_compiler::testing::maxwell;
 
 fn h200() -> Chip {
@@ -59,13 +59,11 @@ fn large_grids_go_by_the_widest_towers_that_fit() {
 
 #[test]
 fn what_does_not_fit_is_refused_with_numbers() {
-    let refusal = |cells, size| {
-        let scheme = maxwell(4, Precision::F32, cells);
-        match choices(&scheme, Some((size, 8))) {
-            Err(NoPlan::Refused { refusal, fits, .. }) => Some((refusal, fits)),
-            _ => None,
-        }
+    let refusal_of = |scheme: Scheme, size| match choices(&scheme, Some((size, 8))) {
+        Err(NoPlan::Refused { refusal, fits, .. }) => Some((refusal, fits)),
+        _ => None,
     };
+    let refusal = |cells, size| refusal_of(maxwell(4, Precision::F32, cells), size);
     let shared = |rows, bytes| Refusal::Shared {
         rows,
         bytes,
@@ -93,10 +91,17 @@ fn what_does_not_fit_is_refused_with_numbers() {
         "{found:?}"
     );
     assert!(fits.contains("`torre(D = 2)` fit"), "{fits}");
-    for cells in [256, 500, 512, 1000, 1024, 2000] {
+    for cells in [256, 500, 512, 1000, 1024, 2000, 9000] {
         assert!(refusal([99, 99, cells], 2).is_none(), "{cells}");
     }
-    let (found, fits) = refusal([99, 99, 9000], 2).expect("no threads");
+    // Those that are periodic are not cut.
+    let mut scheme = maxwell(4, Precision::F32, [99, 99, 9000]);
+    scheme.grid.boundary[Axis::VECTOR] = [Boundary::Periodic; 2];
+    for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
+        let position = scheme.components[update.target.index()].position;
+        update.region = scheme.grid.live(position);
+    }
+    let (found, fits) = refusal_of(scheme, 2).expect("no threads");
     assert_eq!(found, Refusal::Line { values: 9000 });
     assert!(fits.contains("--set domain"), "{fits}");
 }
@@ -121,17 +126,39 @@ fn lines_that_one_block_does_not_hold_are_shared() {
         let flow = plan.towers.expect("towers").fit.flow;
         assert_eq!(flow.cluster, blocks, "{cells} in {precision} for {target}");
     }
-    // Without clusters there is no room.
-    let chip = Chip::usual(Gpu::named("sm_80").expect("a GPU")).expect("a usual GPU");
-    let (scheme, problem) = (maxwell(4, Precision::F32, [512, 512, 512]), problem());
-    let planner = DevicePlanner::new(&scheme, &problem, &chip).expect("a small grid");
-    let [d, th] = [Size::of("D", &[2]), Size::of("TH", &[32])];
-    let asked = Template::Tiled(template::towers(
-        d,
-        template::tower_unit(&planner.planner.frame),
-        th,
-    ));
-    assert!(planner.choices(&asked).is_err());
+}
+
+/// Lines are cut into spans where GPUs have no clusters, or where one asks for it.
+#[test]
+fn long_lines_are_cut() {
+    let problem = problem();
+    let plan = |target, cells, th: i64, lines| {
+        let chip = usual(target);
+        let scheme = maxwell(4, Precision::F32, [512, 512, cells]);
+        let planner = DevicePlanner::new(&scheme, &problem, &chip).expect("a small grid");
+        let planner = DevicePlanner { lines, ..planner };
+        let [d, th] = [Size::of("D", &[2]), Size::of("TH", &[th])];
+        let unit = template::tower_unit(&planner.planner.frame);
+        let asked = Template::Tiled(template::towers(d, unit, th));
+        let (plan, choices) = planner.best(&asked)?;
+        let towers = plan.towers.expect("towers");
+        assert_eq!(towers.fit.flow.cluster, 1);
+        let rate = choices[0].prediction.rate;
+        Ok((towers.spans, towers.fit.flow.part, rate))
+    };
+    let of = |values: u32| Some(Lines::Spans(values / 32));
+    let (spans, part, rate) = plan("sm_80", 512, 8, None).expect("spans");
+    assert_eq!((spans, part), (Some(3), 192));
+    // Higher bands lean more, up to where blocks do not reach.
+    let (more, _, less) = plan("sm_80", 512, 16, of(192)).expect("spans");
+    assert!(more > spans && less < rate, "{more:?}");
+    let refused: Result<_, NoPlan> = plan("sm_80", 512, 128, None);
+    let Err(NoPlan::Refused { refusal, .. }) = refused else {
+        panic!("faces lean farther than threads reach");
+    };
+    assert_eq!(refusal, Refusal::Lean { steps: 128 });
+    let (spans, part, _) = plan("sm_90a", 768, 8, of(288)).expect("spans");
+    assert_eq!((spans, part), (Some(3), 288));
 }
 
 #[test]
