@@ -11,8 +11,7 @@ use std::ops::Range;
 pub struct Room {
     /// All rows lie in the regions of their updates, and have no images along the two axes.
     whole: [Interval; 2],
-    /// The same but for rows beyond ends that have no images: those are in no region. `None` where an update does not need the old value of
-    /// what it writes.
+    /// The same but for rows beyond ends that have no images: those are in no region. `None` where no end clips towers.
     clipped: Option<[Interval; 2]>,
     /// Memory holds all that is kept when the turn begins.
     begin: [Interval; 2],
@@ -59,9 +58,10 @@ pub struct Part {
 impl Towers {
     /// Where towers have to be, per alignment.
     pub fn rooms(&self, scheme: &Scheme, layout: &Layout) -> Vec<Room> {
+        let clips = self.may_clip(scheme);
         let room = |sets: &Residency| Room {
             whole: sets.room(scheme, false),
-            clipped: sets.keeps_all().then(|| sets.room(scheme, true)),
+            clipped: clips.then(|| sets.room(scheme, true)),
             begin: sets.visible(layout, self.advance),
             touched: sets.touched(scheme),
             depths: self.rings.seam.as_ref().map_or([0; 2], |s| s.depths(sets)),
@@ -133,7 +133,8 @@ impl Towers {
             .any(|clips| clips)
     }
 
-    /// Which ends of the lean and the diamond axis may clip towers of their rows.
+    /// Which ends of the lean and the diamond axis may clip towers of their rows: those without images, if all updates need the old values of what
+    /// they write.
     pub fn clipping(&self, scheme: &Scheme) -> [[bool; 2]; 2] {
         let keep = self.alignments.iter().all(Residency::keeps_all);
         let open = |end: Boundary| keep && end == Boundary::Zero;
