@@ -216,17 +216,8 @@ pub fn towers(
     let running = running / towers.cells();
     // Strips end at the sides of the grid, at each as often as it is long; around a ring of the diamond axis, at the others only.
     let clips = towers.clipping(scheme);
-    let sides = [
-        (clips[0], y),
-        (
-            clips[1],
-            if towers.rings.cells[1].is_some() {
-                0.0
-            } else {
-                x
-            },
-        ),
-    ];
+    let along_x = towers.rings.cells[1].map_or(x, |_| 0.0);
+    let sides = [(clips[0], y), (clips[1], along_x)];
     let closed = sides.map(|(clips, long)| long * clips.iter().filter(|c| !**c).count() as f64);
     let closed = closed.iter().sum::<f64>() / (2.0 * sides.iter().map(|s| s.1).sum::<f64>());
     let strips = (x + y) / (wide * width).max(1.0);

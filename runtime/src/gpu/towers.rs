@@ -19,8 +19,9 @@ use torre_compiler::tile::TileProgram;
 use torre_compiler::tile::residency::{Towers, towers};
 
 /// What the towers of a column may load and store in a band, by the size of the cache that all multiprocessors share, where all ends clip towers and
-/// where some cut them; and the least of them, by the blocks that share lines, but 4, and the most. More towers side by side keep blocks from waiting for each other, and make fewer strips,
-/// at whose ends many wait for cut towers; fewer let what one column stores be there for the next.
+/// where some cut them; and the least of them, to be divided by the blocks that share lines but not below 4, and the most. More towers side by side
+/// keep blocks from waiting for each other, and make fewer strips, at whose ends many wait for cut towers; fewer let what one column stores be there
+/// for the next.
 const COLUMN: ([f64; 2], [f64; 2]) = ([0.36, 0.44], [8.0, 16.0]);
 
 /// The order of the towers of a band of so many steps, unless something else is asked for; `cache`: bytes of the one that all multiprocessors
