@@ -270,3 +270,43 @@ pub fn one_update_per_stage(mut scheme: Scheme) -> Scheme {
         .collect();
     scheme
 }
+
+/// The wave equation with a star of so many cells each way, two levels of time in place.
+pub fn star(radius: i32, precision: Precision, cells: [i64; 3]) -> Scheme {
+    let mut scheme = maxwell(2, precision, cells);
+    let read = |offset: [i32; 3], age: u8| {
+        Op::Read(Read {
+            component: ComponentId(0),
+            offset: Offset::from_fn(|a| offset[a.index()]),
+            age,
+        })
+    };
+    let mut ops = vec![read([0; 3], 1)];
+    for axis in 0..3 {
+        for o in -radius..=radius {
+            let mut offset = [0; 3];
+            offset[axis] = o;
+            ops.extend([read(offset, 0), Op::Const(0.125)]);
+            let n = ops.len() as u32;
+            ops.push(Op::Fma(Value(n - 2), Value(n - 1), Value(n - 3)));
+        }
+    }
+    let result = Value(ops.len() as u32 - 1);
+    scheme.components = vec![Component {
+        name: "u".to_string(),
+        position: PerAxis::splat(HalfIndex::ZERO),
+        time: HalfIndex::ZERO,
+        slots: 2,
+    }];
+    scheme.coefs = vec![];
+    let update = Update {
+        target: ComponentId(0),
+        region: scheme.grid.live(scheme.components[0].position),
+        mask: None,
+        body: Body { ops, result },
+    };
+    scheme.stages = vec![Stage {
+        updates: vec![update],
+    }];
+    scheme
+}

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::cone::{Rational, cones};
-use crate::lattice::{HalfIndex, Interval, Offset, PerAxis};
+use crate::lattice::{Interval, PerAxis};
 use crate::schedule::{Cut, Frame, Level, Tiling, check_tiling};
-use crate::scheme::{Body, Boundary, Component, ComponentId, Op, Precision, Read, Stage, Value};
-use crate::testing::{Limits, Rng, elasticity, maxwell, random_scheme};
+use crate::scheme::{Boundary, ComponentId, Precision};
+use crate::testing::{Limits, Rng, elasticity, maxwell, random_scheme, star};
 use crate::tile::lower;
 
 fn tiling(
@@ -31,48 +31,6 @@ fn towers_of(scheme: &Scheme, period: Rational) -> Towers {
     let program = lower(scheme, &frame, &tiling);
     let layout = Layout::new(scheme).expect("it is small");
     towers(scheme, &layout, &program).expect("these are towers")
-}
-
-/// The wave equation with a star of order 2 r, two levels of time in place.
-fn wave(radius: i32) -> Scheme {
-    let mut scheme = maxwell(2, Precision::F32, [32; 3]);
-    let read = |offset: [i32; 3], age: u8| {
-        Op::Read(Read {
-            component: ComponentId(0),
-            offset: Offset::from_fn(|a| offset[a.index()]),
-            age,
-        })
-    };
-    let mut ops = vec![read([0; 3], 1)];
-    for axis in 0..3 {
-        for o in -radius..=radius {
-            let mut offset = [0; 3];
-            offset[axis] = o;
-            ops.extend([read(offset, 0), Op::Const(0.125)]);
-            let n = ops.len() as u32;
-            ops.push(Op::Fma(Value(n - 2), Value(n - 1), Value(n - 3)));
-        }
-    }
-    let result = Value(ops.len() as u32 - 1);
-    scheme.components = vec![Component {
-        name: "u".to_string(),
-        position: PerAxis::splat(HalfIndex::ZERO),
-        time: HalfIndex::ZERO,
-        slots: 2,
-    }];
-    scheme.coefs = vec![];
-    let region = scheme.grid.live(scheme.components[0].position);
-    let update = Update {
-        target: ComponentId(0),
-        region,
-        mask: None,
-        body: Body { ops, result },
-    };
-    scheme.stages = vec![Stage {
-        updates: vec![update],
-    }];
-    assert_eq!(crate::scheme::verify(&scheme), Ok(()));
-    scheme
 }
 
 #[test]
@@ -113,9 +71,22 @@ fn other_schemes_move_few_values_too() {
     assert_eq!(count(&maxwell22, 2), (1, 1, 13.0, 9.0, Some(12)));
     assert_eq!(count(&maxwell22, 4), (1, 1, 25.0, 21.0, Some(48)));
     // Two slots, so two steps to a turn.
-    assert_eq!(count(&wave(1), 4), (2, 2, 20.0, 12.0, Some(16)));
-    assert_eq!(count(&wave(1), 8), (2, 2, 36.0, 28.0, Some(64)));
-    assert_eq!(count(&wave(4), 8), (2, 8, 192.0, 64.0, Some(64)));
+    for radius in [1, 4] {
+        let scheme = star(radius, Precision::F32, [32; 3]);
+        assert_eq!(crate::scheme::verify(&scheme), Ok(()));
+    }
+    assert_eq!(
+        count(&star(1, Precision::F32, [32; 3]), 4),
+        (2, 2, 20.0, 12.0, Some(16))
+    );
+    assert_eq!(
+        count(&star(1, Precision::F32, [32; 3]), 8),
+        (2, 2, 36.0, 28.0, Some(64))
+    );
+    assert_eq!(
+        count(&star(4, Precision::F32, [32; 3]), 8),
+        (2, 8, 192.0, 64.0, Some(64))
+    );
     // With five coefficients, which are loaded once and kept.
     let elastic = elasticity(Precision::F32, [64; 3]);
     assert_eq!(count(&elastic, 6), (1, 3, 287.0, 120.0, Some(188)));

@@ -3,6 +3,7 @@
 
 mod ends;
 mod host;
+mod random;
 mod spans;
 mod waits;
 
@@ -353,6 +354,27 @@ fn bounded(mut scheme: Scheme, boundary: [[Boundary; 2]; 3]) -> Scheme {
     scheme
 }
 
+/// Whole towers of a scheme, with so many cells in a period of both faces, give the bits of rows: more than so many of them.
+fn same_bits(
+    library: &Library,
+    (number, scheme, period, turns): (usize, &Scheme, i64, u64),
+    options: Options,
+    least: usize,
+) {
+    let periods = [Rational::whole(period); 2];
+    let report = differ(
+        library,
+        scheme,
+        periods,
+        turns,
+        options,
+        number as u64,
+        true,
+    );
+    let report = report.unwrap_or_else(|| panic!("towers of {} {number}", scheme.name));
+    assert!(report.whole > least, "{number}: {report:?}");
+}
+
 #[test]
 fn towers_give_the_bits_of_rows() {
     use Boundary::*;
@@ -479,93 +501,8 @@ fn towers_go_around_periodic_axes() {
             parts,
             ..Options::default()
         };
-        let periods = [Rational::whole(period); 2];
-        let report = differ(library, &scheme, periods, turns, options, seed as u64, true);
-        let report = report.unwrap_or_else(|| panic!("towers of {} {seed}", scheme.name));
-        assert!(report.whole > 4, "{seed}: {report:?}");
+        same_bits(library, (seed, &scheme, period, turns), options, 4);
     }
-}
-
-#[test]
-fn towers_of_random_schemes_give_the_bits_of_rows() {
-    let Some(library) = library() else { return };
-    let limits = Limits {
-        dimensions: 3,
-        components: 3,
-        stages: 3,
-        ops: 8,
-        length: 14,
-        width: 20,
-        reach: 2,
-    };
-    let (mut tried, mut whole, mut shared, mut rings, mut made) = (0, 0, 0, 0, 0);
-    for seed in 0..150 {
-        let mut rng = Rng::new(seed);
-        let mut scheme = random_scheme(&mut rng, &limits);
-        if scheme.grid.dimensions() < 3 || scheme.grid.cells[Axis::VECTOR] < 6 {
-            continue;
-        }
-        // Some lines are shared by two blocks.
-        let longer = if tried % 2 == 1 {
-            rng.within(30, 60)
-        } else {
-            0
-        };
-        scheme.grid.cells[Axis::VECTOR] += longer;
-        let flow = longer > 0 || seed % 2 == 0;
-        for axis in [Axis::LEAN, Axis::DIAMOND] {
-            // Whole towers alone do not go around.
-            if scheme.grid.is_periodic(axis) && !flow {
-                scheme.grid.boundary[axis] = [Boundary::Zero; 2];
-            }
-            let ring = if scheme.grid.is_periodic(axis) { 14 } else { 0 };
-            scheme.grid.cells[axis] = ring + rng.within(14, 22);
-        }
-        for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
-            // Zones along the vector axis alone.
-            let live = scheme
-                .grid
-                .live(scheme.components[update.target.index()].position);
-            let mut range = update.region[Axis::VECTOR];
-            if range.hi + longer == live[Axis::VECTOR].hi {
-                range.hi += longer;
-            }
-            update.region = live;
-            if !range.is_empty() {
-                update.region[Axis::VECTOR] = range;
-            }
-        }
-        let mut period = || Rational::new(rng.within(4, 16), 2).unwrap_or(Rational::ONE);
-        let periods = if seed % 3 == 0 {
-            [period(), period()]
-        } else {
-            [period(); 2]
-        };
-        let options = Options {
-            direct: rng.once_in(2),
-            asynchronous: rng.once_in(2) || longer > 0,
-            shift: true,
-            patient: seed % 4 < 2,
-            single: seed % 2 == 1,
-            parts: if longer > 0 { 2 } else { 1 },
-            room: if seed % 5 < 2 { 0 } else { u32::MAX },
-            near: if seed % 3 == 0 { 64 } else { 1 << 23 },
-            ..Options::default()
-        };
-        let turns = 1 + rng.below(3);
-        if let Some(report) = differ(library, &scheme, periods, turns, options, seed, flow) {
-            tried += 1;
-            let ring = |axis: &Axis| scheme.grid.is_periodic(*axis);
-            rings += usize::from([Axis::LEAN, Axis::DIAMOND].iter().any(ring));
-            whole += report.whole;
-            made += usize::from(report.made);
-            shared += usize::from(longer > 0);
-        }
-    }
-    assert!(tried > 0 && whole > 10 * tried, "{whole} in {tried}");
-    assert!(3 * shared > tried, "{shared} of {tried}");
-    assert!(3 * made > tried, "{made} of {tried}");
-    assert!(5 * rings > tried, "{rings} of {tried}");
 }
 
 #[test]
@@ -604,10 +541,7 @@ fn blocks_that_share_lines_give_the_bits_of_rows() {
             near: if seed % 2 == 0 { 0 } else { 1 << 23 },
             ..Options::default()
         };
-        let periods = whole(period);
-        let report = differ(library, &scheme, periods, turns, options, seed as u64, true);
-        let report = report.unwrap_or_else(|| panic!("towers of {} {seed}", scheme.name));
-        assert!(report.whole > 4, "{seed}: {report:?}");
+        same_bits(library, (seed, &scheme, period, turns), options, 4);
     }
     // Pieces that copies move would hold values of two blocks.
     let options = Options {

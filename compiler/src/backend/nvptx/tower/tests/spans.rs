@@ -1,48 +1,9 @@
 //! Lines that are cut into spans: same bits as row kernels stage by stage.
 
 use super::*;
-use crate::lattice::{HalfIndex, Offset};
-use crate::scheme::{Body, Component, ComponentId, Op, Read, Stage, Update, Value};
-
-/// The wave equation with a star of so many cells each way, two versions in place.
-fn wave(radius: i32, precision: Precision, cells: [i64; 3]) -> Scheme {
-    let mut scheme = maxwell(2, precision, cells);
-    let read = |offset: [i32; 3], age: u8| {
-        Op::Read(Read {
-            component: ComponentId(0),
-            offset: Offset::from_fn(|a| offset[a.index()]),
-            age,
-        })
-    };
-    let mut ops = vec![read([0; 3], 1)];
-    for axis in 0..3 {
-        for o in -radius..=radius {
-            let mut offset = [0; 3];
-            offset[axis] = o;
-            ops.extend([read(offset, 0), Op::Const(0.125)]);
-            let n = ops.len() as u32;
-            ops.push(Op::Fma(Value(n - 2), Value(n - 1), Value(n - 3)));
-        }
-    }
-    let result = Value(ops.len() as u32 - 1);
-    scheme.components = vec![Component {
-        name: "u".to_string(),
-        position: PerAxis::splat(HalfIndex::ZERO),
-        time: HalfIndex::ZERO,
-        slots: 2,
-    }];
-    scheme.coefs = vec![];
-    let update = Update {
-        target: ComponentId(0),
-        region: scheme.grid.live(scheme.components[0].position),
-        mask: None,
-        body: Body { ops, result },
-    };
-    scheme.stages = vec![Stage {
-        updates: vec![update],
-    }];
-    scheme
-}
+use crate::lattice::Offset;
+use crate::scheme::{Op, Read, Value};
+use crate::testing::star;
 
 #[test]
 fn spans_give_the_bits_of_rows() {
@@ -61,9 +22,9 @@ fn spans_give_the_bits_of_rows() {
         (of(2, f32, [17, 16, 150], walls), 3, 3, 2),
         (of(2, f64, [17, 16, 96], zero), 3, 5, 1),
         (of(4, f32, [24, 27, 121], walls), 9, 1, 1),
-        (bounded(wave(1, f32, [17, 18, 70]), zero), 4, 2, 1),
-        (bounded(wave(4, f64, [30, 31, 90]), zero), 8, 1, 2),
-        (bounded(wave(4, f32, [30, 31, 131]), walls), 8, 2, 2),
+        (bounded(star(1, f32, [17, 18, 70]), zero), 4, 2, 1),
+        (bounded(star(4, f64, [30, 31, 90]), zero), 8, 1, 2),
+        (bounded(star(4, f32, [30, 31, 131]), walls), 8, 2, 2),
         (of(4, f32, [52, 29, 70], rings), 6, 2, 1),
         (elasticity(f32, [19, 24, 70]), 3, 2, 1),
         (elasticity(f64, [19, 24, 100]), 6, 3, 2),
@@ -76,10 +37,7 @@ fn spans_give_the_bits_of_rows() {
             spans: Some(warps),
             ..Options::default()
         };
-        let periods = [Rational::whole(period); 2];
-        let report = differ(library, &scheme, periods, turns, options, seed as u64, true);
-        let report = report.unwrap_or_else(|| panic!("towers of {} {seed}", scheme.name));
-        assert!(report.whole > 1, "{seed}: {report:?}");
+        same_bits(library, (seed, &scheme, period, turns), options, 1);
     }
 }
 
