@@ -9,6 +9,7 @@ use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special};
 use super::Slot;
 use super::beyond::{Beyond, Reader};
 use super::line::{Split, WARP, rank, thread};
+use super::links::word;
 use super::plan::{Copy, Plan};
 use super::write::Writer;
 use crate::layout::Layout;
@@ -209,8 +210,4 @@ impl Writer<'_> {
             k.warp_barrier();
         });
     }
-}
-
-fn word(n: i64) -> Operand {
-    Operand::i32(n as i32)
 }

@@ -9,6 +9,7 @@ use super::super::ir::{Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel};
 use super::super::layerwise::vector_images;
 use super::line::{Split, WARP};
+use super::links::word;
 use super::write::Writer;
 use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
@@ -214,7 +215,3 @@ impl Writer<'_> {
 
 /// How the index that a thread sees lies to the first one below or above which it is another's.
 const BEYOND: [IntCmp; 2] = [IntCmp::Lt, IntCmp::Ge];
-
-fn word(n: i64) -> Operand {
-    Operand::i32(n as i32)
-}

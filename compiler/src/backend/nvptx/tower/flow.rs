@@ -16,130 +16,18 @@ use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special};
 use super::clip::{Clip, by_kind};
 use super::edge::Cut;
 use super::hooks::Hooked;
-use super::line::{self, Barrier, Meet};
+use super::line::{self, Meet};
 use super::links::{self, Chain, Links};
 use super::pipe::{self, Pipe};
 use super::progress::{Scout, Waiting, narrow, publish};
+use super::roles::{COPIERS, Roles};
 use super::sheets::{self, Acting};
 use super::spans;
-use super::ticket::{self, Ahead, FIRST, Fields, HOOKS, LIMITS, NUMBER, fields};
+use super::ticket::{self, Ahead, FIRST, Fields, HOOKS, LIMITS, fields};
 use super::write::{Meeting, Turn, Writer};
 
 /// The kernel's name.
 pub(super) const SYMBOL: &str = "torre_towers";
-
-/// Threads that copy.
-const COPIERS: u32 = 64;
-/// Threads that do not compute: those that copy, the herald's warp and the scout's.
-pub(super) const HELPERS: u32 = COPIERS + 64;
-/// Registers of a thread that does not compute, at least, where they can be moved.
-const HELPER_REGISTERS: u32 = 24;
-/// Registers of a multiprocessor, and the most that a thread has.
-const REGISTERS: [u32; 2] = [65536, 255];
-/// Warps that get registers together.
-const WARPGROUP: u32 = 128;
-
-/// The barrier at the end of a stage.
-const STAGE: u32 = 1;
-/// That between two towers, where the scout is, too.
-const TOWER: u32 = 2;
-
-/// What the warps of a block do.
-#[derive(Clone, Copy)]
-pub(super) struct Roles {
-    /// Threads that compute.
-    compute: u32,
-    /// The same with warps that are only there to complete a group.
-    group: u32,
-    /// Registers of a thread that computes and of one that does not, if they are moved.
-    registers: Option<[u32; 2]>,
-    /// Those that a thread that computes has in any case.
-    each: u32,
-    /// How those who work on a tower meet in a cluster.
-    cluster: Option<Meet>,
-}
-
-impl Roles {
-    /// `compute`: a multiple of 32; `needed`, `wanted`: registers of a thread that computes, without which and up to which registers are moved,
-    /// if they may be (`shift`).
-    pub fn new(compute: u32, [needed, wanted]: [u32; 2], shift: bool) -> Roles {
-        let whole = compute.div_ceil(WARPGROUP) * WARPGROUP;
-        let [all, most] = REGISTERS;
-        let threads = whole + HELPERS;
-        let each = (all / threads / 8 * 8).min(most);
-        // What is left by some, for each of others.
-        let left = |some: u32, by: u32, others: u32| {
-            (each * threads).saturating_sub(some * by) / others / 8 * 8
-        };
-        let more = left(HELPERS, HELPER_REGISTERS, whole).min(most / 8 * 8);
-        let more = more.min(wanted.next_multiple_of(8));
-        // A multiprocessor has four parts, each with a quarter of the registers, on which warps are spread evenly.
-        let spread = (compute + HELPERS).next_multiple_of(WARPGROUP);
-        let alone = (all / spread / 8 * 8).min(most);
-        let moved = shift && needed > alone && more > alone;
-        let group = if moved { whole } else { compute };
-        let fewer = left(whole, more, HELPERS).min(each);
-        Roles {
-            compute,
-            group,
-            registers: moved.then_some([more, fewer]),
-            each: if moved { more } else { alone },
-            cluster: None,
-        }
-    }
-
-    /// Threads of a block.
-    pub fn all(self) -> u32 {
-        self.group + HELPERS
-    }
-
-    /// Registers that a thread that computes can have.
-    pub fn registers(self) -> u32 {
-        self.each
-    }
-
-    /// Those who meet after each stage.
-    fn working(self) -> u32 {
-        self.compute + HELPERS - 32
-    }
-
-    /// Where those who work on a tower meet.
-    fn barrier(self) -> Barrier {
-        let (number, threads) = (STAGE, self.working());
-        match self.cluster {
-            Some(meet) => Barrier::Cluster(meet),
-            None => Barrier::Block { number, threads },
-        }
-    }
-
-    fn meet(self, k: &mut Kernel<'_>) {
-        self.barrier().meet(k);
-    }
-
-    /// The same, and all see what others have stored in memory.
-    fn settle(self, k: &mut Kernel<'_>) {
-        self.barrier().settle(k);
-    }
-
-    /// All threads that run a tower, scouts included.
-    fn gather(self, k: &mut Kernel<'_>) {
-        match self.cluster {
-            Some(_) => line::gather(k),
-            None => k.barrier_of(TOWER, self.compute + HELPERS),
-        }
-    }
-
-    /// Waits until nobody needs the task before, shows the next one, and ends threads where there is none.
-    fn begin(self, k: &mut Kernel<'_>, words: Operand, show: impl FnOnce(&mut Kernel<'_>)) {
-        self.gather(k);
-        show(k);
-        self.gather(k);
-        let number = k.offset(words, i64::from(4 * NUMBER));
-        let number = k.load(Type::I32, number, 4, Access::Volatile);
-        let ended = k.compare(IntCmp::Ge, number, k.param(param::COUNT));
-        k.exit_if(ended);
-    }
-}
 
 /// The kernel's parameters, see [`FlowKernel`].
 const PARAMS: [Type; 12] = [

@@ -290,6 +290,6 @@ impl Links {
     }
 }
 
-fn word(n: i64) -> Operand {
+pub(super) fn word(n: i64) -> Operand {
     Operand::i32(n as i32)
 }

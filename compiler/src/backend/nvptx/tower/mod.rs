@@ -30,6 +30,7 @@ mod plan;
 mod planes;
 mod progress;
 mod refresh;
+mod roles;
 mod sheets;
 mod spans;
 mod stage;
@@ -408,7 +409,7 @@ pub fn emit(
         None => split.map_or(slot.length, |split| split.part),
     };
     let threads = crate::lattice::div_ceil(length, 32) * 32;
-    if threads + i64::from(flow::HELPERS) > MOST_THREADS {
+    if threads + i64::from(roles::HELPERS) > MOST_THREADS {
         return None;
     }
     let shared = module.shared_on_demand(LINE as u32);
@@ -473,7 +474,7 @@ pub fn emit(
     if updates.any(|u| u.mask.is_some() || u.body.coefs().next().is_some()) {
         [needed, wanted] = [needed, wanted].map(|n| n.max(MEDIA));
     }
-    let roles = flow::Roles::new(threads as u32, [needed, wanted], options.shift);
+    let roles = roles::Roles::new(threads as u32, [needed, wanted], options.shift);
     let mut flow = towers.are_adjacent().then(|| {
         let before = module.shared_bytes();
         flow::write(
