@@ -3,9 +3,11 @@
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel};
 use super::CHUNK;
-use super::line::rank;
+use super::line::{rank, word_of};
 use super::plan::Copy;
+use super::spans::Between;
 use super::write::{Turn, Writer};
+use std::collections::BTreeMap;
 
 /// How threads share the copying of rows: chunks of 16 bytes, groups of whole warps that take rows in turns.
 #[derive(Clone, Copy)]
@@ -18,7 +20,8 @@ pub(super) struct Chunks {
     threads: i64,
     /// The thread's first chunk.
     first: Operand,
-    /// The thread's first chunk in slot 0.
+    /// The first chunk of slot 0, and the thread's first one.
+    start: Operand,
     to: Operand,
     /// From index 0 of a row to the thread's first chunk, in bytes.
     pub by: Operand,
@@ -91,6 +94,7 @@ impl<'a> Writer<'a> {
             rounds: crate::lattice::div_ceil(each, group_threads),
             threads: group_threads,
             first: place,
+            start: k.offset(lead, self.bytes(copied.lo)),
             to,
             by: from,
             shared,
@@ -123,10 +127,30 @@ impl<'a> Writer<'a> {
         // What nobody reads beyond the block's part another block may store meanwhile; and nobody needs it.
         let less = crate::lattice::div_ceil(self.own_chunks(), chunks.threads) < chunks.rounds;
         let whole = chunks.shared.is_none() && !less;
-        let (all, own): (Vec<&Copy>, Vec<&Copy>) =
-            copies.iter().partition(|copy| copy.tapped || whole);
-        self.copy_some(k, turn, &chunks, &all, false);
-        self.copy_some(k, turn, &chunks, &own, true);
+        let mut kinds: BTreeMap<_, Vec<&Copy>> = BTreeMap::new();
+        for copy in copies {
+            let own = !(copy.tapped || whole);
+            let needed = self.spans.map(|spans| spans.needed(copy.uses));
+            kinds.entry((own, needed)).or_default().push(copy);
+        }
+        let place = self.place(k, turn, &chunks);
+        for ((own, needed), copies) in kinds {
+            let needed = place.zip(needed);
+            self.copy_some(k, turn, &chunks, &copies, (own, needed));
+        }
+    }
+
+    /// Where the thread's first chunk is, if lines are cut into spans. It is computed anew each time: there are no registers for it.
+    fn place(&self, k: &mut Kernel<'_>, turn: Turn, chunks: &Chunks) -> Option<Between> {
+        let Between(base) = turn.base?;
+        let to = k.again(chunks.to);
+        let [from, to] = [chunks.start, to].map(|pointer| word_of(k, pointer));
+        let bytes = k.int(IntOp::Sub, to, from);
+        let each = Operand::i32(self.bytes(1) as i32);
+        let values = k.int(IntOp::Div, bytes, each);
+        let below = Operand::i32(self.slot.copied.lo as i32);
+        let values = k.int(IntOp::Add, values, below);
+        Some(Between(k.int(IntOp::Add, base, values)))
     }
 
     /// Pieces of a row without what lies beyond its ends.
@@ -134,14 +158,15 @@ impl<'a> Writer<'a> {
         crate::lattice::div_ceil(self.bytes(self.slot.length), CHUNK)
     }
 
-    /// `own`: only the block's part of the line.
+    /// `own`: only the block's part of the line; `needed`: where the thread's first chunk is, and what a span needs
+    /// ([`Spans::needed`](super::spans::Spans::needed)).
     fn copy_some(
         &self,
         k: &mut Kernel<'_>,
         turn: Turn,
         chunks: &Chunks,
         copies: &[&Copy],
-        own: bool,
+        (own, needed): (bool, Option<(Between, [i64; 2])>),
     ) {
         let mut each = self.bytes(self.slot.copied.len()) / CHUNK;
         let mut skipped = 0;
@@ -175,6 +200,13 @@ impl<'a> Writer<'a> {
                 } else if each - before < chunks.threads {
                     let left = Operand::i32((each - before) as i32);
                     let there = k.compare(IntCmp::Lt, chunks.first, left);
+                    has = k.int(IntOp::And, has, there);
+                }
+                if let Some((Between(piece), needed)) = needed {
+                    let values = CHUNK / self.bytes(1);
+                    let by = Operand::i32((before * values) as i32);
+                    let piece = Between(k.int(IntOp::Add, piece, by));
+                    let there = self.lies(k, piece, needed, values);
                     has = k.int(IntOp::And, has, there);
                 }
                 rounds.push(((skipped + before) * CHUNK, has));

@@ -98,7 +98,7 @@ impl Writer<'_> {
         for (number, plan) in self.plan.stages.iter().enumerate() {
             let stage = StageId((number % stages) as u32);
             let phase = (number / stages) as u32 % phases;
-            let place = self.between(k, cut.number);
+            let place = self.between(k, cut.number, self.thread);
             let active = place.map(|place| self.takes_part(k, place, [number as i64; 2]));
             let hooked = Hooked {
                 active,

@@ -312,7 +312,7 @@ fn shifted(k: &mut Kernel<'_>, writer: &Writer<'_>, turn: Turn, turns: Operand) 
     Turn {
         own: k.advance(turn.own, by, 1),
         chunk: k.advance(turn.chunk, by, 1),
-        clip: turn.clip,
+        ..turn
     }
 }
 
@@ -360,6 +360,7 @@ fn copy_tower(
                     };
                     let first = Turn {
                         clip: clip(k, task.whole[0]),
+                        base: writer.base_between(k, task.whole[0]),
                         ..first
                     };
                     writer.copy(k, first, &writer.plan.held);
@@ -374,6 +375,7 @@ fn copy_tower(
                             own: first.own,
                             chunk: k.get(chunk),
                             clip: clip(k, number),
+                            base: writer.base_between(k, number),
                         };
                         let stage = k.int(IntOp::Mul, number, Operand::i32(stages));
                         for (n, plan) in writer.plan.stages.iter().enumerate() {

@@ -16,6 +16,28 @@ pub struct Copy {
     pub slot: usize,
     /// Threads read it at other indices along the vector axis.
     pub tapped: bool,
+    pub uses: Uses,
+}
+
+/// The first and the last stage that need a value of memory, counted from the start of the turn that sees it, and whether they read it at other
+/// indices along the vector axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Uses {
+    pub stages: [i64; 2],
+    pub tapped: [bool; 2],
+}
+
+impl Uses {
+    /// Those of a life from a stage on, as a turn sees them that starts with another one; both counted from the turn in which the life begins.
+    fn new(life: &Life, from: i64, start: i64) -> Uses {
+        let mut touches = life.touches.iter().filter(|t| t.stage as i64 >= from);
+        let first = touches.next().unwrap_or(&life.touches[0]);
+        let both = [first, touches.next_back().unwrap_or(first)];
+        Uses {
+            stages: both.map(|t| t.stage as i64 - start),
+            tapped: both.map(|t| t.tapped),
+        }
+    }
 }
 
 /// A value that a thread keeps from one turn to the next.
@@ -25,6 +47,8 @@ pub struct Carried {
     pub place: Place,
     /// If memory does not have it yet: the stages before the new turn in which it was first and last written, which are negative.
     pub written: Option<[i64; 2]>,
+    /// In the new turn or later; or from where it was first written on, as it will be stored wherever a thread had a part in that.
+    pub uses: Uses,
 }
 
 /// What a stage of a turn does besides computing; places as its turn sees them.
@@ -121,6 +145,7 @@ impl Plan {
                 place: begin,
                 slot,
                 tapped,
+                uses: Uses::new(life, arc.start, arc.start.div_euclid(turn) * turn),
             };
             match arc.source {
                 Source::Memory => stage.loads.push(copy),
@@ -155,6 +180,7 @@ impl Plan {
                     place: seen(life.place, boundary),
                     slot,
                     tapped,
+                    uses: Uses::new(life, boundary, boundary),
                 });
             }
         }
@@ -173,9 +199,14 @@ impl Plan {
                 let first = writes.next().filter(|s| before(s) && stored);
                 let written = first.map(|s| [s, writes.take_while(before).last().unwrap_or(s)]);
                 if begun && (written.is_some() || is_used(i, life, boundary, &arcs)) {
+                    let mut uses = Uses::new(life, boundary, boundary);
+                    if let Some([first, _]) = written {
+                        (uses.stages[0], uses.tapped[0]) = (first, false);
+                    }
                     plan.carried.push(Carried {
                         place: seen(life.place, boundary),
                         written,
+                        uses,
                     });
                 }
                 boundary += turn;

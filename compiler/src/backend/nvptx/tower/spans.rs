@@ -18,12 +18,15 @@
 //!
 //! A thread has one index for the whole band, from the span's *base* on. What it has no part in, it keeps as memory has it: by the same
 //! rule that is the version in which threads beside it read it. As faces lean, the threads of a span overlap with those of the one before it.
+//! Of a row they copy and load only what some thread with a part needs while the tower has the row ([`Spans::needed`]): its own value, or one that it
+//! reads beside. All others compute with what their slots and registers happen to hold, which nobody reads and nobody stores.
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel};
 use super::super::layerwise::vector_images;
 use super::flow;
 use super::line::WARP;
+use super::plan::Uses;
 use super::write::Writer;
 use crate::lattice::{Axis, Interval, div_ceil};
 use crate::layout::{GPU_ALIGNMENT, Layout, PIECE};
@@ -37,8 +40,9 @@ pub struct Spans {
     pub threads: i64,
     /// The largest extent of a line.
     length: i64,
-    /// How far faces move before each stage of a step.
+    /// How far faces move before each stage of a step, and how far that reads below and above.
     lean: Vec<i64>,
+    reach: Vec<[i64; 2]>,
     /// The indices that have no image beyond an end of the line.
     inner: Interval,
     /// Bases are multiples of so many values, if possible, or of half as many, and so on down to the second number.
@@ -74,9 +78,9 @@ impl Span {
 impl Spans {
     /// Spans for blocks with so many warps that compute. `None` where lines are periodic, or threads read too far.
     pub fn new(scheme: &Scheme, layout: &Layout, warps: u32) -> Option<Spans> {
-        let reach = layout.reach[Axis::VECTOR].map(i64::from);
+        let farthest = layout.reach[Axis::VECTOR].map(i64::from);
         let length = layout.extent[Axis::VECTOR];
-        let far = reach.into_iter().max() >= Some(WARP);
+        let far = farthest.into_iter().max() >= Some(WARP);
         if scheme.grid.is_periodic(Axis::VECTOR) || warps == 0 || far || length >= FAR / 4 {
             return None;
         }
@@ -90,11 +94,13 @@ impl Spans {
                 false => inner.hi = inner.hi.min(source),
             }
         }
+        let both = |stage| [-1, 1].map(|sign| reach(scheme, stage, sign));
         let units = [GPU_ALIGNMENT, PIECE].map(|bytes| (bytes / layout.element_bytes) as i64);
         Some(Spans {
             threads: i64::from(warps) * WARP,
             length,
             lean: lean(scheme),
+            reach: (0..scheme.stages.len()).map(both).collect(),
             inner,
             units,
         })
@@ -107,6 +113,18 @@ impl Spans {
         let within = stage.rem_euclid(stages) as usize;
         let within: i64 = self.lean.iter().take(within + 1).sum();
         stage.div_euclid(stages) * step + within
+    }
+
+    /// How far the ends of what a span needs of a value lie below its lower and its upper face at the start of the turn that sees the value. Faces
+    /// move as far as stages read, so of all stages the last one decides on the lower end, and the first one on the upper.
+    pub(super) fn needed(&self, uses: Uses) -> [i64; 2] {
+        let reach = |n: usize, side: usize| {
+            let stage = uses.stages[n].rem_euclid(self.reach.len().max(1) as i64);
+            let reach = self.reach.get(stage as usize);
+            reach.filter(|_| uses.tapped[n]).map_or(0, |r| r[side])
+        };
+        let [first, last] = uses.stages.map(|stage| self.lean(stage));
+        [last + reach(1, 0), first - reach(0, 1)]
     }
 
     /// The spans of bands of so many stages; `None` where they lean too much for so few threads.
@@ -208,17 +226,19 @@ impl Spans {
 
 /// How far faces move before each stage of a step.
 fn lean(scheme: &Scheme) -> Vec<i64> {
-    let reach = |stage: usize, sign: i64| {
-        let updates = &scheme.stages[stage].updates;
-        let reads = updates.iter().flat_map(|update| update.body.reads());
-        let far = reads.map(|read| sign * i64::from(read.offset[Axis::VECTOR]));
-        far.max().unwrap_or(0).max(0)
-    };
     let count = scheme.stages.len();
     let before = |stage: usize| (stage + count - 1) % count;
     (0..count)
-        .map(|stage| reach(stage, 1).max(reach(before(stage), -1)))
+        .map(|stage| reach(scheme, stage, 1).max(reach(scheme, before(stage), -1)))
         .collect()
+}
+
+/// How far a stage reads above, or below where the sign is negative.
+fn reach(scheme: &Scheme, stage: usize, sign: i64) -> i64 {
+    let updates = &scheme.stages[stage].updates;
+    let reads = updates.iter().flat_map(|update| update.body.reads());
+    let far = reads.map(|read| sign * i64::from(read.offset[Axis::VECTOR]));
+    far.max().unwrap_or(0).max(0)
 }
 
 /// Whether all updates need the old values of what they write: a thread of a span keeps these where it has no part in an update.
@@ -228,7 +248,7 @@ pub fn keep_old(towers: &Towers) -> bool {
     touches.all(|touch| touch.write.is_none() || touch.old)
 }
 
-/// Where a thread is between the faces of its span: its index from the lower one on at the start of a turn.
+/// Where a thread, or what it copies, is between the faces of its span: its index from the lower one on at the start of a turn.
 #[derive(Clone, Copy)]
 pub(super) struct Between(pub Operand);
 
@@ -242,14 +262,25 @@ impl Writer<'_> {
         self.spans.map(|_| self.span_param(k, 0))
     }
 
-    /// Where the thread is at the start of a turn of the band; `None` where lines are whole.
-    pub(super) fn between(&self, k: &mut Kernel<'_>, turn: Operand) -> Option<Between> {
+    /// Where an index is at the start of a turn of the band; `None` where lines are whole.
+    pub(super) fn between(
+        &self,
+        k: &mut Kernel<'_>,
+        turn: Operand,
+        index: Operand,
+    ) -> Option<Between> {
         self.spans?;
         let low = self.span_param(k, 1);
         let by = self.turn_lean();
         let moved = k.int(IntOp::Mul, turn, Operand::i32(by as i32));
-        let from = k.int(IntOp::Sub, self.thread, low);
+        let from = k.int(IntOp::Sub, index, low);
         Some(Between(k.int(IntOp::Add, from, moved)))
+    }
+
+    /// Where the span's base is then.
+    pub(super) fn base_between(&self, k: &mut Kernel<'_>, turn: Operand) -> Option<Between> {
+        let base = self.base(k)?;
+        self.between(k, turn, base)
     }
 
     /// How far faces move in a turn.
@@ -263,14 +294,26 @@ impl Writer<'_> {
     pub(super) fn takes_part(
         &self,
         k: &mut Kernel<'_>,
-        Between(from): Between,
+        place: Between,
         stages: [i64; 2],
     ) -> Operand {
         let [first, last] = stages.map(|n| self.spans.map_or(0, |spans| spans.lean(n)));
-        let from = k.int(IntOp::Add, from, Operand::i32(last as i32));
+        self.lies(k, place, [last, first], 1)
+    }
+
+    /// Whether some of so many indices lie between ends that are so far below the lower and the upper face.
+    pub(super) fn lies(
+        &self,
+        k: &mut Kernel<'_>,
+        Between(from): Between,
+        [lower, upper]: [i64; 2],
+        indices: i64,
+    ) -> Operand {
+        let from = k.int(IntOp::Add, from, Operand::i32((lower + indices - 1) as i32));
         let mut width = self.span_param(k, 2);
-        if last > first {
-            width = k.int(IntOp::Add, width, Operand::i32((last - first) as i32));
+        let more = lower - upper + indices - 1;
+        if more > 0 {
+            width = k.int(IntOp::Add, width, Operand::i32(more as i32));
         }
         k.compare(IntCmp::Below, from, width)
     }

@@ -29,13 +29,11 @@ struct Run {
     towers: Towers,
 }
 
-fn prepare(
-    library: &Library,
+fn tiled(
     scheme: &Scheme,
     layout: &Layout,
     periods: [Rational; 2],
-    options: Options,
-) -> Result<Run, Unfit> {
+) -> Result<(TileProgram, Towers), Unfit> {
     let frame = Frame::new(scheme, &cones(scheme)).opened();
     let cut = |form: [i32; 3], period| Cut {
         face: frame.fitting(PerAxis(form)),
@@ -50,6 +48,17 @@ fn prepare(
     check_tiling(&frame, &tiling).expect("fitting faces are legal");
     let program = lower(scheme, &frame, &tiling);
     let towers = towers(scheme, layout, &program)?;
+    Ok((program, towers))
+}
+
+fn prepare(
+    library: &Library,
+    scheme: &Scheme,
+    layout: &Layout,
+    periods: [Rational; 2],
+    options: Options,
+) -> Result<Run, Unfit> {
+    let (program, towers) = tiled(scheme, layout, periods)?;
     let mut module = Module::new();
     let kernels = emit(&mut module, scheme, layout, &towers, &[], options).ok_or(Unfit::Size)?;
     // Spans need nothing of later ones.
@@ -71,6 +80,8 @@ struct Report {
     whole: usize,
     cut: usize,
     counts: Option<Counts>,
+    /// Pieces that were copied to shared memory.
+    copies: u64,
     /// Images along the vector axis were made where rows arrive.
     made: bool,
 }
@@ -108,7 +119,7 @@ fn differ(
                 overlap: rng.within(0, 3),
                 lead: rng.within(0, 4) as u32,
             };
-            report.whole += run_flow(
+            let (whole, copies) = run_flow(
                 scheme,
                 &run,
                 &module,
@@ -119,6 +130,8 @@ fn differ(
                 order,
                 seed,
             )?;
+            report.whole += whole;
+            report.copies += copies;
             continue;
         }
         run_band(
@@ -171,7 +184,7 @@ fn run_flow(
     turns: u64,
     order: Order,
     seed: u64,
-) -> Option<usize> {
+) -> Option<(usize, u64)> {
     let kernel = run.kernels.flow.as_ref()?;
     let TaskList {
         tasks: list,
@@ -193,6 +206,7 @@ fn run_flow(
         None => vec![[0; 3]],
     };
     let (mut taken, mut done, mut since) = (40, 0, 7);
+    let mut copies = 0;
     let starts = spans.iter().flat_map(|span| {
         let starts = [(0, before as u32), (before as u32, list.len() as u32)];
         starts.map(|start| (span, start))
@@ -236,14 +250,16 @@ fn run_flow(
             &params,
             &options,
         );
-        counts.unwrap_or_else(|fault| panic!("seed {seed}: {fault}\n{scheme}"));
+        let counts = counts.unwrap_or_else(|fault| panic!("seed {seed}: {fault}\n{scheme}"));
+        copies += counts.copies;
         taken += until - done + 3;
         done = until;
         if until == list.len() as u32 {
             since += 1 + stages;
         }
     }
-    Some(list.iter().filter(|t| t.whole[0] < t.whole[1]).count())
+    let whole = list.iter().filter(|t| t.whole[0] < t.whole[1]).count();
+    Some((whole, copies))
 }
 
 #[expect(clippy::too_many_arguments, reason = "it has two callers")]

@@ -117,6 +117,8 @@ pub(super) struct Turn {
     pub chunk: Operand,
     /// `None`: nothing cuts rows off.
     pub clip: Option<Clip>,
+    /// Where the block's first index is, if the thread copies parts of lines that are cut into spans.
+    pub base: Option<Between>,
 }
 
 impl<'a> Writer<'a> {
@@ -256,6 +258,7 @@ impl<'a> Writer<'a> {
             own,
             chunk,
             clip: None,
+            base: None,
         }
     }
 
@@ -291,11 +294,12 @@ impl<'a> Writer<'a> {
             clip: self.clip(k, from),
             ..first
         };
-        let variables = self.begin(k, turn);
+        let between = self.between(k, turns[0], self.thread);
+        let variables = self.begin(k, turn, between);
         let own = k.variable_of(first.own);
         let chunk = k.variable_of(first.chunk);
         let advance = self.advance();
-        let between = self.between(k, turns[0]).map(|Between(n)| k.variable_of(n));
+        let between = between.map(|Between(n)| k.variable_of(n));
         let [zero, one] = [0, 1].map(Operand::i32);
         k.repeat(from, zero, one, Some(1), |k, number| {
             let next = k.int(IntOp::Add, number, one);
@@ -304,6 +308,7 @@ impl<'a> Writer<'a> {
                 own: k.get(own),
                 chunk: k.get(chunk),
                 clip: None,
+                base: None,
             };
             let place = between.map(|between| Between(k.get(between)));
             self.turn(k, (turn, number, place), &variables, more);
@@ -321,6 +326,7 @@ impl<'a> Writer<'a> {
             own: k.get(own),
             chunk: k.get(chunk),
             clip: self.clip(k, zero),
+            base: None,
         };
         let place = between.map(|between| Between(k.get(between)));
         self.end(k, turn, place, &variables);
@@ -369,19 +375,33 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Loads what is kept when a turn begins.
-    fn begin(&self, k: &mut Kernel<'_>, turn: Turn) -> BTreeMap<Place, Variable> {
+    /// Loads what is kept when a turn begins; of parts of lines, what somebody needs.
+    fn begin(
+        &self,
+        k: &mut Kernel<'_>,
+        turn: Turn,
+        place: Option<Between>,
+    ) -> BTreeMap<Place, Variable> {
         self.copy(k, turn, &self.plan.held);
         let mut variables = BTreeMap::new();
         let mut planes = Planes::new(turn.own);
+        let mut needed: BTreeMap<[i64; 2], Operand> = BTreeMap::new();
         for carried in &self.plan.carried {
             let from = planes.row(k, self, carried.place);
-            let value = match turn.clip {
+            let there = turn.clip.map(|clip| clip.has(k, self, carried.place));
+            let part = place.zip(self.spans).map(|(place, spans)| {
+                let ends = spans.needed(carried.uses);
+                *needed
+                    .entry(ends)
+                    .or_insert_with(|| self.lies(k, place, ends, 1))
+            });
+            let has = match (there, part) {
+                (Some(there), Some(part)) => Some(k.int(IntOp::And, there, part)),
+                (there, part) => there.or(part),
+            };
+            let value = match has {
                 None => k.load(self.real, from, self.real.bytes(), Access::Plain),
-                Some(clip) => {
-                    let has = clip.has(k, self, carried.place);
-                    k.load_if(has, self.real, from)
-                }
+                Some(has) => k.load_if(has, self.real, from),
             };
             variables.insert(carried.place, k.variable_of(value));
         }

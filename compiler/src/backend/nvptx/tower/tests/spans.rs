@@ -4,6 +4,7 @@ use super::*;
 use crate::lattice::Offset;
 use crate::scheme::{Op, Read, Value};
 use crate::testing::star;
+use crate::tile::residency::Place;
 
 #[test]
 fn spans_give_the_bits_of_rows() {
@@ -156,4 +157,136 @@ fn spans_of_random_schemes_give_the_bits_of_rows() {
     }
     assert!(tried > 8 && whole > 5 * tried, "{whole} in {tried}");
     assert!(rings > 1, "{rings} of {tried}");
+}
+
+/// Towers of a scheme, and the spans that they run.
+struct Lines {
+    scheme: Scheme,
+    layout: Layout,
+    towers: Towers,
+    spans: Spans,
+    plans: Vec<Plan>,
+}
+
+impl Lines {
+    fn new(scheme: &Scheme, period: i64, warps: u32) -> Lines {
+        let layout = Layout::for_gpu(scheme).expect("a small grid");
+        let (_, towers) = tiled(scheme, &layout, [Rational::whole(period); 2]).expect("towers");
+        let plan = |sets| Plan::new(&layout, sets, towers.advance, false);
+        Lines {
+            plans: towers.alignments.iter().map(plan).collect(),
+            spans: Spans::new(scheme, &layout, warps).expect("spans"),
+            scheme: scheme.clone(),
+            layout,
+            towers,
+        }
+    }
+
+    /// Of a turn.
+    fn stages(&self) -> i64 {
+        self.plans[0].stages.len() as i64
+    }
+
+    fn spans(&self, turns: i64) -> Vec<Span> {
+        let spans = self.spans.of((turns * self.stages()) as u64);
+        spans.expect("spans")
+    }
+
+    /// Units of so many values with what a span needs, from a stage on, of a life that begins in a turn: what its indices of each stage touch.
+    fn units(
+        &self,
+        span: &Span,
+        (life, turn): (&Life, i64),
+        from: i64,
+        unit: i64,
+    ) -> std::ops::Range<i64> {
+        let [base, low, width] = span.words().map(i64::from);
+        let touches = life.touches.iter().filter(|t| t.stage as i64 >= from);
+        let touched = touches.map(|touch| {
+            let face = low - self.spans.lean(turn * self.stages() + touch.stage as i64);
+            let updates = &self.scheme.stages[touch.stage % self.scheme.stages.len()].updates;
+            let reads = updates.iter().flat_map(|update| update.body.reads());
+            let reads = reads.filter(|_| touch.tapped);
+            let by = reads.map(|read| i64::from(read.offset[Axis::VECTOR]));
+            let at = Interval::new(face, face + width);
+            by.map(|by| Interval::new(at.lo + by, at.hi + by))
+                .fold(at, |all, at| all.hull(at))
+        });
+        let all = touched.reduce(|a, b| a.hull(b)).expect("a touch");
+        let line = self.layout.extent[Axis::VECTOR];
+        let row = Interval::new(base, (base + self.spans.threads).min(line));
+        let part = all.intersect(row);
+        assert!(!part.is_empty());
+        part.lo.div_euclid(unit)..crate::lattice::div_ceil(part.hi, unit)
+    }
+
+    /// Pieces that a task copies of its part of lines.
+    fn pieces(&self, span: &Span, task: &Task) -> i64 {
+        let piece = (crate::layout::PIECE / self.layout.element_bytes) as i64;
+        let of = |life: (&Life, i64), from| {
+            let units = self.units(span, life, from, piece);
+            units.end - units.start
+        };
+        let lives = &self.towers.alignments[task.alignment as usize].lives;
+        let [begin, end] = task.whole.map(i64::from);
+        // What enters in its first stage, copiers bring with what slots hold from before.
+        let enters = |life: &&Life, turn| life.is_loaded() && (turn > begin || life.first() > 0);
+        let entered = (begin..end).flat_map(|turn| {
+            let lives = lives.iter().filter(move |life| enters(life, turn));
+            lives.map(move |life| of((life, turn), 0))
+        });
+        let held = self.plans[task.alignment as usize].held.iter();
+        let held = held.map(|copy| {
+            let mut found = lives.iter().flat_map(|life| {
+                let last = life.last() as i64 / self.stages();
+                (0..=last).map(move |turns| (life, turns))
+            });
+            let [x, y] = self.towers.advance;
+            let same = |(life, n): &(&Life, i64)| {
+                let Place { x: at, y: by, row } = life.place;
+                let now = [at - n * x, by - n * y];
+                let begun = (life.first() as i64) <= n * self.stages();
+                begun && (now, row) == ([copy.place.x, copy.place.y], copy.place.row)
+            };
+            let (life, n) = found.find(same).expect("a life");
+            of((life, begin - n), n * self.stages())
+        });
+        match begin < end {
+            true => entered.sum::<i64>() + held.sum::<i64>(),
+            false => 0,
+        }
+    }
+}
+
+#[test]
+fn spans_copy_what_they_need() {
+    use Boundary::*;
+    let Some(library) = library() else { return };
+    let zero = [[Zero; 2]; 3];
+    for (scheme, period, turns, warps) in [
+        (maxwell(4, Precision::F32, [20, 23, 75]), 6, 2, 1),
+        (star(4, Precision::F64, [30, 31, 90]), 8, 1, 1),
+    ] {
+        let scheme = bounded(scheme, zero);
+        let cut = Lines::new(&scheme, period, warps);
+        let order = Order {
+            width: 1,
+            overlap: 0,
+            lead: 0,
+        };
+        let list = tasks(&scheme, &cut.layout, &cut.towers, turns, order).expect("tasks");
+        let spans = cut.spans(turns as i64);
+        let pieces = |span| list.tasks.iter().map(move |task| (span, task));
+        let pieces = spans.iter().flat_map(pieces);
+        let pieces: i64 = pieces.map(|(span, task)| cut.pieces(span, task)).sum();
+        let options = Options {
+            spans: Some(warps),
+            ..Options::default()
+        };
+        let periods = [Rational::whole(period); 2];
+        let report = differ(library, &scheme, periods, turns, options, 0, true).expect("towers");
+        assert!(spans.len() > 2 && report.whole > 1, "{report:?}");
+        // In two bands.
+        assert_eq!(report.copies as i64, 2 * pieces);
+    }
 }
