@@ -56,6 +56,8 @@ pub struct Fit {
     pub registers: u64,
     /// Accesses to shared memory per cell-step.
     pub accesses: f64,
+    /// Values of a row that two spans load where they meet, if lines are cut into such.
+    pub in_common: f64,
 }
 
 impl Fit {
@@ -473,7 +475,10 @@ impl<'a> DevicePlanner<'a> {
                 most,
             });
         }
+        let plans = || kernels.towers.iter().map(|kernel| &kernel.plan);
+        let in_common = flow.spans.as_ref().map(|spans| spans.in_common(plans()));
         Ok(Fit {
+            in_common: in_common.unwrap_or(0.0),
             accesses: predict::shared_accesses(scheme, layout, towers, &kernels),
             towers: towers.clone(),
             flow,

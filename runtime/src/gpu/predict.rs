@@ -132,6 +132,16 @@ pub fn towers(
         Some(spans) => (f64::from(fit.flow.part), spans.weight(all).unwrap_or(1.0)),
         None => (cells[Axis::VECTOR.index()], 1.0),
     };
+    // What all of its threads together move of that, and how much more they load than there is.
+    let values = cells[Axis::VECTOR.index()];
+    let [part, more] = match fit.spans(scheme, height) {
+        Some(count) => {
+            let count = count.max(1) as f64;
+            let more = (count - 1.0) * fit.in_common / values;
+            [values / (count * length), 1.0 + more]
+        }
+        None => [1.0; 2],
+    };
     // Threads get all registers that one block of a cluster leaves them.
     let blocks = match fit.flow.cluster {
         1 => chip.resident(&fit.flow, fit.registers) as f64,
@@ -143,9 +153,10 @@ pub fn towers(
     let whole_clusters = used.iter().sum::<f64>() / GROUPS.iter().sum::<f64>();
     let processors = f64::from(chip.facts.multiprocessors.max(1)) * whole_clusters / together;
     let processors = processors.floor().max(1.0);
-    let own = towers.bytes_per_cell(scheme);
-    let column: f64 = towers.moved_by_column().iter().sum();
-    let column = column * element / (towers.cells() * towers.steps as f64);
+    let bytes = |[loads, stores]: [f64; 2]| {
+        (loads * more + stores) * element / (towers.cells() * towers.steps as f64)
+    };
+    let [own, column] = [towers.moved(), towers.moved_by_column()].map(bytes);
     // Cell-steps of a stage of a tower, a step's work being shared evenly among its stages.
     let stage = towers.cells() * length / stages;
 
@@ -172,7 +183,7 @@ pub fn towers(
     let width = order.width as f64;
     let width = width.min(cells[Axis::DIAMOND.index()] / (2.0 * towers.cells()).sqrt());
     let lag = steps * stages * width / (processors * blocks);
-    let passed = lag * processors * blocks * stage * own;
+    let passed = lag * processors * blocks * stage * part * own;
     let [kept, more] = KEPT;
     let lost = ((passed / chip.facts.l2.max(1) as f64 - kept) / more).clamp(0.0, 1.0);
     let lost = lost + (1.0 - lost) * STRIP / order.width as f64;
@@ -183,7 +194,7 @@ pub fn towers(
     let pieces = if ends { 1.0 + ENDS * PIECE / line } else { 1.0 };
     let near = (1.0 - lost) * own * pieces / (FLOW * chip.copy_rate);
     let far = lost * column / (SHARE * chip.copy_rate);
-    let flow = stage * (near + far) * processors;
+    let flow = stage * part * (near + far) * processors;
     let [alone, more] = LATENCY;
     let latency = if fit.flow.cluster > 1 {
         alone + more

@@ -26,7 +26,7 @@ use super::super::kernel::{IntCmp, IntOp, Kernel};
 use super::super::layerwise::vector_images;
 use super::flow;
 use super::line::WARP;
-use super::plan::Uses;
+use super::plan::{Plan, Uses};
 use super::write::Writer;
 use crate::lattice::{Axis, Interval, div_ceil};
 use crate::layout::{GPU_ALIGNMENT, Layout, PIECE};
@@ -62,6 +62,8 @@ pub struct Span {
 /// How much longer a span takes if its warps access parts of lines of the cache: lines of 1000 values on an H200, 5 spans of 224 so and 4 of 288
 /// not, 102 and 119e9 cell-steps per second.
 const SPLIT: f64 = 1.25;
+/// Bytes of the parts of a line of the cache that are moved by themselves.
+const SECTOR: usize = 32;
 /// An index beyond all lines.
 const FAR: i64 = 1 << 28;
 
@@ -125,6 +127,18 @@ impl Spans {
         };
         let [first, last] = uses.stages.map(|stage| self.lean(stage));
         [last + reach(1, 0), first - reach(0, 1)]
+    }
+
+    /// Values of a row that both of two spans beside each other load, on average over what enters in turns: memory gives [`SECTOR`] bytes at a time.
+    pub fn in_common<'p>(&self, plans: impl Iterator<Item = &'p Plan>) -> f64 {
+        let loads = plans.flat_map(|plan| &plan.stages).flat_map(|s| &s.loads);
+        let both = loads.map(|copy| {
+            let [lower, upper] = self.needed(copy.uses);
+            lower - upper
+        });
+        let (sum, count) = both.fold((0, 0), |(sum, n), both| (sum + both, n + 1));
+        let sector = self.units[1] * (SECTOR / PIECE) as i64;
+        sum as f64 / f64::from(count.max(1)) + (sector - 1) as f64
     }
 
     /// The spans of bands of so many stages; `None` where they lean too much for so few threads.

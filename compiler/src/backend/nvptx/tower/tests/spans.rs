@@ -290,3 +290,40 @@ fn spans_copy_what_they_need() {
         assert_eq!(report.copies as i64, 2 * pieces);
     }
 }
+
+/// Bytes that lines of 1000 values take per cell-step, and that they would if all threads got values, by the threads of spans.
+#[test]
+fn spans_load_little_twice() {
+    let (sector, line) = (8, 1000);
+    for (warps, least, all) in [(7, 28.7, 36.1), (8, 28.4, 34.3), (9, 28.2, 30.8)] {
+        let scheme = maxwell(4, Precision::F32, [96, 96, line]);
+        let cut = Lines::new(&scheme, 6, warps);
+        let turns = 8 / cut.towers.steps as i64;
+        let spans = cut.spans(turns);
+        let lives = &cut.towers.alignments[0].lives;
+        let lives: Vec<&Life> = lives.iter().filter(|life| life.is_loaded()).collect();
+        let lives = || lives.iter().copied();
+        let cell = cut.towers.cells() * (turns * line * cut.towers.steps as i64) as f64;
+        let bytes = |values: i64| (values * 4) as f64 / cell;
+        let of = |span| {
+            let turn = move |turn| lives().map(move |life| (span, (life, turn)));
+            (0..turns).flat_map(turn)
+        };
+        let loads = spans.iter().flat_map(of);
+        let units = loads.map(|(span, life)| cut.units(span, life, 0, sector));
+        let copied = bytes(units.map(|n| n.end - n.start).sum::<i64>() * sector);
+        let ends = |span: &Span| line.min(i64::from(span.base) + cut.spans.threads);
+        let whole: i64 = spans.iter().map(|s| ends(s) - i64::from(s.base)).sum();
+        let rows = turns * lives().count() as i64;
+        let whole = bytes(whole * rows);
+        let close = |found: f64, expected: f64| (found - expected).abs() < 0.1;
+        assert!(
+            close(copied, least) && close(whole, all),
+            "{copied} {whole}"
+        );
+        // As is expected of it.
+        let more = (spans.len() - 1) as f64 * cut.spans.in_common(cut.plans.iter());
+        let expected = bytes(line * rows) * (1.0 + more / line as f64);
+        assert!(close(copied, expected), "{copied} {expected}");
+    }
+}
