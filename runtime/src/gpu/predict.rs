@@ -15,24 +15,26 @@ use torre_compiler::tile::stage_blocks;
 
 // Fitted to rates on an H200, whose plain copies run at 4.26 TB/s: 75 schedules of FDTD(4,2) and (2,2), of media, of the scalar wave of orders 2 and
 // 8, and of elasticity, in f32 and f64, W = 2 to 8, TH = 4 to 64, lines of one block and of two. The root of the mean square of the logarithm of
-// measured by expected is 0.12; nine of ten are within 25 %.
+// measured by expected is 0.12; nine of ten are within 25 %. Scaled since, with what spans of 4 to 9 warps do.
 
 /// Share of the rate of plain copies that layerwise kernels reach: 51.3e9 cell-steps per second of 72 bytes, 25.0e9 of 144; 0.90 for the wave of
 /// order 2 and for elasticity. And what is lost of it for each cell that updates read beyond two: 0.65 for the wave of order 8.
 const SHARE: f64 = 0.87;
 const FAR: f64 = 0.11;
 /// The same for all that towers load and store, if that were all they do, while the cache of all multiprocessors has it.
-const FLOW: f64 = 2.30;
+const FLOW: f64 = 2.40;
 /// What may pass between a store and the load of it by the next column, by that cache's size, before anything comes from memory; and how
 /// much more until all of it does.
 const KEPT: [f64; 2] = [0.10, 2.49];
 /// Share of what a tower at an end of a column moves that comes from memory: the strip beside it has run long before.
 const STRIP: f64 = 0.9;
 /// Share of the peak rate of instructions that straight-line code reaches, if that were all there is.
-const ISSUE: f64 = 0.452;
+const ISSUE: f64 = 0.475;
+/// Share of the instructions of the quarter of a multiprocessor that has most warps for which the others wait, where warps are spread unevenly.
+const UNEVEN: f64 = 0.5;
 /// Seconds of a stage for which a block waits for another one, and what it reads to arrive, if that were all; and how much longer where blocks
 /// share lines.
-const LATENCY: [f64; 2] = [0.78e-6, 1.0e-6];
+const LATENCY: [f64; 2] = [0.75e-6, 0.85e-6];
 /// Instructions of the turns of all alignments that the first cache for them holds, and bytes per cycle of those of a turn where there are more.
 const CODE: [f64; 2] = [2000.0, 4.8];
 /// Seconds that a tower takes before its first stage.
@@ -169,8 +171,11 @@ pub fn towers(
     let each =
         arithmetic as f64 * (WARPS * WARP / chip.lanes(scheme.precision)) + fit.accesses + added;
     let clock = chip.facts.clock.max(1) as f64;
-    // Threads beyond the end of a part compute, too.
-    let threads = (f64::from(fit.flow.part) / WARP).ceil() * WARP * together;
+    // Threads beyond the end of a part compute, too; and in part all wait for the quarter of a multiprocessor that has most warps.
+    let warps = (f64::from(fit.flow.part) / WARP).ceil() * blocks;
+    let busiest = (warps / WARPS).ceil() * WARPS;
+    let warps = (warps + UNEVEN * (busiest - warps)) / blocks;
+    let threads = warps * WARP * together;
     let compute = each * threads / length / (WARPS * WARP * together * ISSUE * clock);
     let code = towers.cells() * towers.steps as f64 * (arithmetic as f64 + fit.accesses);
     let [held, rate] = CODE;

@@ -7,7 +7,6 @@ use super::line::{rank, word_of};
 use super::plan::Copy;
 use super::spans::Between;
 use super::write::{Turn, Writer};
-use std::collections::BTreeMap;
 
 /// How threads share the copying of rows: chunks of 16 bytes, groups of whole warps that take rows in turns.
 #[derive(Clone, Copy)]
@@ -127,17 +126,13 @@ impl<'a> Writer<'a> {
         // What nobody reads beyond the block's part another block may store meanwhile; and nobody needs it.
         let less = crate::lattice::div_ceil(self.own_chunks(), chunks.threads) < chunks.rounds;
         let whole = chunks.shared.is_none() && !less;
-        let mut kinds: BTreeMap<_, Vec<&Copy>> = BTreeMap::new();
-        for copy in copies {
-            let own = !(copy.tapped || whole);
-            let needed = self.spans.map(|spans| spans.needed(copy.uses));
-            kinds.entry((own, needed)).or_default().push(copy);
-        }
+        let (all, own): (Vec<&Copy>, Vec<&Copy>) =
+            copies.iter().partition(|copy| copy.tapped || whole);
         let place = self.place(k, turn, &chunks);
-        for ((own, needed), copies) in kinds {
-            let needed = place.zip(needed);
-            self.copy_some(k, turn, &chunks, &copies, (own, needed));
-        }
+        let needed = self.spans.and_then(|spans| spans.window(copies));
+        let needed = place.zip(needed);
+        self.copy_some(k, turn, &chunks, &all, (false, needed));
+        self.copy_some(k, turn, &chunks, &own, (true, needed));
     }
 
     /// Where the thread's first chunk is, if lines are cut into spans. It is computed anew each time: there are no registers for it.
@@ -159,7 +154,7 @@ impl<'a> Writer<'a> {
     }
 
     /// `own`: only the block's part of the line; `needed`: where the thread's first chunk is, and what a span needs
-    /// ([`Spans::needed`](super::spans::Spans::needed)).
+    /// ([`Spans::window`](super::spans::Spans::window)).
     fn copy_some(
         &self,
         k: &mut Kernel<'_>,

@@ -26,7 +26,7 @@ use super::super::kernel::{IntCmp, IntOp, Kernel};
 use super::super::layerwise::vector_images;
 use super::flow;
 use super::line::WARP;
-use super::plan::{Plan, Uses};
+use super::plan::{Copy, Plan, Uses};
 use super::write::Writer;
 use crate::lattice::{Axis, Interval, div_ceil};
 use crate::layout::{GPU_ALIGNMENT, Layout, PIECE};
@@ -129,16 +129,24 @@ impl Spans {
         [last + reach(1, 0), first - reach(0, 1)]
     }
 
+    /// The same of all that a stage copies: each condition more takes time of those who copy. `None` where it copies nothing.
+    pub(super) fn window(&self, copies: &[Copy]) -> Option<[i64; 2]> {
+        let needed = copies.iter().map(|copy| self.needed(copy.uses));
+        needed.reduce(|[a, b], [c, d]| [a.max(c), b.min(d)])
+    }
+
     /// Values of a row that both of two spans beside each other load, on average over what enters in turns: memory gives [`SECTOR`] bytes at a time.
     pub fn in_common<'p>(&self, plans: impl Iterator<Item = &'p Plan>) -> f64 {
-        let loads = plans.flat_map(|plan| &plan.stages).flat_map(|s| &s.loads);
-        let both = loads.map(|copy| {
-            let [lower, upper] = self.needed(copy.uses);
-            lower - upper
+        let stages = plans.flat_map(|plan| &plan.stages);
+        let both = stages.filter_map(|stage| {
+            let [lower, upper] = self.window(&stage.loads)?;
+            Some((lower - upper, stage.loads.len() as i64))
         });
-        let (sum, count) = both.fold((0, 0), |(sum, n), both| (sum + both, n + 1));
+        let (sum, count) = both.fold((0, 0), |(sum, n), (both, rows)| {
+            (sum + both * rows, n + rows)
+        });
         let sector = self.units[1] * (SECTOR / PIECE) as i64;
-        sum as f64 / f64::from(count.max(1)) + (sector - 1) as f64
+        sum as f64 / count.max(1) as f64 + (sector - 1) as f64
     }
 
     /// The spans of bands of so many stages; `None` where they lean too much for so few threads.

@@ -192,15 +192,9 @@ impl Lines {
         spans.expect("spans")
     }
 
-    /// Units of so many values with what a span needs, from a stage on, of a life that begins in a turn: what its indices of each stage touch.
-    fn units(
-        &self,
-        span: &Span,
-        (life, turn): (&Life, i64),
-        from: i64,
-        unit: i64,
-    ) -> std::ops::Range<i64> {
-        let [base, low, width] = span.words().map(i64::from);
+    /// What a span needs, from a stage on, of a life that begins in a turn: what its indices of each stage touch.
+    fn needed(&self, span: &Span, (life, turn): (&Life, i64), from: i64) -> Interval {
+        let [_, low, width] = span.words().map(i64::from);
         let touches = life.touches.iter().filter(|t| t.stage as i64 >= from);
         let touched = touches.map(|touch| {
             let face = low - self.spans.lean(turn * self.stages() + touch.stage as i64);
@@ -212,30 +206,46 @@ impl Lines {
             by.map(|by| Interval::new(at.lo + by, at.hi + by))
                 .fold(at, |all, at| all.hull(at))
         });
-        let all = touched.reduce(|a, b| a.hull(b)).expect("a touch");
+        touched.reduce(|a, b| a.hull(b)).expect("a touch")
+    }
+
+    /// Units of so many values that a span copies of rows that enter together: all of each that it needs of some.
+    fn units(&self, span: &Span, needed: &[Interval], unit: i64) -> i64 {
+        let all = needed.iter().copied().reduce(|a, b| a.hull(b));
+        let base = i64::from(span.base);
         let line = self.layout.extent[Axis::VECTOR];
         let row = Interval::new(base, (base + self.spans.threads).min(line));
-        let part = all.intersect(row);
-        assert!(!part.is_empty());
-        part.lo.div_euclid(unit)..crate::lattice::div_ceil(part.hi, unit)
+        let part = all.map_or(Interval::default(), |all| all.intersect(row));
+        let units = crate::lattice::div_ceil(part.hi, unit) - part.lo.div_euclid(unit);
+        assert!(needed.is_empty() || !part.is_empty());
+        needed.len() as i64 * units
+    }
+
+    /// The same of all that enter in a turn, in its stages from one on.
+    fn entering(&self, span: &Span, alignment: usize, turn: i64, from: i64, unit: i64) -> i64 {
+        let lives = &self.towers.alignments[alignment].lives;
+        let stages = from..self.stages();
+        let of = stages.map(|stage| {
+            let lives = lives.iter().filter(|life| life.is_loaded());
+            let lives = lives.filter(|life| life.first() as i64 == stage);
+            let needed = lives.map(|life| self.needed(span, (life, turn), 0));
+            self.units(span, &needed.collect::<Vec<Interval>>(), unit)
+        });
+        of.sum()
     }
 
     /// Pieces that a task copies of its part of lines.
     fn pieces(&self, span: &Span, task: &Task) -> i64 {
         let piece = (crate::layout::PIECE / self.layout.element_bytes) as i64;
-        let of = |life: (&Life, i64), from| {
-            let units = self.units(span, life, from, piece);
-            units.end - units.start
-        };
-        let lives = &self.towers.alignments[task.alignment as usize].lives;
+        let alignment = task.alignment as usize;
+        let lives = &self.towers.alignments[alignment].lives;
         let [begin, end] = task.whole.map(i64::from);
         // What enters in its first stage, copiers bring with what slots hold from before.
-        let enters = |life: &&Life, turn| life.is_loaded() && (turn > begin || life.first() > 0);
-        let entered = (begin..end).flat_map(|turn| {
-            let lives = lives.iter().filter(move |life| enters(life, turn));
-            lives.map(move |life| of((life, turn), 0))
+        let entered = (begin..end).map(|turn| {
+            let from = i64::from(turn == begin);
+            self.entering(span, alignment, turn, from, piece)
         });
-        let held = self.plans[task.alignment as usize].held.iter();
+        let held = self.plans[alignment].held.iter();
         let held = held.map(|copy| {
             let mut found = lives.iter().flat_map(|life| {
                 let last = life.last() as i64 / self.stages();
@@ -249,10 +259,11 @@ impl Lines {
                 begun && (now, row) == ([copy.place.x, copy.place.y], copy.place.row)
             };
             let (life, n) = found.find(same).expect("a life");
-            of((life, begin - n), n * self.stages())
+            self.needed(span, (life, begin - n), n * self.stages())
         });
+        let held: Vec<Interval> = held.collect();
         match begin < end {
-            true => entered.sum::<i64>() + held.sum::<i64>(),
+            true => entered.sum::<i64>() + self.units(span, &held, piece),
             false => 0,
         }
     }
@@ -295,26 +306,22 @@ fn spans_copy_what_they_need() {
 #[test]
 fn spans_load_little_twice() {
     let (sector, line) = (8, 1000);
-    for (warps, least, all) in [(7, 28.7, 36.1), (8, 28.4, 34.3), (9, 28.2, 30.8)] {
+    for (warps, least, all) in [(7, 29.5, 36.1), (8, 29.1, 34.3), (9, 28.6, 30.8)] {
         let scheme = maxwell(4, Precision::F32, [96, 96, line]);
         let cut = Lines::new(&scheme, 6, warps);
         let turns = 8 / cut.towers.steps as i64;
         let spans = cut.spans(turns);
         let lives = &cut.towers.alignments[0].lives;
-        let lives: Vec<&Life> = lives.iter().filter(|life| life.is_loaded()).collect();
-        let lives = || lives.iter().copied();
+        let lives = lives.iter().filter(|life| life.is_loaded()).count();
         let cell = cut.towers.cells() * (turns * line * cut.towers.steps as i64) as f64;
         let bytes = |values: i64| (values * 4) as f64 / cell;
-        let of = |span| {
-            let turn = move |turn| lives().map(move |life| (span, (life, turn)));
-            (0..turns).flat_map(turn)
-        };
+        let of = |span| (0..turns).map(move |turn| (span, turn));
         let loads = spans.iter().flat_map(of);
-        let units = loads.map(|(span, life)| cut.units(span, life, 0, sector));
-        let copied = bytes(units.map(|n| n.end - n.start).sum::<i64>() * sector);
+        let units = loads.map(|(span, turn)| cut.entering(span, 0, turn, 0, sector));
+        let copied = bytes(units.sum::<i64>() * sector);
         let ends = |span: &Span| line.min(i64::from(span.base) + cut.spans.threads);
         let whole: i64 = spans.iter().map(|s| ends(s) - i64::from(s.base)).sum();
-        let rows = turns * lives().count() as i64;
+        let rows = turns * lives as i64;
         let whole = bytes(whole * rows);
         let close = |found: f64, expected: f64| (found - expected).abs() < 0.1;
         assert!(
