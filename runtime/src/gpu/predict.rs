@@ -32,8 +32,8 @@ const STRIP: f64 = 0.9;
 const ISSUE: f64 = 0.475;
 /// Share of the instructions of the quarter of a multiprocessor that has most warps for which the others wait, where warps are spread unevenly.
 const UNEVEN: f64 = 0.5;
-/// Seconds of a stage for which a block waits for another one, and what it reads to arrive, if that were all; and how much longer where blocks
-/// share lines.
+/// Seconds of a stage for which a block waits for another one, and what it reads to arrive, if that were all; and how much longer for each other
+/// block with which it shares lines.
 const LATENCY: [f64; 2] = [0.75e-6, 0.85e-6];
 /// Instructions of the turns of all alignments that the first cache for them holds, and bytes per cycle of those of a turn where there are more.
 const CODE: [f64; 2] = [2000.0, 4.8];
@@ -201,11 +201,7 @@ pub fn towers(
     let far = lost * column / (SHARE * chip.copy_rate);
     let flow = stage * part * (near + far) * processors;
     let [alone, more] = LATENCY;
-    let latency = if fit.flow.cluster > 1 {
-        alone + more
-    } else {
-        alone
-    };
+    let latency = alone + more * (together - 1.0);
     let parts = [
         latency,
         blocks * flow,
