@@ -63,7 +63,7 @@ pub(super) struct Cut {
 /// Values that are loaded together, so that they are under way at the same time: as many rows' as this allows.
 const AT_ONCE: usize = 108;
 /// Rows that are advanced together at most; and where axes are periodic, so that more has to be known of each.
-const MOST_ROWS: [usize; 2] = [12, 9];
+const MOST_ROWS: [usize; 2] = [12, 8];
 
 /// A row of a tower that may be cut.
 struct Row {
