@@ -22,6 +22,17 @@ use crate::tile::{TileProgram, lower};
 use host::Host;
 use torre_ptx::{Buffer, Counts, Device, Param};
 
+/// Of random schemes whose towers are small.
+const LIMITS: Limits = Limits {
+    dimensions: 3,
+    components: 3,
+    stages: 3,
+    ops: 8,
+    length: 14,
+    width: 20,
+    reach: 2,
+};
+
 struct Run {
     kernels: Kernels,
     text: String,

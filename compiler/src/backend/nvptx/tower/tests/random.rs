@@ -5,19 +5,10 @@ use super::*;
 #[test]
 fn towers_of_random_schemes_give_the_bits_of_rows() {
     let Some(library) = library() else { return };
-    let limits = Limits {
-        dimensions: 3,
-        components: 3,
-        stages: 3,
-        ops: 8,
-        length: 14,
-        width: 20,
-        reach: 2,
-    };
     let (mut tried, mut whole, mut shared, mut rings, mut made) = (0, 0, 0, 0, 0);
     for seed in 0..150 {
         let mut rng = Rng::new(seed);
-        let mut scheme = random_scheme(&mut rng, &limits);
+        let mut scheme = random_scheme(&mut rng, &LIMITS);
         if scheme.grid.dimensions() < 3 || scheme.grid.cells[Axis::VECTOR] < 6 {
             continue;
         }

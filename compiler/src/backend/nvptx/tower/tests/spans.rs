@@ -99,13 +99,8 @@ fn adding(scheme: &mut Scheme) {
 fn spans_of_random_schemes_give_the_bits_of_rows() {
     let Some(library) = library() else { return };
     let limits = Limits {
-        dimensions: 3,
-        components: 3,
-        stages: 3,
-        ops: 8,
-        length: 14,
         width: 18,
-        reach: 2,
+        ..LIMITS
     };
     let (mut tried, mut whole, mut rings) = (0, 0, 0);
     for seed in 0..200 {
