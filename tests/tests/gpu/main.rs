@@ -3,7 +3,6 @@
 mod sources;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::backend::nvptx::Gpu;
 use torre_compiler::backend::nvptx::layerwise::Shape;
@@ -459,14 +458,7 @@ fn plans_know_what_sources_and_probes_cost() {
 /// The examples on small domains, by towers, too, where they fit.
 fn examples(device: impl Fn() -> Box<dyn Device>, precision: Precision) {
     let Some(library) = library() else { return };
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
-    let entries = std::fs::read_dir(&folder).expect("the folder of examples");
-    let mut paths: Vec<PathBuf> = entries
-        .map(|entry| entry.expect("an entry").path())
-        .filter(|path| path.extension().is_some_and(|e| e == "torre"))
-        .collect();
-    paths.sort();
-    assert!(!paths.is_empty());
+    let paths = torre_suite::examples();
     let mut banded = 0;
     for path in paths {
         let world = FileWorld::beside(&path);
