@@ -134,13 +134,13 @@ pub fn towers(
         Some(spans) => (f64::from(fit.flow.part), spans.weight(all).unwrap_or(1.0)),
         None => (cells[Axis::VECTOR.index()], 1.0),
     };
-    // What all of its threads together move of that, and how much more they load than there is.
+    // The share of that which a start stores, and how much more than that it loads.
     let values = cells[Axis::VECTOR.index()];
-    let [part, more] = match fit.spans(scheme, height) {
+    let [part, twice] = match fit.spans(scheme, height) {
         Some(count) => {
             let count = count.max(1) as f64;
-            let more = (count - 1.0) * fit.in_common / values;
-            [values / (count * length), 1.0 + more]
+            let twice = (count - 1.0) * fit.in_common / values;
+            [values / (count * length), 1.0 + twice]
         }
         None => [1.0; 2],
     };
@@ -156,7 +156,7 @@ pub fn towers(
     let processors = f64::from(chip.facts.multiprocessors.max(1)) * whole_clusters / together;
     let processors = processors.floor().max(1.0);
     let bytes = |[loads, stores]: [f64; 2]| {
-        (loads * more + stores) * element / (towers.cells() * towers.steps as f64)
+        (loads * twice + stores) * element / (towers.cells() * towers.steps as f64)
     };
     let [own, column] = [towers.moved(), towers.moved_by_column()].map(bytes);
     // Cell-steps of a stage of a tower, a step's work being shared evenly among its stages.

@@ -18,8 +18,8 @@
 //!
 //! A thread has one index for the whole band, from the span's *base* on. What it has no part in, it keeps as memory has it: by the same
 //! rule that is the version in which threads beside it read it. As faces lean, the threads of a span overlap with those of the one before it.
-//! Of a row they copy and load only what some thread with a part needs while the tower has the row ([`Spans::needed`]): its own value, or one that it
-//! reads beside. All others compute with what their slots and registers happen to hold, which nobody reads and nobody stores.
+//! They load only what some thread with a part needs of a row while the tower has it ([`Spans::needed`]): its own value, or one that it reads beside;
+//! and copy what it needs so of some row of those that enter together ([`Spans::window`]). All others compute with what their slots and registers happen to hold, which nobody reads and nobody stores.
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel};
