@@ -8,7 +8,7 @@ use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special};
 use super::Slot;
 use super::beyond::{Beyond, Reader};
-use super::line::{Split, WARP, rank, thread};
+use super::line::{WARP, rank, thread};
 use super::links::word;
 use super::plan::{Copy, Plan};
 use super::write::Writer;
@@ -40,7 +40,7 @@ impl Arrivals {
     pub fn new(
         beyond: &Beyond,
         layout: &Layout,
-        (slot, split): (Slot, Option<Split>),
+        slot: Slot,
         plan: &Plan,
         list: &mut Vec<i32>,
     ) -> Arrivals {
@@ -51,14 +51,13 @@ impl Arrivals {
         let mut batch = |copies: &[Copy]| -> Batch {
             let of = |reader: &Reader| {
                 let first = list.len() as i64 / 2;
-                let part = split.map_or(0, |split| split.part) * reader.part;
                 for copy in copies.iter().filter(|copy| copy.tapped) {
                     let Some(id) = layout.component_of(copy.place.row) else {
                         continue;
                     };
                     let place = |index: i64| {
                         let from = slot.lead + copy.slot as i64 * slot.stride;
-                        (from + index - part) as u32 * layout.element_bytes as u32
+                        (from + index - reader.first) as u32 * layout.element_bytes as u32
                     };
                     let shown = beyond.shown[id.index()].iter();
                     for shown in shown.filter(|shown| shown.reader == *reader) {
@@ -136,13 +135,17 @@ impl Writer<'_> {
         let most = most.filter(|most| *most > 0)?;
         let thread = thread(k);
         let warp = k.int(IntOp::Right, thread, word(WARP.trailing_zeros().into()));
-        let rank = self.split.map(|_| rank(k));
+        // Which block it is, and indices from one to the next.
+        let block = match self.split {
+            Some(split) => Some((rank(k), split.part)),
+            None => self.base(k).map(|base| (base, 1)),
+        };
         let (mut first, mut count) = (word(0), word(0));
         for (reader, [begin, some]) in readers.iter().zip(batch) {
             let mut this = k.compare(IntCmp::Eq, warp, word(reader.warp));
-            if let Some(rank) = rank {
-                let part = k.compare(IntCmp::Eq, rank, word(reader.part));
-                this = k.int(IntOp::And, this, part);
+            if let Some((block, each)) = block {
+                let here = k.compare(IntCmp::Eq, block, word(reader.first / each));
+                this = k.int(IntOp::And, this, here);
             }
             first = k.choose(this, word(*begin), first);
             count = k.choose(this, word(*some), count);

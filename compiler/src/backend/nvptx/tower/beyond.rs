@@ -10,6 +10,7 @@ use super::super::kernel::{IntCmp, IntOp, Kernel};
 use super::super::layerwise::vector_images;
 use super::line::{Split, WARP};
 use super::links::word;
+use super::spans::Spans;
 use super::write::Writer;
 use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
@@ -29,7 +30,8 @@ pub(super) struct Shown {
 /// A warp of the block that has a part of the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Reader {
-    pub part: i64,
+    /// The block's first index.
+    pub first: i64,
     pub warp: i64,
 }
 
@@ -61,10 +63,30 @@ pub(super) struct Beyond {
 impl Beyond {
     /// `None` where memory has to hold images: some warps or blocks read them where others have the source, or lines are shorter than what updates
     /// reach. And where there are none.
-    pub fn new(scheme: &Scheme, layout: &Layout, split: Option<&Split>) -> Option<Beyond> {
+    pub fn new(
+        scheme: &Scheme,
+        layout: &Layout,
+        (split, spans): (Option<&Split>, Option<&Spans>),
+    ) -> Option<Beyond> {
+        let length = layout.extent[Axis::VECTOR];
+        let own = match (split, spans) {
+            (Some(split), _) => split.part,
+            (_, Some(spans)) => spans.threads,
+            _ => length,
+        };
+        // The block that has an index beside an end of the line.
+        let block = |index: i64, above: bool| {
+            let first = match spans {
+                Some(spans) if above => spans.last_with_images(),
+                Some(_) => 0,
+                None => index.div_euclid(own) * own,
+            };
+            let block = Interval::new(first, (first + own).min(length));
+            block.contains(index).then_some(first)
+        };
         let shown = scheme
             .component_ids()
-            .map(|id| shown(scheme, layout, split, id));
+            .map(|id| shown(scheme, layout, block, id));
         let shown = shown.collect::<Option<Vec<Vec<Shown>>>>()?;
         let of = scheme.component_ids().zip(&shown);
         let folds = of.map(|(id, shown)| folds(scheme, id, shown));
@@ -78,17 +100,11 @@ impl Beyond {
 fn shown(
     scheme: &Scheme,
     layout: &Layout,
-    split: Option<&Split>,
+    block: impl Fn(i64, bool) -> Option<i64>,
     id: ComponentId,
 ) -> Option<Vec<Shown>> {
     let axis = Axis::VECTOR;
     let length = layout.extent[axis];
-    let part = split.map_or(length, |split| split.part);
-    let part_of = |index: i64| index.div_euclid(part);
-    let reader_of = |thread: i64| Reader {
-        part: part_of(thread),
-        warp: thread.rem_euclid(part) / WARP,
-    };
     let updates = || scheme.stages.iter().flat_map(|s| &s.updates);
     let reads = || updates().flat_map(|u| u.body.reads());
     let by: Vec<i64> = reads()
@@ -100,8 +116,8 @@ fn shown(
     let live = scheme.grid.live(scheme.component(id).position)[axis];
     let mut all = Vec::new();
     for index in visible.lo..visible.hi {
-        let side = usize::from(index >= extent.hi);
-        let zero = scheme.grid.boundary[axis][side] == Boundary::Zero;
+        let above = index >= extent.hi;
+        let zero = scheme.grid.boundary[axis][usize::from(above)] == Boundary::Zero;
         if extent.contains(index) || zero || scheme.grid.axes[axis].is_none() {
             continue;
         }
@@ -110,12 +126,18 @@ fn shown(
         // Threads whose results nobody needs read, too.
         let threads = by.iter().map(|by| index - by);
         let threads = threads.filter(|thread| (0..length).contains(thread));
+        let reader_of = |thread| {
+            let first = block(thread, above)?;
+            let warp = (thread - first) / WARP;
+            Some(Reader { first, warp })
+        };
         let mut readers = threads.map(reader_of);
         let Some(reader) = readers.next() else {
             continue;
         };
-        let near = image.is_none_or(|(source, _)| part_of(*source) == reader.part);
-        if !near || readers.any(|other| other != reader) {
+        let reader = reader?;
+        let near = image.is_none_or(|(source, _)| block(*source, above) == Some(reader.first));
+        if !near || readers.any(|other| other != Some(reader)) {
             return None;
         }
         all.push(Shown {

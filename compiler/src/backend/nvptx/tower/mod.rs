@@ -308,19 +308,6 @@ impl Slot {
     }
 }
 
-/// How images are made where rows arrive; `None` where memory holds them, as where spans end at the ends of lines.
-fn made(
-    scheme: &Scheme,
-    layout: &Layout,
-    split: Option<&Split>,
-    spans: Option<&Spans>,
-) -> Option<Beyond> {
-    match spans {
-        Some(_) => None,
-        None => Beyond::new(scheme, layout, split),
-    }
-}
-
 /// How lines lie in the shared memory of blocks.
 struct Shape {
     split: Option<Split>,
@@ -356,7 +343,7 @@ fn shape(scheme: &Scheme, layout: &Layout, slots: usize, options: Options) -> Op
             (_, Some(spans)) => spans.threads,
             _ => length,
         };
-        let made = made(scheme, layout, split.as_ref(), spans.as_ref()).is_some();
+        let made = Beyond::new(scheme, layout, (split.as_ref(), spans.as_ref())).is_some();
         LINES.map(|line| Shape {
             split,
             spans: spans.clone(),
@@ -432,20 +419,13 @@ pub fn emit(
         rows.extend(edge::rows(towers, number)?);
     }
     let rows = module.constants(&rows)?;
-    let beyond = made(scheme, layout, split.as_ref(), spans.as_ref());
+    let beyond = Beyond::new(scheme, layout, (split.as_ref(), spans.as_ref()));
     let mut list = Vec::new();
     let arrivals: Vec<Option<Arrivals>> = kernels
         .iter()
         .map(|kernel| {
             let beyond = beyond.as_ref()?;
-            let place = (slot, split);
-            Some(Arrivals::new(
-                beyond,
-                layout,
-                place,
-                &kernel.plan,
-                &mut list,
-            ))
+            Some(Arrivals::new(beyond, layout, slot, &kernel.plan, &mut list))
         })
         .collect();
     let list = beyond.is_some().then(|| {

@@ -19,7 +19,11 @@
 //! A thread has one index for the whole band, from the span's *base* on. What it has no part in, it keeps as memory has it: by the same
 //! rule that is the version in which threads beside it read it. As faces lean, the threads of a span overlap with those of the one before it.
 //! They load only what some thread with a part needs of a row while the tower has it ([`Spans::needed`]): its own value, or one that it reads beside;
-//! and copy what it needs so of some row of those that enter together ([`Spans::window`]). All others compute with what their slots and registers happen to hold, which nobody reads and nobody stores.
+//! and copy what it needs so of some row of those that enter together ([`Spans::window`]). All others compute with what their slots and registers happen
+//! to hold, which nobody reads and nobody stores.
+//!
+//! The first span and the last one have the ends of lines, with all that has an image beyond them, so each makes its own as whole lines do
+//! ([`super::beyond`]).
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel};
@@ -179,16 +183,32 @@ impl Spans {
     /// That, and where the threads of spans begin: as few spans as possible, but for those whose warps access parts of lines.
     fn cheapest(&self, stages: u64) -> Option<(f64, Vec<i64>)> {
         let lean = self.lean(i64::try_from(stages).ok().filter(|n| *n < FAR)?);
-        let [most, least] = self.units;
-        let units = std::iter::successors(Some(most), |unit| Some(unit / 2));
-        let units = units.take_while(|unit| *unit >= least);
-        let found = units.filter_map(|unit| {
+        let found = self.halved_units().filter_map(|unit| {
             let bases = self.bases(lean, unit)?;
-            let each = if unit == most { 1.0 } else { SPLIT };
+            let each = if unit == self.units[0] { 1.0 } else { SPLIT };
             Some((bases.len() as f64 * each, bases))
         });
         // The first one of several.
         found.min_by(|(a, _), (b, _)| a.total_cmp(b))
+    }
+
+    /// Where the threads of the last span begin, at a multiple of so many values.
+    fn last(&self, unit: i64) -> i64 {
+        div_ceil((self.length - self.threads).max(0), unit) * unit
+    }
+
+    /// The same where lines have images, whatever the height of a band: the largest unit that leaves most threads something else than indices of
+    /// the span before.
+    pub(super) fn last_with_images(&self) -> i64 {
+        let most = self.threads / 4;
+        let unit = self.halved_units().find(|unit| *unit <= most);
+        self.last(unit.unwrap_or(self.units[1]))
+    }
+
+    /// From the largest one on.
+    fn halved_units(&self) -> impl Iterator<Item = i64> {
+        let [most, least] = self.units;
+        std::iter::successors(Some(most), |unit| Some(unit / 2)).take_while(move |u| *u >= least)
     }
 
     /// Where the threads of spans begin, if faces move so far in a band. All that a span reads its threads have, but beyond the ends of
@@ -204,7 +224,12 @@ impl Spans {
         if fits {
             return (length > threads - WARP).then(|| vec![0]);
         }
-        let last = div_ceil(length - threads, unit) * unit;
+        // What makes images knows where they are.
+        let images = inner != Interval::new(0, length);
+        let last = match images {
+            true => self.last_with_images(),
+            false => self.last(unit),
+        };
         let most = (inner.hi - threads).div_euclid(unit) * unit;
         let mut bases = vec![0];
         let mut base = 0;

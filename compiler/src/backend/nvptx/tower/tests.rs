@@ -387,7 +387,7 @@ fn same_bits(
     (number, scheme, period, turns): (usize, &Scheme, i64, u64),
     options: Options,
     least: usize,
-) {
+) -> Report {
     let periods = [Rational::whole(period); 2];
     let report = differ(
         library,
@@ -400,6 +400,7 @@ fn same_bits(
     );
     let report = report.unwrap_or_else(|| panic!("towers of {} {number}", scheme.name));
     assert!(report.whole > least, "{number}: {report:?}");
+    report
 }
 
 #[test]
