@@ -62,8 +62,9 @@ pub(super) struct Cut {
 
 /// Values that are loaded together, so that they are under way at the same time: as many rows' as this allows.
 const AT_ONCE: usize = 108;
-/// Rows that are advanced together at most; and where axes are periodic, so that more has to be known of each.
-const MOST_ROWS: [usize; 2] = [12, 8];
+/// Rows that are advanced together at most; and where axes are periodic, so that more has to be known of each, by towers of one alignment or several.
+const MOST_ROWS: usize = 10;
+const MOST_ON_RINGS: [usize; 2] = [8, 6];
 
 /// A row of a tower that may be cut.
 struct Row {
@@ -136,7 +137,11 @@ impl Writer<'_> {
         let [from, until] = [list.lo, list.hi].map(|n| Operand::i32(n as i32));
         let places = self.places(update, stage, phase);
         let loads = places.iter().flatten().count().max(1) * self.real.bytes() as usize / 4;
-        let most = MOST_ROWS[usize::from(self.towers.rings.is_any())];
+        let several = self.towers.alignments.len() > 1;
+        let most = match self.towers.rings.is_any() {
+            true => MOST_ON_RINGS[usize::from(several)],
+            false => MOST_ROWS,
+        };
         let most = (AT_ONCE / loads).clamp(1, most) as i64;
         // As many each time, so that none is computed in vain.
         let together = div_ceil(list.len(), div_ceil(list.len(), most)) as u32;
