@@ -39,8 +39,8 @@ const LATENCY: [f64; 2] = [0.75e-6, 0.85e-6];
 const CODE: [f64; 2] = [2000.0, 4.8];
 /// Seconds that a tower takes before its first stage.
 const BEGIN: f64 = 1.0e-6;
-/// Stages that a column has to be ahead of the next one.
-const WAIT: f64 = 0.64;
+/// Stages that a column has to be ahead of the next one, and seconds that are enough.
+const WAIT: [f64; 2] = [0.64, 1.4e-6];
 /// Turns of a whole tower in the time of one that an end of the grid cuts, which runs row by row in memory, and of one that an end without images
 /// clips.
 const CUT: [f64; 2] = [2.55, 1.4];
@@ -236,7 +236,9 @@ pub fn towers(
     let updates = scheme.stages.iter().flat_map(|s| &s.updates);
     let reads = updates.flat_map(|u| u.body.reads()).count() as f64;
     let waits = 2.0 * STRIP_END * towers.cells() * reads * steps * stages * closed * strips;
-    let busy = (running / (processors * blocks)).min(1.0) / 1f64.hypot(WAIT / lag);
+    let [stages_ahead, enough] = WAIT;
+    let ahead = stages_ahead.min(enough / (time * blocks));
+    let busy = (running / (processors * blocks)).min(1.0) / 1f64.hypot(ahead / lag);
     let tower = steps * stages * time + BEGIN / blocks;
     let starts = if towers.rings.seam.is_some() {
         2.0
