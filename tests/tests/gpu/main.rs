@@ -322,12 +322,30 @@ fn images_are_made_for_who_reads_them() {
 fn spans_give_the_bits_of_the_reference() {
     let Some(library) = library() else { return };
     let device = Interpreted::new();
+    let (open, walls) = ([Boundary::Zero; 2], [Boundary::Pmc, Boundary::Pec]);
     let cases = [
-        (4, Precision::F32, [20, 23, 75], "torre(D = 2, TH = 2)"),
-        (2, Precision::F64, [13, 14, 80], "torre(D = 1, TH = 4)"),
+        (
+            4,
+            Precision::F32,
+            [20, 23, 75],
+            open,
+            "torre(D = 2, TH = 2)",
+        ),
+        (
+            2,
+            Precision::F64,
+            [13, 14, 80],
+            walls,
+            "torre(D = 1, TH = 4)",
+        ),
     ];
-    for (seed, (order, precision, cells, schedule)) in cases.into_iter().enumerate() {
-        let scheme = maxwell(order, precision, cells);
+    for (seed, (order, precision, cells, ends, schedule)) in cases.into_iter().enumerate() {
+        let mut scheme = maxwell(order, precision, cells);
+        scheme.grid.boundary = PerAxis([open, open, ends]);
+        for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
+            let position = scheme.components[update.target.index()].position;
+            update.region = scheme.grid.live(position);
+        }
         let mut rng = Rng::new(seed as u64);
         let mut problem = random_problem(&mut rng, &scheme);
         problem.outputs.clear();
@@ -338,7 +356,11 @@ fn spans_give_the_bits_of_the_reference() {
             source.region = PerAxis([column, column, scheme.grid.live(position)[Axis::VECTOR]]);
         }
         let some = problem.probes.clone();
-        for (n, z) in [21, 29, 30, 31, 32, 47, 60].into_iter().enumerate() {
+        let last = cells[2] - 1;
+        for (n, z) in [1, 21, 29, 30, 31, 32, 47, 60, last]
+            .into_iter()
+            .enumerate()
+        {
             problem.probes.push(some[n % some.len()].clone());
             problem.probes[some.len() + n].at[Axis::VECTOR] = z;
         }
@@ -350,6 +372,7 @@ fn spans_give_the_bits_of_the_reference() {
         problem.steps = plan.height() + plan.height() / 2;
         let towers = &compiled(library, &scheme, &plan, &chip);
         assert!(whole_turns(towers) > 0, "seed {seed}");
+        assert_eq!(towers.leaves_images(), ends == walls);
         let starts = starts(library, &device, seed, &scheme, &problem, Some(towers));
         assert_eq!(starts, 2 * 3, "seed {seed}");
     }
