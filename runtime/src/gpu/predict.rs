@@ -44,9 +44,9 @@ const WAIT: [f64; 2] = [0.64, 1.4e-6];
 /// Turns of a whole tower in the time of one that an end of the grid cuts, which runs row by row in memory, and of one that an end without images
 /// clips.
 const CUT: [f64; 2] = [2.55, 1.4];
-/// Seconds, for each stage of a band and each row that a tower reads in a step, for which all wait where a strip begins or ends with towers that are
-/// cut: 110 microseconds for both ends and 16 stages, for FDTD(4,2) with D = 2 in f32 and f64, 256 to 1536 cells along both axes.
-const STRIP_END: f64 = 3.5e-9;
+/// Seconds, for each stage of a band and each byte of a value of the rows that a tower reads in a step, for which all wait where a strip begins or ends
+/// with towers that are cut: 110 microseconds for both ends and 16 stages, for FDTD(4,2) with D = 2 in f32, 256 to 1536 cells along both axes.
+const STRIP_END: f64 = 0.875e-9;
 
 /// Instructions that a multiprocessor begins per cycle, each for a warp, and bytes of an instruction.
 const WARPS: f64 = 4.0;
@@ -235,7 +235,8 @@ pub fn towers(
     let strips = (x + y) / (wide * width).max(1.0);
     let updates = scheme.stages.iter().flat_map(|s| &s.updates);
     let reads = updates.flat_map(|u| u.body.reads()).count() as f64;
-    let waits = 2.0 * STRIP_END * towers.cells() * reads * steps * stages * closed * strips;
+    let ends = STRIP_END * element * towers.cells() * reads * steps * stages;
+    let waits = 2.0 * ends * closed * strips;
     let [stages_ahead, enough] = WAIT;
     let ahead = stages_ahead.min(enough / (time * blocks));
     let busy = (running / (processors * blocks)).min(1.0) / 1f64.hypot(ahead / lag);
