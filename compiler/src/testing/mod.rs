@@ -7,5 +7,5 @@ mod tilings;
 
 pub use memory::Memory;
 pub use random::{Limits, Rng, lengthen, random_kernels, random_scheme};
-pub use schemes::{elasticity, maxwell, one_update_per_stage, star};
+pub use schemes::{elasticity, everywhere, maxwell, one_update_per_stage, star};
 pub use tilings::{random_pyramid, random_tiling};

@@ -7,6 +7,14 @@ use crate::scheme::{
     Update, Value, displacement,
 };
 
+/// All updates act wherever they may.
+pub fn everywhere(scheme: &mut Scheme) {
+    for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
+        let position = scheme.components[update.target.index()].position;
+        update.region = scheme.grid.live(position);
+    }
+}
+
 /// The difference across one point at half a cell, by order: distances in half cells and weights.
 fn difference(order: u32) -> &'static [(i64, f64)] {
     match order {

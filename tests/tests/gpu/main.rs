@@ -15,7 +15,9 @@ use torre_compiler::resolve::Options;
 use torre_compiler::schedule::{Frame, notation};
 use torre_compiler::scheme::{Boundary, Precision, Scheme, StageId, verify};
 use torre_compiler::statics::{Files, NoFiles};
-use torre_compiler::testing::{Limits, Rng, elasticity, lengthen, maxwell, random_scheme};
+use torre_compiler::testing::{
+    Limits, Rng, elasticity, everywhere, lengthen, maxwell, random_scheme,
+};
 use torre_grammar::parse_schedule;
 use torre_grammar::source::Source;
 use torre_runtime::gpu::{
@@ -285,10 +287,7 @@ fn images_are_made_for_who_reads_them() {
         let mut rng = Rng::new(seed as u64);
         let mut scheme = maxwell(2, Precision::F64, [14, 15, 12]);
         scheme.grid.boundary = PerAxis([[Pmc, Pec], [Pec, Zero], [ends; 2]]);
-        for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
-            let position = scheme.components[update.target.index()].position;
-            update.region = scheme.grid.live(position);
-        }
+        everywhere(&mut scheme);
         let mut problem = random_problem(&mut rng, &scheme);
         for (n, source) in problem.sources.iter_mut().enumerate() {
             for axis in Axis::ALL {
@@ -342,10 +341,7 @@ fn spans_give_the_bits_of_the_reference() {
     for (seed, (order, precision, cells, ends, schedule)) in cases.into_iter().enumerate() {
         let mut scheme = maxwell(order, precision, cells);
         scheme.grid.boundary = PerAxis([open, open, ends]);
-        for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
-            let position = scheme.components[update.target.index()].position;
-            update.region = scheme.grid.live(position);
-        }
+        everywhere(&mut scheme);
         let mut rng = Rng::new(seed as u64);
         let mut problem = random_problem(&mut rng, &scheme);
         problem.outputs.clear();

@@ -7,7 +7,9 @@ use crate::cone::{Cones, Form, Rational, axis_form, cones};
 use crate::schedule::face::Face;
 use crate::schedule::{Cut, Frame, Illegal, Level, Tiling, check_tiling};
 use crate::scheme::{Boundary, Located, Precision, StageId};
-use crate::testing::{Limits, Rng, maxwell, one_update_per_stage, random_scheme, random_tiling};
+use crate::testing::{
+    Limits, Rng, everywhere, maxwell, one_update_per_stage, random_scheme, random_tiling,
+};
 use crate::tile::lower;
 
 pub(super) const LIMITS: Limits = Limits {
@@ -54,14 +56,6 @@ impl Case {
 
     fn lower(&self) -> TileProgram {
         lower(&self.scheme, &self.frame, &self.tiling)
-    }
-}
-
-/// All updates act wherever they may.
-fn everywhere(scheme: &mut Scheme) {
-    for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
-        let position = scheme.components[update.target.index()].position;
-        update.region = scheme.grid.live(position);
     }
 }
 

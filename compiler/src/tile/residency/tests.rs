@@ -5,7 +5,7 @@ use crate::cone::{Rational, cones};
 use crate::lattice::{Interval, PerAxis};
 use crate::schedule::{Cut, Frame, Level, Tiling, check_tiling};
 use crate::scheme::{Boundary, ComponentId, Precision};
-use crate::testing::{Limits, Rng, elasticity, maxwell, random_scheme, star};
+use crate::testing::{Limits, Rng, elasticity, everywhere, maxwell, random_scheme, star};
 use crate::tile::lower;
 
 fn tiling(
@@ -90,15 +90,6 @@ fn other_schemes_move_few_values_too() {
     // With five coefficients, which are loaded once and kept.
     let elastic = elasticity(Precision::F32, [64; 3]);
     assert_eq!(count(&elastic, 6), (1, 3, 287.0, 120.0, Some(188)));
-}
-
-/// All updates act wherever they may.
-fn everywhere(scheme: &mut Scheme) {
-    for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
-        update.region = scheme
-            .grid
-            .live(scheme.components[update.target.index()].position);
-    }
 }
 
 /// Whether towers of the grid may run by their sets.

@@ -373,11 +373,7 @@ fn library() -> Option<&'static Library> {
 /// The scheme with other ends.
 fn bounded(mut scheme: Scheme, boundary: [[Boundary; 2]; 3]) -> Scheme {
     scheme.grid.boundary = PerAxis(boundary);
-    for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
-        update.region = scheme
-            .grid
-            .live(scheme.components[update.target.index()].position);
-    }
+    crate::testing::everywhere(&mut scheme);
     scheme
 }
 
