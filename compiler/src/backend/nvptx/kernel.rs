@@ -245,6 +245,23 @@ impl<'m> Kernel<'m> {
         self.place(after);
     }
 
+    /// One thing where a condition holds, and another one elsewhere.
+    pub fn either(
+        &mut self,
+        condition: Operand,
+        then: impl FnOnce(&mut Self),
+        otherwise: impl FnOnce(&mut Self),
+    ) {
+        let (yes, no, after) = (self.label(), self.label(), self.label());
+        self.branch(condition, yes, no);
+        self.place(yes);
+        then(self);
+        self.jump(after);
+        self.place(no);
+        otherwise(self);
+        self.place(after);
+    }
+
     /// What runs for each integer `from, from + step, ...` below `until`; `unroll` copies of it should follow each other.
     pub fn repeat(
         &mut self,

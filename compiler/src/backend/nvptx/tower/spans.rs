@@ -20,7 +20,7 @@
 //! rule that is the version in which threads beside it read it. As faces lean, the threads of a span overlap with those of the one before it.
 //! They load only what some thread with a part needs of a row while the tower has it ([`Spans::needed`]): its own value, or one that it reads beside;
 //! and copy what it needs so of some row of those that enter together ([`Spans::window`]). All others compute with what their slots and registers happen
-//! to hold, which nobody reads and nobody stores.
+//! to hold, which nobody reads and nobody stores; and warps of which no thread has anything to do in a turn only keep order with others ([`Spans::busy`]).
 //!
 //! The first span and the last one have the ends of lines, with all that has an image beyond them, so each makes its own as whole lines do
 //! ([`super::beyond`]).
@@ -137,6 +137,35 @@ impl Spans {
     pub(super) fn window(&self, copies: &[Copy]) -> Option<[i64; 2]> {
         let needed = copies.iter().map(|copy| self.needed(copy.uses));
         needed.reduce(|[a, b], [c, d]| [a.max(c), b.min(d)])
+    }
+
+    /// The same of all that threads do in a turn: those with a part in one of its stages, with what these need of the threads beside, and those
+    /// that have a value which someone needs then or later, or which is to be stored.
+    pub(super) fn busy(&self, plan: &Plan) -> [i64; 2] {
+        let count = plan.stages.len() as i64;
+        let stages = (0..).zip(&plan.stages).flat_map(|(n, stage)| {
+            let own = Uses {
+                stages: [n; 2],
+                tapped: [true; 2],
+            };
+            let left = stage.leave.values().map(move |before| Uses {
+                stages: [n - before, n],
+                tapped: [false; 2],
+            });
+            // What the last stage copies belongs to the next turn.
+            let next = if n + 1 == count { count } else { 0 };
+            let copies = stage.loads.iter().map(move |copy| Uses {
+                stages: copy.uses.stages.map(|stage| stage - next),
+                ..copy.uses
+            });
+            let again = stage.again.iter().map(|copy| copy.uses);
+            [own].into_iter().chain(left).chain(copies).chain(again)
+        });
+        let kept = plan.carried.iter().map(|carried| carried.uses);
+        let held = plan.held.iter().map(|copy| copy.uses);
+        let all = stages.chain(kept).chain(held).map(|uses| self.needed(uses));
+        let both = all.reduce(|[a, b], [c, d]| [a.max(c), b.min(d)]);
+        both.unwrap_or([0; 2])
     }
 
     /// Values of a row that both of two spans beside each other load, on average over what enters in turns: memory gives [`SECTOR`] bytes at a time.

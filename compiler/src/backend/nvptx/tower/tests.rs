@@ -93,6 +93,8 @@ struct Report {
     counts: Option<Counts>,
     /// Pieces that were copied to shared memory.
     copies: u64,
+    /// Operations on numbers, of whole warps.
+    arithmetic: u64,
     /// Images along the vector axis were made where rows arrive.
     made: bool,
 }
@@ -130,7 +132,7 @@ fn differ(
                 overlap: rng.within(0, 3),
                 lead: rng.within(0, 4) as u32,
             };
-            let (whole, copies) = run_flow(
+            let done = run_flow(
                 scheme,
                 &run,
                 &module,
@@ -141,8 +143,9 @@ fn differ(
                 order,
                 seed,
             )?;
-            report.whole += whole;
-            report.copies += copies;
+            report.whole += done.whole;
+            report.copies += done.copies;
+            report.arithmetic += done.arithmetic;
             continue;
         }
         run_band(
@@ -195,7 +198,7 @@ fn run_flow(
     turns: u64,
     order: Order,
     seed: u64,
-) -> Option<(usize, u64)> {
+) -> Option<Report> {
     let kernel = run.kernels.flow.as_ref()?;
     let TaskList {
         tasks: list,
@@ -217,7 +220,7 @@ fn run_flow(
         None => vec![[0; 3]],
     };
     let (mut taken, mut done, mut since) = (40, 0, 7);
-    let mut copies = 0;
+    let mut report = Report::default();
     let starts = spans.iter().flat_map(|span| {
         let starts = [(0, before as u32), (before as u32, list.len() as u32)];
         starts.map(|start| (span, start))
@@ -262,15 +265,17 @@ fn run_flow(
             &options,
         );
         let counts = counts.unwrap_or_else(|fault| panic!("seed {seed}: {fault}\n{scheme}"));
-        copies += counts.copies;
+        report.copies += counts.copies;
+        let numbers = counts.opcodes.iter().filter(|(op, _)| op.contains(".rn."));
+        report.arithmetic += numbers.map(|(_, executed)| executed.warps).sum::<u64>();
         taken += until - done + 3;
         done = until;
         if until == list.len() as u32 {
             since += 1 + stages;
         }
     }
-    let whole = list.iter().filter(|t| t.whole[0] < t.whole[1]).count();
-    Some((whole, copies))
+    report.whole = list.iter().filter(|t| t.whole[0] < t.whole[1]).count();
+    Some(report)
 }
 
 #[expect(clippy::too_many_arguments, reason = "it has two callers")]

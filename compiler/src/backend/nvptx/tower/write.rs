@@ -311,7 +311,11 @@ impl<'a> Writer<'a> {
                 base: None,
             };
             let place = between.map(|between| Between(k.get(between)));
-            self.turn(k, (turn, number, place), &variables, more);
+            let whole = |k: &mut Kernel<'_>| self.turn(k, (turn, number, place), &variables, more);
+            match self.is_busy(k, place) {
+                Some(busy) => k.either(busy, whole, |k| self.pass(k)),
+                None => whole(k),
+            }
             if let (Some(variable), Some(Between(now))) = (between, place) {
                 let next = k.int(IntOp::Add, now, Operand::i32(self.turn_lean() as i32));
                 k.set(variable, next);
@@ -430,6 +434,24 @@ impl<'a> Writer<'a> {
                 let component = (component, carried.place);
                 self.leave(k, (turn, (place, written)), component, to, value);
             }
+        }
+    }
+
+    /// Whether some thread of the warp has something to do in a turn; `None` where all have.
+    fn is_busy(&self, k: &mut Kernel<'_>, place: Option<Between>) -> Option<Operand> {
+        let (place, spans) = place.zip(self.spans)?;
+        let one = Operand::int(Type::I1, 1);
+        let does = self.lies(k, place, spans.busy(self.plan), 1);
+        let none = k.int(IntOp::Xor, does, one);
+        let none = k.all(none);
+        Some(k.int(IntOp::Xor, none, one))
+    }
+
+    /// A turn in which the warp only keeps order with others.
+    fn pass(&self, k: &mut Kernel<'_>) {
+        for _ in &self.plan.stages {
+            self.wait_for_copies(k);
+            self.meet_after(k, 0);
         }
     }
 

@@ -301,6 +301,93 @@ fn spans_copy_what_they_need() {
     }
 }
 
+impl Lines {
+    /// The indices at which someone has something to do in a turn: with a part in it, or with a value that is needed from its start on or that it
+    /// stores, or a later one.
+    fn touched(&self, span: &Span, alignment: usize, turn: i64) -> Interval {
+        let lives = &self.towers.alignments[alignment].lives;
+        let all = lives.iter().flat_map(|life| {
+            let turns = 0..=life.last() as i64 / self.stages();
+            turns.map(move |before| {
+                let now = before * self.stages();
+                let written = life
+                    .writes()
+                    .next()
+                    .filter(|_| life.stored() >= Some(now as usize));
+                let from = written.map_or(now, |first| now.min(first as i64));
+                self.needed(span, (life, turn - before), from)
+            })
+        });
+        all.reduce(|a, b| a.hull(b)).expect("lives")
+    }
+
+    /// Warps that take part in a turn.
+    fn busy(&self, span: &Span, alignment: usize, turn: i64) -> i64 {
+        let [base, low, width] = span.words().map(i64::from);
+        let face = low + self.spans.lean(0) - self.spans.lean(turn * self.stages());
+        let [lower, upper] = self.spans.busy(&self.plans[alignment]);
+        let busy = Interval::new(face - lower, face + width - upper);
+        let touched = self.touched(span, alignment, turn);
+        assert_eq!(busy.hull(touched), busy, "{span:?} {turn}");
+        let warps = (0..self.spans.threads / 32).map(|warp| base + 32 * warp);
+        let warps = warps.map(|first| Interval::new(first, first + 32).intersect(busy));
+        warps.filter(|part| !part.is_empty()).count() as i64
+    }
+
+    /// Operations on numbers of a turn.
+    fn arithmetic(&self, alignment: usize) -> i64 {
+        let stages = self.plans[alignment]
+            .stages
+            .iter()
+            .zip(self.scheme.stages.iter().cycle());
+        let own =
+            stages.flat_map(|(plan, stage)| plan.own.iter().map(|own| &stage.updates[own.update]));
+        let count = |op: &&Op| !matches!(op, Op::Const(_) | Op::Read(_) | Op::Coef(_));
+        own.map(|update| update.body.ops.iter().filter(count).count() as i64)
+            .sum()
+    }
+}
+
+#[test]
+fn warps_without_a_part_compute_nothing() {
+    let Some(library) = library() else { return };
+    for (order, cells, period, turns, warps) in
+        [(4, [20, 23, 192], 6, 2, 3), (2, [17, 16, 256], 3, 3, 4)]
+    {
+        let ends = [[Boundary::Zero; 2]; 3];
+        let scheme = bounded(maxwell(order, Precision::F32, cells), ends);
+        let lines = Lines::new(&scheme, period, warps);
+        let order = Order {
+            width: 1,
+            overlap: 0,
+            lead: 0,
+        };
+        let list = tasks(&scheme, &lines.layout, &lines.towers, turns, order).expect("tasks");
+        let (mut some, mut all) = (0, 0);
+        for span in &lines.spans(turns as i64) {
+            for task in &list.tasks {
+                let alignment = task.alignment as usize;
+                let each = lines.arithmetic(alignment);
+                for turn in task.whole[0]..task.whole[1] {
+                    some += each * lines.busy(span, alignment, turn.into());
+                    all += each * i64::from(warps);
+                }
+            }
+        }
+        let options = Options {
+            spans: Some(warps),
+            ..Options::default()
+        };
+        let periods = [Rational::whole(period); 2];
+        let report = differ(library, &scheme, periods, turns, options, 0, true).expect("towers");
+        // In two bands. What follows a condition of threads counts for a warp on each way.
+        let found = report.arithmetic as f64 / (2 * all) as f64;
+        let expected = some as f64 / all as f64;
+        assert!(expected < 0.9 && found >= expected, "{found} {expected}");
+        assert!(found < (1.0 + expected) / 2.0, "{found} {expected}");
+    }
+}
+
 /// Bytes that lines of 1000 values take per cell-step, and that they would if all threads got values, by the threads of spans.
 #[test]
 fn spans_load_little_twice() {
