@@ -464,7 +464,7 @@ impl<'a> DevicePlanner<'a> {
         }
         let kept = towers.alignments.iter().map(|a| a.most_kept());
         let kept = kept.max().unwrap_or(0);
-        let registers = towers::registers(scheme, towers);
+        let registers = towers::registers(scheme, towers, &flow);
         let most = u64::from(flow.registers);
         if registers > most {
             let threads = flow.threads;

@@ -53,11 +53,20 @@ const BLOCKS: u32 = 4;
 /// Registers of a thread for anything but what it keeps, at least; [`Options::beside`] is what it takes where there are more.
 const WORKING: u64 = 24;
 
-/// Registers that a thread of towers needs at least.
-pub fn registers(scheme: &Scheme, towers: &Towers) -> u64 {
+/// Registers for the values that a thread of towers keeps, and what it works with, at least.
+fn kept(scheme: &Scheme, towers: &Towers) -> u64 {
     let kept = towers.alignments.iter().map(|a| a.most_kept());
     let kept = kept.max().unwrap_or(0);
     (kept * scheme.precision.bytes()).div_ceil(4) as u64 + WORKING
+}
+
+/// Registers beside them for threads of spans that may be at an end where images are made: with fewer, they keep turns and places in memory.
+const ENDED: u64 = 28;
+
+/// Registers that a thread of towers needs at least.
+pub fn registers(scheme: &Scheme, towers: &Towers, flow: &FlowKernel) -> u64 {
+    let ended = flow.spans.is_some() && flow.images.is_some();
+    kept(scheme, towers) + if ended { ENDED } else { 0 }
 }
 
 /// The most registers of a thread.
@@ -105,20 +114,21 @@ pub fn candidates(
     gpu: Gpu,
 ) -> Vec<Option<Kernels>> {
     let of = |lines| emit(scheme, layout, towers, sheets, gpu, lines).1;
-    let needed = registers(scheme, towers);
+    let kept = kept(scheme, towers);
+    let needed = |flow: &FlowKernel| registers(scheme, towers, flow);
     let fits = |kernels: &Option<Kernels>| {
         let flow = kernels.as_ref().and_then(|k| k.flow.as_ref());
         flow.is_some_and(|flow| {
-            flow.all_shared() <= gpu.shared_per_block && needed <= u64::from(flow.registers)
+            flow.all_shared() <= gpu.shared_per_block && needed(flow) <= u64::from(flow.registers)
         })
     };
     let plenty = |kernels: &Option<Kernels>| {
         let flow = kernels.as_ref().and_then(|k| k.flow.as_ref());
-        let enough = (needed + PLENTY).min(MOST_REGISTERS - PLENTY / 2);
+        let enough = (kept + PLENTY).min(MOST_REGISTERS - PLENTY / 2);
         fits(kernels) && flow.is_some_and(|flow| enough <= u64::from(flow.registers))
     };
     let alone = of(Lines::Shared(1));
-    if needed > MOST_REGISTERS || !towers.are_adjacent() || plenty(&alone) {
+    if kept > MOST_REGISTERS || !towers.are_adjacent() || plenty(&alone) {
         return vec![alone];
     }
     let [by_parts, by_spans] = TRIED;
