@@ -73,6 +73,7 @@ impl Pipe {
     /// The barrier of a stage, some stages from now, and the parity of its phase.
     fn barrier(&self, k: &mut Kernel<'_>, kind: Kind, ahead: i32) -> (Operand, Operand) {
         let (turn, parity) = self.turn(k, ahead);
+        let turn = k.again(turn);
         let turn = k.resize(turn, Type::I64);
         let first = k.offset(self.barriers, kind as i64 * i64::from(TURNS) * BYTES);
         (k.advance(first, turn, BYTES as u32), parity)

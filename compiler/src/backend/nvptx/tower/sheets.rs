@@ -138,7 +138,9 @@ impl Found {
             let last = k.int(IntOp::Add, at, Operand::i32(hull.hi as i32 - 1));
             let from = k.int(IntOp::Sub, last, range.lo);
             let more = Operand::i32(hull.len() as i32 - 1);
-            let len = k.int(IntOp::Add, range.len, more);
+            // There is no register to keep it in.
+            let len = k.again(range.len);
+            let len = k.int(IntOp::Add, len, more);
             let within = k.compare(IntCmp::Below, from, len);
             near = k.int(IntOp::And, near, within);
         }
