@@ -104,7 +104,8 @@ pub(super) fn write(
     let slots = writers.iter().map(|w| w.plan.slots).max().unwrap_or(0);
     writer.clear(&mut k, shared, slots, thread, i64::from(roles.all()));
     // Each thread has one role only, so one count of stages does for all of them.
-    let pipe = Pipe::new(&mut k, barriers, patient);
+    let scarce = writer.beyond.is_some() || !writer.sheets.is_empty();
+    let pipe = Pipe::new(&mut k, barriers, [patient, scarce]);
     let links = chain.map(|chain| Links::new(of_links, chain, warps, writer.split, pipe));
     if let Some(links) = &links {
         k.need(Feature::SharedBarrier);

@@ -181,8 +181,7 @@ impl Links {
 
     /// From there to that of the present stage.
     fn turn(&self, k: &mut Kernel<'_>) -> Operand {
-        let (turn, _) = self.pipe.turn(k, 0);
-        let turn = k.again(turn);
+        let (turn, _) = self.pipe.turn_for_place(k, 0);
         k.int(IntOp::Mul, turn, word(BYTES))
     }
 

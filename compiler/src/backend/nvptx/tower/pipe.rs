@@ -23,6 +23,8 @@ pub(super) struct Pipe {
     stage: Variable,
     /// Threads wait without looking again and again, where the GPU can do so.
     patient: bool,
+    /// There are no registers to keep the place of a barrier from stage to stage.
+    anew: bool,
 }
 
 /// The kinds.
@@ -52,11 +54,12 @@ pub(super) fn initialise(k: &mut Kernel<'_>, barriers: Operand, [full, free]: [u
 }
 
 impl Pipe {
-    pub fn new(k: &mut Kernel<'_>, barriers: Operand, patient: bool) -> Pipe {
+    pub fn new(k: &mut Kernel<'_>, barriers: Operand, [patient, anew]: [bool; 2]) -> Pipe {
         Pipe {
             barriers,
             stage: k.variable_of(Operand::i32(0)),
             patient,
+            anew,
         }
     }
 
@@ -70,10 +73,18 @@ impl Pipe {
         (turn, k.int(IntOp::And, phase, Operand::i32(1)))
     }
 
+    /// The first of these as a number to find barriers by.
+    pub fn turn_for_place(&self, k: &mut Kernel<'_>, ahead: i32) -> (Operand, Operand) {
+        let (turn, parity) = self.turn(k, ahead);
+        match self.anew {
+            true => (k.again(turn), parity),
+            false => (turn, parity),
+        }
+    }
+
     /// The barrier of a stage, some stages from now, and the parity of its phase.
     fn barrier(&self, k: &mut Kernel<'_>, kind: Kind, ahead: i32) -> (Operand, Operand) {
-        let (turn, parity) = self.turn(k, ahead);
-        let turn = k.again(turn);
+        let (turn, parity) = self.turn_for_place(k, ahead);
         let turn = k.resize(turn, Type::I64);
         let first = k.offset(self.barriers, kind as i64 * i64::from(TURNS) * BYTES);
         (k.advance(first, turn, BYTES as u32), parity)
