@@ -179,12 +179,12 @@ impl<'a> Writer<'a> {
             if chunks.groups > 1 {
                 this = k.compare(IntCmp::Eq, chunks.group, Operand::i32(group as i32));
             }
-            let mut rounds = Vec::new();
-            for round in 0..crate::lattice::div_ceil(each, chunks.threads) {
-                let before = round * chunks.threads;
+            let rounds = crate::lattice::div_ceil(each, chunks.threads);
+            // Whether the thread copies a chunk so many behind its first one.
+            let copies = |k: &mut Kernel<'_>, before: Operand| {
                 let mut has = this;
+                let chunk = k.int(IntOp::Add, chunks.first, before);
                 if let Some([all, part]) = chunks.shared {
-                    let chunk = k.int(IntOp::Add, chunks.first, Operand::i32(before as i32));
                     let [first, end] = if own { part } else { all };
                     let there = k.compare(IntCmp::Lt, chunk, end);
                     has = k.int(IntOp::And, has, there);
@@ -192,49 +192,67 @@ impl<'a> Writer<'a> {
                         let there = k.compare(IntCmp::Ge, chunk, first);
                         has = k.int(IntOp::And, has, there);
                     }
-                } else if each - before < chunks.threads {
-                    let left = Operand::i32((each - before) as i32);
-                    let there = k.compare(IntCmp::Lt, chunks.first, left);
+                } else if each % chunks.threads != 0 {
+                    let there = k.compare(IntCmp::Lt, chunk, Operand::i32(each as i32));
                     has = k.int(IntOp::And, has, there);
                 }
                 if let Some((Between(piece), needed)) = needed {
                     let values = CHUNK / self.bytes(1);
-                    let by = Operand::i32((before * values) as i32);
+                    let by = k.int(IntOp::Mul, before, Operand::i32(values as i32));
                     let piece = Between(k.int(IntOp::Add, piece, by));
                     let there = self.lies(k, piece, needed, values);
                     has = k.int(IntOp::And, has, there);
                 }
-                rounds.push(((skipped + before) * CHUNK, has));
-            }
+                has
+            };
             let mut first = chunks.to;
             if chunks.shared.is_some() || chunks.rounds > 1 {
                 // There are more slots than registers for where they begin.
                 first = k.again(first);
             }
-            let places = |k: &mut Kernel<'_>, copy: &Copy, before: i64| {
+            let places = |k: &mut Kernel<'_>, copy: &Copy, [from, to]: [Operand; 2], by: i64| {
                 let slot = self.bytes(copy.slot as i64 * self.slot.stride);
-                let from = k.offset(turn.chunk, self.distance(copy.place) + before);
-                (from, k.offset(first, slot + before))
+                let from = k.offset(from, self.distance(copy.place) + by);
+                (from, k.offset(to, slot + by))
             };
             // What is not there is zero.
             let there = |k: &mut Kernel<'_>, copy: &Copy| {
                 turn.clip.map(|clip| clip.has(k, self, copy.place))
             };
-            if let [(before, has)] = rounds[..] {
-                k.when(has, |k| {
-                    for copy in &mine {
-                        let (from, to) = places(k, copy, before);
-                        let there = there(k, copy);
-                        self.copy_chunk(k, from, to, there);
-                    }
-                });
+            if rounds == 1 || self.spans.is_some() {
+                let round = |k: &mut Kernel<'_>, before: Operand| {
+                    let has = copies(k, before);
+                    k.when(has, |k| {
+                        let by = k.int(IntOp::Mul, before, Operand::i32(CHUNK as i32));
+                        let both = [turn.chunk, first].map(|at| k.advance_by_word(at, by));
+                        for copy in &mine {
+                            let (from, to) = places(k, copy, both, skipped * CHUNK);
+                            let there = there(k, copy);
+                            self.copy_chunk(k, from, to, there);
+                        }
+                    });
+                };
+                let [zero, end, step] =
+                    [0, rounds * chunks.threads, chunks.threads].map(|n| Operand::i32(n as i32));
+                match rounds {
+                    1 => round(k, zero),
+                    // All rounds have one code, as instructions are fetched.
+                    _ => k.repeat(zero, end, step, Some(1), round),
+                }
                 continue;
             }
+            let rounds: Vec<(i64, Operand)> = (0..rounds)
+                .map(|round| {
+                    let before = round * chunks.threads;
+                    let has = copies(k, Operand::i32(before as i32));
+                    ((skipped + before) * CHUNK, has)
+                })
+                .collect();
             // Row by row, without jumps: between the rounds, there would be more places of rows than registers.
             for copy in &mine {
                 let there = there(k, copy);
-                for &(before, has) in &rounds {
-                    let (from, to) = places(k, copy, before);
+                for &(by, has) in &rounds {
+                    let (from, to) = places(k, copy, [turn.chunk, first], by);
                     match self.asynchronous {
                         true => k.copy_if(has, from, to, there),
                         false => k.when(has, |k| self.copy_chunk(k, from, to, there)),

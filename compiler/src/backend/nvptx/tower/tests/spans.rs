@@ -23,6 +23,8 @@ fn spans_give_the_bits_of_rows() {
         (of(4, f64, [22, 24, 71], mirrors), 6, 3, 1),
         (of(2, f32, [17, 16, 150], walls), 3, 3, 2),
         (of(2, f64, [17, 16, 96], zero), 3, 5, 1),
+        // Rows of more pieces than there are threads that copy.
+        (of(2, f64, [13, 14, 190], walls), 3, 2, 5),
         (of(4, f32, [24, 27, 121], walls), 9, 1, 1),
         (bounded(star(1, f32, [17, 18, 70]), zero), 4, 2, 1),
         (bounded(star(4, f64, [30, 31, 90]), zero), 8, 1, 2),
@@ -43,7 +45,7 @@ fn spans_give_the_bits_of_rows() {
         ended += usize::from(scheme.grid.boundary[Axis::VECTOR] != [Zero; 2]);
         made += usize::from(report.made);
     }
-    assert!(ended == 8 && made == 8, "{made} of {ended}");
+    assert!(ended == 9 && made == 9, "{made} of {ended}");
 }
 
 #[test]
@@ -276,6 +278,8 @@ fn spans_copy_what_they_need() {
     for (scheme, period, turns, warps) in [
         (maxwell(4, Precision::F32, [20, 23, 75]), 6, 2, 1),
         (star(4, Precision::F64, [30, 31, 90]), 8, 1, 1),
+        // More pieces of a row than threads that copy.
+        (maxwell(2, Precision::F64, [13, 14, 360]), 3, 2, 5),
     ] {
         let scheme = bounded(scheme, zero);
         let cut = Lines::new(&scheme, period, warps);
