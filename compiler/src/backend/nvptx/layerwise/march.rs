@@ -263,21 +263,17 @@ impl Marching<'_> {
             value = k.pack(&lanes);
         }
         let to = k.offset(pointer, store.row * i64::from(element));
-        let (all, some, done) = (k.label(), k.label(), k.label());
-        k.branch(whole, all, some);
-        k.place(all);
-        k.store(value, to, VECTOR_BYTES, Access::Plain);
-        k.jump(done);
-        k.place(some);
-        for (i, lane) in lanes.iter().enumerate() {
-            let index = k.int(IntOp::Add, z, Operand::i32(i as i32));
-            let inside = within(k, index, lo, hi);
-            k.when(inside, |k| {
-                let to = k.offset(to, i as i64 * i64::from(element));
-                k.store(*lane, to, element, Access::Plain);
-            });
-        }
-        k.place(done);
+        let all = |k: &mut Kernel<'_>| k.store(value, to, VECTOR_BYTES, Access::Plain);
+        k.either(whole, all, |k| {
+            for (i, lane) in lanes.iter().enumerate() {
+                let index = k.int(IntOp::Add, z, Operand::i32(i as i32));
+                let inside = within(k, index, lo, hi);
+                k.when(inside, |k| {
+                    let to = k.offset(to, i as i64 * i64::from(element));
+                    k.store(*lane, to, element, Access::Plain);
+                });
+            }
+        });
         for (base, images) in self.images(target) {
             let here = k.compare(IntCmp::Eq, z, Operand::i32(base as i32));
             k.when(here, |k| {

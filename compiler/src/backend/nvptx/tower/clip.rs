@@ -115,13 +115,5 @@ pub(super) fn by_kind<'a>(
         return;
     }
     let is_whole = k.compare(IntCmp::Eq, clipped, Operand::i32(0));
-    let (all, some, after) = (k.label(), k.label(), k.label());
-    k.branch(is_whole, all, some);
-    k.place(all);
-    run(k, &whole);
-    k.jump(after);
-    k.place(some);
-    run(k, writer);
-    k.jump(after);
-    k.place(after);
+    k.either(is_whole, |k| run(k, &whole), |k| run(k, writer));
 }

@@ -73,7 +73,7 @@ impl Pipe {
         (turn, k.int(IntOp::And, phase, Operand::i32(1)))
     }
 
-    /// The first of these as a number to find barriers by.
+    /// The same, to find a barrier by its turn: anew each time where there are no registers to keep its place.
     pub fn turn_for_place(&self, k: &mut Kernel<'_>, ahead: i32) -> (Operand, Operand) {
         let (turn, parity) = self.turn(k, ahead);
         match self.anew {

@@ -306,37 +306,33 @@ impl Writer<'_> {
             k.convert(added, self.real)
         };
         let inside: Vec<Operand> = places.iter().map(|place| sheet.has(k, *place)).collect();
-        let (differ, same, after) = (k.label(), k.label(), k.label());
         let differs = sheet.differs(k);
-        k.branch(differs, differ, same);
-
-        k.place(differ);
-        // All profiles are under way together, as far as there are registers.
-        let loads = places.iter().zip(&inside).map(|(place, inside)| {
-            let from = sheet.profile(k, at.z, *place);
-            k.load_if(*inside, double, from)
-        });
-        let profiles: Vec<Operand> = loads.collect();
-        for ((profile, inside), variable) in profiles.into_iter().zip(&inside).zip(variables) {
+        let differ = |k: &mut Kernel<'_>| {
+            // All profiles are under way together, as far as there are registers.
+            let loads = places.iter().zip(&inside).map(|(place, inside)| {
+                let from = sheet.profile(k, at.z, *place);
+                k.load_if(*inside, double, from)
+            });
+            let profiles: Vec<Operand> = loads.collect();
+            for ((profile, inside), variable) in profiles.into_iter().zip(&inside).zip(variables) {
+                let added = added(k, profile);
+                let before = k.get(*variable);
+                let after = k.sum(before, added);
+                let after = k.select(Cmp::Eq, profile, profile, after, before);
+                let after = k.choose(*inside, after, before);
+                k.set(*variable, after);
+            }
+        };
+        k.either(differs, differ, |k| {
+            let profile = k.load(double, sheet.profile, 8, Access::ReadOnly);
             let added = added(k, profile);
-            let before = k.get(*variable);
-            let after = k.sum(before, added);
-            let after = k.select(Cmp::Eq, profile, profile, after, before);
-            let after = k.choose(*inside, after, before);
-            k.set(*variable, after);
-        }
-        k.jump(after);
-
-        k.place(same);
-        let profile = k.load(double, sheet.profile, 8, Access::ReadOnly);
-        let added = added(k, profile);
-        for (inside, variable) in inside.into_iter().zip(variables) {
-            let before = k.get(*variable);
-            let after = k.sum(before, added);
-            let after = k.choose(inside, after, before);
-            k.set(*variable, after);
-        }
-        k.place(after);
+            for (inside, variable) in inside.iter().zip(variables) {
+                let before = k.get(*variable);
+                let after = k.sum(before, added);
+                let after = k.choose(*inside, after, before);
+                k.set(*variable, after);
+            }
+        });
     }
 
     /// Where the wave of a sheet lies.
