@@ -236,7 +236,7 @@ impl<'a> Writer<'a> {
                     [0, rounds * chunks.threads, chunks.threads].map(|n| Operand::i32(n as i32));
                 match rounds {
                     1 => round(k, zero),
-                    // All rounds have one code, as instructions are fetched.
+                    // All rounds have one code, as instructions are fetched; where blocks share lines, that would take more registers.
                     _ => k.repeat(zero, end, step, Some(1), round),
                 }
                 continue;

@@ -193,6 +193,15 @@ impl Lines {
         spans.expect("spans")
     }
 
+    fn tasks(&self, turns: u64) -> TaskList {
+        let order = Order {
+            width: 1,
+            overlap: 0,
+            lead: 0,
+        };
+        tasks(&self.scheme, &self.layout, &self.towers, turns, order).expect("tasks")
+    }
+
     /// What a span needs, from a stage on, of a life that begins in a turn: what its indices of each stage touch.
     fn needed(&self, span: &Span, (life, turn): (&Life, i64), from: i64) -> Interval {
         let [_, low, width] = span.words().map(i64::from);
@@ -283,12 +292,7 @@ fn spans_copy_what_they_need() {
     ] {
         let scheme = bounded(scheme, zero);
         let cut = Lines::new(&scheme, period, warps);
-        let order = Order {
-            width: 1,
-            overlap: 0,
-            lead: 0,
-        };
-        let list = tasks(&scheme, &cut.layout, &cut.towers, turns, order).expect("tasks");
+        let list = cut.tasks(turns);
         let spans = cut.spans(turns as i64);
         let pieces = |span| list.tasks.iter().map(move |task| (span, task));
         let pieces = spans.iter().flat_map(pieces);
@@ -361,12 +365,7 @@ fn warps_without_a_part_compute_nothing() {
         let ends = [[Boundary::Zero; 2]; 3];
         let scheme = bounded(maxwell(order, Precision::F32, cells), ends);
         let lines = Lines::new(&scheme, period, warps);
-        let order = Order {
-            width: 1,
-            overlap: 0,
-            lead: 0,
-        };
-        let list = tasks(&scheme, &lines.layout, &lines.towers, turns, order).expect("tasks");
+        let list = lines.tasks(turns);
         let (mut some, mut all) = (0, 0);
         for span in &lines.spans(turns as i64) {
             for task in &list.tasks {
