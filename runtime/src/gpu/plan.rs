@@ -437,10 +437,9 @@ impl<'a> DevicePlanner<'a> {
             return Err(Refusal::Far);
         }
         let gpu = self.chip.gpu;
-        let sheets = self.apart.dense.acting(self.problem);
         let candidates = match self.lines {
-            Some(lines) => vec![towers::emit(scheme, layout, &towers, &sheets, gpu, lines).1],
-            None => towers::candidates(scheme, layout, &towers, &sheets, gpu),
+            Some(lines) => vec![towers::design(scheme, layout, &towers, gpu, lines)],
+            None => towers::candidates(scheme, layout, &towers, gpu),
         };
         let fits = candidates.into_iter().map(|k| self.fit_of(&towers, k));
         fits.collect()

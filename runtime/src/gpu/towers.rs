@@ -110,10 +110,9 @@ pub fn candidates(
     scheme: &Scheme,
     layout: &Layout,
     towers: &Towers,
-    sheets: &[Acting],
     gpu: Gpu,
 ) -> Vec<Option<Kernels>> {
-    let of = |lines| emit(scheme, layout, towers, sheets, gpu, lines).1;
+    let of = |lines| design(scheme, layout, towers, gpu, lines);
     let kept = kept(scheme, towers);
     let needed = |flow: &FlowKernel| registers(scheme, towers, flow);
     let fits = |kernels: &Option<Kernels>| {
@@ -167,7 +166,35 @@ pub fn candidates(
     }
 }
 
-/// The kernels of towers for a GPU, as IR, if blocks get lines in some way; `None` for those that blocks cannot run.
+/// What kernels of towers for a GPU may do, if blocks get lines in some way.
+fn options(gpu: Gpu, lines: Lines) -> Options {
+    let (parts, spans) = match lines {
+        Lines::Shared(parts) => (parts, None),
+        Lines::Spans(warps) => (1, Some(warps)),
+    };
+    Options {
+        asynchronous: gpu.has(Feature::AsyncCopy),
+        shift: gpu.has(Feature::RegisterShift),
+        patient: gpu.has(Feature::Cluster),
+        parts,
+        spans,
+        room: gpu.shared_per_block,
+        ..Options::default()
+    }
+}
+
+/// The kernels of towers for a GPU without their code, if blocks get lines in some way; `None` for those that blocks cannot run.
+pub fn design(
+    scheme: &Scheme,
+    layout: &Layout,
+    towers: &Towers,
+    gpu: Gpu,
+    lines: Lines,
+) -> Option<Kernels> {
+    tower::design(scheme, layout, towers, options(gpu, lines))
+}
+
+/// The same with their code, as IR.
 pub fn emit(
     scheme: &Scheme,
     layout: &Layout,
@@ -176,20 +203,8 @@ pub fn emit(
     gpu: Gpu,
     lines: Lines,
 ) -> (Module, Option<Kernels>) {
-    let (parts, spans) = match lines {
-        Lines::Shared(parts) => (parts, None),
-        Lines::Spans(warps) => (1, Some(warps)),
-    };
-    let options = Options {
-        asynchronous: gpu.has(Feature::AsyncCopy),
-        shift: gpu.has(Feature::RegisterShift),
-        patient: gpu.has(Feature::Cluster),
-        parts,
-        spans,
-        room: gpu.shared_per_block,
-        ..Options::default()
-    };
     let mut module = Module::new();
+    let options = options(gpu, lines);
     let kernels = tower::emit(&mut module, scheme, layout, towers, sheets, options);
     (module, kernels)
 }

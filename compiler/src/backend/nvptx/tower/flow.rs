@@ -72,6 +72,34 @@ pub(super) fn params(sheets: &[Acting]) -> usize {
     PARAMS.len() + sheets::params(sheets).len()
 }
 
+/// The shared memory that the kernel names: the block's task, and barriers.
+struct Named {
+    task: Operand,
+    pipe: Operand,
+    /// Where blocks share lines.
+    cluster: Option<Operand>,
+    links: Operand,
+}
+
+impl Named {
+    /// For so many blocks that share lines.
+    fn take(module: &mut Module, roles: Roles, parts: u32) -> Named {
+        Named {
+            task: module.shared(Type::I32, ticket::words(parts), 16),
+            pipe: pipe::barriers(module),
+            cluster: (parts > 1).then(|| module.shared(Type::I64, Meet::WORDS, 16)),
+            links: links::barriers(module, roles.compute / 32),
+        }
+    }
+}
+
+/// Bytes of shared memory that the kernel names, if so many blocks share lines.
+pub(super) fn named(roles: Roles, parts: u32) -> u32 {
+    let mut module = Module::new();
+    Named::take(&mut module, roles, parts);
+    module.shared_bytes()
+}
+
 pub(super) fn write(
     module: &mut Module,
     writers: &[Writer<'_>],
@@ -84,11 +112,13 @@ pub(super) fn write(
         return;
     };
     let parts = writer.split.map_or(1, |split| split.parts);
-    let word = module.shared(Type::I32, ticket::words(parts), 16);
-    let barriers = pipe::barriers(module);
-    let of_cluster = (parts > 1).then(|| module.shared(Type::I64, Meet::WORDS, 16));
+    let Named {
+        task: word,
+        pipe: barriers,
+        cluster: of_cluster,
+        links: of_links,
+    } = Named::take(module, roles, parts);
     let warps = roles.compute / 32;
-    let of_links = links::barriers(module, warps);
     let launch = Launch {
         threads: [roles.all(), 1, 1],
         blocks: 1,

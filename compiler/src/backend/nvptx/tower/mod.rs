@@ -57,6 +57,7 @@ use arrivals::Arrivals;
 use beyond::Beyond;
 use line::Split;
 use links::Chain;
+use roles::Roles;
 use write::Writer;
 
 /// Choices that do not change results.
@@ -262,34 +263,15 @@ struct Slot {
 }
 
 impl Slot {
-    /// For so many values of a line; `beside`: blocks have others of it; `made`: images are made where rows arrive. `line`: one of [`LINES`].
-    fn new(
-        scheme: &Scheme,
-        layout: &Layout,
-        own: i64,
-        [beside, made]: [bool; 2],
-        line: i64,
-    ) -> Slot {
+    /// For so many values of a line; `beside`: rows show others, blocks that have them or images in memory. `line`: one of [`LINES`].
+    fn new(layout: &Layout, own: i64, beside: bool, line: i64) -> Slot {
         let whole = |n: i64, bytes: i64| {
             let piece = bytes / layout.element_bytes as i64;
             crate::lattice::div_ceil(n, piece) * piece
         };
         let [below, above] = layout.reach[Axis::VECTOR].map(i64::from);
         let length = layout.extent[Axis::VECTOR];
-        let images = scheme.component_ids().any(|id| {
-            let visible = scheme.visible(id)[Axis::VECTOR];
-            let position = scheme.component(id).position;
-            let images = |i| {
-                scheme
-                    .grid
-                    .images(Axis::VECTOR, position, i, visible)
-                    .count()
-            };
-            (0..length).any(|i| scheme.extent(id)[Axis::VECTOR].contains(i) && images(i) > 0)
-        });
-        let images = images && !made;
-        // Parts of lines see those beside them.
-        let copied = match images || beside {
+        let copied = match beside {
             true => Interval::new(-whole(below, CHUNK), whole(own + above, CHUNK)),
             false => Interval::new(0, whole(own, CHUNK)),
         };
@@ -306,6 +288,19 @@ impl Slot {
     fn elements(&self, slots: usize) -> i64 {
         slots as i64 * self.stride + self.lead
     }
+}
+
+/// Whether any value has an image along the vector axis.
+fn has_images(scheme: &Scheme, layout: &Layout) -> bool {
+    scheme.component_ids().any(|id| {
+        let position = scheme.component(id).position;
+        let [visible, extent] = [scheme.visible(id), scheme.extent(id)].map(|b| b[Axis::VECTOR]);
+        let shows = |i| {
+            let mut images = scheme.grid.images(Axis::VECTOR, position, i, visible);
+            images.next().is_some()
+        };
+        (0..layout.extent[Axis::VECTOR]).any(|i| extent.contains(i) && shows(i))
+    })
 }
 
 /// How lines lie in the shared memory of blocks.
@@ -335,7 +330,10 @@ fn shape(scheme: &Scheme, layout: &Layout, slots: usize, options: Options) -> Op
         let chain = chain.flatten();
         (split.is_none() || chain.is_some()).then_some((split, spans, chain))
     };
-    let shapes = UNITS.into_iter().filter_map(of);
+    // Only parts of lines have such units.
+    let units = if options.parts > 1 { UNITS.len() } else { 1 };
+    let shapes = UNITS.into_iter().take(units).filter_map(of);
+    let images = has_images(scheme, layout);
     let shapes = shapes.flat_map(|(split, spans, chain)| {
         let length = layout.extent[Axis::VECTOR];
         let own = match (&split, &spans) {
@@ -344,11 +342,12 @@ fn shape(scheme: &Scheme, layout: &Layout, slots: usize, options: Options) -> Op
             _ => length,
         };
         let made = Beyond::new(scheme, layout, (split.as_ref(), spans.as_ref())).is_some();
+        let beside = split.is_some() || images && !made;
         LINES.map(|line| Shape {
             split,
             spans: spans.clone(),
             chain,
-            slot: Slot::new(scheme, layout, own, [split.is_some(), made], line),
+            slot: Slot::new(layout, own, beside, line),
         })
     });
     let fits = |shape: &Shape| {
@@ -370,6 +369,101 @@ fn shape(scheme: &Scheme, layout: &Layout, slots: usize, options: Options) -> Op
     closest
 }
 
+/// All of the kernels of some towers but their code.
+struct Draft {
+    shape: Shape,
+    /// What cut turns have to know of rows, for all alignments.
+    rows: Vec<i32>,
+    roles: Roles,
+    kernels: Kernels,
+}
+
+impl Draft {
+    fn new(scheme: &Scheme, layout: &Layout, towers: &Towers, options: Options) -> Option<Draft> {
+        let plan = |sets| Plan::new(layout, sets, towers.advance, options.direct);
+        let plans: Vec<Plan> = towers.alignments.iter().map(plan).collect();
+        let slots = plans.iter().map(|plan| plan.slots).max().unwrap_or(0);
+        let shape = shape(scheme, layout, slots, options)?;
+        let Shape {
+            split, spans, slot, ..
+        } = &shape;
+        if spans.is_some() && !keep_old(towers) {
+            return None;
+        }
+        let length = match spans {
+            Some(spans) => spans.threads,
+            None => split.map_or(slot.length, |split| split.part),
+        };
+        let threads = crate::lattice::div_ceil(length, 32) * 32;
+        if threads + i64::from(roles::HELPERS) > MOST_THREADS {
+            return None;
+        }
+        let mut kernels = Vec::new();
+        let mut rows = Vec::new();
+        for ((number, sets), plan) in towers.alignments.iter().enumerate().zip(plans) {
+            // Blocks that share lines store parts of a row that another one copies for the stage after.
+            let clash = |life: &Life| life.touches[0].tapped && life.touches[0].write.is_some();
+            if split.is_some() && sets.lives.iter().any(clash) {
+                return None;
+            }
+            let bytes = slot.elements(plan.slots) * layout.element_bytes as i64;
+            kernels.push(TowerKernel {
+                symbol: format!("torre_tower_{number}"),
+                threads: threads as u32,
+                shared: u32::try_from(bytes).ok()?,
+                plan,
+                first_row: (rows.len() / edge::words(towers)) as i64,
+            });
+            rows.extend(edge::rows(towers, number)?);
+        }
+        let kept = kernels.iter().map(|k| k.plan.carried.len()).max();
+        let registers = (kept.unwrap_or(0) * layout.element_bytes / 4) as u32 + options.beside;
+        let mut wanted = registers + ACROSS;
+        let mut needed = split.map_or(registers, |_| wanted);
+        let mut updates = scheme.stages.iter().flat_map(|s| &s.updates);
+        if updates.any(|u| u.mask.is_some() || u.body.coefs().next().is_some()) {
+            [needed, wanted] = [needed, wanted].map(|n| n.max(MEDIA));
+        }
+        let roles = Roles::new(threads as u32, [needed, wanted], options.shift);
+        let images = match Beyond::new(scheme, layout, (split.as_ref(), spans.as_ref())) {
+            Some(_) if towers.are_adjacent() => Some(Refresh::new(layout)?),
+            _ => None,
+        };
+        let flow = towers.are_adjacent().then(|| FlowKernel {
+            symbol: flow::SYMBOL.to_string(),
+            threads: roles.all(),
+            shared: kernels.iter().map(|k| k.shared).max().unwrap_or(0),
+            named: flow::named(roles, options.parts).next_multiple_of(LINE as u32),
+            cluster: options.parts,
+            part: length as u32,
+            spans: spans.clone(),
+            registers: roles.registers(),
+            images,
+        });
+        Some(Draft {
+            shape,
+            rows,
+            roles,
+            kernels: Kernels {
+                towers: kernels,
+                flow,
+            },
+        })
+    }
+}
+
+/// The kernels that [`emit`] adds to an empty module, without their code.
+pub fn design(
+    scheme: &Scheme,
+    layout: &Layout,
+    towers: &Towers,
+    options: Options,
+) -> Option<Kernels> {
+    let draft = Draft::new(scheme, layout, towers, options)?;
+    Module::new().constants(&draft.rows)?;
+    Some(draft.kernels)
+}
+
 /// Adds the kernels of some towers, with sheets that act in their order. `None` where a block cannot hold a row.
 pub fn emit(
     module: &mut Module,
@@ -379,49 +473,24 @@ pub fn emit(
     sheets: &[Acting],
     options: Options,
 ) -> Option<Kernels> {
-    let plan = |sets| Plan::new(layout, sets, towers.advance, options.direct);
-    let plans: Vec<Plan> = towers.alignments.iter().map(plan).collect();
-    let slots = plans.iter().map(|plan| plan.slots).max().unwrap_or(0);
+    let Draft {
+        shape,
+        rows,
+        roles,
+        kernels,
+    } = Draft::new(scheme, layout, towers, options)?;
     let Shape {
         split,
         spans,
         chain,
         slot,
-    } = shape(scheme, layout, slots, options)?;
-    if spans.is_some() && !keep_old(towers) {
-        return None;
-    }
-    let length = match &spans {
-        Some(spans) => spans.threads,
-        None => split.map_or(slot.length, |split| split.part),
-    };
-    let threads = crate::lattice::div_ceil(length, 32) * 32;
-    if threads + i64::from(roles::HELPERS) > MOST_THREADS {
-        return None;
-    }
+    } = shape;
     let shared = module.shared_on_demand(LINE as u32);
-    let mut kernels = Vec::new();
-    let mut rows = Vec::new();
-    for ((number, sets), plan) in towers.alignments.iter().enumerate().zip(plans) {
-        // Blocks that share lines store parts of a row that another one copies for the stage after.
-        let clash = |life: &Life| life.touches[0].tapped && life.touches[0].write.is_some();
-        if split.is_some() && sets.lives.iter().any(clash) {
-            return None;
-        }
-        let bytes = slot.elements(plan.slots) * layout.element_bytes as i64;
-        kernels.push(TowerKernel {
-            symbol: format!("torre_tower_{number}"),
-            threads: threads as u32,
-            shared: u32::try_from(bytes).ok()?,
-            plan,
-            first_row: (rows.len() / edge::words(towers)) as i64,
-        });
-        rows.extend(edge::rows(towers, number)?);
-    }
     let rows = module.constants(&rows)?;
     let beyond = Beyond::new(scheme, layout, (split.as_ref(), spans.as_ref()));
     let mut list = Vec::new();
     let arrivals: Vec<Option<Arrivals>> = kernels
+        .towers
         .iter()
         .map(|kernel| {
             let beyond = beyond.as_ref()?;
@@ -433,7 +502,7 @@ pub fn emit(
         module.table(&list)
     });
     let mut writers = Vec::new();
-    for (kernel, arrivals) in kernels.iter().zip(&arrivals) {
+    for (kernel, arrivals) in kernels.towers.iter().zip(&arrivals) {
         let slot = (slot, split, spans.as_ref());
         writers.push(Writer {
             beyond: beyond.as_ref(),
@@ -442,47 +511,16 @@ pub fn emit(
         });
     }
     if options.single && split.is_none() && spans.is_none() {
-        for (writer, kernel) in writers.iter().zip(&kernels) {
+        for (writer, kernel) in writers.iter().zip(&kernels.towers) {
             write::write(module, writer, kernel, shared, options.registers);
         }
     }
-    let kept = kernels.iter().map(|k| k.plan.carried.len()).max();
-    let registers = (kept.unwrap_or(0) * layout.element_bytes / 4) as u32 + options.beside;
-    let mut wanted = registers + ACROSS;
-    let mut needed = split.map_or(registers, |_| wanted);
-    let mut updates = scheme.stages.iter().flat_map(|s| &s.updates);
-    if updates.any(|u| u.mask.is_some() || u.body.coefs().next().is_some()) {
-        [needed, wanted] = [needed, wanted].map(|n| n.max(MEDIA));
-    }
-    let roles = roles::Roles::new(threads as u32, [needed, wanted], options.shift);
-    let mut flow = towers.are_adjacent().then(|| {
-        let before = module.shared_bytes();
-        flow::write(
-            module,
-            &writers,
-            roles,
-            [shared, rows],
-            chain,
-            options.patient,
-        );
-        FlowKernel {
-            symbol: flow::SYMBOL.to_string(),
-            threads: roles.all(),
-            shared: kernels.iter().map(|k| k.shared).max().unwrap_or(0),
-            named: (module.shared_bytes() - before).next_multiple_of(LINE as u32),
-            cluster: options.parts,
-            part: length as u32,
-            spans: spans.clone(),
-            registers: roles.registers(),
-            images: None,
+    if let Some(flow) = &kernels.flow {
+        let places = [shared, rows];
+        flow::write(module, &writers, roles, places, chain, options.patient);
+        if flow.images.is_some() {
+            refresh::write(module, scheme, layout);
         }
-    });
-    drop(writers);
-    if let (Some(flow), Some(_)) = (&mut flow, &beyond) {
-        flow.images = Some(refresh::write(module, scheme, layout)?);
     }
-    Some(Kernels {
-        towers: kernels,
-        flow,
-    })
+    Some(kernels)
 }

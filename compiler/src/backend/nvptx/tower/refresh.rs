@@ -21,11 +21,27 @@ pub struct Refresh {
     pub threads: u32,
 }
 
-/// Adds the kernel. `None` where there are too many groups for a start.
-pub(super) fn write(module: &mut Module, scheme: &Scheme, layout: &Layout) -> Option<Refresh> {
-    let [lean, diamond] = [Axis::LEAN, Axis::DIAMOND].map(|axis| layout.visible(axis));
-    let count = i32::try_from(lean.len().checked_mul(diamond.len())?).ok()?;
-    let blocks = (count as u32).div_ceil(THREADS);
+impl Refresh {
+    /// `None` where there are too many groups for a start.
+    pub(super) fn new(layout: &Layout) -> Option<Refresh> {
+        let [lean, diamond] = planes(layout);
+        let count = i32::try_from(lean.len().checked_mul(diamond.len())?).ok()?;
+        Some(Refresh {
+            symbol: SYMBOL.to_owned(),
+            blocks: (count as u32).div_ceil(THREADS),
+            threads: THREADS,
+        })
+    }
+}
+
+/// The indices of groups.
+fn planes(layout: &Layout) -> [Interval; 2] {
+    [Axis::LEAN, Axis::DIAMOND].map(|axis| layout.visible(axis))
+}
+
+/// Adds the kernel.
+pub(super) fn write(module: &mut Module, scheme: &Scheme, layout: &Layout) {
+    let [lean, diamond] = planes(layout);
     let launch = Launch {
         threads: [THREADS, 1, 1],
         ..Launch::default()
@@ -35,7 +51,11 @@ pub(super) fn write(module: &mut Module, scheme: &Scheme, layout: &Layout) -> Op
     let first = k.int(IntOp::Mul, block, Operand::i32(THREADS as i32));
     let thread = k.special(Special::Thread(0));
     let number = k.int(IntOp::Add, first, thread);
-    let beyond = k.compare(IntCmp::Ge, number, Operand::i32(count));
+    let beyond = k.compare(
+        IntCmp::Ge,
+        number,
+        Operand::i32((lean.len() * diamond.len()) as i32),
+    );
     k.exit_if(beyond);
     let across = Operand::i32(diamond.len() as i32);
     let [x, y] = [(IntOp::Div, lean.lo), (IntOp::Rem, diamond.lo)].map(|(op, lo)| {
@@ -87,11 +107,6 @@ pub(super) fn write(module: &mut Module, scheme: &Scheme, layout: &Layout) -> Op
         });
     }
     k.finish();
-    Some(Refresh {
-        symbol: SYMBOL.to_owned(),
-        blocks,
-        threads: THREADS,
-    })
 }
 
 /// The indices along an axis of the rows that have values: what lies on a plane about which it is odd stays 0, in images, too.

@@ -72,6 +72,11 @@ fn prepare(
     let (program, towers) = tiled(scheme, layout, periods)?;
     let mut module = Module::new();
     let kernels = emit(&mut module, scheme, layout, &towers, &[], options).ok_or(Unfit::Size)?;
+    let designed = design(scheme, layout, &towers, options);
+    assert_eq!(designed.as_ref(), Some(&kernels), "known before code is");
+    if let Some(flow) = &kernels.flow {
+        assert_eq!(flow.named, module.shared_bytes().next_multiple_of(128));
+    }
     // Spans need nothing of later ones.
     let old = options.spans.is_some() && !options.shift;
     let gpu = Gpu::named(if old { "sm_80" } else { "sm_90a" }).expect("a known name");
