@@ -12,7 +12,7 @@ use super::towers::{self, Lines, TowerProgram, usual_order};
 use super::{code, predict};
 use crate::plan::{PlanError, Planner};
 use torre_compiler::backend::llvm::library::{Error, Library};
-use torre_compiler::backend::nvptx::tower::{Acting, FlowKernel, Kernels, tasks};
+use torre_compiler::backend::nvptx::tower::{Acting, FlowKernel, Kernels, Misfit, tasks};
 use torre_compiler::backend::nvptx::{Module, Ptx, layerwise::Shape};
 use torre_compiler::cone::Rational;
 use torre_compiler::kernel::KernelSet;
@@ -323,12 +323,12 @@ impl<'a> DevicePlanner<'a> {
 
     fn refused(&self, schedule: &str, refusal: Refusal) -> NoPlan {
         let fits = match refusal {
-            Refusal::Shared { .. } | Refusal::Registers { .. } | Refusal::Line { .. } => {
-                self.narrower()
-            }
-            Refusal::Far | Refusal::Unfit(Unfit::Size) | Refusal::Unfit(Unfit::Advance) => {
-                self.narrower()
-            }
+            Refusal::Shared { .. }
+            | Refusal::Registers { .. }
+            | Refusal::Line { .. }
+            | Refusal::Rows { .. }
+            | Refusal::Far
+            | Refusal::Unfit(Unfit::Size | Unfit::Advance) => self.narrower(),
             _ if !self.has_towers() => {
                 "towers are for calculations on three axes: use `layerwise` or `auto`".to_owned()
             }
@@ -446,10 +446,13 @@ impl<'a> DevicePlanner<'a> {
     }
 
     /// The same for some kernels.
-    fn fit_of(&self, towers: &Towers, kernels: Option<Kernels>) -> Result<Fit, Refusal> {
+    fn fit_of(&self, towers: &Towers, kernels: Result<Kernels, Misfit>) -> Result<Fit, Refusal> {
         let Planner { scheme, layout, .. } = &self.planner;
         let values = layout.extent[Axis::VECTOR];
-        let kernels = kernels.ok_or(Refusal::Line { values })?;
+        let kernels = kernels.map_err(|misfit| match misfit {
+            Misfit::Line => Refusal::Line { values },
+            Misfit::Rows(rows) => Refusal::Rows { rows },
+        })?;
         let flow = kernels.flow.clone().ok_or(Refusal::Far)?;
         let rows = kernels
             .towers

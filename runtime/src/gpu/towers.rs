@@ -9,7 +9,7 @@ use super::sheets::Placed;
 use std::collections::BTreeMap;
 use torre_compiler::backend::llvm::library::{Error, Library};
 use torre_compiler::backend::nvptx::tower::{
-    self, Acting, FlowKernel, Hooks, Kernels, Options, Order, Span, Task, TaskList,
+    self, Acting, FlowKernel, Hooks, Kernels, Misfit, Options, Order, Span, Task, TaskList,
 };
 use torre_compiler::backend::nvptx::{Feature, Gpu, Module, Ptx, compile};
 use torre_compiler::lattice::Axis;
@@ -105,24 +105,24 @@ const USUAL_WARPS: u32 = 8;
 
 /// The kernels of towers for a GPU, by how blocks get lines. If one block holds them, that is all; else as few blocks as possible share them, or
 /// some more, where the GPU has clusters; or they are cut into spans that are as long as possible, or somewhat shorter. If nothing fits, those for
-/// one block, and `None` where there are no such.
+/// one block, or why there are none.
 pub fn candidates(
     scheme: &Scheme,
     layout: &Layout,
     towers: &Towers,
     gpu: Gpu,
-) -> Vec<Option<Kernels>> {
+) -> Vec<Result<Kernels, Misfit>> {
     let of = |lines| design(scheme, layout, towers, gpu, lines);
     let kept = kept(scheme, towers);
     let needed = |flow: &FlowKernel| registers(scheme, towers, flow);
-    let fits = |kernels: &Option<Kernels>| {
-        let flow = kernels.as_ref().and_then(|k| k.flow.as_ref());
+    let fits = |kernels: &Result<Kernels, Misfit>| {
+        let flow = kernels.as_ref().ok().and_then(|k| k.flow.as_ref());
         flow.is_some_and(|flow| {
             flow.all_shared() <= gpu.shared_per_block && needed(flow) <= u64::from(flow.registers)
         })
     };
-    let plenty = |kernels: &Option<Kernels>| {
-        let flow = kernels.as_ref().and_then(|k| k.flow.as_ref());
+    let plenty = |kernels: &Result<Kernels, Misfit>| {
+        let flow = kernels.as_ref().ok().and_then(|k| k.flow.as_ref());
         let enough = (kept + PLENTY).min(MOST_REGISTERS - PLENTY / 2);
         fits(kernels) && flow.is_some_and(|flow| enough <= u64::from(flow.registers))
     };
@@ -132,7 +132,8 @@ pub fn candidates(
     }
     let [by_parts, by_spans] = TRIED;
     let best = |some: &mut dyn Iterator<Item = Lines>, tried| {
-        let mut some: Vec<Option<Kernels>> = some.map(of).filter(fits).take(tried).collect();
+        let mut some: Vec<Result<Kernels, Misfit>> =
+            some.map(of).filter(fits).take(tried).collect();
         if some.iter().any(plenty) {
             some.retain(plenty);
         }
@@ -140,7 +141,7 @@ pub fn candidates(
     };
     // Shorter spans take less memory.
     let usual = of(Lines::Spans(USUAL_WARPS));
-    let usual = usual.as_ref().and_then(|k| k.flow.as_ref());
+    let usual = usual.as_ref().ok().and_then(|k| k.flow.as_ref());
     let most = usual.map_or(0, |flow| {
         USUAL_WARPS * gpu.shared_per_block / flow.all_shared().max(1)
     });
@@ -148,7 +149,7 @@ pub fn candidates(
     let most = most.min((length.min(tower::MOST_THREADS) / WARP) as u32);
     let spans = best(&mut (1..=most).rev().map(Lines::Spans), by_spans);
     // Fewer blocks than this have too little memory or too few threads.
-    let flow = alone.as_ref().and_then(|k| k.flow.as_ref());
+    let flow = alone.as_ref().ok().and_then(|k| k.flow.as_ref());
     let least = flow.map_or(2, |flow| flow.all_shared().div_ceil(gpu.shared_per_block));
     let most = if gpu.has(Feature::Cluster) {
         tower::MOST_PARTS
@@ -183,18 +184,18 @@ fn options(gpu: Gpu, lines: Lines) -> Options {
     }
 }
 
-/// The kernels of towers for a GPU without their code, if blocks get lines in some way; `None` for those that blocks cannot run.
+/// The kernels of towers for a GPU without their code, if blocks get lines in some way.
 pub fn design(
     scheme: &Scheme,
     layout: &Layout,
     towers: &Towers,
     gpu: Gpu,
     lines: Lines,
-) -> Option<Kernels> {
+) -> Result<Kernels, Misfit> {
     tower::design(scheme, layout, towers, options(gpu, lines))
 }
 
-/// The same with their code, as IR.
+/// The same with their code, as IR; `None` for those that blocks cannot run.
 pub fn emit(
     scheme: &Scheme,
     layout: &Layout,

@@ -16,6 +16,10 @@ pub enum Refusal {
     Line {
         values: i64,
     },
+    /// More rows than code can list, or farther from each other.
+    Rows {
+        rows: usize,
+    },
     Shared {
         rows: usize,
         bytes: u64,
@@ -50,6 +54,10 @@ impl fmt::Display for Refusal {
             Refusal::Line { values } => write!(
                 f,
                 "a tower needs a thread for each of the {values} values of a line, and a block has {MOST_THREADS}, of which some serve the others"
+            ),
+            Refusal::Rows { rows } => write!(
+                f,
+                "a turn has {rows} rows, which are more than code for GPUs can list, or too far from each other"
             ),
             Refusal::Shared { rows, bytes, most } => write!(
                 f,

@@ -84,6 +84,13 @@ fn what_does_not_fit_is_refused_with_numbers() {
         most: 255,
     };
     assert_eq!(found, registers);
+    // Cut towers run by a list of rows in constant memory.
+    let (found, fits) = refusal([99, 99, 64], 28).expect("too many rows");
+    assert!(
+        matches!(found, Refusal::Rows { rows } if rows > 16384),
+        "{found:?}"
+    );
+    assert!(fits.contains("`torre(D = 2)`"), "{fits}");
     // Blocks share longer lines.
     let (found, fits) = refusal([99, 99, 800], 3).expect("no registers");
     assert!(

@@ -38,6 +38,12 @@ pub(super) fn rows(towers: &Towers, alignment: usize) -> Option<Vec<i32>> {
     Some(rows)
 }
 
+/// Rows of a turn of each alignment, together.
+pub(super) fn count(towers: &Towers) -> usize {
+    let stages = towers.alignments.iter().flat_map(|a| &a.stages);
+    stages.map(|stage| stage.own.len()).sum()
+}
+
 /// Words of a row.
 pub(super) fn words(towers: &Towers) -> usize {
     if towers.rings.narrow { 2 } else { 1 }

@@ -369,6 +369,15 @@ fn shape(scheme: &Scheme, layout: &Layout, slots: usize, options: Options) -> Op
     closest
 }
 
+/// Why there are no kernels for some towers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misfit {
+    /// A block cannot have a line, or the part of it that it should have.
+    Line,
+    /// A turn of each alignment has so many rows together, more than code can list, or farther from each other.
+    Rows(usize),
+}
+
 /// All of the kernels of some towers but their code.
 struct Draft {
     shape: Shape,
@@ -379,16 +388,21 @@ struct Draft {
 }
 
 impl Draft {
-    fn new(scheme: &Scheme, layout: &Layout, towers: &Towers, options: Options) -> Option<Draft> {
+    fn new(
+        scheme: &Scheme,
+        layout: &Layout,
+        towers: &Towers,
+        options: Options,
+    ) -> Result<Draft, Misfit> {
         let plan = |sets| Plan::new(layout, sets, towers.advance, options.direct);
         let plans: Vec<Plan> = towers.alignments.iter().map(plan).collect();
         let slots = plans.iter().map(|plan| plan.slots).max().unwrap_or(0);
-        let shape = shape(scheme, layout, slots, options)?;
+        let shape = shape(scheme, layout, slots, options).ok_or(Misfit::Line)?;
         let Shape {
             split, spans, slot, ..
         } = &shape;
         if spans.is_some() && !keep_old(towers) {
-            return None;
+            return Err(Misfit::Line);
         }
         let length = match spans {
             Some(spans) => spans.threads,
@@ -396,25 +410,26 @@ impl Draft {
         };
         let threads = crate::lattice::div_ceil(length, 32) * 32;
         if threads + i64::from(roles::HELPERS) > MOST_THREADS {
-            return None;
+            return Err(Misfit::Line);
         }
+        let many = || Misfit::Rows(edge::count(towers));
         let mut kernels = Vec::new();
         let mut rows = Vec::new();
         for ((number, sets), plan) in towers.alignments.iter().enumerate().zip(plans) {
             // Blocks that share lines store parts of a row that another one copies for the stage after.
             let clash = |life: &Life| life.touches[0].tapped && life.touches[0].write.is_some();
             if split.is_some() && sets.lives.iter().any(clash) {
-                return None;
+                return Err(Misfit::Line);
             }
             let bytes = slot.elements(plan.slots) * layout.element_bytes as i64;
             kernels.push(TowerKernel {
                 symbol: format!("torre_tower_{number}"),
                 threads: threads as u32,
-                shared: u32::try_from(bytes).ok()?,
+                shared: u32::try_from(bytes).map_err(|_| Misfit::Line)?,
                 plan,
                 first_row: (rows.len() / edge::words(towers)) as i64,
             });
-            rows.extend(edge::rows(towers, number)?);
+            rows.extend(edge::rows(towers, number).ok_or_else(many)?);
         }
         let kept = kernels.iter().map(|k| k.plan.carried.len()).max();
         let registers = (kept.unwrap_or(0) * layout.element_bytes / 4) as u32 + options.beside;
@@ -426,7 +441,7 @@ impl Draft {
         }
         let roles = Roles::new(threads as u32, [needed, wanted], options.shift);
         let images = match Beyond::new(scheme, layout, (split.as_ref(), spans.as_ref())) {
-            Some(_) if towers.are_adjacent() => Some(Refresh::new(layout)?),
+            Some(_) if towers.are_adjacent() => Some(Refresh::new(layout).ok_or(Misfit::Line)?),
             _ => None,
         };
         let flow = towers.are_adjacent().then(|| FlowKernel {
@@ -440,7 +455,10 @@ impl Draft {
             registers: roles.registers(),
             images,
         });
-        Some(Draft {
+        if Module::new().constants(&rows).is_none() {
+            return Err(many());
+        }
+        Ok(Draft {
             shape,
             rows,
             roles,
@@ -458,13 +476,11 @@ pub fn design(
     layout: &Layout,
     towers: &Towers,
     options: Options,
-) -> Option<Kernels> {
-    let draft = Draft::new(scheme, layout, towers, options)?;
-    Module::new().constants(&draft.rows)?;
-    Some(draft.kernels)
+) -> Result<Kernels, Misfit> {
+    Draft::new(scheme, layout, towers, options).map(|draft| draft.kernels)
 }
 
-/// Adds the kernels of some towers, with sheets that act in their order. `None` where a block cannot hold a row.
+/// Adds the kernels of some towers, with sheets that act in their order. `None` where [`design`] finds none.
 pub fn emit(
     module: &mut Module,
     scheme: &Scheme,
@@ -478,7 +494,7 @@ pub fn emit(
         rows,
         roles,
         kernels,
-    } = Draft::new(scheme, layout, towers, options)?;
+    } = Draft::new(scheme, layout, towers, options).ok()?;
     let Shape {
         split,
         spans,

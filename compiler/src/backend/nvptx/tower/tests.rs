@@ -73,7 +73,7 @@ fn prepare(
     let mut module = Module::new();
     let kernels = emit(&mut module, scheme, layout, &towers, &[], options).ok_or(Unfit::Size)?;
     let designed = design(scheme, layout, &towers, options);
-    assert_eq!(designed.as_ref(), Some(&kernels), "known before code is");
+    assert_eq!(designed.as_ref(), Ok(&kernels), "known before code is");
     if let Some(flow) = &kernels.flow {
         assert_eq!(flow.named, module.shared_bytes().next_multiple_of(128));
     }
