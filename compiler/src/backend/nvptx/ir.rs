@@ -295,9 +295,14 @@ impl Module {
         operand
     }
 
+    /// Whether constant memory has room for so many words.
+    pub fn holds(words: usize) -> bool {
+        words <= MOST_CONSTANTS
+    }
+
     /// Fills the module's constant memory, and gives its beginning. `None` where it is too small.
     pub fn constants(&mut self, words: &[i32]) -> Option<Operand> {
-        if words.len() > MOST_CONSTANTS {
+        if !Module::holds(words.len()) {
             return None;
         }
         self.constants = words.to_vec();

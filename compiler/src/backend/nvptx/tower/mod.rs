@@ -455,7 +455,7 @@ impl Draft {
             registers: roles.registers(),
             images,
         });
-        if Module::new().constants(&rows).is_none() {
+        if !Module::holds(rows.len()) {
             return Err(many());
         }
         Ok(Draft {
@@ -534,8 +534,8 @@ pub fn emit(
     if let Some(flow) = &kernels.flow {
         let places = [shared, rows];
         flow::write(module, &writers, roles, places, chain, options.patient);
-        if flow.images.is_some() {
-            refresh::write(module, scheme, layout);
+        if let Some(images) = &flow.images {
+            refresh::write(module, scheme, layout, images);
         }
     }
     Some(kernels)

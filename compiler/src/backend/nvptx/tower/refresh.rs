@@ -19,17 +19,20 @@ pub struct Refresh {
     pub symbol: String,
     pub blocks: u32,
     pub threads: u32,
+    /// One for each thread, but for the last ones.
+    groups: i32,
 }
 
 impl Refresh {
     /// `None` where there are too many groups for a start.
     pub(super) fn new(layout: &Layout) -> Option<Refresh> {
         let [lean, diamond] = planes(layout);
-        let count = i32::try_from(lean.len().checked_mul(diamond.len())?).ok()?;
+        let groups = i32::try_from(lean.len().checked_mul(diamond.len())?).ok()?;
         Some(Refresh {
             symbol: SYMBOL.to_owned(),
-            blocks: (count as u32).div_ceil(THREADS),
+            blocks: (groups as u32).div_ceil(THREADS),
             threads: THREADS,
+            groups,
         })
     }
 }
@@ -40,15 +43,15 @@ fn planes(layout: &Layout) -> [Interval; 2] {
 }
 
 /// Adds the kernel.
-pub(super) fn write(module: &mut Module, scheme: &Scheme, layout: &Layout) {
+pub(super) fn write(module: &mut Module, scheme: &Scheme, layout: &Layout, refresh: &Refresh) {
     let [lean, diamond] = planes(layout);
     let launch = Launch {
-        threads: [THREADS, 1, 1],
+        threads: [refresh.threads, 1, 1],
         ..Launch::default()
     };
-    let mut k = module.kernel(SYMBOL, &[Type::GLOBAL], launch);
+    let mut k = module.kernel(&refresh.symbol, &[Type::GLOBAL], launch);
     let block = k.special(Special::Block(0));
-    let first = k.int(IntOp::Mul, block, Operand::i32(THREADS as i32));
+    let first = k.int(IntOp::Mul, block, Operand::i32(refresh.threads as i32));
     let thread = k.special(Special::Thread(0));
     let number = k.int(IntOp::Add, first, thread);
     let beyond = k.compare(

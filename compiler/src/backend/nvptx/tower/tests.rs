@@ -75,7 +75,10 @@ fn prepare(
     let designed = design(scheme, layout, &towers, options);
     assert_eq!(designed.as_ref(), Ok(&kernels), "known before code is");
     if let Some(flow) = &kernels.flow {
-        assert_eq!(flow.named, module.shared_bytes().next_multiple_of(128));
+        assert_eq!(
+            flow.named,
+            module.shared_bytes().next_multiple_of(LINE as u32)
+        );
     }
     // Spans need nothing of later ones.
     let old = options.spans.is_some() && !options.shift;
