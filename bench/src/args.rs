@@ -27,8 +27,9 @@ On a GPU:
   --gpu-file FILE    the problem of a file, on its own grid or on --sizes, instead of cases; may be repeated
   --set NAME=VALUE   a parameter of it; may be repeated
   --towers TEXT      auto: what the model chooses (the default); every: all that it looks at; WIDTH,HEIGHT or
-                     WIDTH,HEIGHT,STRIP,OVERLAP,LEAD: the period of both faces in cells, steps of a band, order of towers
-                     and stages that neighbours are ahead; may be repeated
+                     WIDTH,HEIGHT,STRIP,OVERLAP,LEAD,PARTITIONS: the period of both faces in cells, steps of a band, strips of so many
+                     towers, columns that alternate, stages that neighbours are ahead, parts of the cache that have their own
+                     strips; may be repeated
   --parts N          blocks that share lines, instead of what the model chooses
   --spans N          values of the spans into which lines are cut, a multiple of 32, instead of what the model chooses
   --check            compares instead: the baseline with the CPU, towers with layerwise kernels, bit by bit

@@ -100,6 +100,7 @@ pub fn json(facts: &Facts, copy_rate: Option<f64>) -> Value {
         "multiprocessors": facts.multiprocessors,
         "memory_bytes": facts.memory,
         "l2_bytes": facts.l2,
+        "l2_partitions": facts.partitions(),
         "copy_gb_per_s": copy_rate.map(|rate| rate * 1e-9),
     })
 }

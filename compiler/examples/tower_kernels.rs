@@ -194,6 +194,7 @@ fn main() -> Outcome<()> {
         width: value("strip=").map_or(Ok(8), str::parse)?,
         overlap: value("overlap=").map_or(Ok(0), str::parse)?,
         lead: value("lead=").map_or(Ok(0), str::parse)?,
+        partitions: 1,
     };
     let tasks = tower::tasks(&scheme, &layout, &towers, turns, order)
         .ok_or("too large")?

@@ -52,6 +52,7 @@ impl Interpreted {
                 clock: 1_000_000,
                 memory: MEMORY,
                 l2: 1 << 20,
+                near: vec![0, 1],
             },
             state: Mutex::default(),
         }

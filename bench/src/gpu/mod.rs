@@ -26,7 +26,7 @@ use torre_compiler::backend::nvptx::tower::Order;
 use torre_compiler::scheme::Precision;
 use torre_runtime::gpu::{CudaDevice, Device, predict};
 
-/// Towers to measure: `auto`, `every`, `WIDTH,HEIGHT` or `WIDTH,HEIGHT,STRIP,OVERLAP,LEAD`.
+/// Towers to measure: `auto`, `every`, `WIDTH,HEIGHT` or `WIDTH,HEIGHT,STRIP,OVERLAP,LEAD,PARTITIONS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// Those that the model expects to be fastest.
@@ -55,10 +55,11 @@ impl Asked {
         let (&[width, height], order) = numbers.split_first_chunk()?;
         let order = match *order {
             [] => None,
-            [strip, overlap, lead] if strip > 0 => Some(Order {
+            [strip, overlap, lead, partitions] if strip > 0 && partitions > 0 => Some(Order {
                 width: i64::from(strip),
                 overlap: i64::from(overlap),
                 lead,
+                partitions,
             }),
             _ => return None,
         };
@@ -86,7 +87,8 @@ impl fmt::Display for Asked {
                         width,
                         overlap,
                         lead,
-                    }) => write!(f, ",{width},{overlap},{lead}"),
+                        partitions,
+                    }) => write!(f, ",{width},{overlap},{lead},{partitions}"),
                     None => Ok(()),
                 }
             }

@@ -16,7 +16,7 @@ use torre_compiler::schedule::{Cut, Frame, Level, Schedule, Template, Tiling};
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_compiler::tile::lower;
 use torre_runtime::gpu::{
-    Chip, Dense, Device, DevicePlanner, DeviceProgram, Lines, OnDevice, TowerProgram, code,
+    Chip, Dense, Device, DevicePlanner, DeviceProgram, Facts, Lines, OnDevice, TowerProgram, code,
 };
 use torre_runtime::host::{Calculation, Progress, threads};
 use torre_runtime::program::LoadedFiles;
@@ -29,8 +29,8 @@ pub struct Prepared {
     pub set: KernelSet,
     library: &'static Library,
     gpu: Gpu,
-    /// Bytes of the cache that all multiprocessors share.
-    cache: u64,
+    /// Of the device.
+    facts: Facts,
     ptx: Ptx,
     shape: Shape,
     coefs: Option<[f64; 2]>,
@@ -89,7 +89,7 @@ impl Prepared {
             set,
             library,
             gpu,
-            cache: device.facts().l2,
+            facts: device.facts().clone(),
             shape,
             coefs: case.coefs,
         })
@@ -195,7 +195,7 @@ impl Prepared {
         let tiles = lower(scheme, &Frame::new(scheme, &cones(scheme)).opened(), tiling);
         let problem = &self.resolved.problem;
         let sheets = Dense::new(scheme, problem).acting(problem);
-        let (gpu, lines) = ((self.gpu, self.cache), scheduled.lines);
+        let (gpu, lines) = ((self.gpu, &self.facts), scheduled.lines);
         let program = TowerProgram::new(self.library, scheme, layout, &tiles, &sheets, gpu, lines);
         let program = program.map_err(|e| e.to_string())?;
         let program = match scheduled.order {

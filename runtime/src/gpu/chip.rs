@@ -15,12 +15,14 @@ pub struct Chip {
     pub copy_rate: f64,
 }
 
-/// A GPU of each kind that is often met, from its maker's data sheets.
+/// A GPU of each kind that is often met, from its maker's data sheets; partitions where these tell of some.
 struct Usual {
     capability: u32,
     name: &'static str,
     multiprocessors: u32,
     l2_kib: u64,
+    /// Of that cache.
+    partitions: u32,
     memory_gb: u64,
     /// GB/s between memory and chip.
     memory_rate: f64,
@@ -30,7 +32,7 @@ struct Usual {
 const fn usual(
     (capability, name): (u32, &'static str),
     multiprocessors: u32,
-    l2_kib: u64,
+    (l2_kib, partitions): (u64, u32),
     memory_gb: u64,
     memory_rate: f64,
     mhz: u64,
@@ -40,6 +42,7 @@ const fn usual(
         name,
         multiprocessors,
         l2_kib,
+        partitions,
         memory_gb,
         memory_rate,
         mhz,
@@ -47,16 +50,30 @@ const fn usual(
 }
 
 const USUAL: [Usual; 10] = [
-    usual((70, "Tesla V100"), 80, 6 << 10, 32, 900.0, 1530),
-    usual((72, "Jetson AGX Xavier"), 8, 512, 32, 137.0, 1377),
-    usual((75, "Tesla T4"), 40, 4 << 10, 16, 320.0, 1590),
-    usual((80, "A100"), 108, 40 << 10, 80, 2039.0, 1410),
-    usual((86, "GeForce RTX 3090"), 82, 6 << 10, 24, 936.0, 1695),
-    usual((87, "Jetson AGX Orin"), 16, 4 << 10, 64, 205.0, 1300),
-    usual((89, "GeForce RTX 4090"), 128, 72 << 10, 24, 1008.0, 2520),
-    usual((90, "H200"), 132, 60 << 10, 141, 4800.0, 1980),
-    usual((100, "B200"), 148, 126 << 10, 180, 8000.0, 1965),
-    usual((120, "GeForce RTX 5090"), 170, 96 << 10, 32, 1792.0, 2407),
+    usual((70, "Tesla V100"), 80, (6 << 10, 1), 32, 900.0, 1530),
+    usual((72, "Jetson AGX Xavier"), 8, (512, 1), 32, 137.0, 1377),
+    usual((75, "Tesla T4"), 40, (4 << 10, 1), 16, 320.0, 1590),
+    usual((80, "A100"), 108, (40 << 10, 2), 80, 2039.0, 1410),
+    usual((86, "GeForce RTX 3090"), 82, (6 << 10, 1), 24, 936.0, 1695),
+    usual((87, "Jetson AGX Orin"), 16, (4 << 10, 1), 64, 205.0, 1300),
+    usual(
+        (89, "GeForce RTX 4090"),
+        128,
+        (72 << 10, 1),
+        24,
+        1008.0,
+        2520,
+    ),
+    usual((90, "H200"), 132, (60 << 10, 2), 141, 4800.0, 1980),
+    usual((100, "B200"), 148, (126 << 10, 1), 180, 8000.0, 1965),
+    usual(
+        (120, "GeForce RTX 5090"),
+        170,
+        (96 << 10, 1),
+        32,
+        1792.0,
+        2407,
+    ),
 ];
 
 /// Share of the rate on a data sheet that copies reach: 4.28 of 4.8 TB/s on an H200.
@@ -90,6 +107,9 @@ impl Chip {
                 clock: own.mhz * 1_000_000,
                 memory: own.memory_gb * 1_000_000_000,
                 l2: own.l2_kib << 10,
+                near: (0..own.multiprocessors)
+                    .map(|n| n % own.partitions)
+                    .collect(),
             },
             copy_rate: COPIES * own.memory_rate * 1e9,
         })

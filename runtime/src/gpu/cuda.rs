@@ -3,6 +3,7 @@
 use super::device::{
     Address, Argument, Device, DeviceError, Facts, Function, Mark, Reading, Threads,
 };
+use super::partitions::near;
 use super::transfer::{Bus, Download, SMALL, Staging};
 use cudarc::driver::sys::{self, CUresult};
 use pinned::{Pinned, Way};
@@ -174,6 +175,8 @@ impl CudaDevice {
             .state()
             .stages
             .extend((0..READINGS).map(|_| Staging::new()));
+        // Without that, all multiprocessors count as alike.
+        opened.facts.near = near(&opened).unwrap_or_default();
         Ok(opened)
     }
 
@@ -278,6 +281,7 @@ fn facts(device: sys::CUdevice, cuda: u32) -> Result<Facts, DeviceError> {
         clock: 1000 * u64::from(attribute(A::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?),
         memory: memory as u64,
         l2: u64::from(attribute(A::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?),
+        near: Vec::new(),
     })
 }
 

@@ -63,6 +63,16 @@ pub struct Facts {
     pub memory: u64,
     /// Bytes of the cache that all multiprocessors share.
     pub l2: u64,
+    /// The partition of that cache that is near each multiprocessor, by its number; empty where there is one, or nothing is known. A partition keeps
+    /// copies of what the multiprocessors near it use: what all use takes room in all of them.
+    pub near: Vec<u32>,
+}
+
+impl Facts {
+    /// Partitions of the cache that all multiprocessors share.
+    pub fn partitions(&self) -> u32 {
+        self.near.iter().max().map_or(1, |last| last + 1)
+    }
 }
 
 /// A device whose work is done in the order in which it was asked for. Copies from and to the host wait for what came before; those that

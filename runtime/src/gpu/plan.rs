@@ -232,8 +232,13 @@ impl<'a> DevicePlanner<'a> {
         let steps = whole_turns(tiling.height, &fit.towers);
         let spans = fit.spans(scheme, steps);
         let turns = steps / fit.towers.steps;
-        let cache = self.chip.facts.l2;
-        let order = usual_order(scheme, &fit.towers, &fit.flow, tiling.height, cache);
+        let order = usual_order(
+            scheme,
+            &fit.towers,
+            &fit.flow,
+            tiling.height,
+            &self.chip.facts,
+        );
         let tasks = tasks(scheme, layout, &fit.towers, turns, order);
         let count = tasks.ok_or(Refusal::Many).map_err(refused)?.tasks.len();
         Ok(TowerPlan {
@@ -531,7 +536,7 @@ impl DevicePlan {
         match &self.towers {
             Some(TowerPlan { tiles, fit, .. }) => {
                 let (sheets, lines) = (&fit.sheets, Lines::of(&fit.flow));
-                let gpu = (chip.gpu, chip.facts.l2);
+                let gpu = (chip.gpu, &chip.facts);
                 TowerProgram::new(library, scheme, layout, tiles, sheets, gpu, lines)
             }
             None => Ok(None),

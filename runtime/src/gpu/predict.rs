@@ -184,7 +184,7 @@ pub fn towers(
     } else {
         0.0
     };
-    let order = usual_order(scheme, towers, &fit.flow, height, chip.facts.l2);
+    let order = usual_order(scheme, towers, &fit.flow, height, &chip.facts);
     let width = order.width as f64;
     let width = width.min(cells[Axis::DIAMOND.index()] / (2.0 * towers.cells()).sqrt());
     let lag = steps * stages * width / (processors * blocks);

@@ -4,7 +4,7 @@
 //! what is left before is run by lower bands, and by single steps.
 
 use super::apart::Heights;
-use super::device::{Address, Argument, Device, DeviceError, Function, Threads};
+use super::device::{Address, Argument, Device, DeviceError, Facts, Function, Threads};
 use super::sheets::Placed;
 use std::collections::BTreeMap;
 use torre_compiler::backend::llvm::library::{Error, Library};
@@ -24,26 +24,31 @@ use torre_compiler::tile::residency::{Towers, towers};
 /// for the next.
 const COLUMN: ([f64; 2], [f64; 2]) = ([0.36, 0.44], [8.0, 16.0]);
 
-/// The order of the towers of a band of so many steps, unless something else is asked for; `cache`: bytes of the one that all multiprocessors
-/// share.
+/// The order of the towers of a band of so many steps, unless something else is asked for.
 pub(super) fn usual_order(
     scheme: &Scheme,
     towers: &Towers,
     flow: &FlowKernel,
     steps: u64,
-    cache: u64,
+    facts: &Facts,
 ) -> Order {
     let line = f64::from(flow.part) * f64::from(flow.cluster.max(1));
     let moved = towers.bytes_per_cell(scheme) * towers.cells() * line * steps as f64;
     let ([open, cut], [least, most]) = COLUMN;
     let clips = towers.clipping(scheme).as_flattened().iter().all(|c| *c);
     let (share, overlap) = if clips { (open, 12) } else { (cut, 16) };
-    let width = (share * cache as f64 / moved.max(1.0)).round();
-    let least = (least / f64::from(flow.cluster.max(1))).max(4.0);
+    let width = (share * facts.l2 as f64 / moved.max(1.0)).round();
+    let cluster = flow.cluster.max(1);
+    let least = (least / f64::from(cluster)).max(4.0);
     Order {
         width: width.clamp(least, most) as i64,
         overlap,
         lead: 0,
+        // Each has a cluster that runs at any time.
+        partitions: facts
+            .partitions()
+            .min(facts.multiprocessors / cluster)
+            .max(1),
     }
 }
 
@@ -226,15 +231,14 @@ pub struct TowerProgram {
 }
 
 impl TowerProgram {
-    /// The towers of a tile program, if blocks get lines in some way; `None` where it has none that a GPU can run. `cache`: bytes of the one that all
-    /// multiprocessors share.
+    /// The towers of a tile program, if blocks get lines in some way; `None` where it has none that a GPU can run.
     pub fn new(
         library: &Library,
         scheme: &Scheme,
         layout: &Layout,
         tiles: &TileProgram,
         sheets: &[Acting],
-        (gpu, cache): (Gpu, u64),
+        (gpu, facts): (Gpu, &Facts),
         lines: Lines,
     ) -> Result<Option<TowerProgram>, Error> {
         let Ok(towers) = towers(scheme, layout, tiles) else {
@@ -243,7 +247,7 @@ impl TowerProgram {
         let (module, emitted) = emit(scheme, layout, &towers, sheets, gpu, lines);
         let fits = |k: &Kernels| {
             let flow = k.flow.as_ref()?;
-            let order = usual_order(scheme, &towers, flow, tiles.height, cache);
+            let order = usual_order(scheme, &towers, flow, tiles.height, facts);
             (flow.all_shared() <= gpu.shared_per_block).then_some(order)
         };
         let Some((kernels, order)) = emitted.and_then(|k| fits(&k).map(|order| (k, order))) else {
@@ -352,6 +356,16 @@ pub struct Bands {
     lists: BTreeMap<u64, Option<List>>,
 }
 
+/// A start of the kernel.
+#[derive(Clone, Copy, Debug)]
+struct Start {
+    /// What blocks take from.
+    lists: Address,
+    /// Towers of all starts up to this one.
+    until: u32,
+    clusters: u32,
+}
+
 /// The towers of a band of some height.
 #[derive(Clone, Debug)]
 struct List {
@@ -359,19 +373,16 @@ struct List {
     count: u32,
     /// If lines are cut: one after the other.
     spans: Vec<Option<Span>>,
-    /// So many have to be done before others begin; 0: no such difference.
-    before: u32,
+    starts: Vec<Start>,
     progress: Address,
-    counter: Address,
     /// Of its hooks.
     table: Address,
     stages: u32,
-    /// What the counter and progress have reached.
-    taken: u32,
+    /// What progress has reached.
     since: u32,
 }
 
-/// Progress and counter start anew beyond this.
+/// Progress starts anew beyond this.
 const MOST: u32 = 1 << 30;
 
 fn words(device: &dyn Device, words: impl Iterator<Item = i32>) -> Result<Address, DeviceError> {
@@ -464,20 +475,22 @@ impl Bands {
         layout: &Layout,
         steps: u64,
     ) -> Result<Option<List>, DeviceError> {
-        let Some(list) = self.program.tasks_of(scheme, layout, steps) else {
+        let Some(mut list) = self.program.tasks_of(scheme, layout, steps) else {
             return Ok(None);
         };
-        let TaskList { mut tasks, before } = list;
         let Some(spans) = self.program.spans(scheme, steps) else {
             return Ok(None);
         };
         let towers = &self.program.towers;
         let turns = steps / towers.steps;
-        let Some(table) = self.hooks.attach(scheme, layout, towers, turns, &mut tasks) else {
+        let Some(table) = self
+            .hooks
+            .attach(scheme, layout, towers, turns, &mut list.tasks)
+        else {
             return Ok(None);
         };
         let small = |n: u64| u32::try_from(n).ok().filter(|n| *n < MOST / 4);
-        let count = small(tasks.len() as u64).ok_or(DeviceError::TooLong)?;
+        let count = small(list.tasks.len() as u64).ok_or(DeviceError::TooLong)?;
         let stages = small(steps * scheme.stages.len() as u64).ok_or(DeviceError::TooLong)?;
         let bytes =
             (u64::from(count) + 1) * u64::from(self.cluster) * u64::from(tower::PROGRESS_BYTES);
@@ -490,16 +503,25 @@ impl Bands {
         }
         let place = device.take(table.bytes.len() as u64)?;
         device.write(place, &table.bytes)?;
+        let near = &device.facts().near;
+        let mut starts = Vec::new();
+        for (start, counts) in list.starts.iter().enumerate() {
+            let towers = small(counts.iter().sum::<usize>() as u64);
+            let lists = list.lists(start, near).ok_or(DeviceError::TooLong)?;
+            starts.push(Start {
+                lists: words(device, lists.into_iter())?,
+                until: small(list.until(start) as u64).ok_or(DeviceError::TooLong)?,
+                clusters: towers.map_or(self.clusters, |towers| towers.min(self.clusters)),
+            });
+        }
         let mut list = List {
-            tasks: words(device, tasks.iter().flat_map(Task::words))?,
+            tasks: words(device, list.tasks.iter().flat_map(Task::words))?,
             count,
             spans,
-            before: small(before as u64).ok_or(DeviceError::TooLong)?,
+            starts,
             progress: device.take(bytes)?,
-            counter: words(device, std::iter::once(0))?,
             table: place,
             stages,
-            taken: 0,
             since: 0,
         };
         list.reset(device, self.cluster)?;
@@ -521,24 +543,19 @@ impl Bands {
         };
         let mut starts = 0;
         for span in list.spans.clone() {
-            if list.taken > MOST || list.since > MOST {
+            if list.since > MOST {
                 list.reset(device, self.cluster)?;
             }
             let over = list.since + list.stages + 1;
             let word = |n: u32| Argument::Word(n as i32);
-            let mut done = 0;
-            for until in [list.before, list.count] {
-                if until <= done {
-                    continue;
-                }
+            for start in list.starts.clone() {
                 let mut arguments = vec![
                     Argument::Place(array),
                     Argument::Place(list.tasks),
-                    word(until),
+                    word(start.until),
                     Argument::Place(list.progress),
-                    Argument::Place(list.counter),
-                    // Numbers go on where those of the start before ended.
-                    word(list.taken.wrapping_sub(done)),
+                    Argument::Place(start.lists),
+                    word(self.program.order.partitions),
                     word(list.since),
                     word(over),
                     word(self.program.order.lead),
@@ -555,16 +572,13 @@ impl Bands {
                 if let Some(span) = span {
                     arguments.extend(span.words().map(Argument::Word));
                 }
-                let clusters = self.clusters.min(until - done);
                 let threads = Threads {
-                    blocks: [clusters * self.cluster, 1, 1],
+                    blocks: [start.clusters * self.cluster, 1, 1],
                     ..self.threads
                 };
                 // SAFETY: the parameters are those that the compiler lists; the tasks' rows and the hooks' places lie in the array of the layout, profiles
                 // in arrays over the boxes of sheets, and there are waves of all steps of the band, and room for their records.
                 unsafe { device.start(self.function, threads, &arguments) }?;
-                list.taken += until - done + clusters;
-                done = until;
                 starts += 1;
             }
             list.since = over;
@@ -587,8 +601,7 @@ impl List {
             word[..4].copy_from_slice(&i32::to_le_bytes(value));
         }
         device.write(self.progress, &bytes)?;
-        device.write(self.counter, &0i32.to_le_bytes())?;
-        (self.taken, self.since) = (0, 0);
+        self.since = 0;
         Ok(())
     }
 }

@@ -97,6 +97,8 @@ pub enum Special {
     Blocks(usize),
     /// Its number in the warp.
     Lane,
+    /// The number of its multiprocessor.
+    Processor,
 }
 
 impl<'m> Kernel<'m> {
@@ -342,6 +344,7 @@ impl<'m> Kernel<'m> {
             Special::Block(i) => format!("ctaid.{}", axis(i)),
             Special::Blocks(i) => format!("nctaid.{}", axis(i)),
             Special::Lane => "laneid".to_owned(),
+            Special::Processor => "smid".to_owned(),
         };
         let name = format!("llvm.nvvm.read.ptx.sreg.{name}");
         self.value_of(&name, Type::I32, &[])

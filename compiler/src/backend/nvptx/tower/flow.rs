@@ -1,4 +1,4 @@
-//! All towers of a band in one launch: blocks take towers from a list, and wait for the neighbours of each, stage by stage.
+//! All towers of a band in one launch: blocks take towers from [lists](super::lists), and wait for the neighbours of each, stage by stage.
 //!
 //! The warps of a block have four roles. While those that *compute* run stage k (counted from the start of the band), the *copiers* wait
 //! until what stage k + 1 reads of neighbours is in memory, and copy to shared memory what enters there ([`super::pipe`]); the *herald* tells
@@ -7,8 +7,8 @@
 //! ([`super::links`]); all meet at the ends of stages of turns that an end of the grid cuts.
 //!
 //! A tower reads rows of its neighbours one index lower along one face or both. That nothing else needs to be waited for follows
-//! from the periods: [`Towers::are_adjacent`](crate::tile::residency::Towers::are_adjacent). Towers come before their neighbours in the list, so those that run never wait for one that
-//! has no block.
+//! from the periods: [`Towers::are_adjacent`](crate::tile::residency::Towers::are_adjacent). Those that run never wait for ever
+//! for one that has no block.
 
 use super::super::gpu::Feature;
 use super::super::ir::{Launch, Module, Operand, Type};
@@ -52,9 +52,10 @@ pub(super) mod param {
     /// Of tasks.
     pub const COUNT: usize = 2;
     pub const PROGRESS: usize = 3;
-    pub const COUNTER: usize = 4;
-    /// The counter's value at the start.
-    pub const TAKEN: usize = 5;
+    /// Of tasks, see [`super::super::lists`].
+    pub const LISTS: usize = 4;
+    /// How many.
+    pub const PARTITIONS: usize = 5;
     /// What progress counts from.
     pub const SINCE: usize = 6;
     /// The progress of a tower that is done.
@@ -230,6 +231,7 @@ pub(super) fn write(
     ahead.take(&mut k);
     let next = k.label();
     k.place(next);
+    ahead.look_around(&mut k);
     roles.begin(&mut k, word, |k| ahead.give(k));
     announce_tower(&mut k, writer, roles, pipe, &ahead, word);
     k.jump(next);

@@ -545,6 +545,7 @@ mod tests {
             width: 4,
             overlap: 4,
             lead: 0,
+            partitions: 1,
         };
         let list = tasks(&scheme, &layout, &towers, 8, order)
             .expect("tasks")

@@ -25,6 +25,7 @@ mod flow;
 mod hooks;
 mod line;
 mod links;
+pub mod lists;
 mod pipe;
 mod plan;
 mod planes;
@@ -125,11 +126,11 @@ pub struct TowerKernel {
 /// The kernel that runs all towers of a band, whole ones and others.
 ///
 /// Its parameters are the array's first element, the tasks, their number, one word of progress for each task and one more
-/// ([`PROGRESS_BYTES`] apart; as many for each as a cluster has blocks), and a counter; then four words: the counter's value at the start,
-/// what progress counts from in this band, that plus the stages of the band, plus 1, and [`Order::lead`]; then the bytes of a [`Table`] of
+/// ([`PROGRESS_BYTES`] apart; as many for each as a cluster has blocks), and the start's [lists](TaskList::lists); then four words:
+/// [`Order::partitions`], what progress counts from in this band, that plus the stages of the band, plus 1, and [`Order::lead`]; then the bytes of a [`Table`] of
 /// hooks, the waves of the band's steps, and where probes record. If it is made for sheets, the bytes of the waves of a step follow (32 bits),
 /// and for each sheet where its profiles begin, and [`Sheet::words`]; if it is made for spans, [`Span::words`] come last. Progress of earlier bands lies at or below what this one counts from; the
-/// last words of progress are `i32::MAX`. Each cluster takes one number more from the counter than tasks.
+/// last words of progress are `i32::MAX`. After a start its lists are as before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowKernel {
     pub symbol: String,
@@ -157,7 +158,7 @@ impl FlowKernel {
     }
 }
 
-/// A tower that a block runs. In a list of tasks, it comes after its neighbours.
+/// A tower that a block runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     /// Bytes from the array's first element to row 0, vector index 0 of the origin's group at the start of the band. It may lie outside.

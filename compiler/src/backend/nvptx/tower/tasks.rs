@@ -1,6 +1,7 @@
 //! The towers of a band, in an order in which blocks may take them.
 
 use super::Task;
+use super::lists::LIST_BYTES;
 use crate::lattice::{Interval, PerAxis};
 use crate::layout::Layout;
 use crate::scheme::Scheme;
@@ -8,7 +9,8 @@ use crate::tile::residency::{Part, Towers};
 use std::collections::BTreeMap;
 
 /// An order of towers: tiles are cut into strips along the first face, and in each of them columns, which are tiles with the same sum of
-/// indices, come one after the other.
+/// indices, come one after the other. Strips are dealt to the partitions of the cache that all multiprocessors share: what a strip's towers
+/// store and load again stays in one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
     /// Tiles of a strip along the first face, at least 1: so many run side by side.
@@ -19,18 +21,22 @@ pub struct Order {
     /// Stages that the neighbours of a tower are ahead at least when it begins. More of them let towers wait less for each other, and keep
     /// less of what one stores in a cache until the next one loads it: on an H200 the latter weighs more.
     pub lead: u32,
+    /// Partitions of the cache, each with multiprocessors that are near it; at least 1.
+    pub partitions: u32,
 }
 
 /// The towers of a band.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskList {
     pub tasks: Vec<Task>,
-    /// So many come first: others begin when these are done. 0: no such difference.
-    pub before: usize,
+    /// How many of these each start of the kernel runs for each partition, one after the other: those of a start begin when the one before is
+    /// over.
+    pub starts: Vec<Vec<usize>>,
 }
 
-/// All towers of a band of so many turns that have anything to do, such that each comes after all that it depends on. Towers that run at the
-/// same time are near each other: what one stores, the next finds in a cache. `None` where sizes exceed what tasks hold, or a ring is too
+/// All towers of a band of so many turns that have anything to do. There is an order in which each comes after all that it depends on, and those of
+/// a start and a partition are in that order. Towers that run at the same time are near each other: what one stores, the next finds in a cache.
+/// `None` where sizes exceed what tasks hold, or a ring is too
 /// short for so many turns.
 pub fn tasks(
     scheme: &Scheme,
@@ -42,7 +48,8 @@ pub fn tasks(
     let rooms = towers.rooms(scheme, layout);
     let halves = towers.halves(scheme, turns)?;
     let [first, second] = towers.indices(scheme, turns)?;
-    let mut parts: Vec<([i64; 4], [i64; 2], Part)> = Vec::new();
+    let partitions = i64::from(order.partitions.max(1));
+    let mut parts: Vec<Ordered> = Vec::new();
     // Per strip its columns.
     let mut columns: BTreeMap<i64, Interval> = BTreeMap::new();
     for i in first.lo..first.hi {
@@ -52,30 +59,36 @@ pub fn tasks(
                 columns.entry(strip).or_default();
                 let own = Interval::new(i + j, i + j + 1);
                 columns.entry(strip).and_modify(|all| *all = all.hull(own));
-                let half = i64::from(!halves.is_first(part.origin));
-                parts.push(([half, 0, strip, i], [i, j], part));
+                parts.push(Ordered {
+                    start: usize::from(!halves.is_first(part.origin)),
+                    partition: strip.rem_euclid(partitions) as usize,
+                    column: i + j,
+                    strip,
+                    tile: [i, j],
+                    part,
+                });
             }
         }
     }
-    // A strip's columns are numbered on from those of the strip before, never below it: then a tile comes after its neighbours there.
-    let mut offset = 0;
-    let mut before: Option<Interval> = None;
-    let mut offsets = BTreeMap::new();
+    // Columns are numbered on from those of the strip before in the same partition, never below those of the strip beside it: then a tile comes
+    // after its neighbours there.
+    let mut offsets: BTreeMap<i64, (i64, Interval)> = BTreeMap::new();
     for (strip, own) in columns {
-        if let Some(before) = before {
-            offset += (before.hi - own.lo - order.overlap).max(0);
-        }
-        offsets.insert(strip, offset);
-        before = Some(own);
+        let beside = offsets.last_key_value().map_or(0, |(_, (o, _))| *o);
+        let before = offsets.get(&(strip - partitions));
+        let offset = before.map_or(0, |(o, b)| o + (b.hi - own.lo - order.overlap).max(0));
+        offsets.insert(strip, (offset.max(beside), own));
     }
-    for (key, [i, j], _) in &mut parts {
-        key[1] = *i + *j + offsets.get(&key[2]).copied().unwrap_or(0);
+    for part in &mut parts {
+        part.column += offsets.get(&part.strip).map_or(0, |(offset, _)| *offset);
     }
-    parts.sort_by_key(|(key, _, _)| *key);
+    parts.sort_by_key(|p| (p.start, p.partition, p.column, p.strip, p.tile[0]));
     let known: BTreeMap<[i64; 2], usize> =
-        parts.iter().enumerate().map(|(n, p)| (p.1, n)).collect();
+        parts.iter().enumerate().map(|(n, p)| (p.tile, n)).collect();
     let count = i32::try_from(parts.len()).ok()?;
-    let task = |(_, [i, j], part): &([i64; 4], [i64; 2], Part)| {
+    let task = |Ordered {
+                    tile: [i, j], part, ..
+                }: &Ordered| {
         let neighbour = |di: i64, dj: i64| {
             let found = known.get(&towers.rings.known([i - di, j - dj]));
             found.map_or(count, |n| *n as i32)
@@ -87,11 +100,52 @@ pub fn tasks(
         )
     };
     let tasks: Option<Vec<Task>> = parts.iter().map(task).collect();
-    let before = parts.iter().filter(|(key, ..)| key[0] == 0).count();
+    let mut starts = vec![vec![0; partitions as usize]; 2];
+    for part in &parts {
+        starts[part.start][part.partition] += 1;
+    }
+    starts.retain(|counts| counts.iter().any(|count| *count > 0));
     Some(TaskList {
         tasks: tasks?,
-        before: if before < parts.len() { before } else { 0 },
+        starts,
     })
+}
+
+/// A tower and what it is ordered by.
+struct Ordered {
+    start: usize,
+    partition: usize,
+    /// Counted on over strips.
+    column: i64,
+    strip: i64,
+    /// Its indices along both faces.
+    tile: [i64; 2],
+    part: Part,
+}
+
+impl TaskList {
+    /// The tasks of all starts up to one, that included.
+    pub fn until(&self, start: usize) -> usize {
+        self.starts.iter().take(start + 1).flatten().sum()
+    }
+
+    /// The words of a start's [lists](super::lists), if the multiprocessors with the numbers 0, 1, 2 ... are near these partitions.
+    pub fn lists(&self, start: usize, near: &[u32]) -> Option<Vec<i32>> {
+        let counts = self.starts.get(start)?;
+        let mut first = self.until(start) - counts.iter().sum::<usize>();
+        let near = if near.is_empty() { &[0] } else { near };
+        let line = (LIST_BYTES / 4) as usize;
+        let mut words = vec![0; line * (1 + counts.len())];
+        words[1] = i32::try_from(near.len()).ok()?;
+        for (list, count) in words.chunks_mut(line).skip(1).zip(counts) {
+            list[1] = i32::try_from(first).ok()?;
+            list[2] = i32::try_from(*count).ok()?;
+            first += count;
+        }
+        let partition = |n: &u32| (*n as usize % counts.len()) as i32;
+        words.extend(near.iter().map(partition));
+        Some(words)
+    }
 }
 
 impl Task {

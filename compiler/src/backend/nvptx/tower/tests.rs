@@ -139,6 +139,7 @@ fn differ(
                 width: rng.within(1, 4),
                 overlap: rng.within(0, 3),
                 lead: rng.within(0, 4) as u32,
+                partitions: rng.within(1, 3) as u32,
             };
             let done = run_flow(
                 scheme,
@@ -208,10 +209,8 @@ fn run_flow(
     seed: u64,
 ) -> Option<Report> {
     let kernel = run.kernels.flow.as_ref()?;
-    let TaskList {
-        tasks: list,
-        before,
-    } = tasks(scheme, layout, &run.towers, turns, order)?;
+    let all = tasks(scheme, layout, &run.towers, turns, order)?;
+    let list = &all.tasks;
     let words: Vec<i32> = list.iter().flat_map(Task::words).collect();
     // As if there had been bands before.
     let apart = PROGRESS_BYTES as usize / 4;
@@ -219,34 +218,39 @@ fn run_flow(
     let blocks = cluster as usize;
     let mut progress = vec![7i32; list.len() * blocks * apart];
     progress.resize(progress.len() + blocks * apart, i32::MAX);
-    let [words, progress] = [words, progress].map(|list| device.upload(&list));
-    let counter = device.upload(&[40i32]);
+    let [words, progress] = [words, progress].map(|words| device.upload(&words));
+    let mut rng = Rng::new(seed);
+    // Blocks are spread over partitions, or all are near one.
+    let near: Vec<u32> = (0..rng.within(1, 3 * blocks as i64))
+        .map(|_| rng.within(0, order.partitions.into()) as u32)
+        .collect();
+    let starts: Vec<(Vec<i32>, Buffer)> = (0..all.starts.len())
+        .map(|start| all.lists(start, &near).expect("few tasks"))
+        .map(|words| (words.clone(), device.upload(&words)))
+        .collect();
+    // All that can run at a time, or as few as there have to be.
+    let resident = rng.within(order.partitions.into(), 3) as u32 * cluster;
     let hooks = device.upload(&[0i32; 4]);
     let stages = (turns * run.towers.steps) as u32 * scheme.stages.len() as u32;
     let spans = match &kernel.spans {
         Some(spans) => spans.of(stages.into())?.iter().map(Span::words).collect(),
         None => vec![[0; 3]],
     };
-    let (mut taken, mut done, mut since) = (40, 0, 7);
+    let mut since = 7;
     let mut report = Report::default();
-    let starts = spans.iter().flat_map(|span| {
-        let starts = [(0, before as u32), (before as u32, list.len() as u32)];
-        starts.map(|start| (span, start))
+    let all_starts = spans.iter().flat_map(|span| {
+        let starts = starts.iter().enumerate();
+        starts.map(move |start| (span, start))
     });
-    for (span, (from, until)) in starts {
-        if from == 0 {
-            done = 0;
-        }
-        if until <= done {
-            continue;
-        }
+    for (span, (start, (listed, lists))) in all_starts {
+        let until = all.until(start);
         let mut params = vec![
             array.into(),
             words.into(),
-            Param::U32(until),
+            Param::U32(until as u32),
             progress.into(),
-            counter.into(),
-            Param::U32(taken - done),
+            (*lists).into(),
+            Param::U32(order.partitions),
             Param::U32(since),
             Param::U32(since + 1 + stages),
             Param::U32(order.lead),
@@ -259,7 +263,7 @@ fn run_flow(
         }
         let options = torre_ptx::Options {
             seed,
-            resident: 3 * cluster,
+            resident,
             ..torre_ptx::Options::default()
         };
         let entry = module.entry(&kernel.symbol).expect("it was emitted");
@@ -276,9 +280,9 @@ fn run_flow(
         report.copies += counts.copies;
         let numbers = counts.opcodes.iter().filter(|(op, _)| op.contains(".rn."));
         report.arithmetic += numbers.map(|(_, executed)| executed.warps).sum::<u64>();
-        taken += until - done + 3;
-        done = until;
-        if until == list.len() as u32 {
+        let bytes = listed.iter().flat_map(|word| word.to_le_bytes());
+        assert!(device.read(*lists).iter().copied().eq(bytes), "seed {seed}");
+        if until == list.len() {
             since += 1 + stages;
         }
     }

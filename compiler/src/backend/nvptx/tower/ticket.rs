@@ -5,6 +5,7 @@ use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Variable};
 use super::Task;
 use super::flow::param;
 use super::line::{self, Split};
+use super::lists::Lists;
 
 /// Words of a task in shared memory: as in the list, and its number.
 const WORDS: u32 = NUMBER + 1;
@@ -18,9 +19,10 @@ pub(super) const NARROW: u32 = 15;
 const SHIFT: [u32; 2] = [16, 17];
 const CLIPPED: u32 = 18;
 pub(super) const NUMBER: u32 = Task::BYTES / 4;
-/// After them: the number of the next task, and the progress of the neighbours.
+/// After them: the number of the next task, from where it was taken, and the progress of the neighbours.
 const NEXT: u32 = WORDS;
-pub(super) const SEEN: u32 = NEXT + 1;
+const TAKEN: u32 = NEXT + 1;
+pub(super) const SEEN: u32 = TAKEN + Lists::WORDS;
 pub(super) const NEIGHBOURS: u32 = 3;
 
 /// Words of shared memory for all that, for blocks of which so many share lines.
@@ -54,20 +56,34 @@ pub(super) struct Ahead {
     word: Variable,
     /// Where blocks share lines: how, and the block's number among them. The first one takes tasks for all.
     pub part: Option<(Split, Operand)>,
+    lists: Lists,
 }
 
 impl Ahead {
     pub fn new(k: &mut Kernel<'_>, words: Operand, split: Option<Split>) -> Ahead {
         let lane = k.special(Special::Lane);
         let wide = k.resize(lane, Type::I64);
+        let leads = k.compare(IntCmp::Eq, lane, Operand::i32(0));
+        let part = split.map(|split| (split, line::rank(k)));
+        let takes = match part {
+            Some((_, rank)) => {
+                let first = k.compare(IntCmp::Eq, rank, Operand::i32(0));
+                k.int(IntOp::And, leads, first)
+            }
+            None => leads,
+        };
         Ahead {
             lane,
-            leads: k.compare(IntCmp::Eq, lane, Operand::i32(0)),
+            leads,
             has: k.compare(IntCmp::Below, lane, Operand::i32(WORDS as i32)),
             to: k.advance(words, wide, 4),
             number: k.offset(words, i64::from(4 * NEXT)),
             word: k.variable_of(Operand::i32(0)),
-            part: split.map(|split| (split, line::rank(k))),
+            part,
+            lists: {
+                let own = k.offset(words, i64::from(4 * TAKEN));
+                Lists::new(k, takes, own, split.map_or(1, |split| split.parts))
+            },
         }
     }
 
@@ -82,24 +98,29 @@ impl Ahead {
         }
     }
 
-    /// Takes the next task of the list.
+    /// Takes the next task of the list, if there is one.
     pub fn take(&self, k: &mut Kernel<'_>) {
-        self.as_first(k, |k| self.take_one(k));
+        self.as_first(k, |k| {
+            k.when(self.leads, |k| self.lists.take(k, self.number));
+            self.read(k);
+        });
     }
 
-    fn take_one(&self, k: &mut Kernel<'_>) {
-        k.when(self.leads, |k| {
-            let counter = k.param(param::COUNTER);
-            let taken = k.assembly(
-                "atom.relaxed.gpu.global.add.u32 $0, [$1], 1;",
-                "=r,l",
-                &[Type::I32],
-                &[counter],
-                true,
-            );
-            let number = k.int(IntOp::Sub, taken[0], k.param(param::TAKEN));
-            k.store(number, self.number, 4, Access::Volatile);
+    /// Takes one of another list if there was none, now that the block runs none: one that it depends on could be among them.
+    pub fn look_around(&self, k: &mut Kernel<'_>) {
+        self.as_first(k, |k| {
+            let number = k.load(Type::I32, self.number, 4, Access::Volatile);
+            let none = k.compare(IntCmp::Ge, number, k.param(param::COUNT));
+            k.when(none, |k| {
+                k.warp_barrier();
+                k.when(self.leads, |k| self.lists.take_elsewhere(k, self.number));
+                self.read(k);
+            });
         });
+    }
+
+    /// Reads the task whose number the first lane has told.
+    fn read(&self, k: &mut Kernel<'_>) {
         k.warp_barrier();
         let number = k.load(Type::I32, self.number, 4, Access::Volatile);
         k.set(self.word, number);

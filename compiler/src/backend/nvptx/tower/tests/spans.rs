@@ -198,6 +198,7 @@ impl Lines {
             width: 1,
             overlap: 0,
             lead: 0,
+            partitions: 1,
         };
         tasks(&self.scheme, &self.layout, &self.towers, turns, order).expect("tasks")
     }
