@@ -13,34 +13,36 @@ use torre_compiler::scheme::{Boundary, Scheme};
 use torre_compiler::tile::residency::{Towers, is_tapped};
 use torre_compiler::tile::stage_blocks;
 
-// Fitted to rates on an H200, whose plain copies run at 4.26 TB/s: 75 schedules of FDTD(4,2) and (2,2), of media, of the scalar wave of orders 2 and
-// 8, and of elasticity, in f32 and f64, W = 2 to 8, TH = 4 to 64, lines of one block and of two. The root of the mean square of the logarithm of
-// measured by expected is 0.12; nine of ten are within 25 %. Scaled since, with what spans of 4 to 9 warps do.
+// Fitted to rates on an H200, whose plain copies run at 4.26 TB/s: 130 schedules of FDTD(4,2), in media and with walls, and of elasticity, in f32 and
+// f64, W = 4 to 6, TH = 8 to 32, strips of 2 to 12 towers for each of two partitions, lines of one block, of two, and in spans of 4 to 9 warps. The root
+// of the mean square of the logarithm of measured by expected is 0.054.
 
 /// Share of the rate of plain copies that layerwise kernels reach: 51.3e9 cell-steps per second of 72 bytes, 25.0e9 of 144; 0.90 for the wave of
 /// order 2 and for elasticity. And what is lost of it for each cell that updates read beyond two: 0.65 for the wave of order 8.
 const SHARE: f64 = 0.87;
 const FAR: f64 = 0.11;
 /// The same for all that towers load and store, if that were all they do, while the cache of all multiprocessors has it.
-const FLOW: f64 = 2.40;
-/// What may pass between a store and the load of it by the next column, by that cache's size, before anything comes from memory; and how
-/// much more until all of it does.
-const KEPT: [f64; 2] = [0.10, 2.49];
+const FLOW: f64 = 2.95;
+/// What may pass between a store and the load of it by the next column, by the size of a partition of that cache, before anything comes from memory;
+/// and how much more until all of it does.
+const KEPT: [f64; 2] = [0.35, 1.56];
 /// Share of what a tower at an end of a column moves that comes from memory: the strip beside it has run long before.
-const STRIP: f64 = 0.9;
+const STRIP: f64 = 0.2;
 /// Share of the peak rate of instructions that straight-line code reaches, if that were all there is.
-const ISSUE: f64 = 0.475;
+const ISSUE: f64 = 0.567;
 /// Share of the instructions of the quarter of a multiprocessor that has most warps for which the others wait, where warps are spread unevenly.
 const UNEVEN: f64 = 0.5;
+/// Warps of a block that could compute in the time that it loses between stages.
+const BETWEEN: f64 = 1.1;
 /// Seconds of a stage for which a block waits for another one, and what it reads to arrive, if that were all; and how much longer for each other
 /// block with which it shares lines.
-const LATENCY: [f64; 2] = [0.75e-6, 0.85e-6];
+const LATENCY: [f64; 2] = [0.15e-6, 1.45e-6];
 /// Instructions of the turns of all alignments that the first cache for them holds, and bytes per cycle of those of a turn where there are more.
 const CODE: [f64; 2] = [2000.0, 4.8];
 /// Seconds that a tower takes before its first stage.
-const BEGIN: f64 = 1.0e-6;
+const BEGIN: f64 = 3.0e-6;
 /// Stages that a column has to be ahead of the next one, and seconds that are enough.
-const WAIT: [f64; 2] = [0.64, 1.4e-6];
+const WAIT: [f64; 2] = [0.53, 1.1e-6];
 /// Turns of a whole tower in the time of one that an end of the grid cuts, which runs row by row in memory, and of one that an end without images
 /// clips.
 const CUT: [f64; 2] = [2.55, 1.4];
@@ -91,6 +93,12 @@ pub fn layerwise(scheme: &Scheme, copy_rate: f64) -> Choice {
     }
 }
 
+/// Arithmetic instructions of a cell-step.
+pub(super) fn arithmetic(scheme: &Scheme) -> usize {
+    let updates = scheme.stages.iter().flat_map(|s| &s.updates);
+    updates.map(|u| u.body.arithmetic()).sum()
+}
+
 /// Accesses to shared memory per cell-step of towers: reads of other indices along the vector axis, and rows that are put there or taken
 /// from there.
 pub fn shared_accesses(
@@ -115,7 +123,7 @@ pub fn shared_accesses(
 /// For a stage of each of its blocks, a multiprocessor has four things to do, which overlap in part: the time is the cube root of the sum
 /// of their cubes. They are its bytes, at a rate near that of the shared cache as far as what one column stores is still there when the
 /// next one loads it; its instructions, and fetching them where a turn has more than the cache for them; what nothing hides. Columns of [`usual_order`]'s
-/// width follow each other: with all multiprocessors busy, the next one is a *lag* of height * stages * width / multiprocessors stages
+/// width follow each other: with all multiprocessors of a partition busy, the next one is a *lag* of height * stages * width / multiprocessors stages
 /// behind, and if that is little, many wait. Towers that an end of the grid cuts count several times, and a band ends when its last tower has.
 pub fn towers(
     scheme: &Scheme,
@@ -162,19 +170,14 @@ pub fn towers(
     // Cell-steps of a stage of a tower, a step's work being shared evenly among its stages.
     let stage = towers.cells() * length / stages;
 
-    let arithmetic: usize = scheme
-        .stages
-        .iter()
-        .flat_map(|s| &s.updates)
-        .map(|u| u.body.arithmetic())
-        .sum();
+    let arithmetic = arithmetic(scheme);
     let each =
         arithmetic as f64 * (WARPS * WARP / chip.lanes(scheme.precision)) + fit.accesses + added;
     let clock = chip.facts.clock.max(1) as f64;
     // Threads beyond the end of a part compute, too; and in part all wait for the quarter of a multiprocessor that has most warps.
     let warps = (f64::from(fit.flow.part) / WARP).ceil() * blocks;
     let busiest = (warps / WARPS).ceil() * WARPS;
-    let warps = (warps + UNEVEN * (busiest - warps)) / blocks;
+    let warps = (warps + UNEVEN * (busiest - warps)) / blocks + BETWEEN;
     let threads = warps * WARP * together;
     let compute = each * threads / length / (WARPS * WARP * together * ISSUE * clock);
     let code = towers.cells() * towers.steps as f64 * (arithmetic as f64 + fit.accesses);
@@ -187,10 +190,12 @@ pub fn towers(
     let order = usual_order(scheme, towers, &fit.flow, height, &chip.facts);
     let width = order.width as f64;
     let width = width.min(cells[Axis::DIAMOND.index()] / (2.0 * towers.cells()).sqrt());
-    let lag = steps * stages * width / (processors * blocks);
-    let passed = lag * processors * blocks * stage * part * own;
+    let partitions = f64::from(order.partitions);
+    let lag = steps * stages * width * partitions / (processors * blocks);
+    let passed = steps * stages * width * stage * part * own;
     let [kept, more] = KEPT;
-    let lost = ((passed / chip.facts.l2.max(1) as f64 - kept) / more).clamp(0.0, 1.0);
+    let held = chip.facts.l2.max(1) as f64 / f64::from(chip.facts.partitions());
+    let lost = ((passed / held - kept) / more).clamp(0.0, 1.0);
     let lost = lost + (1.0 - lost) * STRIP / order.width as f64;
     // Images at both ends of a line, where they are in memory, are pieces of a row of their own, and small ones cost more than others.
     let ends = scheme.grid.boundary[Axis::VECTOR] != [Boundary::Zero; 2];
@@ -236,7 +241,8 @@ pub fn towers(
     let updates = scheme.stages.iter().flat_map(|s| &s.updates);
     let reads = updates.flat_map(|u| u.body.reads()).count() as f64;
     let ends = STRIP_END * element * towers.cells() * reads * steps * stages;
-    let waits = 2.0 * ends * closed * strips;
+    // What waits near one partition holds up those near others in part.
+    let waits = 2.0 * ends * closed * strips * 2.0 / (1.0 + partitions);
     let [stages_ahead, enough] = WAIT;
     let ahead = stages_ahead.min(enough / (time * blocks));
     let busy = (running / (processors * blocks)).min(1.0) / 1f64.hypot(ahead / lag);

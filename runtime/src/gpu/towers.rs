@@ -5,6 +5,7 @@
 
 use super::apart::Heights;
 use super::device::{Address, Argument, Device, DeviceError, Facts, Function, Threads};
+use super::predict;
 use super::sheets::Placed;
 use std::collections::BTreeMap;
 use torre_compiler::backend::llvm::library::{Error, Library};
@@ -18,11 +19,16 @@ use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::TileProgram;
 use torre_compiler::tile::residency::{Towers, towers};
 
-/// What the towers of a column may load and store in a band, by the size of the cache that all multiprocessors share, where all ends clip towers and
-/// where some cut them; and the least of them, to be divided by the blocks that share lines but not below 4, and the most. More towers side by side
-/// keep blocks from waiting for each other, and make fewer strips, at whose ends many wait for cut towers; fewer let what one column stores be there
-/// for the next.
-const COLUMN: ([f64; 2], [f64; 2]) = ([0.36, 0.44], [8.0, 16.0]);
+/// What the towers of a column may load and store in a band, by the size of a partition of the cache that all multiprocessors share; and the least of
+/// them, and the most. More towers side by side keep blocks from waiting for each other, and make fewer strips, at whose ends many wait for cut
+/// towers; fewer let what one column stores be there for the next.
+const COLUMN: (f64, [f64; 2]) = (0.42, [4.0, 16.0]);
+
+/// The same share where a turn has more arithmetic instructions than so many: fetching them takes longer than bytes do, and more slack is worth more.
+const LONG: (f64, f64) = (1500.0, 0.72);
+
+/// Columns of a strip that alternate with those of the next one, where all ends clip towers and where some cut them.
+const OVERLAP: [i64; 2] = [12, 16];
 
 /// The order of the towers of a band of so many steps, unless something else is asked for.
 pub(super) fn usual_order(
@@ -34,21 +40,22 @@ pub(super) fn usual_order(
 ) -> Order {
     let line = f64::from(flow.part) * f64::from(flow.cluster.max(1));
     let moved = towers.bytes_per_cell(scheme) * towers.cells() * line * steps as f64;
-    let ([open, cut], [least, most]) = COLUMN;
+    let (usual, [least, most]) = COLUMN;
+    let (long, more) = LONG;
+    let turn = towers.cells() * (towers.steps as usize * towers.alignments.len()) as f64;
+    let share = match turn * predict::arithmetic(scheme) as f64 > long {
+        true => more,
+        false => usual,
+    };
+    let held = share * facts.l2 as f64 / f64::from(facts.partitions());
     let clips = towers.clipping(scheme).as_flattened().iter().all(|c| *c);
-    let (share, overlap) = if clips { (open, 12) } else { (cut, 16) };
-    let width = (share * facts.l2 as f64 / moved.max(1.0)).round();
-    let cluster = flow.cluster.max(1);
-    let least = (least / f64::from(cluster)).max(4.0);
+    let [open, cut] = OVERLAP;
     Order {
-        width: width.clamp(least, most) as i64,
-        overlap,
+        width: (held / moved.max(1.0)).round().clamp(least, most) as i64,
+        overlap: if clips { open } else { cut },
         lead: 0,
         // Each has a cluster that runs at any time.
-        partitions: facts
-            .partitions()
-            .min(facts.multiprocessors / cluster)
-            .max(1),
+        partitions: (facts.multiprocessors / flow.cluster.max(1)).clamp(1, facts.partitions()),
     }
 }
 
