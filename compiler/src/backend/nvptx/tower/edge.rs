@@ -68,9 +68,10 @@ pub(super) struct Cut {
 
 /// Values that are loaded together, so that they are under way at the same time: as many rows' as this allows.
 const AT_ONCE: usize = 108;
-/// Rows that are advanced together at most; and where axes are periodic, so that more has to be known of each, by towers of one alignment or several.
-const MOST_ROWS: usize = 10;
-const MOST_ON_RINGS: [usize; 2] = [8, 6];
+/// Rows that are advanced together at most, by towers of one alignment, of several, and of several that run spans; and the same where axes are periodic,
+/// so that more has to be known of each.
+const MOST_ROWS: [usize; 3] = [10, 10, 6];
+const MOST_ON_RINGS: [usize; 3] = [8, 6, 4];
 
 /// A row of a tower that may be cut.
 struct Row {
@@ -143,10 +144,14 @@ impl Writer<'_> {
         let [from, until] = [list.lo, list.hi].map(|n| Operand::i32(n as i32));
         let places = self.places(update, stage, phase);
         let loads = places.iter().flatten().count().max(1) * self.real.bytes() as usize / 4;
-        let several = self.towers.alignments.len() > 1;
+        let which = match (self.towers.alignments.len(), &self.spans) {
+            (0 | 1, _) => 0,
+            (_, None) => 1,
+            (_, Some(_)) => 2,
+        };
         let most = match self.towers.rings.is_any() {
-            true => MOST_ON_RINGS[usize::from(several)],
-            false => MOST_ROWS,
+            true => MOST_ON_RINGS[which],
+            false => MOST_ROWS[which],
         };
         let most = (AT_ONCE / loads).clamp(1, most) as i64;
         // As many each time, so that none is computed in vain.

@@ -191,6 +191,8 @@ pub(super) fn write(
         k.registers(false, fewer);
     }
     let thread = k.int(IntOp::Sub, thread, Operand::i32(roles.group as i32));
+    let swapped = roles.swapped(writer.real.bytes());
+    let thread = k.int(IntOp::Xor, thread, Operand::i32(swapped as i32));
     let copies = k.compare(IntCmp::Lt, thread, Operand::i32(COPIERS as i32));
     let (copy, other) = (k.label(), k.label());
     k.branch(copies, copy, other);

@@ -71,6 +71,16 @@ impl Roles {
         self.group + HELPERS
     }
 
+    /// Which bits of the numbers of threads that do not compute are turned around, if values have so many bytes. Warps take turns on the four parts of a
+    /// multiprocessor, and the first ones have more warps that compute where these do not complete a group: there those that copy come last. On an
+    /// H200 blocks with 9 warps that compute gain 3 % in f32; ones with 5 lose 5 % in f64.
+    pub fn swapped(self, bytes: u32) -> u32 {
+        match self.group > self.compute && bytes == 4 {
+            true => COPIERS,
+            false => 0,
+        }
+    }
+
     /// Registers that a thread that computes can have.
     pub fn registers(self) -> u32 {
         self.each
