@@ -13,7 +13,7 @@ use torre_compiler::resolve::Options;
 use torre_compiler::schedule::Template;
 use torre_compiler::scheme::{Boundary, Precision, StageId, Update};
 use torre_compiler::testing::{everywhere, maxwell};
-use torre_runtime::gpu::{Chip, DevicePlanner, code};
+use torre_runtime::gpu::{Chip, DevicePlanner, code, partitions};
 use torre_runtime::world::{FileWorld, read_source};
 
 /// The assembler that `TORRE_PTXAS` names, or the one in the path.
@@ -40,6 +40,19 @@ fn assemble(ptxas: &Path, ptx: &str, target: &str, folder: &Path) -> Result<(), 
     match output.status.success() && clean.all(|c| c) {
         true => Ok(()),
         false => Err(text),
+    }
+}
+
+#[test]
+fn what_measures_latencies_is_assembled() {
+    let Some(ptxas) = ptxas() else {
+        eprintln!("skipped: 3 assemblies: no ptxas");
+        return;
+    };
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    for target in ["sm_80", "sm_90", "sm_120"] {
+        let result = assemble(&ptxas, partitions::PTX, target, scratch.path());
+        assert!(result.is_ok(), "{target}: {}", result.unwrap_err());
     }
 }
 

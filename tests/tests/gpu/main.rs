@@ -1,5 +1,6 @@
 //! Runs on a GPU give the bits of the reference. Without a GPU their PTX is interpreted; where there is one, it runs there, too.
 
+mod partitions;
 mod sources;
 
 use std::fmt;
