@@ -29,7 +29,7 @@ fn towers_have_the_bits_of_layerwise_kernels() {
         return;
     }
     let words =
-        "--check --gpu-case media,wave3d-2 --precision f32 --sizes 15x13x20 --towers 6,2,4,2,0";
+        "--check --gpu-case media,wave3d-2 --precision f32 --sizes 15x13x20 --towers 6,2,4,2,0,2";
     let args = args(words);
     let points = all_points(&args).expect("cases");
     assert_eq!(points.len(), 2);
@@ -52,7 +52,7 @@ fn problems_in_files_are_checked() {
     // Mirrors, so the noise has images; a probe, beside which no towers would run.
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cavity.torre");
     let words = format!(
-        "--check --portable --gpu-file {file} --precision f32 --towers 4,2,4,2,0 --set dt=0.3"
+        "--check --portable --gpu-file {file} --precision f32 --towers 4,2,4,2,0,2 --set dt=0.3"
     );
     let args = args(&words);
     let points = all_points(&args).expect("the file is there");
@@ -75,13 +75,13 @@ fn programs_are_measured_in_turn() {
         return;
     }
     let args = args(
-        "--gpu-case maxwell42 --precision f64 --sizes 12x12x10 --towers 6,2,4,2,0 --towers 6,8 --quick",
+        "--gpu-case maxwell42 --precision f64 --sizes 12x12x10 --towers 6,2,4,2,0,2 --towers 6,8 --quick",
     );
     let point = &all_points(&args).expect("cases")[0];
     let device = Interpreted::new();
     let rates = points::measure(point, setting(&args, &device), None).expect("programs run");
     let names: Vec<&str> = rates.iter().map(|r| r.name.as_str()).collect();
-    assert_eq!(names, ["layerwise", "towers 6,2,4,2,0", "towers 6,8"]);
+    assert_eq!(names, ["layerwise", "towers 6,2,4,2,0,2", "towers 6,8"]);
     for rate in &rates {
         let [least, median, most] = rate.gcells;
         assert!(0.0 < least && least <= median && median <= most, "{rate:?}");

@@ -283,8 +283,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn towers_are_two_or_five_numbers() {
-        for right in ["auto", "every", "6,32", "6,32,16,0,1"] {
+    fn towers_are_two_or_six_numbers() {
+        for right in ["auto", "every", "6,32", "6,32,16,0,1,2"] {
             let asked = Asked::parse(right).map(|a| a.to_string());
             assert_eq!(asked.as_deref(), Some(right));
         }
@@ -293,11 +293,14 @@ mod tests {
             "6",
             "6,32,16",
             "6,32,16,8",
-            "0,32,16,8,0",
+            "6,32,16,8,0",
+            "0,32,16,8,0,1",
             "6,0",
-            "6,32,0,8,0",
-            "6,32,-1,8,0",
-            "a,1,1,1,0",
+            "6,32,0,8,0,1",
+            "6,32,-1,8,0,1",
+            "6,32,16,8,0,0",
+            "a,1,1,1,0,1",
+            "6,32,16,8,0,1,1",
         ] {
             assert_eq!(Asked::parse(wrong), None, "{wrong}");
         }

@@ -63,7 +63,7 @@ pub struct Facts {
     pub memory: u64,
     /// Bytes of the cache that all multiprocessors share.
     pub l2: u64,
-    /// The partition of that cache that is near each multiprocessor, by its number; empty where there is one, or nothing is known. A partition keeps
+    /// The partition of that cache that is near each multiprocessor, by its number; empty or all 0 where there is one, or nothing is known. A partition keeps
     /// copies of what the multiprocessors near it use: what all use takes room in all of them.
     pub near: Vec<u32>,
 }

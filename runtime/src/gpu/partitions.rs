@@ -6,12 +6,12 @@
 //! and of each multiprocessor, have one sign for the multiprocessors of one partition and the other for those of the other; how large they are together, and
 //! how alike for all multiprocessors of a partition, tells whether there are two. The sign that explains most is the first principal component.
 
-use super::device::{Argument, Device, DeviceError, Threads};
+use super::device::{Address, Argument, Device, DeviceError, Function, Threads};
 
 /// A kernel `torre_latencies` that measures these times.
 pub const PTX: &str = include_str!("partitions.ptx");
 
-/// Lines that are looked at, and bytes from one to the next: an odd number of lines.
+/// Lines that are looked at, and bytes from one to the next, which are an odd number of lines.
 const LINES: usize = 96;
 const APART: u64 = 1031 * 128;
 
@@ -21,8 +21,8 @@ const BLOCKS: u32 = 2;
 /// Times a component is refined: far more than two that differ need.
 const ROUNDS: usize = 50;
 
-/// What makes a difference between two partitions: cycles of a line, on average, by which multiprocessors are nearer to one of them; the share of that that
-/// each of them has at least; and the share of all multiprocessors that are near each partition at least.
+/// What makes a difference between two partitions: cycles by which a line takes longer or less long than the mean of near and far ones, on average; the
+/// share of that that each multiprocessor has at least; and the share of all multiprocessors that are near each partition at least.
 const CYCLES: f64 = 20.0;
 const ALIKE: f64 = 0.5;
 const SHARE: f64 = 0.25;
@@ -37,22 +37,10 @@ pub fn near(device: &dyn Device) -> Result<Vec<u32>, DeviceError> {
     let mut bytes = vec![0; blocks as usize * (LINES + 1) * 4];
     let lines = device.take(LINES as u64 * APART)?;
     let out = device.take(bytes.len() as u64)?;
-    let arguments = [
-        Argument::Place(lines),
-        Argument::Word(APART as i32),
-        Argument::Word(LINES as i32),
-        Argument::Place(out),
-    ];
-    let threads = Threads {
-        blocks: [blocks, 1, 1],
-        threads: [32, 1, 1],
-        shared: 0,
-    };
-    // SAFETY: the kernel's parameters are these; it accesses the first word of each line, and a word for each of them and one more for each block.
-    unsafe { device.start(*function, threads, &arguments) }?;
-    device.read(out, &mut bytes)?;
+    let measured = measure(device, *function, [blocks, 1, 1], [lines, out], &mut bytes);
     device.give_back(out)?;
     device.give_back(lines)?;
+    measured?;
     let words = bytes.chunks_exact(4);
     let words: Vec<u32> = words
         .map(|word| word.iter().rev().fold(0, |all, b| all << 8 | u32::from(*b)))
@@ -75,6 +63,30 @@ pub fn near(device: &dyn Device) -> Result<Vec<u32>, DeviceError> {
         }
     }
     Ok(parts(&times))
+}
+
+/// Measures by so many blocks: a word for the multiprocessor of each, and one for each line.
+fn measure(
+    device: &dyn Device,
+    kernel: Function,
+    blocks: [u32; 3],
+    [lines, out]: [Address; 2],
+    words: &mut [u8],
+) -> Result<(), DeviceError> {
+    let arguments = [
+        Argument::Place(lines),
+        Argument::Word(APART as i32),
+        Argument::Word(LINES as i32),
+        Argument::Place(out),
+    ];
+    let threads = Threads {
+        blocks,
+        threads: [32, 1, 1],
+        shared: 0,
+    };
+    // SAFETY: the kernel's parameters are these; it accesses the first word of each line, and a word for each of them and one more for each block.
+    unsafe { device.start(kernel, threads, &arguments) }?;
+    device.read(out, words)
 }
 
 /// The partition near each multiprocessor, by the times of some lines; those without times count to the first one. Empty where there are not two.
@@ -151,12 +163,13 @@ mod tests {
             .collect();
         assert_eq!(parts(&times(&near, 2, 190, 60)), near);
         assert_eq!(parts(&times(&near, 2, 90, 60)), near);
-        // Nothing but noise, nothing at all, or one side with few multiprocessors.
+        // Nothing but noise, nothing at all, too little, or one side with few multiprocessors.
         assert!(parts(&times(&near, 2, 0, 200)).is_empty());
         assert!(parts(&times(&near, 2, 0, 0)).is_empty());
         assert!(parts(&[]).is_empty());
+        assert!(parts(&times(&near, 2, 30, 2)).is_empty());
         let few: Vec<u32> = (0..132).map(|n| u32::from(n % 12 == 5)).collect();
-        assert!(parts(&times(&few, 2, 190, 60)).is_empty());
+        assert!(parts(&times(&few, 2, 190, 1)).is_empty());
         // Numbers that no multiprocessor has.
         let mut some = times(&near, 2, 190, 60);
         some.insert(5, Vec::new());

@@ -27,7 +27,7 @@ const COLUMN: (f64, [f64; 2]) = (0.42, [4.0, 16.0]);
 /// The same share where a turn has more arithmetic instructions than so many: fetching them takes longer than bytes do, and more slack is worth more.
 const LONG: (f64, f64) = (1500.0, 0.72);
 
-/// Columns of a strip that alternate with those of the next one, where all ends clip towers and where some cut them.
+/// Columns of a strip that alternate with those of the next one of its partition, where all ends clip towers and where some cut them.
 const OVERLAP: [i64; 2] = [12, 16];
 
 /// The order of the towers of a band of so many steps, unless something else is asked for.
@@ -54,9 +54,13 @@ pub(super) fn usual_order(
         width: (held / moved.max(1.0)).round().clamp(least, most) as i64,
         overlap: if clips { open } else { cut },
         lead: 0,
-        // Each has a cluster that runs at any time.
-        partitions: (facts.multiprocessors / flow.cluster.max(1)).clamp(1, facts.partitions()),
+        partitions: facts.partitions().min(most_lists(flow, facts)),
     }
+}
+
+/// Lists of towers that a device can run: there is a cluster for each at any time.
+fn most_lists(flow: &FlowKernel, facts: &Facts) -> u32 {
+    (facts.multiprocessors / flow.cluster.max(1)).max(1)
 }
 
 /// Blocks per multiprocessor that are started; those that find no room wait without harm.
@@ -235,6 +239,8 @@ pub struct TowerProgram {
     /// All towers of such a band.
     tasks: TaskList,
     order: Order,
+    /// Lists of towers, at most.
+    lists: u32,
 }
 
 impl TowerProgram {
@@ -255,9 +261,10 @@ impl TowerProgram {
         let fits = |k: &Kernels| {
             let flow = k.flow.as_ref()?;
             let order = usual_order(scheme, &towers, flow, tiles.height, facts);
-            (flow.all_shared() <= gpu.shared_per_block).then_some(order)
+            let fits = flow.all_shared() <= gpu.shared_per_block;
+            fits.then_some((order, most_lists(flow, facts)))
         };
-        let Some((kernels, order)) = emitted.and_then(|k| fits(&k).map(|order| (k, order))) else {
+        let Some((kernels, (order, lists))) = emitted.and_then(|k| fits(&k).map(|o| (k, o))) else {
             return Ok(None);
         };
         let program = TowerProgram {
@@ -266,13 +273,15 @@ impl TowerProgram {
             steps: 0,
             tasks: TaskList::default(),
             order,
+            lists,
             towers,
             sheets: sheets.to_vec(),
         };
         Ok(program.banded(scheme, layout, tiles.height, order))
     }
 
-    /// The same towers in bands of at most so many steps, in an order; `None` where there are too many.
+    /// The same towers in bands of at most so many steps, in an order, but for no more partitions than blocks run at a time; `None` where there are
+    /// too many.
     pub fn banded(
         mut self,
         scheme: &Scheme,
@@ -281,6 +290,10 @@ impl TowerProgram {
         order: Order,
     ) -> Option<TowerProgram> {
         let turns = (steps / self.towers.steps).max(1);
+        let order = Order {
+            partitions: order.partitions.clamp(1, self.lists),
+            ..order
+        };
         self.tasks = tower::tasks(scheme, layout, &self.towers, turns, order)?;
         self.order = order;
         self.steps = turns * self.towers.steps;

@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 pub struct Order {
     /// Tiles of a strip along the first face, at least 1: so many run side by side.
     pub width: i64,
-    /// The last columns of a strip that alternate with the first ones of the next strip, at least 0: where ends of the grid make towers
-    /// slow, others run beside them.
+    /// The last columns of a strip that alternate with the first ones of the next strip of the same partition, at least 0: where ends of the grid make
+    /// towers slow, others run beside them.
     pub overlap: i64,
     /// Stages that the neighbours of a tower are ahead at least when it begins. More of them let towers wait less for each other, and keep
     /// less of what one stores in a cache until the next one loads it: on an H200 the latter weighs more.
@@ -36,8 +36,7 @@ pub struct TaskList {
 
 /// All towers of a band of so many turns that have anything to do. There is an order in which each comes after all that it depends on, and those of
 /// a start and a partition are in that order. Towers that run at the same time are near each other: what one stores, the next finds in a cache.
-/// `None` where sizes exceed what tasks hold, or a ring is too
-/// short for so many turns.
+/// `None` where sizes exceed what tasks hold, or a ring is too short for so many turns or for a strip.
 pub fn tasks(
     scheme: &Scheme,
     layout: &Layout,
@@ -49,13 +48,14 @@ pub fn tasks(
     let halves = towers.halves(scheme, turns)?;
     let [first, second] = towers.indices(scheme, turns)?;
     let partitions = i64::from(order.partitions.max(1));
+    let wide = order.width.max(1);
     let mut parts: Vec<Ordered> = Vec::new();
     // Per strip its columns.
     let mut columns: BTreeMap<i64, Interval> = BTreeMap::new();
     for i in first.lo..first.hi {
         for j in second.lo..second.hi {
             if let Some(part) = towers.part(&rooms, [i, j], turns) {
-                let strip = i.div_euclid(order.width.max(1));
+                let strip = i.div_euclid(wide);
                 columns.entry(strip).or_default();
                 let own = Interval::new(i + j, i + j + 1);
                 columns.entry(strip).and_modify(|all| *all = all.hull(own));
@@ -71,13 +71,26 @@ pub fn tasks(
         }
     }
     // Columns are numbered on from those of the strip before in the same partition, never below those of the strip beside it: then a tile comes
-    // after its neighbours there.
+    // after its neighbours there. Around a ring with more tiles along the second face than along the first one, the tile before the first one of a row
+    // is known by a later column of an earlier strip.
+    let [back, last] = towers.rings.known([0, -1]);
+    let later = if back < 0 { back + last } else { 0 };
     let mut offsets: BTreeMap<i64, (i64, Interval)> = BTreeMap::new();
     for (strip, own) in columns {
         let beside = offsets.last_key_value().map_or(0, |(_, (o, _))| *o);
         let before = offsets.get(&(strip - partitions));
         let offset = before.map_or(0, |(o, b)| o + (b.hi - own.lo - order.overlap).max(0));
-        offsets.insert(strip, (offset.max(beside), own));
+        let mut offset = offset.max(beside);
+        if later > 0 {
+            for row in [strip * wide, strip * wide + wide - 1] {
+                let other = (row + back).div_euclid(wide);
+                if other == strip {
+                    return None;
+                }
+                offset = offset.max(offsets.get(&other).map_or(0, |(o, _)| o + later));
+            }
+        }
+        offsets.insert(strip, (offset, own));
     }
     for part in &mut parts {
         part.column += offsets.get(&part.strip).map_or(0, |(offset, _)| *offset);
@@ -171,5 +184,32 @@ impl Task {
             shift: [place(part.shift[0])?, place(part.shift[1])?],
             clipped: part.clipped,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_say_what_is_theirs() {
+        let list = TaskList {
+            tasks: Vec::new(),
+            starts: vec![vec![3, 5], vec![2, 0]],
+        };
+        assert_eq!([list.until(0), list.until(1)], [8, 10]);
+        let line = LIST_BYTES as usize / 4;
+        for (start, ranges) in [(0, [(0, 3), (3, 5)]), (1, [(8, 2), (10, 0)])] {
+            let words = list.lists(start, &[1, 0, 3]).expect("few tasks");
+            assert_eq!(words.len(), 3 * line + 3);
+            assert_eq!(words[..2], [0, 3]);
+            for (n, (first, count)) in ranges.into_iter().enumerate() {
+                assert_eq!(words[(n + 1) * line..][..3], [0, first, count]);
+            }
+            assert_eq!(words[3 * line..], [1, 0, 1]);
+        }
+        assert_eq!(list.lists(2, &[]), None);
+        let words = list.lists(0, &[]).expect("few tasks");
+        assert_eq!((words[1], words[3 * line..].to_vec()), (1, vec![0]));
     }
 }

@@ -210,6 +210,7 @@ fn run_flow(
 ) -> Option<Report> {
     let kernel = run.kernels.flow.as_ref()?;
     let all = tasks(scheme, layout, &run.towers, turns, order)?;
+    assert!(waits::all_end(&all), "seed {seed}\n{scheme}");
     let list = &all.tasks;
     let words: Vec<i32> = list.iter().flat_map(Task::words).collect();
     // As if there had been bands before.

@@ -196,7 +196,7 @@ impl Band<'_> {
 
 /// Whether all tasks end, if each begins when those that it depends on and the one before in its list have ended: then there is an order of all in
 /// which each comes after these.
-fn all_end(list: &TaskList) -> bool {
+pub fn all_end(list: &TaskList) -> bool {
     let mut ended = vec![false; list.tasks.len()];
     let mut until = 0;
     for start in &list.starts {
@@ -309,7 +309,12 @@ fn towers_wait_for_all_that_they_depend_on() {
             lead: 0,
             partitions: rng.within(1, 3) as u32,
         };
-        let faces = [(slope, Rational::whole(width)); 2];
+        let other = if rng.once_in(3) {
+            rng.within(2, 6)
+        } else {
+            width
+        };
+        let faces = [width, other].map(|width| (slope, Rational::whole(width)));
         if let Some(found) = check(&scheme, faces, turns as u64, order) {
             tried += 1;
             narrow += usize::from(found > 0);
