@@ -222,13 +222,8 @@ pub fn all_end(list: &TaskList) -> bool {
     until == ended.len() && ended.iter().all(|e| *e)
 }
 
-/// Checks the tasks of a band; `None` where there are no towers.
-fn check(
-    scheme: &Scheme,
-    faces: [(Rational, Rational); 2],
-    turns: u64,
-    order: Order,
-) -> Option<usize> {
+/// The towers of a scheme by two faces with these slopes, or steeper ones, and periods; `None` where there are none.
+fn towers_by(scheme: &Scheme, faces: [(Rational, Rational); 2]) -> Option<(Layout, Towers)> {
     let layout = Layout::for_gpu(scheme).ok()?;
     let frame = Frame::new(scheme, &cones(scheme)).opened();
     let forms = [[1, 1, 0], [1, -1, 0]];
@@ -248,9 +243,17 @@ fn check(
     };
     check_tiling(&frame, &tiling).expect("fitting faces are legal");
     let towers = towers(scheme, &layout, &lower(scheme, &frame, &tiling)).ok()?;
-    if !towers.are_adjacent() {
-        return None;
-    }
+    towers.are_adjacent().then_some((layout, towers))
+}
+
+/// Checks the tasks of a band; `None` where there are no towers.
+fn check(
+    scheme: &Scheme,
+    faces: [(Rational, Rational); 2],
+    turns: u64,
+    order: Order,
+) -> Option<usize> {
+    let (layout, towers) = towers_by(scheme, faces)?;
     let list = tasks(scheme, &layout, &towers, turns, order)?;
     assert!(all_end(&list), "{list:?}");
     let narrow = list
@@ -321,4 +324,34 @@ fn towers_wait_for_all_that_they_depend_on() {
         }
     }
     assert!(tried > 60 && narrow > 10, "{narrow} of {tried}");
+}
+
+/// Also where a ring has more tiles along one face than along the other.
+#[test]
+fn lists_around_rings_end() {
+    let mut tried = 0;
+    for cells in [36, 48, 60] {
+        let mut scheme = crate::testing::maxwell(2, Precision::F32, [40, cells, 4]);
+        scheme.grid.boundary[Axis::DIAMOND] = [Boundary::Periodic; 2];
+        crate::testing::everywhere(&mut scheme);
+        for periods in [[6, 6], [6, 4], [4, 6], [6, 3], [3, 6], [12, 4], [4, 12]] {
+            let faces = periods.map(|period| (Rational::ONE, Rational::whole(period)));
+            let Some((layout, towers)) = towers_by(&scheme, faces) else {
+                continue;
+            };
+            for n in 0..240 {
+                let order = Order {
+                    width: 1 + n % 8,
+                    overlap: n / 8 % 5 * 4,
+                    lead: 0,
+                    partitions: 1 + n as u32 / 40 % 3,
+                };
+                if let Some(list) = tasks(&scheme, &layout, &towers, 2, order) {
+                    assert!(all_end(&list), "{cells} {periods:?} {order:?}");
+                    tried += 1;
+                }
+            }
+        }
+    }
+    assert!(tried > 3000, "{tried}");
 }
