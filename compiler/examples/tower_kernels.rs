@@ -1,7 +1,7 @@
 //! Writes tower kernels, for a look at them and for measurements: `tower_kernels SCHEME PRECISION NX NY NZ WIDTH GPU [OPTION...]`.
 //!
 //! Prints the PTX, or the IR with the option `ir`. With `out=PREFIX` it writes instead PREFIX.ptx, PREFIX.txt (sizes and starts of kernels,
-//! those of a layerwise run, too) and PREFIX.tasks for bands of `turns=N` turns in strips of `strip=N` tiles that overlap by `overlap=N` columns. Other options: `zero` (zeros beyond all
+//! those of a layerwise run, too), PREFIX.tasks and PREFIX.lists (of each start, for one partition) for bands of `turns=N` turns in strips of `strip=N` tiles that overlap by `overlap=N` columns. Other options: `zero` (zeros beyond all
 //! ends), `direct` (coefficients are not kept), `registers=N`, `shift` (registers are moved), `single` (kernels for single towers),
 //! `parts=N` (blocks share lines), `spans=N` (lines are cut into spans, for blocks of N warps that compute), `room=N` (bytes of shared memory of a block), `patient`, `sheets=E.z,H.x` (sources in many columns of
 //! cells).
@@ -196,9 +196,10 @@ fn main() -> Outcome<()> {
         lead: value("lead=").map_or(Ok(0), str::parse)?,
         partitions: 1,
     };
-    let tasks = tower::tasks(&scheme, &layout, &towers, turns, order)
-        .ok_or("too large")?
-        .tasks;
+    let list = tower::tasks(&scheme, &layout, &towers, turns, order).ok_or("too large")?;
+    let lists = (0..list.starts.len()).map(|start| list.lists(start, &[]).ok_or("too large"));
+    let lists: Vec<Vec<i32>> = lists.collect::<Result<_, _>>()?;
+    let tasks = list.tasks;
     let kernel = |stage| RowKernel {
         stage,
         phase: 0,
@@ -217,6 +218,10 @@ fn main() -> Outcome<()> {
     std::fs::write(
         format!("{prefix}.tasks"),
         bytes(&mut tasks.iter().flat_map(tower::Task::words)),
+    )?;
+    std::fs::write(
+        format!("{prefix}.lists"),
+        bytes(&mut lists.into_iter().flatten()),
     )?;
     let whole: i64 = tasks
         .iter()

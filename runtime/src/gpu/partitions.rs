@@ -6,7 +6,7 @@
 //! and of each multiprocessor, have one sign for the multiprocessors of one partition and the other for those of the other; how large they are together, and
 //! how alike for all multiprocessors of a partition, tells whether there are two. The sign that explains most is the first principal component.
 
-use super::device::{Address, Argument, Device, DeviceError, Function, Threads};
+use super::device::{Argument, Device, DeviceError, Threads};
 
 /// A kernel `torre_latencies` that measures these times.
 pub const PTX: &str = include_str!("partitions.ptx");
@@ -30,27 +30,9 @@ const SHARE: f64 = 0.25;
 /// The partition near each multiprocessor, by its number; empty where they are all alike.
 pub fn near(device: &dyn Device) -> Result<Vec<u32>, DeviceError> {
     let blocks = device.facts().multiprocessors.max(1).saturating_mul(BLOCKS);
-    let functions = device.load(PTX, &["torre_latencies".to_owned()])?;
-    let Some(function) = functions.first() else {
-        return Ok(Vec::new());
-    };
-    let mut bytes = vec![0; blocks as usize * (LINES + 1) * 4];
-    let lines = device.take(LINES as u64 * APART)?;
-    let out = device.take(bytes.len() as u64)?;
-    let measured = measure(device, *function, [blocks, 1, 1], [lines, out], &mut bytes);
-    device.give_back(out)?;
-    device.give_back(lines)?;
-    measured?;
-    let words = bytes.chunks_exact(4);
-    let words: Vec<u32> = words
-        .map(|word| word.iter().rev().fold(0, |all, b| all << 8 | u32::from(*b)))
-        .collect();
     let mut times: Vec<Vec<u32>> = Vec::new();
-    for block in words.chunks_exact(LINES + 1) {
-        let [processor, own @ ..] = block else {
-            continue;
-        };
-        let processor = *processor as usize;
+    for (processor, own) in measure(device, blocks, LINES)? {
+        let processor = processor as usize;
         if processor >= blocks as usize {
             return Ok(Vec::new());
         }
@@ -58,35 +40,50 @@ pub fn near(device: &dyn Device) -> Result<Vec<u32>, DeviceError> {
             times.resize(processor + 1, Vec::new());
         }
         match times[processor].as_mut_slice() {
-            [] => times[processor] = own.to_vec(),
-            known => known.iter_mut().zip(own).for_each(|(a, b)| *a = *b.min(a)),
+            [] => times[processor] = own,
+            known => known.iter_mut().zip(own).for_each(|(a, b)| *a = b.min(*a)),
         }
     }
     Ok(parts(&times))
 }
 
-/// Measures by so many blocks: a word for the multiprocessor of each, and one for each line.
-fn measure(
+/// The multiprocessor of each of so many blocks, and the cycles that it waited for each of so many lines.
+pub fn measure(
     device: &dyn Device,
-    kernel: Function,
-    blocks: [u32; 3],
-    [lines, out]: [Address; 2],
-    words: &mut [u8],
-) -> Result<(), DeviceError> {
+    blocks: u32,
+    lines: usize,
+) -> Result<Vec<(u32, Vec<u32>)>, DeviceError> {
+    let functions = device.load(PTX, &["torre_latencies".to_owned()])?;
+    let Some(function) = functions.first() else {
+        return Ok(Vec::new());
+    };
+    let mut bytes = vec![0; blocks as usize * (lines + 1) * 4];
+    let memory = device.take(lines as u64 * APART)?;
+    let out = device.take(bytes.len() as u64)?;
     let arguments = [
-        Argument::Place(lines),
+        Argument::Place(memory),
         Argument::Word(APART as i32),
-        Argument::Word(LINES as i32),
+        Argument::Word(lines as i32),
         Argument::Place(out),
     ];
     let threads = Threads {
-        blocks,
+        blocks: [blocks, 1, 1],
         threads: [32, 1, 1],
         shared: 0,
     };
     // SAFETY: the kernel's parameters are these; it accesses the first word of each line, and a word for each of them and one more for each block.
-    unsafe { device.start(kernel, threads, &arguments) }?;
-    device.read(out, words)
+    let started = unsafe { device.start(*function, threads, &arguments) };
+    let read = started.and_then(|()| device.read(out, &mut bytes));
+    device.give_back(out)?;
+    device.give_back(memory)?;
+    read?;
+    let (words, _) = bytes.as_chunks::<4>();
+    let words: Vec<u32> = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
+    let blocks = words.chunks_exact(lines + 1);
+    Ok(blocks
+        .filter_map(|block| block.split_first())
+        .map(|(processor, times)| (*processor, times.to_vec()))
+        .collect())
 }
 
 /// The partition near each multiprocessor, by the times of some lines; those without times count to the first one. Empty where there are not two.

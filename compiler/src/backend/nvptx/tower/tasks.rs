@@ -99,16 +99,15 @@ pub fn tasks(
     let known: BTreeMap<[i64; 2], usize> =
         parts.iter().enumerate().map(|(n, p)| (p.tile, n)).collect();
     let count = i32::try_from(parts.len()).ok()?;
-    let task = |Ordered {
-                    tile: [i, j], part, ..
-                }: &Ordered| {
+    let task = |own: &Ordered| {
+        let [i, j] = own.tile;
         let neighbour = |di: i64, dj: i64| {
             let found = known.get(&towers.rings.known([i - di, j - dj]));
             found.map_or(count, |n| *n as i32)
         };
         Task::of(
             layout,
-            part,
+            &own.part,
             [neighbour(1, 0), neighbour(0, 1), neighbour(1, 1)],
         )
     };
