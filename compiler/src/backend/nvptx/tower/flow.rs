@@ -20,7 +20,7 @@ use super::line::{self, Meet};
 use super::links::{self, Chain, Links};
 use super::pipe::{self, Pipe};
 use super::progress::{Scout, Waiting, narrow, publish};
-use super::roles::{COPIERS, Roles};
+use super::roles::{OTHERS, Roles};
 use super::sheets::{self, Acting};
 use super::spans;
 use super::ticket::{self, Ahead, FIRST, Fields, HOOKS, LIMITS, fields};
@@ -136,13 +136,15 @@ pub(super) fn write(
     writer.clear(&mut k, shared, slots, thread, i64::from(roles.all()));
     // Each thread has one role only, so one count of stages does for all of them.
     let scarce = writer.beyond.is_some() || !writer.sheets.is_empty();
-    let pipe = Pipe::new(&mut k, barriers, [patient, scarce]);
+    // Threads that compute in f64 have none to spare if others of their group are there.
+    let full = roles.completing_copy() && writer.real.bytes() == 8;
+    let pipe = Pipe::new(&mut k, barriers, patient, [scarce, full]);
     let links = chain.map(|chain| Links::new(of_links, chain, warps, writer.split, pipe));
     if let Some(links) = &links {
         k.need(Feature::SharedBarrier);
         let first = k.compare(IntCmp::Eq, thread, Operand::i32(0));
         k.when(first, |k| {
-            pipe::initialise(k, barriers, [COPIERS, warps]);
+            pipe::initialise(k, barriers, [roles.copiers(), warps]);
         });
         links.initialise(&mut k);
     }
@@ -158,7 +160,8 @@ pub(super) fn write(
         all: roles.barrier(),
         pipe: links.map(|links| (pipe, links)),
     };
-    let computes = k.compare(IntCmp::Lt, thread, Operand::i32(roles.group as i32));
+    let threads = |count: u32| Operand::i32(count as i32);
+    let computes = k.compare(IntCmp::Lt, thread, threads(roles.group));
     let (compute, help) = (k.label(), k.label());
     k.branch(computes, compute, help);
 
@@ -166,9 +169,18 @@ pub(super) fn write(
     if let Some([more, _]) = roles.registers {
         k.registers(true, more);
     }
+    let (copy, other) = (k.label(), k.label());
+    let mut copier = None;
     if roles.group > roles.compute {
-        let idle = k.compare(IntCmp::Ge, thread, Operand::i32(roles.compute as i32));
-        k.exit_if(idle);
+        let completes = k.compare(IntCmp::Ge, thread, threads(roles.compute));
+        if roles.completing_copy() {
+            copier = Some(k.int(IntOp::Sub, thread, threads(roles.compute)));
+            let work = k.label();
+            k.branch(completes, copy, work);
+            k.place(work);
+        } else {
+            k.exit_if(completes);
+        }
     }
     let next = k.label();
     k.place(next);
@@ -190,18 +202,33 @@ pub(super) fn write(
     if let Some([_, fewer]) = roles.registers {
         k.registers(false, fewer);
     }
-    let thread = k.int(IntOp::Sub, thread, Operand::i32(roles.group as i32));
-    let swapped = roles.swapped(writer.real.bytes());
-    let thread = k.int(IntOp::Xor, thread, Operand::i32(swapped as i32));
-    let copies = k.compare(IntCmp::Lt, thread, Operand::i32(COPIERS as i32));
-    let (copy, other) = (k.label(), k.label());
-    k.branch(copies, copy, other);
+    let rest = k.int(IntOp::Sub, thread, threads(roles.group));
+    let (copier, other_thread) = match copier {
+        Some(copier) => {
+            let idle = k.compare(IntCmp::Ge, rest, threads(OTHERS));
+            k.exit_if(idle);
+            k.jump(other);
+            (copier, rest)
+        }
+        None => {
+            let rest = k.int(
+                IntOp::Xor,
+                rest,
+                threads(roles.swapped(writer.real.bytes())),
+            );
+            let copiers = threads(roles.copiers());
+            let copies = k.compare(IntCmp::Lt, rest, copiers);
+            let other_thread = k.int(IntOp::Sub, rest, copiers);
+            k.branch(copies, copy, other);
+            (rest, other_thread)
+        }
+    };
 
     k.place(copy);
     let copiers: Vec<Writer<'_>> = writers
         .iter()
         .map(|w| {
-            let writer = w.copying(&mut k, shared, thread, i64::from(COPIERS));
+            let writer = w.copying(&mut k, shared, copier, i64::from(roles.copiers()));
             writer.meeting(meeting)
         })
         .collect();
@@ -214,7 +241,7 @@ pub(super) fn write(
 
     k.place(other);
     let (scout, herald) = (k.label(), k.label());
-    let looks = k.compare(IntCmp::Ge, thread, Operand::i32(COPIERS as i32 + 32));
+    let looks = k.compare(IntCmp::Ge, other_thread, threads(OTHERS / 2));
     k.branch(looks, scout, herald);
 
     k.place(scout);

@@ -25,6 +25,8 @@ pub(super) struct Pipe {
     patient: bool,
     /// There are no registers to keep the place of a barrier from stage to stage.
     anew: bool,
+    /// Nor which lane of its warp a thread is.
+    anew_lane: bool,
 }
 
 /// The kinds.
@@ -54,12 +56,18 @@ pub(super) fn initialise(k: &mut Kernel<'_>, barriers: Operand, [full, free]: [u
 }
 
 impl Pipe {
-    pub fn new(k: &mut Kernel<'_>, barriers: Operand, [patient, anew]: [bool; 2]) -> Pipe {
+    pub fn new(
+        k: &mut Kernel<'_>,
+        barriers: Operand,
+        patient: bool,
+        [anew, anew_lane]: [bool; 2],
+    ) -> Pipe {
         Pipe {
             barriers,
             stage: k.variable_of(Operand::i32(0)),
             patient,
             anew,
+            anew_lane,
         }
     }
 
@@ -124,7 +132,10 @@ impl Pipe {
     /// The threads of the warp have read all that they read in this stage.
     pub fn free(&self, k: &mut Kernel<'_>) {
         k.warp_barrier();
-        let lane = k.special(Special::Lane);
+        let mut lane = k.special(Special::Lane);
+        if self.anew_lane {
+            lane = k.again(lane);
+        }
         let leads = k.compare(IntCmp::Eq, lane, Operand::i32(0));
         k.when(leads, |k| self.arrive(k, Kind::Free, 0));
     }

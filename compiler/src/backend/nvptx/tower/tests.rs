@@ -489,6 +489,16 @@ fn towers_give_the_bits_of_rows() {
                 ..usual
             },
         ),
+        // With three, which copy.
+        (
+            bounded(maxwell(2, Precision::F32, [9, 11, 150]), walls),
+            whole(3),
+            2,
+            Options {
+                beside: 200,
+                ..usual
+            },
+        ),
         (elasticity(Precision::F32, [21, 22, 12]), whole(6), 3, plain),
         (
             elasticity(Precision::F64, [19, 24, 12]),
@@ -572,12 +582,15 @@ fn blocks_that_share_lines_give_the_bits_of_rows() {
         (of(4, f64, [20, 22, 76], ring), 6, 2, 2),
         (of(2, f32, [9, 10, 104], ring), 3, 2, 3),
         (elasticity(f32, [15, 18, 77]), 3, 2, 2),
+        // Registers are moved, and the warps that complete a group copy.
+        (of(2, f32, [9, 10, 300], walls), 3, 2, 2),
     ]
     .into_iter()
     .enumerate()
     {
         let options = Options {
             shift: seed % 2 == 0,
+            beside: if seed == 12 { 200 } else { 48 },
             parts,
             room: if seed < 8 { u32::MAX } else { 0 },
             near: if seed % 2 == 0 { 0 } else { 1 << 23 },
