@@ -184,24 +184,16 @@ impl Spans {
 
     /// The spans of bands of so many stages; `None` where they lean too much for so few threads.
     pub fn of(&self, stages: u64) -> Option<Vec<Span>> {
-        let (_, bases) = self.cheapest(stages)?;
-        let begins = |n: usize| match n {
-            0 => -FAR,
-            n => bases[n - 1] + self.threads,
-        };
-        let span = |n: usize| {
-            let end = if n + 1 < bases.len() {
-                begins(n + 1)
-            } else {
-                FAR
-            };
+        let (_, places) = self.cheapest(stages)?;
+        let ends = places.iter().skip(1).map(|[_, low]| *low).chain([FAR]);
+        let span = |(&[base, low], end): (&[i64; 2], i64)| {
             Some(Span {
-                base: i32::try_from(bases[n]).ok()?,
-                low: i32::try_from(begins(n)).ok()?,
-                width: i32::try_from(end - begins(n)).ok()?,
+                base: i32::try_from(base).ok()?,
+                low: i32::try_from(low).ok()?,
+                width: i32::try_from(end - low).ok()?,
             })
         };
-        (0..bases.len()).map(span).collect()
+        places.iter().zip(ends).map(span).collect()
     }
 
     /// What a band of so many stages takes, by that of a span whose warps access whole lines of the cache.
@@ -209,13 +201,14 @@ impl Spans {
         self.cheapest(stages).map(|(weight, _)| weight)
     }
 
-    /// That, and where the threads of spans begin: as few spans as possible, but for those whose warps access parts of lines.
-    fn cheapest(&self, stages: u64) -> Option<(f64, Vec<i64>)> {
+    /// That, and where spans begin, their threads and their lower faces: as few spans as possible, but for those whose warps access parts of lines.
+    fn cheapest(&self, stages: u64) -> Option<(f64, Vec<[i64; 2]>)> {
         let lean = self.lean(i64::try_from(stages).ok().filter(|n| *n < FAR)?);
         let found = self.halved_units().filter_map(|unit| {
             let bases = self.bases(lean, unit)?;
             let each = if unit == self.units[0] { 1.0 } else { SPLIT };
-            Some((bases.len() as f64 * each, bases))
+            let weight = bases.len() as f64 * each;
+            Some((weight, self.even(bases, lean, unit)?))
         });
         // The first one of several.
         found.min_by(|(a, _), (b, _)| a.total_cmp(b))
@@ -240,8 +233,9 @@ impl Spans {
         std::iter::successors(Some(most), |unit| Some(unit / 2)).take_while(move |u| *u >= least)
     }
 
-    /// Where the threads of spans begin, if faces move so far in a band. All that a span reads its threads have, but beyond the ends of
-    /// lines; only the first span and the last one have what has images; and the last one has something for its last warp.
+    /// Where the threads of spans begin, if faces move so far in a band: each as far behind the one before it as can be. All that a span reads its
+    /// threads have, but beyond the ends of lines; only the first span and the last one have what has images; and the last one has something for its
+    /// last warp.
     fn bases(&self, lean: i64, unit: i64) -> Option<Vec<i64>> {
         let Spans {
             threads,
@@ -278,6 +272,34 @@ impl Spans {
             base = next;
         }
         Some(bases)
+    }
+
+    /// The same with where the lower faces of spans begin, such that all have as much to do as can be: few warps take longer than their share. No span
+    /// begins farther up than before, and the last one where it did.
+    fn even(&self, mut bases: Vec<i64>, lean: i64, unit: i64) -> Option<Vec<[i64; 2]>> {
+        let count = bases.len();
+        // The least bases with which those behind reach the end.
+        let mut least = bases.clone();
+        for n in (1..count.saturating_sub(1)).rev() {
+            let far = (least[n + 1] + lean - self.threads).max(self.inner.lo);
+            least[n] = div_ceil(far, unit) * unit;
+        }
+        let mut places = vec![[0, -FAR]];
+        for n in 1..count {
+            let share = self.length * n as i64 / count as i64 + lean / 2;
+            // A face that begins between two warps has fewer of them beside it that only keep values.
+            let share = (share + WARP / 2).div_euclid(WARP) * WARP;
+            let low = div_ceil(least[n] + lean, WARP) * WARP;
+            let face = share.max(low).min(bases[n - 1] + self.threads);
+            if n + 1 < count {
+                bases[n] = bases[n].min((face - lean).div_euclid(unit) * unit);
+            }
+            if face < bases[n] + lean || bases[n] < least[n] {
+                return None;
+            }
+            places.push([bases[n], face]);
+        }
+        Some(places)
     }
 
     /// Threads have indices below this, the largest extent included.
@@ -417,10 +439,30 @@ mod tests {
             let all = spans.of(stages).expect("spans");
             all.iter().map(|span| span.base).collect::<Vec<i32>>()
         };
-        assert_eq!(bases(16), [0, 256, 480]);
+        assert_eq!(bases(16), [0, 224, 480]);
         // What leans too much takes one more, and what leans farther than threads reach has none.
         assert_eq!(bases(64).len(), 4);
         assert_eq!(spans.of(192), None);
+    }
+
+    /// Greedily, the first three spans would have 256 threads' share each, and the last one what is left.
+    #[test]
+    fn spans_share_a_line_evenly() {
+        let places = |length, stages| {
+            let scheme = maxwell(4, Precision::F32, [24, 24, length]);
+            let (_, spans) = spans(&scheme, 8).expect("spans");
+            let all = spans.of(stages).expect("spans");
+            let places = all.iter().skip(1).map(|span| [span.base, span.low]);
+            places.collect::<Vec<_>>()
+        };
+        assert_eq!(places(768, 32), [[160, 224], [352, 416], [512, 608]]);
+        // Two of them could not have more than what these have.
+        assert_eq!(places(448, 32), [[192, 256]]);
+        // Where there is little room, spans are as long as possible.
+        assert_eq!(
+            places(1000, 32),
+            [[192, 256], [384, 448], [576, 640], [768, 832]]
+        );
     }
 
     /// A line, by spans one after the other: each read finds the version that stages one after the other leave.

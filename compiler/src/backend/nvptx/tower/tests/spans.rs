@@ -23,8 +23,9 @@ fn spans_give_the_bits_of_rows() {
         (of(4, f64, [22, 24, 71], mirrors), 6, 3, 1),
         (of(2, f32, [17, 16, 150], walls), 3, 3, 2),
         (of(2, f64, [17, 16, 96], zero), 3, 5, 1),
-        // Rows of more pieces than there are threads that copy.
+        // Rows of more pieces than two warps copy at a time, which three warps copy and which two do.
         (of(2, f64, [13, 14, 190], walls), 3, 2, 5),
+        (of(2, f64, [13, 14, 190], zero), 3, 2, 5),
         (of(4, f32, [24, 27, 121], walls), 9, 1, 1),
         (bounded(star(1, f32, [17, 18, 70]), zero), 4, 2, 1),
         (bounded(star(4, f64, [30, 31, 90]), zero), 8, 1, 2),
@@ -37,7 +38,8 @@ fn spans_give_the_bits_of_rows() {
     .enumerate()
     {
         let options = Options {
-            shift: seed % 2 == 0,
+            shift: seed % 2 == 0 || seed == 5,
+            beside: if seed == 5 { 200 } else { 48 },
             spans: Some(warps),
             ..Options::default()
         };
@@ -387,8 +389,8 @@ fn warps_without_a_part_compute_nothing() {
         // In two bands. What follows a condition of threads counts for a warp on each way.
         let found = report.arithmetic as f64 / (2 * all) as f64;
         let expected = some as f64 / all as f64;
-        assert!(expected < 0.9 && found >= expected, "{found} {expected}");
-        assert!(found < (1.0 + expected) / 2.0, "{found} {expected}");
+        assert!(expected < 0.96 && found >= expected, "{found} {expected}");
+        assert!(found < 0.75 + expected / 4.0, "{found} {expected}");
     }
 }
 
