@@ -302,11 +302,12 @@ impl Spans {
         Some(places)
     }
 
-    /// Threads have indices below this, the largest extent included.
+    /// Threads have indices below this, the largest extent included: those of the last span end with the line, or go on behind it.
     pub(super) fn end(&self) -> i64 {
-        match (self.length - self.threads).rem_euclid(self.units[0]) {
-            0 => self.length,
-            _ => self.length + self.threads,
+        let behind = self.length - self.threads;
+        match behind >= 0 && behind % self.units[0] == 0 {
+            true => self.length,
+            false => self.length + self.threads,
         }
     }
 

@@ -26,6 +26,8 @@ fn spans_give_the_bits_of_rows() {
         // Rows of more pieces than two warps copy at a time, which three warps copy and which two do.
         (of(2, f64, [13, 14, 190], walls), 3, 2, 5),
         (of(2, f64, [13, 14, 190], zero), 3, 2, 5),
+        // One span, of which half a warp lies behind the end of the line.
+        (of(2, f64, [13, 14, 112], zero), 3, 2, 4),
         (of(4, f32, [24, 27, 121], walls), 9, 1, 1),
         (bounded(star(1, f32, [17, 18, 70]), zero), 4, 2, 1),
         (bounded(star(4, f64, [30, 31, 90]), zero), 8, 1, 2),
