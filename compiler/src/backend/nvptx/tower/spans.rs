@@ -208,7 +208,7 @@ impl Spans {
             let bases = self.bases(lean, unit)?;
             let each = if unit == self.units[0] { 1.0 } else { SPLIT };
             let weight = bases.len() as f64 * each;
-            Some((weight, self.even(bases, lean, unit)?))
+            Some((weight, self.even(bases, lean, unit)))
         });
         // The first one of several.
         found.min_by(|(a, _), (b, _)| a.total_cmp(b))
@@ -276,7 +276,7 @@ impl Spans {
 
     /// The same with where the lower faces of spans begin, such that all have as much to do as can be: few warps take longer than their share. No span
     /// begins farther up than before, and the last one where it did.
-    fn even(&self, mut bases: Vec<i64>, lean: i64, unit: i64) -> Option<Vec<[i64; 2]>> {
+    fn even(&self, mut bases: Vec<i64>, lean: i64, unit: i64) -> Vec<[i64; 2]> {
         let count = bases.len();
         // The least bases with which those behind reach the end.
         let mut least = bases.clone();
@@ -294,12 +294,9 @@ impl Spans {
             if n + 1 < count {
                 bases[n] = bases[n].min((face - lean).div_euclid(unit) * unit);
             }
-            if face < bases[n] + lean || bases[n] < least[n] {
-                return None;
-            }
             places.push([bases[n], face]);
         }
-        Some(places)
+        places
     }
 
     /// Threads have indices below this, the largest extent included: those of the last span end with the line, or go on behind it.
@@ -446,7 +443,6 @@ mod tests {
         assert_eq!(spans.of(192), None);
     }
 
-    /// Greedily, the first three spans would have 256 threads' share each, and the last one what is left.
     #[test]
     fn spans_share_a_line_evenly() {
         let places = |length, stages| {
@@ -457,13 +453,54 @@ mod tests {
             places.collect::<Vec<_>>()
         };
         assert_eq!(places(768, 32), [[160, 224], [352, 416], [512, 608]]);
-        // Two of them could not have more than what these have.
-        assert_eq!(places(448, 32), [[192, 256]]);
         // Where there is little room, spans are as long as possible.
+        assert_eq!(places(448, 32), [[192, 256]]);
         assert_eq!(
             places(1000, 32),
             [[192, 256], [384, 448], [576, 640], [768, 832]]
         );
+    }
+
+    /// Whatever lines, leans and images are: faces lie where the threads on both sides are, and each span is behind the one before it.
+    #[test]
+    fn threads_lie_around_faces() {
+        let mut rng = Rng::new(7);
+        let (mut several, mut tight) = (0, 0);
+        for _ in 0..200_000 {
+            let threads = rng.within(1, 9) * WARP;
+            let length = threads + rng.within(-WARP, 1500);
+            let ends = [0, 1].map(|_| if rng.once_in(2) { 0 } else { rng.within(1, 4) });
+            let units = [[32, 4], [16, 2]][rng.within(0, 1) as usize];
+            let lean = rng.within(0, threads);
+            let spans = Spans {
+                threads,
+                length,
+                lean: vec![2, 1],
+                reach: vec![[1, 2]; 2],
+                inner: Interval::new(ends[0], length - ends[1]),
+                units,
+            };
+            for unit in spans.halved_units() {
+                let Some(bases) = spans.bases(lean, unit) else {
+                    continue;
+                };
+                let places = spans.even(bases.clone(), lean, unit);
+                assert_eq!(places.len(), bases.len());
+                assert_eq!(places.last().map(|p| p[0]), bases.last().copied());
+                for (n, pair) in places.windows(2).enumerate() {
+                    let [[before, low], [base, face]] = [pair[0], pair[1]];
+                    assert!(
+                        low < face && before < base && base <= bases[n + 1],
+                        "{spans:?}"
+                    );
+                    assert!(base + lean <= face && face <= before + threads, "{spans:?}");
+                    assert!(base >= spans.inner.lo, "{spans:?}");
+                    several += 1;
+                    tight += usize::from(base == bases[n + 1]);
+                }
+            }
+        }
+        assert!(several > 100_000 && tight < several, "{several} {tight}");
     }
 
     /// A line, by spans one after the other: each read finds the version that stages one after the other leave.

@@ -389,6 +389,28 @@ fn library() -> Option<&'static Library> {
         .ok()
 }
 
+const ZERO: [[Boundary; 2]; 3] = [[Boundary::Zero; 2]; 3];
+/// Images beyond all ends.
+const WALLS: [[Boundary; 2]; 3] = {
+    use Boundary::*;
+    [[Pec, Pmc], [Pmc, Pec], [Pec, Pmc]]
+};
+/// Images along the first axis and the vector axis.
+const MIRRORS: [[Boundary; 2]; 3] = {
+    use Boundary::*;
+    [[Pec, Pmc], [Zero; 2], [Pmc, Pec]]
+};
+/// The vector axis is periodic.
+const RING: [[Boundary; 2]; 3] = {
+    use Boundary::*;
+    [[Zero, Pec], [Zero; 2], [Periodic; 2]]
+};
+
+/// FDTD of an order with such ends.
+fn fdtd(order: u32, precision: Precision, cells: [i64; 3], ends: [[Boundary; 2]; 3]) -> Scheme {
+    bounded(maxwell(order, precision, cells), ends)
+}
+
 /// The scheme with other ends.
 fn bounded(mut scheme: Scheme, boundary: [[Boundary; 2]; 3]) -> Scheme {
     scheme.grid.boundary = PerAxis(boundary);
@@ -420,7 +442,6 @@ fn same_bits(
 
 #[test]
 fn towers_give_the_bits_of_rows() {
-    use Boundary::*;
     let Some(library) = library() else { return };
     let whole = |n: i64| [Rational::whole(n); 2];
     let usual = Options {
@@ -432,57 +453,54 @@ fn towers_give_the_bits_of_rows() {
         asynchronous: false,
         ..usual
     };
-    let zero = [[Zero; 2]; 3];
-    let walls = [[Pec, Pmc], [Pmc, Pec], [Pec, Pmc]];
-    let ring = [[Zero, Pec], [Zero; 2], [Periodic; 2]];
     for (seed, (scheme, periods, turns, options)) in [
         (
-            bounded(maxwell(4, Precision::F32, [23, 25, 37]), zero),
+            fdtd(4, Precision::F32, [23, 25, 37], ZERO),
             whole(6),
             4,
             usual,
         ),
         (
-            bounded(maxwell(4, Precision::F32, [22, 29, 32]), walls),
+            fdtd(4, Precision::F32, [22, 29, 32], WALLS),
             whole(6),
             3,
             usual,
         ),
         (
-            bounded(maxwell(4, Precision::F64, [26, 27, 20]), ring),
+            fdtd(4, Precision::F64, [26, 27, 20], RING),
             whole(9),
             2,
             usual,
         ),
         (
-            bounded(maxwell(2, Precision::F32, [17, 16, 24]), walls),
+            fdtd(2, Precision::F32, [17, 16, 24], WALLS),
             whole(3),
             5,
             plain,
         ),
         // Lines for which a slot ends with what is above the last index, and a copy goes beyond that.
         (
-            bounded(maxwell(4, Precision::F32, [18, 19, 27]), walls),
+            fdtd(4, Precision::F32, [18, 19, 27], WALLS),
             whole(6),
             2,
             usual,
         ),
         (
-            bounded(maxwell(4, Precision::F32, [18, 19, 28]), ring),
+            fdtd(4, Precision::F32, [18, 19, 28], RING),
             whole(6),
             2,
             usual,
         ),
         // Lines of which two warps copy each row, and a third one does not.
         (
-            bounded(maxwell(2, Precision::F64, [9, 11, 128]), zero),
+            fdtd(2, Precision::F64, [9, 11, 128], ZERO),
             whole(3),
             2,
             usual,
         ),
         // Lines for which registers are moved, with an idle warp.
         (
-            bounded(maxwell(2, Precision::F32, [9, 11, 200]), walls),
+            fdtd(2, Precision::F32, [9, 11, 200], WALLS),
             whole(3),
             2,
             Options {
@@ -492,7 +510,7 @@ fn towers_give_the_bits_of_rows() {
         ),
         // With three, which copy.
         (
-            bounded(maxwell(2, Precision::F32, [9, 11, 150]), walls),
+            fdtd(2, Precision::F32, [9, 11, 150], WALLS),
             whole(3),
             2,
             Options {
@@ -532,18 +550,17 @@ fn towers_go_around_periodic_axes() {
     let Some(library) = library() else { return };
     let walls = [Pec, Pmc];
     let (f32, f64) = (Precision::F32, Precision::F64);
-    let of = |order, precision, cells, ends| bounded(maxwell(order, precision, cells), ends);
     let second = [walls, [Periodic; 2], [Zero; 2]];
     let first = [[Periodic; 2], walls, [Periodic; 2]];
     let both = [[Periodic; 2], [Periodic; 2], walls];
     for (seed, (scheme, period, turns, parts)) in [
-        (of(4, f32, [26, 30, 20], second), 6, 3, 1),
-        (of(4, f32, [25, 34, 17], second), 6, 3, 1),
-        (of(2, f64, [14, 19, 16], second), 3, 4, 1),
-        (of(4, f32, [60, 26, 20], first), 6, 3, 1),
-        (of(2, f32, [33, 17, 24], both), 3, 4, 1),
-        (of(4, f64, [52, 29, 12], both), 6, 2, 1),
-        (of(2, f32, [26, 16, 40], both), 3, 2, 2),
+        (fdtd(4, f32, [26, 30, 20], second), 6, 3, 1),
+        (fdtd(4, f32, [25, 34, 17], second), 6, 3, 1),
+        (fdtd(2, f64, [14, 19, 16], second), 3, 4, 1),
+        (fdtd(4, f32, [60, 26, 20], first), 6, 3, 1),
+        (fdtd(2, f32, [33, 17, 24], both), 3, 4, 1),
+        (fdtd(4, f64, [52, 29, 12], both), 6, 2, 1),
+        (fdtd(2, f32, [26, 16, 40], both), 3, 2, 2),
         (bounded(elasticity(f32, [50, 31, 12]), both), 6, 2, 1),
     ]
     .into_iter()

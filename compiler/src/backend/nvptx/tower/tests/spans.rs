@@ -10,29 +10,25 @@ use crate::tile::residency::Place;
 fn spans_give_the_bits_of_rows() {
     use Boundary::*;
     let Some(library) = library() else { return };
-    let zero = [[Zero; 2]; 3];
-    let walls = [[Pec, Pmc], [Pmc, Pec], [Pec, Pmc]];
-    let mirrors = [[Pec, Pmc], [Zero; 2], [Pmc, Pec]];
     let rings = [[Periodic; 2], [Periodic; 2], [Pmc, Pec]];
     let (f32, f64) = (Precision::F32, Precision::F64);
-    let of = |order, precision, cells, ends| bounded(maxwell(order, precision, cells), ends);
     let (mut ended, mut made) = (0, 0);
     for (seed, (scheme, period, turns, warps)) in [
-        (of(4, f32, [20, 23, 75], zero), 6, 2, 1),
-        (of(4, f32, [20, 23, 75], walls), 6, 2, 1),
-        (of(4, f64, [22, 24, 71], mirrors), 6, 3, 1),
-        (of(2, f32, [17, 16, 150], walls), 3, 3, 2),
-        (of(2, f64, [17, 16, 96], zero), 3, 5, 1),
+        (fdtd(4, f32, [20, 23, 75], ZERO), 6, 2, 1),
+        (fdtd(4, f32, [20, 23, 75], WALLS), 6, 2, 1),
+        (fdtd(4, f64, [22, 24, 71], MIRRORS), 6, 3, 1),
+        (fdtd(2, f32, [17, 16, 150], WALLS), 3, 3, 2),
+        (fdtd(2, f64, [17, 16, 96], ZERO), 3, 5, 1),
         // Rows of more pieces than two warps copy at a time, which three warps copy and which two do.
-        (of(2, f64, [13, 14, 190], walls), 3, 2, 5),
-        (of(2, f64, [13, 14, 190], zero), 3, 2, 5),
+        (fdtd(2, f64, [13, 14, 190], WALLS), 3, 2, 5),
+        (fdtd(2, f64, [13, 14, 190], ZERO), 3, 2, 5),
         // One span, of which half a warp lies behind the end of the line.
-        (of(2, f64, [13, 14, 112], zero), 3, 2, 4),
-        (of(4, f32, [24, 27, 121], walls), 9, 1, 1),
-        (bounded(star(1, f32, [17, 18, 70]), zero), 4, 2, 1),
-        (bounded(star(4, f64, [30, 31, 90]), zero), 8, 1, 2),
-        (bounded(star(4, f32, [30, 31, 131]), walls), 8, 2, 2),
-        (of(4, f32, [52, 29, 70], rings), 6, 2, 1),
+        (fdtd(2, f64, [13, 14, 112], ZERO), 3, 2, 4),
+        (fdtd(4, f32, [24, 27, 121], WALLS), 9, 1, 1),
+        (bounded(star(1, f32, [17, 18, 70]), ZERO), 4, 2, 1),
+        (bounded(star(4, f64, [30, 31, 90]), ZERO), 8, 1, 2),
+        (bounded(star(4, f32, [30, 31, 131]), WALLS), 8, 2, 2),
+        (fdtd(4, f32, [52, 29, 70], rings), 6, 2, 1),
         (elasticity(f32, [19, 24, 70]), 3, 2, 1),
         (elasticity(f64, [19, 24, 100]), 6, 3, 2),
     ]
@@ -65,20 +61,19 @@ fn what_has_no_spans_is_refused() {
     let differ = |scheme: &Scheme, turns, options| {
         differ(library, scheme, periods, turns, options, 0, true).is_some()
     };
-    let zero = [[Zero; 2]; 3];
-    assert!(differ(&of([9, 11, 40], zero), 1, options));
+    assert!(differ(&of([9, 11, 40], ZERO), 1, options));
     // Around a ring there is no first span.
     let ring = [[Zero; 2], [Zero; 2], [Periodic; 2]];
     assert!(!differ(&of([9, 11, 40], ring), 1, options));
     // Faces lean as far as threads reach.
-    assert!(!differ(&of([9, 11, 40], zero), 32, options));
+    assert!(!differ(&of([9, 11, 40], ZERO), 32, options));
     let both = Options {
         parts: 2,
         ..options
     };
-    assert!(!differ(&of([9, 11, 80], zero), 1, both));
+    assert!(!differ(&of([9, 11, 80], ZERO), 1, both));
     // An update that does not need the old value.
-    let mut scheme = of([9, 11, 40], zero);
+    let mut scheme = of([9, 11, 40], ZERO);
     let target = scheme.stages[0].updates[0].target;
     for op in &mut scheme.stages[0].updates[0].body.ops {
         if matches!(op, Op::Read(read) if read.component == target) {
@@ -286,16 +281,14 @@ impl Lines {
 
 #[test]
 fn spans_copy_what_they_need() {
-    use Boundary::*;
     let Some(library) = library() else { return };
-    let zero = [[Zero; 2]; 3];
     for (scheme, period, turns, warps) in [
         (maxwell(4, Precision::F32, [20, 23, 75]), 6, 2, 1),
         (star(4, Precision::F64, [30, 31, 90]), 8, 1, 1),
         // More pieces of a row than threads that copy.
         (maxwell(2, Precision::F64, [13, 14, 360]), 3, 2, 5),
     ] {
-        let scheme = bounded(scheme, zero);
+        let scheme = bounded(scheme, ZERO);
         let cut = Lines::new(&scheme, period, warps);
         let list = cut.tasks(turns);
         let spans = cut.spans(turns as i64);
@@ -365,7 +358,7 @@ impl Lines {
 fn warps_without_a_part_compute_nothing() {
     let Some(library) = library() else { return };
     for (order, cells, period, turns, warps) in
-        [(4, [20, 23, 192], 6, 2, 3), (2, [17, 16, 256], 3, 3, 4)]
+        [(4, [20, 23, 144], 6, 2, 4), (2, [17, 16, 160], 3, 3, 4)]
     {
         let ends = [[Boundary::Zero; 2]; 3];
         let scheme = bounded(maxwell(order, Precision::F32, cells), ends);
@@ -391,8 +384,8 @@ fn warps_without_a_part_compute_nothing() {
         // In two bands. What follows a condition of threads counts for a warp on each way.
         let found = report.arithmetic as f64 / (2 * all) as f64;
         let expected = some as f64 / all as f64;
-        assert!(expected < 0.96 && found >= expected, "{found} {expected}");
-        assert!(found < 0.75 + expected / 4.0, "{found} {expected}");
+        assert!(expected < 0.9 && found >= expected, "{found} {expected}");
+        assert!(found < (1.0 + expected) / 2.0, "{found} {expected}");
     }
 }
 
