@@ -199,14 +199,14 @@ impl<'a, T: Real> Running<'a, T> {
         })
     }
 
-    /// Field `index` of the baseline, its vector axis last.
+    /// Field `index` of the baseline, its inner axis last.
     pub fn field(&self, index: usize) -> Vec<f64> {
         let (id, age) = self.fields[index];
         let extent = self.calculation.scheme.extent(id);
-        let (lean, diamond) = (extent[Axis::LEAN], extent[Axis::DIAMOND]);
+        let (outer, middle) = (extent[Axis::OUTER], extent[Axis::MIDDLE]);
         let mut values = Vec::with_capacity(extent.volume() as usize);
-        for x in lean.lo..lean.hi {
-            for y in diamond.lo..diamond.hi {
+        for x in outer.lo..outer.hi {
+            for y in middle.lo..middle.hi {
                 let row = self.calculation.aged_row(id, age, x, y);
                 values.extend(row.iter().map(|v| v.to_f64()));
             }

@@ -110,7 +110,7 @@ fn tower(
     given(&text, source, resolved, planner)
 }
 
-/// The forms that tilings cut by: along each axis, and the sums of the two axes that are not the vector axis.
+/// The forms that tilings cut by: along each axis, and the sums of the two axes that are not the inner axis.
 fn forms(scheme: &Scheme) -> Vec<Form> {
     let present: Vec<Axis> = scheme.grid.present().collect();
     let mut forms: Vec<Form> = Vec::new();
@@ -147,7 +147,7 @@ fn frame_text(scheme: &Scheme, frame: &Frame, cones: &Cones) -> String {
     let _ = writeln!(
         out,
         "\ntiles count all values of a stage at one place along {}: at {}",
-        name(Axis::VECTOR),
+        name(Axis::INNER),
         anchors.join(", "),
     );
     for axis in scheme.grid.present().filter(|&a| frame.folded[a]) {

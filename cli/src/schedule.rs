@@ -86,7 +86,7 @@ pub fn refused(error: PlanError, planner: &Planner<'_>) -> Failure {
         }
         Illegal::Mixed { .. } => Diagnostic::error(
             codes::SLOPE,
-            "a face cannot cut the vector axis together with another one",
+            "a face cannot cut the inner axis together with another one",
         ),
         Illegal::Size => {
             Diagnostic::error(codes::SLOPE, "the sizes of a schedule must be positive")

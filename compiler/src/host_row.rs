@@ -1,4 +1,4 @@
-//! Host expressions over a whole row at once: what does not change along the vector axis is computed once.
+//! Host expressions over a whole row at once: what does not change along the inner axis is computed once.
 
 use crate::host::{HostExpr, HostPoint};
 use crate::lattice::{Axis, PerAxis};
@@ -11,7 +11,7 @@ enum Row {
 }
 
 impl HostExpr {
-    /// Evaluates at `point` with the vector index running over `lo..lo + out.len()`. Gives the same bits as `eval`.
+    /// Evaluates at `point` with the inner index running over `lo..lo + out.len()`. Gives the same bits as `eval`.
     pub fn eval_row(&self, point: &GridPoint<'_>, lo: i64, out: &mut [f64]) {
         match self.row(point, lo, out.len()) {
             Row::One(value) => out.fill(value),
@@ -22,12 +22,12 @@ impl HostExpr {
     fn row(&self, point: &GridPoint<'_>, lo: i64, len: usize) -> Row {
         let at = |i: usize| {
             let mut p = *point;
-            p.at = PerAxis([p.at[Axis::LEAN], p.at[Axis::DIAMOND], lo + i as i64]);
+            p.at = PerAxis([p.at[Axis::OUTER], p.at[Axis::MIDDLE], lo + i as i64]);
             p
         };
         match self {
-            HostExpr::Coordinate(Axis::VECTOR, by) => {
-                let coordinate = |i| at(i).coordinate(Axis::VECTOR, *by);
+            HostExpr::Coordinate(Axis::INNER, by) => {
+                let coordinate = |i| at(i).coordinate(Axis::INNER, *by);
                 Row::Each((0..len).map(coordinate).collect())
             }
             HostExpr::File { file, offset } => {

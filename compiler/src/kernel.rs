@@ -1,6 +1,6 @@
 //! Row kernels: the unit of compiled code on a CPU.
 //!
-//! A kernel runs some updates of one stage over a list of runs of consecutive groups and a range of the vector axis: for each group
+//! A kernel runs some updates of one stage over a list of runs of consecutive groups and a range of the inner axis: for each group
 //! in turn, for each index of the range, all its updates. It contains no boundary conditions and no conditions on indices: which
 //! groups, ranges and updates are right is decided by who calls it, and images ([`crate::scheme::Grid::images`]) are kept in memory.
 //! A tile has many short runs, so one call takes all that share a set of updates.
@@ -81,7 +81,7 @@ pub struct KernelSet {
 }
 
 impl KernelSet {
-    /// From a group to the next one of a kernel's run, in elements: along the diamond axis, or the lean axis if there is no diamond axis.
+    /// From a group to the next one of a kernel's run, in elements: along the middle axis, or the outer axis if there is no middle axis.
     pub fn run_stride(&self, scheme: &Scheme) -> i64 {
         self.layout.stride[run_axis(scheme)]
     }
@@ -90,10 +90,10 @@ impl KernelSet {
 /// The axis along which a kernel's groups follow each other.
 pub fn run_axis(scheme: &Scheme) -> crate::lattice::Axis {
     use crate::lattice::Axis;
-    if scheme.grid.axes[Axis::DIAMOND].is_some() {
-        Axis::DIAMOND
+    if scheme.grid.axes[Axis::MIDDLE].is_some() {
+        Axis::MIDDLE
     } else {
-        Axis::LEAN
+        Axis::OUTER
     }
 }
 
@@ -107,8 +107,8 @@ pub struct Run {
     pub groups: i64,
 }
 
-/// `kernel(base, runs, count, lo, hi)`: `base` points at the element of row 0, vector index 0 of some group, from which the `count`
-/// runs count their offsets; vector indices `lo..hi`. Nothing happens if `count <= 0` or `lo >= hi`.
+/// `kernel(base, runs, count, lo, hi)`: `base` points at the element of row 0, inner index 0 of some group, from which the `count`
+/// runs count their offsets; inner indices `lo..hi`. Nothing happens if `count <= 0` or `lo >= hi`.
 ///
 /// The caller guarantees that `lo..hi` lies in the extents of the targets, that all that the updates read and write at these groups
 /// and indices lies in the array of the layout, and that no other thread writes it meanwhile. Kernels may read up to two lines of

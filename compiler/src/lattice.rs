@@ -6,25 +6,25 @@
 use std::fmt;
 use std::ops::{Add, Index, IndexMut, Neg, Sub};
 
-/// A role of an axis. Schemes with fewer axes use fewer roles: two axes are `LEAN` and `VECTOR`, one is `VECTOR`.
+/// A role of an axis. Schemes with fewer axes use fewer roles: two axes are `OUTER` and `INNER`, one is `INNER`.
 /// An absent axis has one cell, position 0 and no reach, so that later stages need not know the dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Axis(u8);
 
 impl Axis {
     /// The first axis: slowest in memory; towers lean along it.
-    pub const LEAN: Axis = Axis(0);
+    pub const OUTER: Axis = Axis(0);
     /// The middle axis of three: carries parallel towers.
-    pub const DIAMOND: Axis = Axis(1);
+    pub const MIDDLE: Axis = Axis(1);
     /// The last axis: contiguous in memory, carries vector lanes.
-    pub const VECTOR: Axis = Axis(2);
-    pub const ALL: [Axis; 3] = [Axis::LEAN, Axis::DIAMOND, Axis::VECTOR];
+    pub const INNER: Axis = Axis(2);
+    pub const ALL: [Axis; 3] = [Axis::OUTER, Axis::MIDDLE, Axis::INNER];
 
     /// The roles that a scheme with `count` axes uses, in the order of its axes.
     pub fn roles(count: usize) -> &'static [Axis] {
         match count {
-            1 => &[Axis::VECTOR],
-            2 => &[Axis::LEAN, Axis::VECTOR],
+            1 => &[Axis::INNER],
+            2 => &[Axis::OUTER, Axis::INNER],
             _ => &Axis::ALL,
         }
     }
@@ -36,7 +36,7 @@ impl Axis {
 
 impl fmt::Display for Axis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(["lean", "diamond", "vector"][self.index()])
+        f.write_str(["outer", "middle", "inner"][self.index()])
     }
 }
 

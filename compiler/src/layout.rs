@@ -1,13 +1,13 @@
 //! Where values lie in memory on a CPU.
 //!
-//! All values of a calculation form one array of elements. A *group* holds everything that belongs to one (x, y) of the lean and
-//! diamond axes: one *row* along the vector axis for every (component, slot) and every coefficient. Groups follow each other
-//! along the diamond axis, then along the lean axis. So every operand of an update lies at a constant displacement from the
+//! All values of a calculation form one array of elements. A *group* holds everything that belongs to one (x, y) of the outer and
+//! middle axes: one *row* along the inner axis for every (component, slot) and every coefficient. Groups follow each other
+//! along the middle axis, then along the outer axis. So every operand of an update lies at a constant displacement from the
 //! target's group, and one pointer serves a whole kernel.
 //!
-//! Element 0 along the vector axis of every row is aligned to [`ALIGNMENT`] bytes, for a GPU to [`GPU_ALIGNMENT`]. Between rows lies a pad wide enough for the
+//! Element 0 along the inner axis of every row is aligned to [`ALIGNMENT`] bytes, for a GPU to [`GPU_ALIGNMENT`]. Between rows lies a pad wide enough for the
 //! images below and above; rows are an odd number of cache lines apart, so that rows do not collide in cache sets.
-//! Likewise there are image groups below and above the domain along the lean and diamond axes.
+//! Likewise there are image groups below and above the domain along the outer and middle axes.
 
 use crate::lattice::{Axis, Interval, PerAxis, div_ceil};
 use crate::scheme::{CoefId, ComponentId, Read, Scheme, StageId};
@@ -115,21 +115,21 @@ impl Layout {
         };
         // What a row shows, rounded to pieces on both sides, so that pieces belong to one row.
         let piece = (PIECE / element_bytes) as i64;
-        let [below, above] = reach[Axis::VECTOR].map(i64::from);
-        let shown = extent[Axis::VECTOR].checked_add(above).ok_or(TooLarge)?;
+        let [below, above] = reach[Axis::INNER].map(i64::from);
+        let shown = extent[Axis::INNER].checked_add(above).ok_or(TooLarge)?;
         let shown = div_ceil(below, piece) * piece + div_ceil(shown, piece).saturating_mul(piece);
         let lines = shown.div_euclid(line) + 1;
         let row_stride = (lines | 1).checked_mul(line).ok_or(TooLarge)?;
         let mul = |a: i64, b: i64| a.checked_mul(b).ok_or(TooLarge);
         let group = mul(row_stride, i64::from(rows.max(1)))?;
-        let plane = mul(group, wide(Axis::DIAMOND)?)?;
-        let total = mul(plane, wide(Axis::LEAN)?)?;
+        let plane = mul(group, wide(Axis::MIDDLE)?)?;
+        let total = mul(plane, wide(Axis::OUTER)?)?;
         let stride = PerAxis([plane, group, 1]);
-        let lead = i64::from(reach[Axis::VECTOR][0]).div_euclid(line) * line + line;
+        let lead = i64::from(reach[Axis::INNER][0]).div_euclid(line) * line + line;
         let origin = total
             .checked_add(lead)
-            .and_then(|_| mul(i64::from(reach[Axis::LEAN][0]), plane).ok())
-            .and_then(|n| n.checked_add(i64::from(reach[Axis::DIAMOND][0]) * group + lead))
+            .and_then(|_| mul(i64::from(reach[Axis::OUTER][0]), plane).ok())
+            .and_then(|n| n.checked_add(i64::from(reach[Axis::MIDDLE][0]) * group + lead))
             .ok_or(TooLarge)?;
         let elements = total.checked_add(lead + 2 * line).ok_or(TooLarge)?;
         // Bytes must be addressable with room to spare for displacements.
@@ -185,17 +185,17 @@ impl Layout {
 
     /// The element of a row at an index.
     pub fn element(&self, row: RowId, at: PerAxis<i64>) -> i64 {
-        self.group(at[Axis::LEAN], at[Axis::DIAMOND])
+        self.group(at[Axis::OUTER], at[Axis::MIDDLE])
             + i64::from(row.0) * self.row_stride
-            + at[Axis::VECTOR]
+            + at[Axis::INNER]
     }
 
-    /// The element of row 0 at vector index 0 of a group.
+    /// The element of row 0 at inner index 0 of a group.
     pub fn group(&self, x: i64, y: i64) -> i64 {
-        self.origin + x * self.stride[Axis::LEAN] + y * self.stride[Axis::DIAMOND]
+        self.origin + x * self.stride[Axis::OUTER] + y * self.stride[Axis::MIDDLE]
     }
 
-    /// From the start of a target's group to what `read` sees at vector index 0, when `stage` runs in step `phase` (mod phases).
+    /// From the start of a target's group to what `read` sees at inner index 0, when `stage` runs in step `phase` (mod phases).
     pub fn displacement(&self, scheme: &Scheme, stage: StageId, phase: u32, read: &Read) -> i64 {
         let row = self.read_row(scheme, stage, phase, read);
         i64::from(row.0) * self.row_stride

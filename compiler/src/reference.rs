@@ -7,7 +7,7 @@ use crate::real::Real;
 use crate::scheme::{Body, ComponentId, Located, Op, Scheme, Update, Value};
 use crate::statics::{self, Files, coef_value, init_of, init_value, source_acts, source_wave};
 
-/// A dense array over a region that starts at index 0, vector axis fastest.
+/// A dense array over a region that starts at index 0, inner axis fastest.
 #[derive(Clone, Debug)]
 struct Dense<T> {
     extent: Region,
@@ -53,7 +53,7 @@ pub struct Reference<'a, T> {
     steps: u64,
 }
 
-/// Calls `f` for every index of a region, vector axis fastest.
+/// Calls `f` for every index of a region, inner axis fastest.
 pub fn for_each_index(region: Region, mut f: impl FnMut(PerAxis<i64>)) {
     let [x, y, z] = region.0;
     for i in x.lo..x.hi {
@@ -120,12 +120,12 @@ impl<'a, T: Real> Reference<'a, T> {
         self.newest(id).get(at)
     }
 
-    /// The newest values of a component over its extent, vector axis fastest.
+    /// The newest values of a component over its extent, inner axis fastest.
     pub fn values(&self, id: ComponentId) -> &[T] {
         &self.newest(id).values
     }
 
-    /// The values of a version that is still kept, vector axis fastest: 0 is the newest.
+    /// The values of a version that is still kept, inner axis fastest: 0 is the newest.
     pub fn aged_values(&self, id: ComponentId, age: u8) -> &[T] {
         let slots = u64::from(self.scheme.component(id).slots);
         let version = self.versions[id.index()] + slots - u64::from(age) % slots;

@@ -159,7 +159,7 @@ mod tests {
 
     impl Files for Indices {
         fn value(&self, _: FileId, at: PerAxis<i64>) -> f64 {
-            at[Axis::LEAN] as f64
+            at[Axis::OUTER] as f64
         }
     }
 
@@ -172,13 +172,13 @@ mod tests {
             path: "eps.npy".to_string(),
             position: PerAxis::splat(HalfIndex::HALF),
         });
-        let before = HostExpr::Coordinate(Axis::LEAN, -HalfIndex::HALF);
+        let before = HostExpr::Coordinate(Axis::OUTER, -HalfIndex::HALF);
         let file = HostExpr::File {
             file: FileId(0),
             offset: PerAxis([-1, 0, 0]),
         };
         let mut values = |boundary| {
-            scheme.grid.boundary[Axis::LEAN] = [boundary; 2];
+            scheme.grid.boundary[Axis::OUTER] = [boundary; 2];
             [&before, &file].map(|e| {
                 let at = PerAxis::splat(0);
                 coef_value(&scheme, &Indices, position, e, at)

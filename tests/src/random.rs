@@ -64,7 +64,7 @@ pub fn dense_sources(rng: &mut Rng, scheme: &Scheme, count: usize) -> Vec<Source
             let until = rng.within(from + 1, hi);
             match (number, axis) {
                 // A plane across the last axis.
-                (0, Axis::VECTOR) => region[axis] = Interval::new(from, from + 1),
+                (0, Axis::INNER) => region[axis] = Interval::new(from, from + 1),
                 (0, _) => (),
                 _ if rng.once_in(2) => region[axis] = Interval::new(from, until),
                 _ => (),
@@ -82,7 +82,7 @@ pub fn dense_sources(rng: &mut Rng, scheme: &Scheme, count: usize) -> Vec<Source
             wave: HostExpr::unary(HostUnary::Cos, HostExpr::Time),
         };
         let mut alone = source.clone();
-        for axis in [Axis::LEAN, Axis::DIAMOND] {
+        for axis in [Axis::OUTER, Axis::MIDDLE] {
             alone.region[axis].hi = alone.region[axis].lo + 1;
         }
         match rng.below(4) {

@@ -53,7 +53,7 @@ impl Case {
         }
         if schedule.is_some() {
             for source in &mut problem.sources {
-                for axis in [Axis::LEAN, Axis::DIAMOND] {
+                for axis in [Axis::OUTER, Axis::MIDDLE] {
                     source.region[axis].hi = source.region[axis].lo + 1;
                 }
             }

@@ -93,7 +93,7 @@ fn kernels_are_assembled_without_spills() {
 /// A source on the plane of the cells of index 9 along the last axis.
 fn plane(update: &Update) -> Source {
     let mut region = update.region;
-    region[Axis::VECTOR] = Interval::new(9, 10);
+    region[Axis::INNER] = Interval::new(9, 10);
     Source {
         component: update.target,
         stage: StageId(0),

@@ -68,7 +68,7 @@ pub fn fill<T: Value>(calculation: &mut Calculation<'_, T>, coefs: Option<[f64; 
             table: 1,
         });
     }
-    let length = layout.extent[Axis::VECTOR] as usize;
+    let length = layout.extent[Axis::INNER] as usize;
     let tables = [
         table::<T>(length, [-0.5, 0.5]),
         table::<T>(length, coefs.unwrap_or_default()),
@@ -87,22 +87,22 @@ pub fn fill<T: Value>(calculation: &mut Calculation<'_, T>, coefs: Option<[f64; 
     }
     // From the first row of group (0, 0): rows of a plane follow each other up to the next plane.
     let start = layout.element(RowId(0), PerAxis([0, 0, 0]));
-    let plane = layout.stride[Axis::LEAN] as usize * bytes;
+    let plane = layout.stride[Axis::OUTER] as usize * bytes;
     let array = &mut calculation.array_mut()[start as usize * bytes..];
     let planes = Mutex::new(array.chunks_mut(plane).enumerate());
     threads::run(threads::available(), |_| {
         let next = || planes.lock().unwrap_or_else(PoisonError::into_inner).next();
         while let Some((x, plane)) = next() {
             for (number, row) in rows.iter().enumerate() {
-                let [lean, diamond, vector] = row.extent.0;
-                if !lean.contains(x as i64) {
+                let [outer, middle, inner] = row.extent.0;
+                if !outer.contains(x as i64) {
                     continue;
                 }
-                for y in diamond.lo..diamond.hi {
+                for y in middle.lo..middle.hi {
                     let first = layout.element(row.id, PerAxis([0, y, 0])) - start;
                     let first = first as usize * bytes;
                     let from = start_of_row(x as i64, y, number) * bytes;
-                    let count = vector.hi as usize * bytes;
+                    let count = inner.hi as usize * bytes;
                     plane[first..first + count]
                         .copy_from_slice(&tables[row.table][from..from + count]);
                 }
@@ -132,9 +132,9 @@ mod tests {
         let mut filled = 0;
         let mut sum = 0.0;
         for id in scheme.component_ids() {
-            let [lean, diamond, _] = scheme.extent(id).0;
-            for x in lean.lo..lean.hi {
-                for y in diamond.lo..diamond.hi {
+            let [outer, middle, _] = scheme.extent(id).0;
+            for x in outer.lo..outer.hi {
+                for y in middle.lo..middle.hi {
                     let row = calculation.row(id, x, y);
                     assert!(row.iter().all(|v| *v != 0.0 && v.abs() <= 0.5));
                     sum += row.iter().map(|v| f64::from(*v)).sum::<f64>();

@@ -242,8 +242,8 @@ pub fn digests<T: Value>(simulation: &mut OnDevice<'_, T>) -> Result<Vec<u64>, S
     let mut digests = Vec::new();
     for id in scheme.component_ids() {
         let extent = scheme.extent(id);
-        for x in extent[Axis::LEAN].lo..extent[Axis::LEAN].hi {
-            for y in extent[Axis::DIAMOND].lo..extent[Axis::DIAMOND].hi {
+        for x in extent[Axis::OUTER].lo..extent[Axis::OUTER].hi {
+            for y in extent[Axis::MIDDLE].lo..extent[Axis::MIDDLE].hi {
                 let row = simulation.row(id, 0, x, y);
                 let mix = |d: u64, v: &T| (d ^ Real::bits(*v)).wrapping_mul(0x0100_0000_01b3);
                 digests.push(row.iter().fold(0xcbf2_9ce4_8422_2325, mix));

@@ -126,7 +126,7 @@ mod tests {
             ring: PerAxis([None, Some(8), None]),
             spacing: PerAxis([1.0, 0.1, 2.0]),
         };
-        let y = HostExpr::Coordinate(Axis::DIAMOND, HalfIndex::ZERO);
+        let y = HostExpr::Coordinate(Axis::MIDDLE, HalfIndex::ZERO);
         let e = HostExpr::binary(
             HostBinary::Sub,
             HostExpr::unary(HostUnary::Exp, y.clone()),

@@ -315,7 +315,7 @@ impl Header<'_> {
             cells = triple(scheme.grid.cells),
             count = scheme.components.len(),
             half = per_component(&|id| triple(position(id).map(|h| i64::from(h.is_half())))),
-            odd = per_component(&|id| scheme.grid.live(position(id))[Axis::VECTOR].lo.to_string()),
+            odd = per_component(&|id| scheme.grid.live(position(id))[Axis::INNER].lo.to_string()),
         )?;
         writeln!(
             out,
@@ -412,7 +412,7 @@ impl Header<'_> {
                 writeln!(out, "  /* {} */", comment(&component.name))?;
                 self.fill(out, region, row.0, &value, time)?;
                 let mut rows = region;
-                rows[Axis::VECTOR] = scheme.extent(id)[Axis::VECTOR];
+                rows[Axis::INNER] = scheme.extent(id)[Axis::INNER];
                 writeln!(out, "  {}", self.images_call(id, row.0, rows))?;
             }
         }
@@ -559,7 +559,7 @@ impl Header<'_> {
             updates: block.updates,
         });
         let [x, y, z] = block.region.0;
-        if run_axis(self.scheme) == Axis::DIAMOND {
+        if run_axis(self.scheme) == Axis::MIDDLE {
             writeln!(
                 out,
                 "    {{\n\

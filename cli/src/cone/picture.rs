@@ -298,7 +298,7 @@ impl Picture<'_> {
             .and_then(far)
             .or_else(|| grid.present().find(cut))
             .or_else(|| grid.present().next())
-            .unwrap_or(Axis::VECTOR)
+            .unwrap_or(Axis::INNER)
     }
 
     /// The component of a name.

@@ -63,7 +63,7 @@ impl RowOp {
     }
 }
 
-/// An operand in memory, seen from vector index 0 of the target's group.
+/// An operand in memory, seen from inner index 0 of the target's group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// To index 0 of the row: a whole number of lines.
@@ -190,7 +190,7 @@ impl Builder<'_> {
             let op = match *op {
                 Op::Const(c) => RowOp::Const(c.to_bits()),
                 Op::Read(read) => {
-                    let shift = i64::from(read.offset[crate::lattice::Axis::VECTOR]);
+                    let shift = i64::from(read.offset[crate::lattice::Axis::INNER]);
                     let at = layout.displacement(
                         self.scheme,
                         self.kernel.stage,

@@ -76,7 +76,7 @@ fn compare(scheme: &Scheme, set: &KernelSet, rng: &mut Rng, special: u64) -> Res
         let run = run_axis(scheme);
         let cells = scheme.grid.cells;
         let mut at = PerAxis::from_fn(|a| rng.within(0, cells[a] - 1));
-        at[Axis::VECTOR] = 0;
+        at[Axis::INNER] = 0;
         // Two runs, one behind the other with a gap between; empty ones are allowed.
         let length = cells[run] - at[run];
         let first = rng.within(-1, length);
@@ -93,12 +93,12 @@ fn compare(scheme: &Scheme, set: &KernelSet, rng: &mut Rng, special: u64) -> Res
             },
         ];
         let runs = &runs[..rng.within(0, 2) as usize];
-        let length = cells[Axis::VECTOR];
+        let length = cells[Axis::INNER];
         let (lo, hi) = match rng.below(4) {
             0 => (0, length),
             _ => (rng.within(0, length), rng.within(0, length)),
         };
-        let element = layout.group(at[Axis::LEAN], at[Axis::DIAMOND]);
+        let element = layout.group(at[Axis::OUTER], at[Axis::MIDDLE]);
         let before = expected.clone();
         // SAFETY: the ranges lie in the domain, and the layout holds all that its cells can read.
         unsafe {
@@ -173,8 +173,8 @@ proptest! {
         let lanes = 64 / layout.element_bytes as i64;
         let cells = scheme.grid.cells;
         let first = layout.group(0, 0);
-        let last = layout.group(cells[Axis::LEAN] - 1, cells[Axis::DIAMOND] - 1)
-            + (cells[Axis::VECTOR] - 1).div_euclid(lanes) * lanes;
+        let last = layout.group(cells[Axis::OUTER] - 1, cells[Axis::MIDDLE] - 1)
+            + (cells[Axis::INNER] - 1).div_euclid(lanes) * lanes;
         for program in RowProgram::all(&scheme, &set) {
             for place in program.loads() {
                 let shift = place.shift.div_euclid(lanes) * lanes;

@@ -42,8 +42,8 @@ pub fn confine(
         }
         if let Some(n) = graph.as_number(id) {
             if n == 0.0 {
-                let lo = confined.region[Axis::VECTOR].lo;
-                confined.region[Axis::VECTOR] = Interval::new(lo, lo);
+                let lo = confined.region[Axis::INNER].lo;
+                confined.region[Axis::INNER] = Interval::new(lo, lo);
             }
             continue;
         }
@@ -62,8 +62,8 @@ pub fn confine(
     }
     if confined.region.is_empty() {
         confined.rest = None;
-        let lo = live[Axis::VECTOR].lo;
-        confined.region[Axis::VECTOR] = Interval::new(lo, lo);
+        let lo = live[Axis::INNER].lo;
+        confined.region[Axis::INNER] = Interval::new(lo, lo);
     }
     confined
 }
@@ -247,9 +247,9 @@ mod tests {
             return graph.unary(HostUnary::Not, a);
         }
         let axis = if next() & 1 == 0 {
-            Axis::LEAN
+            Axis::OUTER
         } else {
-            Axis::VECTOR
+            Axis::INNER
         };
         let mut ramp = graph.coordinate(axis);
         for _ in 0..next() % 3 {

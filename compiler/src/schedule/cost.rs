@@ -98,7 +98,7 @@ struct Touched {
     further_stored: f64,
     /// Cell-steps of a step.
     cells: f64,
-    /// Runs of groups in a step, and elements along the vector axis of one.
+    /// Runs of groups in a step, and elements along the inner axis of one.
     runs: f64,
     length: f64,
 }
@@ -131,7 +131,7 @@ fn compute_time(scheme: &Scheme, machine: &Machine, length: f64) -> f64 {
             longest = longest.max(update.body.arithmetic());
         }
         let waits = longest >= LONG && arithmetic < 2 * longest;
-        let few = scheme.grid.axes[Axis::DIAMOND].is_none() || stage.updates.len() == 1;
+        let few = scheme.grid.axes[Axis::MIDDLE].is_none() || stage.updates.len() == 1;
         operations += own as f64
             * match (waits, few) {
                 (true, _) => CHAIN,
@@ -159,7 +159,7 @@ pub fn predict_layerwise(scheme: &Scheme, layout: &Layout, machine: &Machine) ->
         }
     }
     let bytes = elements * scheme.precision.bytes() as f64;
-    let length = scheme.grid.cells[Axis::VECTOR] as f64;
+    let length = scheme.grid.cells[Axis::INNER] as f64;
     let compute = compute_time(scheme, machine, length);
     let threads = machine.threads as f64;
     let whole = layout.bytes() as f64;
@@ -306,7 +306,7 @@ fn middle_tile(program: &TileProgram, levels: usize, numbers: Interval) -> Tile 
     tile
 }
 
-/// For each row of the layout and (x, y) in a box, the range along the vector axis that was touched.
+/// For each row of the layout and (x, y) in a box, the range along the inner axis that was touched.
 struct Seen {
     lean: Interval,
     diamond: Interval,
@@ -318,14 +318,14 @@ impl Seen {
     fn new(layout: &Layout, program: &TileProgram, tile: &Tile, numbers: Interval) -> Seen {
         let (mut lean, mut diamond) = (Interval::default(), Interval::default());
         program.walk(tile, numbers, &mut |segment| {
-            lean = lean.hull(segment.rows[Axis::LEAN]);
-            diamond = diamond.hull(segment.rows[Axis::DIAMOND]);
+            lean = lean.hull(segment.rows[Axis::OUTER]);
+            diamond = diamond.hull(segment.rows[Axis::MIDDLE]);
         });
         let grown = |range: Interval, axis: Axis| {
             let [below, above] = layout.reach[axis].map(i64::from);
             Interval::new(range.lo - below, range.hi + above)
         };
-        let (lean, diamond) = (grown(lean, Axis::LEAN), grown(diamond, Axis::DIAMOND));
+        let (lean, diamond) = (grown(lean, Axis::OUTER), grown(diamond, Axis::MIDDLE));
         let rows = layout.rows as usize * (lean.len() * diamond.len()) as usize;
         Seen {
             lean,
@@ -338,8 +338,8 @@ impl Seen {
     fn touch(&mut self, row: u32, offset: PerAxis<i32>, rows: crate::lattice::Region) -> i64 {
         let [xs, ys, zs] = rows.0;
         let (dx, dy) = (
-            i64::from(offset[Axis::LEAN]),
-            i64::from(offset[Axis::DIAMOND]),
+            i64::from(offset[Axis::OUTER]),
+            i64::from(offset[Axis::MIDDLE]),
         );
         let mut fresh = 0;
         for x in xs.lo + dx..xs.hi + dx {
@@ -372,7 +372,7 @@ fn touched(scheme: &Scheme, layout: &Layout, program: &TileProgram, tile: &Tile)
             let updates = program.updates(segment.stage, segment.classes);
             let all = &scheme.stages[segment.stage.index()].updates;
             runs += 1.0;
-            length += segment.rows[Axis::VECTOR].len() as f64;
+            length += segment.rows[Axis::INNER].len() as f64;
             advanced += segment.rows.volume() as f64 * updates.iter().count() as f64;
             for update in updates.iter().map(|i| &all[i]) {
                 let mut touch = |row: u32, offset| fresh += seen.touch(row, offset, segment.rows);

@@ -1,7 +1,7 @@
 //! The frame in which a tiling measures positions, and what legal faces need in it.
 //!
-//! Tiles cut the grid by where values lie. Along the lean and diamond axes that is the true, staggered position of each
-//! component. Along the vector axis all components of a stage get one common position, its *anchor*, so that a kernel
+//! Tiles cut the grid by where values lie. Along the outer and middle axes that is the true, staggered position of each
+//! component. Along the inner axis all components of a stage get one common position, its *anchor*, so that a kernel
 //! runs all of them over the same range; the anchors are chosen such that slopes stay small.
 //!
 //! A periodic axis is folded: position p and position N - p are measured as the same distance from 0, which turns the ring
@@ -27,7 +27,7 @@ const MOST_JOINED: usize = 16;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame {
-    /// Per stage, where its updates count as lying along the vector axis.
+    /// Per stage, where its updates count as lying along the inner axis.
     pub anchors: Vec<HalfIndex>,
     /// The axes that are folded: the periodic ones, but for those that are left open.
     pub folded: PerAxis<bool>,
@@ -52,7 +52,7 @@ pub struct Needed {
 }
 
 impl Frame {
-    /// The frame whose anchors keep the slopes along the vector axis small.
+    /// The frame whose anchors keep the slopes along the inner axis small.
     pub fn new(scheme: &Scheme, cones: &Cones) -> Frame {
         let targets: Vec<Vec<_>> = scheme
             .stages
@@ -66,7 +66,7 @@ impl Frame {
         let anchors = targets
             .iter()
             .map(|t: &Vec<(ComponentId, PerAxis<HalfIndex>)>| {
-                let halves = t.iter().filter(|(_, p)| p[Axis::VECTOR].is_half()).count();
+                let halves = t.iter().filter(|(_, p)| p[Axis::INNER].is_half()).count();
                 HalfIndex(i64::from(2 * halves > t.len()))
             })
             .collect();
@@ -82,7 +82,7 @@ impl Frame {
         };
         // First of all the slopes, then how much leads have to make up for.
         let cost = |frame: &Frame| {
-            let of = |sign| frame.steepness(axis_form(Axis::VECTOR, sign));
+            let of = |sign| frame.steepness(axis_form(Axis::INNER, sign));
             let [(up, most_up), (down, most_down)] = [1, -1].map(of);
             (
                 (up.max(down), up + down),
@@ -103,10 +103,10 @@ impl Frame {
         frame
     }
 
-    /// The same frame with the lean and the diamond axis left open where they are periodic: faces over them need the slopes of one direction
+    /// The same frame with the outer and the middle axis left open where they are periodic: faces over them need the slopes of one direction
     /// only.
     pub fn opened(mut self) -> Frame {
-        for axis in [Axis::LEAN, Axis::DIAMOND] {
+        for axis in [Axis::OUTER, Axis::MIDDLE] {
             self.open[axis] |= self.folded[axis];
             self.folded[axis] = false;
         }
@@ -116,16 +116,16 @@ impl Frame {
     /// The position of an update in its cell.
     pub fn position(&self, stage: StageId, update: usize) -> PerAxis<HalfIndex> {
         let (_, mut position) = self.targets[stage.index()][update];
-        position[Axis::VECTOR] = self.anchors[stage.index()];
+        position[Axis::INNER] = self.anchors[stage.index()];
         position
     }
 
-    /// How far the frame moves the updates of a site along the vector axis.
+    /// How far the frame moves the updates of a site along the inner axis.
     fn shift(&self, site: Site) -> HalfIndex {
         let stage = site.stage.index();
         let own = |(id, _): &&(ComponentId, _)| *id == site.component;
         match self.targets[stage].iter().find(own) {
-            Some((_, position)) => self.anchors[stage] - position[Axis::VECTOR],
+            Some((_, position)) => self.anchors[stage] - position[Axis::INNER],
             None => HalfIndex::ZERO,
         }
     }
@@ -133,8 +133,8 @@ impl Frame {
     /// From the earlier to the later event, as the frame measures it.
     pub fn displacement(&self, dependence: &Dependence) -> PerAxis<HalfIndex> {
         let mut space = dependence.space;
-        space[Axis::VECTOR] =
-            space[Axis::VECTOR] + self.shift(dependence.to) - self.shift(dependence.from);
+        space[Axis::INNER] =
+            space[Axis::INNER] + self.shift(dependence.to) - self.shift(dependence.from);
         space
     }
 

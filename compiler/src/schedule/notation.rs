@@ -367,9 +367,9 @@ impl Reader<'_> {
                             "use `--threads 1` for one",
                         ));
                     }
-                    ("vector", None) if axes == [Axis::VECTOR] => {}
+                    ("vector", None) if axes == [Axis::INNER] => {}
                     ("vector", None) => {
-                        let name = self.scheme.grid.axis_name(Axis::VECTOR);
+                        let name = self.scheme.grid.axis_name(Axis::INNER);
                         return Err(self.error(
                             word.span,
                             format!("vectors run along `{name}`"),
@@ -405,7 +405,7 @@ impl Reader<'_> {
             }
             ("skewed", [a]) => vec![axis_form(*a, sign(*a))],
             ("diamond", [a]) => vec![axis_form(*a, 1), axis_form(*a, -1)],
-            ("diamond" | "torre", [a, b]) if ![a, b].contains(&&Axis::VECTOR) => {
+            ("diamond" | "torre", [a, b]) if ![a, b].contains(&&Axis::INNER) => {
                 let (lean_axis, s) = lean.unwrap_or((*a, 1));
                 let other = if lean_axis == *a { *b } else { *a };
                 [1, -1]
@@ -424,9 +424,9 @@ impl Reader<'_> {
             }
             ("diamond" | "torre" | "skewed", _) => {
                 let message = format!("`{}` does not fit these axes", shape.node);
-                let vector = self.scheme.grid.axis_name(Axis::VECTOR);
+                let vector = self.scheme.grid.axis_name(Axis::INNER);
                 return Err(self.error(shape.span, message, "not for these axes").hint(format!(
-                    "skewed cuts one axis, diamond one, or two of which neither is the vector axis `{vector}`"
+                    "skewed cuts one axis, diamond one, or two of which neither is the inner axis `{vector}`"
                 )));
             }
             _ => {

@@ -174,7 +174,7 @@ pub fn families(scheme: &Scheme) -> Vec<TiledTemplate> {
             Size::of("W", &[6, 8, 12, 16, 20, 24]),
             Size::of("G", &[1, 2, 3, 4]),
             Size::of("TH", heights),
-            // Blocks along the vector axis cost more at their ends than they save; they are there for those who try.
+            // Blocks along the inner axis cost more at their ends than they save; they are there for those who try.
             Size::of("Z", &[0]),
         )],
         2 => vec![
@@ -197,7 +197,7 @@ pub fn families(scheme: &Scheme) -> Vec<TiledTemplate> {
 }
 
 /// DiamondTorre in two levels (V. Levchenko, A. Perepelkina): towers with faces `x + y` and `x - y` of period W cells, in macro towers of
-/// G times that, which one thread runs; along the vector axis blocks of Z cells, skewed (0: whole lines).
+/// G times that, which one thread runs; along the inner axis blocks of Z cells, skewed (0: whole lines).
 pub fn torre(w: Size, g: Size, th: Size, z: Size) -> TiledTemplate {
     TiledTemplate {
         name: "torre".to_string(),
@@ -239,7 +239,7 @@ pub fn towers(size: Size, unit: Rational, th: Size) -> TiledTemplate {
     }
 }
 
-/// Diamonds in x-t of period P cells, with skewed blocks of Z cells along the vector axis (0: whole lines).
+/// Diamonds in x-t of period P cells, with skewed blocks of Z cells along the inner axis (0: whole lines).
 pub fn diamond(p: Size, th: Size, z: Size) -> TiledTemplate {
     TiledTemplate {
         name: "diamond".to_string(),
@@ -253,7 +253,7 @@ pub fn diamond(p: Size, th: Size, z: Size) -> TiledTemplate {
     }
 }
 
-/// Parallelograms in x-t of period P cells, with skewed blocks of Z cells along the vector axis (0: whole lines).
+/// Parallelograms in x-t of period P cells, with skewed blocks of Z cells along the inner axis (0: whole lines).
 pub fn skewed(p: Size, th: Size, z: Size) -> TiledTemplate {
     TiledTemplate {
         name: "skewed".to_string(),
@@ -304,7 +304,7 @@ fn lines(scheme: &Scheme, z: Size) -> Option<Size> {
 fn block(scheme: &Scheme) -> PerAxis<Option<usize>> {
     let grid = &scheme.grid;
     PerAxis::from_fn(|axis| match axis {
-        Axis::VECTOR if grid.dimensions() > 1 => Some(2),
+        Axis::INNER if grid.dimensions() > 1 => Some(2),
         _ => grid.axes[axis].is_some().then_some(0),
     })
 }

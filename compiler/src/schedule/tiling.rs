@@ -64,7 +64,7 @@ pub struct Cut {
 pub enum Illegal {
     /// Dependences cross a face against the running order.
     Slope { cut: Cut, needed: Box<Needed> },
-    /// The vector axis can only be cut by faces of its own.
+    /// The inner axis can only be cut by faces of its own.
     Mixed { cut: Cut },
     /// Period or height is not positive.
     Size,
@@ -82,7 +82,7 @@ pub fn check_tiling(frame: &Frame, tiling: &Tiling) -> Result<(), Illegal> {
             return Err(Illegal::Size);
         }
         let form = cut.face.form;
-        if form[Axis::VECTOR] != 0 && (form[Axis::LEAN] != 0 || form[Axis::DIAMOND] != 0) {
+        if form[Axis::INNER] != 0 && (form[Axis::OUTER] != 0 || form[Axis::MIDDLE] != 0) {
             return Err(Illegal::Mixed { cut: *cut });
         }
         if let Some(needed) = frame.needed(form)

@@ -57,11 +57,11 @@ pub struct Limits {
     pub stages: usize,
     /// Operations of a body.
     pub ops: usize,
-    /// Cells along the vector axis.
+    /// Cells along the inner axis.
     pub length: i64,
     /// Cells along the other axes.
     pub width: i64,
-    /// Of reads along the vector axis; the others have at most 2.
+    /// Of reads along the inner axis; the others have at most 2.
     pub reach: i64,
 }
 
@@ -70,7 +70,7 @@ pub fn random_scheme(rng: &mut Rng, limits: &Limits) -> Scheme {
     let roles = Axis::roles(rng.within(1, limits.dimensions.min(3) as i64) as usize);
     let present = PerAxis::from_fn(|a| roles.contains(&a));
     let precision = *rng.pick(&[Precision::F32, Precision::F64]);
-    let cells = PerAxis::from_fn(|a| match (present[a], a == Axis::VECTOR) {
+    let cells = PerAxis::from_fn(|a| match (present[a], a == Axis::INNER) {
         (false, _) => 1,
         (true, true) => rng.within(1, limits.length),
         (true, false) => rng.within(1, limits.width),
@@ -236,7 +236,7 @@ fn random_read(
     let age = rng.below(u64::from(slots)) as u8;
     let mut offset = Offset::from_fn(|a| {
         let reach = match a {
-            Axis::VECTOR => limits.reach,
+            Axis::INNER => limits.reach,
             _ => 2,
         };
         let reach = reach.min(scheme.grid.cells[a]);

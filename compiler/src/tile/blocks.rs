@@ -11,14 +11,14 @@ pub struct Block {
     pub region: Region,
 }
 
-/// The region of an update as kernels run it. Where only the plane at vector index 0 is left out because its values are 0 by
+/// The region of an update as kernels run it. Where only the plane at inner index 0 is left out because its values are 0 by
 /// the boundary, the plane is run too and set to 0 afterwards, so that all components of a stage run the same range.
 pub fn row_region(scheme: &Scheme, update: &Update) -> Region {
     let position = scheme.component(update.target).position;
-    let live = scheme.grid.live(position)[Axis::VECTOR];
+    let live = scheme.grid.live(position)[Axis::INNER];
     let mut region = update.region;
-    if region[Axis::VECTOR].lo == live.lo {
-        region[Axis::VECTOR].lo = 0;
+    if region[Axis::INNER].lo == live.lo {
+        region[Axis::INNER].lo = 0;
     }
     region
 }
@@ -43,9 +43,9 @@ pub fn stage_blocks(scheme: &Scheme, stage: StageId) -> Vec<Block> {
     });
     let parts = |axis: Axis| cuts[axis].windows(2).map(|w| Interval::new(w[0], w[1]));
     let mut blocks: Vec<Block> = Vec::new();
-    for x in parts(Axis::LEAN) {
-        for y in parts(Axis::DIAMOND) {
-            for z in parts(Axis::VECTOR) {
+    for x in parts(Axis::OUTER) {
+        for y in parts(Axis::MIDDLE) {
+            for z in parts(Axis::INNER) {
                 let region = PerAxis([x, y, z]);
                 let corner = region.map(|i| i.lo);
                 let mut updates = UpdateSet::default();
@@ -63,15 +63,15 @@ pub fn stage_blocks(scheme: &Scheme, stage: StageId) -> Vec<Block> {
     blocks
 }
 
-/// Joins a block with the last one where they differ only along the vector axis and touch.
+/// Joins a block with the last one where they differ only along the inner axis and touch.
 fn push_merged(blocks: &mut Vec<Block>, block: Block) {
     if let Some(last) = blocks.last_mut() {
         let same = last.updates == block.updates
-            && last.region[Axis::LEAN] == block.region[Axis::LEAN]
-            && last.region[Axis::DIAMOND] == block.region[Axis::DIAMOND]
-            && last.region[Axis::VECTOR].hi == block.region[Axis::VECTOR].lo;
+            && last.region[Axis::OUTER] == block.region[Axis::OUTER]
+            && last.region[Axis::MIDDLE] == block.region[Axis::MIDDLE]
+            && last.region[Axis::INNER].hi == block.region[Axis::INNER].lo;
         if same {
-            last.region[Axis::VECTOR].hi = block.region[Axis::VECTOR].hi;
+            last.region[Axis::INNER].hi = block.region[Axis::INNER].hi;
             return;
         }
     }

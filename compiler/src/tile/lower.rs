@@ -69,17 +69,17 @@ pub fn lower(scheme: &Scheme, frame: &Frame, tiling: &Tiling) -> TileProgram {
             frame.folded[a].then_some(2 * scheme.grid.cells[a])
         }),
         seam,
-        three_axes: scheme.grid.axes[Axis::DIAMOND].is_some(),
+        three_axes: scheme.grid.axes[Axis::MIDDLE].is_some(),
     }
 }
 
 /// See [`TileProgram::seam`].
 fn seam(frame: &Frame, tiling: &Tiling) -> Option<Cut> {
     let cuts = &tiling.levels.first()?.cuts;
-    let along = cuts.first()?.face.form[Axis::LEAN].signum();
-    let same = |cut: &Cut| cut.face.form[Axis::LEAN].signum() == along;
-    (frame.open[Axis::LEAN] && along != 0 && cuts.iter().all(same)).then(|| Cut {
-        face: frame.fitting(axis_form(Axis::LEAN, -along)),
+    let along = cuts.first()?.face.form[Axis::OUTER].signum();
+    let same = |cut: &Cut| cut.face.form[Axis::OUTER].signum() == along;
+    (frame.open[Axis::OUTER] && along != 0 && cuts.iter().all(same)).then(|| Cut {
+        face: frame.fitting(axis_form(Axis::OUTER, -along)),
         period: Rational::ONE,
     })
 }

@@ -47,10 +47,10 @@ pub struct TileProgram {
     pub stages: Vec<Vec<Class>>,
     /// Per axis the length of the ring in half cells, if the axis is folded.
     pub ring: PerAxis<Option<i64>>,
-    /// Where the frame leaves the lean axis open and all tiles of the outermost level run along it in one direction: the plane of a face
+    /// Where the frame leaves the outer axis open and all tiles of the outermost level run along it in one direction: the plane of a face
     /// against that direction, at which the ring may be cut.
     pub seam: Option<usize>,
-    /// Whether the grid has a diamond axis: rows then follow each other along it, otherwise along the lean axis.
+    /// Whether the grid has a middle axis: rows then follow each other along it, otherwise along the outer axis.
     pub three_axes: bool,
 }
 

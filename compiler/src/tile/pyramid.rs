@@ -74,7 +74,7 @@ impl PyramidProgram {
                 widest.min(full.extent[axis])
             };
         }
-        extent[Axis::VECTOR] = extent[Axis::VECTOR].saturating_add(line);
+        extent[Axis::INNER] = extent[Axis::INNER].saturating_add(line);
         // Images lie within the reach of an end, and so do their sources.
         let margin = |a: Axis| i32::try_from(2 * reach(a) + 2).map_err(|_| TooLarge);
         let mut margins = PerAxis::splat([0; 2]);
@@ -110,7 +110,7 @@ impl PyramidProgram {
         let all = stages.iter().fold(input.hull(base), |all, s| all.hull(*s));
         let [below, above] = scheme.reach()[axis].map(i64::from);
         let line = match axis {
-            Axis::VECTOR => (ALIGNMENT / scheme.precision.bytes()) as i64,
+            Axis::INNER => (ALIGNMENT / scheme.precision.bytes()) as i64,
             _ => 1,
         };
         Slab {
@@ -138,12 +138,8 @@ impl PyramidProgram {
 
     /// The indices of a tile along the axes.
     pub fn place(&self, tile: u64) -> PerAxis<i64> {
-        let [_, diamond, vector] = self.tiles.0.map(|t| t as u64);
-        let [x, y, z] = [
-            tile / (diamond * vector),
-            tile / vector % diamond,
-            tile % vector,
-        ];
+        let [_, middle, inner] = self.tiles.0.map(|t| t as u64);
+        let [x, y, z] = [tile / (middle * inner), tile / inner % middle, tile % inner];
         PerAxis([x as i64, y as i64, z as i64])
     }
 }

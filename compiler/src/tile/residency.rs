@@ -1,6 +1,6 @@
 //! What a tower loads, keeps and stores.
 //!
-//! A *tower* is a tile of two faces over the lean and the diamond axis. From stage to stage its rows move by the slopes; after a
+//! A *tower* is a tile of two faces over the outer and the middle axis. From stage to stage its rows move by the slopes; after a
 //! *turn* of so many steps everything repeats, displaced by the [`Towers::advance`], with the same slots. So what a tower that no
 //! end of the grid cuts does is known before it runs, in exact integers, whatever its place and height.
 //!
@@ -49,9 +49,9 @@ pub struct Own {
 pub struct Touch {
     /// Counted from the start of the turn in which the life begins.
     pub stage: usize,
-    /// Some update reads it at its own index along the vector axis.
+    /// Some update reads it at its own index along the inner axis.
     pub read: bool,
-    /// Some update reads it at another index along the vector axis ([`is_tapped`]).
+    /// Some update reads it at another index along the inner axis ([`is_tapped`]).
     pub tapped: bool,
     /// It is the old value of an update that writes it.
     pub old: bool,
@@ -132,7 +132,7 @@ pub struct Residency {
 pub struct Towers {
     /// Steps of a turn: a multiple of the scheme's phases, with two stages at least, so that in one there is time to load for the next.
     pub steps: u64,
-    /// From the origin of a turn to that of the next one, in cells along the lean and the diamond axis.
+    /// From the origin of a turn to that of the next one, in cells along the outer and the middle axis.
     pub advance: [i64; 2],
     /// One for each way to lie on the lattice.
     pub alignments: Vec<Residency>,
@@ -147,7 +147,7 @@ pub struct Towers {
 /// Why a tile program has no towers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfit {
-    /// It needs one level of two cuts over the lean and the diamond axis.
+    /// It needs one level of two cuts over the outer and the middle axis.
     Faces,
     /// A periodic axis is folded, or too short for the faces, or they do not close around it.
     Ring,
@@ -301,7 +301,7 @@ impl Towers {
         self.geometry.cells()
     }
 
-    /// Values loaded and stored per index along the vector axis and turn, on average over the alignments.
+    /// Values loaded and stored per index along the inner axis and turn, on average over the alignments.
     pub fn moved(&self) -> [f64; 2] {
         let mean = |count: fn(&Residency) -> usize| {
             let sum: usize = self.alignments.iter().map(count).sum();
@@ -345,12 +345,12 @@ impl Towers {
 }
 
 impl Residency {
-    /// Values loaded per index along the vector axis and turn.
+    /// Values loaded per index along the inner axis and turn.
     pub fn loads(&self) -> usize {
         self.lives.iter().filter(|l| l.is_loaded()).count()
     }
 
-    /// Values stored per index along the vector axis and turn.
+    /// Values stored per index along the inner axis and turn.
     pub fn stores(&self) -> usize {
         self.lives.iter().filter(|l| l.stored().is_some()).count()
     }
@@ -496,8 +496,8 @@ impl<'a> Tracer<'a> {
                     };
                     for read in update.body.reads() {
                         let place = Place {
-                            x: x + i64::from(read.offset[Axis::LEAN]),
-                            y: y + i64::from(read.offset[Axis::DIAMOND]),
+                            x: x + i64::from(read.offset[Axis::OUTER]),
+                            y: y + i64::from(read.offset[Axis::MIDDLE]),
                             row: self.layout.read_row(self.scheme, stage, phase, read),
                         };
                         let tapped = place != target && is_tapped(self.scheme, self.layout, read);
@@ -563,15 +563,15 @@ impl<'a> Tracer<'a> {
 /// Turns that a value may be kept.
 const MOST_TURNS: i64 = 256;
 
-/// Whether a read finds values of other indices along the vector axis: at an offset, or because the rows that are read are shorter than
+/// Whether a read finds values of other indices along the inner axis: at an offset, or because the rows that are read are shorter than
 /// others, so that the last indices of those find images there.
 pub fn is_tapped(scheme: &Scheme, layout: &Layout, read: &Read) -> bool {
-    let end = scheme.extent(read.component)[Axis::VECTOR].hi;
-    read.offset[Axis::VECTOR] != 0 || end < layout.extent[Axis::VECTOR]
+    let end = scheme.extent(read.component)[Axis::INNER].hi;
+    read.offset[Axis::INNER] != 0 || end < layout.extent[Axis::INNER]
 }
 
-/// Whether an update needs the old value of its target where it acts not everywhere: behind a mask, or along the vector axis.
+/// Whether an update needs the old value of its target where it acts not everywhere: behind a mask, or along the inner axis.
 pub fn keeps_old(scheme: &Scheme, update: &Update) -> bool {
     let live = scheme.grid.live(scheme.component(update.target).position);
-    update.mask.is_some() || update.region[Axis::VECTOR] != live[Axis::VECTOR]
+    update.mask.is_some() || update.region[Axis::INNER] != live[Axis::INNER]
 }

@@ -29,7 +29,7 @@ pub struct Shape {
     pub segments: Vec<Segment>,
     /// Where those of each stage begin, and the end of all.
     starts: Vec<usize>,
-    /// Encloses the segments along the lean and diamond axes.
+    /// Encloses the segments along the outer and middle axes.
     bounds: Region,
 }
 
@@ -45,7 +45,7 @@ impl Shape {
 pub struct Shapes {
     /// Empty where shapes cannot be used.
     sheets: Vec<Sheet>,
-    /// A plane that cuts the vector axis.
+    /// A plane that cuts the inner axis.
     across: Option<usize>,
 }
 
@@ -71,29 +71,26 @@ pub struct Part {
     pub shape: Rc<Shape>,
     /// The cell that the shape's rows are relative to.
     pub origin: PerAxis<i64>,
-    /// Whether no end of the sheet cuts it along the lean and diamond axes.
+    /// Whether no end of the sheet cuts it along the outer and middle axes.
     pub whole: bool,
     sheet: usize,
 }
 
 impl Shapes {
-    /// Shapes serve on grids with three axes where the vector axis is not both cut and folded and, if it is cut, all updates have the
+    /// Shapes serve on grids with three axes where the inner axis is not both cut and folded and, if it is cut, all updates have the
     /// same range there.
     pub fn new(program: &TileProgram) -> Shapes {
-        let across = program
-            .planes
-            .iter()
-            .position(|p| p.form[Axis::VECTOR] != 0);
+        let across = program.planes.iter().position(|p| p.form[Axis::INNER] != 0);
         let ranges = || {
             program
                 .stages
                 .iter()
                 .flatten()
-                .map(|c| c.region[Axis::VECTOR])
+                .map(|c| c.region[Axis::INNER])
         };
         let alike = ranges().all(|r| Some(r) == ranges().next());
         let usable = program.three_axes
-            && (across.is_none() || (alike && program.ring[Axis::VECTOR].is_none()))
+            && (across.is_none() || (alike && program.ring[Axis::INNER].is_none()))
             && independent(program).is_some();
         let mut sheets = Vec::new();
         if usable {
@@ -101,9 +98,9 @@ impl Shapes {
                 None => &[false][..],
                 Some(_) => &[false, true],
             };
-            for &lean in ways(Axis::LEAN) {
-                for &diamond in ways(Axis::DIAMOND) {
-                    let far = PerAxis([lean, diamond, false]);
+            for &outer in ways(Axis::OUTER) {
+                for &middle in ways(Axis::MIDDLE) {
+                    let far = PerAxis([outer, middle, false]);
                     sheets.push(Sheet::new(program, far, across.is_some()));
                 }
             }
@@ -120,7 +117,7 @@ impl Shapes {
                 return false;
             };
             let (mut whole, mut empty) = (true, shape.segments.is_empty());
-            for axis in [Axis::LEAN, Axis::DIAMOND] {
+            for axis in [Axis::OUTER, Axis::MIDDLE] {
                 let bounds = moved(shape.bounds[axis], origin[axis]);
                 whole &= bounds.intersect(sheet.inner[axis]) == bounds;
                 empty |= bounds.intersect(sheet.outer[axis]).is_empty();
@@ -137,10 +134,10 @@ impl Shapes {
         !self.sheets.is_empty()
     }
 
-    /// A range of the vector axis in a part of a tile, cut at the ends; may be empty.
+    /// A range of the inner axis in a part of a tile, cut at the ends; may be empty.
     pub fn cut(&self, part: &Part, range: Interval) -> Interval {
-        let inner = self.sheets[part.sheet].inner[Axis::VECTOR];
-        moved(range, part.origin[Axis::VECTOR]).intersect(inner)
+        let inner = self.sheets[part.sheet].inner[Axis::INNER];
+        moved(range, part.origin[Axis::INNER]).intersect(inner)
     }
 
     /// Visits what the ends of the grid leave of a segment, as it lies in a part of a tile; `first` is the band's first stage.
@@ -154,11 +151,11 @@ impl Shapes {
         let sheet = &self.sheets[part.sheet];
         let mut placed = *segment;
         placed.number += first;
-        for axis in [Axis::LEAN, Axis::DIAMOND] {
+        for axis in [Axis::OUTER, Axis::MIDDLE] {
             placed.rows[axis] = moved(segment.rows[axis], part.origin[axis]);
         }
-        placed.rows[Axis::VECTOR] = self.cut(part, segment.rows[Axis::VECTOR]);
-        if placed.rows[Axis::VECTOR].is_empty() {
+        placed.rows[Axis::INNER] = self.cut(part, segment.rows[Axis::INNER]);
+        if placed.rows[Axis::INNER].is_empty() {
             return;
         }
         let [x, y, _] = placed.rows.0;
@@ -166,7 +163,7 @@ impl Shapes {
             let own = placed.rows[axis];
             own.intersect(sheet.inner[axis]) == own
         };
-        if part.whole || (within(Axis::LEAN) && within(Axis::DIAMOND)) {
+        if part.whole || (within(Axis::OUTER) && within(Axis::MIDDLE)) {
             visit(&placed);
             return;
         }
@@ -174,8 +171,8 @@ impl Shapes {
         // The rows left to a class.
         let left = |class: usize| match segment.classes >> class & 1 == 1 {
             true => {
-                let [lean, diamond, _] = regions[class].0;
-                (x.intersect(lean), y.intersect(diamond))
+                let [outer, middle, _] = regions[class].0;
+                (x.intersect(outer), y.intersect(middle))
             }
             false => (Interval::default(), Interval::default()),
         };
@@ -189,27 +186,27 @@ impl Shapes {
                 .filter(|end| *end > at)
                 .min()
         };
-        let mut lean = Interval::new(x.lo, x.lo);
-        while let Some(end) = next(lean.lo, &|rows| rows.0) {
-            lean.hi = end;
-            let mut diamond = Interval::new(y.lo, y.lo);
-            while let Some(end) = next(diamond.lo, &|rows| rows.1) {
-                diamond.hi = end;
+        let mut outer = Interval::new(x.lo, x.lo);
+        while let Some(end) = next(outer.lo, &|rows| rows.0) {
+            outer.hi = end;
+            let mut middle = Interval::new(y.lo, y.lo);
+            while let Some(end) = next(middle.lo, &|rows| rows.1) {
+                middle.hi = end;
                 placed.classes = 0;
                 for class in 0..regions.len() {
                     let rows = left(class);
-                    if rows.0.contains(lean.lo) && rows.1.contains(diamond.lo) {
+                    if rows.0.contains(outer.lo) && rows.1.contains(middle.lo) {
                         placed.classes |= 1 << class;
                     }
                 }
                 if placed.classes != 0 {
-                    placed.rows[Axis::LEAN] = lean;
-                    placed.rows[Axis::DIAMOND] = diamond;
+                    placed.rows[Axis::OUTER] = outer;
+                    placed.rows[Axis::MIDDLE] = middle;
                     visit(&placed);
                 }
-                diamond.lo = end;
+                middle.lo = end;
             }
-            lean.lo = end;
+            outer.lo = end;
         }
     }
 }
@@ -223,7 +220,7 @@ impl Sheet {
     fn new(program: &TileProgram, far: PerAxis<bool>, across: bool) -> Sheet {
         let mut open = program.clone();
         let mut shift = vec![0; open.planes.len()];
-        for axis in [Axis::LEAN, Axis::DIAMOND] {
+        for axis in [Axis::OUTER, Axis::MIDDLE] {
             let Some(ring) = open.ring[axis].take() else {
                 continue;
             };
@@ -251,7 +248,7 @@ impl Sheet {
         let mut outer = PerAxis::splat(Interval::default());
         let axes = match across {
             true => &Axis::ALL[..],
-            false => &[Axis::LEAN, Axis::DIAMOND],
+            false => &[Axis::OUTER, Axis::MIDDLE],
         };
         for class in open.stages.iter_mut().flatten() {
             for &axis in axes {
@@ -287,8 +284,8 @@ impl Sheet {
         let (i, j, det) = independent(open)?;
         let form = |p: usize| {
             (
-                open.planes[p].form[Axis::LEAN],
-                open.planes[p].form[Axis::DIAMOND],
+                open.planes[p].form[Axis::OUTER],
+                open.planes[p].form[Axis::MIDDLE],
             )
         };
         let ((a, b), (c, d)) = (form(i), form(j));
@@ -297,9 +294,9 @@ impl Sheet {
         let sign = det.signum();
         let x = div_floor(sign * (p * d - q * b), 2 * det.abs());
         let y = div_floor(sign * (a * q - c * p), 2 * det.abs());
-        // Along the vector axis likewise, from one plane; a multiple of the longest vector keeps rows aligned.
+        // Along the inner axis likewise, from one plane; a multiple of the longest vector keeps rows aligned.
         let z = across.map_or(0, |p| {
-            let step = 2 * LANES * open.planes[p].form[Axis::VECTOR];
+            let step = 2 * LANES * open.planes[p].form[Axis::INNER];
             LANES * div_floor(-depths[p].lo * step.signum(), step.abs())
         });
         let mut key = vec![numbers.len()];
@@ -320,13 +317,13 @@ impl Sheet {
     }
 }
 
-/// Two planes whose forms are independent along the lean and diamond axes, and their determinant.
+/// Two planes whose forms are independent along the outer and middle axes, and their determinant.
 fn independent(program: &TileProgram) -> Option<(usize, usize, i64)> {
     let planes = &program.planes;
     for i in 0..planes.len() {
         for j in 0..i {
             let (p, q) = (planes[j].form, planes[i].form);
-            let det = p[Axis::LEAN] * q[Axis::DIAMOND] - p[Axis::DIAMOND] * q[Axis::LEAN];
+            let det = p[Axis::OUTER] * q[Axis::MIDDLE] - p[Axis::MIDDLE] * q[Axis::OUTER];
             if det != 0 {
                 return Some((j, i, det));
             }
@@ -342,7 +339,7 @@ fn walk_shape(open: &TileProgram, depths: &[Interval], stages: i64) -> Option<Sh
     let mut segments = Vec::new();
     let mut bounds: Region = PerAxis::splat(Interval::default());
     open.walk(&tile, Interval::new(0, stages), &mut |segment| {
-        for axis in [Axis::LEAN, Axis::DIAMOND] {
+        for axis in [Axis::OUTER, Axis::MIDDLE] {
             bounds[axis] = bounds[axis].hull(segment.rows[axis]);
         }
         if segments.len() <= MOST_SEGMENTS {

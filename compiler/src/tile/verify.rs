@@ -1,14 +1,14 @@
 //! Checks the rules of tile programs; a violation is a bug of `lower`, not of a tiling.
 //!
 //! 1. A band has at least one step; there is a list of classes for each stage of the scheme.
-//! 2. Planes differ, and their slopes are at least 0. A form that has the vector axis has no other axis.
+//! 2. Planes differ, and their slopes are at least 0. A form that has the inner axis has no other axis.
 //! 3. Each cut names a plane and has a positive period.
 //! 4. A stage has at most 64 classes. Each update with a row region that is not empty is in exactly one class of its stage, and that
 //!    class has its row region; updates without rows are in none.
-//! 5. The position of a class is that of its updates' targets; along the vector axis all classes of a stage share one, 0 or 1. A class
+//! 5. The position of a class is that of its updates' targets; along the inner axis all classes of a stage share one, 0 or 1. A class
 //!    has a lead, at least 0, for each plane.
 //! 6. Rings are the folded axes: those that are periodic, with twice as many half cells as cells.
-//! 7. Rows follow each other along the diamond axis if the grid has one.
+//! 7. Rows follow each other along the middle axis if the grid has one.
 
 use super::{ClassSet, TileProgram, row_region};
 use crate::lattice::{Axis, PerAxis};
@@ -25,8 +25,8 @@ pub fn verify(scheme: &Scheme, program: &TileProgram) -> Result<(), String> {
         ));
     }
     for (i, plane) in program.planes.iter().enumerate() {
-        let mixed = plane.form[Axis::VECTOR] != 0
-            && (plane.form[Axis::LEAN] != 0 || plane.form[Axis::DIAMOND] != 0);
+        let mixed = plane.form[Axis::INNER] != 0
+            && (plane.form[Axis::OUTER] != 0 || plane.form[Axis::MIDDLE] != 0);
         if mixed || plane.slope < 0 {
             return Err(format!("rule 2: plane {i} is {plane}"));
         }
@@ -51,7 +51,7 @@ pub fn verify(scheme: &Scheme, program: &TileProgram) -> Result<(), String> {
     if program.ring != ring {
         return Err(format!("rule 6: rings {:?}", program.ring.0));
     }
-    if program.three_axes != scheme.grid.axes[Axis::DIAMOND].is_some() {
+    if program.three_axes != scheme.grid.axes[Axis::MIDDLE].is_some() {
         return Err("rule 7: rows follow each other along a wrong axis".to_string());
     }
     Ok(())
@@ -70,7 +70,7 @@ fn check_classes(scheme: &Scheme, program: &TileProgram, stage: StageId) -> Resu
             [] if region.is_empty() => {}
             [class] if !region.is_empty() && class.region == region => {
                 let position = scheme.component(update.target).position;
-                let same = [Axis::LEAN, Axis::DIAMOND]
+                let same = [Axis::OUTER, Axis::MIDDLE]
                     .iter()
                     .all(|&a| class.position[a] == position[a].0);
                 if !same {
@@ -87,11 +87,11 @@ fn check_classes(scheme: &Scheme, program: &TileProgram, stage: StageId) -> Resu
     }
     let known = |set: u64| updates.len() >= 64 || set >> updates.len() == 0;
     for class in classes {
-        let anchor = class.position[Axis::VECTOR];
+        let anchor = class.position[Axis::INNER];
         if class.updates.is_empty() || !known(class.updates.0) {
             return Err(format!("rule 4: {stage} has a class of wrong updates"));
         }
-        if !(0..=1).contains(&anchor) || anchor != classes[0].position[Axis::VECTOR] {
+        if !(0..=1).contains(&anchor) || anchor != classes[0].position[Axis::INNER] {
             return Err(format!("rule 5: {stage} has an anchor {anchor}"));
         }
         if class.leads.len() != program.planes.len() || class.leads.iter().any(|&l| l < 0) {

@@ -14,8 +14,8 @@ pub struct Tile {
     pub depths: Vec<Option<Interval>>,
 }
 
-/// Rows that one set of classes advances in one stage, with no condition inside. Where the grid has a diamond axis, the region has
-/// one index along the lean axis.
+/// Rows that one set of classes advances in one stage, with no condition inside. Where the grid has a middle axis, the region has
+/// one index along the outer axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     pub stage: StageId,
@@ -296,26 +296,26 @@ impl TileProgram {
             }
         }
         let run = if self.three_axes {
-            Axis::DIAMOND
+            Axis::MIDDLE
         } else {
-            Axis::LEAN
+            Axis::OUTER
         };
-        for sheet_z in Sheet::of(self.ring[Axis::VECTOR]) {
-            let sheet_z = sheet_z(self.ring[Axis::VECTOR].unwrap_or(0));
+        for sheet_z in Sheet::of(self.ring[Axis::INNER]) {
+            let sheet_z = sheet_z(self.ring[Axis::INNER].unwrap_or(0));
             scratch.ranges.clear();
             for class in classes {
-                let mut span = self.places(class, Axis::VECTOR);
+                let mut span = self.places(class, Axis::INNER);
                 for limit in &scratch.limits {
                     let form = limit.form;
-                    if form[Axis::VECTOR] != 0 {
-                        span = limit.of(class).solve(form[Axis::VECTOR], span);
+                    if form[Axis::INNER] != 0 {
+                        span = limit.of(class).solve(form[Axis::INNER], span);
                     } else if form.0 == [0; 3] && limit.of(class).solve(0, span).is_empty() {
                         // A cut of time alone: the update lies in another tile.
                         span = Span::NONE;
                     }
                 }
-                let stagger = class.position[Axis::VECTOR];
-                let range = class.region[Axis::VECTOR];
+                let stagger = class.position[Axis::INNER];
+                let range = class.region[Axis::INNER];
                 scratch.ranges.push(sheet_z.indices(span, stagger, range));
             }
             if scratch.ranges.iter().all(|r| r.is_empty()) {
@@ -357,7 +357,7 @@ impl Limit {
 #[derive(Default)]
 struct Scratch {
     limits: Vec<Limit>,
-    /// Per class, its range along the vector axis.
+    /// Per class, its range along the inner axis.
     ranges: Vec<Interval>,
     /// Per class, its groups along the run axis.
     runs: Vec<Interval>,
@@ -373,16 +373,16 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Three axes: goes through the lean axis, one index at a time.
+    /// Three axes: goes through the outer axis, one index at a time.
     fn planes_of_rows(&mut self, scratch: &mut Scratch, visit: &mut impl FnMut(&Segment)) {
-        let ring = self.program.ring[Axis::LEAN];
+        let ring = self.program.ring[Axis::OUTER];
         for sheet in Sheet::of(ring) {
             let sheet = sheet(ring.unwrap_or(0));
             let mut all = Interval::default();
             for class in self.classes {
                 let span = self.lean_span(class, &scratch.limits);
-                let stagger = class.position[Axis::LEAN];
-                all = all.hull(sheet.indices(span, stagger, class.region[Axis::LEAN]));
+                let stagger = class.position[Axis::OUTER];
+                all = all.hull(sheet.indices(span, stagger, class.region[Axis::OUTER]));
             }
             for x in all.lo..all.hi {
                 self.run_segments(scratch, Some((sheet, x)), visit);
@@ -390,24 +390,24 @@ impl Rows<'_> {
         }
     }
 
-    /// The folded positions along the lean axis that the limits leave to a class: each limit with the whole diamond axis, and
-    /// each pair of limits with the diamond axis eliminated.
+    /// The folded positions along the outer axis that the limits leave to a class: each limit with the whole middle axis, and
+    /// each pair of limits with the middle axis eliminated.
     fn lean_span(&self, class: &Class, limits: &[Limit]) -> Span {
-        let places = self.program.places(class, Axis::DIAMOND);
-        let mut span = self.program.places(class, Axis::LEAN);
+        let places = self.program.places(class, Axis::MIDDLE);
+        let mut span = self.program.places(class, Axis::OUTER);
         for (i, limit) in limits.iter().enumerate() {
-            let (a, b) = (limit.form[Axis::LEAN], limit.form[Axis::DIAMOND]);
+            let (a, b) = (limit.form[Axis::OUTER], limit.form[Axis::MIDDLE]);
             if a == 0 && b == 0 {
                 continue;
             }
             let along = limit.of(class);
             span = along.minus(places.scaled(b)).solve(a, span);
             for other in &limits[..i] {
-                let (c, d) = (other.form[Axis::LEAN], other.form[Axis::DIAMOND]);
+                let (c, d) = (other.form[Axis::OUTER], other.form[Axis::MIDDLE]);
                 if b == 0 || d == 0 {
                     continue;
                 }
-                // d * first - b * second has no diamond axis left.
+                // d * first - b * second has no middle axis left.
                 let combined = along.scaled(d).minus(other.of(class).scaled(b));
                 span = combined.solve(a * d - c * b, span);
             }
@@ -467,10 +467,10 @@ impl Rows<'_> {
     ) -> Interval {
         let mut at = 0;
         if let Some((sheet, x)) = lean {
-            if !class.region[Axis::LEAN].contains(x) {
+            if !class.region[Axis::OUTER].contains(x) {
                 return Interval::default();
             }
-            match sheet.position(x, class.position[Axis::LEAN]) {
+            match sheet.position(x, class.position[Axis::OUTER]) {
                 Some(place) => at = place,
                 None => return Interval::default(),
             }
@@ -478,7 +478,7 @@ impl Rows<'_> {
         let mut span = self.program.places(class, self.run);
         for limit in limits {
             let form = limit.form;
-            let outer = if lean.is_some() { form[Axis::LEAN] } else { 0 };
+            let outer = if lean.is_some() { form[Axis::OUTER] } else { 0 };
             let own = form[self.run];
             if outer == 0 && own == 0 {
                 continue;
@@ -489,7 +489,7 @@ impl Rows<'_> {
         sheet.indices(span, class.position[self.run], class.region[self.run])
     }
 
-    /// Visits the groups; where the classes' ranges along the vector axis differ, cuts these too.
+    /// Visits the groups; where the classes' ranges along the inner axis differ, cuts these too.
     fn emit(
         &self,
         set: ClassSet,

@@ -23,7 +23,7 @@ fn taps(scheme: &Scheme) -> Vec<(i32, f64)> {
         _ => None,
     };
     let offset = |v: torre_compiler::scheme::Value| match ops[v.index()] {
-        Op::Read(r) => Some(r.offset[Axis::VECTOR]),
+        Op::Read(r) => Some(r.offset[Axis::INNER]),
         _ => None,
     };
     ops.iter()
@@ -151,14 +151,14 @@ step { E += E; H += H; A += A; S += S; T += T; f += f }",
 #[test]
 fn axes_have_roles_by_number() {
     let one = scheme("axes r\nfield u : vector on edges\nstep { u.r += 1 }", "4");
-    assert_eq!(one.grid.axis_name(Axis::VECTOR), "r");
+    assert_eq!(one.grid.axis_name(Axis::INNER), "r");
     let two = scheme(
         "axes r, z\nfield S : tensor on nodes\nstep { S.zr += S.rr[1/2, 1/2] }",
         "4 x 5",
     );
-    assert_eq!(two.grid.axis_name(Axis::LEAN), "r");
-    assert_eq!(two.grid.axis_name(Axis::VECTOR), "z");
-    assert_eq!(two.grid.axis_name(Axis::DIAMOND), "");
+    assert_eq!(two.grid.axis_name(Axis::OUTER), "r");
+    assert_eq!(two.grid.axis_name(Axis::INNER), "z");
+    assert_eq!(two.grid.axis_name(Axis::MIDDLE), "");
     assert_eq!(two.components[2].name, "S.rz");
 }
 
@@ -168,8 +168,8 @@ fn cell_sizes_are_per_axis() {
         "axes x, y\nparam h = 2\nparam hy = 3\nfield u : scalar on nodes\nstep { u += x * y }",
         "4 x 4",
     );
-    assert_eq!(s.grid.spacing[Axis::LEAN], 2.0);
-    assert_eq!(s.grid.spacing[Axis::VECTOR], 3.0);
+    assert_eq!(s.grid.spacing[Axis::OUTER], 2.0);
+    assert_eq!(s.grid.spacing[Axis::INNER], 3.0);
     assert_eq!(s.grid.dt, 1.0);
 }
 

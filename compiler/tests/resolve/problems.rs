@@ -51,7 +51,7 @@ fn at(position: [f64; 3], time: f64) -> At {
 fn the_command_line_wins_over_the_problem_and_both_over_the_scheme() {
     let problem = "const n = 8\nscheme wave { h = n / 4 }\ndomain 2 * n x n\nsteps 5 * n";
     let r = wave(problem, &[]);
-    assert_eq!(r.scheme.grid.spacing[Axis::LEAN], 2.0);
+    assert_eq!(r.scheme.grid.spacing[Axis::OUTER], 2.0);
     assert_eq!(r.scheme.grid.dt, 1.0);
     assert_eq!(r.scheme.grid.cells, PerAxis([16, 1, 8]));
     assert_eq!(r.problem.steps, 40);
@@ -64,7 +64,7 @@ fn the_command_line_wins_over_the_problem_and_both_over_the_scheme() {
             ("steps", "7"),
         ],
     );
-    assert_eq!(r.scheme.grid.spacing[Axis::VECTOR], 8.0);
+    assert_eq!(r.scheme.grid.spacing[Axis::INNER], 8.0);
     assert_eq!(r.scheme.grid.dt, 1.0);
     assert_eq!(r.scheme.grid.cells, PerAxis([10, 1, 12]));
     assert_eq!(r.problem.steps, 7);
@@ -77,7 +77,10 @@ fn constants_of_a_problem_may_use_parameters() {
         &[],
     );
     assert_eq!(r.problem.steps, 4);
-    assert_eq!(r.problem.sources[0].region[Axis::LEAN], Interval::new(4, 5));
+    assert_eq!(
+        r.problem.sources[0].region[Axis::OUTER],
+        Interval::new(4, 5)
+    );
 }
 
 #[test]
@@ -87,9 +90,9 @@ fn boundaries_are_per_side() {
         &[],
     );
     let boundary = r.scheme.grid.boundary;
-    assert_eq!(boundary[Axis::LEAN], [Boundary::Pec, Boundary::Pmc]);
-    assert_eq!(boundary[Axis::VECTOR], [Boundary::Periodic; 2]);
-    assert_eq!(boundary[Axis::DIAMOND], [Boundary::Zero; 2]);
+    assert_eq!(boundary[Axis::OUTER], [Boundary::Pec, Boundary::Pmc]);
+    assert_eq!(boundary[Axis::INNER], [Boundary::Periodic; 2]);
+    assert_eq!(boundary[Axis::MIDDLE], [Boundary::Zero; 2]);
 }
 
 #[test]
@@ -133,12 +136,12 @@ fn sources_are_split_into_place_and_time() {
     );
     assert_eq!(s[0].profile, HostExpr::Number(1.0));
     assert_eq!(s[0].stage.0, 0);
-    assert_eq!(s[1].region[Axis::LEAN], Interval::new(2, 5));
-    assert_eq!(s[1].region[Axis::VECTOR], Interval::new(0, 8));
+    assert_eq!(s[1].region[Axis::OUTER], Interval::new(2, 5));
+    assert_eq!(s[1].region[Axis::INNER], Interval::new(0, 8));
     assert!(!s[1].wave.depends_on_place() && !s[1].profile.depends_on_time());
     assert_eq!(s[1].stage.0, 1);
     // h is 1/2, so x >= 2 begins at index 4; the rest is a condition.
-    assert_eq!(s[2].region[Axis::LEAN], Interval::new(4, 16));
+    assert_eq!(s[2].region[Axis::OUTER], Interval::new(4, 16));
     let rest = s[2].condition.as_ref().expect("x * y < 4 is no box");
     assert_eq!(rest.eval(&at([2.0, 0.0, 1.0], 0.0)), 1.0);
     assert_eq!(rest.eval(&at([2.0, 0.0, 2.0], 0.0)), 0.0);
@@ -166,7 +169,7 @@ fn results_have_names() {
     assert!(matches!(
         r.problem.outputs[0].kind,
         OutputKind::Slice {
-            axis: Axis::VECTOR,
+            axis: Axis::INNER,
             index: 3
         }
     ));
@@ -267,5 +270,5 @@ fn schemes_can_be_named_in_full() {
         "problem p { scheme std::maxwell::maxwell42 { h = std::constants::c0 }; domain 8 x 8 x 8; steps 1 }",
     );
     assert_eq!(r.scheme.name, "maxwell42");
-    assert_eq!(r.scheme.grid.spacing[Axis::LEAN], 299792458.0);
+    assert_eq!(r.scheme.grid.spacing[Axis::OUTER], 299792458.0);
 }

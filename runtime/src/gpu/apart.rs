@@ -97,7 +97,7 @@ impl Heights {
 impl Apart {
     /// Decides what of a problem does not happen inside of bands, and what makes them slow.
     pub fn new(scheme: &Scheme, problem: &Problem) -> Apart {
-        let lines = |region: Region| [region[Axis::LEAN], region[Axis::DIAMOND]];
+        let lines = |region: Region| [region[Axis::OUTER], region[Axis::MIDDLE]];
         let area = |[x, y]: &[Interval; 2]| x.len().saturating_mul(y.len());
         let dense = Dense::new(scheme, problem);
         let sources = problem.sources.iter().enumerate();
@@ -105,11 +105,11 @@ impl Apart {
         let sources: Vec<Region> = hooks.map(|(_, source)| source.region).collect();
         let cells = sources
             .iter()
-            .map(|region| columns(region).saturating_mul(region[Axis::VECTOR].len()));
+            .map(|region| columns(region).saturating_mul(region[Axis::INNER].len()));
         let cells = cells.fold(0i64, i64::saturating_add);
         let probes = problem.probes.iter().map(|p| {
             let at = |axis: Axis| Interval::new(p.at[axis], p.at[axis] + 1);
-            [at(Axis::LEAN), at(Axis::DIAMOND)]
+            [at(Axis::OUTER), at(Axis::MIDDLE)]
         });
         let hooked: Vec<[Interval; 2]> = sources.into_iter().map(lines).chain(probes).collect();
         let rows = hooked.iter().map(area).fold(0i64, i64::saturating_add);
@@ -155,7 +155,7 @@ impl Apart {
     /// The share of the turns of towers that sources and probes keep from running as whole ones, about.
     pub fn cut(&self, scheme: &Scheme, towers: &Towers) -> f64 {
         let reach = (2.0 * towers.cells()).sqrt();
-        let [x, y] = [Axis::LEAN, Axis::DIAMOND].map(|axis| scheme.grid.cells[axis].max(1) as f64);
+        let [x, y] = [Axis::OUTER, Axis::MIDDLE].map(|axis| scheme.grid.cells[axis].max(1) as f64);
         let area = self.hooked.iter().map(|[a, b]| {
             let [a, b] = [a, b].map(|i| i.len().max(0) as f64);
             a * b + (a + b) * reach + towers.cells()
@@ -167,7 +167,7 @@ impl Apart {
     pub fn added(&self, scheme: &Scheme) -> f64 {
         let [x, y, z] = scheme.grid.cells.0.map(|n| n.max(1) as f64);
         let of = |Wide { region, same }: &Wide| {
-            let Interval { lo, hi } = region[Axis::VECTOR];
+            let Interval { lo, hi } = region[Axis::INNER];
             let warps = div_ceil(hi.max(lo), WARP) - lo / WARP;
             let threads = ((warps * WARP) as f64 / z).min(1.0);
             let share = (columns(region) as f64 / (x * y)).min(1.0);

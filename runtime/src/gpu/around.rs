@@ -16,7 +16,7 @@ use torre_compiler::tile::row_region;
 
 /// Where the values of a component near an end appear again.
 struct ComponentImages {
-    /// Along the vector axis: indices of a row that are copied to an image of it.
+    /// Along the inner axis: indices of a row that are copied to an image of it.
     copied: Vec<Segment>,
     lean: Vec<Vec<Image>>,
     diamond: Vec<Vec<Image>>,
@@ -45,10 +45,10 @@ impl ComponentImages {
                 })
                 .collect()
         };
-        let live = grid.live(position)[Axis::VECTOR];
+        let live = grid.live(position)[Axis::INNER];
         let images = vector_images(scheme, id);
         let mut indices: BTreeSet<i64> = images.iter().map(|(_, image)| image.index).collect();
-        let Interval { lo, hi } = extent[Axis::VECTOR];
+        let Interval { lo, hi } = extent[Axis::INNER];
         let first = indices.first().map_or(lo, |i| lo.min(*i));
         let last = indices.last().map_or(hi, |i| hi.max(*i + 1));
         // What lies on a plane about which it is odd stays 0, in images, too.
@@ -79,12 +79,12 @@ impl ComponentImages {
         copied.retain(|segment| !segment.range.is_empty());
         Self {
             copied,
-            lean: along(Axis::LEAN),
-            diamond: along(Axis::DIAMOND),
+            lean: along(Axis::OUTER),
+            diamond: along(Axis::MIDDLE),
         }
     }
 
-    /// The images of a row along the lean and diamond axes.
+    /// The images of a row along the outer and middle axes.
     fn of_row(&self, x: i64, y: i64) -> impl Iterator<Item = (i64, i64, bool)> + '_ {
         let own = |index| Image {
             index,
@@ -265,10 +265,10 @@ impl Sources {
             };
             for (at, profile, wave) in acting {
                 let first = group.images.len();
-                let own = images.iter().filter(|(i, _)| *i == at[Axis::VECTOR]);
+                let own = images.iter().filter(|(i, _)| *i == at[Axis::INNER]);
                 group.images.extend(own.map(|(_, image)| {
                     let mut there = *at;
-                    there[Axis::VECTOR] = image.index;
+                    there[Axis::INNER] = image.index;
                     CellImage {
                         place: place(&there),
                         negated: image.negated,
@@ -335,9 +335,9 @@ pub fn slice_place(
     let places = Places { layout };
     let extent = scheme.extent(output.component).map(|i| i.hi);
     let [rows, values] = match axis {
-        Axis::LEAN => [Axis::DIAMOND, Axis::VECTOR],
-        Axis::DIAMOND => [Axis::LEAN, Axis::VECTOR],
-        _ => [Axis::LEAN, Axis::DIAMOND],
+        Axis::OUTER => [Axis::MIDDLE, Axis::INNER],
+        Axis::MIDDLE => [Axis::OUTER, Axis::INNER],
+        _ => [Axis::OUTER, Axis::MIDDLE],
     };
     let mut first = PerAxis::splat(0);
     first[axis] = index;

@@ -375,7 +375,7 @@ impl<'a> DevicePlanner<'a> {
         }
         match self.sizes().next() {
             Some((_, Err(Refusal::Shared { bytes, most, .. }))) => {
-                let cells = self.planner.scheme.grid.cells[Axis::VECTOR];
+                let cells = self.planner.scheme.grid.cells[Axis::INNER];
                 let cells = (cells as f64 * most as f64 / bytes.max(1) as f64) as i64 / 8 * 8;
                 format!(
                     "the narrowest towers fit for lines of about {cells} cells along the last axis; or use `layerwise`"
@@ -428,10 +428,7 @@ impl<'a> DevicePlanner<'a> {
             return Err(Refusal::Shape("levels of tiles inside of tiles"));
         }
         let vector = |level: &torre_compiler::schedule::Level| {
-            level
-                .cuts
-                .iter()
-                .any(|cut| cut.face.form[Axis::VECTOR] != 0)
+            level.cuts.iter().any(|cut| cut.face.form[Axis::INNER] != 0)
         };
         if self.has_towers() && tiling.levels.iter().any(vector) {
             return Err(Refusal::Shape("tiles that are cut along the last axis"));
@@ -453,7 +450,7 @@ impl<'a> DevicePlanner<'a> {
     /// The same for some kernels.
     fn fit_of(&self, towers: &Towers, kernels: Result<Kernels, Misfit>) -> Result<Fit, Refusal> {
         let Planner { scheme, layout, .. } = &self.planner;
-        let values = layout.extent[Axis::VECTOR];
+        let values = layout.extent[Axis::INNER];
         let kernels = kernels.map_err(|misfit| match misfit {
             Misfit::Line => Refusal::Line { values },
             Misfit::Rows(rows) => Refusal::Rows { rows },

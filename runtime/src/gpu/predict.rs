@@ -99,7 +99,7 @@ pub(super) fn arithmetic(scheme: &Scheme) -> usize {
     updates.map(|u| u.body.arithmetic()).sum()
 }
 
-/// Accesses to shared memory per cell-step of towers: reads of other indices along the vector axis, and rows that are put there or taken
+/// Accesses to shared memory per cell-step of towers: reads of other indices along the inner axis, and rows that are put there or taken
 /// from there.
 pub fn shared_accesses(
     scheme: &Scheme,
@@ -140,10 +140,10 @@ pub fn towers(
     let all = steps as u64 * scheme.stages.len() as u64;
     let (length, spans) = match &fit.flow.spans {
         Some(spans) => (f64::from(fit.flow.part), spans.weight(all).unwrap_or(1.0)),
-        None => (cells[Axis::VECTOR.index()], 1.0),
+        None => (cells[Axis::INNER.index()], 1.0),
     };
     // The share of that which a start stores, and how much more than that it loads.
-    let values = cells[Axis::VECTOR.index()];
+    let values = cells[Axis::INNER.index()];
     let [part, twice] = match fit.spans(scheme, height) {
         Some(count) => {
             let count = count.max(1) as f64;
@@ -189,7 +189,7 @@ pub fn towers(
     };
     let order = usual_order(scheme, towers, &fit.flow, height, &chip.facts);
     let width = order.width as f64;
-    let width = width.min(cells[Axis::DIAMOND.index()] / (2.0 * towers.cells()).sqrt());
+    let width = width.min(cells[Axis::MIDDLE.index()] / (2.0 * towers.cells()).sqrt());
     let partitions = f64::from(order.partitions);
     let lag = steps * stages * width * partitions / (processors * blocks);
     let passed = steps * stages * width * stage * part * own;
@@ -198,7 +198,7 @@ pub fn towers(
     let lost = ((passed / held - kept) / more).clamp(0.0, 1.0);
     let lost = lost + (1.0 - lost) * STRIP / order.width as f64;
     // Images at both ends of a line, where they are in memory, are pieces of a row of their own, and small ones cost more than others.
-    let ends = scheme.grid.boundary[Axis::VECTOR] != [Boundary::Zero; 2];
+    let ends = scheme.grid.boundary[Axis::INNER] != [Boundary::Zero; 2];
     let ends = ends && fit.flow.images.is_none();
     let line = length * element;
     let pieces = if ends { 1.0 + ENDS * PIECE / line } else { 1.0 };
@@ -216,7 +216,7 @@ pub fn towers(
     // Per stage of one tower, where a multiprocessor runs several: what one waits for, others use.
     let time = parts.map(|t| t.powi(3)).iter().sum::<f64>().cbrt() / blocks;
 
-    let [x, y] = [Axis::LEAN, Axis::DIAMOND].map(|axis| cells[axis.index()]);
+    let [x, y] = [Axis::OUTER, Axis::MIDDLE].map(|axis| cells[axis.index()]);
     let by = towers.advance.map(|n| n.abs() as f64);
     let wide = (2.0 * towers.cells()).sqrt();
     let reach = wide + by[0].max(by[1]);
@@ -231,7 +231,7 @@ pub fn towers(
     let [rows, clipped] = CUT;
     let running = inner * (1.0 - cut + rows * cut) + clipped * (all - inner);
     let running = running / towers.cells();
-    // Strips end at the sides of the grid, at each as often as it is long; around a ring of the diamond axis, at the others only.
+    // Strips end at the sides of the grid, at each as often as it is long; around a ring of the middle axis, at the others only.
     let clips = towers.clipping(scheme);
     let along_x = towers.rings.cells[1].map_or(x, |_| 0.0);
     let sides = [(clips[0], y), (clips[1], along_x)];
@@ -255,7 +255,7 @@ pub fn towers(
     let band = starts * (START + tower * blocks) + tower * running / (processors * busy) + waits;
     let band = spans * band;
     Prediction {
-        rate: x * y * cells[Axis::VECTOR.index()] * steps / band,
+        rate: x * y * cells[Axis::INNER.index()] * steps / band,
         compute,
         cache_bytes: own,
         memory_bytes: column,

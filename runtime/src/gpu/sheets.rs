@@ -20,7 +20,7 @@ pub struct Dense(Vec<bool>);
 
 /// Columns of cells of a region.
 pub(super) fn columns(region: &Region) -> i64 {
-    let [x, y] = [Axis::LEAN, Axis::DIAMOND].map(|axis| region[axis].len());
+    let [x, y] = [Axis::OUTER, Axis::MIDDLE].map(|axis| region[axis].len());
     x.saturating_mul(y)
 }
 
@@ -33,7 +33,7 @@ impl Dense {
     /// Sheets act before hooks: what comes before a sheet on a cell is one, too. A source whose wave is another one at each place cannot be one.
     pub fn new(scheme: &Scheme, problem: &Problem) -> Dense {
         let sources = &problem.sources;
-        let all: i64 = [Axis::LEAN, Axis::DIAMOND]
+        let all: i64 = [Axis::OUTER, Axis::MIDDLE]
             .map(|axis| scheme.grid.cells[axis])
             .into_iter()
             .product();
@@ -132,7 +132,7 @@ fn sheet(acting: &[(PerAxis<i64>, f64, i32)], available: u64) -> Option<(Sheet, 
     let region = acting.iter().fold(none, |region, (at, ..)| {
         PerAxis::from_fn(|axis| region[axis].hull(Interval::new(at[axis], at[axis] + 1)))
     });
-    let cells = columns(&region).checked_mul(region[Axis::VECTOR].len())?;
+    let cells = columns(&region).checked_mul(region[Axis::INNER].len())?;
     let (profile, wave) = acting.first().map_or((0.0, 0), |(_, p, wave)| (*p, *wave));
     if acting.iter().any(|(_, profile, _)| profile.is_nan()) {
         return None;
@@ -197,7 +197,7 @@ mod tests {
         let plane = || (in_box((1, 50), (1, 50), (9, 10)), HostExpr::Time);
         let cell = |z| (in_box((3, 4), (5, 6), (z, z + 1)), HostExpr::Time);
         let leaning = |z| {
-            let wave = HostExpr::Coordinate(Axis::LEAN, HalfIndex::ZERO);
+            let wave = HostExpr::Coordinate(Axis::OUTER, HalfIndex::ZERO);
             (cell(z).0, HostExpr::unary(HostUnary::Sin, wave))
         };
         assert_eq!(dense(&[cell(9), plane(), cell(9)]), [true, true, false]);

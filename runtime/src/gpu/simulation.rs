@@ -51,7 +51,7 @@ pub struct OnDevice<'a, T> {
     device: &'a dyn Device,
     code: DeviceCode,
     bands: Option<Bands>,
-    /// Makes images along the vector axis, if they are out of date in the array.
+    /// Makes images along the inner axis, if they are out of date in the array.
     stale: Option<Images>,
     apart: Apart,
     /// Sheets of towers, once there were some; `None` where they cannot be.
@@ -227,7 +227,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
         Ok(Some([steps, starts]))
     }
 
-    /// Makes images along the vector axis if they are out of date; gives the number of starts.
+    /// Makes images along the inner axis if they are out of date; gives the number of starts.
     fn renew_images(&mut self) -> Result<u64, DeviceError> {
         let Some(images) = self.stale.take() else {
             return Ok(0);

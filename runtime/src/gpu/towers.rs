@@ -161,7 +161,7 @@ pub fn candidates(
     let most = usual.map_or(0, |flow| {
         USUAL_WARPS * gpu.shared_per_block / flow.all_shared().max(1)
     });
-    let length = layout.extent[Axis::VECTOR];
+    let length = layout.extent[Axis::INNER];
     let most = most.min((length.min(tower::MOST_THREADS) / WARP) as u32);
     let spans = best(&mut (1..=most).rev().map(Lines::Spans), by_spans);
     // Fewer blocks than this have too little memory or too few threads.
@@ -309,7 +309,7 @@ impl TowerProgram {
         &self.tasks.tasks
     }
 
-    /// Whether a band leaves images along the vector axis out of date in memory.
+    /// Whether a band leaves images along the inner axis out of date in memory.
     pub fn leaves_images(&self) -> bool {
         let flow = self.kernels.flow.as_ref();
         flow.is_some_and(|flow| flow.images.is_some())

@@ -6,7 +6,7 @@ use torre_compiler::layout::Layout;
 use torre_compiler::scheme::StageId;
 use torre_compiler::tile::{ClassSet, Segment};
 
-/// Rows of one stage that are advanced by the same updates over the same range of the vector axis.
+/// Rows of one stage that are advanced by the same updates over the same range of the inner axis.
 #[derive(Clone, Debug)]
 pub(super) struct Batch {
     /// Stages since the start of what was collected.
@@ -21,7 +21,7 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// The rows of a run, moved to an origin along the lean and diamond axes, with a range of the vector axis.
+    /// The rows of a run, moved to an origin along the outer and middle axes, with a range of the inner axis.
     pub fn rows(&self, run: usize, axis: Axis, range: Interval, origin: (i64, i64)) -> Region {
         let (x, y) = self.places[run];
         let (x, y) = (x + origin.0, y + origin.1);
@@ -34,7 +34,7 @@ impl Batch {
 /// Collects segments into batches. Within a stage the order of rows is free.
 #[derive(Debug)]
 pub(super) struct Collector {
-    /// From an index to the next along the lean and the diamond axis, in bytes.
+    /// From an index to the next along the outer and the middle axis, in bytes.
     stride: [i64; 2],
     /// The axis along which a run's groups follow each other.
     axis: Axis,
@@ -49,7 +49,7 @@ impl Collector {
     pub fn new(layout: &Layout, axis: Axis, most: i64) -> Self {
         let bytes = layout.element_bytes as i64;
         Self {
-            stride: [Axis::LEAN, Axis::DIAMOND].map(|a| layout.stride[a] * bytes),
+            stride: [Axis::OUTER, Axis::MIDDLE].map(|a| layout.stride[a] * bytes),
             axis,
             most: most.max(1),
             batches: Vec::new(),
@@ -95,7 +95,7 @@ impl Collector {
         });
         let batch = &mut self.batches[index];
         let (outer, inner) = match self.axis {
-            Axis::DIAMOND => (lean, diamond),
+            Axis::MIDDLE => (lean, diamond),
             _ => (diamond, lean),
         };
         for o in outer.lo..outer.hi {
@@ -103,7 +103,7 @@ impl Collector {
             while lo < inner.hi {
                 let groups = self.most.min(inner.hi - lo);
                 let (x, y) = match self.axis {
-                    Axis::DIAMOND => (o, lo),
+                    Axis::MIDDLE => (o, lo),
                     _ => (lo, o),
                 };
                 batch.runs.push(Run {

@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(all.iter().map(|r| r.volume()).sum::<u64>(), whole.volume());
         assert!(
             all.iter()
-                .all(|r| r[Axis::LEAN].len() <= 3 && !r.is_empty())
+                .all(|r| r[Axis::OUTER].len() <= 3 && !r.is_empty())
         );
     }
 }

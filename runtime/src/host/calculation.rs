@@ -187,19 +187,19 @@ impl<'a, T: Real> Calculation<'a, T> {
         self.layout.row(id, version)
     }
 
-    /// The newest values of a component along the vector axis at (x, y).
+    /// The newest values of a component along the inner axis at (x, y).
     pub fn row(&self, id: ComponentId, x: i64, y: i64) -> &[T] {
         self.stored_row(self.newest_row(id), self.scheme.extent(id), x, y)
     }
 
     fn stored_row(&self, row: RowId, extent: Region, x: i64, y: i64) -> &[T] {
         let start = self.layout.element(row, PerAxis([x, y, 0])) as usize;
-        &self.memory.elements::<T>()[start..start + extent[Axis::VECTOR].hi as usize]
+        &self.memory.elements::<T>()[start..start + extent[Axis::INNER].hi as usize]
     }
 
     /// One value.
     pub fn value(&self, id: ComponentId, at: PerAxis<i64>) -> T {
-        self.row(id, at[Axis::LEAN], at[Axis::DIAMOND])[at[Axis::VECTOR] as usize]
+        self.row(id, at[Axis::OUTER], at[Axis::MIDDLE])[at[Axis::INNER] as usize]
     }
 
     /// The values of a stored version of a component at (x, y): `slot` counts the versions kept, 0 the newest. For checkpoints.
@@ -239,7 +239,7 @@ impl<'a, T: Real> Calculation<'a, T> {
                                 cells.set(start + i as i64, *value);
                             }
                             // Zeros on a plane have no sign that a mirror could turn.
-                            if live[Axis::LEAN].contains(x) && live[Axis::DIAMOND].contains(y) {
+                            if live[Axis::OUTER].contains(x) && live[Axis::MIDDLE].contains(y) {
                                 self.images
                                     .update(&self.layout, cells, id, row, (x, y), vector);
                             }
@@ -322,7 +322,7 @@ struct Fill<'a, T> {
 
 impl<T: Real> Fill<'_, T> {
     fn run(&self, threads: usize) -> Result<(), SetupError> {
-        let nx = self.layout.extent[Axis::LEAN];
+        let nx = self.layout.extent[Axis::OUTER];
         let next = AtomicI64::new(0);
         let failure = Mutex::new(None);
         threads::run(threads, |_| {
@@ -346,7 +346,7 @@ impl<T: Real> Fill<'_, T> {
     }
 
     fn plane(&self, x: i64) -> Result<(), SetupError> {
-        for y in 0..self.layout.extent[Axis::DIAMOND] {
+        for y in 0..self.layout.extent[Axis::MIDDLE] {
             for id in self.scheme.component_ids() {
                 for age in 0..self.scheme.component(id).slots {
                     self.initial(id, age, x, y)?;
@@ -365,10 +365,10 @@ impl<T: Real> Fill<'_, T> {
         let whole = self.scheme.extent(id);
         let Some(init) = init_of(self.problem, id, age) else {
             // Zeros too: an odd image of 0 is -0.
-            if whole[Axis::LEAN].contains(x) && whole[Axis::DIAMOND].contains(y) {
+            if whole[Axis::OUTER].contains(x) && whole[Axis::MIDDLE].contains(y) {
                 // SAFETY: each row, with its images, belongs to one call; `plane` runs for each x on one thread.
                 unsafe {
-                    let range = whole[Axis::VECTOR];
+                    let range = whole[Axis::INNER];
                     self.images
                         .update(self.layout, self.cells, id, row, (x, y), range);
                 }
@@ -377,10 +377,10 @@ impl<T: Real> Fill<'_, T> {
         };
         let component = self.scheme.component(id);
         let live = self.scheme.grid.live(component.position);
-        if !live[Axis::LEAN].contains(x) || !live[Axis::DIAMOND].contains(y) {
+        if !live[Axis::OUTER].contains(x) || !live[Axis::MIDDLE].contains(y) {
             return Ok(());
         }
-        let range = live[Axis::VECTOR];
+        let range = live[Axis::INNER];
         let mut values = vec![0.0; range.len() as usize];
         let at = PerAxis([x, y, range.lo]);
         match &init.value {
@@ -406,7 +406,7 @@ impl<T: Real> Fill<'_, T> {
         self.store(row, (x, y), range.lo, &values, name)?;
         // SAFETY: each row, with its images, belongs to one call; `plane` runs for each x on one thread.
         unsafe {
-            let range = whole[Axis::VECTOR];
+            let range = whole[Axis::INNER];
             self.images
                 .update(self.layout, self.cells, id, row, (x, y), range);
         }
@@ -416,10 +416,10 @@ impl<T: Real> Fill<'_, T> {
     fn coef(&self, id: CoefId, x: i64, y: i64) -> Result<(), SetupError> {
         let coef = &self.scheme.coefs[id.index()];
         let extent = self.scheme.grid.extent(coef.position);
-        if !extent[Axis::LEAN].contains(x) || !extent[Axis::DIAMOND].contains(y) {
+        if !extent[Axis::OUTER].contains(x) || !extent[Axis::MIDDLE].contains(y) {
             return Ok(());
         }
-        let range = extent[Axis::VECTOR];
+        let range = extent[Axis::INNER];
         let mut values = vec![0.0; range.len() as usize];
         let point = GridPoint {
             scheme: self.scheme,

@@ -56,7 +56,7 @@ pub struct KernelTable {
     phases: u64,
     /// Per stage and phase: sets with the kernels that together run them.
     entries: Vec<Vec<(UpdateSet, Vec<usize>)>>,
-    /// Per stage, the indices of the vector axis that a batch of rows is advanced over at a time.
+    /// Per stage, the indices of the inner axis that a batch of rows is advanced over at a time.
     pub(super) pieces: Vec<i64>,
     pub(super) run_axis: Axis,
 }
@@ -69,7 +69,7 @@ pub struct KernelTable {
 fn piece(scheme: &Scheme, stage: &Stage) -> i64 {
     const LONG: usize = 80;
     let ops: usize = stage.updates.iter().map(|u| u.body.ops.len()).sum();
-    let bytes = match scheme.grid.axes[Axis::DIAMOND] {
+    let bytes = match scheme.grid.axes[Axis::MIDDLE] {
         None => 4096,
         Some(_) if ops <= LONG => 256,
         Some(_) => return i64::MAX / 2,
@@ -140,7 +140,7 @@ impl<T: Real> Engine<'_, T> {
         let kernels = self.kernels.find(stage, step, updates);
         let run = self.kernels.run_axis;
         let outer = match run {
-            Axis::DIAMOND => rows[Axis::LEAN],
+            Axis::MIDDLE => rows[Axis::OUTER],
             _ => Interval::new(0, 1),
         };
         // What follows a kernel finds its rows in the cache if few rows lie between; within a stage the order is free.
@@ -150,8 +150,8 @@ impl<T: Real> Engine<'_, T> {
         };
         for x in outer.lo..outer.hi {
             let mut part = rows;
-            if run == Axis::DIAMOND {
-                part[Axis::LEAN] = Interval::new(x, x + 1);
+            if run == Axis::MIDDLE {
+                part[Axis::OUTER] = Interval::new(x, x + 1);
             }
             let mut lo = rows[run].lo;
             while lo < rows[run].hi {
@@ -174,7 +174,7 @@ impl<T: Real> Engine<'_, T> {
         }
     }
 
-    /// As [`Engine::advance`], the rows of a batch moved to an origin and cut to a range of the vector axis.
+    /// As [`Engine::advance`], the rows of a batch moved to an origin and cut to a range of the inner axis.
     ///
     /// # Safety
     /// As there; the kernels are those of the updates.
@@ -317,9 +317,9 @@ impl<T: Real> Engine<'_, T> {
             .stage_ids()
             .map(|s| (s, stage_blocks(self.scheme, s)))
             .collect();
-        let split = match self.scheme.grid.axes[Axis::LEAN] {
-            Some(_) => Axis::LEAN,
-            None => Axis::VECTOR,
+        let split = match self.scheme.grid.axes[Axis::OUTER] {
+            Some(_) => Axis::OUTER,
+            None => Axis::INNER,
         };
         let threads = threads
             .min(usize::try_from(self.layout.extent[split]).unwrap_or(1))
@@ -350,7 +350,7 @@ impl<T: Real> Engine<'_, T> {
     /// A thread's part of a region: the same slab of the grid in all stages.
     fn share(&self, region: Region, axis: Axis, thread: usize, threads: usize) -> Region {
         let n = self.layout.extent[axis];
-        let grain = if axis == Axis::VECTOR {
+        let grain = if axis == Axis::INNER {
             (ALIGNMENT / self.layout.element_bytes) as i64
         } else {
             1

@@ -32,7 +32,7 @@ struct SourceHook {
     stage: StageId,
     /// Index into the problem's sources.
     source: usize,
-    /// The vector indices where it acts, with their profiles, per (x, y); rows of equal content are not shared.
+    /// The inner indices where it acts, with their profiles, per (x, y); rows of equal content are not shared.
     rows: BTreeMap<(i64, i64), Vec<(i64, f64)>>,
     /// Where the wave does not depend on the place: its values per step, computed beforehand.
     waves: Option<Vec<f64>>,
@@ -80,20 +80,20 @@ impl Hooks {
             slices: Vec::new(),
             flags: vec![Vec::new(); scheme.stages.len()],
             stages: vec![false; scheme.stages.len()],
-            diamond: layout.extent[Axis::DIAMOND],
+            diamond: layout.extent[Axis::MIDDLE],
         };
-        let rows = (layout.extent[Axis::LEAN] * layout.extent[Axis::DIAMOND]) as usize;
+        let rows = (layout.extent[Axis::OUTER] * layout.extent[Axis::MIDDLE]) as usize;
         for (index, source) in problem.sources.iter().enumerate() {
             let position = scheme.component(source.component).position;
             let mut acting: BTreeMap<(i64, i64), Vec<(i64, f64)>> = BTreeMap::new();
             torre_compiler::reference::for_each_index(source.region, |at| {
                 if source_acts(scheme, files, source, at) {
                     let profile = coef_value(scheme, files, position, &source.profile, at);
-                    let key = (at[Axis::LEAN], at[Axis::DIAMOND]);
+                    let key = (at[Axis::OUTER], at[Axis::MIDDLE]);
                     acting
                         .entry(key)
                         .or_default()
-                        .push((at[Axis::VECTOR], profile));
+                        .push((at[Axis::INNER], profile));
                 }
             });
             hooks.flag(source.stage, rows, acting.keys().copied());
@@ -141,8 +141,8 @@ impl Hooks {
                     0..extent[a]
                 }
             };
-            let keys: Vec<_> = planes(Axis::LEAN)
-                .flat_map(|x| planes(Axis::DIAMOND).map(move |y| (x, y)))
+            let keys: Vec<_> = planes(Axis::OUTER)
+                .flat_map(|x| planes(Axis::MIDDLE).map(move |y| (x, y)))
                 .collect();
             hooks.flag(stage, rows, keys.into_iter());
             hooks.slices.push(SliceHook {
@@ -274,8 +274,8 @@ impl Hooks {
             }
             let PerAxis([nx, ny, nz]) = hook.extent;
             let here = match hook.axis {
-                Axis::LEAN => x == hook.index,
-                Axis::DIAMOND => y == hook.index,
+                Axis::OUTER => x == hook.index,
+                Axis::MIDDLE => y == hook.index,
                 _ => range.contains(hook.index),
             };
             if !here {
@@ -283,18 +283,18 @@ impl Hooks {
             }
             let mut pictures = lock(&hook.pictures);
             let cells_of_plane = match hook.axis {
-                Axis::LEAN => ny * nz,
-                Axis::DIAMOND => nx * nz,
+                Axis::OUTER => ny * nz,
+                Axis::MIDDLE => nx * nz,
                 _ => nx * ny,
             };
             let picture = pictures
                 .entry(step + 1)
                 .or_insert_with(|| vec![0.0; cells_of_plane as usize]);
             match hook.axis {
-                Axis::LEAN => {
+                Axis::OUTER => {
                     (range.lo..range.hi).for_each(|z| picture[(y * nz + z) as usize] = get(z))
                 }
-                Axis::DIAMOND => {
+                Axis::MIDDLE => {
                     (range.lo..range.hi).for_each(|z| picture[(x * nz + z) as usize] = get(z))
                 }
                 _ => picture[(x * ny + y) as usize] = get(hook.index),

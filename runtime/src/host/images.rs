@@ -9,23 +9,23 @@ use torre_compiler::scheme::{ComponentId, Image, Scheme};
 /// For each component, where its values near an end appear again.
 pub struct Images {
     components: Vec<ComponentImages>,
-    /// Rows within have no images along the lean and diamond axes.
+    /// Rows within have no images along the outer and middle axes.
     inner: Region,
-    /// Whether some component has images along the vector axis, and so in every row.
+    /// Whether some component has images along the inner axis, and so in every row.
     every_row: bool,
     /// Whether some component has images along the other axes.
     any_rows: bool,
 }
 
 struct ComponentImages {
-    /// Along the vector axis: (source, image), sources ascending.
+    /// Along the inner axis: (source, image), sources ascending.
     row: Vec<(i64, Image)>,
-    /// Per index along the lean and diamond axes, the images of the whole row; most are empty.
+    /// Per index along the outer and middle axes, the images of the whole row; most are empty.
     lean: Vec<Vec<Image>>,
     diamond: Vec<Vec<Image>>,
-    /// The values at vector index 0 lie on a plane about which they are odd.
+    /// The values at inner index 0 lie on a plane about which they are odd.
     zero_plane: bool,
-    /// Some row has images along the lean or diamond axis.
+    /// Some row has images along the outer or middle axis.
     any_rows: bool,
 }
 
@@ -55,10 +55,10 @@ impl Images {
         images
     }
 
-    /// Whether some of these rows may have images along the lean or diamond axis.
+    /// Whether some of these rows may have images along the outer or middle axis.
     pub fn near_ends(&self, rows: Region) -> bool {
         self.any_rows
-            && [Axis::LEAN, Axis::DIAMOND]
+            && [Axis::OUTER, Axis::MIDDLE]
                 .into_iter()
                 .any(|a| rows[a].lo < self.inner[a].lo || rows[a].hi > self.inner[a].hi)
     }
@@ -73,18 +73,18 @@ impl Images {
         self.every_row
     }
 
-    /// Whether a component has images along the lean or diamond axis.
+    /// Whether a component has images along the outer or middle axis.
     pub fn concern_any(&self, id: ComponentId) -> bool {
         self.components[id.index()].any_rows
     }
 
-    /// Whether the images along the vector axis need work after any row of this component.
+    /// Whether the images along the inner axis need work after any row of this component.
     pub fn concern_every_row(&self, id: ComponentId) -> bool {
         let c = &self.components[id.index()];
         c.zero_plane || !c.row.is_empty()
     }
 
-    /// Writes the images along the vector axis of the ranges of some rows; they have no others.
+    /// Writes the images along the inner axis of the ranges of some rows; they have no others.
     ///
     /// # Safety
     /// No other thread touches the rows meanwhile.
@@ -156,7 +156,7 @@ impl Images {
 }
 
 impl ComponentImages {
-    /// The images along the vector axis of the range of a row that starts at an element.
+    /// The images along the inner axis of the range of a row that starts at an element.
     ///
     /// # Safety
     /// As for [`Images::update_ends`].
@@ -193,18 +193,18 @@ impl ComponentImages {
                 })
                 .collect()
         };
-        let row = along(Axis::VECTOR)
+        let row = along(Axis::INNER)
             .into_iter()
             .enumerate()
             .flat_map(|(i, images)| images.into_iter().map(move |image| (i as i64, image)))
             .collect();
-        let (lean, diamond) = (along(Axis::LEAN), along(Axis::DIAMOND));
+        let (lean, diamond) = (along(Axis::OUTER), along(Axis::MIDDLE));
         Self {
             row,
             any_rows: !lean.iter().chain(&diamond).all(Vec::is_empty),
             lean,
             diamond,
-            zero_plane: grid.live(position)[Axis::VECTOR].lo > 0,
+            zero_plane: grid.live(position)[Axis::INNER].lo > 0,
         }
     }
 }

@@ -128,7 +128,7 @@ struct Work<'a, 'b, T> {
     stages: Vec<Vec<Block>>,
     /// Per phase, stage and block.
     kernels: Vec<Vec<Vec<Vec<usize>>>>,
-    /// Per stage, the indices of the vector axis that rows are advanced over at a time.
+    /// Per stage, the indices of the inner axis that rows are advanced over at a time.
     pieces: Vec<i64>,
     progress: &'a Progress,
 }
@@ -303,7 +303,7 @@ impl<T: Real> Work<'_, '_, T> {
                         unsafe {
                             target.copy(to, tile.own, from, zs.len());
                             // Zeros on a plane are images of nothing: they have no sign that a mirror could turn.
-                            if live[Axis::LEAN].contains(x) && live[Axis::DIAMOND].contains(y) {
+                            if live[Axis::OUTER].contains(x) && live[Axis::MIDDLE].contains(y) {
                                 let images = &self.calculation.images;
                                 images.update(full, target, id, row, (x, y), zs);
                             }
@@ -337,9 +337,9 @@ impl<T: Real> Work<'_, '_, T> {
                 });
                 let [xs, ys, zs] = own.0;
                 // One call for all groups: the outer axis is the one along which they do not follow each other.
-                let bytes = layout.element_bytes as i64 * layout.stride[Axis::LEAN];
+                let bytes = layout.element_bytes as i64 * layout.stride[Axis::OUTER];
                 let runs: Vec<Run> = match run {
-                    Axis::DIAMOND => (0..xs.len())
+                    Axis::MIDDLE => (0..xs.len())
                         .map(|x| Run {
                             offset: x * bytes,
                             groups: ys.len(),
@@ -408,7 +408,7 @@ impl<T: Real> Work<'_, '_, T> {
             for y in ys.lo..ys.hi {
                 let hooked = self.hooks().at(stage, x, y);
                 let owned =
-                    |base: &Region| base[Axis::LEAN].contains(x) && base[Axis::DIAMOND].contains(y);
+                    |base: &Region| base[Axis::OUTER].contains(x) && base[Axis::MIDDLE].contains(y);
                 // SAFETY: the rows and their images lie in the tile's memory.
                 unsafe {
                     if hooked {
@@ -419,7 +419,7 @@ impl<T: Real> Work<'_, '_, T> {
                         images.update(layout, view, target, row, (x, y), range);
                     }
                     if let Some(base) = recorded.filter(owned).filter(|_| hooked) {
-                        let own = range.intersect(base[Axis::VECTOR]);
+                        let own = range.intersect(base[Axis::INNER]);
                         if !own.is_empty() {
                             self.hooks().record(
                                 layout,

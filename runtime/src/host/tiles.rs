@@ -187,7 +187,7 @@ impl<T: Real> Engine<'_, T> {
                 }
                 let place = Place {
                     stage: numbers.lo,
-                    origin: (part.origin[Axis::LEAN], part.origin[Axis::DIAMOND]),
+                    origin: (part.origin[Axis::OUTER], part.origin[Axis::MIDDLE]),
                 };
                 for batch in &batches[number as usize] {
                     let range = kernels.shapes.cut(part, batch.range);

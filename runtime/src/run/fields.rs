@@ -37,13 +37,13 @@ impl<T: Value> Rows<T> for FieldRows<'_, T> {
     }
 
     fn read(&self, first: &[usize], out: &mut [T]) {
-        // The last axis of a scheme is always the vector axis, so a row of the file is one of memory.
+        // The last axis of a scheme is always the inner axis, so a row of the file is one of memory.
         let mut at = PerAxis::splat(0);
         for (axis, &index) in self.simulation.scheme().grid.present().zip(first) {
             at[axis] = index as i64;
         }
         let PerAxis([x, y, _]) = at;
-        let start = at[Axis::VECTOR] as usize;
+        let start = at[Axis::INNER] as usize;
         let row = self.simulation.row(self.id, self.age, x, y);
         out.copy_from_slice(&row[start..start + out.len()]);
     }

@@ -57,7 +57,7 @@ pub trait Simulation<T>: Sync {
     fn overlapped(&self) -> Duration {
         Duration::ZERO
     }
-    /// The values along the vector axis at (x, y) of a version that is kept: 0 is the newest.
+    /// The values along the inner axis at (x, y) of a version that is kept: 0 is the newest.
     fn row(&self, id: ComponentId, age: u8, x: i64, y: i64) -> &[T];
     /// What a probe has recorded: one value per step.
     fn probe(&self, index: usize) -> Vec<f64>;
@@ -192,8 +192,8 @@ impl<T: Value> Simulation<T> for Literal<'_, T> {
 
     fn row(&self, id: ComponentId, age: u8, x: i64, y: i64) -> &[T] {
         let extent = self.scheme.extent(id);
-        let length = extent[Axis::VECTOR].hi as usize;
-        let start = (x * extent[Axis::DIAMOND].hi + y) as usize * length;
+        let length = extent[Axis::INNER].hi as usize;
+        let start = (x * extent[Axis::MIDDLE].hi + y) as usize * length;
         &self.reference.aged_values(id, age)[start..start + length]
     }
 

@@ -299,7 +299,7 @@ fn images_are_made_for_who_reads_them() {
         }
         for (n, probe) in problem.probes.iter_mut().enumerate() {
             let live = scheme.grid.live(scheme.component(probe.component).position);
-            probe.at[Axis::VECTOR] = [live[Axis::VECTOR].lo, live[Axis::VECTOR].hi - 1][n % 2];
+            probe.at[Axis::INNER] = [live[Axis::INNER].lo, live[Axis::INNER].hi - 1][n % 2];
         }
         problem.outputs.truncate(1);
         let schedule = "(x, y): diamond(W = 3) lean +x height 16; z: span";
@@ -350,7 +350,7 @@ fn spans_give_the_bits_of_the_reference() {
         for source in &mut problem.sources {
             let position = scheme.component(source.component).position;
             let column = Interval::new(7, 8);
-            source.region = PerAxis([column, column, scheme.grid.live(position)[Axis::VECTOR]]);
+            source.region = PerAxis([column, column, scheme.grid.live(position)[Axis::INNER]]);
         }
         let some = problem.probes.clone();
         let last = cells[2] - 1;
@@ -359,7 +359,7 @@ fn spans_give_the_bits_of_the_reference() {
             .enumerate()
         {
             problem.probes.push(some[n % some.len()].clone());
-            problem.probes[some.len() + n].at[Axis::VECTOR] = z;
+            problem.probes[some.len() + n].at[Axis::INNER] = z;
         }
         problem.sources.extend(dense_sources(&mut rng, &scheme, 2));
         let lines = Some(Lines::Spans(1));
@@ -399,9 +399,9 @@ fn random_problems_by_towers_give_the_bits_of_the_reference() {
         let doubled = slopes.map(|slope| (slope * Rational::whole(2)).ceil());
         let slope = doubled[0].max(doubled[1]).max(1);
         let steps = 2 * scheme.stages.len() as i64 * height;
-        for axis in [Axis::LEAN, Axis::DIAMOND] {
+        for axis in [Axis::OUTER, Axis::MIDDLE] {
             let least = match (scheme.grid.is_periodic(axis), axis) {
-                (true, Axis::LEAN) => slope * steps + 2 * width + 12,
+                (true, Axis::OUTER) => slope * steps + 2 * width + 12,
                 (true, _) => 4 * width,
                 _ => 0,
             };
@@ -434,7 +434,7 @@ fn random_problems_by_towers_give_the_bits_of_the_reference() {
         let by_towers = starts(Some(towers));
         banded += u64::from(by_towers < starts(None));
         let ring = |axis: &Axis| scheme.grid.is_periodic(*axis);
-        rings += u64::from([Axis::LEAN, Axis::DIAMOND].iter().any(ring));
+        rings += u64::from([Axis::OUTER, Axis::MIDDLE].iter().any(ring));
     }
     assert!(tried > 0 && 2 * banded > tried, "{banded} of {tried}");
     assert!(5 * rings > tried, "{rings} of {tried}");

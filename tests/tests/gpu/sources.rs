@@ -45,7 +45,7 @@ fn plane_waves_go_by_towers() {
         let mut problem = random_problem(&mut Rng::new(5), &scheme);
         (problem.probes, problem.outputs) = Default::default();
         let mut region = update.region;
-        region[Axis::VECTOR] = Interval::new(3, 4);
+        region[Axis::INNER] = Interval::new(3, 4);
         problem.sources = vec![problem::Source {
             component: update.target,
             stage: StageId(0),
@@ -88,6 +88,6 @@ fn too_many_sources_in_many_columns_are_noted() {
     assert!(note.starts_with("more sources add"), "{note}");
     // What is another wave at each place is added by hooks, for which there are too many rows.
     problem.sources = vec![plane];
-    problem.sources[0].wave = HostExpr::Coordinate(Axis::LEAN, HalfIndex::ZERO);
+    problem.sources[0].wave = HostExpr::Coordinate(Axis::OUTER, HalfIndex::ZERO);
     assert!(Dense::new(&scheme, &problem).acting(&problem).is_empty());
 }

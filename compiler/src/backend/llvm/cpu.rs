@@ -9,7 +9,7 @@
 //! ```
 //!
 //! - Vectors start at multiples of their length, whatever `lo` is, so all rows are accessed in aligned vectors.
-//!   A value at an offset along the vector axis is put together from two neighbouring vectors, and the loop carries those that it
+//!   A value at an offset along the inner axis is put together from two neighbouring vectors, and the loop carries those that it
 //!   will need again ([`Shape::window`]).
 //! - All operands lie at constant displacements from one pointer.
 //! - No operation carries fast-math flags, so LLVM keeps all of them as they are. A multiply-add is fused exactly where it is
@@ -29,7 +29,7 @@ use std::fmt::{self, Write};
 pub struct Shape {
     /// The width of a vector: 128, 256 or 512.
     pub vector_bits: u32,
-    /// Whether offsets along the vector axis are taken from a window of registers that moves along the row, instead of loads
+    /// Whether offsets along the inner axis are taken from a window of registers that moves along the row, instead of loads
     /// that cross cache lines. On Zen 5, Maxwell (4,2) gains 6 % in vectors of 128 bits, 15 % of 256 and 17 % of 512 where the
     /// data come from a level-1 or level-2 cache; from memory it may lose 5 %.
     pub window: bool,

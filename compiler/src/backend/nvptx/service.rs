@@ -61,7 +61,7 @@ pub struct SourceCell {
     pub profile: f64,
     /// Which of the step's waves.
     pub wave: i32,
-    /// Its images along the vector axis: `first..first + count` of the table.
+    /// Its images along the inner axis: `first..first + count` of the table.
     pub first: i32,
     pub count: i32,
 }

@@ -245,7 +245,7 @@ fn the_past_spreads_with_the_speed() {
     let cones = cones(&scheme);
     let reach = |steps| {
         let past = past(&scheme, &cones, ComponentId(0), steps);
-        past.initial.iter().map(|i| i.space[Axis::VECTOR].0).max()
+        past.initial.iter().map(|i| i.space[Axis::INNER].0).max()
     };
     // 2 cells per step.
     assert_eq!(reach(9).zip(reach(4)).map(|(a, b)| a - b), Some(5 * 2 * 2));

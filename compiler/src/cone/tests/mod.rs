@@ -206,7 +206,7 @@ fn limited_updates_pass_the_old_value_on() {
         cones.dependences.iter().filter(own).count()
     };
     assert_eq!(own(&cones(&scheme)), 0);
-    scheme.stages[0].updates[0].region[Axis::VECTOR] = Interval::new(4, 9);
+    scheme.stages[0].updates[0].region[Axis::INNER] = Interval::new(4, 9);
     assert_eq!(own(&cones(&scheme)), 1);
 }
 
@@ -354,8 +354,8 @@ fn absurd_offsets_stay_bounded() {
     let huge = i32::MAX - 1;
     let offset: Offset = PerAxis([0, 0, -huge]);
     let mut scheme = diffusion();
-    scheme.grid.cells[Axis::VECTOR] = i64::from(i32::MAX);
-    scheme.grid.boundary[Axis::VECTOR] = [Boundary::Pec; 2];
+    scheme.grid.cells[Axis::INNER] = i64::from(i32::MAX);
+    scheme.grid.boundary[Axis::INNER] = [Boundary::Pec; 2];
     for op in &mut scheme.stages[0].updates[0].body.ops {
         if let crate::scheme::Op::Read(read) = op {
             read.offset = offset;

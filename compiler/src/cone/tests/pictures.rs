@@ -19,7 +19,7 @@ fn cut(cones: &Cones, form: [i32; 3], period: i64) -> Cut {
 fn pictures() -> Vec<(&'static str, String)> {
     let maxwell = maxwell(4, Boundary::Zero);
     let mut wave = wave([false, false, true], 2);
-    wave.grid.axes[Axis::VECTOR] = Some("x".to_string());
+    wave.grid.axes[Axis::INNER] = Some("x".to_string());
     let ours = cones(&maxwell);
     let of_wave = cones(&wave);
     let towers = vec![cut(&ours, [1, 1, 0], 6), cut(&ours, [1, -1, 0], 6)];
@@ -32,7 +32,7 @@ fn pictures() -> Vec<(&'static str, String)> {
         overlap: None,
         stressed: None,
     };
-    let (x, y, z) = (Axis::LEAN, Axis::DIAMOND, Axis::VECTOR);
+    let (x, y, z) = (Axis::OUTER, Axis::MIDDLE, Axis::INNER);
     let diamonds = vec![cut(&of_wave, [0, 0, 1], 8), cut(&of_wave, [0, 0, -1], 8)];
     // Bands of 4 steps.
     let band = Cut {
@@ -131,7 +131,7 @@ fn the_books_pictures() {
 #[test]
 fn the_books_table() {
     let mut scheme = wave([false, false, true], 2);
-    scheme.grid.axes[Axis::VECTOR] = Some("x".to_string());
+    scheme.grid.axes[Axis::INNER] = Some("x".to_string());
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/cones.md");
     let book = std::fs::read_to_string(path).expect("the chapter is stored");
     let table = cones(&scheme).to_string();
@@ -176,7 +176,7 @@ fn odd_pictures_stay_small() {
     };
     let seen = Section {
         component: ComponentId(0),
-        axis: Axis::LEAN,
+        axis: Axis::OUTER,
         steps: 2,
         later: 0,
         cuts: vec![fine.clone()],
@@ -186,7 +186,7 @@ fn odd_pictures_stay_small() {
     let text = section(&empty, &none, &seen);
     assert!(text.len() < 100_000);
     assert!(text.contains("a &lt; b &amp; c"));
-    let axes = [Axis::LEAN, Axis::DIAMOND];
+    let axes = [Axis::OUTER, Axis::MIDDLE];
     let panels = Footprint {
         axes,
         cuts: vec![fine.clone(), fine.clone()],

@@ -193,7 +193,7 @@ pub fn elastic() -> Scheme {
             line.1.push((source, along(axis.index(), o), 0));
         }
     };
-    let (x, z) = (Axis::LEAN, Axis::VECTOR);
+    let (x, z) = (Axis::OUTER, Axis::INNER);
     let line = |target: u32, sources: &[(u32, Axis)]| {
         let mut line = (target, vec![(target, [0; 3], 0)]);
         for &(source, axis) in sources {

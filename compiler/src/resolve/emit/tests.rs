@@ -62,7 +62,7 @@ fn build(graph: &mut Graph, choices: &[u8]) -> NodeId {
         let n = choice / 8;
         let top = stack.pop();
         let top = top.unwrap_or_else(|| field(graph, n));
-        let axis = Axis::VECTOR;
+        let axis = Axis::INNER;
         let node = match choice % 8 {
             0 => {
                 stack.push(top);

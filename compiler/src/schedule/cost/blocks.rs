@@ -38,15 +38,15 @@ pub(super) fn predict_pyramids(
         .collect();
     let all: f64 = updates.iter().sum();
     let (mut work, mut runs, mut length) = (0.0, 0.0, 0.0);
-    let numbers = slabs[Axis::LEAN].stages.len();
+    let numbers = slabs[Axis::OUTER].stages.len();
     for number in 0..numbers {
         let at = |a: Axis| slabs[a].stages[number];
         work += volume(&at) * updates[number % updates.len().max(1)] / all.max(1.0);
         runs += match run_axis(scheme) {
-            Axis::DIAMOND => at(Axis::LEAN).len() as f64,
+            Axis::MIDDLE => at(Axis::OUTER).len() as f64,
             _ => 1.0,
         };
-        length += at(Axis::VECTOR).len() as f64 / numbers.max(1) as f64;
+        length += at(Axis::INNER).len() as f64 / numbers.max(1) as f64;
     }
     let height = program.height as f64;
     let done = (base * height).max(1.0);
@@ -92,10 +92,10 @@ pub(super) fn predict_boxes(
         sizes.fold(cells[a], i64::min).max(1) as f64
     });
     let rows = match run_axis(scheme) {
-        Axis::DIAMOND => smallest[Axis::DIAMOND],
-        _ => smallest[Axis::LEAN],
+        Axis::MIDDLE => smallest[Axis::MIDDLE],
+        _ => smallest[Axis::OUTER],
     };
-    let length = smallest[Axis::VECTOR];
+    let length = smallest[Axis::INNER];
     let runs = scheme.stages.len() as f64 / (rows * length).max(1.0);
     let compute = compute_time(scheme, machine, length) + runs * RUN;
     let largest: f64 = match boxes.levels.first() {

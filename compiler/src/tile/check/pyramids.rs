@@ -376,12 +376,12 @@ mod tests {
         // In the middle of the grid a base of 8 x 8, two stages: E needs H 3/2 cells around, so that 1 and 2 rows more are computed.
         let scheme = maxwell(4, Precision::F32, [40, 40, 6]);
         let one = program(&scheme, 1, [Some(8), Some(8), None]);
-        let slab = one.slab(&scheme, Axis::LEAN, 2);
+        let slab = one.slab(&scheme, Axis::OUTER, 2);
         assert_eq!((slab.base.lo, slab.base.hi), (16, 24));
         let lengths: Vec<i64> = slab.stages.iter().map(|s| s.len()).collect();
         assert_eq!(lengths, [11, 8]);
         let high = program(&scheme, 4, [Some(8), Some(8), None]);
-        let lengths = high.slab(&scheme, Axis::LEAN, 2).stages;
+        let lengths = high.slab(&scheme, Axis::OUTER, 2).stages;
         let lengths: Vec<i64> = lengths.iter().map(|s| s.len()).collect();
         assert_eq!(lengths, [29, 26, 23, 20, 17, 14, 11, 8]);
     }

@@ -20,7 +20,7 @@ pub struct TileReport {
     pub strips: u64,
     /// Times that a strip looks whether another has passed a place.
     pub waits: u64,
-    /// Rows along the vector axis that one set of updates runs over, in all stages.
+    /// Rows along the inner axis that one set of updates runs over, in all stages.
     pub rows: u64,
     /// Runs of neighbouring rows: what one call of a kernel advances.
     pub segments: u64,

@@ -361,7 +361,7 @@ fn events_that_are_missing_doubled_or_misplaced_are_noticed() {
 #[test]
 fn programs_that_break_a_rule_are_refused() {
     let mut scheme = maxwell(2, Precision::F32, [6, 6, 6]);
-    scheme.grid.boundary[Axis::LEAN] = [Boundary::Periodic; 2];
+    scheme.grid.boundary[Axis::OUTER] = [Boundary::Periodic; 2];
     everywhere(&mut scheme);
     let program = towers(2, 2, &scheme);
     assert_eq!(verify(&scheme, &program), Ok(()));
@@ -374,9 +374,9 @@ fn programs_that_break_a_rule_are_refused() {
         ("rule 2", |p| p.planes[1] = p.planes[0]),
         ("rule 3", |p| p.levels[0][1].period = 0),
         ("rule 3", |p| p.levels[0][1].plane = 2),
-        ("rule 4", |p| p.stages[0][0].region[Axis::LEAN].lo += 1),
+        ("rule 4", |p| p.stages[0][0].region[Axis::OUTER].lo += 1),
         ("rule 4", |p| p.stages[1][0].updates.0 = 0),
-        ("rule 5", |p| p.stages[1][0].position[Axis::LEAN] ^= 1),
+        ("rule 5", |p| p.stages[1][0].position[Axis::OUTER] ^= 1),
         ("rule 6", |p| p.ring = PerAxis::default()),
         ("rule 7", |p| p.three_axes = false),
     ];

@@ -120,15 +120,15 @@ pub(super) fn source(
         return Some((at, false));
     }
     let (live, extent) = (grid.live(position), grid.extent(position));
-    if at[Axis::VECTOR] != 0 || live[Axis::VECTOR].lo == 0 || extent[Axis::VECTOR].hi < 2 {
+    if at[Axis::INNER] != 0 || live[Axis::INNER].lo == 0 || extent[Axis::INNER].hi < 2 {
         return None;
     }
     // The plane beside the first free values; along the other axes it is mirrored as these are.
     let mut beside = at;
-    beside[Axis::VECTOR] = live[Axis::VECTOR].lo;
+    beside[Axis::INNER] = live[Axis::INNER].lo;
     match grid.resolve(position, beside) {
         Located::Stored { mut at, .. } => {
-            at[Axis::VECTOR] = 0;
+            at[Axis::INNER] = 0;
             Some((at, true))
         }
         Located::Zero => None,

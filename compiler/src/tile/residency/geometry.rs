@@ -4,7 +4,7 @@ use super::{MOST_ALIGNMENTS, Unfit};
 use crate::lattice::{Axis, div_floor};
 use crate::tile::{Class, TileProgram};
 
-/// Two faces over the lean and the diamond axis, in the integers of the tile program.
+/// Two faces over the outer and the middle axis, in the integers of the tile program.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Geometry {
     /// Per face, per half cell along the two axes.
@@ -42,10 +42,10 @@ impl Geometry {
         };
         let cuts = [first, second];
         let planes = cuts.map(|c| &program.planes[c.plane]);
-        if !program.three_axes || planes.iter().any(|p| p.form[Axis::VECTOR] != 0) {
+        if !program.three_axes || planes.iter().any(|p| p.form[Axis::INNER] != 0) {
             return Err(Unfit::Faces);
         }
-        let forms = planes.map(|p| [p.form[Axis::LEAN], p.form[Axis::DIAMOND]]);
+        let forms = planes.map(|p| [p.form[Axis::OUTER], p.form[Axis::MIDDLE]]);
         let geometry = Geometry {
             forms,
             slopes: planes.map(|p| p.slope),
@@ -56,7 +56,7 @@ impl Geometry {
         if geometry.det == 0 {
             return Err(Unfit::Faces);
         }
-        if [Axis::LEAN, Axis::DIAMOND]
+        if [Axis::OUTER, Axis::MIDDLE]
             .iter()
             .any(|a| program.ring[*a].is_some())
         {
@@ -149,8 +149,8 @@ impl Geometry {
     /// The depth of an event: of an update of a class at a stage and a cell.
     fn depth(&self, cut: usize, number: i64, class: &Class, at: [i64; 2]) -> i64 {
         let [a, b] = self.forms[cut];
-        let px = 2 * at[0] + class.position[Axis::LEAN];
-        let py = 2 * at[1] + class.position[Axis::DIAMOND];
+        let px = 2 * at[0] + class.position[Axis::OUTER];
+        let py = 2 * at[1] + class.position[Axis::MIDDLE];
         self.slopes[cut] * number + class.leads[self.planes[cut]] - a * px - b * py
     }
 
@@ -194,7 +194,7 @@ impl Geometry {
         number: i64,
         class: &Class,
     ) -> Result<Vec<[i64; 2]>, Unfit> {
-        let position = [class.position[Axis::LEAN], class.position[Axis::DIAMOND]];
+        let position = [class.position[Axis::OUTER], class.position[Axis::MIDDLE]];
         // start <= slope * k + lead - form < start + period
         let range = [0, 1].map(|cut| {
             let lead = class.leads[self.planes[cut]];
@@ -241,7 +241,7 @@ impl Geometry {
 impl Ways {
     /// The same for all places that turns or whole rounds of the column displace into each other.
     pub fn canonical(&self, advance: [i64; 2], at: [i64; 2]) -> [i64; 2] {
-        // Towers move along the lean axis, columns lie along the diamond axis; if not, nothing is found to be the same.
+        // Towers move along the outer axis, columns lie along the middle axis; if not, nothing is found to be the same.
         if advance[0] == 0 || self.around[1] == 0 || self.around[0] != 0 {
             return at;
         }

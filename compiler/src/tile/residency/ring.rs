@@ -1,10 +1,10 @@
 //! Periodic axes: how the faces of towers close around them.
 //!
-//! *The diamond axis.* The two faces of towers lean along it in opposite ways, so towers go around it as they do along it, if each face comes
+//! *The middle axis.* The two faces of towers lean along it in opposite ways, so towers go around it as they do along it, if each face comes
 //! back to itself after the length of the ring. Where its period does not divide that length, one distance between faces around the ring is
 //! *narrow*: what the others leave. A tower between narrow faces is one of the usual width of which only the events below a limit count.
 //!
-//! *The lean axis.* Towers of a band run along it, from one end to the other, and around the ring they would wait for themselves. So the ring
+//! *The outer axis.* Towers of a band run along it, from one end to the other, and around the ring they would wait for themselves. So the ring
 //! is cut at a *seam*, a face that moves against the towers: where it needs no more than its own slope, nothing on the side that runs
 //! first depends on the other one. What lies beyond the seam is done before what reads it begins: a band has two starts then.
 
@@ -18,7 +18,7 @@ use crate::tile::TileProgram;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spacing {
     period: i64,
-    /// Once around the diamond axis.
+    /// Once around the middle axis.
     around: Option<i64>,
 }
 
@@ -56,16 +56,16 @@ impl Spacing {
     }
 }
 
-/// Where the ring of the lean axis is cut.
+/// Where the ring of the outer axis is cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seam {
-    /// Of the plane, per half cell of the lean axis: not 0.
+    /// Of the plane, per half cell of the outer axis: not 0.
     form: i64,
     /// Per stage.
     slope: i64,
     /// Per stage and update.
     leads: Vec<Vec<i64>>,
-    /// Half cells of each target's position along the lean axis.
+    /// Half cells of each target's position along the outer axis.
     positions: Vec<Vec<i64>>,
     cells: i64,
 }
@@ -144,7 +144,7 @@ impl Seam {
 /// How towers close around periodic axes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rings {
-    /// Cells around the lean and the diamond axis, where those are periodic.
+    /// Cells around the outer and the middle axis, where those are periodic.
     pub cells: [Option<i64>; 2],
     pub seam: Option<Seam>,
     /// Whether some tiles are narrow.
@@ -165,10 +165,10 @@ impl Rings {
             let cells = scheme.grid.cells[axis];
             scheme.grid.is_periodic(axis).then_some(cells)
         };
-        let cells = [Axis::LEAN, Axis::DIAMOND].map(ring);
+        let cells = [Axis::OUTER, Axis::MIDDLE].map(ring);
         let [[a, b], [c, d]] = geometry.forms();
         let periods = geometry.periods();
-        // Both faces lean along the lean axis in one way, and along the diamond axis in opposite ones.
+        // Both faces lean along the outer axis in one way, and along the middle axis in opposite ones.
         let usual = a.signum() * c.signum() > 0 && b.signum() * d.signum() < 0;
         if cells.iter().any(Option::is_some) && !usual {
             return Err(Unfit::Ring);
@@ -193,11 +193,11 @@ impl Rings {
                 let class = |n: usize| classes.iter().find(|c| c.updates.contains(n));
                 let all = || (0..stage.updates.len()).map(class);
                 leads.push(all().map(|c| c.map_or(0, |c| c.leads[plane])).collect());
-                let at = |c: Option<&crate::tile::Class>| c.map_or(0, |c| c.position[Axis::LEAN]);
+                let at = |c: Option<&crate::tile::Class>| c.map_or(0, |c| c.position[Axis::OUTER]);
                 positions.push(all().map(at).collect());
             }
             Ok(Seam {
-                form: program.planes[plane].form[Axis::LEAN],
+                form: program.planes[plane].form[Axis::OUTER],
                 slope: program.planes[plane].slope,
                 leads,
                 positions,
@@ -266,7 +266,7 @@ impl Rings {
         program: &Depths<'_>,
         stages: i64,
     ) -> Option<[Interval; 2]> {
-        let mut x = program.places(scheme, Axis::LEAN);
+        let mut x = program.places(scheme, Axis::OUTER);
         if let Some(seam) = &self.seam {
             // In half cells.
             let by = div_ceil(seam.slope.checked_mul(stages)?, seam.form.abs()) + 4;
@@ -278,7 +278,7 @@ impl Rings {
                 false => Interval::new(-around - by, by),
             };
         }
-        let y = program.places(scheme, Axis::DIAMOND);
+        let y = program.places(scheme, Axis::MIDDLE);
         let [first, second] = [0, 1].map(|cut| program.range(cut, x, y, stages));
         let [one, other] = &self.spacings;
         let Some(around) = other.around else {
@@ -330,7 +330,7 @@ impl Depths<'_> {
         Interval::new(sum(0), sum(1))
     }
 
-    /// Along the first cut, for half cells of the lean axis and depths along the second cut.
+    /// Along the first cut, for half cells of the outer axis and depths along the second cut.
     fn beside(&self, x: Interval, depths: Interval, stages: i64) -> Option<Interval> {
         let [_, [c, d]] = self.geometry.forms();
         let slope = self.geometry.slopes()[1];
@@ -370,7 +370,7 @@ impl Towers {
         self.rings.indices(scheme, &depths, stages)
     }
 
-    /// Where the ring of the lean axis is cut: which towers, by their origins, run before all others begin, as those read across the
+    /// Where the ring of the outer axis is cut: which towers, by their origins, run before all others begin, as those read across the
     /// seam what they have written. `None` where the ring is too short for a band of so many turns.
     pub fn halves(&self, scheme: &Scheme, turns: u64) -> Option<Halves> {
         let Some(seam) = &self.rings.seam else {
@@ -384,7 +384,7 @@ impl Towers {
         let rows = own.fold(Interval::default(), |all, x| {
             all.hull(Interval::new(x, x + 1))
         });
-        let reach = scheme.reach()[Axis::LEAN];
+        let reach = scheme.reach()[Axis::OUTER];
         let reach = reach.map(i64::from).into_iter().max().unwrap_or(0);
         let lead = seam.leads.iter().flatten().map(|l| l.abs()).max();
         let near = reach + 2 + div_ceil(lead.unwrap_or(0), 2 * seam.form.abs());

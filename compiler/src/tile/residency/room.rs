@@ -6,7 +6,7 @@ use crate::layout::Layout;
 use crate::scheme::{Boundary, Scheme, Update};
 use std::ops::Range;
 
-/// The origins, as intervals along the lean and the diamond axis, for which turns of an alignment have a property.
+/// The origins, as intervals along the outer and the middle axis, for which turns of an alignment have a property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Room {
     /// All rows lie in the regions of their updates, and have no images along the two axes.
@@ -41,7 +41,7 @@ impl Room {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     pub alignment: usize,
-    /// At the start of the band, counted on around periodic axes: along the lean axis from the seam on.
+    /// At the start of the band, counted on around periodic axes: along the outer axis from the seam on.
     pub origin: [i64; 2],
     /// Cells from there to where the origin lies in the array, if the tower is whole: lengths of rings.
     pub shift: [i64; 2],
@@ -133,12 +133,12 @@ impl Towers {
             .any(|clips| clips)
     }
 
-    /// Which ends of the lean and the diamond axis may clip towers of their rows: those without images, if all updates need the old values of what
+    /// Which ends of the outer and the middle axis may clip towers of their rows: those without images, if all updates need the old values of what
     /// they write.
     pub fn clipping(&self, scheme: &Scheme) -> [[bool; 2]; 2] {
         let keep = self.alignments.iter().all(Residency::keeps_all);
         let open = |end: Boundary| keep && end == Boundary::Zero;
-        [Axis::LEAN, Axis::DIAMOND].map(|axis| scheme.grid.boundary[axis].map(open))
+        [Axis::OUTER, Axis::MIDDLE].map(|axis| scheme.grid.boundary[axis].map(open))
     }
 }
 
@@ -162,7 +162,7 @@ impl Residency {
                 for (axis, at) in [own.x, own.y].into_iter().enumerate() {
                     let range = inner[own.update][axis];
                     let mut own = Interval::new(range.lo - at, range.hi - at);
-                    let [below, above] = scheme.grid.boundary[[Axis::LEAN, Axis::DIAMOND][axis]];
+                    let [below, above] = scheme.grid.boundary[[Axis::OUTER, Axis::MIDDLE][axis]];
                     if clipped && below == Boundary::Zero {
                         own.lo = all.lo;
                     }
@@ -186,7 +186,7 @@ impl Residency {
                 if region.is_empty() {
                     continue;
                 }
-                for (axis, at) in [(Axis::LEAN, own.x), (Axis::DIAMOND, own.y)] {
+                for (axis, at) in [(Axis::OUTER, own.x), (Axis::MIDDLE, own.y)] {
                     let own = Interval::new(region[axis].lo - at, region[axis].hi - at);
                     room[axis.index()] = room[axis.index()].hull(own);
                 }
@@ -203,7 +203,7 @@ impl Residency {
             // Loads may run one stage ahead.
             for turn in 1..=life.last() / per_turn + 1 {
                 let turn = turn as i64;
-                for (axis, at) in [(Axis::LEAN, life.place.x), (Axis::DIAMOND, life.place.y)] {
+                for (axis, at) in [(Axis::OUTER, life.place.x), (Axis::MIDDLE, life.place.y)] {
                     let at = at - (turn - 1) * advance[axis.index()];
                     let held = layout.visible(axis);
                     for at in [at, at - advance[axis.index()]] {
@@ -221,7 +221,7 @@ impl Residency {
 pub fn without_images(scheme: &Scheme, update: &Update) -> [Interval; 2] {
     let position = scheme.component(update.target).position;
     let visible = scheme.visible(update.target);
-    [Axis::LEAN, Axis::DIAMOND].map(|axis| {
+    [Axis::OUTER, Axis::MIDDLE].map(|axis| {
         let has = |i: &i64| {
             let mut images = scheme.grid.images(axis, position, *i, visible[axis]);
             images.next().is_some()

@@ -94,7 +94,7 @@ fn other_schemes_move_few_values_too() {
 
 /// Whether towers of the grid may run by their sets.
 fn fits(scheme: &Scheme) -> bool {
-    [Axis::LEAN, Axis::DIAMOND]
+    [Axis::OUTER, Axis::MIDDLE]
         .iter()
         .all(|&a| !scheme.grid.is_periodic(a))
         && scheme.grid.dimensions() == 3
@@ -204,12 +204,12 @@ impl<'a> Machine<'a> {
     fn stored(&self, place: Place) -> Option<Place> {
         let (id, _) = self.rows[place.row.0 as usize]?;
         let position = self.scheme.component(id).position;
-        let z = self.scheme.grid.live(position)[Axis::VECTOR].lo;
+        let z = self.scheme.grid.live(position)[Axis::INNER].lo;
         let at = PerAxis([place.x, place.y, z]);
         match self.scheme.grid.resolve(position, at) {
             crate::scheme::Located::Stored { at, .. } => Some(Place {
-                x: at[Axis::LEAN],
-                y: at[Axis::DIAMOND],
+                x: at[Axis::OUTER],
+                y: at[Axis::MIDDLE],
                 row: place.row,
             }),
             crate::scheme::Located::Zero => None,
@@ -330,9 +330,9 @@ impl<'a> Machine<'a> {
             program.narrow(&mut tile, program.levels[0][1], tower.tile[1]);
             program.walk(&tile, Interval::new(number, number + 1), &mut |segment| {
                 for update in program.updates(stage, segment.classes).iter() {
-                    let [lean, diamond, _] = segment.rows.0;
-                    let at = (lean.lo..lean.hi)
-                        .flat_map(|x| (diamond.lo..diamond.hi).map(move |y| (x, y)));
+                    let [outer, middle, _] = segment.rows.0;
+                    let at = (outer.lo..outer.hi)
+                        .flat_map(|x| (middle.lo..middle.hi).map(move |y| (x, y)));
                     for (x, y) in at {
                         self.check_reads(&updates[update], stage, step, x, y, &|place| {
                             self.load(place)
@@ -396,8 +396,8 @@ impl<'a> Machine<'a> {
         let phase = (step % u64::from(self.scheme.phases())) as u32;
         for read in update.body.reads() {
             let place = Place {
-                x: x + i64::from(read.offset[Axis::LEAN]),
-                y: y + i64::from(read.offset[Axis::DIAMOND]),
+                x: x + i64::from(read.offset[Axis::OUTER]),
+                y: y + i64::from(read.offset[Axis::MIDDLE]),
                 row: self.layout.read_row(self.scheme, stage, phase, read),
             };
             let found = find(place);
@@ -418,8 +418,8 @@ impl<'a> Machine<'a> {
         for update in updates.filter(|u| !u.region.is_empty()) {
             let last = self.scheme.version(update.target, StageId(0), steps);
             let row = self.layout.row(update.target, last);
-            for x in update.region[Axis::LEAN].lo..update.region[Axis::LEAN].hi {
-                for y in update.region[Axis::DIAMOND].lo..update.region[Axis::DIAMOND].hi {
+            for x in update.region[Axis::OUTER].lo..update.region[Axis::OUTER].hi {
+                for y in update.region[Axis::MIDDLE].lo..update.region[Axis::MIDDLE].hi {
                     assert_eq!(self.load(Place { x, y, row }), last as i64);
                 }
             }

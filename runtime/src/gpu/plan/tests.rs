@@ -103,7 +103,7 @@ fn what_does_not_fit_is_refused_with_numbers() {
     }
     // Those that are periodic are not cut.
     let mut scheme = maxwell(4, Precision::F32, [99, 99, 9000]);
-    scheme.grid.boundary[Axis::VECTOR] = [Boundary::Periodic; 2];
+    scheme.grid.boundary[Axis::INNER] = [Boundary::Periodic; 2];
     for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
         let position = scheme.components[update.target.index()].position;
         update.region = scheme.grid.live(position);

@@ -11,7 +11,7 @@ use torre_compiler::scheme::Scheme;
 /// Blocks per multiprocessor that are started; those that find no room wait without harm.
 const BLOCKS: u32 = 4;
 
-/// A kernel that makes images along the vector axis, which towers have left out of date in memory.
+/// A kernel that makes images along the inner axis, which towers have left out of date in memory.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::gpu) struct Images {
     function: Function,
@@ -35,7 +35,7 @@ impl Images {
 pub struct Bands {
     function: Function,
     threads: Threads,
-    /// If these neither read images along the vector axis in memory nor keep them there.
+    /// If these neither read images along the inner axis in memory nor keep them there.
     images: Option<Images>,
     /// Blocks of a cluster, and the most clusters of a start.
     cluster: u32,
@@ -138,7 +138,7 @@ impl Bands {
         Ok(possible.then_some(bands))
     }
 
-    /// What has to be run after a band, before anyone but such towers looks at images along the vector axis.
+    /// What has to be run after a band, before anyone but such towers looks at images along the inner axis.
     pub(in crate::gpu) fn images(&self) -> Option<Images> {
         self.images
     }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 pub(super) struct Place {
     /// Of its first group, at its vector.
     pub pointer: Operand,
-    /// Its first vector index.
+    /// Its first inner index.
     pub z: Operand,
     pub lo: Operand,
     pub hi: Operand,
@@ -190,7 +190,7 @@ impl Marching<'_> {
     /// Whether images of a component lie in the vector in which its row ends.
     fn images_beside(&self, target: ComponentId) -> bool {
         let lanes = i64::from(self.vector.lanes());
-        let end = self.scheme.extent(target)[Axis::VECTOR].hi;
+        let end = self.scheme.extent(target)[Axis::INNER].hi;
         let beside = |image: &Image| (end..div_ceil(end, lanes) * lanes).contains(&image.index);
         vector_images(self.scheme, target)
             .iter()
@@ -233,7 +233,7 @@ impl Marching<'_> {
         k.pack(&lanes)
     }
 
-    /// Stores an update's vector, and the images along the vector axis of what it holds.
+    /// Stores an update's vector, and the images along the inner axis of what it holds.
     fn store(
         &self,
         k: &mut Kernel<'_>,
@@ -252,7 +252,7 @@ impl Marching<'_> {
         if self
             .scheme
             .grid
-            .live(self.scheme.component(target).position)[Axis::VECTOR]
+            .live(self.scheme.component(target).position)[Axis::INNER]
             .lo
             > 0
         {
@@ -291,7 +291,7 @@ impl Marching<'_> {
         }
     }
 
-    /// The images along the vector axis, by the first index of their source's vector, with its lane.
+    /// The images along the inner axis, by the first index of their source's vector, with its lane.
     fn images(&self, target: ComponentId) -> BTreeMap<i64, Vec<(i64, Image)>> {
         let lanes = i64::from(self.vector.lanes());
         let mut images: BTreeMap<i64, Vec<(i64, Image)>> = BTreeMap::new();

@@ -1,14 +1,14 @@
 //! Layerwise kernels: each advances a set of updates of one stage over a box of the grid.
 //!
 //! ```text
-//! thread            one vector of 16 bytes along the vector axis, one place along the diamond axis
-//!   march:            group after group along the lean axis, some tens of them
+//! thread            one vector of 16 bytes along the inner axis, one place along the middle axis
+//!   march:            group after group along the outer axis, some tens of them
 //!     load              what is new; what a later group needs again stays in registers
 //!     compute           all updates, in the order of their bodies
 //!     store             vectors; single lanes at the ends of the range
 //! ```
 //!
-//! Images along the vector axis are stored by the thread that has their source, since every row has some. Those along the other axes,
+//! Images along the inner axis are stored by the thread that has their source, since every row has some. Those along the other axes,
 //! where few rows have any, are copied afterwards ([`super::service`]).
 
 mod march;
@@ -32,7 +32,7 @@ const VECTOR_BYTES: u32 = 16;
 /// How kernels are shaped: what may be tried, without an effect on results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Threads of a block along the vector axis and the diamond axis.
+    /// Threads of a block along the inner axis and the middle axis.
     pub threads: [u32; 2],
     /// Groups that a thread marches over, where the grid is large enough.
     pub march: u32,
@@ -58,9 +58,9 @@ fn fitting_blocks(registers: i64, threads: u32) -> u32 {
 }
 
 impl Shape {
-    /// For grids with or without a diamond axis.
+    /// For grids with or without a middle axis.
     pub fn of(scheme: &Scheme) -> Shape {
-        let threads = match scheme.grid.axes[Axis::DIAMOND] {
+        let threads = match scheme.grid.axes[Axis::MIDDLE] {
             Some(_) => [32, 4],
             None => [128, 1],
         };
@@ -80,9 +80,9 @@ impl Shape {
 pub struct Start {
     pub blocks: [u32; 3],
     pub threads: [u32; 3],
-    /// From the array's first element to row 0, vector index 0 of the box's first group: the kernel's pointer.
+    /// From the array's first element to row 0, inner index 0 of the box's first group: the kernel's pointer.
     pub element: i64,
-    /// The kernel's further parameters, of 32 bits: groups along the lean axis, along the diamond axis, first and last vector index
+    /// The kernel's further parameters, of 32 bits: groups along the outer axis, along the middle axis, first and last inner index
     /// (exclusive), groups that a thread marches over.
     pub params: [i32; 5],
 }
@@ -208,7 +208,7 @@ impl Writer<'_, '_> {
         let from = self.k.int(IntOp::Mul, block, chunk);
         let until = self.k.int(IntOp::Add, from, chunk);
         let until = self.k.int(IntOp::Min, until, count);
-        let stride = self.bytes(self.set.layout.stride[Axis::LEAN]);
+        let stride = self.bytes(self.set.layout.stride[Axis::OUTER]);
         let wide = self.k.resize(from, Type::I64);
         let by = self.k.int(IntOp::Mul, wide, Operand::i64(stride));
         let first = self.k.advance(place.pointer, by, 1);
@@ -255,7 +255,7 @@ impl Writer<'_, '_> {
     fn place(&mut self) -> Place {
         let lanes = self.vector.lanes() as i32;
         let element = self.vector.element().bytes();
-        let group = self.bytes(self.set.layout.stride[Axis::DIAMOND]);
+        let group = self.bytes(self.set.layout.stride[Axis::MIDDLE]);
         let [wide, deep] = self.shape.threads.map(|n| n as i32);
         let k = &mut self.k;
         let [across, lo, hi] = [2, 3, 4].map(|i| k.param(i));
@@ -291,11 +291,11 @@ impl Writer<'_, '_> {
     }
 }
 
-/// The images of a component along the vector axis, each with its source, sources ascending.
+/// The images of a component along the inner axis, each with its source, sources ascending.
 pub fn vector_images(scheme: &Scheme, id: ComponentId) -> Vec<(i64, Image)> {
     let position = scheme.component(id).position;
-    let visible = scheme.visible(id)[Axis::VECTOR];
-    let extent = scheme.extent(id)[Axis::VECTOR];
+    let visible = scheme.visible(id)[Axis::INNER];
+    let extent = scheme.extent(id)[Axis::INNER];
     // Only sources near the ends have images; a grid has more indices than images.
     let reach = (extent.lo - visible.lo).max(visible.hi - extent.hi).max(0) + 4;
     let near = |i: &i64| *i - extent.lo <= reach || extent.hi - *i <= reach;
@@ -304,7 +304,7 @@ pub fn vector_images(scheme: &Scheme, id: ComponentId) -> Vec<(i64, Image)> {
         .flat_map(|i| {
             scheme
                 .grid
-                .images(Axis::VECTOR, position, i, visible)
+                .images(Axis::INNER, position, i, visible)
                 .map(move |image| (i, image))
         })
         .collect()

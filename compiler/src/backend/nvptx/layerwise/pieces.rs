@@ -1,7 +1,7 @@
 //! What a thread loads: aligned pieces of rows, and which of them it keeps from one group of its march to the next.
 //!
-//! A thread advances one vector of cells at a time and marches along the lean axis. What it reads lies in *lines*: a row of the
-//! group at some distance along the diamond axis. Of a line it needs elements around its vector, at some distances along the lean
+//! A thread advances one vector of cells at a time and marches along the outer axis. What it reads lies in *lines*: a row of the
+//! group at some distance along the middle axis. Of a line it needs elements around its vector, at some distances along the outer
 //! axis. Elements are loaded in pieces, each the smallest aligned part of a vector that holds what is needed. A piece that is
 //! needed at several distances along the march is loaded once, at the farthest one, and kept.
 
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A part of a row, from the start of the group at distance 0 along the march.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Piece {
-    /// In elements, to the thread's own index of the row: that of the row, and of the group along the diamond axis.
+    /// In elements, to the thread's own index of the row: that of the row, and of the group along the middle axis.
     pub line: i64,
     /// The first element, counted from the thread's first one.
     pub start: i64,
@@ -57,9 +57,9 @@ impl Streams {
         let mut streams = Streams {
             list: Vec::new(),
             lanes,
-            reach: i64::from(layout.reach[Axis::DIAMOND][0]),
-            group: layout.stride[Axis::DIAMOND],
-            plane: layout.stride[Axis::LEAN],
+            reach: i64::from(layout.reach[Axis::MIDDLE][0]),
+            group: layout.stride[Axis::MIDDLE],
+            plane: layout.stride[Axis::OUTER],
         };
         // Per line and distance, the elements that are needed.
         let mut needed: BTreeMap<(i64, i64), BTreeSet<i64>> = BTreeMap::new();
@@ -156,7 +156,7 @@ impl Streams {
 
     /// A displacement as a line and a distance along the march.
     fn split(&self, row: i64) -> (i64, i64) {
-        // Rows of a group, at any distance that is read along the diamond axis, take less than a plane.
+        // Rows of a group, at any distance that is read along the middle axis, take less than a plane.
         let distance = (row + self.reach * self.group).div_euclid(self.plane);
         (row - distance * self.plane, distance)
     }

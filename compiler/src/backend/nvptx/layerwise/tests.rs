@@ -122,7 +122,7 @@ fn boxes_are_covered() {
         let [x, y, z] = start.blocks.map(i64::from);
         assert_eq!(
             (lean, diamond),
-            (region[Axis::LEAN].len(), region[Axis::DIAMOND].len())
+            (region[Axis::OUTER].len(), region[Axis::MIDDLE].len())
         );
         assert!(z * march >= lean && (z - 1) * march < lean);
         assert!(y * 4 >= diamond && (y - 1) * 4 < diamond);

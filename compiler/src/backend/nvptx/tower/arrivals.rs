@@ -1,4 +1,4 @@
-//! Images along the vector axis of rows that arrive in shared memory.
+//! Images along the inner axis of rows that arrive in shared memory.
 //!
 //! Where [`Beyond`] says so, the warp that reads images makes them: when the rows of a stage have arrived, its threads copy each source to where the
 //! image lies in the slot, and the warp meets before it reads. Which places these are is known before; a list in memory has them for each stage, so

@@ -1,4 +1,4 @@
-//! What rows show beyond their ends along the vector axis, where nobody needs it in memory.
+//! What rows show beyond their ends along the inner axis, where nobody needs it in memory.
 //!
 //! An image is a small piece of memory far from the rest of its row, and to store and copy it costs nearly as much as a line of a cache. So
 //! where all threads that read an image are in one warp, towers neither store images nor copy them: that warp makes those of rows that arrive
@@ -68,7 +68,7 @@ impl Beyond {
         layout: &Layout,
         (split, spans): (Option<&Split>, Option<&Spans>),
     ) -> Option<Beyond> {
-        let length = layout.extent[Axis::VECTOR];
+        let length = layout.extent[Axis::INNER];
         let own = match (split, spans) {
             (Some(split), _) => split.part,
             (_, Some(spans)) => spans.threads,
@@ -103,7 +103,7 @@ fn shown(
     block: impl Fn(i64, bool) -> Option<i64>,
     id: ComponentId,
 ) -> Option<Vec<Shown>> {
-    let axis = Axis::VECTOR;
+    let axis = Axis::INNER;
     let length = layout.extent[axis];
     let updates = || scheme.stages.iter().flat_map(|s| &s.updates);
     let reads = || updates().flat_map(|u| u.body.reads());
@@ -151,7 +151,7 @@ fn shown(
 }
 
 fn folds(scheme: &Scheme, id: ComponentId, shown: &[Shown]) -> Option<Folds> {
-    let mirrored = !scheme.grid.is_periodic(Axis::VECTOR);
+    let mirrored = !scheme.grid.is_periodic(Axis::INNER);
     let one = |shown: &[Shown]| {
         let fold = |shown: &Shown| {
             let sign = if mirrored { 1 } else { -1 };
@@ -165,7 +165,7 @@ fn folds(scheme: &Scheme, id: ComponentId, shown: &[Shown]) -> Option<Folds> {
         let same = shown.iter().all(|shown| fold(shown) == first);
         Some(first.filter(|_| same))
     };
-    let extent = scheme.extent(id)[Axis::VECTOR];
+    let extent = scheme.extent(id)[Axis::INNER];
     let (below, above) = shown.split_at(shown.partition_point(|shown| shown.index < extent.lo));
     // What lies on the end is 0 in memory.
     let zeros = above.iter().take_while(|shown| shown.source.is_none());
@@ -183,11 +183,11 @@ fn folds(scheme: &Scheme, id: ComponentId, shown: &[Shown]) -> Option<Folds> {
 }
 
 impl Writer<'_> {
-    /// Where values come from that threads meet below index 0, and from an index on, if they read a component so far along the vector axis.
+    /// Where values come from that threads meet below index 0, and from an index on, if they read a component so far along the inner axis.
     pub(super) fn folds(&self, id: ComponentId, by: i64) -> Met {
         let folds = self.beyond.map(|beyond| beyond.folds[id.index()]);
         let Folds { below, above } = folds.unwrap_or_default();
-        let met = Interval::new(by, self.layout.extent[Axis::VECTOR] + by);
+        let met = Interval::new(by, self.layout.extent[Axis::INNER] + by);
         [
             below.map(|fold| (0, fold)).filter(|_| met.lo < 0),
             above.filter(|(first, _)| *first < met.hi),

@@ -21,7 +21,7 @@ pub(super) struct Clip {
     at: [Operand; 2],
 }
 
-const AXES: [Axis; 2] = [Axis::LEAN, Axis::DIAMOND];
+const AXES: [Axis; 2] = [Axis::OUTER, Axis::MIDDLE];
 
 impl Clip {
     /// The turn of this number of the task whose words these are.

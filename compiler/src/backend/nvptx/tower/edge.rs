@@ -1,7 +1,7 @@
 //! Towers that an end of the grid cuts: row by row in memory, with a condition for each row.
 //!
 //! The same rows in the same stages as in a whole tower, with the same barriers. A row that lies in the region of its update is computed
-//! from memory and stored, together with its images; but those along the vector axis, where memory does not hold them: then threads near an
+//! from memory and stored, together with its images; but those along the inner axis, where memory does not hold them: then threads near an
 //! end read their sources.
 
 use super::super::ir::{Operand, Type};
@@ -16,8 +16,8 @@ use crate::layout::RowId;
 use crate::scheme::{Boundary, Cmp, ComponentId, Op, StageId, Update, Value};
 use crate::tile::residency::{self, Towers, keeps_old, without_images};
 
-/// The rows of a turn, by stage and update, as kernels read them: the index along the lean axis, relative to the origin, in the lower half
-/// of a word, that along the diamond axis in the upper half; in a second word, where towers may be narrow, how deep the row lies along
+/// The rows of a turn, by stage and update, as kernels read them: the index along the outer axis, relative to the origin, in the lower half
+/// of a word, that along the middle axis in the upper half; in a second word, where towers may be narrow, how deep the row lies along
 /// both faces. `None` where a number is larger than that.
 pub(super) fn rows(towers: &Towers, alignment: usize) -> Option<Vec<i32>> {
     let pair = |[low, high]: [i64; 2]| {
@@ -211,7 +211,7 @@ impl Writer<'_> {
         });
     }
 
-    /// Where the lean axis is periodic, the first index that counts for an update in a stage of a turn, and how many do.
+    /// Where the outer axis is periodic, the first index that counts for an update in a stage of a turn, and how many do.
     fn window(
         &self,
         k: &mut Kernel<'_>,
@@ -263,7 +263,7 @@ impl Writer<'_> {
         };
         let offsets = pair(k, entry);
         // Where rows are shorter than others, images lie beyond their ends, which other threads write.
-        let extent = self.scheme.extent(update.target)[Axis::VECTOR];
+        let extent = self.scheme.extent(update.target)[Axis::INNER];
         let within = self.is_within(k, extent);
         let mut inside = k.int(IntOp::And, there, within);
         if let Some(active) = cut.hooked.active {
@@ -278,10 +278,10 @@ impl Writer<'_> {
         }
         let mut at = cut.at;
         let mut pointer = cut.turn.own;
-        for (n, axis) in [Axis::LEAN, Axis::DIAMOND].into_iter().enumerate() {
+        for (n, axis) in [Axis::OUTER, Axis::MIDDLE].into_iter().enumerate() {
             let mut by = offsets[n];
             at[n] = k.int(IntOp::Add, at[n], by);
-            if let (Axis::LEAN, Some((first, cells))) = (axis, lean) {
+            if let (Axis::OUTER, Some((first, cells))) = (axis, lean) {
                 let on = k.int(IntOp::Sub, at[n], first);
                 let counts = k.compare(IntCmp::Below, on, Operand::i32(cells as i32));
                 inside = k.int(IntOp::And, inside, counts);
@@ -314,7 +314,7 @@ impl Writer<'_> {
         };
         let of = |op: &Op| match op {
             Op::Read(read) => {
-                let by = i64::from(read.offset[Axis::VECTOR]);
+                let by = i64::from(read.offset[Axis::INNER]);
                 let met = self.folds(read.component, by);
                 Some(Place {
                     at: self.layout.displacement(self.scheme, stage, phase, read),
@@ -406,7 +406,7 @@ impl Writer<'_> {
         at: [Operand; 2],
         value: Operand,
     ) {
-        let axes = [Axis::LEAN, Axis::DIAMOND];
+        let axes = [Axis::OUTER, Axis::MIDDLE];
         let mut images = axes.map(|axis| self.mirrors(axis, id)).map(|all| {
             let all = all.into_iter().map(Some);
             std::iter::once(None).chain(all).collect::<Vec<_>>()
@@ -452,7 +452,7 @@ impl Writer<'_> {
     /// A row with the other sign, but for the zeros on a plane about which it is odd.
     fn turned(&self, k: &mut Kernel<'_>, id: ComponentId, value: Operand) -> Operand {
         let turned = k.negated(value);
-        let live = self.scheme.grid.live(self.scheme.component(id).position)[Axis::VECTOR];
+        let live = self.scheme.grid.live(self.scheme.component(id).position)[Axis::INNER];
         if live.lo == 0 {
             return turned;
         }

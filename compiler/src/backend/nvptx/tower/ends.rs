@@ -1,4 +1,4 @@
-//! Images along the vector axis, as the threads of a tower write them.
+//! Images along the inner axis, as the threads of a tower write them.
 //!
 //! Near an end of a line a value has an image beyond that end. All components have theirs in the same place but for a constant: on the lower side
 //! that of index z is at -z, or a length of the ring farther; half-integer positions lie one index lower. So a thread knows one
@@ -15,7 +15,7 @@ use super::write::Writer;
 use crate::lattice::{Axis, Interval};
 use crate::scheme::{Boundary, ComponentId, Image};
 
-/// Values with an image along the vector axis, at most one each.
+/// Values with an image along the inner axis, at most one each.
 pub(super) type Round = Vec<(i64, Image)>;
 
 /// The image of a component that a thread writes.
@@ -48,7 +48,7 @@ type Sides = [(i64, i64); 2];
 impl Ends {
     /// `None` where there is none.
     pub fn new(k: &mut Kernel<'_>, writer: &Writer<'_>) -> Option<Ends> {
-        let axis = Axis::VECTOR;
+        let axis = Axis::INNER;
         let grid = &writer.scheme.grid;
         let cells = grid.cells[axis];
         let half = cells / 2;
@@ -105,7 +105,7 @@ impl Ends {
 }
 
 impl Writer<'_> {
-    /// The images of a component along the vector axis.
+    /// The images of a component along the inner axis.
     pub fn rounds(&self, id: ComponentId) -> Vec<Round> {
         let mut rounds: Vec<Round> = Vec::new();
         for (source, image) in vector_images(self.scheme, id) {
@@ -118,7 +118,7 @@ impl Writer<'_> {
         rounds
     }
 
-    /// Writes a value and its images along the vector axis to a row.
+    /// Writes a value and its images along the inner axis to a row.
     pub fn write_row(
         &self,
         k: &mut Kernel<'_>,
@@ -156,7 +156,7 @@ impl Writer<'_> {
         to: Operand,
         value: Operand,
     ) {
-        let extent = self.scheme.extent(component)[Axis::VECTOR];
+        let extent = self.scheme.extent(component)[Axis::INNER];
         let bytes = self.real.bytes();
         self.within(k, extent, |k| k.store(value, to, bytes, Access::Plain));
     }
@@ -185,7 +185,7 @@ impl Writer<'_> {
         });
     }
 
-    /// Writes a value, and its image along the vector axis beside where the thread's lies.
+    /// Writes a value, and its image along the inner axis beside where the thread's lies.
     fn write_whole(
         &self,
         k: &mut Kernel<'_>,

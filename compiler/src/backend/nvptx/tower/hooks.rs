@@ -96,13 +96,13 @@ impl Hooks {
             let own = updates
                 .iter()
                 .position(|u| u.target == id && u.region.contains(at));
-            own.map(|update| (stage, update, [at[Axis::LEAN], at[Axis::DIAMOND]]))
+            own.map(|update| (stage, update, [at[Axis::OUTER], at[Axis::MIDDLE]]))
         };
         let mut rows = Rows::new();
         for add in &self.additions {
             let row = updating(add.stage, add.component, add.at)?;
             let cells = rows.entry(row).or_default();
-            let cell = cells.entry(add.at[Axis::VECTOR]).or_default();
+            let cell = cells.entry(add.at[Axis::INNER]).or_default();
             cell.additions.push((add.profile, add.wave));
         }
         for (number, &(id, at)) in self.probes.iter().enumerate() {
@@ -120,7 +120,7 @@ impl Hooks {
                 return None;
             }
             let cells = rows.entry(row).or_default();
-            let cell = cells.entry(at[Axis::VECTOR]).or_default();
+            let cell = cells.entry(at[Axis::INNER]).or_default();
             cell.records.push(i32::try_from(number).ok()?);
         }
         Some(rows)
@@ -335,7 +335,7 @@ impl Row<'_> {
             }
         }
         let indices = bytes.end()?;
-        for z in 0..self.layout.extent[Axis::VECTOR] {
+        for z in 0..self.layout.extent[Axis::INNER] {
             bytes.word(found.get(&z).copied().unwrap_or(0));
         }
         bytes.pad();
@@ -373,8 +373,8 @@ impl Row<'_> {
         let images = vector_images(self.scheme, self.target).into_iter();
         vector.extend(images.filter(|(i, _)| *i == z).map(|(_, image)| image));
         let mut all = Vec::new();
-        for a in along(Axis::LEAN, x) {
-            for b in along(Axis::DIAMOND, y) {
+        for a in along(Axis::OUTER, x) {
+            for b in along(Axis::MIDDLE, y) {
                 for c in &vector {
                     let at = PerAxis([a.index, b.index, c.index]);
                     let negated = a.negated ^ b.negated ^ c.negated;

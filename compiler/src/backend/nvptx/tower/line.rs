@@ -1,4 +1,4 @@
-//! Lines along the vector axis that are longer than what a block holds: the blocks of a cluster have a part each.
+//! Lines along the inner axis that are longer than what a block holds: the blocks of a cluster have a part each.
 //!
 //! Block r has the indices from r * part on. All blocks run the same tower, stage by stage, and each keeps in its slots what its own
 //! threads read beyond its part: rows from memory are copied with it, and what threads publish is sent to the neighbour, too, where
@@ -49,13 +49,13 @@ impl Split {
         if !(2..=MOST_PARTS).contains(&parts) || unit % piece != 0 {
             return None;
         }
-        let reach = layout.reach[Axis::VECTOR].map(i64::from);
-        let length = layout.extent[Axis::VECTOR];
+        let reach = layout.reach[Axis::INNER].map(i64::from);
+        let length = layout.extent[Axis::INNER];
         let part = div_ceil(div_ceil(length, i64::from(parts)), unit) * unit;
         let last = length - i64::from(parts - 1) * part;
         // The sources of all images lie in the part at that end, and what parts send has a value in every component.
         let least = reach[0] + reach[1] + 2;
-        let ring = scheme.grid.is_periodic(Axis::VECTOR);
+        let ring = scheme.grid.is_periodic(Axis::INNER);
         // What follows the last part of a ring, another block stores: a copy moves either that or the part.
         let whole = !ring || last % piece == 0;
         let copied = (div_ceil(reach[1], piece) + 1) * piece;

@@ -36,14 +36,14 @@ pub(super) struct Chain {
 impl Chain {
     /// `None` where a thread reads what a warp tells that is not beside its own: the last warp of a line, or of a part, can be that short.
     pub fn new(scheme: &Scheme, layout: &Layout, split: Option<&Split>) -> Option<Chain> {
-        let [below, above] = layout.reach[Axis::VECTOR].map(i64::from);
-        let length = layout.extent[Axis::VECTOR];
+        let [below, above] = layout.reach[Axis::INNER].map(i64::from);
+        let length = layout.extent[Axis::INNER];
         let part = split.map_or(length, |split| split.part);
         let warps = div_ceil(part, WARP);
         let warp_of = |index: i64| index / part * warps + index % part / WARP;
         let chain = Chain {
             last: warp_of(length - 1),
-            ring: scheme.grid.is_periodic(Axis::VECTOR),
+            ring: scheme.grid.is_periodic(Axis::INNER),
         };
         let reads = |warp: i64| {
             let first = warp / warps * part + warp % warps * WARP;

@@ -1,17 +1,17 @@
 //! Kernels for towers: a block of threads runs a tower from its first to its last turn, with all values that evolve on the chip.
 //!
 //! ```text
-//! thread            one index along the vector axis; the values of that index in registers
+//! thread            one index along the inner axis; the values of that index in registers
 //!   begin             load what a tower of this alignment keeps
 //!   turn after turn:  straight-line code for all rows of all stages of a turn
 //!     stage             start copying the rows that the next stage reads for the first time, to shared memory
-//!                       compute; tell neighbours along the vector axis through shared memory; store what leaves
+//!                       compute; tell neighbours along the inner axis through shared memory; store what leaves
 //!                       wait for the copies and for each other
 //!   end               store what memory does not have yet
 //! ```
 //!
 //! The sets come from [`crate::tile::residency`], where values lie from [`Plan`]. A kernel runs whole towers: those that no end of
-//! the grid cuts. It reads and writes images like any other place, but those along the vector axis: it makes them where rows arrive (`beyond`),
+//! the grid cuts. It reads and writes images like any other place, but those along the inner axis: it makes them where rows arrive (`beyond`),
 //! or keeps them up to date in memory (`ends`). Lines that are longer than what a block holds are shared by the blocks of a cluster, `line`, or
 //! run in parts one after the other, `spans`.
 
@@ -79,7 +79,7 @@ pub struct Options {
     pub patient: bool,
     /// There are kernels for whole towers, one per block, too, unless blocks share lines or these are cut.
     pub single: bool,
-    /// Blocks that share the lines along the vector axis, where the GPU has clusters: 1 to [`MOST_PARTS`]. More than one copy rows while they
+    /// Blocks that share the lines along the inner axis, where the GPU has clusters: 1 to [`MOST_PARTS`]. More than one copy rows while they
     /// compute.
     pub parts: u32,
     /// Warps that compute of a block, if lines are cut into spans instead; then all updates have to [keep what they do not write](keep_old).
@@ -110,7 +110,7 @@ impl Default for Options {
 
 /// A kernel for the towers of one alignment.
 ///
-/// Its parameters are the array's first element, a list of byte offsets from there to row 0, vector index 0 of the origins' groups,
+/// Its parameters are the array's first element, a list of byte offsets from there to row 0, inner index 0 of the origins' groups,
 /// one for each block, and the number of turns (32 bits).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TowerKernel {
@@ -147,7 +147,7 @@ pub struct FlowKernel {
     pub spans: Option<Spans>,
     /// Registers that a thread that computes can have.
     pub registers: u32,
-    /// What makes images along the vector axis, where towers neither read them in memory nor keep them up to date there.
+    /// What makes images along the inner axis, where towers neither read them in memory nor keep them up to date there.
     pub images: Option<Refresh>,
 }
 
@@ -161,7 +161,7 @@ impl FlowKernel {
 /// A tower that a block runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// Bytes from the array's first element to row 0, vector index 0 of the origin's group at the start of the band. It may lie outside.
+    /// Bytes from the array's first element to row 0, inner index 0 of the origin's group at the start of the band. It may lie outside.
     pub offset: i64,
     pub alignment: i32,
     /// The first turn with rows in the grid.
@@ -270,8 +270,8 @@ impl Slot {
             let piece = bytes / layout.element_bytes as i64;
             crate::lattice::div_ceil(n, piece) * piece
         };
-        let [below, above] = layout.reach[Axis::VECTOR].map(i64::from);
-        let length = layout.extent[Axis::VECTOR];
+        let [below, above] = layout.reach[Axis::INNER].map(i64::from);
+        let length = layout.extent[Axis::INNER];
         let copied = match beside {
             true => Interval::new(-whole(below, CHUNK), whole(own + above, CHUNK)),
             false => Interval::new(0, whole(own, CHUNK)),
@@ -291,16 +291,16 @@ impl Slot {
     }
 }
 
-/// Whether any value has an image along the vector axis.
+/// Whether any value has an image along the inner axis.
 fn has_images(scheme: &Scheme, layout: &Layout) -> bool {
     scheme.component_ids().any(|id| {
         let position = scheme.component(id).position;
-        let [visible, extent] = [scheme.visible(id), scheme.extent(id)].map(|b| b[Axis::VECTOR]);
+        let [visible, extent] = [scheme.visible(id), scheme.extent(id)].map(|b| b[Axis::INNER]);
         let shows = |i| {
-            let mut images = scheme.grid.images(Axis::VECTOR, position, i, visible);
+            let mut images = scheme.grid.images(Axis::INNER, position, i, visible);
             images.next().is_some()
         };
-        (0..layout.extent[Axis::VECTOR]).any(|i| extent.contains(i) && shows(i))
+        (0..layout.extent[Axis::INNER]).any(|i| extent.contains(i) && shows(i))
     })
 }
 
@@ -336,7 +336,7 @@ fn shape(scheme: &Scheme, layout: &Layout, slots: usize, options: Options) -> Op
     let shapes = UNITS.into_iter().take(units).filter_map(of);
     let images = has_images(scheme, layout);
     let shapes = shapes.flat_map(|(split, spans, chain)| {
-        let length = layout.extent[Axis::VECTOR];
+        let length = layout.extent[Axis::INNER];
         let own = match (&split, &spans) {
             (Some(split), _) => split.part,
             (_, Some(spans)) => spans.threads,

@@ -1,6 +1,6 @@
 //! Where the values of a tower lie: registers of threads and rows of shared memory.
 //!
-//! A thread has one index along the vector axis and keeps the values of its index in registers. A row of shared memory, a *slot*,
+//! A thread has one index along the inner axis and keeps the values of its index in registers. A row of shared memory, a *slot*,
 //! holds what threads tell each other: rows that come from memory, copied while the stage before runs, and rows that are read at other
 //! indices. A *copy* is a value in a slot from the stage in which it is put there to the last one in which it is read. There is one
 //! barrier between stages, so two copies may have the same slot if they have no stage in common.
@@ -14,13 +14,13 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Copy {
     pub place: Place,
     pub slot: usize,
-    /// Threads read it at other indices along the vector axis.
+    /// Threads read it at other indices along the inner axis.
     pub tapped: bool,
     pub uses: Uses,
 }
 
 /// The first and the last stage that need a value of memory, counted from the start of the turn that sees it, and whether they read it at other
-/// indices along the vector axis.
+/// indices along the inner axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Uses {
     pub stages: [i64; 2],

@@ -29,7 +29,7 @@ impl Planes {
     /// Where a row is.
     pub fn row(&mut self, k: &mut Kernel<'_>, writer: &Writer<'_>, place: Place) -> Operand {
         let far = writer.distance(place);
-        let stride = writer.bytes(writer.layout.stride[Axis::LEAN]);
+        let stride = writer.bytes(writer.layout.stride[Axis::OUTER]);
         let (Ok(by), Ok(x)) = (i32::try_from(stride), i32::try_from(place.x)) else {
             return k.offset(self.origin, far);
         };

@@ -1,4 +1,4 @@
-//! Makes the images along the vector axis anew, where towers leave them out of date in memory: for who reads them there.
+//! Makes the images along the inner axis anew, where towers leave them out of date in memory: for who reads them there.
 
 use super::super::ir::{Launch, Module, Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special};
@@ -13,7 +13,7 @@ const SYMBOL: &str = "torre_images";
 /// Threads of a block; each has a group.
 const THREADS: u32 = 128;
 
-/// A kernel that makes all images along the vector axis from what rows hold. Its parameter is the array's first element.
+/// A kernel that makes all images along the inner axis from what rows hold. Its parameter is the array's first element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refresh {
     pub symbol: String,
@@ -39,7 +39,7 @@ impl Refresh {
 
 /// The indices of groups.
 fn planes(layout: &Layout) -> [Interval; 2] {
-    [Axis::LEAN, Axis::DIAMOND].map(|axis| layout.visible(axis))
+    [Axis::OUTER, Axis::MIDDLE].map(|axis| layout.visible(axis))
 }
 
 /// Adds the kernel.
@@ -70,13 +70,13 @@ pub(super) fn write(module: &mut Module, scheme: &Scheme, layout: &Layout, refre
     let by = k.int(
         IntOp::Mul,
         wide,
-        Operand::i64(bytes(layout.stride[Axis::DIAMOND])),
+        Operand::i64(bytes(layout.stride[Axis::MIDDLE])),
     );
     let first = k.offset(k.param(0), bytes(layout.group(lean.lo, diamond.lo)));
     let group = k.advance(first, by, 1);
     let real = Type::scalar(scheme.precision);
     for id in scheme.component_ids() {
-        let live = scheme.grid.live(scheme.component(id).position)[Axis::VECTOR];
+        let live = scheme.grid.live(scheme.component(id).position)[Axis::INNER];
         let images: Vec<_> = vector_images(scheme, id)
             .into_iter()
             .filter(|(source, _)| live.contains(*source))
@@ -85,7 +85,7 @@ pub(super) fn write(module: &mut Module, scheme: &Scheme, layout: &Layout, refre
             continue;
         }
         let mut has = Operand::int(Type::I1, 1);
-        for (at, axis) in [(x, Axis::LEAN), (y, Axis::DIAMOND)] {
+        for (at, axis) in [(x, Axis::OUTER), (y, Axis::MIDDLE)] {
             let there = is_one_of(&mut k, at, &rows(scheme, id, axis));
             has = k.int(IntOp::And, has, there);
         }

@@ -34,7 +34,7 @@ pub struct Sheet {
 }
 
 /// Axes in the order of parameters.
-const AXES: [Axis; 3] = [Axis::LEAN, Axis::DIAMOND, Axis::VECTOR];
+const AXES: [Axis; 3] = [Axis::OUTER, Axis::MIDDLE, Axis::INNER];
 
 impl Sheet {
     /// Parameters of a kernel for a sheet: its profiles, and so many words.
@@ -115,7 +115,7 @@ impl Found {
         inside
     }
 
-    /// Where the profile of a row lies at an index of the box along the vector axis.
+    /// Where the profile of a row lies at an index of the box along the inner axis.
     fn profile(&self, k: &mut Kernel<'_>, z: Operand, (at, _): Place) -> Operand {
         let [.., along] = self.ranges;
         let mut element = k.int(IntOp::Mul, z, along.stride);
@@ -151,7 +151,7 @@ impl Found {
 /// Indices of a row along the first two axes, and whether the thread has something to do there.
 pub(super) type Place = ([Operand; 2], Operand);
 
-/// Where a thread is that a sheet concerns: from the first index of its box along the vector axis, and in the turns of the band.
+/// Where a thread is that a sheet concerns: from the first index of its box along the inner axis, and in the turns of the band.
 #[derive(Clone, Copy)]
 struct Within {
     z: Operand,
@@ -229,7 +229,7 @@ impl Writer<'_> {
         sheets.filter_map(|(number, acting)| (*acting == rows.acting).then_some(number))
     }
 
-    /// What threads do whose index along the vector axis is in a sheet's box.
+    /// What threads do whose index along the inner axis is in a sheet's box.
     fn along(
         &self,
         k: &mut Kernel<'_>,
@@ -289,7 +289,7 @@ impl Writer<'_> {
         })
     }
 
-    /// What one sheet adds, at an index of its box along the vector axis.
+    /// What one sheet adds, at an index of its box along the inner axis.
     fn add_sheet(
         &self,
         k: &mut Kernel<'_>,

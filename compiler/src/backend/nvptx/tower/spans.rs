@@ -1,4 +1,4 @@
-//! Lines along the vector axis that are longer than what a block holds, one part after the other: *spans*.
+//! Lines along the inner axis that are longer than what a block holds, one part after the other: *spans*.
 //!
 //! A span is a part of the lines that one start of a band advances; its ends lean against time. In stage n of a band, span p advances the
 //! indices from low(p) - lean(n) to low(p + 1) - lean(n); the first one has no lower end, the last one no upper end.
@@ -84,10 +84,10 @@ impl Span {
 impl Spans {
     /// Spans for blocks with so many warps that compute. `None` where lines are periodic, or threads read too far.
     pub fn new(scheme: &Scheme, layout: &Layout, warps: u32) -> Option<Spans> {
-        let farthest = layout.reach[Axis::VECTOR].map(i64::from);
-        let length = layout.extent[Axis::VECTOR];
+        let farthest = layout.reach[Axis::INNER].map(i64::from);
+        let length = layout.extent[Axis::INNER];
         let far = farthest.into_iter().max() >= Some(WARP);
-        if scheme.grid.is_periodic(Axis::VECTOR) || warps == 0 || far || length >= FAR / 4 {
+        if scheme.grid.is_periodic(Axis::INNER) || warps == 0 || far || length >= FAR / 4 {
             return None;
         }
         let mut inner = Interval::new(0, length);
@@ -333,7 +333,7 @@ fn lean(scheme: &Scheme) -> Vec<i64> {
 fn reach(scheme: &Scheme, stage: usize, sign: i64) -> i64 {
     let updates = &scheme.stages[stage].updates;
     let reads = updates.iter().flat_map(|update| update.body.reads());
-    let far = reads.map(|read| sign * i64::from(read.offset[Axis::VECTOR]));
+    let far = reads.map(|read| sign * i64::from(read.offset[Axis::INNER]));
     far.max().unwrap_or(0).max(0)
 }
 
@@ -507,7 +507,7 @@ mod tests {
     fn check(scheme: &Scheme, layout: &Layout, spans: &Spans, steps: i64) -> Option<usize> {
         let count = scheme.stages.len() as i64;
         let all = spans.of((steps * count) as u64)?;
-        let line = layout.extent[Axis::VECTOR];
+        let line = layout.extent[Axis::INNER];
         let stage = |n: i64| StageId((n % count) as u32);
         let phase = |n: i64| (n / count % i64::from(scheme.phases().max(1))) as u32;
         // The stage that wrote a row at an index last: before a stage if all runs stage by stage, and now.
@@ -516,7 +516,7 @@ mod tests {
             let mut now = written[n as usize].clone();
             for update in &scheme.stages[stage(n).index()].updates {
                 let row = layout.target_row(scheme, stage(n), phase(n), update.target);
-                let Interval { lo, hi } = update.region[Axis::VECTOR];
+                let Interval { lo, hi } = update.region[Axis::INNER];
                 now.extend((lo..hi).map(|z| ((row.0, z), n)));
             }
             written.push(now);
@@ -531,11 +531,11 @@ mod tests {
                 let expected = &written[n as usize];
                 let updates = &scheme.stages[stage(n).index()].updates;
                 for update in updates {
-                    let own = window.intersect(update.region[Axis::VECTOR]);
+                    let own = window.intersect(update.region[Axis::INNER]);
                     for z in own.lo..own.hi {
                         assert!(threads.contains(z));
                         for read in update.body.reads() {
-                            let at = z + i64::from(read.offset[Axis::VECTOR]);
+                            let at = z + i64::from(read.offset[Axis::INNER]);
                             let inside = (0..line).contains(&at);
                             assert!(!inside || threads.contains(at), "{at} of {span:?}");
                             assert!(inside || (at < 0 && p == 0) || p + 1 == all.len());
@@ -546,7 +546,7 @@ mod tests {
                 }
                 for update in updates {
                     let row = layout.target_row(scheme, stage(n), phase(n), update.target);
-                    let own = window.intersect(update.region[Axis::VECTOR]);
+                    let own = window.intersect(update.region[Axis::INNER]);
                     found.extend((own.lo..own.hi).map(|z| ((row.0, z), n)));
                 }
             }
@@ -570,11 +570,11 @@ mod tests {
         for seed in 0..600 {
             let mut rng = Rng::new(seed);
             let mut scheme = random_scheme(&mut rng, &limits);
-            if scheme.grid.dimensions() < 3 || scheme.grid.is_periodic(Axis::VECTOR) {
+            if scheme.grid.dimensions() < 3 || scheme.grid.is_periodic(Axis::INNER) {
                 continue;
             }
             let longer = rng.within(40, 130);
-            crate::testing::lengthen(&mut scheme, Axis::VECTOR, longer);
+            crate::testing::lengthen(&mut scheme, Axis::INNER, longer);
             let steps = i64::from(scheme.phases().max(1)) * rng.within(1, 3);
             let warps = rng.within(1, 2) as u32;
             let Some((layout, spans)) = spans(&scheme, warps) else {

@@ -27,7 +27,7 @@ pub(super) struct Stage<'s, 'a> {
     active: Option<Operand>,
     /// What the thread has in registers.
     values: &'s mut BTreeMap<Place, Operand>,
-    /// What it has read of other threads, by the distance along the vector axis.
+    /// What it has read of other threads, by the distance along the inner axis.
     taps: BTreeMap<(Place, i64), Operand>,
     /// How other blocks get values; `None` before there are any.
     across: Option<Across>,
@@ -113,7 +113,7 @@ impl<'s, 'a> Stage<'s, 'a> {
             arriving.contains(&Place { x, y, row })
         };
         let reads = |read: &Read| {
-            let [x, y] = [Axis::LEAN, Axis::DIAMOND].map(|axis| i64::from(read.offset[axis]));
+            let [x, y] = [Axis::OUTER, Axis::MIDDLE].map(|axis| i64::from(read.offset[axis]));
             arrives(x, y, layout.read_row(scheme, stage, phase, read))
         };
         let coefs = update.body.coefs().chain(update.mask);
@@ -148,7 +148,7 @@ impl<'s, 'a> Stage<'s, 'a> {
         let mut events = updates.flat_map(|(index, update)| {
             let reads = update.body.reads();
             let same = |read: &&Read| layout.read_row(scheme, stage, phase, read) == row;
-            let by = |read: &Read| [Axis::LEAN, Axis::DIAMOND].map(|a| i64::from(read.offset[a]));
+            let by = |read: &Read| [Axis::OUTER, Axis::MIDDLE].map(|a| i64::from(read.offset[a]));
             let writes = layout.target_row(scheme, stage, phase, update.target) == row;
             let reads = reads.filter(same).map(by).chain(writes.then_some([0, 0]));
             reads.map(move |[dx, dy]| (index, x - dx, y - dy))
@@ -366,8 +366,8 @@ impl<'s, 'a> Stage<'s, 'a> {
                 Op::Const(c) => Operand::real(writer.real, c.to_bits()),
                 Op::Read(read) => {
                     let place = Place {
-                        x: own.x + i64::from(read.offset[Axis::LEAN]),
-                        y: own.y + i64::from(read.offset[Axis::DIAMOND]),
+                        x: own.x + i64::from(read.offset[Axis::OUTER]),
+                        y: own.y + i64::from(read.offset[Axis::MIDDLE]),
                         row: writer.layout.read_row(writer.scheme, stage, phase, read),
                     };
                     let target =
@@ -377,7 +377,7 @@ impl<'s, 'a> Stage<'s, 'a> {
                     let own = (place.x, place.y, place.row) == (own.x, own.y, target);
                     match !own && is_tapped(writer.scheme, writer.layout, read) {
                         false => self.value(k, place),
-                        true => self.tap(k, place, read.offset[Axis::VECTOR].into()),
+                        true => self.tap(k, place, read.offset[Axis::INNER].into()),
                     }
                 }
                 Op::Coef(coef) => {

@@ -104,7 +104,7 @@ struct Report {
     copies: u64,
     /// Operations on numbers, of whole warps.
     arithmetic: u64,
-    /// Images along the vector axis were made where rows arrive.
+    /// Images along the inner axis were made where rows arrive.
     made: bool,
 }
 
@@ -395,12 +395,12 @@ const WALLS: [[Boundary; 2]; 3] = {
     use Boundary::*;
     [[Pec, Pmc], [Pmc, Pec], [Pec, Pmc]]
 };
-/// Images along the first axis and the vector axis.
+/// Images along the first axis and the inner axis.
 const MIRRORS: [[Boundary; 2]; 3] = {
     use Boundary::*;
     [[Pec, Pmc], [Zero; 2], [Pmc, Pec]]
 };
-/// The vector axis is periodic.
+/// The inner axis is periodic.
 const RING: [[Boundary; 2]; 3] = {
     use Boundary::*;
     [[Zero, Pec], [Zero; 2], [Periodic; 2]]

@@ -83,7 +83,7 @@ pub(super) struct Writer<'a> {
     pub chunks: Option<Chunks>,
     /// Where those who work on a tower meet; `None`: all threads of the block do, and copy themselves.
     pub meeting: Option<Meeting>,
-    /// Along the vector axis, per component.
+    /// Along the inner axis, per component.
     pub images: Vec<Vec<Round>>,
     /// In their order; and the block's task, where there are some.
     pub sheets: &'a [Acting],
@@ -92,7 +92,7 @@ pub(super) struct Writer<'a> {
     pub ends: Option<Rc<Ends>>,
     /// Turns may be clipped.
     pub clips: bool,
-    /// Where memory holds no images along the vector axis; and what makes those of rows that arrive, with the list of all.
+    /// Where memory holds no images along the inner axis; and what makes those of rows that arrive, with the list of all.
     pub beyond: Option<&'a Beyond>,
     pub arrivals: Option<(&'a Arrivals, Operand)>,
     /// The beginning of shared memory.
@@ -269,7 +269,7 @@ impl<'a> Writer<'a> {
     /// From the origin's group to a row, in bytes.
     pub fn distance(&self, place: Place) -> i64 {
         let group =
-            place.x * self.layout.stride[Axis::LEAN] + place.y * self.layout.stride[Axis::DIAMOND];
+            place.x * self.layout.stride[Axis::OUTER] + place.y * self.layout.stride[Axis::MIDDLE];
         self.bytes(group + i64::from(place.row.0) * self.layout.row_stride)
     }
 
@@ -278,7 +278,7 @@ impl<'a> Writer<'a> {
         self.clone().with_ends(k).turns(k, first, turns);
     }
 
-    /// The thread knows where its images along the vector axis lie.
+    /// The thread knows where its images along the inner axis lie.
     pub fn with_ends(self, k: &mut Kernel<'_>) -> Writer<'a> {
         Writer {
             ends: Ends::new(k, &self).map(Rc::new),
@@ -514,7 +514,7 @@ impl<'a> Writer<'a> {
         k.compare(IntCmp::Below, from, Operand::i32(range.len() as i32))
     }
 
-    /// The new value where an update acts along the vector axis, the old one elsewhere, and 0 where it is known to be.
+    /// The new value where an update acts along the inner axis, the old one elsewhere, and 0 where it is known to be.
     pub fn in_range(
         &self,
         k: &mut Kernel<'_>,
@@ -523,8 +523,8 @@ impl<'a> Writer<'a> {
         old: impl FnOnce(&mut Kernel<'_>) -> Operand,
     ) -> Operand {
         let position = self.scheme.component(update.target).position;
-        let live = self.scheme.grid.live(position)[Axis::VECTOR];
-        let range = update.region[Axis::VECTOR];
+        let live = self.scheme.grid.live(position)[Axis::INNER];
+        let range = update.region[Axis::INNER];
         if range == live && live.lo == 0 {
             return value;
         }

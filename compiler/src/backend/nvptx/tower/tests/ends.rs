@@ -3,7 +3,7 @@
 use super::*;
 use crate::backend::nvptx::layerwise::vector_images;
 
-/// Walls and a ring along the vector axis: what reads an image is in the warp of its source, in another one, at both ends of one warp; towers that
+/// Walls and a ring along the inner axis: what reads an image is in the warp of its source, in another one, at both ends of one warp; towers that
 /// lie on the lattice in two ways take turns with the same slots.
 #[test]
 fn lines_have_images_at_their_ends() {
@@ -44,12 +44,12 @@ fn lines_have_images_at_their_ends() {
     }
 }
 
-/// Writes to all images along the vector axis what nobody may read.
+/// Writes to all images along the inner axis what nobody may read.
 pub(super) fn spoil(host: &mut Host<'_>, device: &mut Device, array: Buffer) {
     let bytes = device.read(array).to_vec();
     host.bytes().copy_from_slice(&bytes);
     let scheme = host.scheme;
-    let [lean, diamond] = [Axis::LEAN, Axis::DIAMOND].map(|axis| host.layout.visible(axis));
+    let [lean, diamond] = [Axis::OUTER, Axis::MIDDLE].map(|axis| host.layout.visible(axis));
     for id in scheme.component_ids() {
         for slot in 0..scheme.component(id).slots {
             let row = host.layout.row(id, slot.into());

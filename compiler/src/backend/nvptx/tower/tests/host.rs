@@ -116,15 +116,15 @@ impl<'a> Host<'a> {
             };
             std::iter::once(own).chain(grid.images(axis, position, i, visible[axis]))
         };
-        let live = grid.live(position)[Axis::VECTOR];
+        let live = grid.live(position)[Axis::INNER];
         for z in range.lo..range.hi {
             let mut value = self.value(self.layout.element(row, PerAxis([x, y, z])));
             if !live.contains(z) {
                 value = 0.0;
             }
-            for a in all(Axis::LEAN, x) {
-                for b in all(Axis::DIAMOND, y) {
-                    for c in all(Axis::VECTOR, z) {
+            for a in all(Axis::OUTER, x) {
+                for b in all(Axis::MIDDLE, y) {
+                    for c in all(Axis::INNER, z) {
                         let negated = a.negated ^ b.negated ^ c.negated;
                         let at = PerAxis([a.index, b.index, c.index]);
                         if at != PerAxis([x, y, z]) {
@@ -143,7 +143,7 @@ impl<'a> Host<'a> {
         let index = kernel(self.scheme, stage, phase, update);
         let row = self.layout.target_row(self.scheme, stage, phase, of.target);
         let [lean, diamond, range] = rows.0;
-        let range = range.intersect(of.region[Axis::VECTOR]);
+        let range = range.intersect(of.region[Axis::INNER]);
         for x in lean.lo..lean.hi {
             for y in diamond.lo..diamond.hi {
                 let group = self.memory.pointer(self.layout.group(x, y));

@@ -9,7 +9,7 @@ fn towers_of_random_schemes_give_the_bits_of_rows() {
     for seed in 0..150 {
         let mut rng = Rng::new(seed);
         let mut scheme = random_scheme(&mut rng, &LIMITS);
-        if scheme.grid.dimensions() < 3 || scheme.grid.cells[Axis::VECTOR] < 6 {
+        if scheme.grid.dimensions() < 3 || scheme.grid.cells[Axis::INNER] < 6 {
             continue;
         }
         // Some lines are shared by two blocks.
@@ -18,9 +18,9 @@ fn towers_of_random_schemes_give_the_bits_of_rows() {
         } else {
             0
         };
-        scheme.grid.cells[Axis::VECTOR] += longer;
+        scheme.grid.cells[Axis::INNER] += longer;
         let flow = longer > 0 || seed % 2 == 0;
-        for axis in [Axis::LEAN, Axis::DIAMOND] {
+        for axis in [Axis::OUTER, Axis::MIDDLE] {
             // Whole towers alone do not go around.
             if scheme.grid.is_periodic(axis) && !flow {
                 scheme.grid.boundary[axis] = [Boundary::Zero; 2];
@@ -29,17 +29,17 @@ fn towers_of_random_schemes_give_the_bits_of_rows() {
             scheme.grid.cells[axis] = ring + rng.within(14, 22);
         }
         for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
-            // Zones along the vector axis alone.
+            // Zones along the inner axis alone.
             let live = scheme
                 .grid
                 .live(scheme.components[update.target.index()].position);
-            let mut range = update.region[Axis::VECTOR];
-            if range.hi + longer == live[Axis::VECTOR].hi {
+            let mut range = update.region[Axis::INNER];
+            if range.hi + longer == live[Axis::INNER].hi {
                 range.hi += longer;
             }
             update.region = live;
             if !range.is_empty() {
-                update.region[Axis::VECTOR] = range;
+                update.region[Axis::INNER] = range;
             }
         }
         let mut period = || Rational::new(rng.within(4, 16), 2).unwrap_or(Rational::ONE);
@@ -63,7 +63,7 @@ fn towers_of_random_schemes_give_the_bits_of_rows() {
         if let Some(report) = differ(library, &scheme, periods, turns, options, seed, flow) {
             tried += 1;
             let ring = |axis: &Axis| scheme.grid.is_periodic(*axis);
-            rings += usize::from([Axis::LEAN, Axis::DIAMOND].iter().any(ring));
+            rings += usize::from([Axis::OUTER, Axis::MIDDLE].iter().any(ring));
             whole += report.whole;
             made += usize::from(report.made);
             shared += usize::from(longer > 0);

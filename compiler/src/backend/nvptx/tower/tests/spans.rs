@@ -42,7 +42,7 @@ fn spans_give_the_bits_of_rows() {
             ..Options::default()
         };
         let report = same_bits(library, (seed, &scheme, period, turns), options, 1);
-        ended += usize::from(scheme.grid.boundary[Axis::VECTOR] != [Zero; 2]);
+        ended += usize::from(scheme.grid.boundary[Axis::INNER] != [Zero; 2]);
         made += usize::from(report.made);
     }
     assert!(ended == 9 && made == 9, "{made} of {ended}");
@@ -111,28 +111,28 @@ fn spans_of_random_schemes_give_the_bits_of_rows() {
     for seed in 0..200 {
         let mut rng = Rng::new(seed);
         let mut scheme = random_scheme(&mut rng, &limits);
-        let is_short = scheme.grid.cells[Axis::VECTOR] < 6;
-        if scheme.grid.dimensions() < 3 || is_short || scheme.grid.is_periodic(Axis::VECTOR) {
+        let is_short = scheme.grid.cells[Axis::INNER] < 6;
+        if scheme.grid.dimensions() < 3 || is_short || scheme.grid.is_periodic(Axis::INNER) {
             continue;
         }
         adding(&mut scheme);
         let warps = rng.within(1, 2);
         let longer = 32 * warps + rng.within(4, 30);
-        crate::testing::lengthen(&mut scheme, Axis::VECTOR, longer);
-        for axis in [Axis::LEAN, Axis::DIAMOND] {
+        crate::testing::lengthen(&mut scheme, Axis::INNER, longer);
+        for axis in [Axis::OUTER, Axis::MIDDLE] {
             let ring = if scheme.grid.is_periodic(axis) { 14 } else { 0 };
             let cells = ring + rng.within(12, 18);
             let by = cells - scheme.grid.cells[axis];
             crate::testing::lengthen(&mut scheme, axis, by);
         }
         for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
-            // Zones along the vector axis alone.
-            let range = update.region[Axis::VECTOR];
+            // Zones along the inner axis alone.
+            let range = update.region[Axis::INNER];
             update.region = scheme
                 .grid
                 .live(scheme.components[update.target.index()].position);
             if !range.is_empty() {
-                update.region[Axis::VECTOR] = range;
+                update.region[Axis::INNER] = range;
             }
         }
         assert_eq!(crate::scheme::verify(&scheme), Ok(()));
@@ -151,7 +151,7 @@ fn spans_of_random_schemes_give_the_bits_of_rows() {
         if let Some(report) = differ(library, &scheme, [period; 2], turns, options, seed, true) {
             tried += 1;
             let ring = |axis: &Axis| scheme.grid.is_periodic(*axis);
-            rings += usize::from([Axis::LEAN, Axis::DIAMOND].iter().any(ring));
+            rings += usize::from([Axis::OUTER, Axis::MIDDLE].iter().any(ring));
             whole += report.whole;
         }
     }
@@ -211,7 +211,7 @@ impl Lines {
             let updates = &self.scheme.stages[touch.stage % self.scheme.stages.len()].updates;
             let reads = updates.iter().flat_map(|update| update.body.reads());
             let reads = reads.filter(|_| touch.tapped);
-            let by = reads.map(|read| i64::from(read.offset[Axis::VECTOR]));
+            let by = reads.map(|read| i64::from(read.offset[Axis::INNER]));
             let at = Interval::new(face, face + width);
             by.map(|by| Interval::new(at.lo + by, at.hi + by))
                 .fold(at, |all, at| all.hull(at))
@@ -223,7 +223,7 @@ impl Lines {
     fn units(&self, span: &Span, needed: &[Interval], unit: i64) -> i64 {
         let all = needed.iter().copied().reduce(|a, b| a.hull(b));
         let base = i64::from(span.base);
-        let line = self.layout.extent[Axis::VECTOR];
+        let line = self.layout.extent[Axis::INNER];
         let row = Interval::new(base, (base + self.spans.threads).min(line));
         let part = all.map_or(Interval::default(), |all| all.intersect(row));
         let units = crate::lattice::div_ceil(part.hi, unit) - part.lo.div_euclid(unit);

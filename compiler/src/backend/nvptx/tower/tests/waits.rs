@@ -102,8 +102,8 @@ impl Band<'_> {
                             *at = cells.map_or(*at, |cells| at.rem_euclid(cells));
                         }
                         let region = updates[own.update].region;
-                        if region[Axis::LEAN].contains(at[0])
-                            && region[Axis::DIAMOND].contains(at[1])
+                        if region[Axis::OUTER].contains(at[0])
+                            && region[Axis::MIDDLE].contains(at[1])
                         {
                             let before = events.insert((number, own.update, at), task);
                             assert_eq!(before, None, "{at:?} at {number} has two towers");
@@ -139,8 +139,8 @@ impl Band<'_> {
                         .unwrap_or_else(|| panic!("{at:?} of {index} at {number} has no tower"));
                     for read in update.body.reads() {
                         let place = [
-                            at[0] + i64::from(read.offset[Axis::LEAN]),
-                            at[1] + i64::from(read.offset[Axis::DIAMOND]),
+                            at[0] + i64::from(read.offset[Axis::OUTER]),
+                            at[1] + i64::from(read.offset[Axis::MIDDLE]),
                         ];
                         let Some(place) = self.stored(read.component, place) else {
                             continue;
@@ -182,13 +182,13 @@ impl Band<'_> {
 
     fn stored(&self, id: crate::scheme::ComponentId, at: [i64; 2]) -> Option<[i64; 2]> {
         let position = self.scheme.component(id).position;
-        let z = self.scheme.grid.live(position)[Axis::VECTOR].lo;
+        let z = self.scheme.grid.live(position)[Axis::INNER].lo;
         match self
             .scheme
             .grid
             .resolve(position, PerAxis([at[0], at[1], z]))
         {
-            crate::scheme::Located::Stored { at, .. } => Some([at[Axis::LEAN], at[Axis::DIAMOND]]),
+            crate::scheme::Located::Stored { at, .. } => Some([at[Axis::OUTER], at[Axis::MIDDLE]]),
             crate::scheme::Located::Zero => None,
         }
     }
@@ -295,10 +295,10 @@ fn towers_wait_for_all_that_they_depend_on() {
         let doubled = slopes.map(|slope| (slope * Rational::whole(2)).ceil());
         let slope = doubled[0].max(doubled[1]).max(1);
         let [width, turns] = [rng.within(2, 6), rng.within(1, 3)];
-        for axis in [Axis::LEAN, Axis::DIAMOND] {
+        for axis in [Axis::OUTER, Axis::MIDDLE] {
             let steps = 2 * scheme.stages.len() as i64 * i64::from(scheme.phases()) * turns;
             let least = match (scheme.grid.is_periodic(axis), axis) {
-                (true, Axis::LEAN) => slope * steps + 2 * width + 12,
+                (true, Axis::OUTER) => slope * steps + 2 * width + 12,
                 (true, _) => 4 * width,
                 _ => 0,
             };
@@ -332,7 +332,7 @@ fn lists_around_rings_end() {
     let mut tried = 0;
     for cells in [36, 48, 60] {
         let mut scheme = crate::testing::maxwell(2, Precision::F32, [40, cells, 4]);
-        scheme.grid.boundary[Axis::DIAMOND] = [Boundary::Periodic; 2];
+        scheme.grid.boundary[Axis::MIDDLE] = [Boundary::Periodic; 2];
         crate::testing::everywhere(&mut scheme);
         for periods in [[6, 6], [6, 4], [4, 6], [6, 3], [3, 6], [12, 4], [4, 12]] {
             let faces = periods.map(|period| (Rational::ONE, Rational::whole(period)));
