@@ -49,7 +49,7 @@ fn problems_in_files_are_checked() {
         println!("skipped: {error}");
         return;
     }
-    // Mirrors, so the noise has images; a probe, beside which no towers would run.
+    // Mirrors, so the noise has ghosts; a probe, beside which no towers would run.
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cavity.torre");
     let words = format!(
         "--check --portable --gpu-file {file} --precision f32 --towers 4,2,4,2,0,2 --set dt=0.3"

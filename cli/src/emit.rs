@@ -108,7 +108,7 @@ fn memory(scheme: &Scheme, kernels: &KernelSet) -> String {
         let [below, above] = layout.reach[axis];
         let _ = writeln!(
             out,
-            "  axis {}: {} values, images {below} below and {above} above, stride {}",
+            "  axis {}: {} values, ghosts {below} below and {above} above, stride {}",
             scheme.grid.axis_name(axis),
             layout.extent[axis],
             layout.stride[axis],

@@ -2,7 +2,7 @@
 //!
 //! A kernel runs some updates of one stage over a list of runs of consecutive groups and a range of the inner axis: for each group
 //! in turn, for each index of the range, all its updates. It contains no boundary conditions and no conditions on indices: which
-//! groups, ranges and updates are right is decided by who calls it, and images ([`crate::scheme::Grid::images`]) are kept in memory.
+//! groups, ranges and updates are right is decided by who calls it, and ghosts ([`crate::scheme::Grid::ghosts`]) are kept in memory.
 //! A tile has many short runs, so one call takes all that share a set of updates.
 
 use crate::lattice::Interval;

@@ -6,8 +6,8 @@
 //! target's group, and one pointer serves a whole kernel.
 //!
 //! Element 0 along the inner axis of every row is aligned to [`ALIGNMENT`] bytes, for a GPU to [`GPU_ALIGNMENT`]. Between rows lies a pad wide enough for the
-//! images below and above; rows are an odd number of cache lines apart, so that rows do not collide in cache sets.
-//! Likewise there are image groups below and above the domain along the outer and middle axes.
+//! ghosts below and above; rows are an odd number of cache lines apart, so that rows do not collide in cache sets.
+//! Likewise there are ghost groups below and above the domain along the outer and middle axes.
 
 use crate::lattice::{Axis, Interval, PerAxis, div_ceil};
 use crate::scheme::{CoefId, ComponentId, Read, Scheme, StageId};
@@ -36,7 +36,7 @@ impl fmt::Display for RowId {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layout {
     pub element_bytes: usize,
-    /// Images kept below and above the domain.
+    /// Ghosts kept below and above the domain.
     pub reach: PerAxis<[i32; 2]>,
     /// Largest extent of a component along each axis.
     pub extent: PerAxis<i64>,
@@ -151,7 +151,7 @@ impl Layout {
         })
     }
 
-    /// The indices along an axis that an array holds, images included.
+    /// The indices along an axis that an array holds, ghosts included.
     pub fn visible(&self, axis: Axis) -> Interval {
         let [below, above] = self.reach[axis].map(i64::from);
         Interval::new(-below, self.extent[axis] + above)

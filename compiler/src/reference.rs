@@ -1,5 +1,5 @@
 //! The reference: runs a scheme step by step over whole grids, one cell at a time. It is the meaning of the language;
-//! it shares no layout, images or kernels with the back ends, so that comparing them with it means something.
+//! it shares no layout, ghosts or kernels with the back ends, so that comparing them with it means something.
 
 use crate::lattice::{Axis, PerAxis, Region};
 use crate::problem::Problem;

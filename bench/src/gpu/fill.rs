@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use torre_compiler::lattice::{Axis, PerAxis, Region};
 use torre_compiler::layout::RowId;
 use torre_compiler::scheme::CoefId;
-use torre_runtime::host::images::Images;
+use torre_runtime::host::ghosts::Ghosts;
 use torre_runtime::host::{Calculation, threads};
 use torre_runtime::output::Element;
 use torre_runtime::run::Value;
@@ -74,8 +74,8 @@ pub fn fill<T: Value>(calculation: &mut Calculation<'_, T>, coefs: Option<[f64; 
         table::<T>(length, coefs.unwrap_or_default()),
     ];
     let bytes = layout.element_bytes;
-    if Images::new(scheme, &layout).any() {
-        // Images have to follow. That takes longer, and is for small grids.
+    if Ghosts::new(scheme, &layout).any() {
+        // Ghosts have to follow. That takes longer, and is for small grids.
         let noise = table_values::<T>(length, [-0.5, 0.5]);
         let restored = calculation.restore(0, |id, age, x, y, row| {
             let from = start_of_row(x, y, id.index() + 7 * usize::from(age));

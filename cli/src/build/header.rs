@@ -38,7 +38,7 @@ impl Header<'_> {
         self.tables(out)?;
         self.access(out)?;
         self.arithmetic(out)?;
-        self.images(out)?;
+        self.ghosts(out)?;
         self.initial(out)?;
         for stage in self.scheme.stage_ids() {
             self.sources(out, stage)?;
@@ -258,7 +258,7 @@ impl Header<'_> {
     }
 
     /// Copies of values beyond the ends of the domain.
-    fn images(&self, out: &mut String) -> Result {
+    fn ghosts(&self, out: &mut String) -> Result {
         let (p, scheme, layout) = (self.prefix, self.scheme, &self.set.layout);
         let pairs = |f: &dyn Fn(Axis) -> [i64; 2]| {
             let all: Vec<String> = Axis::ALL
@@ -283,7 +283,7 @@ impl Header<'_> {
         let position = |id: ComponentId| scheme.component(id).position;
         writeln!(
             out,
-            "/* The images of index i along an axis: other indices, beyond the ends, where its value appears, some with the other sign.\n\
+            "/* The ghosts of index i along an axis: other indices, beyond the ends, where its value appears, some with the other sign.\n\
              \x20  Boundaries: 0 zero, 1 periodic, 2 pec, 3 pmc. `half`: values lie half a cell further. */\n\
              static const int64_t {p}_reach[3][2] = {{{reach}}};\n\
              static const int {p}_odd[{count}] = {{{odd}}}; /* values at z = 0 are 0 */\n\
@@ -319,8 +319,8 @@ impl Header<'_> {
         )?;
         writeln!(
             out,
-            "/* Brings the images of a box of a row's values up to date. */\n\
-             static inline void {p}_images({p} *self, int component, int64_t row,\n\
+            "/* Brings the ghosts of a box of a row's values up to date. */\n\
+             static inline void {p}_ghosts({p} *self, int component, int64_t row,\n\
              \x20   int64_t x0, int64_t x1, int64_t y0, int64_t y1, int64_t z0, int64_t z1) {{\n\
              \x20 int64_t below = {p}_reach[2][0], above = {p}_reach[2][1], extent = {p}_extent[component][2];\n\
              \x20 int64_t margin = below + above > 0 ? (below > above ? below : above) + 1 : 0;\n\
@@ -352,10 +352,10 @@ impl Header<'_> {
         )?;
         write!(
             out,
-            "/* Sets the newest value of a component at a cell index within its extent, and its images. */\n\
+            "/* Sets the newest value of a component at a cell index within its extent, and its ghosts. */\n\
              static inline void {p}_set({p} *self, int component, int64_t x, int64_t y, int64_t z, {p}_real value) {{\n\
              \x20 {p}_row(self, {p}_newest(self, component), x, y)[z] = value;\n\
-             \x20 {p}_images(self, component, {p}_newest(self, component), x, x + 1, y, y + 1, z, z + 1);\n\
+             \x20 {p}_ghosts(self, component, {p}_newest(self, component), x, x + 1, y, y + 1, z, z + 1);\n\
              }}\n\n"
         )
     }
@@ -413,7 +413,7 @@ impl Header<'_> {
                 self.fill(out, region, row.0, &value, time)?;
                 let mut rows = region;
                 rows[Axis::INNER] = scheme.extent(id)[Axis::INNER];
-                writeln!(out, "  {}", self.images_call(id, row.0, rows))?;
+                writeln!(out, "  {}", self.ghosts_call(id, row.0, rows))?;
             }
         }
         write!(
@@ -589,7 +589,7 @@ impl Header<'_> {
         }
     }
 
-    /// Sources, then images, of what a stage has computed.
+    /// Sources, then ghosts, of what a stage has computed.
     fn finish_stage(&self, out: &mut String, stage: StageId, phase: u32, argument: &str) -> Result {
         let (p, scheme) = (self.prefix, self.scheme);
         let row = |id| self.set.layout.target_row(scheme, stage, phase, id).0;
@@ -601,16 +601,16 @@ impl Header<'_> {
         }
         for update in &scheme.stages[stage.index()].updates {
             let id = update.target;
-            let call = self.images_call(id, row(id), row_region(scheme, update));
+            let call = self.ghosts_call(id, row(id), row_region(scheme, update));
             writeln!(out, "    {call}")?;
         }
         Ok(())
     }
 
-    fn images_call(&self, id: ComponentId, row: u32, region: Region) -> String {
+    fn ghosts_call(&self, id: ComponentId, row: u32, region: Region) -> String {
         let [x, y, z] = region.0;
         format!(
-            "{}_images(self, {}, {row}, {}, {}, {}, {}, {}, {});",
+            "{}_ghosts(self, {}, {row}, {}, {}, {}, {}, {}, {});",
             self.prefix, id.0, x.lo, x.hi, y.lo, y.hi, z.lo, z.hi
         )
     }

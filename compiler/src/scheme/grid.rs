@@ -32,7 +32,7 @@ pub struct Grid {
 
 /// Another place where a value appears, because of a boundary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Image {
+pub struct Ghost {
     pub index: i64,
     pub negated: bool,
 }
@@ -88,15 +88,15 @@ impl Grid {
         live
     }
 
-    /// The images of index `i` of a component along one axis among the `visible` indices: those that updates read.
-    /// Writing every value to its images keeps all that a read can see in memory.
-    pub fn images(
+    /// The ghosts of index `i` of a component along one axis among the `visible` indices: those that updates read.
+    /// Writing every value to its ghosts keeps all that a read can see in memory.
+    pub fn ghosts(
         &self,
         axis: Axis,
         position: Position,
         i: i64,
         visible: Interval,
-    ) -> impl Iterator<Item = Image> + use<> {
+    ) -> impl Iterator<Item = Ghost> + use<> {
         let extent = self.extent(position)[axis];
         let n = self.cells[axis];
         let half = i64::from(position[axis].is_half());
@@ -107,13 +107,13 @@ impl Grid {
                 Boundary::Pmc => half == 1,
                 Boundary::Zero | Boundary::Periodic => return None,
             };
-            Some(Image {
+            Some(Ghost {
                 index,
                 negated: odd,
             })
         };
         let wrap = |index: i64| {
-            self.is_periodic(axis).then_some(Image {
+            self.is_periodic(axis).then_some(Ghost {
                 index,
                 negated: false,
             })
@@ -121,7 +121,7 @@ impl Grid {
         [mirror(0, 0), mirror(1, n), wrap(i - n), wrap(i + n)]
             .into_iter()
             .flatten()
-            .filter(move |image| !extent.contains(image.index) && visible.contains(image.index))
+            .filter(move |ghost| !extent.contains(ghost.index) && visible.contains(ghost.index))
     }
 
     /// Where the value at `at` of a component at `position` comes from. `at` may lie outside by less than the domain's width.

@@ -30,7 +30,7 @@ mod print;
 mod verify;
 
 pub use body::{Body, Cmp, Op, Read, Value};
-pub use grid::{Boundary, Grid, Image, Located};
+pub use grid::{Boundary, Ghost, Grid, Located};
 pub use verify::verify;
 
 use crate::host::HostExpr;
@@ -215,7 +215,7 @@ impl Scheme {
         reach
     }
 
-    /// The indices of a component that updates read, including images beyond its extent.
+    /// The indices of a component that updates read, including ghosts beyond its extent.
     pub fn visible(&self, id: ComponentId) -> Region {
         let mut visible = self.extent(id);
         for update in self.stages.iter().flat_map(|s| &s.updates) {

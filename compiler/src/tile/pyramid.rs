@@ -5,7 +5,7 @@
 //! by the neighbours as well: tiles of a band depend on nothing but the values before it, so that each order of them is legal.
 //!
 //! Regions are boxes, an interval per axis, and follow from the reads of the updates backwards through the band: what a stage has to
-//! compute is what later stages of the tile read. A read beyond a mirror needs the image's source. Along a periodic axis that is cut,
+//! compute is what later stages of the tile read. A read beyond a mirror needs the ghost's source. Along a periodic axis that is cut,
 //! the tile goes around the end and computes what is there with it; indices then lie beyond the domain ([`PyramidProgram::unrolled`]).
 
 use super::row_region;
@@ -39,7 +39,7 @@ pub struct Slab {
     pub base: Interval,
     /// The index that comes first in the tile's memory.
     pub first: i64,
-    /// What is loaded, images included.
+    /// What is loaded, ghosts included.
     pub loaded: Interval,
     /// Per stage of a band, what is computed.
     pub stages: Vec<Interval>,
@@ -75,7 +75,7 @@ impl PyramidProgram {
             };
         }
         extent[Axis::INNER] = extent[Axis::INNER].saturating_add(line);
-        // Images lie within the reach of an end, and so do their sources.
+        // Ghosts lie within the reach of an end, and so do their sources.
         let margin = |a: Axis| i32::try_from(2 * reach(a) + 2).map_err(|_| TooLarge);
         let mut margins = PerAxis::splat([0; 2]);
         for axis in grid.present() {
@@ -282,8 +282,8 @@ fn sources(
             Boundary::Pec | Boundary::Pmc
         );
         if mirrored && !beyond.is_empty() {
-            let image = |i: i64| 2 * plane - i - half;
-            let shown = Interval::new(image(beyond.hi - 1), image(beyond.lo) + 1);
+            let ghost = |i: i64| 2 * plane - i - half;
+            let shown = Interval::new(ghost(beyond.hi - 1), ghost(beyond.lo) + 1);
             found = found.hull(shown.intersect(extent));
         }
     }

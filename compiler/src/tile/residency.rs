@@ -23,7 +23,7 @@ use crate::layout::{Layout, RowId};
 use crate::scheme::{Read, Scheme, StageId, Update};
 use geometry::Geometry;
 pub use ring::{Halves, Rings, Seam, Window};
-pub use room::{Part, Room, without_images};
+pub use room::{Part, Room, without_ghosts};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -564,7 +564,7 @@ impl<'a> Tracer<'a> {
 const MOST_TURNS: i64 = 256;
 
 /// Whether a read finds values of other indices along the inner axis: at an offset, or because the rows that are read are shorter than
-/// others, so that the last indices of those find images there.
+/// others, so that the last indices of those find ghosts there.
 pub fn is_tapped(scheme: &Scheme, layout: &Layout, read: &Read) -> bool {
     let end = scheme.extent(read.component)[Axis::INNER].hi;
     read.offset[Axis::INNER] != 0 || end < layout.extent[Axis::INNER]

@@ -1,25 +1,25 @@
-//! What happens around the updates, as tables for the kernels of [`torre_compiler::backend::nvptx::service`]: images of rows, sources,
+//! What happens around the updates, as tables for the kernels of [`torre_compiler::backend::nvptx::service`]: ghosts of rows, sources,
 //! probes and slices. Places depend on which slot of a component is the newest, so there is one set of tables per phase.
 
 use super::sheets::Dense;
 use std::collections::BTreeSet;
-use torre_compiler::backend::nvptx::layerwise::vector_images;
-use torre_compiler::backend::nvptx::service::{CellImage, RowCopy, SourceCell};
+use torre_compiler::backend::nvptx::layerwise::vector_ghosts;
+use torre_compiler::backend::nvptx::service::{CellGhost, RowCopy, SourceCell};
 use torre_compiler::backend::nvptx::tower::{Addition, Hooks};
 use torre_compiler::lattice::{Axis, Interval, PerAxis};
 use torre_compiler::layout::{Layout, RowId};
 use torre_compiler::problem::{OutputKind, Problem};
 use torre_compiler::reference::for_each_index;
-use torre_compiler::scheme::{ComponentId, Image, Scheme, StageId};
+use torre_compiler::scheme::{ComponentId, Ghost, Scheme, StageId};
 use torre_compiler::statics::{Files, coef_value, source_acts, source_wave};
 use torre_compiler::tile::row_region;
 
 /// Where the values of a component near an end appear again.
-struct ComponentImages {
-    /// Along the inner axis: indices of a row that are copied to an image of it.
+struct ComponentGhosts {
+    /// Along the inner axis: indices of a row that are copied to a ghost of it.
     copied: Vec<Segment>,
-    lean: Vec<Vec<Image>>,
-    diamond: Vec<Vec<Image>>,
+    lean: Vec<Vec<Ghost>>,
+    diamond: Vec<Vec<Ghost>>,
 }
 
 /// Indices `lo..hi` without the holes.
@@ -31,27 +31,27 @@ struct Segment {
 /// No index of a row.
 const NO_HOLE: i32 = i32::MIN;
 
-impl ComponentImages {
+impl ComponentGhosts {
     fn new(scheme: &Scheme, layout: &Layout, id: ComponentId) -> Self {
         let grid = &scheme.grid;
         let position = scheme.component(id).position;
         let extent = scheme.extent(id);
         let visible = scheme.visible(id);
-        let along = |axis: Axis| -> Vec<Vec<Image>> {
+        let along = |axis: Axis| -> Vec<Vec<Ghost>> {
             (0..layout.extent[axis])
                 .map(|i| match extent[axis].contains(i) {
-                    true => grid.images(axis, position, i, visible[axis]).collect(),
+                    true => grid.ghosts(axis, position, i, visible[axis]).collect(),
                     false => Vec::new(),
                 })
                 .collect()
         };
         let live = grid.live(position)[Axis::INNER];
-        let images = vector_images(scheme, id);
-        let mut indices: BTreeSet<i64> = images.iter().map(|(_, image)| image.index).collect();
+        let ghosts = vector_ghosts(scheme, id);
+        let mut indices: BTreeSet<i64> = ghosts.iter().map(|(_, ghost)| ghost.index).collect();
         let Interval { lo, hi } = extent[Axis::INNER];
         let first = indices.first().map_or(lo, |i| lo.min(*i));
         let last = indices.last().map_or(hi, |i| hi.max(*i + 1));
-        // What lies on a plane about which it is odd stays 0, in images, too.
+        // What lies on a plane about which it is odd stays 0, in ghosts, too.
         indices.extend(live.lo..hi);
         let mut copied = vec![Segment {
             range: Interval::new(first, first),
@@ -84,15 +84,15 @@ impl ComponentImages {
         }
     }
 
-    /// The images of a row along the outer and middle axes.
+    /// The ghosts of a row along the outer and middle axes.
     fn of_row(&self, x: i64, y: i64) -> impl Iterator<Item = (i64, i64, bool)> + '_ {
-        let own = |index| Image {
+        let own = |index| Ghost {
             index,
             negated: false,
         };
-        let with_own = move |i: i64, images: &[Image]| {
+        let with_own = move |i: i64, ghosts: &[Ghost]| {
             let mut all = vec![own(i)];
-            all.extend_from_slice(images);
+            all.extend_from_slice(ghosts);
             all
         };
         let lean = with_own(x, &self.lean[x as usize]);
@@ -121,24 +121,24 @@ pub fn row_copies(scheme: &Scheme, layout: &Layout, stage: StageId, phase: u32) 
     let places = Places { layout };
     let mut copies = Vec::new();
     for update in &scheme.stages[stage.index()].updates {
-        let images = ComponentImages::new(scheme, layout, update.target);
+        let ghosts = ComponentGhosts::new(scheme, layout, update.target);
         let row = layout.target_row(scheme, stage, phase, update.target);
         let [lean, diamond, vector] = row_region(scheme, update).0;
         if vector.is_empty() {
             continue;
         }
         let some: Vec<i64> = (diamond.lo..diamond.hi)
-            .filter(|y| !images.diamond[*y as usize].is_empty())
+            .filter(|y| !ghosts.diamond[*y as usize].is_empty())
             .collect();
         let all: Vec<i64> = (diamond.lo..diamond.hi).collect();
         for x in lean.lo..lean.hi {
-            let rows = match images.lean[x as usize].is_empty() {
+            let rows = match ghosts.lean[x as usize].is_empty() {
                 true => &some,
                 false => &all,
             };
             for &y in rows {
-                for (to_x, to_y, negated) in images.of_row(x, y) {
-                    for Segment { range, holes } in &images.copied {
+                for (to_x, to_y, negated) in ghosts.of_row(x, y) {
+                    for Segment { range, holes } in &ghosts.copied {
                         copies.push(RowCopy {
                             from: places.of(row, PerAxis([x, y, 0])),
                             to: places.of(row, PerAxis([to_x, to_y, 0])),
@@ -159,7 +159,7 @@ pub fn row_copies(scheme: &Scheme, layout: &Layout, stage: StageId, phase: u32) 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SourceGroup {
     pub cells: Vec<SourceCell>,
-    pub images: Vec<CellImage>,
+    pub ghosts: Vec<CellGhost>,
 }
 
 /// Where a wave is evaluated.
@@ -250,7 +250,7 @@ impl Sources {
                 continue;
             }
             let row = layout.target_row(scheme, stage, phase, source.component);
-            let images = vector_images(scheme, source.component);
+            let ghosts = vector_ghosts(scheme, source.component);
             let place = |at: &PerAxis<i64>| places.of(row, *at);
             let together = groups
                 .last_mut()
@@ -264,14 +264,14 @@ impl Sources {
                 }
             };
             for (at, profile, wave) in acting {
-                let first = group.images.len();
-                let own = images.iter().filter(|(i, _)| *i == at[Axis::INNER]);
-                group.images.extend(own.map(|(_, image)| {
+                let first = group.ghosts.len();
+                let own = ghosts.iter().filter(|(i, _)| *i == at[Axis::INNER]);
+                group.ghosts.extend(own.map(|(_, ghost)| {
                     let mut there = *at;
-                    there[Axis::INNER] = image.index;
-                    CellImage {
+                    there[Axis::INNER] = ghost.index;
+                    CellGhost {
                         place: place(&there),
-                        negated: image.negated,
+                        negated: ghost.negated,
                     }
                 }));
                 taken.insert(place(at));
@@ -280,7 +280,7 @@ impl Sources {
                     profile: *profile,
                     wave: *wave,
                     first: first as i32,
-                    count: (group.images.len() - first) as i32,
+                    count: (group.ghosts.len() - first) as i32,
                 });
             }
         }

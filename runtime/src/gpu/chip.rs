@@ -167,7 +167,7 @@ mod tests {
             part: 256,
             spans: None,
             registers: 168,
-            images: None,
+            ghosts: None,
         };
         assert_eq!(chip.resident(&kernel(288, 173_184), 128), 1);
         assert_eq!(chip.resident(&kernel(96, 50_000), 128), 4);

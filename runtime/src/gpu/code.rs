@@ -5,7 +5,7 @@ use super::device::{Address, Argument, Device, DeviceError, Function, Threads};
 use crate::program::layerwise_kernels_for;
 use torre_compiler::backend::llvm::library::{Error, Library};
 use torre_compiler::backend::nvptx::layerwise::{self, Shape, Start};
-use torre_compiler::backend::nvptx::service::{self, CellImage, RowCopy, SourceCell};
+use torre_compiler::backend::nvptx::service::{self, CellGhost, RowCopy, SourceCell};
 use torre_compiler::backend::nvptx::{Gpu, Module, Ptx, compile};
 use torre_compiler::kernel::{KernelSet, RowKernel};
 use torre_compiler::layout::{Layout, TooLarge};
@@ -77,7 +77,7 @@ struct Job {
 struct SourceJob {
     cells: Address,
     count: i32,
-    images: Address,
+    ghosts: Address,
 }
 
 /// What a stage is in some phase.
@@ -189,12 +189,12 @@ impl DeviceCode {
                 }
                 for group in sources.groups(scheme, problem, &set.layout, stage, phase) {
                     let cells = packed(&group.cells, SourceCell::BYTES, SourceCell::write);
-                    let images = packed(&group.images, CellImage::BYTES, CellImage::write);
+                    let ghosts = packed(&group.ghosts, CellGhost::BYTES, CellGhost::write);
                     jobs.sources.push(SourceJob {
                         cells: table(device, &cells)?,
                         count: i32::try_from(group.cells.len())
                             .map_err(|_| DeviceError::TooLong)?,
-                        images: table(device, &images)?,
+                        ghosts: table(device, &ghosts)?,
                     });
                 }
                 jobs.copies = code.copies(device, scheme, set, stage, phase)?;
@@ -257,7 +257,7 @@ impl DeviceCode {
     pub fn step(&self, device: &dyn Device, step: u64, waves: Address) -> Result<(), DeviceError> {
         let phase = (step % self.stages.len() as u64) as usize;
         for stage in &self.stages[phase] {
-            // A stage's sources act on what its updates gave, and images show what is final.
+            // A stage's sources act on what its updates gave, and ghosts show what is final.
             for job in &stage.updates {
                 run(device, job)?;
             }
@@ -275,7 +275,7 @@ impl DeviceCode {
                             Argument::Place(self.array),
                             Argument::Place(source.cells),
                             Argument::Word(source.count),
-                            Argument::Place(source.images),
+                            Argument::Place(source.ghosts),
                             Argument::Place(waves),
                         ],
                     },

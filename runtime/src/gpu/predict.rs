@@ -43,7 +43,7 @@ const CODE: [f64; 2] = [2000.0, 4.8];
 const BEGIN: f64 = 3.0e-6;
 /// Stages that a column has to be ahead of the next one, and seconds that are enough.
 const WAIT: [f64; 2] = [0.53, 1.1e-6];
-/// Turns of a whole tower in the time of one that an end of the grid cuts, which runs row by row in memory, and of one that an end without images
+/// Turns of a whole tower in the time of one that an end of the grid cuts, which runs row by row in memory, and of one that an end without ghosts
 /// clips.
 const CUT: [f64; 2] = [2.55, 1.4];
 /// Seconds, for each stage of a band and each byte of a value of the rows that a tower reads in a step, for which all wait where a strip begins or ends
@@ -57,7 +57,7 @@ const INSTRUCTION: f64 = 16.0;
 const GROUPS: [f64; 8] = [16.0, 16.0, 16.0, 16.0, 16.0, 16.0, 18.0, 18.0];
 /// Bytes that the cache of all multiprocessors gives or takes at a time, at most.
 const PIECE: f64 = 128.0;
-/// Such pieces for the images of a row.
+/// Such pieces for the ghosts of a row.
 const ENDS: f64 = 4.0;
 /// Around a ring whose length the period of faces does not divide, widths of whole towers in the time for what is narrow of a column: others wait for it.
 const NARROW: f64 = 8.0;
@@ -197,9 +197,9 @@ pub fn towers(
     let held = chip.facts.l2.max(1) as f64 / f64::from(chip.facts.partitions());
     let lost = ((passed / held - kept) / more).clamp(0.0, 1.0);
     let lost = lost + (1.0 - lost) * STRIP / order.width as f64;
-    // Images at both ends of a line, where they are in memory, are pieces of a row of their own, and small ones cost more than others.
+    // Ghosts at both ends of a line, where they are in memory, are pieces of a row of their own, and small ones cost more than others.
     let ends = scheme.grid.boundary[Axis::INNER] != [Boundary::Zero; 2];
-    let ends = ends && fit.flow.images.is_none();
+    let ends = ends && fit.flow.ghosts.is_none();
     let line = length * element;
     let pieces = if ends { 1.0 + ENDS * PIECE / line } else { 1.0 };
     let near = (1.0 - lost) * own * pieces / (FLOW * chip.copy_rate);

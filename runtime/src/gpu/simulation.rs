@@ -10,7 +10,7 @@ use super::code::{DeviceCode, DeviceProgram};
 use super::device::{Address, Device, DeviceError, Mark, Reading};
 use super::records::Records;
 use super::sheets::Placed;
-use super::towers::{Bands, Images, TowerProgram};
+use super::towers::{Bands, Ghosts, TowerProgram};
 use crate::host::hooks::Picture;
 use crate::host::{Calculation, Progress};
 use crate::run::{RunError, Simulation, Value, cell_stages_per_step};
@@ -51,8 +51,8 @@ pub struct OnDevice<'a, T> {
     device: &'a dyn Device,
     code: DeviceCode,
     bands: Option<Bands>,
-    /// Makes images along the inner axis, if they are out of date in the array.
-    stale: Option<Images>,
+    /// Makes ghosts along the inner axis, if they are out of date in the array.
+    stale: Option<Ghosts>,
     apart: Apart,
     /// Sheets of towers, once there were some; `None` where they cannot be.
     sheets: OnceLock<Option<Vec<Placed>>>,
@@ -213,26 +213,26 @@ impl<'a, T: Value> OnDevice<'a, T> {
                 self.gather(self.asked + n, records.offset((n * each) as i64))?;
             }
         }
-        let images = self.bands.as_ref().and_then(Bands::images);
+        let ghosts = self.bands.as_ref().and_then(Bands::ghosts);
         let mut starts = if leaves_out { steps } else { 0 };
-        if images.is_none() {
-            starts += self.renew_images()?;
+        if ghosts.is_none() {
+            starts += self.renew_ghosts()?;
         }
         let Some(bands) = &mut self.bands else {
             return Ok(None);
         };
         starts += bands.run(self.device, steps, self.array, waves, records)?;
-        self.stale = images;
+        self.stale = ghosts;
         self.probes.push(steps * each, ());
         Ok(Some([steps, starts]))
     }
 
-    /// Makes images along the inner axis if they are out of date; gives the number of starts.
-    fn renew_images(&mut self) -> Result<u64, DeviceError> {
-        let Some(images) = self.stale.take() else {
+    /// Makes ghosts along the inner axis if they are out of date; gives the number of starts.
+    fn renew_ghosts(&mut self) -> Result<u64, DeviceError> {
+        let Some(ghosts) = self.stale.take() else {
             return Ok(0);
         };
-        images.make(self.device, self.array)?;
+        ghosts.make(self.device, self.array)?;
         Ok(1)
     }
 
@@ -279,7 +279,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
             Some(band) => band,
             None => {
                 let waves = self.waves(until, 1)?;
-                let before = self.renew_images()?;
+                let before = self.renew_ghosts()?;
                 self.code.step(self.device, self.asked, waves)?;
                 self.record_probes()?;
                 [1, before + self.starts_per_step() as u64 + 1]

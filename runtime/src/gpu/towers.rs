@@ -6,7 +6,7 @@
 mod bands;
 
 pub use bands::Bands;
-pub(super) use bands::Images;
+pub(super) use bands::Ghosts;
 
 use super::apart::Heights;
 use super::device::Facts;
@@ -76,12 +76,12 @@ fn kept(scheme: &Scheme, towers: &Towers) -> u64 {
     (kept * scheme.precision.bytes()).div_ceil(4) as u64 + WORKING
 }
 
-/// Registers beside them for threads of spans that may be at an end where images are made: with fewer, they keep turns and places in memory.
+/// Registers beside them for threads of spans that may be at an end where ghosts are made: with fewer, they keep turns and places in memory.
 const ENDED: u64 = 28;
 
 /// Registers that a thread of towers needs at least.
 pub fn registers(scheme: &Scheme, towers: &Towers, flow: &FlowKernel) -> u64 {
-    let ended = flow.spans.is_some() && flow.images.is_some();
+    let ended = flow.spans.is_some() && flow.ghosts.is_some();
     kept(scheme, towers) + if ended { ENDED } else { 0 }
 }
 
@@ -309,10 +309,10 @@ impl TowerProgram {
         &self.tasks.tasks
     }
 
-    /// Whether a band leaves images along the inner axis out of date in memory.
-    pub fn leaves_images(&self) -> bool {
+    /// Whether a band leaves ghosts along the inner axis out of date in memory.
+    pub fn leaves_ghosts(&self) -> bool {
         let flow = self.kernels.flow.as_ref();
-        flow.is_some_and(|flow| flow.images.is_some())
+        flow.is_some_and(|flow| flow.ghosts.is_some())
     }
 
     /// The spans of a band of so many steps, one of all if lines are not cut; `None` where it would lean too much.

@@ -1,8 +1,8 @@
 //! A calculation: its values in memory, and running it forward.
 
 use super::engine::{Engine, KernelTable, Order, Progress};
+use super::ghosts::Ghosts;
 use super::hooks::{Hooks, Picture, slice_shape};
-use super::images::Images;
 use super::memory::{Cells, Memory};
 use super::pyramids::Buffers;
 use super::threads;
@@ -49,7 +49,7 @@ pub struct Calculation<'a, T> {
     pub(super) files: &'a dyn Files,
     pub layout: Layout,
     pub(super) memory: Memory,
-    pub(super) images: Images,
+    pub(super) ghosts: Ghosts,
     pub(super) hooks: Hooks,
     pub(super) steps: u64,
     /// For pyramids, once there were any.
@@ -81,14 +81,14 @@ impl<'a, T: Real> Calculation<'a, T> {
             bytes: layout.bytes(),
             error,
         })?;
-        let images = Images::new(scheme, &layout);
+        let ghosts = Ghosts::new(scheme, &layout);
         let cells = memory.cells::<T>();
         let fill = Fill {
             scheme,
             problem,
             files,
             layout: &layout,
-            images: &images,
+            ghosts: &ghosts,
             cells,
         };
         fill.run(threads)?;
@@ -99,7 +99,7 @@ impl<'a, T: Real> Calculation<'a, T> {
             files,
             layout,
             memory,
-            images,
+            ghosts,
             hooks,
             steps: 0,
             buffers: None,
@@ -156,7 +156,7 @@ impl<'a, T: Real> Calculation<'a, T> {
             problem: self.problem,
             files: self.files,
             layout: &self.layout,
-            images: &self.images,
+            ghosts: &self.ghosts,
             hooks: &self.hooks,
             cells,
             code,
@@ -240,7 +240,7 @@ impl<'a, T: Real> Calculation<'a, T> {
                             }
                             // Zeros on a plane have no sign that a mirror could turn.
                             if live[Axis::OUTER].contains(x) && live[Axis::MIDDLE].contains(y) {
-                                self.images
+                                self.ghosts
                                     .update(&self.layout, cells, id, row, (x, y), vector);
                             }
                         }
@@ -316,7 +316,7 @@ struct Fill<'a, T> {
     problem: &'a Problem,
     files: &'a dyn Files,
     layout: &'a Layout,
-    images: &'a Images,
+    ghosts: &'a Ghosts,
     cells: Cells<T>,
 }
 
@@ -364,12 +364,12 @@ impl<T: Real> Fill<'_, T> {
         let row = self.layout.row(id, slots - u64::from(age));
         let whole = self.scheme.extent(id);
         let Some(init) = init_of(self.problem, id, age) else {
-            // Zeros too: an odd image of 0 is -0.
+            // Zeros too: an odd ghost of 0 is -0.
             if whole[Axis::OUTER].contains(x) && whole[Axis::MIDDLE].contains(y) {
-                // SAFETY: each row, with its images, belongs to one call; `plane` runs for each x on one thread.
+                // SAFETY: each row, with its ghosts, belongs to one call; `plane` runs for each x on one thread.
                 unsafe {
                     let range = whole[Axis::INNER];
-                    self.images
+                    self.ghosts
                         .update(self.layout, self.cells, id, row, (x, y), range);
                 }
             }
@@ -404,10 +404,10 @@ impl<T: Real> Fill<'_, T> {
         }
         let name = || format!("the initial value of {}", component.name);
         self.store(row, (x, y), range.lo, &values, name)?;
-        // SAFETY: each row, with its images, belongs to one call; `plane` runs for each x on one thread.
+        // SAFETY: each row, with its ghosts, belongs to one call; `plane` runs for each x on one thread.
         unsafe {
             let range = whole[Axis::INNER];
-            self.images
+            self.ghosts
                 .update(self.layout, self.cells, id, row, (x, y), range);
         }
         Ok(())

@@ -1,8 +1,8 @@
 //! Runs kernels over rows in some order: the part of a run that takes the time.
 
 use super::batch::Batch;
+use super::ghosts::Ghosts;
 use super::hooks::{HookContext, Hooks};
-use super::images::Images;
 use super::memory::Cells;
 use super::threads::{self, Barrier};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,7 +41,7 @@ pub struct Engine<'a, T> {
     pub problem: &'a Problem,
     pub files: &'a dyn Files,
     pub layout: &'a Layout,
-    pub images: &'a Images,
+    pub ghosts: &'a Ghosts,
     pub hooks: &'a Hooks,
     pub cells: Cells<T>,
     pub code: &'a dyn Code,
@@ -135,7 +135,7 @@ impl<T: Real> Engine<'_, T> {
     /// Advances `updates` of a stage over the rows of a block: one index of the axis that is not the run axis, if the grid has one.
     ///
     /// # Safety
-    /// No other thread touches meanwhile what the updates read and write there, images included.
+    /// No other thread touches meanwhile what the updates read and write there, ghosts included.
     pub unsafe fn advance(&self, stage: StageId, step: u64, updates: UpdateSet, rows: Region) {
         let kernels = self.kernels.find(stage, step, updates);
         let run = self.kernels.run_axis;
@@ -144,7 +144,7 @@ impl<T: Real> Engine<'_, T> {
             _ => Interval::new(0, 1),
         };
         // What follows a kernel finds its rows in the cache if few rows lie between; within a stage the order is free.
-        let most = match self.hooks.has(stage) || self.images.any_every_row() {
+        let most = match self.hooks.has(stage) || self.ghosts.any_every_row() {
             true => self.chunk,
             false => i64::MAX,
         };
@@ -189,7 +189,7 @@ impl<T: Real> Engine<'_, T> {
     ) {
         let base = self.group(origin.0, origin.1);
         let piece = self.kernels.pieces[batch.stage.index()];
-        let finish = self.hooks.has(batch.stage) || self.images.any();
+        let finish = self.hooks.has(batch.stage) || self.ghosts.any();
         let mut first = 0;
         while first < batch.runs.len() {
             // What follows a kernel finds its rows in the cache if few rows lie between.
@@ -234,22 +234,22 @@ impl<T: Real> Engine<'_, T> {
         self.cells.address(self.layout.group(x, y))
     }
 
-    /// Sources, images and records of rows that were just advanced.
+    /// Sources, ghosts and records of rows that were just advanced.
     ///
     /// # Safety
     /// As for [`Engine::advance`].
     unsafe fn finish(&self, stage: StageId, step: u64, updates: UpdateSet, rows: Region) {
         let [lean, diamond, range] = rows.0;
         let hooked = self.hooks.has(stage);
-        let edges = self.images.near_ends(rows);
-        if !hooked && !edges && !self.images.any_every_row() {
+        let edges = self.ghosts.near_ends(rows);
+        if !hooked && !edges && !self.ghosts.any_every_row() {
             return;
         }
         for update in updates.iter() {
             let target = self.scheme.stages[stage.index()].updates[update].target;
-            let images =
-                self.images.concern_every_row(target) || (edges && self.images.concern_any(target));
-            if !hooked && !images {
+            let ghosts =
+                self.ghosts.concern_every_row(target) || (edges && self.ghosts.concern_any(target));
+            if !hooked && !ghosts {
                 continue;
             }
             let phase = (step % u64::from(self.kernels.phases as u32)) as u32;
@@ -257,7 +257,7 @@ impl<T: Real> Engine<'_, T> {
             if !hooked && !edges {
                 // SAFETY: passed on.
                 unsafe {
-                    self.images
+                    self.ghosts
                         .update_ends(self.layout, self.cells, target, row, rows);
                 }
                 continue;
@@ -271,7 +271,7 @@ impl<T: Real> Engine<'_, T> {
                         files: self.files,
                         layout: self.layout,
                     };
-                    // SAFETY: the caller excludes other threads from these rows and their images.
+                    // SAFETY: the caller excludes other threads from these rows and their ghosts.
                     unsafe {
                         if hooked {
                             self.hooks.act(
@@ -285,8 +285,8 @@ impl<T: Real> Engine<'_, T> {
                                 range,
                             );
                         }
-                        if images {
-                            self.images
+                        if ghosts {
+                            self.ghosts
                                 .update(self.layout, self.cells, target, row, (x, y), range);
                         }
                         if hooked {
@@ -336,7 +336,7 @@ impl<T: Real> Engine<'_, T> {
                         }
                         cells += rows.volume() * u64::from(block.updates.0.count_ones());
                         // SAFETY: threads advance disjoint rows (or disjoint ranges of a row); a stage never reads what another row's
-                        // update of the same stage writes (rule 4 of schemes), images belong to one source each, and the
+                        // update of the same stage writes (rule 4 of schemes), ghosts belong to one source each, and the
                         // barrier separates the stages.
                         unsafe { self.advance(*stage, step, block.updates, rows) };
                     }

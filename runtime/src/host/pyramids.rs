@@ -9,8 +9,8 @@
 
 use super::calculation::Calculation;
 use super::engine::{KernelTable, Progress};
+use super::ghosts::Ghosts;
 use super::hooks::{HookContext, Hooks};
-use super::images::Images;
 use super::memory::{Cells, Memory};
 use super::threads::{self, Barrier};
 use std::io;
@@ -100,7 +100,7 @@ impl<T: Real> Calculation<'_, T> {
         let work = Work {
             calculation: self,
             program,
-            own_images: Images::new(&open, &self.layout),
+            own_ghosts: Ghosts::new(&open, &self.layout),
             code,
             stages,
             kernels,
@@ -122,7 +122,7 @@ impl<T: Real> Calculation<'_, T> {
 struct Work<'a, 'b, T> {
     calculation: &'a Calculation<'b, T>,
     program: &'a PyramidProgram,
-    own_images: Images,
+    own_ghosts: Ghosts,
     code: &'a dyn Code,
     /// Per stage, where which updates run.
     stages: Vec<Vec<Block>>,
@@ -173,7 +173,7 @@ impl<T: Real> Work<'_, '_, T> {
                 // A ticket beyond the band is one for the next.
                 while ticket < (band + 1) * count {
                     let place = self.program.place(ticket - band * count);
-                    // SAFETY: tiles of a band write disjoint bases with their images, and memory of their own; what they read is not
+                    // SAFETY: tiles of a band write disjoint bases with their ghosts, and memory of their own; what they read is not
                     // written until the barrier.
                     unsafe { self.tile(place, own[thread], source, target, start, steps) };
                     ticket = next.fetch_add(1, Ordering::Relaxed);
@@ -279,10 +279,10 @@ impl<T: Real> Work<'_, '_, T> {
         }
     }
 
-    /// Copies the tile's base to where it belongs, with its images there.
+    /// Copies the tile's base to where it belongs, with its ghosts there.
     ///
     /// # Safety
-    /// No other thread touches the base in the target, nor its images.
+    /// No other thread touches the base in the target, nor its ghosts.
     unsafe fn store(&self, tile: &Tile<T>, target: Cells<T>) {
         let (full, layout) = (&self.calculation.layout, &self.program.layout);
         for id in self.scheme().component_ids() {
@@ -302,10 +302,10 @@ impl<T: Real> Work<'_, '_, T> {
                         // SAFETY: the base lies in the arrays of both layouts.
                         unsafe {
                             target.copy(to, tile.own, from, zs.len());
-                            // Zeros on a plane are images of nothing: they have no sign that a mirror could turn.
+                            // Zeros on a plane are ghosts of nothing: they have no sign that a mirror could turn.
                             if live[Axis::OUTER].contains(x) && live[Axis::MIDDLE].contains(y) {
-                                let images = &self.calculation.images;
-                                images.update(full, target, id, row, (x, y), zs);
+                                let ghosts = &self.calculation.ghosts;
+                                ghosts.update(full, target, id, row, (x, y), zs);
                             }
                         }
                     }
@@ -375,7 +375,7 @@ impl<T: Real> Work<'_, '_, T> {
         }
     }
 
-    /// Sources, images and records of rows that were just advanced.
+    /// Sources, ghosts and records of rows that were just advanced.
     ///
     /// # Safety
     /// No other thread touches the tile's memory.
@@ -388,10 +388,10 @@ impl<T: Real> Work<'_, '_, T> {
         rows: Region,
         recorded: Option<Region>,
     ) {
-        let images = &self.own_images;
-        let imaged = images.concern_every_row(target)
-            || images.concern_any(target) && images.near_ends(rows);
-        if !imaged && !self.hooks().has(stage) {
+        let ghosts = &self.own_ghosts;
+        let ghosted = ghosts.concern_every_row(target)
+            || ghosts.concern_any(target) && ghosts.near_ends(rows);
+        if !ghosted && !self.hooks().has(stage) {
             return;
         }
         let layout = &self.program.layout;
@@ -409,14 +409,14 @@ impl<T: Real> Work<'_, '_, T> {
                 let hooked = self.hooks().at(stage, x, y);
                 let owned =
                     |base: &Region| base[Axis::OUTER].contains(x) && base[Axis::MIDDLE].contains(y);
-                // SAFETY: the rows and their images lie in the tile's memory.
+                // SAFETY: the rows and their ghosts lie in the tile's memory.
                 unsafe {
                     if hooked {
                         self.hooks()
                             .act(&context, view, stage, step, target, row, (x, y), range);
                     }
-                    if imaged {
-                        images.update(layout, view, target, row, (x, y), range);
+                    if ghosted {
+                        ghosts.update(layout, view, target, row, (x, y), range);
                     }
                     if let Some(base) = recorded.filter(owned).filter(|_| hooked) {
                         let own = range.intersect(base[Axis::INNER]);

@@ -110,7 +110,7 @@ impl<T: Real> Engine<'_, T> {
                     }
                     program.tiles_inside(tile, 1, numbers, &mut |inner| {
                         // SAFETY: the tiling is legal and strips wait for what they depend on, so no other thread touches what
-                        // this tile reads or writes; images lie no farther from a reader than their source.
+                        // this tile reads or writes; ghosts lie no farther from a reader than their source.
                         unsafe { self.run_tile(program, &mut kernels, from, inner, numbers) }
                     });
                     self.progress

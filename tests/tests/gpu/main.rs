@@ -264,10 +264,10 @@ fn sources_and_probes_act_inside_of_bands() {
         let starts = |towers| starts(library, &device, seed, &scheme, &problem, towers);
         let each = starts(None) / problem.steps;
         let single = plan.height() > 8;
-        // A step looks at images in memory.
-        let images = u64::from(single && towers.leaves_images());
+        // A step looks at ghosts in memory.
+        let ghosts = u64::from(single && towers.leaves_ghosts());
         let last = if single { each } else { 1 };
-        assert_eq!(starts(Some(towers)), 2 + images + last);
+        assert_eq!(starts(Some(towers)), 2 + ghosts + last);
     }
 }
 
@@ -277,10 +277,10 @@ fn whole_turns(towers: &TowerProgram) -> i32 {
     whole.map(|[from, until]| until - from).sum()
 }
 
-/// Towers leave images along the last axis out of date in memory; single steps between bands find them there. Sources and probes are near the
+/// Towers leave ghosts along the last axis out of date in memory; single steps between bands find them there. Sources and probes are near the
 /// ends of lines.
 #[test]
-fn images_are_made_for_who_reads_them() {
+fn ghosts_are_made_for_who_reads_them() {
     use Boundary::*;
     let Some(library) = library() else { return };
     let device = Interpreted::new();
@@ -369,7 +369,7 @@ fn spans_give_the_bits_of_the_reference() {
         problem.steps = plan.height() + plan.height() / 2;
         let towers = &compiled(library, &scheme, &plan, &chip);
         assert!(whole_turns(towers) > 0, "seed {seed}");
-        assert_eq!(towers.leaves_images(), ends == walls);
+        assert_eq!(towers.leaves_ghosts(), ends == walls);
         let starts = starts(library, &device, seed, &scheme, &problem, Some(towers));
         assert_eq!(starts, 2 * 3, "seed {seed}");
     }

@@ -7,7 +7,7 @@
 //! compile(library, &module, gpu) -> Ptx       checked before LLVM sees it, and after     ptx
 //!
 //! emit(&mut module, scheme, set, shape)       kernels for whole stages                   layerwise
-//! emit(&mut module, precision)                images, sources, probes, slices            service
+//! emit(&mut module, precision)                ghosts, sources, probes, slices            service
 //! ```
 //!
 //! Generators of whole kernels build on these: they use no other way to LLVM.

@@ -1,4 +1,4 @@
-//! Small kernels for what happens around the updates: images of rows, sources, probes and slices. What they do is in tables that
+//! Small kernels for what happens around the updates: ghosts of rows, sources, probes and slices. What they do is in tables that
 //! lie in the device's memory, so that they are the same for all schemes.
 
 use super::ir::{Launch, Module, Operand, Type};
@@ -11,10 +11,10 @@ pub const THREADS: u32 = 128;
 /// Rows that a block of [`COPY_ROWS`] copies, each by a warp.
 pub const ROWS_PER_BLOCK: u32 = THREADS / 32;
 
-/// `(array, table of RowCopy, count)`: copies rows to their images.
+/// `(array, table of RowCopy, count)`: copies rows to their ghosts.
 pub const COPY_ROWS: &str = "torre_copy_rows";
 
-/// `(array, table of SourceCell, count, table of CellImage, waves)`: sources add to cells; `waves` are doubles, those of one step.
+/// `(array, table of SourceCell, count, table of CellGhost, waves)`: sources add to cells; `waves` are doubles, those of one step.
 pub const ADD_SOURCES: &str = "torre_add_sources";
 
 /// `(array, table of byte offsets, count, out)`: collects single values.
@@ -23,12 +23,12 @@ pub const GATHER: &str = "torre_gather";
 /// `(first value, bytes between rows, bytes between values, rows, values of a row, out)`: collects a plane, row by row.
 pub const GATHER_PLANE: &str = "torre_gather_plane";
 
-/// A row and one of its images. Places are in bytes from the start of the array.
+/// A row and one of its ghosts. Places are in bytes from the start of the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowCopy {
     /// Index 0 of the row.
     pub from: i64,
-    /// Index 0 of the image.
+    /// Index 0 of the ghost.
     pub to: i64,
     /// The indices that are copied.
     pub lo: i32,
@@ -61,7 +61,7 @@ pub struct SourceCell {
     pub profile: f64,
     /// Which of the step's waves.
     pub wave: i32,
-    /// Its images along the inner axis: `first..first + count` of the table.
+    /// Its ghosts along the inner axis: `first..first + count` of the table.
     pub first: i32,
     pub count: i32,
 }
@@ -82,13 +82,13 @@ impl SourceCell {
 
 /// Another place where a cell's value appears.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CellImage {
+pub struct CellGhost {
     /// In bytes from the start of the array.
     pub place: i64,
     pub negated: bool,
 }
 
-impl CellImage {
+impl CellGhost {
     /// Its bytes in a table.
     pub const BYTES: usize = 16;
 
@@ -184,7 +184,7 @@ fn add_sources(module: &mut Module, precision: Precision) {
         Type::GLOBAL,
     ];
     let mut k = module.kernel(ADD_SOURCES, &params, launch([THREADS, 1, 1]));
-    let [array, table, count, images, waves] = [0, 1, 2, 3, 4].map(|i| k.param(i));
+    let [array, table, count, ghosts, waves] = [0, 1, 2, 3, 4].map(|i| k.param(i));
     let (_, entry) = entry(&mut k, table, count, SourceCell::BYTES);
     let place = field(&mut k, entry, 0, Type::I64);
     let profile = field(&mut k, entry, 8, double);
@@ -202,9 +202,9 @@ fn add_sources(module: &mut Module, precision: Precision) {
     let until = k.int(IntOp::Add, first, count);
     k.repeat(first, until, Operand::i32(1), None, |k, i| {
         let wide = k.resize(i, Type::I64);
-        let image = k.advance(images, wide, CellImage::BYTES as u32);
-        let place = field(k, image, 0, Type::I64);
-        let negated = field(k, image, 8, Type::I32);
+        let ghost = k.advance(ghosts, wide, CellGhost::BYTES as u32);
+        let place = field(k, ghost, 0, Type::I64);
+        let negated = field(k, ghost, 8, Type::I32);
         let negated = k.compare(IntCmp::Ne, negated, Operand::i32(0));
         let value = k.choose(negated, turned, value);
         let to = k.advance(array, place, 1);

@@ -9,9 +9,9 @@ use std::ops::Range;
 /// The origins, as intervals along the outer and the middle axis, for which turns of an alignment have a property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// All rows lie in the regions of their updates, and have no images along the two axes.
+    /// All rows lie in the regions of their updates, and have no ghosts along the two axes.
     whole: [Interval; 2],
-    /// The same but for rows beyond ends that have no images: those are in no region. `None` where no end clips towers.
+    /// The same but for rows beyond ends that have no ghosts: those are in no region. `None` where no end clips towers.
     clipped: Option<[Interval; 2]>,
     /// Memory holds all that is kept when the turn begins.
     begin: [Interval; 2],
@@ -51,7 +51,7 @@ pub struct Part {
     pub turns: Range<u64>,
     /// Those of which nothing is cut off, all but a few of them.
     pub whole: Range<u64>,
-    /// Ends without images may cut rows off in these. Values that memory does not have are nobody's, and rows in no region stay as they are.
+    /// Ends without ghosts may cut rows off in these. Values that memory does not have are nobody's, and rows in no region stay as they are.
     pub clipped: bool,
 }
 
@@ -133,7 +133,7 @@ impl Towers {
             .any(|clips| clips)
     }
 
-    /// Which ends of the outer and the middle axis may clip towers of their rows: those without images, if all updates need the old values of what
+    /// Which ends of the outer and the middle axis may clip towers of their rows: those without ghosts, if all updates need the old values of what
     /// they write.
     pub fn clipping(&self, scheme: &Scheme) -> [[bool; 2]; 2] {
         let keep = self.alignments.iter().all(Residency::keeps_all);
@@ -149,14 +149,14 @@ impl Residency {
         touches.all(|t| t.write.is_none() || t.read || t.old)
     }
 
-    /// The origins for which all rows of a turn lie in the regions of their updates, and none has images along the two axes; `clipped`: rows
-    /// may lie beyond ends without images.
+    /// The origins for which all rows of a turn lie in the regions of their updates, and none has ghosts along the two axes; `clipped`: rows
+    /// may lie beyond ends without ghosts.
     fn room(&self, scheme: &Scheme, clipped: bool) -> [Interval; 2] {
         let all = Interval::new(i64::MIN / 4, i64::MAX / 4);
         let mut room = [all; 2];
         for (number, sets) in self.stages.iter().enumerate() {
             let updates = &scheme.stages[number % scheme.stages.len()].updates;
-            let inner = updates.iter().map(|u| without_images(scheme, u));
+            let inner = updates.iter().map(|u| without_ghosts(scheme, u));
             let inner: Vec<[Interval; 2]> = inner.collect();
             for own in &sets.own {
                 for (axis, at) in [own.x, own.y].into_iter().enumerate() {
@@ -217,17 +217,17 @@ impl Residency {
     }
 }
 
-/// The indices along the first two axes where an update acts and its values have no images.
-pub fn without_images(scheme: &Scheme, update: &Update) -> [Interval; 2] {
+/// The indices along the first two axes where an update acts and its values have no ghosts.
+pub fn without_ghosts(scheme: &Scheme, update: &Update) -> [Interval; 2] {
     let position = scheme.component(update.target).position;
     let visible = scheme.visible(update.target);
     [Axis::OUTER, Axis::MIDDLE].map(|axis| {
         let has = |i: &i64| {
-            let mut images = scheme.grid.images(axis, position, *i, visible[axis]);
-            images.next().is_some()
+            let mut ghosts = scheme.grid.ghosts(axis, position, *i, visible[axis]);
+            ghosts.next().is_some()
         };
         let Interval { lo, hi } = update.region[axis];
-        // Images come from values no farther from an end than reads reach.
+        // Ghosts come from values no farther from an end than reads reach.
         let [below, above] = scheme.reach()[axis].map(i64::from);
         let near = below.max(above) + 2;
         let first = (lo..hi.min(lo + near)).rev().find(has);

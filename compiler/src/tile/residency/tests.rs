@@ -200,7 +200,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Where a place's value is stored: mirrors are images of what lies inside. `None`: it is 0 or constant.
+    /// Where a place's value is stored: mirrors are ghosts of what lies inside. `None`: it is 0 or constant.
     fn stored(&self, place: Place) -> Option<Place> {
         let (id, _) = self.rows[place.row.0 as usize]?;
         let position = self.scheme.component(id).position;
@@ -435,9 +435,9 @@ fn shifted(place: Place, origin: [i64; 2], advance: [i64; 2], turns: i64) -> Pla
     }
 }
 
-/// Where no end has images, no turn is run row by row: ends clip towers or leave them whole. Where all have, none is clipped.
+/// Where no end has ghosts, no turn is run row by row: ends clip towers or leave them whole. Where all have, none is clipped.
 #[test]
-fn ends_without_images_clip_towers() {
+fn ends_without_ghosts_clip_towers() {
     let parts = |boundary: [[Boundary; 2]; 2]| {
         let mut scheme = maxwell(4, Precision::F32, [31, 40, 8]);
         let sides = [boundary[0], boundary[1], [Boundary::Zero; 2]];

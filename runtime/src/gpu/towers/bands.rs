@@ -11,14 +11,14 @@ use torre_compiler::scheme::Scheme;
 /// Blocks per multiprocessor that are started; those that find no room wait without harm.
 const BLOCKS: u32 = 4;
 
-/// A kernel that makes images along the inner axis, which towers have left out of date in memory.
+/// A kernel that makes ghosts along the inner axis, which towers have left out of date in memory.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::gpu) struct Images {
+pub(in crate::gpu) struct Ghosts {
     function: Function,
     threads: Threads,
 }
 
-impl Images {
+impl Ghosts {
     /// Makes those of an array of the layout.
     pub(in crate::gpu) fn make(
         &self,
@@ -35,8 +35,8 @@ impl Images {
 pub struct Bands {
     function: Function,
     threads: Threads,
-    /// If these neither read images along the inner axis in memory nor keep them there.
-    images: Option<Images>,
+    /// If these neither read ghosts along the inner axis in memory nor keep them there.
+    ghosts: Option<Ghosts>,
     /// Blocks of a cluster, and the most clusters of a start.
     cluster: u32,
     clusters: u32,
@@ -98,8 +98,8 @@ impl Bands {
         let Some(flow) = &program.kernels.flow else {
             return Ok(None);
         };
-        let images = flow.images.as_ref();
-        let names = images.map(|images| images.symbol.clone());
+        let ghosts = flow.ghosts.as_ref();
+        let names = ghosts.map(|ghosts| ghosts.symbol.clone());
         let names: Vec<String> = names.into_iter().chain([flow.symbol.clone()]).collect();
         let functions = device.load(&program.ptx.text, &names)?;
         let [.., function] = *functions else {
@@ -107,11 +107,11 @@ impl Bands {
                 message: "a kernel is missing".to_owned(),
             });
         };
-        let images = images.zip(functions.first()).map(|(images, first)| Images {
+        let ghosts = ghosts.zip(functions.first()).map(|(ghosts, first)| Ghosts {
             function: *first,
             threads: Threads {
-                blocks: [images.blocks, 1, 1],
-                threads: [images.threads, 1, 1],
+                blocks: [ghosts.blocks, 1, 1],
+                threads: [ghosts.threads, 1, 1],
                 shared: 0,
             },
         });
@@ -124,7 +124,7 @@ impl Bands {
                 threads: [flow.threads, 1, 1],
                 shared: flow.shared,
             },
-            images,
+            ghosts,
             cluster,
             clusters: (most / cluster).max(1),
             heights: program.heights(scheme),
@@ -138,9 +138,9 @@ impl Bands {
         Ok(possible.then_some(bands))
     }
 
-    /// What has to be run after a band, before anyone but such towers looks at images along the inner axis.
-    pub(in crate::gpu) fn images(&self) -> Option<Images> {
-        self.images
+    /// What has to be run after a band, before anyone but such towers looks at ghosts along the inner axis.
+    pub(in crate::gpu) fn ghosts(&self) -> Option<Ghosts> {
+        self.ghosts
     }
 
     /// Makes the towers of a band ready, if it can be run.

@@ -1,13 +1,13 @@
 //! The march of a thread: load, compute and store, group after group.
 
 use super::pieces::{Stream, Streams};
-use super::{VECTOR_BYTES, div_ceil, vector_images};
+use super::{VECTOR_BYTES, div_ceil, vector_ghosts};
 use crate::backend::nvptx::ir::{Operand, Type};
 use crate::backend::nvptx::kernel::{Access, IntCmp, IntOp, Kernel, Variable};
 use crate::backend::rows::{RowOp, RowProgram, Store};
 use crate::kernel::RowKernel;
 use crate::lattice::Axis;
-use crate::scheme::{ComponentId, Image, Scheme, Value};
+use crate::scheme::{ComponentId, Ghost, Scheme, Value};
 use std::collections::BTreeMap;
 
 /// What a thread knows before it marches.
@@ -150,14 +150,14 @@ impl Marching<'_> {
             other => other,
         };
         let target = self.written_by(stream);
-        if !target.is_some_and(|target| self.images_beside(target)) {
+        if !target.is_some_and(|target| self.ghosts_beside(target)) {
             let access = match target {
                 Some(_) => Access::Plain,
                 None => Access::ReadOnly,
             };
             return k.load(ty, from, ty.bytes(), access);
         }
-        // Another thread stores an image in the last vector of the row, so only lanes in the range are touched.
+        // Another thread stores a ghost in the last vector of the row, so only lanes in the range are touched.
         let lanes: Vec<Variable> = (0..stream.piece.length)
             .map(|lane| {
                 let variable = k.variable_of(Operand::real(element, 0));
@@ -187,14 +187,14 @@ impl Marching<'_> {
             .map(|(update, _)| update.target)
     }
 
-    /// Whether images of a component lie in the vector in which its row ends.
-    fn images_beside(&self, target: ComponentId) -> bool {
+    /// Whether ghosts of a component lie in the vector in which its row ends.
+    fn ghosts_beside(&self, target: ComponentId) -> bool {
         let lanes = i64::from(self.vector.lanes());
         let end = self.scheme.extent(target)[Axis::INNER].hi;
-        let beside = |image: &Image| (end..div_ceil(end, lanes) * lanes).contains(&image.index);
-        vector_images(self.scheme, target)
+        let beside = |ghost: &Ghost| (end..div_ceil(end, lanes) * lanes).contains(&ghost.index);
+        vector_ghosts(self.scheme, target)
             .iter()
-            .any(|(_, image)| beside(image))
+            .any(|(_, ghost)| beside(ghost))
     }
 
     /// The vector of a load.
@@ -233,7 +233,7 @@ impl Marching<'_> {
         k.pack(&lanes)
     }
 
-    /// Stores an update's vector, and the images along the inner axis of what it holds.
+    /// Stores an update's vector, and the ghosts along the inner axis of what it holds.
     fn store(
         &self,
         k: &mut Kernel<'_>,
@@ -274,16 +274,16 @@ impl Marching<'_> {
                 });
             }
         });
-        for (base, images) in self.images(target) {
+        for (base, ghosts) in self.ghosts(target) {
             let here = k.compare(IntCmp::Eq, z, Operand::i32(base as i32));
             k.when(here, |k| {
-                for (lane, image) in images {
+                for (lane, ghost) in ghosts {
                     let index = Operand::i32((base + lane) as i32);
                     let inside = within(k, index, lo, hi);
                     k.when(inside, |k| {
-                        let to = k.offset(to, (image.index - base) * i64::from(element));
+                        let to = k.offset(to, (ghost.index - base) * i64::from(element));
                         let own = lanes[lane as usize];
-                        let value = if image.negated { k.negated(own) } else { own };
+                        let value = if ghost.negated { k.negated(own) } else { own };
                         k.store(value, to, element, Access::Plain);
                     });
                 }
@@ -291,15 +291,15 @@ impl Marching<'_> {
         }
     }
 
-    /// The images along the inner axis, by the first index of their source's vector, with its lane.
-    fn images(&self, target: ComponentId) -> BTreeMap<i64, Vec<(i64, Image)>> {
+    /// The ghosts along the inner axis, by the first index of their source's vector, with its lane.
+    fn ghosts(&self, target: ComponentId) -> BTreeMap<i64, Vec<(i64, Ghost)>> {
         let lanes = i64::from(self.vector.lanes());
-        let mut images: BTreeMap<i64, Vec<(i64, Image)>> = BTreeMap::new();
-        for (source, image) in vector_images(self.scheme, target) {
+        let mut ghosts: BTreeMap<i64, Vec<(i64, Ghost)>> = BTreeMap::new();
+        for (source, ghost) in vector_ghosts(self.scheme, target) {
             let lane = source.rem_euclid(lanes);
-            images.entry(source - lane).or_default().push((lane, image));
+            ghosts.entry(source - lane).or_default().push((lane, ghost));
         }
-        images
+        ghosts
     }
 }
 

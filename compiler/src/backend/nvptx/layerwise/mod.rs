@@ -8,7 +8,7 @@
 //!     store             vectors; single lanes at the ends of the range
 //! ```
 //!
-//! Images along the inner axis are stored by the thread that has their source, since every row has some. Those along the other axes,
+//! Ghosts along the inner axis are stored by the thread that has their source, since every row has some. Those along the other axes,
 //! where few rows have any, are copied afterwards ([`super::service`]).
 
 mod march;
@@ -21,7 +21,7 @@ use super::kernel::{IntCmp, IntOp, Kernel, Special};
 use crate::backend::rows::RowProgram;
 use crate::kernel::{KernelSet, RowKernel};
 use crate::lattice::{Axis, Region};
-use crate::scheme::{ComponentId, Image, Scheme};
+use crate::scheme::{ComponentId, Ghost, Scheme};
 use march::{Marching, Place};
 use pieces::Streams;
 use std::collections::BTreeSet;
@@ -291,12 +291,12 @@ impl Writer<'_, '_> {
     }
 }
 
-/// The images of a component along the inner axis, each with its source, sources ascending.
-pub fn vector_images(scheme: &Scheme, id: ComponentId) -> Vec<(i64, Image)> {
+/// The ghosts of a component along the inner axis, each with its source, sources ascending.
+pub fn vector_ghosts(scheme: &Scheme, id: ComponentId) -> Vec<(i64, Ghost)> {
     let position = scheme.component(id).position;
     let visible = scheme.visible(id)[Axis::INNER];
     let extent = scheme.extent(id)[Axis::INNER];
-    // Only sources near the ends have images; a grid has more indices than images.
+    // Only sources near the ends have ghosts; a grid has more indices than ghosts.
     let reach = (extent.lo - visible.lo).max(visible.hi - extent.hi).max(0) + 4;
     let near = |i: &i64| *i - extent.lo <= reach || extent.hi - *i <= reach;
     (extent.lo..extent.hi)
@@ -304,8 +304,8 @@ pub fn vector_images(scheme: &Scheme, id: ComponentId) -> Vec<(i64, Image)> {
         .flat_map(|i| {
             scheme
                 .grid
-                .images(Axis::INNER, position, i, visible)
-                .map(move |image| (i, image))
+                .ghosts(Axis::INNER, position, i, visible)
+                .map(move |ghost| (i, ghost))
         })
         .collect()
 }

@@ -1,8 +1,8 @@
-//! Images along the inner axis of rows that arrive in shared memory.
+//! Ghosts along the inner axis of rows that arrive in shared memory.
 //!
-//! Where [`Beyond`] says so, the warp that reads images makes them: when the rows of a stage have arrived, its threads copy each source to where the
-//! image lies in the slot, and the warp meets before it reads. Which places these are is known before; a list in memory has them for each stage, so
-//! that all threads of the warp share the work, whatever rows and ends they are of: some instructions for each 32 images.
+//! Where [`Beyond`] says so, the warp that reads ghosts makes them: when the rows of a stage have arrived, its threads copy each source to where the
+//! ghost lies in the slot, and the warp meets before it reads. Which places these are is known before; a list in memory has them for each stage, so
+//! that all threads of the warp share the work, whatever rows and ends they are of: some instructions for each 32 ghosts.
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special};
@@ -15,17 +15,17 @@ use super::write::Writer;
 use crate::layout::Layout;
 
 /// An entry of the list: two words, the place of the source in bytes from the beginning of shared memory, with [`NEGATED`] and [`ZERO`], and
-/// that of the image.
+/// that of the ghost.
 const ENTRY: u32 = 8;
-/// The image has the other sign.
+/// The ghost has the other sign.
 const NEGATED: u32 = 1 << 31;
 /// It has no source, and is 0.
 const ZERO: u32 = 1 << 30;
 
-/// Where some images are in the list: the first one and how many, for each reader.
+/// Where some ghosts are in the list: the first one and how many, for each reader.
 type Batch = Vec<[i64; 2]>;
 
-/// The images of the rows of a plan.
+/// The ghosts of the rows of a plan.
 #[derive(Clone, Debug)]
 pub(super) struct Arrivals {
     readers: Vec<Reader>,
@@ -97,7 +97,7 @@ impl Arrivals {
 
 /// What a thread looks at in the list.
 struct Share {
-    /// Its warp makes images.
+    /// Its warp makes ghosts.
     some: Operand,
     /// Of its warp.
     count: Operand,
@@ -109,21 +109,21 @@ struct Share {
 }
 
 impl Writer<'_> {
-    /// Makes the images of the rows that a turn begins with, which have arrived.
+    /// Makes the ghosts of the rows that a turn begins with, which have arrived.
     pub(super) fn show_held(&self, k: &mut Kernel<'_>) {
         if let Some((arrivals, list)) = self.arrivals {
             self.show(k, list, &arrivals.readers, &arrivals.held);
         }
     }
 
-    /// Makes the images of the rows that have arrived for a stage.
+    /// Makes the ghosts of the rows that have arrived for a stage.
     pub(super) fn show_arrived(&self, k: &mut Kernel<'_>, stage: usize) {
         if let Some((arrivals, list)) = self.arrivals {
             self.show(k, list, &arrivals.readers, &arrivals.stages[stage]);
         }
     }
 
-    /// `None` where nobody makes images. It is computed anew each time: there are no registers to keep it in.
+    /// `None` where nobody makes ghosts. It is computed anew each time: there are no registers to keep it in.
     fn share(
         &self,
         k: &mut Kernel<'_>,
@@ -180,11 +180,11 @@ impl Writer<'_> {
                 .map(|round| {
                     let at = k.offset(entry, round * WARP * i64::from(ENTRY));
                     let both = k.load(Type::I64, at, ENTRY, Access::ReadOnly);
-                    let image = k.int(IntOp::Right, both, Operand::i64(32));
-                    [both, image].map(|word| k.resize(word, Type::I32))
+                    let ghost = k.int(IntOp::Right, both, Operand::i64(32));
+                    [both, ghost].map(|word| k.resize(word, Type::I32))
                 })
                 .collect();
-            let mut images = Vec::new();
+            let mut ghosts = Vec::new();
             for (round, [source, to]) in rounds.iter().zip(entries) {
                 let number = k.int(IntOp::Add, lane, word(round * WARP));
                 let there = k.compare(IntCmp::Lt, number, count);
@@ -201,9 +201,9 @@ impl Writer<'_> {
                     let loaded = k.choose(negated, turned, loaded);
                     k.set(value, loaded);
                 });
-                images.push((there, to, value));
+                ghosts.push((there, to, value));
             }
-            for (there, to, value) in images {
+            for (there, to, value) in ghosts {
                 k.when(there, |k| {
                     let to = k.advance_by_word(self.slots, to);
                     let value = k.get(value);

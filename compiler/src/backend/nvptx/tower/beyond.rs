@@ -1,13 +1,13 @@
 //! What rows show beyond their ends along the inner axis, where nobody needs it in memory.
 //!
-//! An image is a small piece of memory far from the rest of its row, and to store and copy it costs nearly as much as a line of a cache. So
-//! where all threads that read an image are in one warp, towers neither store images nor copy them: that warp makes those of rows that arrive
-//! in shared memory ([`super::arrivals`]), and cut turns read the sources instead ([`Fold`]). Images in memory are then out of date after a
+//! A ghost is a small piece of memory far from the rest of its row, and to store and copy it costs nearly as much as a line of a cache. So
+//! where all threads that read a ghost are in one warp, towers neither store ghosts nor copy them: that warp makes those of rows that arrive
+//! in shared memory ([`super::arrivals`]), and cut turns read the sources instead ([`Fold`]). Ghosts in memory are then out of date after a
 //! band, until a kernel of its own makes them for who needs them ([`super::refresh`]).
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel};
-use super::super::layerwise::vector_images;
+use super::super::layerwise::vector_ghosts;
 use super::line::{Split, WARP};
 use super::links::word;
 use super::spans::Spans;
@@ -20,7 +20,7 @@ use crate::scheme::{Boundary, ComponentId, Scheme};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shown {
     pub index: i64,
-    /// Whose image it is; `None`: it lies on a plane about which the component is odd, and is 0, where rows of other components have an image.
+    /// Whose ghost it is; `None`: it lies on a plane about which the component is odd, and is 0, where rows of other components have a ghost.
     pub source: Option<i64>,
     pub negated: bool,
     /// Who reads it.
@@ -61,7 +61,7 @@ pub(super) struct Beyond {
 }
 
 impl Beyond {
-    /// `None` where memory has to hold images: some warps or blocks read them where others have the source, or lines are shorter than what updates
+    /// `None` where memory has to hold ghosts: some warps or blocks read them where others have the source, or lines are shorter than what updates
     /// reach. And where there are none.
     pub fn new(
         scheme: &Scheme,
@@ -77,7 +77,7 @@ impl Beyond {
         // The block that has an index beside an end of the line.
         let block = |index: i64, above: bool| {
             let first = match spans {
-                Some(spans) if above => spans.last_with_images(),
+                Some(spans) if above => spans.last_with_ghosts(),
                 Some(_) => 0,
                 None => index.div_euclid(own) * own,
             };
@@ -111,7 +111,7 @@ fn shown(
         .filter(|read| read.component == id)
         .map(|read| read.offset[axis].into())
         .collect();
-    let images = vector_images(scheme, id);
+    let ghosts = vector_ghosts(scheme, id);
     let [extent, visible] = [scheme.extent(id)[axis], scheme.visible(id)[axis]];
     let live = scheme.grid.live(scheme.component(id).position)[axis];
     let mut all = Vec::new();
@@ -121,8 +121,8 @@ fn shown(
         if extent.contains(index) || zero || scheme.grid.axes[axis].is_none() {
             continue;
         }
-        let image = images.iter().find(|(_, image)| image.index == index);
-        let image = image.filter(|(source, _)| live.contains(*source));
+        let ghost = ghosts.iter().find(|(_, ghost)| ghost.index == index);
+        let ghost = ghost.filter(|(source, _)| live.contains(*source));
         // Threads whose results nobody needs read, too.
         let threads = by.iter().map(|by| index - by);
         let threads = threads.filter(|thread| (0..length).contains(thread));
@@ -136,14 +136,14 @@ fn shown(
             continue;
         };
         let reader = reader?;
-        let near = image.is_none_or(|(source, _)| block(*source, above) == Some(reader.first));
+        let near = ghost.is_none_or(|(source, _)| block(*source, above) == Some(reader.first));
         if !near || readers.any(|other| other != Some(reader)) {
             return None;
         }
         all.push(Shown {
             index,
-            source: image.map(|(source, _)| *source),
-            negated: image.is_some_and(|(_, image)| image.negated),
+            source: ghost.map(|(source, _)| *source),
+            negated: ghost.is_some_and(|(_, ghost)| ghost.negated),
             reader,
         });
     }

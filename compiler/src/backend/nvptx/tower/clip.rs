@@ -1,8 +1,8 @@
-//! Turns of which ends of the grid without images cut rows off, as the same straight-line code as that of whole turns.
+//! Turns of which ends of the grid without ghosts cut rows off, as the same straight-line code as that of whole turns.
 //!
 //! A row that is in no region keeps its value. What memory does not have is nobody's, so it may be anything: zeros are copied and loaded
 //! instead. So each row needs one condition more, the same for all threads, and no row is read again from memory in each stage, as where
-//! images have to be kept up to date (`edge`).
+//! ghosts have to be kept up to date (`edge`).
 
 use super::super::ir::Operand;
 use super::super::kernel::{IntCmp, IntOp, Kernel};

@@ -100,7 +100,7 @@ impl<'a> Writer<'a> {
         };
         Writer {
             chunks: Some(chunks),
-            images: self.images.clone(),
+            ghosts: self.ghosts.clone(),
             ends: None,
             ..*self
         }

@@ -1,7 +1,7 @@
 //! Towers that an end of the grid cuts: row by row in memory, with a condition for each row.
 //!
 //! The same rows in the same stages as in a whole tower, with the same barriers. A row that lies in the region of its update is computed
-//! from memory and stored, together with its images; but those along the inner axis, where memory does not hold them: then threads near an
+//! from memory and stored, together with its ghosts; but those along the inner axis, where memory does not hold them: then threads near an
 //! end read their sources.
 
 use super::super::ir::{Operand, Type};
@@ -14,7 +14,7 @@ use super::write::{Turn, Writer};
 use crate::lattice::{Axis, Interval, div_ceil};
 use crate::layout::RowId;
 use crate::scheme::{Boundary, Cmp, ComponentId, Op, StageId, Update, Value};
-use crate::tile::residency::{self, Towers, keeps_old, without_images};
+use crate::tile::residency::{self, Towers, keeps_old, without_ghosts};
 
 /// The rows of a turn, by stage and update, as kernels read them: the index along the outer axis, relative to the origin, in the lower half
 /// of a word, that along the middle axis in the upper half; in a second word, where towers may be narrow, how deep the row lies along
@@ -191,7 +191,7 @@ impl Writer<'_> {
                 .layout
                 .target_row(self.scheme, stage, phase, update.target);
             let target = self.bytes(i64::from(target.0) * self.layout.row_stride);
-            let inner = without_images(self.scheme, update);
+            let inner = without_ghosts(self.scheme, update);
             for (row, value) in rows.iter().zip(values) {
                 k.when(row.inside, |k| {
                     let to = k.offset(row.from, target);
@@ -204,7 +204,7 @@ impl Writer<'_> {
                         near = k.int(IntOp::Or, near, at_end);
                     }
                     k.when(near, |k| {
-                        self.write_images(k, update.target, to, row.at, value);
+                        self.write_ghosts(k, update.target, to, row.at, value);
                     });
                 });
             }
@@ -262,7 +262,7 @@ impl Writer<'_> {
             [low, word].map(|word| k.int(IntOp::RightSigned, word, half))
         };
         let offsets = pair(k, entry);
-        // Where rows are shorter than others, images lie beyond their ends, which other threads write.
+        // Where rows are shorter than others, ghosts lie beyond their ends, which other threads write.
         let extent = self.scheme.extent(update.target)[Axis::INNER];
         let within = self.is_within(k, extent);
         let mut inside = k.int(IntOp::And, there, within);
@@ -398,7 +398,7 @@ impl Writer<'_> {
     }
 
     /// Writes a row to where it appears again along the first two axes.
-    fn write_images(
+    fn write_ghosts(
         &self,
         k: &mut Kernel<'_>,
         id: ComponentId,
@@ -407,23 +407,23 @@ impl Writer<'_> {
         value: Operand,
     ) {
         let axes = [Axis::OUTER, Axis::MIDDLE];
-        let mut images = axes.map(|axis| self.mirrors(axis, id)).map(|all| {
+        let mut ghosts = axes.map(|axis| self.mirrors(axis, id)).map(|all| {
             let all = all.into_iter().map(Some);
             std::iter::once(None).chain(all).collect::<Vec<_>>()
         });
-        let second = std::mem::take(&mut images[1]);
-        for a in &images[0] {
+        let second = std::mem::take(&mut ghosts[1]);
+        for a in &ghosts[0] {
             for b in second.iter().filter(|b| a.is_some() || b.is_some()) {
                 let mut seen = Operand::int(Type::I1, 1);
                 let mut by = Operand::i64(0);
                 let mut negated = false;
-                for (n, image) in [a, b].into_iter().enumerate() {
-                    let Some(image) = image else { continue };
+                for (n, ghost) in [a, b].into_iter().enumerate() {
+                    let Some(ghost) = ghost else { continue };
                     let visible = self.scheme.visible(id)[axes[n]];
                     let extent = self.scheme.extent(id)[axes[n]];
-                    let sign = Operand::i32(image.sign as i32);
+                    let sign = Operand::i32(ghost.sign as i32);
                     let index = k.int(IntOp::Mul, at[n], sign);
-                    let index = k.int(IntOp::Add, index, Operand::i32(image.by as i32));
+                    let index = k.int(IntOp::Add, index, Operand::i32(ghost.by as i32));
                     let shown = in_interval(k, index, visible);
                     let stored = in_interval(k, index, extent);
                     let beyond = k.int(IntOp::Xor, stored, Operand::int(Type::I1, 1));
@@ -434,7 +434,7 @@ impl Writer<'_> {
                     let stride = self.bytes(self.layout.stride[axes[n]]);
                     let bytes = k.int(IntOp::Mul, cells, Operand::i64(stride));
                     by = k.int(IntOp::Add, by, bytes);
-                    negated ^= image.negated;
+                    negated ^= ghost.negated;
                 }
                 k.when(seen, |k| {
                     let to = k.advance(to, by, 1);

@@ -1,48 +1,48 @@
-//! Images along the inner axis, as the threads of a tower write them.
+//! Ghosts along the inner axis, as the threads of a tower write them.
 //!
-//! Near an end of a line a value has an image beyond that end. All components have theirs in the same place but for a constant: on the lower side
+//! Near an end of a line a value has a ghost beyond that end. All components have theirs in the same place but for a constant: on the lower side
 //! that of index z is at -z, or a length of the ring farther; half-integer positions lie one index lower. So a thread knows one
-//! displacement, and what few kinds of components need: whether the thread has an image of them. An image is then one store more, with a
+//! displacement, and what few kinds of components need: whether the thread has a ghost of them. A ghost is then one store more, with a
 //! condition. That matters, as the warps at the ends of a line write them for each row, and all others wait for these.
 //!
-//! Those of what threads tell each other are written so, in shared memory; and those of what they store, where memory holds images
+//! Those of what threads tell each other are written so, in shared memory; and those of what they store, where memory holds ghosts
 //! ([`super::beyond`]).
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel};
-use super::super::layerwise::vector_images;
+use super::super::layerwise::vector_ghosts;
 use super::write::Writer;
 use crate::lattice::{Axis, Interval};
-use crate::scheme::{Boundary, ComponentId, Image};
+use crate::scheme::{Boundary, ComponentId, Ghost};
 
-/// Values with an image along the inner axis, at most one each.
-pub(super) type Round = Vec<(i64, Image)>;
+/// Values with a ghost along the inner axis, at most one each.
+pub(super) type Round = Vec<(i64, Ghost)>;
 
-/// The image of a component that a thread writes.
+/// The ghost of a component that a thread writes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct One {
     /// The thread has one.
     pub has: Operand,
-    /// Elements from the thread's image to it.
+    /// Elements from the thread's ghost to it.
     pub by: i64,
-    /// Whether images have the other sign, on the lower and on the upper side.
+    /// Whether ghosts have the other sign, on the lower and on the upper side.
     pub negated: [bool; 2],
 }
 
 /// What a thread knows of the ends of its line.
 #[derive(Clone, Debug)]
 pub(super) struct Ends {
-    /// Bytes from the thread's value to its image.
+    /// Bytes from the thread's value to its ghost.
     pub by: Operand,
-    /// The thread's image in slot 0.
+    /// The thread's ghost in slot 0.
     pub own: Operand,
     /// The thread is in the upper half of the line.
     pub upper: Operand,
-    /// Per component; `None`: it has no images, or others than these.
-    pub images: Vec<Option<One>>,
+    /// Per component; `None`: it has no ghosts, or others than these.
+    pub ghosts: Vec<Option<One>>,
 }
 
-/// Where images lie: elements from index z, `factor * z + by`, on the lower and on the upper side.
+/// Where ghosts lie: elements from index z, `factor * z + by`, on the lower and on the upper side.
 type Sides = [(i64, i64); 2];
 
 impl Ends {
@@ -65,7 +65,7 @@ impl Ends {
                 (-2, 2 * cells)
             },
         ];
-        let found = writer.images.iter().map(|rounds| one(rounds, sides, half));
+        let found = writer.ghosts.iter().map(|rounds| one(rounds, sides, half));
         let found: Vec<Option<(i64, [bool; 2])>> = found.collect();
         if found.iter().all(Option::is_none) {
             return None;
@@ -80,11 +80,11 @@ impl Ends {
             k.int(IntOp::Add, of, Operand::i32(writer.bytes(by) as i32))
         });
         let by = k.choose(upper, above, below);
-        // Those that have an image of one kind have one of all that lie there.
+        // Those that have a ghost of one kind have one of all that lie there.
         let mut known: Vec<(Vec<i64>, Operand)> = Vec::new();
-        let mut images = Vec::new();
-        for (found, rounds) in found.into_iter().zip(&writer.images) {
-            images.push(found.map(|(by, negated)| {
+        let mut ghosts = Vec::new();
+        for (found, rounds) in found.into_iter().zip(&writer.ghosts) {
+            ghosts.push(found.map(|(by, negated)| {
                 let sources: Vec<i64> = rounds[0].iter().map(|&(source, _)| source).collect();
                 let same = known.iter().find(|(other, _)| *other == sources);
                 let has = same.map(|(_, has)| *has).unwrap_or_else(|| {
@@ -99,26 +99,26 @@ impl Ends {
             by,
             own: k.advance_by_word(writer.own, by),
             upper,
-            images,
+            ghosts,
         })
     }
 }
 
 impl Writer<'_> {
-    /// The images of a component along the inner axis.
+    /// The ghosts of a component along the inner axis.
     pub fn rounds(&self, id: ComponentId) -> Vec<Round> {
         let mut rounds: Vec<Round> = Vec::new();
-        for (source, image) in vector_images(self.scheme, id) {
+        for (source, ghost) in vector_ghosts(self.scheme, id) {
             let free = |round: &Round| round.iter().all(|&(other, _)| other != source);
             match rounds.iter_mut().find(|round| free(round)) {
-                Some(round) => round.push((source, image)),
-                None => rounds.push(vec![(source, image)]),
+                Some(round) => round.push((source, ghost)),
+                None => rounds.push(vec![(source, ghost)]),
             }
         }
         rounds
     }
 
-    /// Writes a value and its images along the inner axis to a row.
+    /// Writes a value and its ghosts along the inner axis to a row.
     pub fn write_row(
         &self,
         k: &mut Kernel<'_>,
@@ -128,23 +128,23 @@ impl Writer<'_> {
     ) {
         self.write_values(k, component, to, value);
         let bytes = self.real.bytes();
-        for round in &self.images[component.index()] {
-            // What the images depend on stays the same, but threads have no register to keep it in.
+        for round in &self.ghosts[component.index()] {
+            // What the ghosts depend on stays the same, but threads have no register to keep it in.
             let thread = k.again(self.thread);
             let has = holds(k, thread, round.iter().map(|&(source, _)| source));
             k.when(has, |k| {
                 let mut by = Operand::i64(0);
                 let mut negated = Operand::int(Type::I1, 0);
-                for &(source, image) in round {
+                for &(source, ghost) in round {
                     let this = k.compare(IntCmp::Eq, thread, Operand::i32(source as i32));
-                    by = k.choose(this, Operand::i64(self.bytes(image.index - source)), by);
-                    let sign = Operand::int(Type::I1, i64::from(image.negated));
+                    by = k.choose(this, Operand::i64(self.bytes(ghost.index - source)), by);
+                    let sign = Operand::int(Type::I1, i64::from(ghost.negated));
                     negated = k.choose(this, sign, negated);
                 }
                 let turned = k.negated(value);
-                let image = k.choose(negated, turned, value);
+                let ghost = k.choose(negated, turned, value);
                 let to = k.advance(to, by, 1);
-                k.store(image, to, bytes, Access::Plain);
+                k.store(ghost, to, bytes, Access::Plain);
             });
         }
     }
@@ -185,17 +185,17 @@ impl Writer<'_> {
         });
     }
 
-    /// Writes a value, and its image along the inner axis beside where the thread's lies.
+    /// Writes a value, and its ghost along the inner axis beside where the thread's lies.
     fn write_whole(
         &self,
         k: &mut Kernel<'_>,
         component: ComponentId,
         to: Operand,
         value: Operand,
-        image: impl FnOnce(&mut Kernel<'_>, &Ends) -> Operand,
+        ghost: impl FnOnce(&mut Kernel<'_>, &Ends) -> Operand,
     ) {
         let ends = self.ends.as_ref();
-        let one = ends.and_then(|ends| Some((ends, ends.images[component.index()]?)));
+        let one = ends.and_then(|ends| Some((ends, ends.ghosts[component.index()]?)));
         let Some((ends, one)) = one else {
             self.write_row(k, component, to, value);
             return;
@@ -215,24 +215,24 @@ impl Writer<'_> {
                     k.choose(ends.upper, sides[0], sides[1])
                 }
             };
-            let image = image(k, ends);
-            let to = k.offset(image, self.bytes(one.by));
+            let ghost = ghost(k, ends);
+            let to = k.offset(ghost, self.bytes(one.by));
             k.store(value, to, self.real.bytes(), Access::Plain);
         });
     }
 }
 
-/// Whether a component's images lie where a thread has its image, but for a constant.
+/// Whether a component's ghosts lie where a thread has its ghost, but for a constant.
 fn one(rounds: &[Round], sides: Sides, half: i64) -> Option<(i64, [bool; 2])> {
     let [round] = rounds else { return None };
     let side = |source: i64| usize::from(source >= half);
     let mut by = None;
     let mut negated = [None; 2];
-    for &(source, image) in round {
+    for &(source, ghost) in round {
         let (factor, constant) = sides[side(source)];
-        let here = image.index - source - (factor * source + constant);
+        let here = ghost.index - source - (factor * source + constant);
         let sign = &mut negated[side(source)];
-        if *by.get_or_insert(here) != here || *sign.get_or_insert(image.negated) != image.negated {
+        if *by.get_or_insert(here) != here || *sign.get_or_insert(ghost.negated) != ghost.negated {
             return None;
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! A turn with a cell that a source adds to, or that a probe records, is run row by row in memory, as if an end of the grid cut it. After
 //! the rows of a stage, each thread looks whether there is a hook on what it has just written. So the additions, their order and
-//! the images are those of a run stage by stage.
+//! the ghosts are those of a run stage by stage.
 //!
 //! What there is to do lies in one [`Table`], by offsets in bytes:
 //!
@@ -12,20 +12,20 @@
 //! list     the rows with hooks of a stage
 //! row      the place of its index 0 in the array (8 bytes), where its indices are looked up
 //! indices  per index of a row: its cell, or 0
-//! cell     where its additions, images and records begin, and the end of the last
+//! cell     where its additions, ghosts and records begin, and the end of the last
 //! addition profile (8 bytes), number of the wave
-//! image    the place in the array (8 bytes), whether it is negated
+//! ghost    the place in the array (8 bytes), whether it is negated
 //! record   number of the probe
 //! ```
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel};
-use super::super::layerwise::vector_images;
+use super::super::layerwise::vector_ghosts;
 use super::Task;
 use super::write::Writer;
 use crate::lattice::{Axis, Interval, PerAxis};
 use crate::layout::Layout;
-use crate::scheme::{ComponentId, Image, Precision, Scheme, StageId};
+use crate::scheme::{ComponentId, Ghost, Precision, Scheme, StageId};
 use crate::tile::residency::{Own, Towers};
 use std::collections::BTreeMap;
 
@@ -314,10 +314,10 @@ impl Row<'_> {
                 bytes.word(*wave);
                 bytes.pad();
             }
-            let images = bytes.end()?;
+            let ghosts = bytes.end()?;
             // Without additions they are up to date.
             if !cell.additions.is_empty() {
-                for (at, negated) in self.images(*z) {
+                for (at, negated) in self.ghosts(*z) {
                     bytes.0.extend(self.place(at).to_le_bytes());
                     bytes.word(i32::from(negated));
                     bytes.pad();
@@ -330,7 +330,7 @@ impl Row<'_> {
             }
             let end = bytes.end()?;
             found.insert(*z, end);
-            for word in [additions, images, records, end] {
+            for word in [additions, ghosts, records, end] {
                 bytes.word(word);
             }
         }
@@ -355,23 +355,23 @@ impl Row<'_> {
     }
 
     /// Where a cell of the row appears again.
-    fn images(&self, z: i64) -> Vec<(PerAxis<i64>, bool)> {
+    fn ghosts(&self, z: i64) -> Vec<(PerAxis<i64>, bool)> {
         let grid = &self.scheme.grid;
         let position = self.scheme.component(self.target).position;
         let visible = self.scheme.visible(self.target);
-        let own = |index: i64| Image {
+        let own = |index: i64| Ghost {
             index,
             negated: false,
         };
         let along = |axis: Axis, at: i64| {
             let mut all = vec![own(at)];
-            all.extend(grid.images(axis, position, at, visible[axis]));
+            all.extend(grid.ghosts(axis, position, at, visible[axis]));
             all
         };
         let [x, y] = self.at;
         let mut vector = vec![own(z)];
-        let images = vector_images(self.scheme, self.target).into_iter();
-        vector.extend(images.filter(|(i, _)| *i == z).map(|(_, image)| image));
+        let ghosts = vector_ghosts(self.scheme, self.target).into_iter();
+        vector.extend(ghosts.filter(|(i, _)| *i == z).map(|(_, ghost)| ghost));
         let mut all = Vec::new();
         for a in along(Axis::OUTER, x) {
             for b in along(Axis::MIDDLE, y) {
@@ -465,11 +465,11 @@ impl Writer<'_> {
             let by = k.int(IntOp::Mul, wide, each);
             k.advance(base, by, 1)
         });
-        let [additions, images, probes, end] = [0, 4, 8, 12].map(|n| word(k, cell, n));
+        let [additions, ghosts, probes, end] = [0, 4, 8, 12].map(|n| word(k, cell, n));
         let value = k.load(self.real, to, bytes, Access::Plain);
         let value = k.variable_of(value);
         let step = Operand::i32(ENTRY);
-        k.repeat(additions, images, step, Some(1), |k, entry| {
+        k.repeat(additions, ghosts, step, Some(1), |k, entry| {
             let entry = at(k, hooked.table, entry);
             let profile = k.load(double, entry, 8, Access::ReadOnly);
             let wave = word(k, entry, 8);
@@ -485,14 +485,14 @@ impl Writer<'_> {
         let value = k.get(value);
         k.store(value, to, bytes, Access::Plain);
         let turned = k.negated(value);
-        k.repeat(images, probes, step, Some(1), |k, entry| {
+        k.repeat(ghosts, probes, step, Some(1), |k, entry| {
             let entry = at(k, hooked.table, entry);
             let place = k.load(Type::I64, entry, 8, Access::ReadOnly);
             let negated = word(k, entry, 8);
             let negated = k.compare(IntCmp::Ne, negated, Operand::i32(0));
-            let image = k.choose(negated, turned, value);
+            let ghost = k.choose(negated, turned, value);
             let to = k.advance(hooked.array, place, 1);
-            k.store(image, to, bytes, Access::Plain);
+            k.store(ghost, to, bytes, Access::Plain);
         });
         k.repeat(probes, end, step, Some(1), |k, entry| {
             let entry = at(k, hooked.table, entry);

@@ -53,7 +53,7 @@ impl Split {
         let length = layout.extent[Axis::INNER];
         let part = div_ceil(div_ceil(length, i64::from(parts)), unit) * unit;
         let last = length - i64::from(parts - 1) * part;
-        // The sources of all images lie in the part at that end, and what parts send has a value in every component.
+        // The sources of all ghosts lie in the part at that end, and what parts send has a value in every component.
         let least = reach[0] + reach[1] + 2;
         let ring = scheme.grid.is_periodic(Axis::INNER);
         // What follows the last part of a ring, another block stores: a copy moves either that or the part.
@@ -71,7 +71,7 @@ impl Split {
         })
     }
 
-    /// Whether images are what the neighbours send.
+    /// Whether ghosts are what the neighbours send.
     pub fn is_ring(&self) -> bool {
         self.ring
     }

@@ -11,7 +11,7 @@
 
 use super::super::ir::{Module, Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Wait};
-use super::super::layerwise::vector_images;
+use super::super::layerwise::vector_ghosts;
 use super::line::{self, Split, WARP, address_in};
 use super::pipe::{Pipe, TURNS};
 use crate::lattice::{Axis, Interval, div_ceil};
@@ -50,9 +50,9 @@ impl Chain {
             let end = (first + WARP).min((warp / warps + 1) * part).min(length);
             Interval::new(first - below, end + above)
         };
-        let images = scheme.component_ids().flat_map(|id| {
-            let images = vector_images(scheme, id).into_iter();
-            images.map(|(source, image)| (source, image.index))
+        let ghosts = scheme.component_ids().flat_map(|id| {
+            let ghosts = vector_ghosts(scheme, id).into_iter();
+            ghosts.map(|(source, ghost)| (source, ghost.index))
         });
         let own = (0..=chain.last).flat_map(|warp| {
             let within = reads(warp).intersect(Interval::new(0, length));
@@ -65,7 +65,7 @@ impl Chain {
                 .all(|warp| chain.are_beside(warp_of(source), warp))
         };
         let near =
-            own.into_iter().all(|(a, b)| chain.are_beside(a, b)) && images.into_iter().all(seen);
+            own.into_iter().all(|(a, b)| chain.are_beside(a, b)) && ghosts.into_iter().all(seen);
         near.then_some(chain)
     }
 

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! The sets come from [`crate::tile::residency`], where values lie from [`Plan`]. A kernel runs whole towers: those that no end of
-//! the grid cuts. It reads and writes images like any other place, but those along the inner axis: it makes them where rows arrive (`beyond`),
+//! the grid cuts. It reads and writes ghosts like any other place, but those along the inner axis: it makes them where rows arrive (`beyond`),
 //! or keeps them up to date in memory (`ends`). Lines that are longer than what a block holds are shared by the blocks of a cluster, `line`, or
 //! run in parts one after the other, `spans`.
 
@@ -147,8 +147,8 @@ pub struct FlowKernel {
     pub spans: Option<Spans>,
     /// Registers that a thread that computes can have.
     pub registers: u32,
-    /// What makes images along the inner axis, where towers neither read them in memory nor keep them up to date there.
-    pub images: Option<Refresh>,
+    /// What makes ghosts along the inner axis, where towers neither read them in memory nor keep them up to date there.
+    pub ghosts: Option<Refresh>,
 }
 
 impl FlowKernel {
@@ -264,7 +264,7 @@ struct Slot {
 }
 
 impl Slot {
-    /// For so many values of a line; `beside`: rows show others, blocks that have them or images in memory. `line`: one of [`LINES`].
+    /// For so many values of a line; `beside`: rows show others, blocks that have them or ghosts in memory. `line`: one of [`LINES`].
     fn new(layout: &Layout, own: i64, beside: bool, line: i64) -> Slot {
         let whole = |n: i64, bytes: i64| {
             let piece = bytes / layout.element_bytes as i64;
@@ -291,14 +291,14 @@ impl Slot {
     }
 }
 
-/// Whether any value has an image along the inner axis.
-fn has_images(scheme: &Scheme, layout: &Layout) -> bool {
+/// Whether any value has a ghost along the inner axis.
+fn has_ghosts(scheme: &Scheme, layout: &Layout) -> bool {
     scheme.component_ids().any(|id| {
         let position = scheme.component(id).position;
         let [visible, extent] = [scheme.visible(id), scheme.extent(id)].map(|b| b[Axis::INNER]);
         let shows = |i| {
-            let mut images = scheme.grid.images(Axis::INNER, position, i, visible);
-            images.next().is_some()
+            let mut ghosts = scheme.grid.ghosts(Axis::INNER, position, i, visible);
+            ghosts.next().is_some()
         };
         (0..layout.extent[Axis::INNER]).any(|i| extent.contains(i) && shows(i))
     })
@@ -334,7 +334,7 @@ fn shape(scheme: &Scheme, layout: &Layout, slots: usize, options: Options) -> Op
     // Only parts of lines have such units.
     let units = if options.parts > 1 { UNITS.len() } else { 1 };
     let shapes = UNITS.into_iter().take(units).filter_map(of);
-    let images = has_images(scheme, layout);
+    let ghosts = has_ghosts(scheme, layout);
     let shapes = shapes.flat_map(|(split, spans, chain)| {
         let length = layout.extent[Axis::INNER];
         let own = match (&split, &spans) {
@@ -343,7 +343,7 @@ fn shape(scheme: &Scheme, layout: &Layout, slots: usize, options: Options) -> Op
             _ => length,
         };
         let made = Beyond::new(scheme, layout, (split.as_ref(), spans.as_ref())).is_some();
-        let beside = split.is_some() || images && !made;
+        let beside = split.is_some() || ghosts && !made;
         LINES.map(|line| Shape {
             split,
             spans: spans.clone(),
@@ -441,7 +441,7 @@ impl Draft {
             [needed, wanted] = [needed, wanted].map(|n| n.max(MEDIA));
         }
         let roles = Roles::new(threads as u32, [needed, wanted], options.shift);
-        let images = match Beyond::new(scheme, layout, (split.as_ref(), spans.as_ref())) {
+        let ghosts = match Beyond::new(scheme, layout, (split.as_ref(), spans.as_ref())) {
             Some(_) if towers.are_adjacent() => Some(Refresh::new(layout).ok_or(Misfit::Line)?),
             _ => None,
         };
@@ -454,7 +454,7 @@ impl Draft {
             part: length as u32,
             spans: spans.clone(),
             registers: roles.registers(),
-            images,
+            ghosts,
         });
         if !Module::holds(rows.len()) {
             return Err(many());
@@ -535,8 +535,8 @@ pub fn emit(
     if let Some(flow) = &kernels.flow {
         let places = [shared, rows];
         flow::write(module, &writers, roles, places, chain, options.patient);
-        if let Some(images) = &flow.images {
-            refresh::write(module, scheme, layout, images);
+        if let Some(ghosts) = &flow.ghosts {
+            refresh::write(module, scheme, layout, ghosts);
         }
     }
     Some(kernels)

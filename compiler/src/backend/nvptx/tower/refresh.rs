@@ -1,19 +1,19 @@
-//! Makes the images along the inner axis anew, where towers leave them out of date in memory: for who reads them there.
+//! Makes the ghosts along the inner axis anew, where towers leave them out of date in memory: for who reads them there.
 
 use super::super::ir::{Launch, Module, Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special};
-use super::super::layerwise::vector_images;
+use super::super::layerwise::vector_ghosts;
 use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
 use crate::scheme::{ComponentId, Scheme};
 use std::collections::BTreeSet;
 
 /// The kernel's name.
-const SYMBOL: &str = "torre_images";
+const SYMBOL: &str = "torre_ghosts";
 /// Threads of a block; each has a group.
 const THREADS: u32 = 128;
 
-/// A kernel that makes all images along the inner axis from what rows hold. Its parameter is the array's first element.
+/// A kernel that makes all ghosts along the inner axis from what rows hold. Its parameter is the array's first element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refresh {
     pub symbol: String,
@@ -77,11 +77,11 @@ pub(super) fn write(module: &mut Module, scheme: &Scheme, layout: &Layout, refre
     let real = Type::scalar(scheme.precision);
     for id in scheme.component_ids() {
         let live = scheme.grid.live(scheme.component(id).position)[Axis::INNER];
-        let images: Vec<_> = vector_images(scheme, id)
+        let ghosts: Vec<_> = vector_ghosts(scheme, id)
             .into_iter()
             .filter(|(source, _)| live.contains(*source))
             .collect();
-        if images.is_empty() {
+        if ghosts.is_empty() {
             continue;
         }
         let mut has = Operand::int(Type::I1, 1);
@@ -94,13 +94,13 @@ pub(super) fn write(module: &mut Module, scheme: &Scheme, layout: &Layout, refre
             for row in slots.map(|slot| layout.row(id, slot.into())) {
                 let row = k.offset(group, bytes(i64::from(row.0) * layout.row_stride));
                 let mut values = Vec::new();
-                for (source, _) in &images {
+                for (source, _) in &ghosts {
                     let from = k.offset(row, bytes(*source));
                     values.push(k.load(real, from, real.bytes(), Access::Plain));
                 }
-                for ((_, image), value) in images.iter().zip(values) {
-                    let to = k.offset(row, bytes(image.index));
-                    let value = match image.negated {
+                for ((_, ghost), value) in ghosts.iter().zip(values) {
+                    let to = k.offset(row, bytes(ghost.index));
+                    let value = match ghost.negated {
                         true => k.negated(value),
                         false => value,
                     };
@@ -112,15 +112,15 @@ pub(super) fn write(module: &mut Module, scheme: &Scheme, layout: &Layout, refre
     k.finish();
 }
 
-/// The indices along an axis of the rows that have values: what lies on a plane about which it is odd stays 0, in images, too.
+/// The indices along an axis of the rows that have values: what lies on a plane about which it is odd stays 0, in ghosts, too.
 fn rows(scheme: &Scheme, id: ComponentId, axis: Axis) -> Vec<Interval> {
     let grid = &scheme.grid;
     let position = scheme.component(id).position;
     let visible = scheme.visible(id)[axis];
     let live = grid.live(position)[axis];
-    let images = (live.lo..live.hi).flat_map(|i| grid.images(axis, position, i, visible));
-    let indices: BTreeSet<i64> = images
-        .map(|image| image.index)
+    let ghosts = (live.lo..live.hi).flat_map(|i| grid.ghosts(axis, position, i, visible));
+    let indices: BTreeSet<i64> = ghosts
+        .map(|ghost| ghost.index)
         .chain(live.lo..live.hi)
         .collect();
     let mut all: Vec<Interval> = Vec::new();

@@ -22,12 +22,12 @@
 //! and copy what it needs so of some row of those that enter together ([`Spans::window`]). All others compute with what their slots and registers happen
 //! to hold, which nobody reads and nobody stores; and warps of which no thread has anything to do in a turn only keep order with others ([`Spans::busy`]).
 //!
-//! The first span and the last one have the ends of lines, with all that has an image beyond them, so each makes its own as whole lines do
+//! The first span and the last one have the ends of lines, with all that has a ghost beyond them, so each makes its own as whole lines do
 //! ([`super::beyond`]).
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel};
-use super::super::layerwise::vector_images;
+use super::super::layerwise::vector_ghosts;
 use super::flow;
 use super::line::WARP;
 use super::plan::{Copy, Plan, Uses};
@@ -47,7 +47,7 @@ pub struct Spans {
     /// How far faces move before each stage of a step, and how far that reads below and above.
     lean: Vec<i64>,
     reach: Vec<[i64; 2]>,
-    /// The indices that have no image beyond an end of the line.
+    /// The indices that have no ghost beyond an end of the line.
     inner: Interval,
     /// Bases are multiples of so many values, if possible, or of half as many, and so on down to the second number.
     units: [i64; 2],
@@ -91,11 +91,11 @@ impl Spans {
             return None;
         }
         let mut inner = Interval::new(0, length);
-        for (source, image) in scheme
+        for (source, ghost) in scheme
             .component_ids()
-            .flat_map(|id| vector_images(scheme, id))
+            .flat_map(|id| vector_ghosts(scheme, id))
         {
-            match image.index < source {
+            match ghost.index < source {
                 true => inner.lo = inner.lo.max(source + 1),
                 false => inner.hi = inner.hi.min(source),
             }
@@ -219,9 +219,9 @@ impl Spans {
         div_ceil((self.length - self.threads).max(0), unit) * unit
     }
 
-    /// The same where lines have images, whatever the height of a band: the largest unit that leaves most threads something else than indices of
+    /// The same where lines have ghosts, whatever the height of a band: the largest unit that leaves most threads something else than indices of
     /// the span before.
-    pub(super) fn last_with_images(&self) -> i64 {
+    pub(super) fn last_with_ghosts(&self) -> i64 {
         let most = self.threads / 4;
         let unit = self.halved_units().find(|unit| *unit <= most);
         self.last(unit.unwrap_or(self.units[1]))
@@ -234,7 +234,7 @@ impl Spans {
     }
 
     /// Where the threads of spans begin, if faces move so far in a band: each as far behind the one before it as can be. All that a span reads its
-    /// threads have, but beyond the ends of lines; only the first span and the last one have what has images; and the last one has something for its
+    /// threads have, but beyond the ends of lines; only the first span and the last one have what has ghosts; and the last one has something for its
     /// last warp.
     fn bases(&self, lean: i64, unit: i64) -> Option<Vec<i64>> {
         let Spans {
@@ -247,10 +247,10 @@ impl Spans {
         if fits {
             return (length > threads - WARP).then(|| vec![0]);
         }
-        // What makes images knows where they are.
-        let images = inner != Interval::new(0, length);
-        let last = match images {
-            true => self.last_with_images(),
+        // What makes ghosts knows where they are.
+        let ghosts = inner != Interval::new(0, length);
+        let last = match ghosts {
+            true => self.last_with_ghosts(),
             false => self.last(unit),
         };
         let most = (inner.hi - threads).div_euclid(unit) * unit;
@@ -461,7 +461,7 @@ mod tests {
         );
     }
 
-    /// Whatever lines, leans and images are: faces lie where the threads on both sides are, and each span is behind the one before it.
+    /// Whatever lines, leans and ghosts are: faces lie where the threads on both sides are, and each span is behind the one before it.
     #[test]
     fn threads_lie_around_faces() {
         let mut rng = Rng::new(7);

@@ -221,7 +221,7 @@ impl<'s, 'a> Stage<'s, 'a> {
         let writer = self.writer;
         if let Some(component) = writer.layout.component_of(place.row) {
             match writer.split {
-                // Images are what neighbours send.
+                // Ghosts are what neighbours send.
                 Some(split) if split.is_ring() => {
                     let to = writer.slot(k, slot, 0);
                     writer.write_values(k, component, to, value);

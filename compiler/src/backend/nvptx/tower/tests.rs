@@ -16,7 +16,7 @@ use crate::cone::{Rational, cones};
 use crate::kernel::{self, Code, KernelSet, RowKernel, UpdateSet};
 use crate::lattice::{Interval, PerAxis, Region};
 use crate::schedule::{Cut, Frame, Level, Tiling, check_tiling};
-use crate::scheme::{Boundary, Image, Precision, StageId};
+use crate::scheme::{Boundary, Ghost, Precision, StageId};
 use crate::testing::{Limits, Memory, Rng, elasticity, maxwell, random_scheme};
 use crate::tile::residency::{Unfit, towers};
 use crate::tile::{TileProgram, lower};
@@ -104,7 +104,7 @@ struct Report {
     copies: u64,
     /// Operations on numbers, of whole warps.
     arithmetic: u64,
-    /// Images along the inner axis were made where rows arrive.
+    /// Ghosts along the inner axis were made where rows arrive.
     made: bool,
 }
 
@@ -127,7 +127,7 @@ fn differ(
     let array = device.upload(host.bytes());
     let mut report = Report::default();
     let steps = turns * run.towers.steps;
-    let refresh = run.kernels.flow.as_ref().and_then(|f| f.images.as_ref());
+    let refresh = run.kernels.flow.as_ref().and_then(|f| f.ghosts.as_ref());
     report.made = refresh.is_some();
     for band in 0..2 {
         let step = band * steps;
@@ -180,7 +180,7 @@ fn differ(
     }
     let bytes = device.read(array).to_vec();
     host.bytes().copy_from_slice(&bytes);
-    // All that updates read, images included.
+    // All that updates read, ghosts included.
     for id in scheme.component_ids() {
         for slot in 0..scheme.component(id).slots {
             let row = host.layout.row(id, slot.into());
@@ -337,7 +337,7 @@ fn run_band(
         let mut on_host = |device: &mut Device, after: bool| {
             let bytes = device.read(array).to_vec();
             host.bytes().copy_from_slice(&bytes);
-            host.all_images();
+            host.all_ghosts();
             for (tile, part) in &others {
                 let range = match after {
                     false => Interval::new(0, part.start as i64 * per_turn),
@@ -390,12 +390,12 @@ fn library() -> Option<&'static Library> {
 }
 
 const ZERO: [[Boundary; 2]; 3] = [[Boundary::Zero; 2]; 3];
-/// Images beyond all ends.
+/// Ghosts beyond all ends.
 const WALLS: [[Boundary; 2]; 3] = {
     use Boundary::*;
     [[Pec, Pmc], [Pmc, Pec], [Pec, Pmc]]
 };
-/// Images along the first axis and the inner axis.
+/// Ghosts along the first axis and the inner axis.
 const MIRRORS: [[Boundary; 2]; 3] = {
     use Boundary::*;
     [[Pec, Pmc], [Zero; 2], [Pmc, Pec]]

@@ -84,15 +84,15 @@ pub(super) struct Writer<'a> {
     /// Where those who work on a tower meet; `None`: all threads of the block do, and copy themselves.
     pub meeting: Option<Meeting>,
     /// Along the inner axis, per component.
-    pub images: Vec<Vec<Round>>,
+    pub ghosts: Vec<Vec<Round>>,
     /// In their order; and the block's task, where there are some.
     pub sheets: &'a [Acting],
     pub task: Option<Operand>,
-    /// How threads write images.
+    /// How threads write ghosts.
     pub ends: Option<Rc<Ends>>,
     /// Turns may be clipped.
     pub clips: bool,
-    /// Where memory holds no images along the inner axis; and what makes those of rows that arrive, with the list of all.
+    /// Where memory holds no ghosts along the inner axis; and what makes those of rows that arrive, with the list of all.
     pub beyond: Option<&'a Beyond>,
     pub arrivals: Option<(&'a Arrivals, Operand)>,
     /// The beginning of shared memory.
@@ -153,7 +153,7 @@ impl<'a> Writer<'a> {
             own: none,
             chunks: None,
             meeting: None,
-            images: Vec::new(),
+            ghosts: Vec::new(),
             sheets,
             task: None,
             ends: None,
@@ -163,7 +163,7 @@ impl<'a> Writer<'a> {
             slots: none,
         };
         let components = scheme.component_ids();
-        writer.images = components.map(|id| writer.rounds(id)).collect();
+        writer.ghosts = components.map(|id| writer.rounds(id)).collect();
         writer
     }
 
@@ -196,7 +196,7 @@ impl<'a> Writer<'a> {
             thread = k.choose(same, thread, Operand::i32(self.threads as i32));
         }
         let mut writer = Writer {
-            images: self.images.clone(),
+            ghosts: self.ghosts.clone(),
             ends: self.ends.clone(),
             thread,
             slots: shared,
@@ -278,7 +278,7 @@ impl<'a> Writer<'a> {
         self.clone().with_ends(k).turns(k, first, turns);
     }
 
-    /// The thread knows where its images along the inner axis lie.
+    /// The thread knows where its ghosts along the inner axis lie.
     pub fn with_ends(self, k: &mut Kernel<'_>) -> Writer<'a> {
         Writer {
             ends: Ends::new(k, &self).map(Rc::new),

@@ -1,12 +1,12 @@
-//! Lines with images at their ends.
+//! Lines with ghosts at their ends.
 
 use super::*;
-use crate::backend::nvptx::layerwise::vector_images;
+use crate::backend::nvptx::layerwise::vector_ghosts;
 
-/// Walls and a ring along the inner axis: what reads an image is in the warp of its source, in another one, at both ends of one warp; towers that
+/// Walls and a ring along the inner axis: what reads a ghost is in the warp of its source, in another one, at both ends of one warp; towers that
 /// lie on the lattice in two ways take turns with the same slots.
 #[test]
-fn lines_have_images_at_their_ends() {
+fn lines_have_ghosts_at_their_ends() {
     use Boundary::*;
     let Some(library) = library() else { return };
     let (f32, f64) = (Precision::F32, Precision::F64);
@@ -44,7 +44,7 @@ fn lines_have_images_at_their_ends() {
     }
 }
 
-/// Writes to all images along the inner axis what nobody may read.
+/// Writes to all ghosts along the inner axis what nobody may read.
 pub(super) fn spoil(host: &mut Host<'_>, device: &mut Device, array: Buffer) {
     let bytes = device.read(array).to_vec();
     host.bytes().copy_from_slice(&bytes);
@@ -53,10 +53,10 @@ pub(super) fn spoil(host: &mut Host<'_>, device: &mut Device, array: Buffer) {
     for id in scheme.component_ids() {
         for slot in 0..scheme.component(id).slots {
             let row = host.layout.row(id, slot.into());
-            for (_, image) in vector_images(scheme, id) {
+            for (_, ghost) in vector_ghosts(scheme, id) {
                 for x in lean.lo..lean.hi {
                     for y in diamond.lo..diamond.hi {
-                        let at = PerAxis([x, y, image.index]);
+                        let at = PerAxis([x, y, ghost.index]);
                         let element = host.layout.element(row, at) as usize;
                         // Rows on a plane about which they are odd stay 0.
                         if host.memory.bits(element) != 0 {

@@ -46,7 +46,7 @@ impl<'a> Host<'a> {
         host
     }
 
-    /// Random values where values are free, and their images.
+    /// Random values where values are free, and their ghosts.
     pub fn fill(&mut self, rng: &mut Rng) {
         for id in self.scheme.component_ids() {
             let live = self.scheme.grid.live(self.scheme.component(id).position);
@@ -59,7 +59,7 @@ impl<'a> Host<'a> {
                 });
             }
         }
-        self.all_images();
+        self.all_ghosts();
         for coef in 0..self.scheme.coefs.len() as u32 {
             let id = crate::scheme::CoefId(coef);
             let row = self.layout.coef_row(id);
@@ -76,7 +76,7 @@ impl<'a> Host<'a> {
     }
 
     /// Those of all rows.
-    pub fn all_images(&mut self) {
+    pub fn all_ghosts(&mut self) {
         for id in self.scheme.component_ids() {
             let live = self.scheme.grid.live(self.scheme.component(id).position);
             let [lean, diamond, range] = live.0;
@@ -84,7 +84,7 @@ impl<'a> Host<'a> {
                 let row = self.layout.row(id, slot.into());
                 for x in lean.lo..lean.hi {
                     for y in diamond.lo..diamond.hi {
-                        self.images(id, row, [x, y], range);
+                        self.ghosts(id, row, [x, y], range);
                     }
                 }
             }
@@ -99,7 +99,7 @@ impl<'a> Host<'a> {
         }
     }
 
-    pub fn images(
+    pub fn ghosts(
         &mut self,
         id: crate::scheme::ComponentId,
         row: crate::layout::RowId,
@@ -110,11 +110,11 @@ impl<'a> Host<'a> {
         let position = self.scheme.component(id).position;
         let visible = self.scheme.visible(id);
         let all = |axis: Axis, i: i64| {
-            let own = Image {
+            let own = Ghost {
                 index: i,
                 negated: false,
             };
-            std::iter::once(own).chain(grid.images(axis, position, i, visible[axis]))
+            std::iter::once(own).chain(grid.ghosts(axis, position, i, visible[axis]))
         };
         let live = grid.live(position)[Axis::INNER];
         for z in range.lo..range.hi {
@@ -153,7 +153,7 @@ impl<'a> Host<'a> {
                 };
                 // SAFETY: the rows lie in the layout, the range in the target's extent.
                 unsafe { self.code.run(index, group, &[run], range) };
-                self.images(of.target, row, [x, y], range);
+                self.ghosts(of.target, row, [x, y], range);
             }
         }
     }

@@ -1,61 +1,61 @@
-//! Keeps the images of values beyond the domain's ends up to date, so that kernels read plain memory everywhere.
+//! Keeps the ghosts of values beyond the domain's ends up to date, so that kernels read plain memory everywhere.
 
 use super::memory::Cells;
 use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
 use torre_compiler::layout::{Layout, RowId};
 use torre_compiler::real::Real;
-use torre_compiler::scheme::{ComponentId, Image, Scheme};
+use torre_compiler::scheme::{ComponentId, Ghost, Scheme};
 
 /// For each component, where its values near an end appear again.
-pub struct Images {
-    components: Vec<ComponentImages>,
-    /// Rows within have no images along the outer and middle axes.
+pub struct Ghosts {
+    components: Vec<ComponentGhosts>,
+    /// Rows within have no ghosts along the outer and middle axes.
     inner: Region,
-    /// Whether some component has images along the inner axis, and so in every row.
+    /// Whether some component has ghosts along the inner axis, and so in every row.
     every_row: bool,
-    /// Whether some component has images along the other axes.
+    /// Whether some component has ghosts along the other axes.
     any_rows: bool,
 }
 
-struct ComponentImages {
-    /// Along the inner axis: (source, image), sources ascending.
-    row: Vec<(i64, Image)>,
-    /// Per index along the outer and middle axes, the images of the whole row; most are empty.
-    lean: Vec<Vec<Image>>,
-    diamond: Vec<Vec<Image>>,
+struct ComponentGhosts {
+    /// Along the inner axis: (source, ghost), sources ascending.
+    row: Vec<(i64, Ghost)>,
+    /// Per index along the outer and middle axes, the ghosts of the whole row; most are empty.
+    lean: Vec<Vec<Ghost>>,
+    diamond: Vec<Vec<Ghost>>,
     /// The values at inner index 0 lie on a plane about which they are odd.
     zero_plane: bool,
-    /// Some row has images along the outer or middle axis.
+    /// Some row has ghosts along the outer or middle axis.
     any_rows: bool,
 }
 
-impl Images {
-    pub fn new(scheme: &Scheme, layout: &Layout) -> Images {
+impl Ghosts {
+    pub fn new(scheme: &Scheme, layout: &Layout) -> Ghosts {
         let components = scheme
             .component_ids()
-            .map(|id| ComponentImages::new(scheme, layout, id))
+            .map(|id| ComponentGhosts::new(scheme, layout, id))
             .collect();
-        // Images come from values no farther from an end than the reach (plus one for mirrors about half cells).
+        // Ghosts come from values no farther from an end than the reach (plus one for mirrors about half cells).
         let inner = Region::from_fn(|a| {
             let absent = scheme.grid.axes[a].is_none();
             let reach = i64::from(layout.reach[a].into_iter().max().unwrap_or(0));
             let margin = if absent { 0 } else { reach + 2 };
             Interval::new(margin, layout.extent[a] - margin)
         });
-        let mut images = Images {
+        let mut ghosts = Ghosts {
             components,
             inner,
             every_row: false,
             any_rows: false,
         };
-        images.any_rows = images.components.iter().any(|c| c.any_rows);
-        images.every_row = scheme
+        ghosts.any_rows = ghosts.components.iter().any(|c| c.any_rows);
+        ghosts.every_row = scheme
             .component_ids()
-            .any(|id| images.concern_every_row(id));
-        images
+            .any(|id| ghosts.concern_every_row(id));
+        ghosts
     }
 
-    /// Whether some of these rows may have images along the outer or middle axis.
+    /// Whether some of these rows may have ghosts along the outer or middle axis.
     pub fn near_ends(&self, rows: Region) -> bool {
         self.any_rows
             && [Axis::OUTER, Axis::MIDDLE]
@@ -63,7 +63,7 @@ impl Images {
                 .any(|a| rows[a].lo < self.inner[a].lo || rows[a].hi > self.inner[a].hi)
     }
 
-    /// Whether there are any images.
+    /// Whether there are any ghosts.
     pub fn any(&self) -> bool {
         self.any_rows || self.every_row
     }
@@ -73,18 +73,18 @@ impl Images {
         self.every_row
     }
 
-    /// Whether a component has images along the outer or middle axis.
+    /// Whether a component has ghosts along the outer or middle axis.
     pub fn concern_any(&self, id: ComponentId) -> bool {
         self.components[id.index()].any_rows
     }
 
-    /// Whether the images along the inner axis need work after any row of this component.
+    /// Whether the ghosts along the inner axis need work after any row of this component.
     pub fn concern_every_row(&self, id: ComponentId) -> bool {
         let c = &self.components[id.index()];
         c.zero_plane || !c.row.is_empty()
     }
 
-    /// Writes the images along the inner axis of the ranges of some rows; they have no others.
+    /// Writes the ghosts along the inner axis of the ranges of some rows; they have no others.
     ///
     /// # Safety
     /// No other thread touches the rows meanwhile.
@@ -106,10 +106,10 @@ impl Images {
         }
     }
 
-    /// Writes the images of `range` of a row that is final for its stage (sources have acted).
+    /// Writes the ghosts of `range` of a row that is final for its stage (sources have acted).
     ///
     /// # Safety
-    /// No other thread touches the row, nor the rows of its images, meanwhile.
+    /// No other thread touches the row, nor the rows of its ghosts, meanwhile.
     pub unsafe fn update<T: Real>(
         &self,
         layout: &Layout,
@@ -121,13 +121,13 @@ impl Images {
     ) {
         let c = &self.components[id.index()];
         let start = layout.element(row, PerAxis([x, y, 0]));
-        // SAFETY: indices lie in the extent or its images, which the layout holds; the caller excludes other threads.
+        // SAFETY: indices lie in the extent or its ghosts, which the layout holds; the caller excludes other threads.
         unsafe {
             c.update_row(cells, start, range);
             if c.lean[x as usize].is_empty() && c.diamond[y as usize].is_empty() {
                 return;
             }
-            let own = |index| Image {
+            let own = |index| Ghost {
                 index,
                 negated: false,
             };
@@ -144,7 +144,7 @@ impl Images {
                     };
                     (range.lo..range.hi).for_each(copy_one);
                     let ends = c.row.iter().filter(|(source, _)| range.contains(*source));
-                    ends.for_each(|(_, image)| copy_one(image.index));
+                    ends.for_each(|(_, ghost)| copy_one(ghost.index));
                     if c.zero_plane && range.lo == 0 {
                         // A plane's zeros have no sign that a mirror could turn.
                         cells.set(copy, T::default());
@@ -155,23 +155,23 @@ impl Images {
     }
 }
 
-impl ComponentImages {
-    /// The images along the inner axis of the range of a row that starts at an element.
+impl ComponentGhosts {
+    /// The ghosts along the inner axis of the range of a row that starts at an element.
     ///
     /// # Safety
-    /// As for [`Images::update_ends`].
+    /// As for [`Ghosts::update_ends`].
     #[inline]
     unsafe fn update_row<T: Real>(&self, cells: Cells<T>, start: i64, range: Interval) {
-        // SAFETY: indices lie in the extent or its images, which the layout holds; the caller excludes other threads.
+        // SAFETY: indices lie in the extent or its ghosts, which the layout holds; the caller excludes other threads.
         unsafe {
             if self.zero_plane && range.lo == 0 {
                 cells.set(start, T::default());
             }
-            for (source, image) in &self.row {
+            for (source, ghost) in &self.row {
                 if range.contains(*source) {
                     let value = cells.get(start + source);
-                    let value = if image.negated { value.neg() } else { value };
-                    cells.set(start + image.index, value);
+                    let value = if ghost.negated { value.neg() } else { value };
+                    cells.set(start + ghost.index, value);
                 }
             }
         }
@@ -182,11 +182,11 @@ impl ComponentImages {
         let position = scheme.component(id).position;
         let extent = grid.extent(position);
         let visible = scheme.visible(id);
-        let along = |axis: Axis| -> Vec<Vec<Image>> {
+        let along = |axis: Axis| -> Vec<Vec<Ghost>> {
             (0..layout.extent[axis])
                 .map(|i| {
                     if extent[axis].contains(i) {
-                        grid.images(axis, position, i, visible[axis]).collect()
+                        grid.ghosts(axis, position, i, visible[axis]).collect()
                     } else {
                         Vec::new()
                     }
@@ -196,7 +196,7 @@ impl ComponentImages {
         let row = along(Axis::INNER)
             .into_iter()
             .enumerate()
-            .flat_map(|(i, images)| images.into_iter().map(move |image| (i as i64, image)))
+            .flat_map(|(i, ghosts)| ghosts.into_iter().map(move |ghost| (i as i64, ghost)))
             .collect();
         let (lean, diamond) = (along(Axis::OUTER), along(Axis::MIDDLE));
         Self {
