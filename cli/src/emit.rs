@@ -116,13 +116,13 @@ fn memory(scheme: &Scheme, kernels: &KernelSet) -> String {
     }
     for id in scheme.component_ids() {
         let component = scheme.component(id);
-        for slot in 0..component.slots {
-            let row = layout.row(id, u64::from(slot));
-            let _ = match component.slots {
+        for time_level in 0..component.time_levels {
+            let row = layout.row(id, u64::from(time_level));
+            let _ = match component.time_levels {
                 1 => writeln!(out, "  {row} {}", component.name),
-                slots => writeln!(
+                time_levels => writeln!(
                     out,
-                    "  {row} {}, versions {slot} + {slots} n",
+                    "  {row} {}, versions {time_level} + {time_levels} n",
                     component.name
                 ),
             };

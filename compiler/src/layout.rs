@@ -1,7 +1,7 @@
 //! Where values lie in memory on a CPU.
 //!
 //! All values of a calculation form one array of elements. A *group* holds everything that belongs to one (x, y) of the outer and
-//! middle axes: one *row* along the inner axis for every (component, slot) and every coefficient. Groups follow each other
+//! middle axes: one *row* along the inner axis for every (component, time level) and every coefficient. Groups follow each other
 //! along the middle axis, then along the outer axis. So every operand of an update lies at a constant displacement from the
 //! target's group, and one pointer serves a whole kernel.
 //!
@@ -51,7 +51,7 @@ pub struct Layout {
     /// Length of the array.
     pub elements: i64,
     first_row: Vec<u32>,
-    slots: Vec<u32>,
+    time_levels: Vec<u32>,
     first_coef: u32,
 }
 
@@ -98,12 +98,12 @@ impl Layout {
         let element_bytes = scheme.precision.bytes();
         let line = (alignment / element_bytes) as i64;
         let mut first_row = Vec::new();
-        let mut slots = Vec::new();
+        let mut time_levels = Vec::new();
         let mut rows = 0u32;
         for c in &scheme.components {
             first_row.push(rows);
-            slots.push(u32::from(c.slots));
-            rows += u32::from(c.slots);
+            time_levels.push(u32::from(c.time_levels));
+            rows += u32::from(c.time_levels);
         }
         let first_coef = rows;
         rows += scheme.coefs.len() as u32;
@@ -146,7 +146,7 @@ impl Layout {
             origin,
             elements,
             first_row,
-            slots,
+            time_levels,
             first_coef,
         })
     }
@@ -163,8 +163,8 @@ impl Layout {
 
     /// The row of a version of a component.
     pub fn row(&self, component: ComponentId, version: u64) -> RowId {
-        let slots = self.slots[component.index()];
-        RowId(self.first_row[component.index()] + (version % u64::from(slots)) as u32)
+        let time_levels = self.time_levels[component.index()];
+        RowId(self.first_row[component.index()] + (version % u64::from(time_levels)) as u32)
     }
 
     /// The component whose versions a row holds; `None` for a coefficient.
@@ -206,10 +206,13 @@ impl Layout {
     }
 
     pub fn read_row(&self, scheme: &Scheme, stage: StageId, phase: u32, read: &Read) -> RowId {
-        let slots = u64::from(self.slots[read.component.index()]);
+        let time_levels = u64::from(self.time_levels[read.component.index()]);
         let newest = scheme.version(read.component, stage, u64::from(phase));
-        // One whole turn of the slots keeps the difference positive.
-        self.row(read.component, newest + slots - u64::from(read.age) % slots)
+        // A whole cycle of time levels keeps the difference positive.
+        self.row(
+            read.component,
+            newest + time_levels - u64::from(read.age) % time_levels,
+        )
     }
 
     /// The row that an update of `stage` writes.

@@ -43,7 +43,7 @@ pub struct Reference<'a, T> {
     scheme: &'a Scheme,
     problem: &'a Problem,
     files: &'a dyn Files,
-    /// Per component its slots; version v lies in slot v mod slots.
+    /// Per component its time levels; version v lies in time level v modulo their number.
     values: Vec<Vec<Dense<T>>>,
     /// Version of the newest value of each component.
     versions: Vec<u64>,
@@ -72,17 +72,17 @@ impl<'a, T: Real> Reference<'a, T> {
         let mut values = Vec::new();
         for id in scheme.component_ids() {
             let component = scheme.component(id);
-            let slots = component.slots;
-            let mut arrays = vec![Dense::filled(scheme.extent(id)); usize::from(slots)];
-            for age in 0..slots {
+            let time_levels = component.time_levels;
+            let mut arrays = vec![Dense::filled(scheme.extent(id)); usize::from(time_levels)];
+            for age in 0..time_levels {
                 let Some(init) = init_of(problem, id, age) else {
                     continue;
                 };
-                // Version 0 is the newest; older ones wrap round to the last slots.
-                let slot = usize::from((slots - age) % slots);
+                // Version 0 is the newest; older ones wrap round to the last time levels.
+                let time_level = usize::from((time_levels - age) % time_levels);
                 for_each_index(grid.live(component.position), |at| {
                     let value = init_value(scheme, files, init, age, at);
-                    arrays[slot].set(at, T::from_f64(value));
+                    arrays[time_level].set(at, T::from_f64(value));
                 });
             }
             values.push(arrays);
@@ -127,15 +127,15 @@ impl<'a, T: Real> Reference<'a, T> {
 
     /// The values of a version that is still kept, inner axis fastest: 0 is the newest.
     pub fn aged_values(&self, id: ComponentId, age: u8) -> &[T] {
-        let slots = u64::from(self.scheme.component(id).slots);
-        let version = self.versions[id.index()] + slots - u64::from(age) % slots;
-        &self.values[id.index()][self.slot(id, version)].values
+        let time_levels = u64::from(self.scheme.component(id).time_levels);
+        let version = self.versions[id.index()] + time_levels - u64::from(age) % time_levels;
+        &self.values[id.index()][self.time_level(id, version)].values
     }
 
     /// Replaces the newest value of a component; for tests that perturb.
     pub fn set_value(&mut self, id: ComponentId, at: PerAxis<i64>, value: T) {
-        let slot = self.slot(id, self.versions[id.index()]);
-        self.values[id.index()][slot].set(at, value);
+        let time_level = self.time_level(id, self.versions[id.index()]);
+        self.values[id.index()][time_level].set(at, value);
     }
 
     /// What a probe has recorded, one value per step.
@@ -144,11 +144,11 @@ impl<'a, T: Real> Reference<'a, T> {
     }
 
     fn newest(&self, id: ComponentId) -> &Dense<T> {
-        &self.values[id.index()][self.slot(id, self.versions[id.index()])]
+        &self.values[id.index()][self.time_level(id, self.versions[id.index()])]
     }
 
-    fn slot(&self, id: ComponentId, version: u64) -> usize {
-        (version % u64::from(self.scheme.component(id).slots)) as usize
+    fn time_level(&self, id: ComponentId, version: u64) -> usize {
+        (version % u64::from(self.scheme.component(id).time_levels)) as usize
     }
 
     /// Runs the whole problem.
@@ -169,9 +169,9 @@ impl<'a, T: Real> Reference<'a, T> {
             for (update, values) in stage.updates.iter().zip(computed) {
                 let target = update.target;
                 let version = self.versions[target.index()] + 1;
-                let slot = self.slot(target, version);
+                let time_level = self.time_level(target, version);
                 for (at, value) in values {
-                    self.values[target.index()][slot].set(at, value);
+                    self.values[target.index()][time_level].set(at, value);
                 }
                 self.versions[target.index()] = version;
                 self.add_sources(id, target);
@@ -179,9 +179,9 @@ impl<'a, T: Real> Reference<'a, T> {
         }
         self.steps += 1;
         for (probe, record) in self.problem.probes.iter().zip(&mut self.probes) {
-            let slots = u64::from(scheme.component(probe.component).slots);
-            let slot = (self.versions[probe.component.index()] % slots) as usize;
-            record.push(self.values[probe.component.index()][slot].get(probe.at));
+            let time_levels = u64::from(scheme.component(probe.component).time_levels);
+            let time_level = (self.versions[probe.component.index()] % time_levels) as usize;
+            record.push(self.values[probe.component.index()][time_level].get(probe.at));
         }
     }
 
@@ -211,11 +211,11 @@ impl<'a, T: Real> Reference<'a, T> {
                     match self.scheme.grid.resolve(component.position, from) {
                         Located::Zero => T::default(),
                         Located::Stored { at, negated } => {
-                            let slots = u64::from(component.slots);
-                            let version =
-                                self.versions[read.component.index()] + slots - u64::from(read.age);
-                            let slot = self.slot(read.component, version);
-                            let value = self.values[read.component.index()][slot].get(at);
+                            let time_levels = u64::from(component.time_levels);
+                            let version = self.versions[read.component.index()] + time_levels
+                                - u64::from(read.age);
+                            let time_level = self.time_level(read.component, version);
+                            let value = self.values[read.component.index()][time_level].get(at);
                             if negated { value.neg() } else { value }
                         }
                     }
@@ -255,8 +255,8 @@ impl<'a, T: Real> Reference<'a, T> {
             if source.component != target || source.stage != stage {
                 continue;
             }
-            let slot = self.slot(target, self.versions[target.index()]);
-            let array = &mut self.values[target.index()][slot];
+            let time_level = self.time_level(target, self.versions[target.index()]);
+            let array = &mut self.values[target.index()][time_level];
             for_each_index(source.region, |at| {
                 if source_acts(scheme, files, source, at) {
                     let profile = statics::coef_value(scheme, files, position, &source.profile, at);

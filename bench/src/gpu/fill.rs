@@ -54,7 +54,7 @@ pub fn fill<T: Value>(calculation: &mut Calculation<'_, T>, coefs: Option<[f64; 
     let mut rows = Vec::new();
     for id in scheme.component_ids() {
         rows.extend(
-            (0..u64::from(scheme.component(id).slots)).map(|version| Row {
+            (0..u64::from(scheme.component(id).time_levels)).map(|version| Row {
                 id: layout.row(id, version),
                 extent: scheme.extent(id),
                 table: 0,

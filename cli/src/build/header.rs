@@ -162,8 +162,8 @@ impl Header<'_> {
         )?;
         writeln!(
             out,
-            "static const uint64_t {p}_slots[{n}] = {{{}}};",
-            rows(&|id| scheme.component(id).slots.to_string())
+            "static const uint64_t {p}_time_levels[{n}] = {{{}}};",
+            rows(&|id| scheme.component(id).time_levels.to_string())
         )?;
         writeln!(
             out,
@@ -183,7 +183,7 @@ impl Header<'_> {
              /* The row of the newest version of a component. */\n\
              static inline int64_t {p}_newest(const {p} *self, int component) {{\n\
              \x20 uint64_t version = self->steps * {p}_updates[component];\n\
-             \x20 return {p}_first_row[component] + (int64_t)(version % {p}_slots[component]);\n\
+             \x20 return {p}_first_row[component] + (int64_t)(version % {p}_time_levels[component]);\n\
              }}\n\n\
              /* The newest value of a component at a cell index within its extent. */\n\
              static inline {p}_real {p}_get(const {p} *self, int component, int64_t x, int64_t y, int64_t z) {{\n\
@@ -400,12 +400,12 @@ impl Header<'_> {
         }
         for id in scheme.component_ids() {
             let component = scheme.component(id);
-            for age in 0..component.slots {
+            for age in 0..component.time_levels {
                 let Some(init) = init_of(self.problem, id, age) else {
                     continue;
                 };
-                let slots = u64::from(component.slots);
-                let row = self.set.layout.row(id, slots - u64::from(age));
+                let time_levels = u64::from(component.time_levels);
+                let row = self.set.layout.row(id, time_levels - u64::from(age));
                 let region = scheme.grid.live(component.position);
                 let value = self.initial_value(init, component.position);
                 let time = torre_compiler::statics::physical_time(scheme, id, -i64::from(age));

@@ -75,7 +75,7 @@ fn describe(
                 "name": c.name,
                 "position": list(c.position.map(|h| h.as_f64())),
                 "time": c.time.as_f64(),
-                "slots": c.slots,
+                "time levels": c.time_levels,
                 "extent": list(scheme.extent(id).map(|i| i.hi)),
                 "first_row": layout.row(id, 0).0,
             })

@@ -4,7 +4,7 @@
 //! update at one place, (component, position, time index). An event B *depends* on an earlier event A if B must run after A:
 //! - **flow**: B reads the value that A computes. A read of age a in stage c sees the version `newest - a`; the event that
 //!   computed that version lies one stage back or many, in this step or an earlier one.
-//! - **anti**: A reads a value that B overwrites. With L slots, version v + L of a component takes the memory of version v.
+//! - **anti**: A reads a value that B overwrites. With L time levels, version v + L of a component takes the memory of version v.
 //! - **output**: A and B write to the same memory, B later: versions v and v + L of one value.
 //!
 //! The *dependence vector* is the position of B minus that of A, in half cells, and the number of stages from A to B. It is

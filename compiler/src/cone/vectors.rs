@@ -1,4 +1,4 @@
-//! Derives the dependence vectors from ages, slots and offsets.
+//! Derives the dependence vectors from ages, time levels and offsets.
 
 use super::{Cones, Dependence, Kind, Site, Via};
 use crate::lattice::{Axis, HalfIndex, Interval, PerAxis, Position};
@@ -12,7 +12,7 @@ pub fn cones(scheme: &Scheme) -> Cones {
     for stage in scheme.stage_ids() {
         for update in &scheme.stages[stage.index()].updates {
             from_reads(scheme, &writers, stage, update, &mut found);
-            from_slots(scheme, &writers, stage, update, &mut found);
+            from_time_levels(scheme, &writers, stage, update, &mut found);
         }
     }
     let dependences = found.iter().filter(|d| !repeats(d, &found)).copied();
@@ -98,7 +98,7 @@ fn from_reads(
     let mut add = |component: ComponentId, age: u8, ways: &[(PerAxis<HalfIndex>, PerAxis<Via>)]| {
         let newest = i64::from(scheme.updates_before(component, stage));
         let version = newest - i64::from(age);
-        let slots = i64::from(scheme.component(component).slots);
+        let time_levels = i64::from(scheme.component(component).time_levels);
         if let Some(time) = writers.time(component, version) {
             found.extend(ways.iter().map(|&(space, via)| Dependence {
                 kind: Kind::Flow,
@@ -109,7 +109,7 @@ fn from_reads(
                 via,
             }));
         }
-        if let Some(time) = writers.time(component, version + slots)
+        if let Some(time) = writers.time(component, version + time_levels)
             && time > now
         {
             found.extend(ways.iter().map(|&(space, via)| Dependence {
@@ -134,8 +134,8 @@ fn from_reads(
     }
 }
 
-/// Output dependences: the version that an update computes, and the next one in the same slot.
-fn from_slots(
+/// Output dependences: the version that an update computes, and the next one in the same time level.
+fn from_time_levels(
     scheme: &Scheme,
     writers: &Writers,
     stage: StageId,
@@ -144,8 +144,8 @@ fn from_slots(
 ) {
     let now = i64::from(stage.0);
     let version = i64::from(scheme.updates_before(update.target, stage)) + 1;
-    let slots = i64::from(scheme.component(update.target).slots);
-    if let Some(time) = writers.time(update.target, version + slots) {
+    let time_levels = i64::from(scheme.component(update.target).time_levels);
+    if let Some(time) = writers.time(update.target, version + time_levels) {
         found.insert(Dependence {
             kind: Kind::Output,
             from: writers.site(update.target, now),

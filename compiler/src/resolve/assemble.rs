@@ -1,4 +1,4 @@
-//! From ordered statements to stages: bodies, regions, slots.
+//! From ordered statements to stages: bodies, regions, time levels.
 
 use super::codes;
 use super::confine::{confine, truth};
@@ -54,7 +54,7 @@ impl Resolver<'_> {
         if failed {
             return Err(Reported);
         }
-        self.set_slots(&stages);
+        self.set_time_levels(&stages);
         self.restrict(statements, &mut stages, precision, &mut coefs)?;
         self.warn_of_skewed_times(statements, &stages, &per_step);
         let mut scheme = Scheme {
@@ -104,21 +104,21 @@ impl Resolver<'_> {
 
     /// The fewest versions of each component such that every value that is read exists and nothing is overwritten before all that
     /// read it in the same stage have (rules 4 and 5 of [`crate::scheme`]).
-    fn set_slots(&mut self, stages: &[Stage]) {
-        let mut slots = vec![1u8; self.frame.components.len()];
+    fn set_time_levels(&mut self, stages: &[Stage]) {
+        let mut time_levels = vec![1u8; self.frame.components.len()];
         for stage in stages {
             for update in &stage.updates {
                 for read in update.body.reads() {
                     let own = read.component == update.target && is_here(read);
                     let overwritten = stage.updates.iter().any(|u| u.target == read.component);
                     let needed = read.age + 1 + u8::from(overwritten && !own);
-                    let slots = &mut slots[read.component.index()];
-                    *slots = needed.max(*slots);
+                    let time_levels = &mut time_levels[read.component.index()];
+                    *time_levels = needed.max(*time_levels);
                 }
             }
         }
-        for (component, n) in self.frame.components.iter_mut().zip(slots) {
-            component.slots = n;
+        for (component, n) in self.frame.components.iter_mut().zip(time_levels) {
+            component.time_levels = n;
         }
     }
 
@@ -142,7 +142,7 @@ impl Resolver<'_> {
                     continue;
                 }
                 let mut mask = None;
-                if component.slots == 1 {
+                if component.time_levels == 1 {
                     let confined = confine(
                         &mut self.graph,
                         Some(condition),
@@ -161,7 +161,7 @@ impl Resolver<'_> {
                 }
                 let Some(mask) = mask else { continue };
                 match coefs.id(&mut self.graph, mask, component.position) {
-                    Ok(id) if component.slots == 1 => update.mask = Some(id),
+                    Ok(id) if component.time_levels == 1 => update.mask = Some(id),
                     Ok(id) => keep_old(&mut update.body, update.target, id, precision),
                     Err(refused) => {
                         return self.refuse(refused, statement, &component.name, precision);

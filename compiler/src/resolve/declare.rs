@@ -417,7 +417,7 @@ impl Resolver<'_> {
                 name: full,
                 position,
                 time,
-                slots: levels,
+                time_levels: levels,
             });
         }
         self.frame.fields.push(facts);

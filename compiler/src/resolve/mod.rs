@@ -7,7 +7,7 @@
 //! evaluate, inline, operate, difference   expressions become nodes of a graph, with shape and position
 //! order                                   statements, in the order in which they run
 //! linearize, emit                         normal form; operations of one update
-//! confine, assemble                       regions and masks; stages and slots
+//! confine, assemble                       regions and masks; stages and time levels
 //! gather, fit                             initial values, sources and results; memory
 //! ```
 //!

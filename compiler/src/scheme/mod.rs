@@ -2,12 +2,12 @@
 //!
 //! A [`Scheme`] is a list of [`Stage`]s that a step runs in order. A stage advances some components, each by one
 //! [`Update`]; the updates of one stage are independent of each other. The value of a component after its k-th update is
-//! its version k; version 0 is the initial value. A component keeps its newest `slots` versions.
+//! its version k; version 0 is the initial value. A component keeps its newest `time_levels` versions.
 //!
 //! Meaning, which every back end and schedule reproduces bit for bit (`crate::reference` executes it literally):
 //! - An update computes, for each cell index of its region (and where its mask is not zero), the value of its [`Body`], and
 //!   stores it as the next version of its target there. Elsewhere in the target's extent the old version carries over; that is
-//!   only allowed for components with one slot, where nothing has to be done.
+//!   only allowed for components with one time level, where nothing has to be done.
 //! - Operations are IEEE 754 in the scheme's precision, round to nearest even, subnormals kept; `Fma` rounds once. No
 //!   operation may be reordered, contracted or approximated. All NaNs are one value.
 //! - A read outside of a component's extent follows the grid's boundary ([`Grid::resolve`]).
@@ -17,10 +17,10 @@
 //! 1. Ids are in range; positions and times are 0 or 1/2; absent axes have one cell, position 0, offset 0.
 //! 2. Regions lie in the target's live region ([`Grid::live`]).
 //! 3. No component is updated twice in one stage.
-//! 4. A stage may read the version that it overwrites (age `slots - 1` of a component that it updates) only in the
+//! 4. A stage may read the version that it overwrites (age `time_levels - 1` of a component that it updates) only in the
 //!    update of that component, at offset 0.
-//! 5. A read's age is below the component's slots.
-//! 6. A component with more than one slot is updated everywhere (region = live region, no mask).
+//! 5. A read's age is below the component's time levels.
+//! 6. A component with more than one time level is updated everywhere (region = live region, no mask).
 //! 7. Operands come before their users; constants are exact in the scheme's precision.
 //! 8. Reads reach less far than the domain is wide.
 
@@ -116,7 +116,7 @@ pub struct Component {
     /// 0 or 1/2: after n steps the newest value has the time n or n - 1/2, in steps.
     pub time: crate::lattice::HalfIndex,
     /// How many versions are kept: 1 where the update can be done in place.
-    pub slots: u8,
+    pub time_levels: u8,
 }
 
 /// A static array, at the position and with the extent of the updates that use it.
@@ -187,7 +187,7 @@ impl Scheme {
         step * u64::from(self.updates_per_step(id)) + u64::from(self.updates_before(id, stage))
     }
 
-    /// The number of steps after which the slots of all components repeat: code is specialised for each of them.
+    /// The number of steps after which the time levels of all components repeat: code is specialised for each of them.
     pub fn phases(&self) -> u32 {
         let gcd = |mut a: u32, mut b: u32| {
             while b != 0 {
@@ -196,8 +196,8 @@ impl Scheme {
             a
         };
         self.component_ids().fold(1, |n, id| {
-            let slots = u32::from(self.component(id).slots).max(1);
-            let own = slots / gcd(slots, self.updates_per_step(id) % slots);
+            let time_levels = u32::from(self.component(id).time_levels).max(1);
+            let own = time_levels / gcd(time_levels, self.updates_per_step(id) % time_levels);
             n / gcd(n, own) * own
         })
     }
@@ -242,10 +242,14 @@ impl Scheme {
         steps as f64 - self.component(id).time.as_f64()
     }
 
-    /// Bytes of the values that a cell has: evolving ones with all their slots, and coefficients.
+    /// Bytes of the values that a cell has: evolving ones with all their time levels, and coefficients.
     pub fn bytes_per_cell(&self) -> usize {
-        let slots: usize = self.components.iter().map(|c| usize::from(c.slots)).sum();
-        (slots + self.coefs.len()) * self.precision.bytes()
+        let time_levels: usize = self
+            .components
+            .iter()
+            .map(|c| usize::from(c.time_levels))
+            .sum();
+        (time_levels + self.coefs.len()) * self.precision.bytes()
     }
 }
 

@@ -32,11 +32,11 @@ impl fmt::Display for Scheme {
             let c = self.component(id);
             writeln!(
                 f,
-                "  {id} {} at {} time {} slots {}",
+                "  {id} {} at {} time {} levels {}",
                 c.name,
                 self.list(c.position),
                 c.time,
-                c.slots
+                c.time_levels
             )?;
         }
         for (i, m) in self.coefs.iter().enumerate() {

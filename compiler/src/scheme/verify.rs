@@ -25,8 +25,8 @@ pub fn verify(scheme: &Scheme) -> Result<(), String> {
     };
     for c in &scheme.components {
         position(c.position, &c.name)?;
-        if !(0..=1).contains(&c.time.0) || c.slots == 0 {
-            return Err(format!("rule 1: time or slots of {}", c.name));
+        if !(0..=1).contains(&c.time.0) || c.time_levels == 0 {
+            return Err(format!("rule 1: time or time levels of {}", c.name));
         }
     }
     for m in &scheme.coefs {
@@ -58,7 +58,7 @@ fn check_update(scheme: &Scheme, stage: StageId, update: &Update) -> Result<(), 
     if update.region.intersect(live) != update.region && !update.region.is_empty() {
         return Err(format!("rule 2: region of {}", target.name));
     }
-    if target.slots > 1 {
+    if target.time_levels > 1 {
         let whole = Axis::ALL.iter().all(|&a| {
             let (r, l): (Interval, Interval) = (update.region[a], live[a]);
             r == l
@@ -66,7 +66,7 @@ fn check_update(scheme: &Scheme, stage: StageId, update: &Update) -> Result<(), 
         if !whole || update.mask.is_some() {
             return Err(format!(
                 "rule 6: {} keeps {} versions",
-                target.name, target.slots
+                target.name, target.time_levels
             ));
         }
     }
@@ -76,7 +76,7 @@ fn check_update(scheme: &Scheme, stage: StageId, update: &Update) -> Result<(), 
     check_body(scheme, update.target, &update.body)?;
     for read in update.body.reads() {
         let read_component = scheme.component(read.component);
-        if read.age >= read_component.slots {
+        if read.age >= read_component.time_levels {
             return Err(format!(
                 "rule 5: age {} of {}",
                 read.age, read_component.name
@@ -86,7 +86,7 @@ fn check_update(scheme: &Scheme, stage: StageId, update: &Update) -> Result<(), 
             .updates
             .iter()
             .any(|u| u.target == read.component)
-            && read.age + 1 == read_component.slots;
+            && read.age + 1 == read_component.time_levels;
         let own = read.component == update.target && read.offset.0 == [0; 3];
         if overwritten && !own {
             return Err(format!(

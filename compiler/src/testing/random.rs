@@ -88,7 +88,7 @@ pub fn random_scheme(rng: &mut Rng, limits: &Limits) -> Scheme {
             name: format!("c{i}"),
             position: Position::from_fn(|a| HalfIndex(i64::from(present[a]) * rng.within(0, 1))),
             time: HalfIndex(rng.within(0, 1)),
-            slots: *rng.pick(&[1, 1, 1, 2, 2, 3]),
+            time_levels: *rng.pick(&[1, 1, 1, 2, 2, 3]),
         })
         .collect();
     let mut scheme = Scheme {
@@ -136,14 +136,14 @@ fn random_update(
     let component = scheme.component(target).clone();
     let live = scheme.grid.live(component.position);
     let (mut region, mut mask) = (live, None);
-    if component.slots == 1 && rng.once_in(2) {
+    if component.time_levels == 1 && rng.once_in(2) {
         region = Region::from_fn(|a| {
             let Interval { lo, hi } = live[a];
             let cut = rng.within(lo, hi.max(lo));
             Interval::new(cut, rng.within(cut, hi.max(lo)))
         });
     }
-    if component.slots == 1 && rng.once_in(3) {
+    if component.time_levels == 1 && rng.once_in(3) {
         mask = Some(coef_at(rng, scheme, component.position));
     }
     let mut ops = Vec::new();
@@ -232,8 +232,8 @@ fn random_read(
     target: ComponentId,
 ) -> Option<Read> {
     let component = ComponentId(rng.below(scheme.components.len() as u64) as u32);
-    let slots = scheme.component(component).slots;
-    let age = rng.below(u64::from(slots)) as u8;
+    let time_levels = scheme.component(component).time_levels;
+    let age = rng.below(u64::from(time_levels)) as u8;
     let mut offset = Offset::from_fn(|a| {
         let reach = match a {
             Axis::INNER => limits.reach,
@@ -246,7 +246,7 @@ fn random_read(
             rng.within(-reach, reach) as i32
         }
     });
-    if targets.contains(&component) && age + 1 == slots {
+    if targets.contains(&component) && age + 1 == time_levels {
         if component != target {
             return None;
         }

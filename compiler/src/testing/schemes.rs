@@ -119,7 +119,7 @@ fn component(name: String, position: Position, time: HalfIndex) -> Component {
         name,
         position,
         time,
-        slots: 1,
+        time_levels: 1,
     }
 }
 
@@ -304,7 +304,7 @@ pub fn star(radius: i32, precision: Precision, cells: [i64; 3]) -> Scheme {
         name: "u".to_string(),
         position: PerAxis::splat(HalfIndex::ZERO),
         time: HalfIndex::ZERO,
-        slots: 2,
+        time_levels: 2,
     }];
     scheme.coefs = vec![];
     let update = Update {

@@ -75,7 +75,7 @@ type Checked = Result<(), Box<TileFault>>;
 
 /// What each place in memory holds, and who touched it last.
 struct Memory {
-    /// Per component, the first place and the extent of a slot.
+    /// Per component, the first place and the extent of a time level.
     arrays: Vec<(usize, Region)>,
     versions: Vec<i64>,
     /// The outermost tile that wrote it last.
@@ -100,18 +100,18 @@ impl Memory {
         for id in scheme.component_ids() {
             let extent = scheme.extent(id);
             arrays.push((places as usize, extent));
-            let slots = u64::from(scheme.component(id).slots);
-            places = places.saturating_add(extent.volume().saturating_mul(slots));
+            let time_levels = u64::from(scheme.component(id).time_levels);
+            places = places.saturating_add(extent.volume().saturating_mul(time_levels));
             if places > MOST_PLACES {
                 return Err(Box::new(TileFault::TooLarge));
             }
         }
         let mut versions = Vec::with_capacity(places as usize);
         for (id, (_, extent)) in scheme.component_ids().zip(&arrays) {
-            let slots = i64::from(scheme.component(id).slots);
-            for slot in 0..slots {
-                // Of the initial versions 0, -1, ... the one with this slot.
-                let version = -(-slot).rem_euclid(slots);
+            let time_levels = i64::from(scheme.component(id).time_levels);
+            for time_level in 0..time_levels {
+                // Of the initial versions 0, -1, ... the one with this time level.
+                let version = -(-time_level).rem_euclid(time_levels);
                 versions.extend((0..extent.volume()).map(|_| version));
             }
         }
@@ -126,13 +126,13 @@ impl Memory {
         })
     }
 
-    fn place(&self, id: ComponentId, slot: usize, at: PerAxis<i64>) -> usize {
+    fn place(&self, id: ComponentId, time_level: usize, at: PerAxis<i64>) -> usize {
         let (first, extent) = self.arrays[id.index()];
         let volume = extent.volume() as usize;
         let along = Axis::ALL
             .iter()
             .fold(0, |n, &a| n * extent[a].len() + (at[a] - extent[a].lo));
-        first + slot * volume + along as usize
+        first + time_level * volume + along as usize
     }
 }
 
@@ -393,11 +393,11 @@ impl Run<'_> {
         }
         let target = update.target;
         let version = self.versions.newest(target, event.number) + 1;
-        let slots = i64::from(self.scheme.component(target).slots);
+        let time_levels = i64::from(self.scheme.component(target).time_levels);
         let place = self
             .memory
-            .place(target, self.versions.slot(target, version), event.at);
-        let expected = self.versions.acted(target, version - slots, event.at);
+            .place(target, self.versions.time_level(target, version), event.at);
+        let expected = self.versions.acted(target, version - time_levels, event.at);
         let found = self.memory.versions[place];
         if found != expected {
             let first = self.versions.event(target, expected, event.at);
@@ -444,7 +444,9 @@ impl Run<'_> {
             return Ok(());
         };
         let version = self.versions.newest(id, event.number) - i64::from(read.age);
-        let place = self.memory.place(id, self.versions.slot(id, version), at);
+        let place = self
+            .memory
+            .place(id, self.versions.time_level(id, version), at);
         let expected = self.versions.acted(id, version, at);
         let found = self.memory.versions[place];
         if found != expected {
@@ -570,11 +572,13 @@ impl Run<'_> {
     fn finish(&self, steps: i64) -> Checked {
         for id in self.scheme.component_ids() {
             let last = self.versions.last(id, steps);
-            for age in 0..i64::from(self.scheme.component(id).slots) {
+            for age in 0..i64::from(self.scheme.component(id).time_levels) {
                 let version = last - age;
                 let mut result = Ok(());
                 for_each_index(self.scheme.extent(id), |at| {
-                    let place = self.memory.place(id, self.versions.slot(id, version), at);
+                    let place = self
+                        .memory
+                        .place(id, self.versions.time_level(id, version), at);
                     let expected = self.versions.acted(id, version, at);
                     let found = self.memory.versions[place];
                     if result.is_ok() && found != expected {

@@ -160,10 +160,10 @@ fn regions(
             false => base.intersect(scheme.extent(id)[axis]),
         })
         .collect();
-    // Per component and slot, what is needed of the version that it holds.
+    // Per component and time level, what is needed of the version that it holds.
     let mut needs: Vec<Vec<Interval>> = scheme
         .component_ids()
-        .map(|id| vec![owned[id.index()]; usize::from(scheme.component(id).slots)])
+        .map(|id| vec![owned[id.index()]; usize::from(scheme.component(id).time_levels)])
         .collect();
     let ids: Vec<StageId> = scheme.stage_ids().collect();
     let mut stages = Vec::new();
@@ -208,15 +208,16 @@ fn before(
         step,
         unrolled,
     } = place;
-    let slot =
-        |id: ComponentId, version: u64| (version % u64::from(scheme.component(id).slots)) as usize;
+    let time_level = |id: ComponentId, version: u64| {
+        (version % u64::from(scheme.component(id).time_levels)) as usize
+    };
     let updates = &scheme.stages[stage.index()].updates;
     let mut computed = Interval::default();
     let mut wanted = Vec::new();
     for update in updates {
         let id = update.target;
-        let own = &mut needs[id.index()][slot(id, scheme.version(id, stage, step) + 1)];
-        // Before the stage, the slot holds what the update replaces.
+        let own = &mut needs[id.index()][time_level(id, scheme.version(id, stage, step) + 1)];
+        // Before the stage, the time level holds what the update replaces.
         wanted.push(std::mem::take(own).hull(owned[id.index()]));
     }
     for (update, wanted) in updates.iter().zip(wanted) {
@@ -229,12 +230,12 @@ fn before(
         if update.mask.is_some() || update.region != live {
             // Elsewhere the old value stays.
             let id = update.target;
-            let own = &mut needs[id.index()][slot(id, scheme.version(id, stage, step))];
+            let own = &mut needs[id.index()][time_level(id, scheme.version(id, stage, step))];
             *own = own.hull(wanted);
         } else if !unrolled {
             // Zeros on a plane are loaded.
             let id = update.target;
-            let own = &mut needs[id.index()][slot(id, scheme.version(id, stage, step) + 1)];
+            let own = &mut needs[id.index()][time_level(id, scheme.version(id, stage, step) + 1)];
             let plane = Interval::new(wanted.lo, wanted.lo + 1);
             if !wanted.is_empty() && reader.lo > wanted.lo {
                 *own = own.hull(plane);
@@ -247,9 +248,10 @@ fn before(
             let id = read.component;
             let offset = i64::from(read.offset[axis]);
             let seen = Interval::new(reader.lo + offset, reader.hi + offset);
-            let slots = u64::from(scheme.component(id).slots);
-            let version = scheme.version(id, stage, step) + slots - u64::from(read.age) % slots;
-            let own = &mut needs[id.index()][slot(id, version)];
+            let time_levels = u64::from(scheme.component(id).time_levels);
+            let version =
+                scheme.version(id, stage, step) + time_levels - u64::from(read.age) % time_levels;
+            let own = &mut needs[id.index()][time_level(id, version)];
             *own = own.hull(sources(scheme, axis, id, seen, unrolled));
         }
     }

@@ -39,7 +39,7 @@ scheme s {
 problem p { scheme s; domain 8; steps 1 }",
     )
     .scheme;
-    assert_eq!(scheme.components[0].slots, 2);
+    assert_eq!(scheme.components[0].time_levels, 2);
 }
 
 fn shown(text: &str) -> String {
@@ -172,27 +172,30 @@ problem p { scheme s; domain 8; steps 1 }",
 }
 
 #[test]
-fn slots_are_as_few_as_can_be() {
-    let slots = |step: &str, levels: u32| {
+fn time_levels_are_as_few_as_can_be() {
+    let time_levels = |step: &str, levels: u32| {
         let text = format!(
             "scheme s {{ axes x; field u : scalar on nodes levels {levels}; field v : scalar on nodes; step {{ {step} }} }}
 problem p {{ scheme s; domain 8; steps 1 }}"
         );
         let scheme = resolved(&text).scheme;
-        (scheme.components[0].slots, scheme.components[1].slots)
+        (
+            scheme.components[0].time_levels,
+            scheme.components[1].time_levels,
+        )
     };
     // In place: only the own value is read.
-    assert_eq!(slots("u = 2 * u + v", 1), (1, 1));
+    assert_eq!(time_levels("u = 2 * u + v", 1), (1, 1));
     // Neighbours must not be overwritten.
-    assert_eq!(slots("u += 0.1 * d2(u, x)", 1), (2, 1));
+    assert_eq!(time_levels("u += 0.1 * d2(u, x)", 1), (2, 1));
     // The value before is read at the own place only, where the new one replaces it.
-    assert_eq!(slots("u = 2 * u - u@prev + d2(u, x)", 2), (2, 1));
+    assert_eq!(time_levels("u = 2 * u - u@prev + d2(u, x)", 2), (2, 1));
     // The value before is read elsewhere too.
-    assert_eq!(slots("u = 2 * u + d2(u@prev, x)", 2), (3, 1));
+    assert_eq!(time_levels("u = 2 * u + d2(u@prev, x)", 2), (3, 1));
     // A later statement reads the value before.
-    assert_eq!(slots("u += 1\n v += u@prev[1]", 2), (2, 1));
+    assert_eq!(time_levels("u += 1\n v += u@prev[1]", 2), (2, 1));
     // Neighbours of a value that is advanced by another statement are its new ones.
-    assert_eq!(slots("u += d2(v, x)\n v += d2(u, x)", 1), (1, 1));
+    assert_eq!(time_levels("u += d2(v, x)\n v += d2(u, x)", 1), (1, 1));
 }
 
 #[test]

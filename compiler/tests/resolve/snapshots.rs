@@ -1,4 +1,4 @@
-//! Schemes as they come out: the normal form, slots, coefficients, regions and masks.
+//! Schemes as they come out: the normal form, time levels, coefficients, regions and masks.
 
 use crate::support::*;
 use torre_compiler::resolve::Options;

@@ -1,5 +1,5 @@
 //! What happens around the updates, as tables for the kernels of [`torre_compiler::backend::nvptx::service`]: ghosts of rows, sources,
-//! probes and slices. Places depend on which slot of a component is the newest, so there is one set of tables per phase.
+//! probes and slices. Places depend on which time level of a component is the newest, so there is one set of tables per phase.
 
 use super::sheets::Dense;
 use std::collections::BTreeSet;

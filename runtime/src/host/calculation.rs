@@ -202,17 +202,17 @@ impl<'a, T: Real> Calculation<'a, T> {
         self.row(id, at[Axis::OUTER], at[Axis::MIDDLE])[at[Axis::INNER] as usize]
     }
 
-    /// The values of a stored version of a component at (x, y): `slot` counts the versions kept, 0 the newest. For checkpoints.
+    /// The values of a stored version of a component at (x, y): `time_level` counts the versions kept, 0 the newest. For checkpoints.
     pub fn aged_row(&self, id: ComponentId, age: u8, x: i64, y: i64) -> &[T] {
         let row = self.aged(id, age);
         self.stored_row(row, self.scheme.extent(id), x, y)
     }
 
     fn aged(&self, id: ComponentId, age: u8) -> RowId {
-        let slots = u64::from(self.scheme.component(id).slots);
+        let time_levels = u64::from(self.scheme.component(id).time_levels);
         let version = self.steps * u64::from(self.scheme.updates_per_step(id));
         self.layout
-            .row(id, version + slots - u64::from(age) % slots)
+            .row(id, version + time_levels - u64::from(age) % time_levels)
     }
 
     /// Continues from a checkpoint: `steps` are done, `read(component, age, x, y, row)` gives the stored values.
@@ -227,7 +227,7 @@ impl<'a, T: Real> Calculation<'a, T> {
             let [lean, diamond, vector] = self.scheme.extent(id).0;
             let live = self.scheme.grid.live(self.scheme.component(id).position);
             let mut values = vec![T::default(); vector.hi as usize];
-            for age in 0..self.scheme.component(id).slots {
+            for age in 0..self.scheme.component(id).time_levels {
                 let row = self.aged(id, age);
                 for x in lean.lo..lean.hi {
                     for y in diamond.lo..diamond.hi {
@@ -348,7 +348,7 @@ impl<T: Real> Fill<'_, T> {
     fn plane(&self, x: i64) -> Result<(), SetupError> {
         for y in 0..self.layout.extent[Axis::MIDDLE] {
             for id in self.scheme.component_ids() {
-                for age in 0..self.scheme.component(id).slots {
+                for age in 0..self.scheme.component(id).time_levels {
                     self.initial(id, age, x, y)?;
                 }
             }
@@ -360,8 +360,8 @@ impl<T: Real> Fill<'_, T> {
     }
 
     fn initial(&self, id: ComponentId, age: u8, x: i64, y: i64) -> Result<(), SetupError> {
-        let slots = u64::from(self.scheme.component(id).slots);
-        let row = self.layout.row(id, slots - u64::from(age));
+        let time_levels = u64::from(self.scheme.component(id).time_levels);
+        let row = self.layout.row(id, time_levels - u64::from(age));
         let whole = self.scheme.extent(id);
         let Some(init) = init_of(self.problem, id, age) else {
             // Zeros too: an odd ghost of 0 is -0.

@@ -87,8 +87,8 @@ impl KernelTable {
                 phase,
                 updates,
             } = *kernel;
-            let slot = stage.index() * phases as usize + phase as usize;
-            entries[slot].push((updates, vec![index]));
+            let time_level = stage.index() * phases as usize + phase as usize;
+            entries[time_level].push((updates, vec![index]));
         }
         let pieces = scheme.stages.iter().map(|s| piece(scheme, s)).collect();
         Self {
@@ -101,7 +101,7 @@ impl KernelTable {
 
     /// The kernels for a set of updates: one that runs them all, or several that each run a part of it.
     pub fn find(&self, stage: StageId, step: u64, updates: UpdateSet) -> Vec<usize> {
-        let entries = &self.entries[self.slot(stage, step)];
+        let entries = &self.entries[self.time_level(stage, step)];
         if let Some((_, kernels)) = entries.iter().find(|(set, _)| *set == updates) {
             return kernels.clone();
         }
@@ -126,7 +126,7 @@ impl KernelTable {
         kernels
     }
 
-    fn slot(&self, stage: StageId, step: u64) -> usize {
+    fn time_level(&self, stage: StageId, step: u64) -> usize {
         stage.index() * self.phases as usize + (step % self.phases) as usize
     }
 }

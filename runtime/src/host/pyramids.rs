@@ -293,8 +293,8 @@ impl<T: Real> Work<'_, '_, T> {
             let [xs, ys, zs] = tile.base.intersect(self.scheme().extent(id)).0;
             for x in xs.lo..xs.hi {
                 for y in ys.lo..ys.hi {
-                    for slot in 0..u64::from(self.scheme().component(id).slots) {
-                        let row = layout.row(id, slot);
+                    for time_level in 0..u64::from(self.scheme().component(id).time_levels) {
+                        let row = layout.row(id, time_level);
                         let global = PerAxis([x, y, zs.lo]);
                         let to = full.element(row, global);
                         let at = PerAxis::from_fn(|a| global[a] - tile.slabs[a].first);

@@ -57,7 +57,7 @@ impl Checkpoints {
         let fields: Vec<(String, FieldRows<'_, T>)> = scheme
             .component_ids()
             .flat_map(|id| {
-                (0..scheme.component(id).slots).map(move |age| {
+                (0..scheme.component(id).time_levels).map(move |age| {
                     (
                         array_name(scheme, id, age),
                         FieldRows::new(simulation, id, age),

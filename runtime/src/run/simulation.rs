@@ -150,9 +150,9 @@ impl<'a, T: Value> Literal<'a, T> {
     /// The bytes that the reference takes for a scheme.
     pub fn bytes(scheme: &Scheme) -> u64 {
         let values = scheme.component_ids().map(|id| {
-            let slots = u64::from(scheme.component(id).slots);
+            let time_levels = u64::from(scheme.component(id).time_levels);
             // One more for the values of a stage that are not stored yet, with their indices.
-            let each = slots * size_of::<T>() as u64 + 32;
+            let each = time_levels * size_of::<T>() as u64 + 32;
             scheme.extent(id).volume().saturating_mul(each)
         });
         let coefs = scheme.coefs.iter().map(|coef| {

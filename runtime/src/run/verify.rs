@@ -100,7 +100,7 @@ pub fn compare<T: Value>(
     }
     for id in scheme.component_ids() {
         let [lean, diamond, _] = scheme.extent(id).0;
-        for age in 0..scheme.component(id).slots {
+        for age in 0..scheme.component(id).time_levels {
             let mut finder = Finder { found: None };
             for x in lean.lo..lean.hi {
                 for y in diamond.lo..diamond.hi {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// An event of a finite calculation: component, cell index, time index.
 type Run = (u32, PerAxis<i64>, i64);
 
-/// Who computed the value in a slot, and who has read it since.
+/// Who computed the value in a time level, and who has read it since.
 type Used = (Option<Run>, Vec<Run>);
 
 /// Every pair of events of `steps` steps that must keep their order, by running all reads and writes one by one.
@@ -32,10 +32,12 @@ fn pairs(scheme: &Scheme, steps: i64) -> Vec<(Run, Run)> {
                     else {
                         continue;
                     };
-                    let slots = u64::from(component.slots);
-                    let newest = versions[read.component.index()] + slots;
-                    let slot = (newest - u64::from(read.age)) % slots;
-                    let cell = memory.entry((read.component.0, slot, at)).or_default();
+                    let time_levels = u64::from(component.time_levels);
+                    let newest = versions[read.component.index()] + time_levels;
+                    let time_level = (newest - u64::from(read.age)) % time_levels;
+                    let cell = memory
+                        .entry((read.component.0, time_level, at))
+                        .or_default();
                     out.extend(cell.0.map(|writer| (writer, here)));
                     cell.1.push(here);
                 }
@@ -44,10 +46,10 @@ fn pairs(scheme: &Scheme, steps: i64) -> Vec<(Run, Run)> {
         for update in &stage.updates {
             let version = &mut versions[update.target.index()];
             *version += 1;
-            let slot = *version % u64::from(scheme.component(update.target).slots);
+            let time_level = *version % u64::from(scheme.component(update.target).time_levels);
             crate::reference::for_each_index(update.region, |at| {
                 let here = (update.target.0, at, time);
-                let cell = memory.entry((update.target.0, slot, at)).or_default();
+                let cell = memory.entry((update.target.0, time_level, at)).or_default();
                 out.extend(cell.0.map(|writer| (writer, here)));
                 let readers = std::mem::take(&mut cell.1);
                 out.extend(readers.iter().filter(|r| **r != here).map(|&r| (r, here)));

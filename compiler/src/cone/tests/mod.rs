@@ -127,15 +127,15 @@ fn stars_reach_half_their_order() {
 }
 
 #[test]
-fn slots_hide_no_reader() {
-    // Two slots: the reader of version v must run before version v + 2 overwrites it, so upwind needs both directions.
+fn time_levels_hide_no_reader() {
+    // Two time levels: the reader of version v must run before version v + 2 overwrites it, so upwind needs both directions.
     let two = cones(&upwind(2, Boundary::Zero));
     assert_eq!(slope(&two, [0, 0, 1]), Rational::ONE);
     assert_eq!(slope(&two, [0, 0, -1]), Rational::ONE);
     assert_eq!(two.speed(PerAxis([0, 0, 1])), Rational::ONE);
     assert_eq!(two.speed(PerAxis([0, 0, -1])), Rational::ZERO);
     assert!(two.is_symmetric());
-    // More slots leave more time.
+    // More time levels leave more time.
     let four = cones(&upwind(4, Boundary::Zero));
     assert_eq!(slope(&four, [0, 0, 1]), Rational::ONE);
     assert_eq!(slope(&four, [0, 0, -1]), rational(1, 3));
@@ -167,7 +167,7 @@ fn versions_across_stages() {
     assert_eq!(stages(Kind::Flow, site(0, u), site(0, u), 4), [3]);
     // Stage 1 reads age 2: newest is of stage 0 of this step, then stage 2, then stage 0 of the step before.
     assert_eq!(stages(Kind::Flow, site(0, u), site(1, w), 3), [4]);
-    // That version's slot is taken by the third version after it: stage 2 of this step.
+    // That version's time level is taken by the third version after it: stage 2 of this step.
     assert_eq!(stages(Kind::Anti, site(1, w), site(2, u), -3), [1]);
     assert_eq!(stages(Kind::Output, site(0, u), site(2, u), 0), [5]);
     assert_eq!(stages(Kind::Output, site(2, u), site(0, u), 0), [4]);

@@ -3,7 +3,7 @@
 use crate::lattice::{Axis, HalfIndex, PerAxis};
 use crate::scheme::*;
 
-/// A component: name, halves per axis, slots.
+/// A component: name, halves per axis, time levels.
 pub type Comp = (&'static str, [i64; 3], u8);
 /// A read: component, offset, age.
 pub type Tap = (u32, [i32; 3], u8);
@@ -30,11 +30,11 @@ pub fn scheme(
     };
     let components: Vec<Component> = components
         .iter()
-        .map(|&(name, halves, slots)| Component {
+        .map(|&(name, halves, time_levels)| Component {
             name: name.to_string(),
             position: PerAxis(halves.map(HalfIndex)),
             time: HalfIndex::ZERO,
-            slots,
+            time_levels,
         })
         .collect();
     let mut taps = 0;
@@ -135,7 +135,7 @@ pub fn maxwell(order: i32, boundary: Boundary) -> Scheme {
     )
 }
 
-/// u at the next time level from u and the level before it, in two slots: in place.
+/// u at the next time level from u and the level before it, in two time levels: in place.
 pub fn wave(axes: [bool; 3], order: i32) -> Scheme {
     let mut reads = vec![(0, [0; 3], 1), (0, [0; 3], 0)];
     for axis in (0..3).filter(|&a| axes[a]) {
@@ -154,7 +154,7 @@ pub fn wave(axes: [bool; 3], order: i32) -> Scheme {
     )
 }
 
-/// The heat equation in one dimension with two slots.
+/// The heat equation in one dimension with two time levels.
 pub fn diffusion() -> Scheme {
     let reads = (-1..=1).map(|o| (0, along(2, o), 0)).collect();
     scheme(
@@ -166,14 +166,14 @@ pub fn diffusion() -> Scheme {
     )
 }
 
-/// First-order upwind with `slots` slots and the given end: reads from lower indices only.
-pub fn upwind(slots: u8, boundary: Boundary) -> Scheme {
+/// First-order upwind with `time_levels` time levels and the given end: reads from lower indices only.
+pub fn upwind(time_levels: u8, boundary: Boundary) -> Scheme {
     let reads = vec![(0, [0; 3], 0), (0, along(2, -1), 0)];
     scheme(
         "upwind",
         [false, false, true],
         boundary,
-        &[("u", [0, 0, 1], slots)],
+        &[("u", [0, 0, 1], time_levels)],
         vec![vec![(0, reads)]],
     )
 }
@@ -216,7 +216,7 @@ pub fn elastic() -> Scheme {
     )
 }
 
-/// One component that two stages of a step advance, with 3 slots, and one that reads old versions of it.
+/// One component that two stages of a step advance, with 3 time levels, and one that reads old versions of it.
 pub fn multistage() -> Scheme {
     let u = |o: i32, age: u8| (0, along(2, o), age);
     let stages = vec![
@@ -250,7 +250,7 @@ pub fn mixed_orders() -> Scheme {
     )
 }
 
-/// Some scheme that follows all rules: one or two axes, up to three components, slots and stages each.
+/// Some scheme that follows all rules: one or two axes, up to three components, time levels and stages each.
 pub fn random(seed: u64) -> Scheme {
     let mut state = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut below = |n: u64| {
@@ -287,10 +287,10 @@ pub fn random(seed: u64) -> Scheme {
             let mut reads: Vec<Tap> = Vec::new();
             for _ in 0..1 + below(4) {
                 let component = below(count) as u32;
-                let slots = components[component as usize].2;
-                let age = below(u64::from(slots)) as u8;
+                let time_levels = components[component as usize].2;
+                let age = below(u64::from(time_levels)) as u8;
                 let mut offset = axes.map(|on| if on { below(5) as i32 - 2 } else { 0 });
-                if targets.contains(&component) && age + 1 == slots {
+                if targets.contains(&component) && age + 1 == time_levels {
                     // Overwritten in this stage: only by its own update, at its own place.
                     if component != target {
                         continue;

@@ -136,7 +136,7 @@ proptest! {
             name: name.to_string(),
             position: Position::default(),
             time: HalfIndex::ZERO,
-            slots: 2,
+            time_levels: 2,
         };
         let components = [component("u"), component("v")];
         let node = build(&mut graph, &choices);

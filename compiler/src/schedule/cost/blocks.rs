@@ -54,10 +54,14 @@ pub(super) fn predict_pyramids(
     let redundant = work / done;
     let compute = compute_time(scheme, machine, length) * redundant + runs / done * RUN;
     let bytes = scheme.precision.bytes() as f64;
-    let slots: f64 = scheme.components.iter().map(|c| f64::from(c.slots)).sum();
+    let time_levels: f64 = scheme
+        .components
+        .iter()
+        .map(|c| f64::from(c.time_levels))
+        .sum();
     // In, and into memory of its own; out, and to where it belongs.
-    let copied = (2.0 * loaded * f64::from(layout.rows) + 2.0 * base * slots) * bytes / done;
-    let moved = (loaded * f64::from(layout.rows) + base * slots) * bytes / done;
+    let copied = (2.0 * loaded * f64::from(layout.rows) + 2.0 * base * time_levels) * bytes / done;
+    let moved = (loaded * f64::from(layout.rows) + base * time_levels) * bytes / done;
     let own = program.layout.bytes() as f64;
     let threads = machine.threads as f64;
     let swept = layerwise_elements(scheme) * bytes * redundant;

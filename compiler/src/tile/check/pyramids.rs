@@ -81,7 +81,7 @@ struct Tile {
     slabs: PerAxis<Slab>,
     base: Region,
     loaded: Region,
-    /// Per component and slot.
+    /// Per component and time level.
     held: Vec<Vec<Vec<i64>>>,
 }
 
@@ -94,9 +94,9 @@ impl Tile {
         })
     }
 
-    fn get(&self, id: ComponentId, slot: usize, at: PerAxis<i64>) -> i64 {
+    fn get(&self, id: ComponentId, time_level: usize, at: PerAxis<i64>) -> i64 {
         let place = self.place(at);
-        place.map_or(UNKNOWN, |p| self.held[id.index()][slot][p])
+        place.map_or(UNKNOWN, |p| self.held[id.index()][time_level][p])
     }
 }
 
@@ -113,10 +113,12 @@ impl Run<'_> {
         std::mem::swap(&mut self.now, &mut self.next);
         let mut result = Ok(());
         for id in self.scheme.component_ids() {
-            let slots = usize::from(self.scheme.component(id).slots);
+            let time_levels = usize::from(self.scheme.component(id).time_levels);
             for_each_index(self.scheme.extent(id), |at| {
-                let left_out = |slot: &usize| self.now[self.memory.place(id, *slot, at)] == UNKNOWN;
-                if (0..slots).any(|slot| left_out(&slot)) && result.is_ok() {
+                let left_out = |time_level: &usize| {
+                    self.now[self.memory.place(id, *time_level, at)] == UNKNOWN
+                };
+                if (0..time_levels).any(|time_level| left_out(&time_level)) && result.is_ok() {
                     let expected = self.versions.last(id, end as i64);
                     result = Err(self.missing(id, at, expected, UNKNOWN));
                 }
@@ -169,21 +171,21 @@ impl Run<'_> {
         };
         for id in self.scheme.component_ids() {
             let extent = self.scheme.extent(id);
-            let mut slots = Vec::new();
-            for slot in 0..usize::from(self.scheme.component(id).slots) {
+            let mut time_levels = Vec::new();
+            for time_level in 0..usize::from(self.scheme.component(id).time_levels) {
                 let mut values = Vec::new();
                 for_each_index(loaded, |at| {
                     let global = self.global(at);
                     let held = extent.contains(global);
                     self.report.loads += u64::from(held);
                     values.push(match held {
-                        true => self.now[self.memory.place(id, slot, global)],
+                        true => self.now[self.memory.place(id, time_level, global)],
                         false => UNKNOWN,
                     });
                 });
-                slots.push(values);
+                time_levels.push(values);
             }
-            tile.held.push(slots);
+            tile.held.push(time_levels);
         }
         let per_step = self.scheme.stages.len();
         let skipped = (self.program.height - (end - start)) as usize * per_step;
@@ -246,10 +248,10 @@ impl Run<'_> {
         }
         let target = update.target;
         let version = self.versions.newest(target, event.number) + 1;
-        let slots = i64::from(self.scheme.component(target).slots);
-        let slot = self.versions.slot(target, version);
-        let expected = self.versions.acted(target, version - slots, event.at);
-        let found = tile.get(target, slot, at);
+        let time_levels = i64::from(self.scheme.component(target).time_levels);
+        let time_level = self.versions.time_level(target, version);
+        let expected = self.versions.acted(target, version - time_levels, event.at);
+        let found = tile.get(target, time_level, at);
         if owned && found != expected {
             return Err(Box::new(TileFault::WrongTurn {
                 event,
@@ -261,7 +263,7 @@ impl Run<'_> {
         if let Some(place) = tile.place(at) {
             // Where a mask is 0, the old value stays.
             let right = known && (update.mask.is_none() || found == expected);
-            tile.held[target.index()][slot][place] = if right { version } else { UNKNOWN };
+            tile.held[target.index()][time_level][place] = if right { version } else { UNKNOWN };
         }
         Ok(())
     }
@@ -290,7 +292,7 @@ impl Run<'_> {
         let own = PerAxis::from_fn(|a| found_at[a] + seen[a] - global[a]);
         let version = self.versions.newest(id, event.number) - i64::from(read.age);
         let expected = self.versions.acted(id, version, found_at);
-        let found = tile.get(id, self.versions.slot(id, version), own);
+        let found = tile.get(id, self.versions.time_level(id, version), own);
         Ok((found != expected).then_some((expected, found)))
     }
 
@@ -299,12 +301,12 @@ impl Run<'_> {
         for id in self.scheme.component_ids() {
             let region = tile.base.intersect(self.scheme.extent(id));
             let last = self.versions.last(id, end as i64);
-            for age in 0..i64::from(self.scheme.component(id).slots) {
-                let slot = self.versions.slot(id, last - age);
+            for age in 0..i64::from(self.scheme.component(id).time_levels) {
+                let time_level = self.versions.time_level(id, last - age);
                 for_each_index(region, |at| {
                     let expected = self.versions.acted(id, last - age, at);
-                    let found = tile.get(id, slot, at);
-                    let place = self.memory.place(id, slot, at);
+                    let found = tile.get(id, time_level, at);
+                    let place = self.memory.place(id, time_level, at);
                     if result.is_ok() && (found != expected || self.next[place] != UNKNOWN) {
                         result = Err(self.missing(id, at, expected, found));
                     }

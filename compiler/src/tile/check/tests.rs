@@ -558,9 +558,9 @@ fn frames_keep_dependent_events_in_order() {
                         let position = scheme.component(id).position;
                         if let Located::Stored { at, .. } = scheme.grid.resolve(position, seen) {
                             let version = versions.newest(id, number) - i64::from(read.age);
-                            let slots = i64::from(scheme.component(id).slots);
+                            let time_levels = i64::from(scheme.component(id).time_levels);
                             pair(versions.event(id, version, at), Some(event));
-                            pair(Some(event), versions.event(id, version + slots, at));
+                            pair(Some(event), versions.event(id, version + time_levels, at));
                         }
                     }
                 });

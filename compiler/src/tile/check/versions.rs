@@ -12,7 +12,7 @@ pub(super) struct Versions {
 }
 
 struct Writers {
-    slots: i64,
+    time_levels: i64,
     /// The updates of a step, in the order of stages.
     updates: Vec<Writer>,
     /// Per stage, how many of them come before it.
@@ -43,7 +43,7 @@ impl Versions {
                     );
                 }
                 Writers {
-                    slots: i64::from(scheme.component(id).slots),
+                    time_levels: i64::from(scheme.component(id).time_levels),
                     updates,
                     before: scheme
                         .stage_ids()
@@ -70,9 +70,9 @@ impl Versions {
         steps * self.components[id.index()].updates.len() as i64
     }
 
-    /// The slot that holds a version.
-    pub(super) fn slot(&self, id: ComponentId, version: i64) -> usize {
-        version.rem_euclid(self.components[id.index()].slots) as usize
+    /// The time level that holds a version.
+    pub(super) fn time_level(&self, id: ComponentId, version: i64) -> usize {
+        version.rem_euclid(self.components[id.index()].time_levels) as usize
     }
 
     /// Where `version` of a component is asked for: the version of the update that acted last at this place.
@@ -83,12 +83,12 @@ impl Versions {
         }
         let count = own.updates.len() as i64;
         let oldest = (version - count + 1).max(1);
-        // Only components with one slot are updated in a part of the grid.
-        let oldest = if own.slots > 1 { version } else { oldest };
+        // Only components with one time level are updated in a part of the grid.
+        let oldest = if own.time_levels > 1 { version } else { oldest };
         let found = (oldest..=version)
             .rev()
             .find(|v| own.updates[((v - 1) % count) as usize].region.contains(at));
-        found.unwrap_or(-(-version).rem_euclid(own.slots))
+        found.unwrap_or(-(-version).rem_euclid(own.time_levels))
     }
 
     /// The event that computes a version; `None` for initial ones.

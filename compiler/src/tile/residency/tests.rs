@@ -70,7 +70,7 @@ fn other_schemes_move_few_values_too() {
     let maxwell22 = maxwell(2, Precision::F32, [64; 3]);
     assert_eq!(count(&maxwell22, 2), (1, 1, 13.0, 9.0, Some(12)));
     assert_eq!(count(&maxwell22, 4), (1, 1, 25.0, 21.0, Some(48)));
-    // Two slots, so two steps to a turn.
+    // Two time levels, so two steps to a period.
     for radius in [1, 4] {
         let scheme = star(radius, Precision::F32, [32; 3]);
         assert_eq!(crate::scheme::verify(&scheme), Ok(()));
@@ -186,8 +186,8 @@ impl<'a> Machine<'a> {
     fn new(scheme: &'a Scheme, layout: &'a Layout) -> Self {
         let mut rows = vec![None; layout.rows as usize];
         for id in scheme.component_ids() {
-            for slot in 0..u64::from(scheme.component(id).slots) {
-                rows[layout.row(id, slot).0 as usize] = Some((id, slot));
+            for time_level in 0..u64::from(scheme.component(id).time_levels) {
+                rows[layout.row(id, time_level).0 as usize] = Some((id, time_level));
             }
         }
         Machine {
@@ -220,15 +220,15 @@ impl<'a> Machine<'a> {
         let Some(stored) = self.stored(place) else {
             return i64::MIN;
         };
-        let (_, slot) = self.rows[place.row.0 as usize].expect("constants are not stored");
-        let slots = self.slots(place.row);
-        let initial = -(-(slot as i64)).rem_euclid(slots);
+        let (_, time_level) = self.rows[place.row.0 as usize].expect("constants are not stored");
+        let time_levels = self.time_levels(place.row);
+        let initial = -(-(time_level as i64)).rem_euclid(time_levels);
         self.memory.get(&stored).copied().unwrap_or(initial)
     }
 
-    fn slots(&self, row: RowId) -> i64 {
+    fn time_levels(&self, row: RowId) -> i64 {
         let (id, _) = self.rows[row.0 as usize].expect("it is a component's row");
-        i64::from(self.scheme.component(id).slots)
+        i64::from(self.scheme.component(id).time_levels)
     }
 
     fn band(&mut self, program: &TileProgram, towers: &Towers, turns: usize) {

@@ -90,7 +90,7 @@ pub(super) fn write(module: &mut Module, scheme: &Scheme, layout: &Layout, refre
             has = k.int(IntOp::And, has, there);
         }
         k.when(has, |k| {
-            let slots = 0..scheme.component(id).slots;
+            let slots = 0..scheme.component(id).time_levels;
             for row in slots.map(|slot| layout.row(id, slot.into())) {
                 let row = k.offset(group, bytes(i64::from(row.0) * layout.row_stride));
                 let mut values = Vec::new();

@@ -182,7 +182,7 @@ fn differ(
     host.bytes().copy_from_slice(&bytes);
     // All that updates read, ghosts included.
     for id in scheme.component_ids() {
-        for slot in 0..scheme.component(id).slots {
+        for slot in 0..scheme.component(id).time_levels {
             let row = host.layout.row(id, slot.into());
             crate::reference::for_each_index(scheme.visible(id), |at| {
                 let element = host.layout.element(row, at) as usize;

@@ -51,7 +51,7 @@ pub(super) fn spoil(host: &mut Host<'_>, device: &mut Device, array: Buffer) {
     let scheme = host.scheme;
     let [lean, diamond] = [Axis::OUTER, Axis::MIDDLE].map(|axis| host.layout.visible(axis));
     for id in scheme.component_ids() {
-        for slot in 0..scheme.component(id).slots {
+        for slot in 0..scheme.component(id).time_levels {
             let row = host.layout.row(id, slot.into());
             for (_, ghost) in vector_ghosts(scheme, id) {
                 for x in lean.lo..lean.hi {

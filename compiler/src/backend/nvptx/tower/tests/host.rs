@@ -50,7 +50,7 @@ impl<'a> Host<'a> {
     pub fn fill(&mut self, rng: &mut Rng) {
         for id in self.scheme.component_ids() {
             let live = self.scheme.grid.live(self.scheme.component(id).position);
-            for slot in 0..self.scheme.component(id).slots {
+            for slot in 0..self.scheme.component(id).time_levels {
                 let row = self.layout.row(id, slot.into());
                 crate::reference::for_each_index(live, |at| {
                     let value = rng.float() * 2.0 - 1.0;
@@ -80,7 +80,7 @@ impl<'a> Host<'a> {
         for id in self.scheme.component_ids() {
             let live = self.scheme.grid.live(self.scheme.component(id).position);
             let [lean, diamond, range] = live.0;
-            for slot in 0..self.scheme.component(id).slots {
+            for slot in 0..self.scheme.component(id).time_levels {
                 let row = self.layout.row(id, slot.into());
                 for x in lean.lo..lean.hi {
                     for y in diamond.lo..diamond.hi {

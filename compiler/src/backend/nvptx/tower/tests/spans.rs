@@ -87,7 +87,7 @@ fn what_has_no_spans_is_refused() {
 /// Updates add to what they write, so that threads keep that.
 fn adding(scheme: &mut Scheme) {
     for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
-        let age = scheme.components[update.target.index()].slots - 1;
+        let age = scheme.components[update.target.index()].time_levels - 1;
         let ops = &mut update.body.ops;
         ops.push(Op::Read(Read {
             component: update.target,
