@@ -27,7 +27,7 @@ On a GPU:
   --gpu-file FILE    the problem of a file, on its own grid or on --sizes, instead of cases; may be repeated
   --set NAME=VALUE   a parameter of it; may be repeated
   --towers TEXT      auto: what the model chooses (the default); every: all that it looks at; WIDTH,HEIGHT or
-                     WIDTH,HEIGHT,STRIP,OVERLAP,LEAD,PARTITIONS: the period of both faces in cells, steps of a band, strips of so many
+                     WIDTH,HEIGHT,STRIP,OVERLAP,LEAD,PARTITIONS: the period of both faces in cells, steps of a time_block, strips of so many
                      towers, columns that alternate, stages that neighbours are ahead, parts of the cache that have their own
                      strips; may be repeated
   --parts N          blocks that share lines, instead of what the model chooses

@@ -42,7 +42,7 @@ pub fn ceiling(
     let cells = grid(case, precision)?;
     let args = Args {
         threads: vec![1],
-        // No levels: all steps of a band in order, as layerwise.
+        // No levels: all steps of a time block in order, as layerwise.
         tilings: vec!["64".to_string()],
         heights: Vec::new(),
         ..args.clone()

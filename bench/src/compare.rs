@@ -265,7 +265,7 @@ fn turns<T: Real>(
         }
         keep(rate(steps, run.run(None, threads, steps, cores)));
         for tiles in tilings {
-            // Whole bands, and not fewer steps than the others.
+            // Whole time blocks, and not fewer steps than the others.
             let steps = steps.next_multiple_of(tiles.program.height);
             keep(rate(steps, run.run(Some(tiles), threads, steps, cores)));
         }

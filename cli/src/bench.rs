@@ -210,7 +210,7 @@ impl Bench<'_> {
         Ok(outcomes)
     }
 
-    /// The steps that take about so many seconds: whole bands, at least one.
+    /// The steps that take about so many seconds: whole time blocks, at least one.
     fn steps_of_turn(
         &self,
         field: &mut dyn Field,
@@ -219,15 +219,17 @@ impl Bench<'_> {
     ) -> Result<u64, Failure> {
         let height = self.contestants[contestant].height.max(1);
         let most = self.problem.steps / height;
-        let mut bands = 1;
+        let mut time_blocks = 1;
         loop {
-            let time = field.advance(contestant, bands * height)?.as_secs_f64();
-            let more = bands.saturating_mul(2);
+            let time = field
+                .advance(contestant, time_blocks * height)?
+                .as_secs_f64();
+            let more = time_blocks.saturating_mul(2);
             if time >= TRIAL * seconds || more > most {
-                let wanted = seconds / (time / bands as f64).max(1e-9);
+                let wanted = seconds / (time / time_blocks as f64).max(1e-9);
                 return Ok((wanted.round() as u64).clamp(1, most.max(1)) * height);
             }
-            bands = more;
+            time_blocks = more;
         }
     }
 

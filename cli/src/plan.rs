@@ -196,7 +196,7 @@ pub fn towers_text(plan: &TowerPlan) -> String {
         let _ = writeln!(out, "  {name:<9} {value:>8} {more}");
     };
     let shape = format!(
-        "cells wide{size}: {} columns of cells, {} steps high; {} in a band",
+        "cells wide{size}: {} columns of cells, {} steps high; {} in a time block",
         towers.cells(),
         plan.height(),
         plan.count
@@ -224,7 +224,7 @@ fn towers_json(plan: &TowerPlan) -> Value {
         "size": size.map(|size| size.as_f64()),
         "height": plan.height(),
         "columns_of_cells": plan.fit.towers.cells(),
-        "per_band": plan.count,
+        "per_time_block": plan.count,
         "spans": plan.spans,
         "blocks_per_line": plan.fit.flow.cluster,
         "threads": plan.fit.flow.threads,

@@ -279,7 +279,7 @@ impl<'a, T: Value> Run<'a, T> {
         }
         if plan.towers.is_some() && plan.note.is_none() && !simulation.goes_by_towers() {
             self.voice.note(
-                "what sources and probes do is too much for the tables of a band, so the GPU goes stage by stage",
+                "what sources and probes do is too much for the tables of a time block, so the GPU goes stage by stage",
             );
         }
         let made = Made {

@@ -88,7 +88,7 @@ fn schedules_that_are_named_are_measured_once_each() {
     // Two widths and two heights; three of those with layerwise.
     let all = sizes(&["--all"]);
     assert!((3..=17).contains(&all), "{all}");
-    // Rates of the schedules that take steps in bands count whole bands.
+    // Rates of the schedules that take steps in time blocks count whole time blocks.
     for schedule in command(&["--schedule", twice])["schedules"]
         .as_array()
         .unwrap()

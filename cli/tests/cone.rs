@@ -80,7 +80,7 @@ fn pictures_show_the_tiles_of_the_schedule() {
     );
     // A macro tower's inner towers are drawn.
     assert_eq!(wide, all("torre(D = 2, G = 3, TH = 4)")[0]);
-    // Other bands begin within the picture.
+    // Other time blocks begin within the picture.
     assert_ne!(wide, all("torre(D = 2, TH = 2)")[0]);
     let plain = draw(&file, &[MAXWELL, "--schedule", "layerwise"]);
     assert!(!plain.contains("tile of"));

@@ -1,7 +1,7 @@
 //! Writes tower kernels, for a look at them and for measurements: `tower_kernels SCHEME PRECISION NX NY NZ WIDTH GPU [OPTION...]`.
 //!
 //! Prints the PTX, or the IR with the option `ir`. With `out=PREFIX` it writes instead PREFIX.ptx, PREFIX.txt (sizes and starts of kernels,
-//! those of a layerwise run, too), PREFIX.tasks and PREFIX.lists (of each start, for one partition) for bands of `turns=N` turns in strips of `strip=N` tiles that overlap by `overlap=N` columns. Other options: `zero` (zeros beyond all
+//! those of a layerwise run, too), PREFIX.tasks and PREFIX.lists (of each start, for one partition) for time blocks of `turns=N` turns in strips of `strip=N` tiles that overlap by `overlap=N` columns. Other options: `zero` (zeros beyond all
 //! ends), `direct` (coefficients are not kept), `registers=N`, `shift` (registers are moved), `single` (kernels for single towers),
 //! `parts=N` (blocks share lines), `spans=N` (lines are cut into spans, for blocks of N warps that compute), `room=N` (bytes of shared memory of a block), `patient`, `sheets=E.z,H.x` (sources in many columns of
 //! cells).
@@ -102,7 +102,7 @@ fn sizes(
     let stages = turns * towers.steps * scheme.stages.len() as u64;
     writeln!(
         out,
-        "band {turns} {} {stages} {tasks}",
+        "time block {turns} {} {stages} {tasks}",
         turns * towers.steps
     )?;
     writeln!(

@@ -36,7 +36,7 @@ pub enum Asked {
     These {
         /// The period of both faces in cells.
         width: i64,
-        /// Steps of a band.
+        /// Steps of a time block.
         height: u64,
         /// Another order of towers than the usual one.
         order: Option<Order>,

@@ -2,7 +2,7 @@
 
 use super::cases::GpuCase;
 use super::nvcc::Programs;
-use super::runs::{Band, Prepared, advance, digests};
+use super::runs::{Prepared, TimeBlock, advance, digests};
 use crate::args::Args;
 use crate::machine;
 use crate::report::{Samples, domain};
@@ -167,26 +167,26 @@ fn measure_in<T: Value>(
             eprintln!("{point}: not {name}: {} s are over", args.limit);
             continue;
         }
-        let Some(band) = prepared.towers(scheduled)? else {
+        let Some(time_block) = prepared.towers(scheduled)? else {
             eprintln!("{point}: not {name}: this device cannot run such towers");
             continue;
         };
-        simulation = by_towers(simulation, &band)?;
-        let blocks = band.program.kernels.flow.as_ref();
+        simulation = by_towers(simulation, &time_block)?;
+        let blocks = time_block.program.kernels.flow.as_ref();
         let blocks = blocks.map_or(String::new(), |f| format!("{} x {}", f.cluster, f.part));
-        // Whole bands, as many as may take the time that layerwise kernels would take for half as many steps.
-        let steps =
-            (2 * steps_in(layerwise * 1e9)).div_ceil(band.program.steps) * band.program.steps;
+        // Whole time blocks, as many as may take the time that layerwise kernels would take for half as many steps.
+        let steps = (2 * steps_in(layerwise * 1e9)).div_ceil(time_block.program.steps)
+            * time_block.program.steps;
         rates.push(Rate {
             name: name.clone(),
             gcells: turns(&mut simulation, point, steps, rounds)?,
             expected: scheduled.expected.map(|e| e * 1e-9),
             notes: format!(
                 "{} steps, {} towers, lines {blocks}, {:.1} bytes, {:.1} s to compile",
-                band.program.steps,
-                band.program.count(),
-                band.program.towers.bytes_per_cell(scheme),
-                band.compiling,
+                time_block.program.steps,
+                time_block.program.count(),
+                time_block.program.towers.bytes_per_cell(scheme),
+                time_block.compiling,
             ),
         });
     }
@@ -196,10 +196,10 @@ fn measure_in<T: Value>(
 /// Lets a calculation go by towers; an error if it would not.
 fn by_towers<'a, T: Value>(
     simulation: OnDevice<'a, T>,
-    band: &Band,
+    time_block: &TimeBlock,
 ) -> Result<OnDevice<'a, T>, String> {
     let simulation = simulation
-        .by_towers(&band.program)
+        .by_towers(&time_block.program)
         .map_err(|e| e.to_string())?;
     match simulation.goes_by_towers() {
         true => Ok(simulation),
@@ -363,16 +363,16 @@ fn check_towers<T: Value>(point: &Point, setting: Setting<'_>) -> Result<Vec<Che
     let mut checks = Vec::new();
     for scheduled in prepared.schedules((&args.towers, args.lines), device, setting.copies)? {
         let name = &scheduled.name;
-        let Some(band) = prepared.towers(&scheduled)? else {
+        let Some(time_block) = prepared.towers(&scheduled)? else {
             eprintln!("{point}: not {name}: this device cannot run such towers");
             continue;
         };
-        // Two bands, which is where a band's end could go wrong, and a step behind them.
-        let steps = 2 * band.program.steps + 1;
+        // Two time blocks, which is where a time block's end could go wrong, and a step behind them.
+        let steps = 2 * time_block.program.steps + 1;
         let run = |towers: bool| {
             let mut simulation = prepared.start::<T>(device)?;
             if towers {
-                simulation = by_towers(simulation, &band)?;
+                simulation = by_towers(simulation, &time_block)?;
             }
             advance(&mut simulation, steps)?;
             digests(&mut simulation)

@@ -52,7 +52,7 @@ pub struct Scheduled {
 }
 
 /// Towers, compiled.
-pub struct Band {
+pub struct TimeBlock {
     pub program: TowerProgram,
     /// Seconds for it.
     pub compiling: f64,
@@ -74,7 +74,7 @@ impl Prepared {
         // In steps with these, towers do not run.
         resolved.problem.probes.clear();
         resolved.problem.outputs.clear();
-        // As of a long run, of whose steps hardly any remain beside bands.
+        // As of a long run, of whose steps hardly any remain beside time blocks.
         resolved.problem.steps = STEPS;
         let library = Library::open().map_err(|e| e.to_string())?;
         let gpu = code::gpu_of(device).map_err(|e| e.to_string())?;
@@ -187,7 +187,7 @@ impl Prepared {
     }
 
     /// Compiles towers; `None` where the device cannot run such.
-    pub fn towers(&self, scheduled: &Scheduled) -> Result<Option<Band>, String> {
+    pub fn towers(&self, scheduled: &Scheduled) -> Result<Option<TimeBlock>, String> {
         let begun = Instant::now();
         let scheme = self.scheme();
         let layout = &self.set.layout;
@@ -199,10 +199,12 @@ impl Prepared {
         let program = TowerProgram::new(self.library, scheme, layout, &tiles, &sheets, gpu, lines);
         let program = program.map_err(|e| e.to_string())?;
         let program = match scheduled.order {
-            Some(order) => program.and_then(|p| p.banded(scheme, layout, tiling.height, order)),
+            Some(order) => {
+                program.and_then(|p| p.with_time_blocks(scheme, layout, tiling.height, order))
+            }
             None => program,
         };
-        Ok(program.map(|program| Band {
+        Ok(program.map(|program| TimeBlock {
             program,
             compiling: begun.elapsed().as_secs_f64(),
         }))

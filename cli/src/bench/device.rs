@@ -16,7 +16,7 @@ use torre_compiler::problem::Problem;
 use torre_compiler::schedule::{Choice, Template};
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_runtime::gpu::plan::DevicePlan;
-use torre_runtime::gpu::towers::{Bands, TowerProgram};
+use torre_runtime::gpu::towers::{TimeBlocks, TowerProgram};
 use torre_runtime::gpu::{CudaDevice, Device, DevicePlanner, DeviceProgram, OnDevice, code};
 use torre_runtime::host::{Calculation, Progress, SetupError, threads};
 use torre_runtime::program::{CompileError, LoadedFiles};
@@ -50,7 +50,7 @@ pub fn bench(args: &args::Bench, voice: &Voice) -> Result<(), Failure> {
     let mut made = Vec::new();
     let mut contestants = Vec::new();
     let start = Instant::now();
-    // All have the kernels of whole stages, for the steps between bands.
+    // All have the kernels of whole stages, for the steps between time blocks.
     let set = match plans.first() {
         Some(plan) => &plan.kernels,
         None => return Ok(()),
@@ -126,17 +126,20 @@ impl<'a> OnGpu<'a> {
             shape: Shape::of(self.scheme),
         };
         let simulation = OnDevice::new(calculation, self.files, self.device, program)?;
-        let mut bands = Vec::new();
+        let mut time_blocks = Vec::new();
         for towers in self.towers {
-            bands.push(match towers {
-                Some(towers) => simulation.bands(towers)?,
+            time_blocks.push(match towers {
+                Some(towers) => simulation.time_blocks(towers)?,
                 None => None,
             });
         }
-        Ok(Turns { simulation, bands })
+        Ok(Turns {
+            simulation,
+            time_blocks,
+        })
     }
 
-    /// Compares every value of each plan with the first one, which is layerwise, after two bands and some steps.
+    /// Compares every value of each plan with the first one, which is layerwise, after two time blocks and some steps.
     fn verify<T: Number>(
         &self,
         turns: &mut Turns<'a, T>,
@@ -161,17 +164,17 @@ impl<'a> OnGpu<'a> {
 struct Turns<'a, T> {
     simulation: OnDevice<'a, T>,
     /// Of each plan, while it has no turn.
-    bands: Vec<Option<Bands>>,
+    time_blocks: Vec<Option<TimeBlocks>>,
 }
 
 impl<T: Number> Field for Turns<'_, T> {
     fn advance(&mut self, plan: usize, steps: u64) -> Result<Duration, Failure> {
         let until = self.simulation.steps().saturating_add(steps);
-        self.simulation.exchange(&mut self.bands[plan]);
+        self.simulation.exchange(&mut self.time_blocks[plan]);
         let start = Instant::now();
         let done = self.simulation.run(until, &Progress::default());
         let time = start.elapsed();
-        self.simulation.exchange(&mut self.bands[plan]);
+        self.simulation.exchange(&mut self.time_blocks[plan]);
         done?;
         Ok(time)
     }

@@ -193,7 +193,7 @@ impl<'a> OnProcessor<'a> {
         })
     }
 
-    /// Compares every value of all plans with the first one, which is layerwise, after a whole band and a step of the next.
+    /// Compares every value of all plans with the first one, which is layerwise, after a whole time block and a step of the next.
     fn verify<T: Number>(&self) -> Result<(), Failure> {
         let highest = self.plans.iter().map(Plan::height).max().unwrap_or(1);
         let until = highest.saturating_add(1).min(self.problem.steps);

@@ -73,7 +73,7 @@ struct Picture<'a> {
     cones: &'a Cones,
     /// Of the innermost tiles, in space.
     cuts: Vec<Cut>,
-    /// Stages of a band.
+    /// Stages of a time block.
     height: i64,
     /// Tiles without faces.
     upright: Option<Upright>,
@@ -133,7 +133,7 @@ impl Picture<'_> {
         let later = stages.max(2);
         let mut cuts: Vec<Cut> = self.cuts.clone();
         cuts.retain(|cut| cut.face.form[axis] != 0);
-        // Bands are tiles in time; shown where one ends within the picture.
+        // Time blocks are tiles in time; shown where one ends within the picture.
         if !cuts.is_empty() && self.height < i64::from(steps) * stages + later {
             cuts.push(Cut {
                 face: Face {

@@ -21,7 +21,7 @@ pub struct TiledTemplate {
     /// The name that reports use: `torre`, or that of a schedule block.
     pub name: String,
     pub sizes: Vec<Size>,
-    /// Index into the sizes: steps per band. Boxes have none.
+    /// Index into the sizes: steps per time block. Boxes have none.
     pub height: Option<usize>,
     pub parts: Parts,
 }

@@ -16,10 +16,10 @@ pub enum Schedule {
     Boxes(Boxes),
 }
 
-/// Overlapped tiles: each computes its base at the end of a band from all that it comes from. Legal by construction.
+/// Overlapped tiles: each computes its base at the end of a time block from all that it comes from. Legal by construction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pyramid {
-    /// Steps in a band; at least 1.
+    /// Steps in a time block; at least 1.
     pub height: u64,
     /// Cells of a base along each axis, at least 1; `None`: the whole axis.
     pub base: PerAxis<Option<i64>>,
@@ -32,7 +32,7 @@ pub struct Boxes {
     pub levels: Vec<PerAxis<Option<i64>>>,
 }
 
-/// Tiles in space and time. Time is cut into bands of `height` steps; in a band, each level cuts the tiles of the level
+/// Tiles in space and time. Time is cut into time blocks of `height` steps; in a time block, each level cuts the tiles of the level
 /// before.
 ///
 /// Tiles run from high to low values of their faces. At the outermost level, tiles with the same index along the first

@@ -1,7 +1,7 @@
 //! Runs a tile program symbolically: the oracle for every shape, order and executor.
 //!
 //! Instead of a value, each place in memory holds the number of the version that was written there last. The tiles run in their
-//! sequential order: by band, strip and place, then the levels inside; rows come from [`Shapes`] where these serve, as in a real run.
+//! sequential order: by time block, strip and place, then the levels inside; rows come from [`Shapes`] where these serve, as in a real run.
 //! It is checked that
 //! - every row lies in the region of its updates and, by the definition of depth, in its tile;
 //! - every read finds exactly the version that the scheme names, and so has no writer taken it away;
@@ -24,7 +24,7 @@ pub use fault::{Crossing, Event, TileFault, TileName};
 pub use pyramids::{PyramidReport, check_pyramids};
 pub use report::{LevelReport, TileReport};
 
-use super::strips::{BANDS_AT_ONCE, Strips, Waits};
+use super::strips::{Strips, TIME_BLOCKS_AT_ONCE, Waits};
 use super::{Class, PlaneCut, Segment, Shapes, Tile, TileProgram, verify};
 use crate::cone::Kind;
 use crate::lattice::{Axis, Interval, PerAxis, Region};
@@ -57,12 +57,12 @@ fn check_with(
     waits: &dyn Fn(&Strips, usize) -> Waits,
 ) -> Result<TileReport, Box<TileFault>> {
     let mut run = Run::new(scheme, program, steps)?;
-    let group = program.height.saturating_mul(BANDS_AT_ONCE);
+    let group = program.height.saturating_mul(TIME_BLOCKS_AT_ONCE);
     let mut start = 0;
     while start < steps {
         let end = steps.min(start.saturating_add(group));
         run.start = start as i64 * program.stages_per_step();
-        run.bands(end - start, waits)?;
+        run.time_blocks(end - start, waits)?;
         run.group += 1;
         run.report.barriers += 1;
         start = end;
@@ -149,7 +149,7 @@ struct Inner {
 /// An outermost tile that has run.
 struct Outer {
     group: usize,
-    band: usize,
+    time_block: usize,
     strip: usize,
     sequence: u32,
     /// Per cut of the outermost level.
@@ -167,7 +167,7 @@ struct Run<'a> {
     tiles: Vec<Outer>,
     /// What is done for sure when the tile starts that runs.
     clock: Vec<u32>,
-    /// Bands up to a barrier, and their first stage.
+    /// Time blocks up to a barrier, and their first stage.
     group: usize,
     start: i64,
     levels: Vec<Inner>,
@@ -208,21 +208,21 @@ impl<'a> Run<'a> {
 }
 
 impl Run<'_> {
-    /// Runs the bands up to a barrier.
-    fn bands(&mut self, steps: u64, waits: &dyn Fn(&Strips, usize) -> Waits) -> Checked {
+    /// Runs the time blocks up to a barrier.
+    fn time_blocks(&mut self, steps: u64, waits: &dyn Fn(&Strips, usize) -> Waits) -> Checked {
         let strips = Strips::new(self.program, steps);
         if strips.most_tiles().saturating_mul(strips.len() as u64) > MOST_CLOCKS {
             return Err(Box::new(TileFault::TooLarge));
         }
         let mut clocks = Clocks::new(strips.len());
         let mut shapes = Shapes::new(self.program);
-        self.report.bands += strips.bands.len() as u64;
+        self.report.time_blocks += strips.time_blocks.len() as u64;
         self.report.strips += strips.len() as u64;
-        for (number, band) in strips.bands.iter().enumerate() {
+        for (number, time_block) in strips.time_blocks.iter().enumerate() {
             if let Some(before) = number.checked_sub(1) {
-                clocks.forget_below(strips.bands[before].first);
+                clocks.forget_below(strips.time_blocks[before].first);
             }
-            for strip in band.first..band.first + band.strips.len() as usize {
+            for strip in time_block.first..time_block.first + time_block.strips.len() as usize {
                 let mut sequence = 0;
                 let mut result = Ok(());
                 let waits = waits(&strips, strip);
@@ -236,12 +236,12 @@ impl Run<'_> {
                     let first = first.map(|_| strips.index(strip));
                     self.tiles.push(Outer {
                         group: self.group,
-                        band: number,
+                        time_block: number,
                         strip,
                         sequence,
                         indices: first.into_iter().chain(indices.iter().copied()).collect(),
                     });
-                    result = self.tile(&mut shapes, tile, band.numbers);
+                    result = self.tile(&mut shapes, tile, time_block.numbers);
                     let clock = std::mem::take(&mut self.clock);
                     clocks.end(strip, place, sequence, clock);
                     sequence += 1;
@@ -524,10 +524,10 @@ impl Run<'_> {
                 cut,
                 indices: [earlier.indices[cut], later.indices[cut]],
             },
-            None => Crossing::Band,
+            None => Crossing::TimeBlock,
         };
         let name = |tile: &Outer| TileName {
-            band: tile.band,
+            time_block: tile.time_block,
             indices: tile.indices.clone(),
         };
         Err(Box::new(TileFault::Race {

@@ -8,7 +8,7 @@
 //! ascending order of i.
 //!
 //! Two tiles may depend on each other only if the indices of the earlier one are nowhere above those of the later one. So a
-//! tile may run when its neighbours one index lower along each cut, and the tiles of the band before, are done; all
+//! tile may run when its neighbours one index lower along each cut, and the tiles of the time block before, are done; all
 //! others follow.
 
 mod blocks;
@@ -28,7 +28,7 @@ pub use check::{PyramidReport, TileFault, TileReport, check, check_pyramids};
 pub use lower::lower;
 pub use pyramid::{PyramidProgram, Slab};
 pub use shape::{Part, Shape, Shapes};
-pub use strips::{BANDS_AT_ONCE, Band, Strips, Waits};
+pub use strips::{Strips, TIME_BLOCKS_AT_ONCE, TimeBlock, Waits};
 pub use verify::verify;
 pub use walk::{ClassSet, Segment, Tile};
 
@@ -38,7 +38,7 @@ use crate::lattice::{PerAxis, Region};
 /// The tiles of a schedule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TileProgram {
-    /// Steps in a band.
+    /// Steps in a time block.
     pub height: u64,
     pub planes: Vec<Plane>,
     /// Outermost first; each cut names a plane and its period.

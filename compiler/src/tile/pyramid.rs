@@ -1,10 +1,10 @@
 //! Pyramids: tiles that compute what they would otherwise have to wait for.
 //!
-//! A tile owns a box of cells, its *base*. In a band it loads what the values of the base at the band's end come from, advances that in
+//! A tile owns a box of cells, its *base*. In a time block it loads what the values of the base at the time block's end come from, advances that in
 //! memory of its own, over a region that shrinks from stage to stage, and stores its base. What lies beyond the base is computed
-//! by the neighbours as well: tiles of a band depend on nothing but the values before it, so that each order of them is legal.
+//! by the neighbours as well: tiles of a time block depend on nothing but the values before it, so that each order of them is legal.
 //!
-//! Regions are boxes, an interval per axis, and follow from the reads of the updates backwards through the band: what a stage has to
+//! Regions are boxes, an interval per axis, and follow from the reads of the updates backwards through the time block: what a stage has to
 //! compute is what later stages of the tile read. A read beyond a mirror needs the ghost's source. Along a periodic axis that is cut,
 //! the tile goes around the end and computes what is there with it; indices then lie beyond the domain ([`PyramidProgram::unrolled`]).
 
@@ -18,7 +18,7 @@ use std::fmt;
 /// The tiles of a pyramid schedule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PyramidProgram {
-    /// Steps in a band.
+    /// Steps in a time block.
     pub height: u64,
     /// Cells of a base along each axis.
     pub base: PerAxis<i64>,
@@ -41,7 +41,7 @@ pub struct Slab {
     pub first: i64,
     /// What is loaded, ghosts included.
     pub loaded: Interval,
-    /// Per stage of a band, what is computed.
+    /// Per stage of a time block, what is computed.
     pub stages: Vec<Interval>,
 }
 
@@ -121,14 +121,14 @@ impl PyramidProgram {
         }
     }
 
-    /// How far each stage of a band computes beyond the base of a tile that no end cuts, below and above.
+    /// How far each stage of a time block computes beyond the base of a tile that no end cuts, below and above.
     pub fn profile(&self, scheme: &Scheme, axis: Axis) -> Vec<[i64; 2]> {
         let base = Interval::new(0, self.base[axis]);
         let (_, stages) = regions(scheme, axis, base, true, self.height);
         stages.iter().map(|s| [-s.lo, s.hi - base.hi]).collect()
     }
 
-    /// How many tiles a band has.
+    /// How many tiles a time block has.
     pub fn count(&self) -> u64 {
         self.tiles
             .0
@@ -144,7 +144,7 @@ impl PyramidProgram {
     }
 }
 
-/// The input of a tile along an axis, and what each stage of a band computes.
+/// The input of a tile along an axis, and what each stage of a time block computes.
 fn regions(
     scheme: &Scheme,
     axis: Axis,
@@ -186,7 +186,7 @@ fn regions(
     (input, stages)
 }
 
-/// A stage of a band, along an axis.
+/// A stage of a time block, along an axis.
 #[derive(Clone, Copy)]
 struct Place {
     axis: Axis,

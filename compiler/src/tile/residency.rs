@@ -267,7 +267,7 @@ fn adjacent(
 }
 
 impl Towers {
-    /// The alignment of a tile, and the index of its origin at stage 0 of a band.
+    /// The alignment of a tile, and the index of its origin at stage 0 of a time block.
     pub fn locate(&self, tile: [i64; 2]) -> Option<(usize, [i64; 2])> {
         self.locate_start(self.rings.start(tile))
     }

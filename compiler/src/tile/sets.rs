@@ -37,7 +37,7 @@ impl TileProgram {
     /// Per stage, the sets of classes that run together in tiles around the middle of the grid.
     fn common_sets(&self) -> Vec<BTreeSet<ClassSet>> {
         let mut sets = vec![BTreeSet::new(); self.stages.len()];
-        let numbers = self.first_band();
+        let numbers = self.first_time_block();
         let mut tiles = 0;
         for offset in 0..4i64 {
             let mut tile = self.whole();
@@ -58,8 +58,8 @@ impl TileProgram {
         sets
     }
 
-    /// The stages of the first band, at most four steps of it: the shape repeats.
-    pub(super) fn first_band(&self) -> Interval {
+    /// The stages of the first time block, at most four steps of it: the shape repeats.
+    pub(super) fn first_time_block(&self) -> Interval {
         let steps = self.height.min(4) as i64;
         Interval::new(0, steps * self.stages_per_step())
     }

@@ -25,7 +25,7 @@ const FAR: i64 = 1 << 24;
 /// The rows of one kind of tile.
 #[derive(Debug)]
 pub struct Shape {
-    /// In running order, relative to the origin and to the band's first stage.
+    /// In running order, relative to the origin and to the time block's first stage.
     pub segments: Vec<Segment>,
     /// Where those of each stage begin, and the end of all.
     starts: Vec<usize>,
@@ -34,7 +34,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The segments of a stage, counted from the band's first.
+    /// The segments of a stage, counted from the time block's first.
     pub fn of_stage(&self, number: i64) -> &[Segment] {
         &self.segments[self.starts[number as usize]..self.starts[number as usize + 1]]
     }
@@ -140,7 +140,7 @@ impl Shapes {
         moved(range, part.origin[Axis::INNER]).intersect(inner)
     }
 
-    /// Visits what the ends of the grid leave of a segment, as it lies in a part of a tile; `first` is the band's first stage.
+    /// Visits what the ends of the grid leave of a segment, as it lies in a part of a tile; `first` is the time block's first stage.
     pub fn place(
         &self,
         part: &Part,
@@ -275,7 +275,7 @@ impl Sheet {
         numbers: Interval,
     ) -> Option<(Rc<Shape>, PerAxis<i64>)> {
         let open = &self.open;
-        // Depths at the band's first stage.
+        // Depths at the time block's first stage.
         let mut depths = Vec::with_capacity(tile.depths.len());
         for ((plane, depth), shift) in open.planes.iter().zip(&tile.depths).zip(&self.shift) {
             let by = shift - plane.slope * numbers.lo;

@@ -1,6 +1,6 @@
 //! Strips: the unit in which threads take the outermost tiles, and what each of them waits for.
 //!
-//! A strip holds the outermost tiles of one band that share the index of the first cut. Strips are numbered by (band, index).
+//! A strip holds the outermost tiles of one time block that share the index of the first cut. Strips are numbered by (time block, index).
 //! One thread runs a strip's tiles in lexicographic order of the remaining cuts; a tile's *place* in this order is the same
 //! number in all strips. Before a tile, its strip waits until [`Strips::waits`] have passed the same place. All other
 //! dependences follow, as indices fall along no cut from a tile to one that depends on it. A strip waits only for strips with lower
@@ -9,12 +9,12 @@
 use super::{PlaneCut, Tile, TileProgram};
 use crate::lattice::Interval;
 
-/// Bands that run between two barriers at the most; bounds the memory for counters.
-pub const BANDS_AT_ONCE: u64 = 256;
+/// Time blocks that run between two barriers at the most; bounds the memory for counters.
+pub const TIME_BLOCKS_AT_ONCE: u64 = 256;
 
-/// A band's strips.
+/// A time block's strips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Band {
+pub struct TimeBlock {
     /// Stages since the start of the run.
     pub numbers: Interval,
     /// Indices along the first cut.
@@ -26,7 +26,7 @@ pub struct Band {
 /// All strips of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Strips {
-    pub bands: Vec<Band>,
+    pub time_blocks: Vec<TimeBlock>,
     count: usize,
     first_cut: Option<PlaneCut>,
     other_cuts: Vec<PlaneCut>,
@@ -37,9 +37,9 @@ pub struct Strips {
 /// The strips that a strip waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
-    /// One index lower in the same band.
+    /// One index lower in the same time block.
     pub left: Option<usize>,
-    /// The same index in the band before, or the last one there.
+    /// The same index in the time block before, or the last one there.
     pub before: Option<usize>,
 }
 
@@ -50,7 +50,7 @@ impl Waits {
 }
 
 impl Strips {
-    /// The strips of a run of `steps` steps; the first band starts with the run.
+    /// The strips of a run of `steps` steps; the first time block starts with the run.
     pub fn new(program: &TileProgram, steps: u64) -> Strips {
         let per_step = program.stages_per_step();
         let whole = program.whole();
@@ -59,7 +59,7 @@ impl Strips {
             Some((first, others)) => (Some(*first), others.to_vec()),
             None => (None, Vec::new()),
         };
-        let mut bands = Vec::new();
+        let mut time_blocks = Vec::new();
         let (mut count, mut step) = (0, 0);
         while step < steps {
             let end = steps.min(step.saturating_add(program.height.max(1)));
@@ -68,7 +68,7 @@ impl Strips {
                 Some(cut) => program.indices(&whole, cut, numbers),
                 None => Interval::new(0, 1),
             };
-            bands.push(Band {
+            time_blocks.push(TimeBlock {
                 numbers,
                 strips,
                 first: count,
@@ -82,7 +82,7 @@ impl Strips {
             .map(|cut| program.indices(&whole, *cut, all))
             .collect();
         Strips {
-            bands,
+            time_blocks,
             count,
             first_cut,
             other_cuts,
@@ -107,26 +107,26 @@ impl Strips {
         })
     }
 
-    /// The band of a strip.
-    pub fn band(&self, strip: usize) -> usize {
-        self.bands
+    /// The time block of a strip.
+    pub fn time_block(&self, strip: usize) -> usize {
+        self.time_blocks
             .partition_point(|b| b.first <= strip)
             .saturating_sub(1)
     }
 
     /// The index of a strip along the first cut.
     pub fn index(&self, strip: usize) -> i64 {
-        let band = &self.bands[self.band(strip)];
-        band.strips.lo + (strip - band.first) as i64
+        let time_block = &self.time_blocks[self.time_block(strip)];
+        time_block.strips.lo + (strip - time_block.first) as i64
     }
 
     /// The strips that must have passed a place before the tile at this place of `strip` may run.
     pub fn waits(&self, strip: usize) -> Waits {
-        let band = self.band(strip);
-        let own = &self.bands[band];
+        let time_block = self.time_block(strip);
+        let own = &self.time_blocks[time_block];
         let index = self.index(strip);
-        let before = band.checked_sub(1).and_then(|b| {
-            let before = &self.bands[b];
+        let before = time_block.checked_sub(1).and_then(|b| {
+            let before = &self.time_blocks[b];
             let same = index.min(before.strips.hi - 1) - before.strips.lo;
             (same >= 0).then(|| before.first + same as usize)
         });
@@ -147,7 +147,7 @@ impl Strips {
         if let Some(cut) = self.first_cut {
             program.narrow(&mut tile, cut, self.index(strip));
         }
-        let numbers = self.bands[self.band(strip)].numbers;
+        let numbers = self.time_blocks[self.time_block(strip)].numbers;
         self.tiles_inside(program, numbers, &tile, &mut Vec::new(), visit);
     }
 

@@ -1,6 +1,6 @@
 //! Checks the rules of tile programs; a violation is a bug of `lower`, not of a tiling.
 //!
-//! 1. A band has at least one step; there is a list of classes for each stage of the scheme.
+//! 1. A time block has at least one step; there is a list of classes for each stage of the scheme.
 //! 2. Planes differ, and their slopes are at least 0. A form that has the inner axis has no other axis.
 //! 3. Each cut names a plane and has a positive period.
 //! 4. A stage has at most 64 classes. Each update with a row region that is not empty is in exactly one class of its stage, and that

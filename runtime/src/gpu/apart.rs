@@ -1,4 +1,4 @@
-//! What keeps steps out of bands of towers: they run in lower bands, or stage by stage.
+//! What keeps steps out of time blocks of towers: they run in lower time blocks, or stage by stage.
 
 use super::sheets::{Dense, columns};
 use torre_compiler::host::HostExpr;
@@ -10,9 +10,9 @@ use torre_compiler::tile::residency::Towers;
 /// What a problem asks for besides values at its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Apart {
-    /// What bands cannot do, in words: then there are none.
+    /// What time blocks cannot do, in words: then there are none.
     pub always: Vec<&'static str>,
-    /// Nothing of a band may lie on both sides of a multiple of these steps.
+    /// Nothing of a time block may lie on both sides of a multiple of these steps.
     intervals: Vec<u64>,
     /// Where sources act and probes record, along the first two axes.
     hooked: Vec<[Interval; 2]>,
@@ -38,18 +38,18 @@ impl Wide {
     }
 }
 
-/// The heights of bands, in steps.
+/// The heights of time blocks, in steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heights {
-    /// That of as many bands as possible.
+    /// That of as many time blocks as possible.
     most: u64,
     /// All heights are multiples of it.
     turn: u64,
-    /// Bands begin at multiples of it.
+    /// Time blocks begin at multiples of it.
     phases: u64,
 }
 
-/// Of the greatest height: lower bands are not worth it.
+/// Of the greatest height: lower time blocks are not worth it.
 const LOWEST: u64 = 8;
 
 /// Steps that are looked at to find a share.
@@ -64,7 +64,7 @@ const ADDED: [f64; 3] = [1.1, 8.0, 15.0];
 /// Threads of a warp.
 const WARP: i64 = 32;
 
-/// Cells with a value each along the first two axes whose hooks may be tabled for a whole band.
+/// Cells with a value each along the first two axes whose hooks may be tabled for a whole time block.
 const MOST_ROWS: i64 = 1 << 15;
 
 impl Heights {
@@ -77,7 +77,7 @@ impl Heights {
         }
     }
 
-    /// The height of the band that begins at a step, if nothing is due for so many steps. There are few heights: each half of the one
+    /// The height of the time block that begins at a step, if nothing is due for so many steps. There are few heights: each half of the one
     /// before.
     pub fn next(self, step: u64, room: u64) -> Option<u64> {
         if !step.is_multiple_of(self.phases) {
@@ -95,7 +95,7 @@ impl Heights {
 }
 
 impl Apart {
-    /// Decides what of a problem does not happen inside of bands, and what makes them slow.
+    /// Decides what of a problem does not happen inside of time blocks, and what makes them slow.
     pub fn new(scheme: &Scheme, problem: &Problem) -> Apart {
         let lines = |region: Region| [region[Axis::OUTER], region[Axis::MIDDLE]];
         let area = |[x, y]: &[Interval; 2]| x.len().saturating_mul(y.len());
@@ -133,23 +133,23 @@ impl Apart {
         due.chain([until.saturating_sub(step)]).min().unwrap_or(0)
     }
 
-    /// The share of the steps of a run, from the first one on, that bands advance.
+    /// The share of the steps of a run, from the first one on, that time blocks advance.
     pub fn share(&self, heights: Heights, steps: u64) -> f64 {
         if !self.always.is_empty() {
             return 0.0;
         }
         let end = steps.min(LOOKED_AT.max(8 * heights.most));
-        let (mut step, mut banded) = (0, 0);
+        let (mut step, mut in_blocks) = (0, 0);
         while step < end {
             match heights.next(step, self.room(step, end)) {
                 Some(height) if height > 0 => {
-                    banded += height;
+                    in_blocks += height;
                     step += height;
                 }
                 _ => step += 1,
             }
         }
-        banded as f64 / end.max(1) as f64
+        in_blocks as f64 / end.max(1) as f64
     }
 
     /// The share of the turns of towers that sources and probes keep from running as whole ones, about.
@@ -178,7 +178,7 @@ impl Apart {
         self.sheets.iter().map(of).sum()
     }
 
-    /// Why there are no bands at all, for people.
+    /// Why there are no time blocks at all, for people.
     pub fn refusal(&self) -> Option<String> {
         let each = self.always.join(" and ");
         (!each.is_empty()).then(|| format!("{each}, so a GPU goes stage by stage"))
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bands_lie_between_what_is_due() {
+    fn time_blocks_lie_between_what_is_due() {
         let every = |intervals: &[u64]| Apart {
             intervals: intervals.to_vec(),
             ..Apart::default()

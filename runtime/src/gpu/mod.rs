@@ -6,7 +6,7 @@
 //! code::ptx(library, scheme, set, ..)         kernels for it                             code
 //! OnDevice::new(calculation, device, ptx)     values on the device                       simulation: Simulation
 //!   step: updates, sources, ghosts            starts of kernels, from tables             code, around
-//!   band: many steps by towers                one start of a kernel                      towers, sheets
+//!   time block: many steps by towers                one start of a kernel                      towers, sheets
 //!   records: probes, slices                   come back many steps at a time             simulation, records
 //!   copies from and to the host               through page-locked memory                 transfer
 //! ```

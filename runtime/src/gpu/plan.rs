@@ -25,7 +25,7 @@ use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::residency::{Towers, Unfit, towers as towers_of};
 use torre_compiler::tile::{TileProgram, lower};
 
-/// What `auto` tries: sizes in units of twice the slope, those of them that are whole cells, and steps of a band.
+/// What `auto` tries: sizes in units of twice the slope, those of them that are whole cells, and steps of a time block.
 const SIZES: [[i64; 2]; 8] = [
     [1, 1],
     [5, 4],
@@ -61,7 +61,7 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// Spans into which lines are cut in bands of so many steps, if they are; 0 where that is not possible.
+    /// Spans into which lines are cut in time blocks of so many steps, if they are; 0 where that is not possible.
     pub fn spans(&self, scheme: &Scheme, steps: u64) -> Option<usize> {
         let spans = self.flow.spans.as_ref()?;
         let spans = spans.of(steps * scheme.stages.len() as u64);
@@ -112,7 +112,7 @@ pub struct TowerPlan {
     pub tiling: Tiling,
     pub tiles: TileProgram,
     pub fit: Fit,
-    /// Towers of a band.
+    /// Towers of a time block.
     pub count: usize,
     /// Spans into which lines are cut, if they are: each of them has a start for all these towers.
     pub spans: Option<usize>,
@@ -389,7 +389,7 @@ impl<'a> DevicePlanner<'a> {
         }
     }
 
-    /// Of towers that get lines in several ways, those that are expected to be fastest in bands of some height.
+    /// Of towers that get lines in several ways, those that are expected to be fastest in time blocks of some height.
     fn fastest<'f>(&self, fits: &'f [Fit], height: u64) -> Option<(&'f Fit, Prediction)> {
         let scheme = self.planner.scheme;
         let possible = fits.iter().filter(|fit| {
@@ -550,13 +550,13 @@ impl TowerPlan {
         (period, period.checked_div(slope * Rational::whole(2)))
     }
 
-    /// Steps of a band: whole turns.
+    /// Steps of a time block: whole turns.
     pub fn height(&self) -> u64 {
         whole_turns(self.tiling.height, &self.fit.towers)
     }
 }
 
-/// The steps of a band of about this height, at least a turn.
+/// The steps of a time block of about this height, at least a turn.
 fn whole_turns(height: u64, towers: &Towers) -> u64 {
     (height / towers.steps).max(1) * towers.steps
 }

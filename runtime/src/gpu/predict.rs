@@ -46,7 +46,7 @@ const WAIT: [f64; 2] = [0.53, 1.1e-6];
 /// Turns of a whole tower in the time of one that an end of the grid cuts, which runs row by row in memory, and of one that an end without ghosts
 /// clips.
 const CUT: [f64; 2] = [2.55, 1.4];
-/// Seconds, for each stage of a band and each byte of a value of the rows that a tower reads in a step, for which all wait where a strip begins or ends
+/// Seconds, for each stage of a time block and each byte of a value of the rows that a tower reads in a step, for which all wait where a strip begins or ends
 /// with towers that are cut: 110 microseconds for both ends and 16 stages, for FDTD(4,2) with D = 2 in f32, 256 to 1536 cells along both axes.
 const STRIP_END: f64 = 0.875e-9;
 
@@ -117,14 +117,14 @@ pub fn shared_accesses(
     tapped as f64 + rows as f64 / (alignments * towers.cells() * towers.steps as f64)
 }
 
-/// What bands of towers are expected to do, `height` steps each, if sources and probes cut a share of the turns, and sheets add so many
+/// What time blocks of towers are expected to do, `height` steps each, if sources and probes cut a share of the turns, and sheets add so many
 /// instructions to a cell-step.
 ///
 /// For a stage of each of its blocks, a multiprocessor has four things to do, which overlap in part: the time is the cube root of the sum
 /// of their cubes. They are its bytes, at a rate near that of the shared cache as far as what one column stores is still there when the
 /// next one loads it; its instructions, and fetching them where a turn has more than the cache for them; what nothing hides. Columns of [`usual_order`]'s
 /// width follow each other: with all multiprocessors of a partition busy, the next one is a *lag* of height * stages * width / multiprocessors stages
-/// behind, and if that is little, many wait. Towers that an end of the grid cuts count several times, and a band ends when its last tower has.
+/// behind, and if that is little, many wait. Towers that an end of the grid cuts count several times, and a time block ends when its last tower has.
 pub fn towers(
     scheme: &Scheme,
     fit: &Fit,
@@ -252,10 +252,11 @@ pub fn towers(
     } else {
         1.0
     };
-    let band = starts * (START + tower * blocks) + tower * running / (processors * busy) + waits;
-    let band = spans * band;
+    let time_block =
+        starts * (START + tower * blocks) + tower * running / (processors * busy) + waits;
+    let time_block = spans * time_block;
     Prediction {
-        rate: x * y * cells[Axis::INNER.index()] * steps / band,
+        rate: x * y * cells[Axis::INNER.index()] * steps / time_block,
         compute,
         cache_bytes: own,
         memory_bytes: column,

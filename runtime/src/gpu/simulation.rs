@@ -10,7 +10,7 @@ use super::code::{DeviceCode, DeviceProgram};
 use super::device::{Address, Device, DeviceError, Mark, Reading};
 use super::records::Records;
 use super::sheets::Placed;
-use super::towers::{Bands, Ghosts, TowerProgram};
+use super::towers::{Ghosts, TimeBlocks, TowerProgram};
 use crate::host::hooks::Picture;
 use crate::host::{Calculation, Progress};
 use crate::run::{RunError, Simulation, Value, cell_stages_per_step};
@@ -50,7 +50,7 @@ pub struct OnDevice<'a, T> {
     files: &'a dyn Files,
     device: &'a dyn Device,
     code: DeviceCode,
-    bands: Option<Bands>,
+    time_blocks: Option<TimeBlocks>,
     /// Makes ghosts along the inner axis, if they are out of date in the array.
     stale: Option<Ghosts>,
     apart: Apart,
@@ -124,7 +124,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
             files,
             device,
             code,
-            bands: None,
+            time_blocks: None,
             stale: None,
             apart: Apart::new(scheme, problem),
             sheets: OnceLock::new(),
@@ -147,17 +147,17 @@ impl<'a, T: Value> OnDevice<'a, T> {
 
     /// Advances by towers where nothing else happens in every step; `program` is that of the same scheme and layout.
     pub fn by_towers(mut self, program: &TowerProgram) -> Result<Self, DeviceError> {
-        self.bands = self.bands(program)?;
+        self.time_blocks = self.time_blocks(program)?;
         Ok(self)
     }
 
-    /// Whether it advances by towers, but for steps that bands do not reach.
+    /// Whether it advances by towers, but for steps that time blocks do not reach.
     pub fn goes_by_towers(&self) -> bool {
-        self.bands.is_some()
+        self.time_blocks.is_some()
     }
 
     /// Towers made ready, to be exchanged for others; `None` where they cannot do what the problem asks for.
-    pub fn bands(&self, program: &TowerProgram) -> Result<Option<Bands>, DeviceError> {
+    pub fn time_blocks(&self, program: &TowerProgram) -> Result<Option<TimeBlocks>, DeviceError> {
         let (dense, problem) = (&self.apart.dense, self.problem());
         if !self.apart.always.is_empty() || program.sheets != dense.acting(problem) {
             return Ok(None);
@@ -171,17 +171,17 @@ impl<'a, T: Value> OnDevice<'a, T> {
         };
         let around = (self.sources.hooks(problem, dense), sheets.clone());
         let layout = &self.calculation.layout;
-        Bands::new(self.device, program, self.scheme(), layout, around)
+        TimeBlocks::new(self.device, program, self.scheme(), layout, around)
     }
 
     /// Advances by other towers, or by none, from here on; leaves those that it went by.
-    pub fn exchange(&mut self, bands: &mut Option<Bands>) {
-        std::mem::swap(&mut self.bands, bands);
+    pub fn exchange(&mut self, time_blocks: &mut Option<TimeBlocks>) {
+        std::mem::swap(&mut self.time_blocks, time_blocks);
     }
 
-    /// The height of the band that comes next, if one does: nothing keeps its steps apart, and there is room for its waves and records.
-    fn next_band(&self, until: u64) -> Option<u64> {
-        let bands = self.bands.as_ref()?;
+    /// The height of the time block that comes next, if one does: nothing keeps its steps apart, and there is room for its waves and records.
+    fn next_time_block(&self, until: u64) -> Option<u64> {
+        let time_blocks = self.time_blocks.as_ref()?;
         let most = |count: usize, steps: u64| if count == 0 { u64::MAX } else { steps };
         let probes = self.probes.capacity() / self.probe_bytes().max(1);
         let room = self
@@ -189,22 +189,22 @@ impl<'a, T: Value> OnDevice<'a, T> {
             .room(self.asked, until)
             .min(most(self.sources.waves.len(), self.waves.1))
             .min(most(self.records.len(), probes));
-        bands.heights.next(self.asked, room)
+        time_blocks.heights.next(self.asked, room)
     }
 
-    /// Runs a band of towers if one comes next; gives the number of its steps, and of what was started.
-    fn band(&mut self, until: u64) -> Result<Option<[u64; 2]>, DeviceError> {
+    /// Runs a time block of towers if one comes next; gives the number of its steps, and of what was started.
+    fn time_block(&mut self, until: u64) -> Result<Option<[u64; 2]>, DeviceError> {
         let scheme = self.calculation.scheme;
-        let Some(steps) = self.next_band(until) else {
+        let Some(steps) = self.next_time_block(until) else {
             return Ok(None);
         };
-        let Some(bands) = &mut self.bands else {
+        let Some(time_blocks) = &mut self.time_blocks else {
             return Ok(None);
         };
-        if !bands.has(self.device, scheme, &self.calculation.layout, steps)? {
+        if !time_blocks.has(self.device, scheme, &self.calculation.layout, steps)? {
             return Ok(None);
         }
-        let leaves_out = bands.leaves_out;
+        let leaves_out = time_blocks.leaves_out;
         let waves = self.waves(until, steps)?;
         let each = self.probe_bytes();
         let records = self.room_for_probes(steps * each)?;
@@ -213,15 +213,15 @@ impl<'a, T: Value> OnDevice<'a, T> {
                 self.gather(self.asked + n, records.offset((n * each) as i64))?;
             }
         }
-        let ghosts = self.bands.as_ref().and_then(Bands::ghosts);
+        let ghosts = self.time_blocks.as_ref().and_then(TimeBlocks::ghosts);
         let mut starts = if leaves_out { steps } else { 0 };
         if ghosts.is_none() {
             starts += self.renew_ghosts()?;
         }
-        let Some(bands) = &mut self.bands else {
+        let Some(time_blocks) = &mut self.time_blocks else {
             return Ok(None);
         };
-        starts += bands.run(self.device, steps, self.array, waves, records)?;
+        starts += time_blocks.run(self.device, steps, self.array, waves, records)?;
         self.stale = ghosts;
         self.probes.push(steps * each, ());
         Ok(Some([steps, starts]))
@@ -273,10 +273,10 @@ impl<'a, T: Value> OnDevice<'a, T> {
         self.calculation.problem
     }
 
-    /// Asks the device for the next step or band; gives the number of starts.
+    /// Asks the device for the next step or time block; gives the number of starts.
     fn ask(&mut self, until: u64) -> Result<usize, DeviceError> {
-        let [steps, mut starts] = match self.band(until)? {
-            Some(band) => band,
+        let [steps, mut starts] = match self.time_block(until)? {
+            Some(time_block) => time_block,
             None => {
                 let waves = self.waves(until, 1)?;
                 let before = self.renew_ghosts()?;
@@ -351,7 +351,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
 
     /// Whether what comes next finds room for its records without waiting.
     fn has_room(&self, until: u64) -> bool {
-        let steps = self.next_band(until).unwrap_or(1);
+        let steps = self.next_time_block(until).unwrap_or(1);
         let slices = (0..self.problem().outputs.len())
             .filter(|output| self.is_due(*output, self.asked + steps))
             .filter_map(|output| {

@@ -1,12 +1,12 @@
-//! Bands of many steps by towers, one start of a kernel each.
+//! Time blocks of many steps by towers, one start of a kernel each.
 //!
-//! Sources act and probes record inside of bands, by tables that are made for each height of a band. Bands end where slices or volumes are due;
-//! what is left before is run by lower bands, and by single steps.
+//! Sources act and probes record inside of time blocks, by tables that are made for each height of a time block. Time blocks end where slices or volumes are due;
+//! what is left before is run by lower time blocks, and by single steps.
 
-mod bands;
+mod time_blocks;
 
-pub use bands::Bands;
-pub(super) use bands::Ghosts;
+pub(super) use time_blocks::Ghosts;
+pub use time_blocks::TimeBlocks;
 
 use super::apart::Heights;
 use super::device::Facts;
@@ -22,7 +22,7 @@ use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::TileProgram;
 use torre_compiler::tile::residency::{Towers, towers};
 
-/// What the towers of a column may load and store in a band, by the size of a partition of the cache that all multiprocessors share; and the least of
+/// What the towers of a column may load and store in a time block, by the size of a partition of the cache that all multiprocessors share; and the least of
 /// them, and the most. More towers side by side keep blocks from waiting for each other, and make fewer strips, at whose ends many wait for cut
 /// towers; fewer let what one column stores be there for the next.
 const COLUMN: (f64, [f64; 2]) = (0.42, [4.0, 16.0]);
@@ -33,7 +33,7 @@ const LONG: (f64, f64) = (1500.0, 0.72);
 /// Columns of a strip that alternate with those of the next one of its partition, where all ends clip towers and where some cut them.
 const OVERLAP: [i64; 2] = [12, 16];
 
-/// The order of the towers of a band of so many steps, unless something else is asked for.
+/// The order of the towers of a time block of so many steps, unless something else is asked for.
 pub(super) fn usual_order(
     scheme: &Scheme,
     towers: &Towers,
@@ -234,9 +234,9 @@ pub struct TowerProgram {
     pub towers: Towers,
     /// What acts in many columns of cells.
     pub sheets: Vec<Acting>,
-    /// Steps of a band, at most.
+    /// Steps of a time block, at most.
     pub steps: u64,
-    /// All towers of such a band.
+    /// All towers of such a time block.
     tasks: TaskList,
     order: Order,
     /// Lists of towers, at most.
@@ -277,12 +277,12 @@ impl TowerProgram {
             towers,
             sheets: sheets.to_vec(),
         };
-        Ok(program.banded(scheme, layout, tiles.height, order))
+        Ok(program.with_time_blocks(scheme, layout, tiles.height, order))
     }
 
-    /// The same towers in bands of at most so many steps, in an order; `None` where there are too many, or the order has lists that no block would
+    /// The same towers in time blocks of at most so many steps, in an order; `None` where there are too many, or the order has lists that no block would
     /// take from.
-    pub fn banded(
+    pub fn with_time_blocks(
         mut self,
         scheme: &Scheme,
         layout: &Layout,
@@ -299,23 +299,23 @@ impl TowerProgram {
         Some(self)
     }
 
-    /// Towers of a band.
+    /// Towers of a time block.
     pub fn count(&self) -> usize {
         self.tasks.tasks.len()
     }
 
-    /// The towers of the highest bands, without what hooks cut.
+    /// The towers of the highest time blocks, without what hooks cut.
     pub fn tasks(&self) -> &[Task] {
         &self.tasks.tasks
     }
 
-    /// Whether a band leaves ghosts along the inner axis out of date in memory.
+    /// Whether a time block leaves ghosts along the inner axis out of date in memory.
     pub fn leaves_ghosts(&self) -> bool {
         let flow = self.kernels.flow.as_ref();
         flow.is_some_and(|flow| flow.ghosts.is_some())
     }
 
-    /// The spans of a band of so many steps, one of all if lines are not cut; `None` where it would lean too much.
+    /// The spans of a time block of so many steps, one of all if lines are not cut; `None` where it would lean too much.
     fn spans(&self, scheme: &Scheme, steps: u64) -> Option<Vec<Option<Span>>> {
         let flow = self.kernels.flow.as_ref();
         let Some(spans) = flow.and_then(|flow| flow.spans.as_ref()) else {
@@ -325,12 +325,12 @@ impl TowerProgram {
         Some(spans.into_iter().map(Some).collect())
     }
 
-    /// The heights of its bands.
+    /// The heights of its time blocks.
     pub fn heights(&self, scheme: &Scheme) -> Heights {
         Heights::new(self.steps, &self.towers, scheme)
     }
 
-    /// The towers of a band of so many steps.
+    /// The towers of a time block of so many steps.
     fn tasks_of(&self, scheme: &Scheme, layout: &Layout, steps: u64) -> Option<TaskList> {
         if steps == self.steps {
             return Some(self.tasks.clone());

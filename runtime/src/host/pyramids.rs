@@ -1,7 +1,7 @@
 //! Runs overlapped tiles.
 //!
-//! There are two arrays for the whole domain. In a band, threads take tiles: each loads the tile's input from one array into memory of its
-//! own, advances it there to the end of the band, and stores its base into the other array. Then the arrays change roles. A tile's
+//! There are two arrays for the whole domain. In a time block, threads take tiles: each loads the tile's input from one array into memory of its
+//! own, advances it there to the end of the time block, and stores its base into the other array. Then the arrays change roles. A tile's
 //! own memory has the layout of the program, and kernels are compiled for that.
 //!
 //! Sources act in every copy of a value; probes and slices record the copy in the base that owns it. Around periodic ends, a tile holds
@@ -110,8 +110,8 @@ impl<T: Real> Calculation<'_, T> {
         let arrays = [first, buffers.second.cells::<T>()];
         let own: Vec<Cells<T>> = buffers.own.iter_mut().map(|m| m.cells::<T>()).collect();
         // SAFETY: `&mut self` keeps everybody else away from the arrays until the run's threads have ended.
-        let bands = unsafe { work.bands(arrays, &own[..threads], until) };
-        if bands % 2 == 1 {
+        let time_blocks = unsafe { work.time_blocks(arrays, &own[..threads], until) };
+        if time_blocks % 2 == 1 {
             std::mem::swap(&mut self.memory, &mut buffers.second);
         }
         self.buffers = Some(buffers);
@@ -150,30 +150,30 @@ impl<T: Real> Work<'_, '_, T> {
         &self.calculation.hooks
     }
 
-    /// Runs all bands, from the first array to the second one and back; returns how many there were.
+    /// Runs all time blocks, from the first array to the second one and back; returns how many there were.
     ///
     /// # Safety
     /// Nobody else touches the arrays meanwhile.
-    unsafe fn bands(&self, arrays: [Cells<T>; 2], own: &[Cells<T>], until: u64) -> u64 {
+    unsafe fn time_blocks(&self, arrays: [Cells<T>; 2], own: &[Cells<T>], until: u64) -> u64 {
         let from = self.calculation.steps();
         let height = self.program.height;
-        let bands = (until - from).div_ceil(height);
+        let time_blocks = (until - from).div_ceil(height);
         let count = self.program.count();
         let barrier = Barrier::new(own.len());
         let next = AtomicU64::new(0);
         threads::run(own.len(), |thread| {
             let mut ticket = next.fetch_add(1, Ordering::Relaxed);
-            for band in 0..bands {
-                let start = from + band * height;
+            for time_block in 0..time_blocks {
+                let start = from + time_block * height;
                 let steps = height.min(until - start);
-                let [source, target] = match band % 2 {
+                let [source, target] = match time_block % 2 {
                     0 => arrays,
                     _ => [arrays[1], arrays[0]],
                 };
-                // A ticket beyond the band is one for the next.
-                while ticket < (band + 1) * count {
-                    let place = self.program.place(ticket - band * count);
-                    // SAFETY: tiles of a band write disjoint bases with their ghosts, and memory of their own; what they read is not
+                // A ticket beyond the time block is one for the next.
+                while ticket < (time_block + 1) * count {
+                    let place = self.program.place(ticket - time_block * count);
+                    // SAFETY: tiles of a time block write disjoint bases with their ghosts, and memory of their own; what they read is not
                     // written until the barrier.
                     unsafe { self.tile(place, own[thread], source, target, start, steps) };
                     ticket = next.fetch_add(1, Ordering::Relaxed);
@@ -181,7 +181,7 @@ impl<T: Real> Work<'_, '_, T> {
                 barrier.wait();
             }
         });
-        bands
+        time_blocks
     }
 
     /// # Safety
@@ -199,7 +199,7 @@ impl<T: Real> Work<'_, '_, T> {
         let base = PerAxis::from_fn(|a| slabs[a].base);
         let tile = Tile { slabs, base, own };
         let per_step = self.stages.len();
-        // A band that ends early does the last steps of a whole one.
+        // A time block that ends early does the last steps of a whole one.
         let skipped = (self.program.height - steps) as usize * per_step;
         // SAFETY: passed on.
         unsafe {

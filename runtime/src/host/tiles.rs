@@ -13,7 +13,7 @@ use torre_compiler::kernel::UpdateSet;
 use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::real::Real;
 use torre_compiler::tile::{
-    BANDS_AT_ONCE, ClassSet, Part, Segment, Shape, Shapes, Strips, Tile, TileProgram,
+    ClassSet, Part, Segment, Shape, Shapes, Strips, TIME_BLOCKS_AT_ONCE, Tile, TileProgram,
 };
 
 /// How far a strip has come: places below are done.
@@ -75,14 +75,15 @@ impl<T: Real> Engine<'_, T> {
     pub unsafe fn run_tiles(&self, program: &TileProgram, threads: usize, from: u64, until: u64) {
         let mut start = from;
         while start < until {
-            let end = until.min(start.saturating_add(program.height.saturating_mul(BANDS_AT_ONCE)));
+            let end =
+                until.min(start.saturating_add(program.height.saturating_mul(TIME_BLOCKS_AT_ONCE)));
             // SAFETY: passed on.
-            unsafe { self.run_bands(program, threads, start, end) };
+            unsafe { self.run_time_blocks(program, threads, start, end) };
             start = end;
         }
     }
 
-    unsafe fn run_bands(&self, program: &TileProgram, threads: usize, from: u64, until: u64) {
+    unsafe fn run_time_blocks(&self, program: &TileProgram, threads: usize, from: u64, until: u64) {
         let strips = Strips::new(program, until - from);
         let counters: Vec<Counter> = (0..strips.len())
             .map(|_| Counter(AtomicI64::new(-1)))
@@ -97,7 +98,7 @@ impl<T: Real> Engine<'_, T> {
                 if strip >= strips.len() {
                     return;
                 }
-                let numbers = strips.bands[strips.band(strip)].numbers;
+                let numbers = strips.time_blocks[strips.time_block(strip)].numbers;
                 let counter = &counters[strip].0;
                 let waits = strips.waits(strip);
                 strips.tiles(program, strip, &mut |place, _, tile| {

@@ -211,7 +211,7 @@ fn starts(
 }
 
 #[test]
-fn bands_of_towers_give_the_bits_of_the_reference() {
+fn time_blocks_of_towers_give_the_bits_of_the_reference() {
     let Some(library) = library() else { return };
     let device = Interpreted::new();
     let mut cases = Vec::from(cases_of_towers([3, 4, 2]));
@@ -229,14 +229,14 @@ fn bands_of_towers_give_the_bits_of_the_reference() {
         assert_eq!(towers.steps, plan.height());
         assert_eq!(towers.count(), plan.towers.map_or(0, |plan| plan.count));
         let starts = |towers| starts(library, &device, seed, &scheme, &problem, towers);
-        // Each of the two bands is one start, and a band of the last step, too.
+        // Each of the two time blocks is one start, and a time block of the last step, too.
         assert_eq!(starts(Some(towers)), 3);
         assert!(starts(None) >= 2 * problem.steps);
     }
 }
 
 #[test]
-fn sources_and_probes_act_inside_of_bands() {
+fn sources_and_probes_act_inside_of_time_blocks() {
     let Some(library) = library() else { return };
     let device = Interpreted::new();
     for (seed, (scheme, schedule)) in cases_of_towers([4, 16, 4]).into_iter().enumerate() {
@@ -258,7 +258,7 @@ fn sources_and_probes_act_inside_of_bands() {
         problem.outputs.clear();
         assert!(problem.sources.len() > 2 && problem.probes.len() > 2);
         let (plan, chip) = plan_of(&device, &scheme, &problem, &schedule);
-        // A band, one of half its height, and a step.
+        // A time block, one of half its height, and a step.
         problem.steps = plan.height() + plan.height() / 2 + 1;
         let towers = &compiled(library, &scheme, &plan, &chip);
         let starts = |towers| starts(library, &device, seed, &scheme, &problem, towers);
@@ -271,13 +271,13 @@ fn sources_and_probes_act_inside_of_bands() {
     }
 }
 
-/// Turns of towers in bands of a plan that run as whole ones, sources and probes aside.
+/// Turns of towers in time blocks of a plan that run as whole ones, sources and probes aside.
 fn whole_turns(towers: &TowerProgram) -> i32 {
     let whole = towers.tasks().iter().map(|task| task.whole);
     whole.map(|[from, until]| until - from).sum()
 }
 
-/// Towers leave ghosts along the last axis out of date in memory; single steps between bands find them there. Sources and probes are near the
+/// Towers leave ghosts along the last axis out of date in memory; single steps between time blocks find them there. Sources and probes are near the
 /// ends of lines.
 #[test]
 fn ghosts_are_made_for_who_reads_them() {
@@ -304,7 +304,7 @@ fn ghosts_are_made_for_who_reads_them() {
         problem.outputs.truncate(1);
         let schedule = "(x, y): diamond(W = 3) lean +x height 16; z: span";
         let (plan, chip) = plan_of(&device, &scheme, &problem, schedule);
-        // A band, a step, and a slice, twice; and a band.
+        // A time block, a step, and a slice, twice; and a time block.
         let every = plan.height() + 1;
         problem.outputs[0].every = every;
         problem.steps = 3 * every - 1;
@@ -365,7 +365,7 @@ fn spans_give_the_bits_of_the_reference() {
         let lines = Some(Lines::Spans(1));
         let (plan, chip) =
             planned_for(&device, &scheme, &problem, schedule, lines).expect("a plan");
-        // A band, and one of half its height, each of three spans.
+        // A time block, and one of half its height, each of three spans.
         problem.steps = plan.height() + plan.height() / 2;
         let towers = &compiled(library, &scheme, &plan, &chip);
         assert!(whole_turns(towers) > 0, "seed {seed}");
@@ -385,7 +385,7 @@ fn random_problems_by_towers_give_the_bits_of_the_reference() {
         ..LIMITS
     };
     let device = Interpreted::new();
-    let (mut tried, mut banded, mut rings) = (0, 0, 0);
+    let (mut tried, mut in_blocks, mut rings) = (0, 0, 0);
     for seed in seeds() {
         let mut rng = Rng::new(seed);
         let mut scheme = random_scheme(&mut rng, &limits);
@@ -432,11 +432,11 @@ fn random_problems_by_towers_give_the_bits_of_the_reference() {
         let starts = |towers| starts(library, &device, seed, &scheme, &problem, towers);
         tried += 1;
         let by_towers = starts(Some(towers));
-        banded += u64::from(by_towers < starts(None));
+        in_blocks += u64::from(by_towers < starts(None));
         let ring = |axis: &Axis| scheme.grid.is_periodic(*axis);
         rings += u64::from([Axis::OUTER, Axis::MIDDLE].iter().any(ring));
     }
-    assert!(tried > 0 && 2 * banded > tried, "{banded} of {tried}");
+    assert!(tried > 0 && 2 * in_blocks > tried, "{in_blocks} of {tried}");
     assert!(5 * rings > tried, "{rings} of {tried}");
 }
 
@@ -465,7 +465,7 @@ fn plans_know_what_sources_and_probes_cost() {
     problem.probes.clear();
     let none = rate(&problem);
     assert!(many < few && few < none, "{many} {few} {none}");
-    // Slices end bands.
+    // Slices end time blocks.
     problem = random_problem(&mut Rng::new(1), &scheme);
     problem.outputs.truncate(1);
     problem.outputs[0].every = 1;
@@ -479,7 +479,7 @@ fn plans_know_what_sources_and_probes_cost() {
 fn examples(device: impl Fn() -> Box<dyn Device>, precision: Precision) {
     let Some(library) = library() else { return };
     let paths = torre_suite::examples();
-    let mut banded = 0;
+    let mut in_blocks = 0;
     for path in paths {
         let world = FileWorld::beside(&path);
         let source = read_source(&path).expect("a text");
@@ -524,9 +524,9 @@ fn examples(device: impl Fn() -> Box<dyn Device>, precision: Precision) {
         );
         let result = result.map_err(|error| format!("{}: {error}", path.display()));
         assert_eq!(result, Ok(()));
-        banded += 1;
+        in_blocks += 1;
     }
-    assert_eq!(banded > 0, precision == Precision::F32);
+    assert_eq!(in_blocks > 0, precision == Precision::F32);
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn sources_in_many_columns_act_in_whole_turns() {
             problem.steps = plan.height() + 1;
             let towers = &compiled(library, &scheme, &plan, &chip);
             let starts = |towers| starts(library, &device, seed, &scheme, &problem, towers);
-            // A band, and one of the last step.
+            // A time block, and one of the last step.
             assert_eq!(starts(Some(towers)), 2, "seed {seed}");
             assert!(whole_turns(towers) > 0, "seed {seed}");
         }

@@ -63,7 +63,7 @@ impl Cut {
 pub struct Overlap {
     /// Cells of a base.
     pub base: i64,
-    /// Per stage of a band, cells that are computed beyond it, below and above.
+    /// Per stage of a time block, cells that are computed beyond it, below and above.
     pub stages: Vec<[i64; 2]>,
 }
 

@@ -243,15 +243,15 @@ fn draw_overlap(svg: &mut Svg, frame: &Frame, overlap: &Overlap) {
     let height = overlap.stages.len().max(1) as i64;
     let base = overlap.base.max(1);
     let shown = (left.floor() as i64).div_euclid(base)..=(right.ceil() as i64).div_euclid(base);
-    let bands =
+    let time_blocks =
         (bottom.ceil() as i64).div_euclid(height)..=(high.floor() as i64).div_euclid(height);
     let others = shown
         .take(2 * MOST_TILES as usize)
         .filter(|&tile| tile != 0);
     for tile in others.chain([0]) {
-        for band in bands.clone() {
+        for time_block in time_blocks.clone() {
             let rows = || overlap.stages.iter().enumerate();
-            let row = |number: usize| (band * height) as f64 + number as f64;
+            let row = |number: usize| (time_block * height) as f64 + number as f64;
             let side = |place: &dyn Fn(&[i64; 2]) -> i64| {
                 rows()
                     .flat_map(|(number, beyond)| {

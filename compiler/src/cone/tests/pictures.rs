@@ -34,8 +34,8 @@ fn pictures() -> Vec<(&'static str, String)> {
     };
     let (x, y, z) = (Axis::OUTER, Axis::MIDDLE, Axis::INNER);
     let diamonds = vec![cut(&of_wave, [0, 0, 1], 8), cut(&of_wave, [0, 0, -1], 8)];
-    // Bands of 4 steps.
-    let band = Cut {
+    // Time blocks of 4 steps.
+    let time_block = Cut {
         face: Face {
             form: PerAxis::splat(0),
             slope: -Rational::ONE,
@@ -43,7 +43,7 @@ fn pictures() -> Vec<(&'static str, String)> {
         period: Rational::whole(4),
         leads: Vec::new(),
     };
-    let skewed = vec![cut(&of_wave, [0, 0, 1], 6), band];
+    let skewed = vec![cut(&of_wave, [0, 0, 1], 6), time_block];
     let base = PerAxis([None, None, Some(6)]);
     let program = PyramidProgram::new(&wave, &Pyramid { height: 4, base }).expect("a small size");
     let pyramids = Section {

@@ -5,7 +5,7 @@
 
 use super::super::strips::Waits;
 
-/// The clocks of the strips of two neighbouring bands: no wait goes farther back.
+/// The clocks of the strips of two neighbouring time blocks: no wait goes farther back.
 pub(super) struct Clocks {
     strips: Vec<Vec<Done>>,
 }

@@ -18,7 +18,7 @@ pub struct Event {
 /// An outermost tile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TileName {
-    pub band: usize,
+    pub time_block: usize,
     /// Per cut of the outermost level.
     pub indices: Vec<i64>,
 }
@@ -26,8 +26,8 @@ pub struct TileName {
 /// What separates two tiles: a cut along which their indices differ, against the running order if there is one like that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crossing {
-    /// Only the bands differ.
-    Band,
+    /// Only the time blocks differ.
+    TimeBlock,
     Cut {
         level: usize,
         cut: usize,
@@ -106,14 +106,18 @@ impl fmt::Display for Event {
 
 impl fmt::Display for TileName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "tile {:?} of band {}", self.indices, self.band)
+        write!(
+            f,
+            "tile {:?} of time block {}",
+            self.indices, self.time_block
+        )
     }
 }
 
 impl fmt::Display for Crossing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Crossing::Band => f.write_str("the bands"),
+            Crossing::TimeBlock => f.write_str("the time blocks"),
             Crossing::Cut {
                 level,
                 cut,

@@ -3,7 +3,7 @@
 //! A tile may compute more than it needs, from values that it does not have: such places count as unknown until they hold a right
 //! version again, and nobody may look at them. It is checked that
 //! - what a tile computes of its base is right in every stage, as probes look at it, and so is what it stores;
-//! - the tiles of a band store every place once;
+//! - the tiles of a time block store every place once;
 //! - no input and no read leaves a tile's memory.
 
 use super::versions::{Versions, source};
@@ -22,8 +22,8 @@ const UNKNOWN: i64 = i64::MIN;
 /// Counts of a run; all are exact and depend on the program alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PyramidReport {
-    pub bands: u64,
-    /// In all bands together.
+    pub time_blocks: u64,
+    /// In all time blocks together.
     pub tiles: u64,
     /// Updates at single cells, redundant ones included.
     pub events: u64,
@@ -58,7 +58,7 @@ pub fn check_pyramids(
     let mut start = 0;
     while start < steps {
         let end = steps.min(start.saturating_add(program.height));
-        run.band(start, end)?;
+        run.time_block(start, end)?;
         start = end;
     }
     Ok(run.report)
@@ -70,7 +70,7 @@ struct Run<'a> {
     versions: Versions,
     /// Where places are.
     memory: Memory,
-    /// What they hold before and after the band.
+    /// What they hold before and after the time block.
     now: Vec<i64>,
     next: Vec<i64>,
     report: PyramidReport,
@@ -103,9 +103,9 @@ impl Tile {
 type Checked = Result<(), Box<TileFault>>;
 
 impl Run<'_> {
-    fn band(&mut self, start: u64, end: u64) -> Checked {
+    fn time_block(&mut self, start: u64, end: u64) -> Checked {
         self.next = vec![UNKNOWN; self.now.len()];
-        self.report.bands += 1;
+        self.report.time_blocks += 1;
         for tile in 0..self.program.count() {
             self.tile(self.program.place(tile), start, end)?;
             self.report.tiles += 1;
@@ -363,9 +363,9 @@ mod tests {
         assert_eq!(whole.overlap.0, [[9, 9], [9, 9], [0, 0]]);
         assert!(check_pyramids(&scheme, &whole, 7).is_ok());
         let low = program(&scheme, 2, [Some(8), Some(7), None]);
-        let fits = check_pyramids(&scheme, &low, 6).expect("bands of 2 steps");
-        assert_eq!((fits.bands, fits.tiles), (3, 3 * 6));
-        // Memory for lower bands has no room for higher ones.
+        let fits = check_pyramids(&scheme, &low, 6).expect("time blocks of 2 steps");
+        assert_eq!((fits.time_blocks, fits.tiles), (3, 3 * 6));
+        // Memory for lower time blocks has no room for higher ones.
         let wide = maxwell(4, Precision::F32, [90, 14, 9]);
         let mut low = program(&wide, 2, [Some(8), None, None]);
         low.height = 9;

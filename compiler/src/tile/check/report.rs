@@ -14,8 +14,8 @@ pub struct TileReport {
     pub reads: u64,
     /// Outermost first; at least one.
     pub levels: Vec<LevelReport>,
-    pub bands: u64,
-    /// All threads wait for each other after every [`super::super::BANDS_AT_ONCE`] bands, and at the end.
+    pub time_blocks: u64,
+    /// All threads wait for each other after every [`super::super::TIME_BLOCKS_AT_ONCE`] time blocks, and at the end.
     pub barriers: u64,
     pub strips: u64,
     /// Times that a strip looks whether another has passed a place.
@@ -51,7 +51,7 @@ impl fmt::Display for TileReport {
                 level.tiles, level.loads, level.stores
             )?;
         }
-        writeln!(f, "bands = {}", self.bands)?;
+        writeln!(f, "time blocks = {}", self.time_blocks)?;
         writeln!(f, "barriers = {}", self.barriers)?;
         writeln!(f, "strips = {}", self.strips)?;
         writeln!(f, "waits = {}", self.waits)?;

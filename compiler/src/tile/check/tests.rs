@@ -204,7 +204,7 @@ fn a_wait_that_is_left_out_is_a_race() {
     let (strips, mut shapes) = (Strips::new(&program, 6), Shapes::new(&program));
     let mut of_shapes = [0, 0];
     for strip in 0..strips.len() {
-        let numbers = strips.bands[strips.band(strip)].numbers;
+        let numbers = strips.time_blocks[strips.time_block(strip)].numbers;
         strips.tiles(&program, strip, &mut |_, _, tile| {
             let mut parts = Vec::new();
             assert!(shapes.parts(tile, numbers, &mut parts));
@@ -221,14 +221,16 @@ fn a_wait_that_is_left_out_is_a_race() {
             crossing: Crossing::Cut { cut: 0, .. },
             ..
         } => {
-            assert_eq!(earlier.band, later.band);
+            assert_eq!(earlier.time_block, later.time_block);
             assert_eq!(earlier.indices[0] + 1, later.indices[0]);
         }
         other => panic!("{other}"),
     }
-    let before = run(&|waits| waits.before = None).expect_err("bands need each other");
+    let before = run(&|waits| waits.before = None).expect_err("time blocks need each other");
     match *before {
-        TileFault::Race { earlier, later, .. } => assert_eq!(earlier.band + 1, later.band),
+        TileFault::Race { earlier, later, .. } => {
+            assert_eq!(earlier.time_block + 1, later.time_block)
+        }
         other => panic!("{other}"),
     }
 }
@@ -270,7 +272,9 @@ fn events_that_are_missing_doubled_or_misplaced_are_noticed() {
     let run = || Run::new(&scheme, &program, 2).expect("a sound program");
 
     let mut short = run();
-    short.bands(1, &Strips::waits).expect("one step is right");
+    short
+        .time_blocks(1, &Strips::waits)
+        .expect("one step is right");
     short.finish(1).expect("and complete");
     let fault = *short.finish(2).expect_err("the second step is missing");
     assert!(
@@ -279,10 +283,12 @@ fn events_that_are_missing_doubled_or_misplaced_are_noticed() {
     );
 
     let mut again = run();
-    again.bands(1, &Strips::waits).expect("one step is right");
+    again
+        .time_blocks(1, &Strips::waits)
+        .expect("one step is right");
     again.group = 1;
     let fault = *again
-        .bands(1, &Strips::waits)
+        .time_blocks(1, &Strips::waits)
         .expect_err("the same step once more");
     assert!(
         matches!(fault, TileFault::WrongVersion { event, expected, found, .. }
@@ -294,10 +300,10 @@ fn events_that_are_missing_doubled_or_misplaced_are_noticed() {
     let strips = Strips::new(&program, 1);
     twice.tiles.push(Outer {
         group: 0,
-        band: 0,
+        time_block: 0,
         strip: 0,
         sequence: 0,
-        indices: vec![strips.bands[0].strips.lo, 0],
+        indices: vec![strips.time_blocks[0].strips.lo, 0],
     });
     twice.clock = vec![0; strips.len()];
     twice.enter(0, Vec::new());
@@ -390,7 +396,7 @@ fn programs_that_break_a_rule_are_refused() {
     }
 }
 
-/// Loads and stores of a run of one band of towers.
+/// Loads and stores of a run of one time block of towers.
 fn traffic(size: [i64; 4], period: i64) -> [i64; 2] {
     let [x, y, z, height] = size;
     let scheme = maxwell(4, Precision::F32, [x, y, z]);
@@ -398,7 +404,7 @@ fn traffic(size: [i64; 4], period: i64) -> [i64; 2] {
     let report =
         check(&scheme, &program, height as u64).unwrap_or_else(|fault| panic!("{size:?}: {fault}"));
     assert_eq!(report.events, events(&scheme, height as u64));
-    assert_eq!(report.bands, 1);
+    assert_eq!(report.time_blocks, 1);
     let level = report.levels[0];
     [level.loads as i64, level.stores as i64]
 }
@@ -462,7 +468,7 @@ steps = 4
 events = 61808
 reads = 537712
 level 0: tiles = 34, loads = 97188, stores = 54436
-bands = 2
+time_blocks = 2
 barriers = 1
 strips = 10
 waits = 65

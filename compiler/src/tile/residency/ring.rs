@@ -4,9 +4,9 @@
 //! back to itself after the length of the ring. Where its period does not divide that length, one distance between faces around the ring is
 //! *narrow*: what the others leave. A tower between narrow faces is one of the usual width of which only the events below a limit count.
 //!
-//! *The outer axis.* Towers of a band run along it, from one end to the other, and around the ring they would wait for themselves. So the ring
+//! *The outer axis.* Towers of a time block run along it, from one end to the other, and around the ring they would wait for themselves. So the ring
 //! is cut at a *seam*, a face that moves against the towers: where it needs no more than its own slope, nothing on the side that runs
-//! first depends on the other one. What lies beyond the seam is done before what reads it begins: a band has two starts then.
+//! first depends on the other one. What lies beyond the seam is done before what reads it begins: a time block has two starts then.
 
 use super::geometry::Geometry;
 use super::{Residency, Towers, Unfit};
@@ -70,7 +70,7 @@ pub struct Seam {
     cells: i64,
 }
 
-/// The part of a ring of cells that counts in a stage, in terms of `(rate * n + from) / unit`, rounded down, with n the stages since the band
+/// The part of a ring of cells that counts in a stage, in terms of `(rate * n + from) / unit`, rounded down, with n the stages since the time block
 /// began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
@@ -352,7 +352,7 @@ impl Depths<'_> {
 }
 
 impl Towers {
-    /// The indices along both cuts of all tiles that a band of so many turns has; each tile is known by one pair of them ([`Rings::known`]).
+    /// The indices along both cuts of all tiles that a time block of so many turns has; each tile is known by one pair of them ([`Rings::known`]).
     /// `None` where there are too many to be counted.
     pub fn indices(&self, scheme: &Scheme, turns: u64) -> Option<[Interval; 2]> {
         let mut leads = [[i64::MAX / 4, i64::MIN / 4]; 2];
@@ -371,7 +371,7 @@ impl Towers {
     }
 
     /// Where the ring of the outer axis is cut: which towers, by their origins, run before all others begin, as those read across the
-    /// seam what they have written. `None` where the ring is too short for a band of so many turns.
+    /// seam what they have written. `None` where the ring is too short for a time block of so many turns.
     pub fn halves(&self, scheme: &Scheme, turns: u64) -> Option<Halves> {
         let Some(seam) = &self.rings.seam else {
             return Some(Halves::default());
@@ -406,7 +406,7 @@ impl Towers {
     }
 }
 
-/// Which towers of a band run first.
+/// Which towers of a time block run first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Halves {
     /// Those whose origin, times a sign, is not below.

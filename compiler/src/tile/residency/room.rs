@@ -1,4 +1,4 @@
-//! Where on the grid towers are whole, and what they do in a band there.
+//! Where on the grid towers are whole, and what they do in a time block there.
 
 use super::{Residency, Towers};
 use crate::lattice::{Axis, Interval};
@@ -37,17 +37,17 @@ impl Room {
     }
 }
 
-/// What a tower does in a band.
+/// What a tower does in a time block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     pub alignment: usize,
-    /// At the start of the band, counted on around periodic axes: along the outer axis from the seam on.
+    /// At the start of the time block, counted on around periodic axes: along the outer axis from the seam on.
     pub origin: [i64; 2],
     /// Cells from there to where the origin lies in the array, if the tower is whole: lengths of rings.
     pub shift: [i64; 2],
     /// Below which depths rows belong to a narrow tower, along both cuts.
     pub limits: [Option<i64>; 2],
-    /// Those in which rows may lie in the grid, counted from the start of the band.
+    /// Those in which rows may lie in the grid, counted from the start of the time block.
     pub turns: Range<u64>,
     /// Those of which nothing is cut off, all but a few of them.
     pub whole: Range<u64>,
@@ -69,7 +69,7 @@ impl Towers {
         self.alignments.iter().map(room).collect()
     }
 
-    /// What a tile has to do in a band of so many turns; `None` if that is nothing.
+    /// What a tile has to do in a time block of so many turns; `None` if that is nothing.
     pub fn part(&self, rooms: &[Room], tile: [i64; 2], turns: u64) -> Option<Part> {
         let (alignment, mut origin) = self.locate(tile)?;
         let [_, around] = self.rings.cells;

@@ -147,7 +147,7 @@ fn towers_of_known_schemes_find_their_values() {
     }
 }
 
-/// Runs two bands of so many turns; gives the number of towers that ran by their sets.
+/// Runs two time blocks of so many turns; gives the number of towers that ran by their sets.
 fn run(scheme: &Scheme, periods: [Rational; 2], slack: Rational, turns: u64) -> Option<usize> {
     let (frame, tiling) = tiling(scheme, periods, slack, 1 << 20);
     check_tiling(&frame, &tiling).expect("fitting faces are legal");
@@ -155,9 +155,9 @@ fn run(scheme: &Scheme, periods: [Rational; 2], slack: Rational, turns: u64) -> 
     let layout = Layout::new(scheme).ok()?;
     let towers = towers(scheme, &layout, &program).ok()?;
     let mut machine = Machine::new(scheme, &layout);
-    for band in 0..2 {
-        machine.first_step = band * turns * towers.steps;
-        machine.band(&program, &towers, turns as usize);
+    for time_block in 0..2 {
+        machine.first_step = time_block * turns * towers.steps;
+        machine.time_block(&program, &towers, turns as usize);
     }
     machine.finish(2 * turns * towers.steps);
     Some(machine.inner)
@@ -231,7 +231,7 @@ impl<'a> Machine<'a> {
         i64::from(self.scheme.component(id).time_levels)
     }
 
-    fn band(&mut self, program: &TileProgram, towers: &Towers, turns: usize) {
+    fn time_block(&mut self, program: &TileProgram, towers: &Towers, turns: usize) {
         let stages = self.scheme.stages.len() as i64;
         let numbers = Interval::new(0, turns as i64 * towers.steps as i64 * stages);
         let cuts = [program.levels[0][0], program.levels[0][1]];

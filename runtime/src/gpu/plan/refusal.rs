@@ -31,13 +31,13 @@ pub enum Refusal {
         threads: u32,
         most: u64,
     },
-    /// Spans of lines lean too much in bands of so many steps.
+    /// Spans of lines lean too much in time blocks of so many steps.
     Lean {
         steps: u64,
     },
-    /// A band has more towers than can be counted.
+    /// A time block has more towers than can be counted.
     Many,
-    /// The first axis is periodic, and too short for bands of so many steps.
+    /// The first axis is periodic, and too short for time blocks of so many steps.
     Ring {
         steps: u64,
     },
@@ -80,7 +80,7 @@ impl fmt::Display for Refusal {
                 f,
                 "a block does not hold lines, and in {steps} steps the ends of parts that it holds lean too much"
             ),
-            Refusal::Many => f.write_str("a band has too many towers to be counted"),
+            Refusal::Many => f.write_str("a time block has too many towers to be counted"),
         }
     }
 }

@@ -126,7 +126,7 @@ fn lines_that_one_block_does_not_hold_are_shared() {
         ("sm_90a", Precision::F32, 336, 1),
     ] {
         let scheme = maxwell(4, precision, [512, 512, cells]);
-        // Spans would lean too much in bands as high as that.
+        // Spans would lean too much in time blocks as high as that.
         let all = choices(&scheme, Some((2, 128))).expect("towers");
         let (problem, chip) = (problem(), usual(target));
         let planner = DevicePlanner::new(&scheme, &problem, &chip).expect("a small grid");
@@ -157,7 +157,7 @@ fn long_lines_are_cut() {
     let of = |values: u32| Some(Lines::Spans(values / 32));
     let (spans, part, rate) = plan("sm_80", 512, 8, None).expect("spans");
     assert_eq!((spans, part), (Some(3), 192));
-    // Higher bands lean more, up to where blocks do not reach.
+    // Higher time blocks lean more, up to where blocks do not reach.
     let (more, _, less) = plan("sm_80", 512, 16, of(192)).expect("spans");
     assert!(more > spans && less < rate, "{more:?}");
     let refused: Result<_, NoPlan> = plan("sm_80", 512, 128, None);

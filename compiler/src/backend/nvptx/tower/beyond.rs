@@ -3,7 +3,7 @@
 //! A ghost is a small piece of memory far from the rest of its row, and to store and copy it costs nearly as much as a line of a cache. So
 //! where all threads that read a ghost are in one warp, towers neither store ghosts nor copy them: that warp makes those of rows that arrive
 //! in shared memory ([`super::arrivals`]), and cut turns read the sources instead ([`Fold`]). Ghosts in memory are then out of date after a
-//! band, until a kernel of its own makes them for who needs them ([`super::refresh`]).
+//! time block, until a kernel of its own makes them for who needs them ([`super::refresh`]).
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel};

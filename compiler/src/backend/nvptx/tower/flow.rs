@@ -1,6 +1,6 @@
-//! All towers of a band in one launch: blocks take towers from [lists](super::lists), and wait for the neighbours of each, stage by stage.
+//! All towers of a time block in one launch: blocks take towers from [lists](super::lists), and wait for the neighbours of each, stage by stage.
 //!
-//! The warps of a block have four roles. While those that *compute* run stage k (counted from the start of the band), the *copiers* wait
+//! The warps of a block have four roles. While those that *compute* run stage k (counted from the start of the time block), the *copiers* wait
 //! until what stage k + 1 reads of neighbours is in memory, and copy to shared memory what enters there ([`super::pipe`]); the *herald* tells
 //! other blocks that the stages before k are done, and takes the next tower from the list ([`super::ticket`]); the *scout* always looks how
 //! far the neighbours are, and tells the copiers ([`super::progress`]). At the end of a stage each warp that computes waits for the two beside it

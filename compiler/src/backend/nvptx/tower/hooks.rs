@@ -1,4 +1,4 @@
-//! Sources and probes inside of bands: what happens to single values right after their updates.
+//! Sources and probes inside of time blocks: what happens to single values right after their updates.
 //!
 //! A turn with a cell that a source adds to, or that a probe records, is run row by row in memory, as if an end of the grid cut it. After
 //! the rows of a stage, each thread looks whether there is a hook on what it has just written. So the additions, their order and
@@ -52,7 +52,7 @@ pub struct Hooks {
     pub waves: usize,
 }
 
-/// The hooks of the towers of a band, as kernels read them.
+/// The hooks of the towers of a time block, as kernels read them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     pub bytes: Vec<u8>,
@@ -126,7 +126,7 @@ impl Hooks {
         Some(rows)
     }
 
-    /// Attaches the hooks to the towers of a band of so many turns. `None` where bands cannot do what is asked for, or where that is too
+    /// Attaches the hooks to the towers of a time block of so many turns. `None` where time blocks cannot do what is asked for, or where that is too
     /// much for a table.
     pub fn attach(
         &self,
@@ -241,7 +241,7 @@ impl Hooks {
     }
 }
 
-/// The turns, and where a tower begins a band, such that a row of a turn lies at a place of the array: around periodic axes, too.
+/// The turns, and where a tower begins a time block, such that a row of a turn lies at a place of the array: around periodic axes, too.
 fn origins(
     towers: &Towers,
     at: [i64; 2],
@@ -412,7 +412,7 @@ fn word(k: &mut Kernel<'_>, from: Operand, by: i64) -> Operand {
 }
 
 impl Writer<'_> {
-    /// The hooks of a stage of a turn, both counted from the band's start and the turn's: each thread looks after its own index, if it takes
+    /// The hooks of a stage of a turn, both counted from the time block's start and the turn's: each thread looks after its own index, if it takes
     /// part in the stage.
     pub(super) fn hooks(&self, k: &mut Kernel<'_>, hooked: Hooked, turn: Operand, stage: usize) {
         let [of, first] = hooked

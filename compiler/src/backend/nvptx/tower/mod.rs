@@ -123,13 +123,13 @@ pub struct TowerKernel {
     first_row: i64,
 }
 
-/// The kernel that runs all towers of a band, whole ones and others.
+/// The kernel that runs all towers of a time block, whole ones and others.
 ///
 /// Its parameters are the array's first element, the tasks, their number, one word of progress for each task and one more
 /// ([`PROGRESS_BYTES`] apart; as many for each as a cluster has blocks), and the start's [lists](TaskList::lists); then four words:
-/// [`Order::partitions`], what progress counts from in this band, that plus the stages of the band, plus 1, and [`Order::lead`]; then the bytes of a [`Table`] of
-/// hooks, the waves of the band's steps, and where probes record. If it is made for sheets, the bytes of the waves of a step follow (32 bits),
-/// and for each sheet where its profiles begin, and [`Sheet::words`]; if it is made for spans, [`Span::words`] come last. Progress of earlier bands lies at or below what this one counts from; the
+/// [`Order::partitions`], what progress counts from in this time block, that plus the stages of the time block, plus 1, and [`Order::lead`]; then the bytes of a [`Table`] of
+/// hooks, the waves of the time block's steps, and where probes record. If it is made for sheets, the bytes of the waves of a step follow (32 bits),
+/// and for each sheet where its profiles begin, and [`Sheet::words`]; if it is made for spans, [`Span::words`] come last. Progress of earlier time blocks lies at or below what this one counts from; the
 /// last words of progress are `i32::MAX`. After a start its lists are as before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowKernel {
@@ -143,7 +143,7 @@ pub struct FlowKernel {
     pub cluster: u32,
     /// Values of a line that a block has, at most.
     pub part: u32,
-    /// If it runs one span of all lines: a band has a start for each.
+    /// If it runs one span of all lines: a time block has a start for each.
     pub spans: Option<Spans>,
     /// Registers that a thread that computes can have.
     pub registers: u32,
@@ -161,7 +161,7 @@ impl FlowKernel {
 /// A tower that a block runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// Bytes from the array's first element to row 0, inner index 0 of the origin's group at the start of the band. It may lie outside.
+    /// Bytes from the array's first element to row 0, inner index 0 of the origin's group at the start of the time block. It may lie outside.
     pub offset: i64,
     pub alignment: i32,
     /// The first turn with rows in the grid.
@@ -170,7 +170,7 @@ pub struct Task {
     pub whole: [i32; 2],
     /// After the last turn with rows in the grid.
     pub end: i32,
-    /// The index of the origin at the start of the band, counted on around periodic axes.
+    /// The index of the origin at the start of the time block, counted on around periodic axes.
     pub at: [i32; 2],
     /// The tasks with an index one lower along the first face, the second, and both; the number of tasks where there is none.
     pub neighbours: [i32; 3],

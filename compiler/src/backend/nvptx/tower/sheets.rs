@@ -151,7 +151,7 @@ impl Found {
 /// Indices of a row along the first two axes, and whether the thread has something to do there.
 pub(super) type Place = ([Operand; 2], Operand);
 
-/// Where a thread is that a sheet concerns: from the first index of its box along the inner axis, and in the turns of the band.
+/// Where a thread is that a sheet concerns: from the first index of its box along the inner axis, and in the turns of the time block.
 #[derive(Clone, Copy)]
 struct Within {
     z: Operand,
@@ -163,7 +163,7 @@ pub(super) struct Rows<'r> {
     pub acting: Acting,
     /// Whether the thread writes rows of whole turns, if that is not all of them.
     pub active: Option<Operand>,
-    /// The turn of the band, which whole ones count from the last one's end on; and the step of the turn.
+    /// The turn of the time block, which whole ones count from the last one's end on; and the step of the turn.
     pub turn: Operand,
     pub step: i32,
     pub places: Places<'r>,

@@ -1,6 +1,6 @@
 //! Lines along the inner axis that are longer than what a block holds, one part after the other: *spans*.
 //!
-//! A span is a part of the lines that one start of a band advances; its ends lean against time. In stage n of a band, span p advances the
+//! A span is a part of the lines that one start of a time block advances; its ends lean against time. In stage n of a time block, span p advances the
 //! indices from low(p) - lean(n) to low(p + 1) - lean(n); the first one has no lower end, the last one no upper end.
 //!
 //! ```text
@@ -14,9 +14,9 @@
 //!
 //! From stage to stage, faces move as far as the later stage reads above, and as far as the earlier one reads below. Then what a stage
 //! reads above was written by the span itself or one before it, and what it reads below no span before it has overwritten. So when a span has ended
-//! for a whole band, the next one may run the same band, by the same towers.
+//! for a whole time block, the next one may run the same time block, by the same towers.
 //!
-//! A thread has one index for the whole band, from the span's *base* on. What it has no part in, it keeps as memory has it: by the same
+//! A thread has one index for the whole time block, from the span's *base* on. What it has no part in, it keeps as memory has it: by the same
 //! rule that is the version in which threads beside it read it. As faces lean, the threads of a span overlap with those of the one before it.
 //! They load only what some thread with a part needs of a row while the tower has it ([`Spans::needed`]): its own value, or one that it reads beside;
 //! and copy what it needs so of some row of those that enter together ([`Spans::window`]). All others compute with what their slots and registers happen
@@ -37,7 +37,7 @@ use crate::layout::{GPU_ALIGNMENT, Layout, PIECE};
 use crate::scheme::Scheme;
 use crate::tile::residency::Towers;
 
-/// How lines are cut into spans, whatever the height of a band.
+/// How lines are cut into spans, whatever the height of a time block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spans {
     /// Threads that compute, as many as indices of each span.
@@ -53,7 +53,7 @@ pub struct Spans {
     units: [i64; 2],
 }
 
-/// A span in bands of some height, as kernels are told.
+/// A span in time blocks of some height, as kernels are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The first thread's index.
@@ -112,7 +112,7 @@ impl Spans {
         })
     }
 
-    /// How far faces have moved in a stage of a band; for stages of a turn, relative to its first one, which may be negative.
+    /// How far faces have moved in a stage of a time block; for stages of a turn, relative to its first one, which may be negative.
     pub fn lean(&self, stage: i64) -> i64 {
         let stages = self.lean.len().max(1) as i64;
         let step: i64 = self.lean.iter().sum();
@@ -182,7 +182,7 @@ impl Spans {
         sum as f64 / count.max(1) as f64 + (sector - 1) as f64
     }
 
-    /// The spans of bands of so many stages; `None` where they lean too much for so few threads.
+    /// The spans of time blocks of so many stages; `None` where they lean too much for so few threads.
     pub fn of(&self, stages: u64) -> Option<Vec<Span>> {
         let (_, places) = self.cheapest(stages)?;
         let ends = places.iter().skip(1).map(|[_, low]| *low).chain([FAR]);
@@ -196,7 +196,7 @@ impl Spans {
         places.iter().zip(ends).map(span).collect()
     }
 
-    /// What a band of so many stages takes, by that of a span whose warps access whole lines of the cache.
+    /// What a time block of so many stages takes, by that of a span whose warps access whole lines of the cache.
     pub fn weight(&self, stages: u64) -> Option<f64> {
         self.cheapest(stages).map(|(weight, _)| weight)
     }
@@ -219,7 +219,7 @@ impl Spans {
         div_ceil((self.length - self.threads).max(0), unit) * unit
     }
 
-    /// The same where lines have ghosts, whatever the height of a band: the largest unit that leaves most threads something else than indices of
+    /// The same where lines have ghosts, whatever the height of a time block: the largest unit that leaves most threads something else than indices of
     /// the span before.
     pub(super) fn last_with_ghosts(&self) -> i64 {
         let most = self.threads / 4;
@@ -233,7 +233,7 @@ impl Spans {
         std::iter::successors(Some(most), |unit| Some(unit / 2)).take_while(move |u| *u >= least)
     }
 
-    /// Where the threads of spans begin, if faces move so far in a band: each as far behind the one before it as can be. All that a span reads its
+    /// Where the threads of spans begin, if faces move so far in a time block: each as far behind the one before it as can be. All that a span reads its
     /// threads have, but beyond the ends of lines; only the first span and the last one have what has ghosts; and the last one has something for its
     /// last warp.
     fn bases(&self, lean: i64, unit: i64) -> Option<Vec<i64>> {
@@ -358,7 +358,7 @@ impl Writer<'_> {
         self.spans.map(|_| self.span_param(k, 0))
     }
 
-    /// Where an index is at the start of a turn of the band; `None` where lines are whole.
+    /// Where an index is at the start of a turn of the time block; `None` where lines are whole.
     pub(super) fn between(
         &self,
         k: &mut Kernel<'_>,

@@ -1,4 +1,4 @@
-//! The towers of a band, in an order in which blocks may take them.
+//! The towers of a time block, in an order in which blocks may take them.
 
 use super::Task;
 use super::lists::LIST_BYTES;
@@ -25,7 +25,7 @@ pub struct Order {
     pub partitions: u32,
 }
 
-/// The towers of a band.
+/// The towers of a time block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskList {
     pub tasks: Vec<Task>,
@@ -34,7 +34,7 @@ pub struct TaskList {
     pub starts: Vec<Vec<usize>>,
 }
 
-/// All towers of a band of so many turns that have anything to do. There is an order in which each comes after all that it depends on, and those of
+/// All towers of a time block of so many turns that have anything to do. There is an order in which each comes after all that it depends on, and those of
 /// a start and a partition are in that order. Towers that run at the same time are near each other: what one stores, the next finds in a cache.
 /// `None` where sizes exceed what tasks hold, or a ring is too short for so many turns or for a strip.
 pub fn tasks(

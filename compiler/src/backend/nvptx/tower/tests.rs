@@ -108,7 +108,7 @@ struct Report {
     made: bool,
 }
 
-/// Runs bands of some turns by towers, and compares with the host.
+/// Runs time blocks of some turns by towers, and compares with the host.
 fn differ(
     library: &Library,
     scheme: &Scheme,
@@ -129,8 +129,8 @@ fn differ(
     let steps = turns * run.towers.steps;
     let refresh = run.kernels.flow.as_ref().and_then(|f| f.ghosts.as_ref());
     report.made = refresh.is_some();
-    for band in 0..2 {
-        let step = band * steps;
+    for time_block in 0..2 {
+        let step = time_block * steps;
         (step..step + steps).for_each(|n| expected.step(n));
         if refresh.is_some() {
             ends::spoil(&mut host, &mut device, array);
@@ -158,7 +158,7 @@ fn differ(
             report.arithmetic += done.arithmetic;
             continue;
         }
-        run_band(
+        run_time_block(
             scheme,
             &run,
             &module,
@@ -214,7 +214,7 @@ fn run_flow(
     assert!(waits::all_end(&all), "seed {seed}\n{scheme}");
     let list = &all.tasks;
     let words: Vec<i32> = list.iter().flat_map(Task::words).collect();
-    // As if there had been bands before.
+    // As if there had been time blocks before.
     let apart = PROGRESS_BYTES as usize / 4;
     let cluster = kernel.cluster;
     let blocks = cluster as usize;
@@ -293,7 +293,7 @@ fn run_flow(
 }
 
 #[expect(clippy::too_many_arguments, reason = "it has two callers")]
-fn run_band(
+fn run_time_block(
     scheme: &Scheme,
     run: &Run,
     module: &torre_ptx::Module,

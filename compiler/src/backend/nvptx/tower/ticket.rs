@@ -159,7 +159,7 @@ impl Ahead {
     }
 }
 
-/// The index of the origin of the task's whole part at the start of the band, in the array.
+/// The index of the origin of the task's whole part at the start of the time block, in the array.
 pub(super) fn whole_at(k: &mut Kernel<'_>, words: Operand, around: bool) -> [Operand; 2] {
     let mut word = |n: u32| {
         let from = k.offset(words, i64::from(4 * n));

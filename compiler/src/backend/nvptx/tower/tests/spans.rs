@@ -302,7 +302,7 @@ fn spans_copy_what_they_need() {
         let periods = [Rational::whole(period); 2];
         let report = differ(library, &scheme, periods, turns, options, 0, true).expect("towers");
         assert!(spans.len() > 2 && report.whole > 1, "{report:?}");
-        // In two bands.
+        // In two time blocks.
         assert_eq!(report.copies as i64, 2 * pieces);
     }
 }
@@ -381,7 +381,7 @@ fn warps_without_a_part_compute_nothing() {
         };
         let periods = [Rational::whole(period); 2];
         let report = differ(library, &scheme, periods, turns, options, 0, true).expect("towers");
-        // In two bands. What follows a condition of threads counts for a warp on each way.
+        // In two time blocks. What follows a condition of threads counts for a warp on each way.
         let found = report.arithmetic as f64 / (2 * all) as f64;
         let expected = some as f64 / all as f64;
         assert!(expected < 0.9 && found >= expected, "{found} {expected}");

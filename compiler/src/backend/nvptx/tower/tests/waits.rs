@@ -1,4 +1,4 @@
-//! What towers wait for is enough: each event of a band belongs to one tower, and what it depends on is done by then.
+//! What towers wait for is enough: each event of a time block belongs to one tower, and what it depends on is done by then.
 
 use super::*;
 use crate::testing::lengthen;
@@ -14,7 +14,7 @@ type Event = (i64, usize);
 /// For each task, stages that are known to be done.
 type Known = Rc<HashMap<usize, i64>>;
 
-struct Band<'a> {
+struct TimeBlock<'a> {
     scheme: &'a Scheme,
     towers: &'a Towers,
     list: TaskList,
@@ -24,7 +24,7 @@ struct Band<'a> {
     found: HashMap<(usize, i64), Known>,
 }
 
-impl Band<'_> {
+impl TimeBlock<'_> {
     /// Known when a task begins a stage; for the stage after its last one, when it is over.
     fn known(&mut self, task: usize, number: i64) -> Known {
         if let Some(known) = self.found.get(&(task, number)) {
@@ -246,7 +246,7 @@ fn towers_by(scheme: &Scheme, faces: [(Rational, Rational); 2]) -> Option<(Layou
     towers.are_adjacent().then_some((layout, towers))
 }
 
-/// Checks the tasks of a band; `None` where there are no towers.
+/// Checks the tasks of a time block; `None` where there are no towers.
 fn check(
     scheme: &Scheme,
     faces: [(Rational, Rational); 2],
@@ -261,14 +261,14 @@ fn check(
         .iter()
         .filter(|t| t.limits != [i32::MAX; 2])
         .count();
-    let mut band = Band {
+    let mut time_block = TimeBlock {
         scheme,
         towers: &towers,
         per_turn: towers.alignments[0].stages.len() as i64,
         list,
         found: HashMap::new(),
     };
-    band.check(&layout, turns);
+    time_block.check(&layout, turns);
     Some(narrow)
 }
 

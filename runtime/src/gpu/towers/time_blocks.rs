@@ -1,4 +1,4 @@
-//! The bands of a calculation on a device: lists of their towers, and starts of the kernel.
+//! The time blocks of a calculation on a device: lists of their towers, and starts of the kernel.
 
 use super::super::device::{Address, Argument, Device, DeviceError, Function, Threads};
 use super::super::sheets::Placed;
@@ -32,7 +32,7 @@ impl Ghosts {
 
 /// The towers of a calculation, on a device.
 #[derive(Debug)]
-pub struct Bands {
+pub struct TimeBlocks {
     function: Function,
     threads: Threads,
     /// If these neither read ghosts along the inner axis in memory nor keep them there.
@@ -44,7 +44,7 @@ pub struct Bands {
     program: TowerProgram,
     hooks: Hooks,
     sheets: Vec<Placed>,
-    /// Probes record what no tower does: that has to be recorded before each band.
+    /// Probes record what no tower does: that has to be recorded before each time block.
     pub(in crate::gpu) leaves_out: bool,
     /// Made when they are needed, by their steps; `None` for those that cannot be run.
     lists: BTreeMap<u64, Option<List>>,
@@ -60,7 +60,7 @@ struct Start {
     clusters: u32,
 }
 
-/// The towers of a band of some height.
+/// The towers of a time block of some height.
 #[derive(Clone, Debug)]
 struct List {
     tasks: Address,
@@ -86,7 +86,7 @@ fn words(device: &dyn Device, words: impl Iterator<Item = i32>) -> Result<Addres
     Ok(place)
 }
 
-impl Bands {
+impl TimeBlocks {
     /// Makes towers ready; `None` where they cannot do what the hooks ask for.
     pub(in crate::gpu) fn new(
         device: &dyn Device,
@@ -94,7 +94,7 @@ impl Bands {
         scheme: &Scheme,
         layout: &Layout,
         (hooks, sheets): (Hooks, Vec<Placed>),
-    ) -> Result<Option<Bands>, DeviceError> {
+    ) -> Result<Option<TimeBlocks>, DeviceError> {
         let Some(flow) = &program.kernels.flow else {
             return Ok(None);
         };
@@ -117,7 +117,7 @@ impl Bands {
         });
         let cluster = flow.cluster.max(1);
         let most = device.facts().multiprocessors.max(1).saturating_mul(BLOCKS);
-        let mut bands = Bands {
+        let mut time_blocks = TimeBlocks {
             function,
             threads: Threads {
                 blocks: [1; 3],
@@ -134,16 +134,16 @@ impl Bands {
             sheets,
             lists: BTreeMap::new(),
         };
-        let possible = bands.has(device, scheme, layout, program.steps)?;
-        Ok(possible.then_some(bands))
+        let possible = time_blocks.has(device, scheme, layout, program.steps)?;
+        Ok(possible.then_some(time_blocks))
     }
 
-    /// What has to be run after a band, before anyone but such towers looks at ghosts along the inner axis.
+    /// What has to be run after a time block, before anyone but such towers looks at ghosts along the inner axis.
     pub(in crate::gpu) fn ghosts(&self) -> Option<Ghosts> {
         self.ghosts
     }
 
-    /// Makes the towers of a band ready, if it can be run.
+    /// Makes the towers of a time block ready, if it can be run.
     pub(in crate::gpu) fn has(
         &mut self,
         device: &dyn Device,
@@ -153,7 +153,7 @@ impl Bands {
     ) -> Result<bool, DeviceError> {
         if !self.lists.contains_key(&steps) {
             let list = match self.list(device, scheme, layout, steps) {
-                // Single steps do what lower bands would have done.
+                // Single steps do what lower time blocks would have done.
                 Err(DeviceError::Memory { .. }) if !self.lists.is_empty() => None,
                 other => other?,
             };
@@ -222,7 +222,7 @@ impl Bands {
         Ok(Some(list))
     }
 
-    /// Runs a band of so many steps, which has to be ready, on an array of the layout, with the waves of its steps; probes record from a
+    /// Runs a time block of so many steps, which has to be ready, on an array of the layout, with the waves of its steps; probes record from a
     /// place on. Gives the number of starts.
     pub(in crate::gpu) fn run(
         &mut self,
@@ -271,7 +271,7 @@ impl Bands {
                     ..self.threads
                 };
                 // SAFETY: the parameters are those that the compiler lists; the tasks' rows and the hooks' places lie in the array of the layout, profiles
-                // in arrays over the boxes of sheets, and there are waves of all steps of the band, and room for their records.
+                // in arrays over the boxes of sheets, and there are waves of all steps of the time block, and room for their records.
                 unsafe { device.start(self.function, threads, &arguments) }?;
                 starts += 1;
             }
