@@ -18,7 +18,7 @@ What is measured:
   --precision LIST   f32, f64 (default: those of the case)
   --sizes LIST       cells along each axis, such as 256 or 640x640x128 (default: those of the case)
   --threads LIST     (default: 1 and all cores)
-  --tiling TEXT      HEIGHT; CUT, CUT; CUT, ... with cuts FORM:PERIOD, levels from the outermost in, such as
+  --tiling TEXT      HEIGHT; CUT, CUT; CUT, ... with cuts FORM:PITCH, levels from the outermost in, such as
                      \"16; x+y:24, x-y:24; x+y:8, x-y:8, z:64\"; may be repeated (default: that of the case);
                      auto: what the model chooses; every: all that it looks at
   --heights LIST     each tiling with each of these heights
@@ -27,7 +27,7 @@ On a GPU:
   --gpu-file FILE    the problem of a file, on its own grid or on --sizes, instead of cases; may be repeated
   --set NAME=VALUE   a parameter of it; may be repeated
   --towers TEXT      auto: what the model chooses (the default); every: all that it looks at; WIDTH,HEIGHT or
-                     WIDTH,HEIGHT,STRIP,OVERLAP,LEAD,PARTITIONS: the period of both faces in cells, steps of a time_block, strips of so many
+                     WIDTH,HEIGHT,STRIP,OVERLAP,LEAD,PARTITIONS: the pitch of both faces in cells, steps of a time_block, strips of so many
                      towers, columns that alternate, stages that neighbours are ahead, parts of the cache that have their own
                      strips; may be repeated
   --parts N          blocks that share lines, instead of what the model chooses

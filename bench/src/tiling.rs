@@ -1,4 +1,4 @@
-//! Tilings on the command line: `HEIGHT; CUT, CUT; CUT, CUT`, levels from the outermost in, each cut a form and a period in cells,
+//! Tilings on the command line: `HEIGHT; CUT, CUT; CUT, CUT`, levels from the outermost in, each cut a form and a pitch in cells,
 //! such as `16; x+y:24, x-y:24; x+y:8, x-y:8`. Axes have the scheme's names; slopes are the smallest that the scheme allows.
 //! `auto` is the tiling that the model expects to be fastest on all cores of this machine, `every` all those that it looks at.
 
@@ -97,15 +97,15 @@ fn parse(scheme: &Scheme, frame: &Frame, text: &str) -> Result<Tiling, String> {
 }
 
 fn parse_cut(scheme: &Scheme, frame: &Frame, text: &str) -> Result<Cut, String> {
-    let (form, period) = text
+    let (form, pitch) = text
         .split_once(':')
-        .ok_or_else(|| format!("`{}` is no cut; write FORM:PERIOD", text.trim()))?;
-    let period = parse_rational(period.trim())
+        .ok_or_else(|| format!("`{}` is no cut; write FORM:PITCH", text.trim()))?;
+    let pitch = parse_rational(pitch.trim())
         .filter(|p| *p > Rational::ZERO)
-        .ok_or_else(|| format!("`{}` is no period", period.trim()))?;
+        .ok_or_else(|| format!("`{}` is no pitch", pitch.trim()))?;
     Ok(Cut {
         face: frame.fitting(parse_form(scheme, form.trim())?),
-        period,
+        pitch,
     })
 }
 

@@ -163,7 +163,7 @@ fn frame_text(scheme: &Scheme, frame: &Frame, cones: &Cones) -> String {
 /// The faces of a tiling against what the scheme needs.
 fn faces_text(planner: &Planner<'_>, tiling: &Tiling) -> String {
     let Planner { frame, cones, .. } = planner;
-    let head = ["level", "face", "slope", "needed", "period", ""];
+    let head = ["level", "face", "slope", "needed", "pitch", ""];
     let mut rows = vec![head.map(str::to_owned)];
     for (number, level) in tiling.levels.iter().enumerate() {
         for cut in &level.cuts {
@@ -181,7 +181,7 @@ fn faces_text(planner: &Planner<'_>, tiling: &Tiling) -> String {
                 cones.form_name(cut.face.form),
                 cut.face.slope.to_string(),
                 slope.to_string(),
-                cut.period.to_string(),
+                cut.pitch.to_string(),
                 verdict,
             ]);
         }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use torre_runtime::run::Watch;
 
 /// How often the bar is drawn anew.
-const PERIOD: Duration = Duration::from_millis(100);
+const PITCH: Duration = Duration::from_millis(100);
 
 /// What a bar needs to know of a run.
 pub struct Extent {
@@ -37,7 +37,7 @@ pub fn show<R>(voice: &Voice, extent: &Extent, watch: &Watch, work: impl FnOnce(
             let start = Instant::now();
             while !ended.load(Ordering::Acquire) {
                 draw(&bar, extent, watch, start.elapsed());
-                std::thread::park_timeout(PERIOD);
+                std::thread::park_timeout(PITCH);
             }
             bar.finish_and_clear();
         });

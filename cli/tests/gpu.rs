@@ -65,7 +65,7 @@ fn towers_are_planned_without_a_gpu() {
     };
     let text = plan("");
     for line in [
-        "  height 8; x+y slope 3/2 period 6, x-y slope 3/2 period 6\n",
+        "  height 8; x+y slope 3/2 pitch 6, x-y slope 3/2 pitch 6\n",
         "  rate ",
         "  caches        45.3 bytes per cell-step\n",
         "  tower            6 cells wide, D = 2: 18 columns of cells, 8 steps high; ",

@@ -129,7 +129,7 @@ fn pyramids_and_boxes_are_planned_drawn_and_run() {
         ),
         (
             "(x, y): diamond(W = 6) height 3; z: box(16)",
-            "height 3; x+y slope 3/2 period 6, x-y slope 3/2 period 6; t slope 1 period 1; z slope 3/2 period 16",
+            "height 3; x+y slope 3/2 pitch 6, x-y slope 3/2 pitch 6; t slope 1 pitch 1; z slope 3/2 pitch 16",
         ),
     ] {
         let (status, text, error) = command(&["plan", program, "--schedule", schedule]);
@@ -188,15 +188,15 @@ fn stages_that_depend_on_a_schedule_show_it() {
     let torre = "torre(D = 2, G = 2, TH = 8)";
     assert_eq!(
         emit("schedule", torre),
-        "height 8; x+y slope 3/2 period 12, x-y slope 3/2 period 12; x+y slope 3/2 period 6, x-y slope 3/2 period 6\n"
+        "height 8; x+y slope 3/2 pitch 12, x-y slope 3/2 pitch 12; x+y slope 3/2 pitch 6, x-y slope 3/2 pitch 6\n"
     );
     assert_eq!(emit("schedule", "layerwise"), "layerwise\n");
     let open = emit("schedule", "torre(D = 2)");
     assert!(open.starts_with("height "), "{open}");
     let tiles = emit("tiles", torre);
     for line in [
-        "  level 0: plane 0 period 24, plane 1 period 24\n",
-        "  level 1: plane 0 period 12, plane 1 period 12\n",
+        "  level 0: plane 0 pitch 24, plane 1 pitch 24\n",
+        "  level 1: plane 0 pitch 12, plane 1 pitch 12\n",
         "  stage s1\n    class 0: updates 0 in ",
     ] {
         assert!(tiles.contains(line), "{tiles}");

@@ -54,10 +54,10 @@ fn sheets(scheme: &Scheme, names: &str) -> Vec<tower::Acting> {
 
 fn tiles(scheme: &Scheme, width: f64) -> Outcome<TileProgram> {
     let frame = Frame::new(scheme, &cones(scheme));
-    let period = Rational::new((2.0 * width) as i64, 2).ok_or("a width")?;
+    let pitch = Rational::new((2.0 * width) as i64, 2).ok_or("a width")?;
     let cut = |form| Cut {
         face: frame.fitting(PerAxis(form)),
-        period,
+        pitch,
     };
     let cuts = vec![cut([1, 1, 0]), cut([1, -1, 0])];
     let tiling = Tiling {

@@ -34,7 +34,7 @@ pub enum Asked {
     /// All that it looks at and the device can run.
     Every,
     These {
-        /// The period of both faces in cells.
+        /// The pitch of both faces in cells.
         width: i64,
         /// Steps of a time block.
         height: u64,

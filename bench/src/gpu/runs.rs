@@ -216,7 +216,7 @@ fn tiling(scheme: &Scheme, width: i64, height: u64) -> Tiling {
     let frame = Frame::new(scheme, &cones(scheme)).opened();
     let cut = |form| Cut {
         face: frame.fitting(PerAxis(form)),
-        period: Rational::whole(width),
+        pitch: Rational::whole(width),
     };
     Tiling {
         height,

@@ -100,17 +100,17 @@ impl Upright {
     }
 }
 
-/// The faces of the innermost tiles, each with the shortest of its periods.
+/// The faces of the innermost tiles, each with the shortest of its pitches.
 fn faces(frame: &Frame, tiling: &Tiling) -> Vec<Cut> {
     let mut found: Vec<Cut> = Vec::new();
     // Where the updates of a stage differ, the one that is farthest ahead is shown.
     let most = |stage: &[Rational]| stage.iter().copied().max().unwrap_or(Rational::ZERO);
     for cut in tiling.levels.iter().flat_map(|level| &level.cuts) {
         match found.iter_mut().find(|known| known.face == cut.face) {
-            Some(known) => known.period = known.period.min(cut.period),
+            Some(known) => known.pitch = known.pitch.min(cut.pitch),
             None => found.push(Cut {
                 face: cut.face,
-                period: cut.period,
+                pitch: cut.pitch,
                 leads: frame.leads(&cut.face).iter().map(|l| most(l)).collect(),
             }),
         }
@@ -140,7 +140,7 @@ impl Picture<'_> {
                     form: PerAxis::splat(0),
                     slope: -Rational::ONE,
                 },
-                period: Rational::whole(self.height),
+                pitch: Rational::whole(self.height),
                 leads: Vec::new(),
             });
         }
@@ -239,7 +239,7 @@ impl Picture<'_> {
     fn middle_tile(&self, cuts: &[Cut]) -> Vec<i64> {
         let first = self.scheme.grid.present().next();
         let beside = PerAxis::from_fn(|a| HalfIndex(i64::from(Some(a) == first)));
-        let index = |cut: &Cut| cut.face.index(cut.period, beside, 0).unwrap_or(0);
+        let index = |cut: &Cut| cut.face.index(cut.pitch, beside, 0).unwrap_or(0);
         cuts.iter().map(index).collect()
     }
 

@@ -1,10 +1,10 @@
-//! Exact fractions for slopes and periods.
+//! Exact fractions for slopes and pitches.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::{Add, Mul, Neg, Sub};
 
-/// A fraction in lowest terms with a positive denominator. Results that do not fit saturate; slopes and periods of real
+/// A fraction in lowest terms with a positive denominator. Results that do not fit saturate; slopes and pitches of real
 /// schemes are far from that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rational {

@@ -300,7 +300,7 @@ fn middle_tile(program: &TileProgram, levels: usize, numbers: Interval) -> Tile 
         program.narrow(
             &mut tile,
             *cut,
-            crate::lattice::div_floor(middle, cut.period),
+            crate::lattice::div_floor(middle, cut.pitch),
         );
     }
     tile

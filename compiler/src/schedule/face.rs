@@ -1,7 +1,7 @@
 //! One face of a tiling, and the rule that makes it legal.
 //!
 //! A face assigns to every event (position p, time index k) the number `form(p) - slope * k`, in cells. Tiles are cut where it
-//! is a multiple of a period, and run *from high to low*: towers lean up the form. (In a [frame](super::frame), less the lead of the
+//! is a multiple of a pitch, and run *from high to low*: towers lean up the form. (In a [frame](super::frame), less the lead of the
 //! update.) The same rule covers all shapes:
 //!
 //! | tiling | faces |
@@ -41,10 +41,10 @@ impl Face {
         along - self.slope * Rational::whole(time)
     }
 
-    /// The index of the tile that an event lies in; `period` is positive, in cells. `None` if it is 0.
-    pub fn index(&self, period: Rational, position: PerAxis<HalfIndex>, time: i64) -> Option<i64> {
+    /// The index of the tile that an event lies in; `pitch` is positive, in cells. `None` if it is 0.
+    pub fn index(&self, pitch: Rational, position: PerAxis<HalfIndex>, time: i64) -> Option<i64> {
         let value = self.value(position, time);
-        value.checked_div(period).map(Rational::floor)
+        value.checked_div(pitch).map(Rational::floor)
     }
 }
 

@@ -3,7 +3,7 @@
 //! | text | meaning |
 //! |---|---|
 //! | `layerwise`, `auto` | as they say |
-//! | `torre(D = 2, TH = 64, G = 1, Z = 0)` | [`torre`] with period W = 2 s D, s the slope of x + y; or `W = 8` itself |
+//! | `torre(D = 2, TH = 64, G = 1, Z = 0)` | [`torre`] with pitch W = 2 s D, s the slope of x + y; or `W = 8` itself |
 //! | `diamond(P = 32, TH = 16, Z = 0)`, `skewed(...)` | [`diamond`], [`skewed`]; 1-D: along the axis |
 //! | `(x, y): diamond(D = 2)` or `(W = 8)` | faces x + y and x - y, leaning up the first axis or as `lean` says |
 //! | `x: diamond(P = 32)` | faces x and -x |
@@ -462,7 +462,7 @@ impl Reader<'_> {
                         "unknown size",
                     )
                     .hint(
-                        "P or W: the period of the faces in cells; D: the period in units of 2 s",
+                        "P or W: the pitch of the faces in cells; D: the pitch in units of 2 s",
                     ));
             }
         };

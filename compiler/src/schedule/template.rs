@@ -51,7 +51,7 @@ pub struct OpenCut {
     pub form: Form,
     /// `None`: the smallest legal one.
     pub slope: Option<Rational>,
-    /// The period is the product of `factor` and these sizes, in cells.
+    /// The pitch is the product of `factor` and these sizes, in cells.
     pub factor: Rational,
     pub sizes: Vec<usize>,
 }
@@ -113,13 +113,13 @@ impl TiledTemplate {
     }
 }
 
-/// Cuts whose period comes out as 0 are left out.
+/// Cuts whose pitch comes out as 0 are left out.
 fn close_cuts(levels: &[Vec<OpenCut>], values: &[Rational], frame: &Frame) -> Vec<Level> {
     let close_cut = |cut: &OpenCut| {
-        let period = cut
+        let pitch = cut
             .sizes
             .iter()
-            .fold(cut.factor, |period, size| period * values[*size]);
+            .fold(cut.factor, |pitch, size| pitch * values[*size]);
         let face = match cut.slope {
             Some(slope) => Face {
                 form: cut.form,
@@ -127,7 +127,7 @@ fn close_cuts(levels: &[Vec<OpenCut>], values: &[Rational], frame: &Frame) -> Ve
             },
             None => frame.fitting(cut.form),
         };
-        (!period.is_zero()).then_some(Cut { face, period })
+        (!pitch.is_zero()).then_some(Cut { face, pitch })
     };
     let mut closed: Vec<Level> = Vec::new();
     for cuts in levels {
@@ -196,7 +196,7 @@ pub fn families(scheme: &Scheme) -> Vec<TiledTemplate> {
     }
 }
 
-/// DiamondTorre in two levels (V. Levchenko, A. Perepelkina): towers with faces `x + y` and `x - y` of period W cells, in macro towers of
+/// DiamondTorre in two levels (V. Levchenko, A. Perepelkina): towers with faces `x + y` and `x - y` of pitch W cells, in macro towers of
 /// G times that, which one thread runs; along the inner axis blocks of Z cells, skewed (0: whole lines).
 pub fn torre(w: Size, g: Size, th: Size, z: Size) -> TiledTemplate {
     TiledTemplate {
@@ -217,7 +217,7 @@ pub fn torre(w: Size, g: Size, th: Size, z: Size) -> TiledTemplate {
 /// The faces of towers.
 const TOWER: [[i32; 3]; 2] = [[1, 1, 0], [1, -1, 0]];
 
-/// The period of towers of size D = 1, in cells: twice the steepest slope of their faces.
+/// The pitch of towers of size D = 1, in cells: twice the steepest slope of their faces.
 pub fn tower_unit(frame: &Frame) -> Rational {
     let [first, second] = TOWER.map(|form| frame.fitting(PerAxis(form)).slope);
     first.max(second) * Rational::whole(2)
@@ -239,7 +239,7 @@ pub fn towers(size: Size, unit: Rational, th: Size) -> TiledTemplate {
     }
 }
 
-/// Diamonds in x-t of period P cells, with skewed blocks of Z cells along the inner axis (0: whole lines).
+/// Diamonds in x-t of pitch P cells, with skewed blocks of Z cells along the inner axis (0: whole lines).
 pub fn diamond(p: Size, th: Size, z: Size) -> TiledTemplate {
     TiledTemplate {
         name: "diamond".to_string(),
@@ -253,7 +253,7 @@ pub fn diamond(p: Size, th: Size, z: Size) -> TiledTemplate {
     }
 }
 
-/// Parallelograms in x-t of period P cells, with skewed blocks of Z cells along the inner axis (0: whole lines).
+/// Parallelograms in x-t of pitch P cells, with skewed blocks of Z cells along the inner axis (0: whole lines).
 pub fn skewed(p: Size, th: Size, z: Size) -> TiledTemplate {
     TiledTemplate {
         name: "skewed".to_string(),
@@ -263,7 +263,7 @@ pub fn skewed(p: Size, th: Size, z: Size) -> TiledTemplate {
     }
 }
 
-/// Diamonds along the only axis of a 1-D scheme, of period P cells.
+/// Diamonds along the only axis of a 1-D scheme, of pitch P cells.
 pub fn line(p: Size, th: Size) -> TiledTemplate {
     TiledTemplate {
         name: "diamond".to_string(),

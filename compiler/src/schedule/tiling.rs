@@ -56,7 +56,7 @@ pub struct Level {
 pub struct Cut {
     pub face: Face,
     /// The distance of neighbouring faces in units of the form, in cells; positive.
-    pub period: Rational,
+    pub pitch: Rational,
 }
 
 /// Why a tiling is refused.
@@ -66,19 +66,19 @@ pub enum Illegal {
     Slope { cut: Cut, needed: Box<Needed> },
     /// The inner axis can only be cut by faces of its own.
     Mixed { cut: Cut },
-    /// Period or height is not positive.
+    /// Pitch or height is not positive.
     Size,
 }
 
 /// A tiling is legal iff every face is: there are leads such that for each dependence that counts in the frame, form(space) <=
 /// slope * stages + lead of the later update - lead of the earlier one. They exist iff no closed chain of dependences moves up the
-/// form faster than the slope. Then no tile waits for one that runs later, whatever the periods.
+/// form faster than the slope. Then no tile waits for one that runs later, whatever the pitches.
 pub fn check_tiling(frame: &Frame, tiling: &Tiling) -> Result<(), Illegal> {
     if tiling.height == 0 {
         return Err(Illegal::Size);
     }
     for cut in tiling.levels.iter().flat_map(|l| &l.cuts) {
-        if cut.period <= Rational::ZERO {
+        if cut.pitch <= Rational::ZERO {
             return Err(Illegal::Size);
         }
         let form = cut.face.form;
@@ -161,6 +161,6 @@ impl fmt::Display for Cut {
         if form.is_empty() {
             form.push('t');
         }
-        write!(f, "{form} slope {} period {}", self.face.slope, self.period)
+        write!(f, "{form} slope {} pitch {}", self.face.slope, self.pitch)
     }
 }

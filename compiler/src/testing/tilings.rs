@@ -6,7 +6,7 @@ use crate::lattice::PerAxis;
 use crate::schedule::{Cut, Frame, Level, Pyramid, Tiling};
 use crate::scheme::Scheme;
 
-/// Faces that fit the scheme's cone, of random forms and periods, on one to three levels.
+/// Faces that fit the scheme's cone, of random forms and pitches, on one to three levels.
 pub fn random_tiling(rng: &mut Rng, scheme: &Scheme, frame: &Frame) -> Tiling {
     let forms: &[&[Form]] = match scheme.grid.dimensions() {
         3 => &[
@@ -52,7 +52,7 @@ pub fn random_tiling(rng: &mut Rng, scheme: &Scheme, frame: &Frame) -> Tiling {
                     let [num, den] = [rng.within(1, 24), rng.within(1, 3)];
                     Cut {
                         face,
-                        period: Rational::new(num, den).unwrap_or(Rational::ONE),
+                        pitch: Rational::new(num, den).unwrap_or(Rational::ONE),
                     }
                 })
                 .collect();

@@ -565,7 +565,7 @@ impl Run<'_> {
         let classes = &self.program.stages[event.stage.index()];
         let class = classes.iter().find(|c| c.updates.contains(event.update))?;
         let depth = self.depth(cut.plane, class, event.number - self.start, event.at);
-        Some(depth.div_euclid(cut.period))
+        Some(depth.div_euclid(cut.pitch))
     }
 
     /// Everything has its last version.
@@ -600,5 +600,5 @@ impl Run<'_> {
 
 /// The index along a cut of a tile that the cut has narrowed.
 fn index_of(cut: &PlaneCut, tile: &Tile) -> i64 {
-    tile.depths[cut.plane].map_or(0, |d| d.lo.div_euclid(cut.period))
+    tile.depths[cut.plane].map_or(0, |d| d.lo.div_euclid(cut.pitch))
 }

@@ -16,7 +16,7 @@ pub fn lower(scheme: &Scheme, frame: &Frame, tiling: &Tiling) -> TileProgram {
     let mut plane_cut = |cut: &Cut| {
         let Scaled {
             plane,
-            period,
+            pitch,
             leads: own,
         } = scale(frame, cut);
         let index = planes.iter().position(|p| *p == plane).unwrap_or_else(|| {
@@ -26,7 +26,7 @@ pub fn lower(scheme: &Scheme, frame: &Frame, tiling: &Tiling) -> TileProgram {
         });
         PlaneCut {
             plane: index,
-            period,
+            pitch,
         }
     };
     let levels = tiling
@@ -80,7 +80,7 @@ fn seam(frame: &Frame, tiling: &Tiling) -> Option<Cut> {
     let same = |cut: &Cut| cut.face.form[Axis::OUTER].signum() == along;
     (frame.open[Axis::OUTER] && along != 0 && cuts.iter().all(same)).then(|| Cut {
         face: frame.fitting(axis_form(Axis::OUTER, -along)),
-        period: Rational::ONE,
+        pitch: Rational::ONE,
     })
 }
 
@@ -94,26 +94,26 @@ impl Class {
 /// A cut in integers.
 struct Scaled {
     plane: Plane,
-    period: i64,
+    pitch: i64,
     /// Per stage and update.
     leads: Vec<Vec<i64>>,
 }
 
 /// The smallest integers: one unit of depth is 1 / (2 * common denominator) of a cell; events lie on multiples of it.
 fn scale(frame: &Frame, cut: &Cut) -> Scaled {
-    // In half cells: form * (2 p), slope 2 s, leads 2 l, period 2 P; then all times the common denominator.
+    // In half cells: form * (2 p), slope 2 s, leads 2 l, pitch 2 P; then all times the common denominator.
     let double = |n: Rational| n * Rational::whole(2);
-    let (slope, period) = (double(cut.face.slope), double(cut.period));
+    let (slope, pitch) = (double(cut.face.slope), double(cut.pitch));
     let leads = frame.leads(&cut.face);
     let all = leads.iter().flatten().map(|&l| double(l).den());
-    let den = all.fold(lcm(slope.den(), period.den()), lcm);
+    let den = all.fold(lcm(slope.den(), pitch.den()), lcm);
     let whole = |n: Rational| n.num() * (den / n.den());
     Scaled {
         plane: Plane {
             form: cut.face.form.map(|c| i64::from(c) * den),
             slope: whole(slope),
         },
-        period: whole(period).max(1),
+        pitch: whole(pitch).max(1),
         leads: leads
             .iter()
             .map(|stage| stage.iter().map(|&l| whole(double(l))).collect())

@@ -4,7 +4,7 @@
 //! update at a frame position p, at stage number k counted from the start of the run) has the *depth* `slope * k + lead - form(p)`
 //! along it, in units that make all numbers integers; leads belong to updates. Depth never falls from an event to one that depends on
 //! it. A tile is
-//! one interval of depths per plane: `[period * i, period * (i + 1))` for each cut, intersected over the levels; tiles run in
+//! one interval of depths per plane: `[pitch * i, pitch * (i + 1))` for each cut, intersected over the levels; tiles run in
 //! ascending order of i.
 //!
 //! Two tiles may depend on each other only if the indices of the earlier one are nowhere above those of the later one. So a
@@ -41,7 +41,7 @@ pub struct TileProgram {
     /// Steps in a time block.
     pub height: u64,
     pub planes: Vec<Plane>,
-    /// Outermost first; each cut names a plane and its period.
+    /// Outermost first; each cut names a plane and its pitch.
     pub levels: Vec<Vec<PlaneCut>>,
     /// Per stage of a step, the updates that always lie in the same tiles; at most 64 classes.
     pub stages: Vec<Vec<Class>>,
@@ -68,7 +68,7 @@ pub struct PlaneCut {
     /// Index into the planes.
     pub plane: usize,
     /// In the plane's units of depth; positive.
-    pub period: i64,
+    pub pitch: i64,
 }
 
 /// Updates of a stage with the same frame position, region and leads.

@@ -63,7 +63,7 @@ impl fmt::Display for TileProgram {
             write!(f, "  level {i}:")?;
             for (n, cut) in level.iter().enumerate() {
                 let comma = if n > 0 { "," } else { "" };
-                write!(f, "{comma} plane {} period {}", cut.plane, cut.period)?;
+                write!(f, "{comma} plane {} pitch {}", cut.plane, cut.pitch)?;
             }
             writeln!(f)?;
         }

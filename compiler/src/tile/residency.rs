@@ -257,7 +257,7 @@ fn adjacent(
                     .find_map(|n| Some((n, writer(n, row)?)));
                 let after = (number + 1..=number + turn).find_map(|n| Some((n, writer(n, row)?)));
                 let near = |(n, other): (i64, &Class)| {
-                    // The difference depends on where the row is, but is largest at some place of a period.
+                    // The difference depends on where the row is, but is largest at some place of a pitch.
                     geometry.farthest((number, class, [0, 0]), (n, other, by)) <= (n - number).abs()
                 };
                 before.is_none_or(near) && after.is_none_or(near)

@@ -2,7 +2,7 @@
 //!
 //! 1. A time block has at least one step; there is a list of classes for each stage of the scheme.
 //! 2. Planes differ, and their slopes are at least 0. A form that has the inner axis has no other axis.
-//! 3. Each cut names a plane and has a positive period.
+//! 3. Each cut names a plane and has a positive pitch.
 //! 4. A stage has at most 64 classes. Each update with a row region that is not empty is in exactly one class of its stage, and that
 //!    class has its row region; updates without rows are in none.
 //! 5. The position of a class is that of its updates' targets; along the inner axis all classes of a stage share one, 0 or 1. A class
@@ -35,8 +35,8 @@ pub fn verify(scheme: &Scheme, program: &TileProgram) -> Result<(), String> {
         }
     }
     for cut in program.levels.iter().flatten() {
-        if cut.plane >= program.planes.len() || cut.period <= 0 {
-            return Err(format!("rule 3: plane {} period {}", cut.plane, cut.period));
+        if cut.plane >= program.planes.len() || cut.pitch <= 0 {
+            return Err(format!("rule 3: plane {} pitch {}", cut.plane, cut.pitch));
         }
     }
     for stage in scheme.stage_ids() {

@@ -216,14 +216,14 @@ impl TileProgram {
             return Interval::default();
         }
         Interval::new(
-            div_floor(range.lo, cut.period),
-            div_floor(range.hi - 1, cut.period) + 1,
+            div_floor(range.lo, cut.pitch),
+            div_floor(range.hi - 1, cut.pitch) + 1,
         )
     }
 
     /// The part of a tile with an index along a cut.
     pub fn narrow(&self, tile: &mut Tile, cut: PlaneCut, index: i64) {
-        let own = Interval::new(index * cut.period, (index + 1) * cut.period);
+        let own = Interval::new(index * cut.pitch, (index + 1) * cut.pitch);
         let depths = &mut tile.depths[cut.plane];
         *depths = Some(depths.map_or(own, |d| d.intersect(own)));
     }

@@ -260,18 +260,18 @@ impl<'a> DevicePlanner<'a> {
         let unit = template::tower_unit(&self.planner.frame);
         let sizes = SIZES.into_iter().filter_map(|[a, b]| Rational::new(a, b));
         sizes.filter_map(move |size| {
-            let period = unit * size;
+            let pitch = unit * size;
             // Written sizes are multiples of 1/64.
             let (name, value, unit) = match 64 % size.den() {
                 0 => ("D", size, unit),
-                _ => ("W", period, Rational::ONE),
+                _ => ("W", pitch, Rational::ONE),
             };
             let open = Size {
                 name: name.to_owned(),
                 values: vec![value],
             };
             let family = template::towers(open, unit, Size::of("TH", heights));
-            let whole = Rational::whole(period.floor()) == period;
+            let whole = Rational::whole(pitch.floor()) == pitch;
             whole.then(|| (format!("`torre({name} = {value})`"), family))
         })
     }
@@ -542,12 +542,12 @@ impl DevicePlan {
 }
 
 impl TowerPlan {
-    /// The period of its faces in cells, and in units of twice their steepest slope, the size of DiamondTorre.
+    /// The pitch of its faces in cells, and in units of twice their steepest slope, the size of DiamondTorre.
     pub fn width(&self) -> (Rational, Option<Rational>) {
         let cuts = || self.tiling.levels.iter().flat_map(|level| &level.cuts);
-        let period = cuts().map(|cut| cut.period).max().unwrap_or_default();
+        let pitch = cuts().map(|cut| cut.pitch).max().unwrap_or_default();
         let slope = cuts().map(|cut| cut.face.slope).max().unwrap_or_default();
-        (period, period.checked_div(slope * Rational::whole(2)))
+        (pitch, pitch.checked_div(slope * Rational::whole(2)))
     }
 
     /// Steps of a time block: whole turns.

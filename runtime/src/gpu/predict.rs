@@ -59,7 +59,7 @@ const GROUPS: [f64; 8] = [16.0, 16.0, 16.0, 16.0, 16.0, 16.0, 18.0, 18.0];
 const PIECE: f64 = 128.0;
 /// Such pieces for the ghosts of a row.
 const ENDS: f64 = 4.0;
-/// Around a ring whose length the period of faces does not divide, widths of whole towers in the time for what is narrow of a column: others wait for it.
+/// Around a ring whose length the pitch of faces does not divide, widths of whole towers in the time for what is narrow of a column: others wait for it.
 const NARROW: f64 = 8.0;
 /// Threads of a warp.
 const WARP: f64 = 32.0;

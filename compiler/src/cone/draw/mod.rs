@@ -23,20 +23,20 @@ use crate::scheme::{ComponentId, Scheme};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
     pub face: Face,
-    pub period: Rational,
+    pub pitch: Rational,
     /// Per stage of a step, by how much the face is ahead of its slope, in cells. Empty: nowhere.
     pub leads: Vec<Rational>,
 }
 
 impl Cut {
-    /// The value of the face at a place, in periods: tile n covers n to n + 1.
+    /// The value of the face at a place, in pitches: tile n covers n to n + 1.
     fn at(&self, place: PerAxis<f64>, time: f64) -> f64 {
         let along: f64 = place
             .iter()
             .map(|(a, p)| f64::from(self.face.form[a]) * p)
             .sum();
         let lead = self.lead(time.floor() as i64).as_f64();
-        (along - self.face.slope.as_f64() * time - lead) / self.period.as_f64()
+        (along - self.face.slope.as_f64() * time - lead) / self.pitch.as_f64()
     }
 
     fn lead(&self, time: i64) -> Rational {
@@ -49,7 +49,7 @@ impl Cut {
     /// The number of the tile that holds an event.
     fn tile(&self, position: PerAxis<HalfIndex>, time: i64) -> Option<i64> {
         let value = self.face.value(position, time) - self.lead(time);
-        value.checked_div(self.period).map(Rational::floor)
+        value.checked_div(self.pitch).map(Rational::floor)
     }
 
     /// The face moves by the same amount in every stage.
@@ -113,7 +113,7 @@ fn columns_in_words(turn: usize) -> String {
 /// More tiles than this in a row are not drawn: they would be too small to see.
 const MOST_TILES: i64 = 64;
 
-/// The numbers of the tiles that a range of values, in periods, meets.
+/// The numbers of the tiles that a range of values, in pitches, meets.
 fn tiles(values: impl Iterator<Item = f64>) -> std::ops::RangeInclusive<i64> {
     let (lo, hi) = values.fold((f64::MAX, f64::MIN), |(lo, hi), v| (lo.min(v), hi.max(v)));
     let (first, last) = (lo.floor() as i64, (hi.ceil() as i64).saturating_sub(1));

@@ -7,10 +7,10 @@ use crate::cone::draw::{
 use crate::schedule::Pyramid;
 use crate::tile::PyramidProgram;
 
-fn cut(cones: &Cones, form: [i32; 3], period: i64) -> Cut {
+fn cut(cones: &Cones, form: [i32; 3], pitch: i64) -> Cut {
     Cut {
         face: Face::fitting(cones, PerAxis(form)),
-        period: Rational::whole(period),
+        pitch: Rational::whole(pitch),
         leads: Vec::new(),
     }
 }
@@ -40,7 +40,7 @@ fn pictures() -> Vec<(&'static str, String)> {
             form: PerAxis::splat(0),
             slope: -Rational::ONE,
         },
-        period: Rational::whole(4),
+        pitch: Rational::whole(4),
         leads: Vec::new(),
     };
     let skewed = vec![cut(&of_wave, [0, 0, 1], 6), time_block];
@@ -171,7 +171,7 @@ fn odd_pictures_stay_small() {
     let none = cones(&empty);
     let fine = Cut {
         face: Face::fitting(&none, PerAxis([1, 0, 0])),
-        period: rational(1, 1_000_000_000),
+        pitch: rational(1, 1_000_000_000),
         leads: Vec::new(),
     };
     let seen = Section {

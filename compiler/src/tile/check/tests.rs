@@ -65,22 +65,22 @@ fn events(scheme: &Scheme, steps: u64) -> u64 {
     updates.map(|u| u.region.volume()).sum::<u64>() * steps
 }
 
-fn tiling(height: u64, forms: &[[i32; 3]], period: i64, scheme: &Scheme) -> (Frame, Cones, Tiling) {
+fn tiling(height: u64, forms: &[[i32; 3]], pitch: i64, scheme: &Scheme) -> (Frame, Cones, Tiling) {
     let cones = cones(scheme);
     let frame = Frame::new(scheme, &cones);
     let cuts = forms
         .iter()
         .map(|form| Cut {
             face: frame.fitting(PerAxis(*form)),
-            period: Rational::whole(period),
+            pitch: Rational::whole(pitch),
         })
         .collect();
     let levels = vec![Level { cuts }];
     (frame, cones, Tiling { height, levels })
 }
 
-fn towers(height: u64, period: i64, scheme: &Scheme) -> TileProgram {
-    let (frame, _, tiling) = tiling(height, &[[1, 1, 0], [1, -1, 0]], period, scheme);
+fn towers(height: u64, pitch: i64, scheme: &Scheme) -> TileProgram {
+    let (frame, _, tiling) = tiling(height, &[[1, 1, 0], [1, -1, 0]], pitch, scheme);
     lower(scheme, &frame, &tiling)
 }
 
@@ -129,7 +129,7 @@ fn slopes_below_the_needed_are_refused_and_mostly_go_wrong() {
         for cut in cuts.iter_mut() {
             cut.face = case.frame.fitting(cut.face.form);
             // Odd, so that planes meet positions of either kind.
-            cut.period = Rational::halves(2 * case.rng.within(0, 2) + 1);
+            cut.pitch = Rational::halves(2 * case.rng.within(0, 2) + 1);
         }
         case.tiling.levels.truncate(1);
         let cuts = &mut case.tiling.levels[0].cuts;
@@ -378,7 +378,7 @@ fn programs_that_break_a_rule_are_refused() {
         ("rule 2", |p| p.planes[1].slope = -1),
         ("rule 2", |p| p.planes[0].form.0 = [1, 0, 1]),
         ("rule 2", |p| p.planes[1] = p.planes[0]),
-        ("rule 3", |p| p.levels[0][1].period = 0),
+        ("rule 3", |p| p.levels[0][1].pitch = 0),
         ("rule 3", |p| p.levels[0][1].plane = 2),
         ("rule 4", |p| p.stages[0][0].region[Axis::OUTER].lo += 1),
         ("rule 4", |p| p.stages[1][0].updates.0 = 0),
@@ -397,10 +397,10 @@ fn programs_that_break_a_rule_are_refused() {
 }
 
 /// Loads and stores of a run of one time block of towers.
-fn traffic(size: [i64; 4], period: i64) -> [i64; 2] {
+fn traffic(size: [i64; 4], pitch: i64) -> [i64; 2] {
     let [x, y, z, height] = size;
     let scheme = maxwell(4, Precision::F32, [x, y, z]);
-    let program = towers(height as u64, period, &scheme);
+    let program = towers(height as u64, pitch, &scheme);
     let report =
         check(&scheme, &program, height as u64).unwrap_or_else(|fault| panic!("{size:?}: {fault}"));
     assert_eq!(report.events, events(&scheme, height as u64));
@@ -448,7 +448,7 @@ fn counts_of_towers() {
 tiles of height 2
   plane 0: x+y slope 3
   plane 1: x-y slope 3
-  level 0: plane 0 period 12, plane 1 period 12
+  level 0: plane 0 pitch 12, plane 1 pitch 12
   stage s0
     class 0: updates 0 in [1..12, 0..12, 0..20] at [0, 1, 1]
     class 1: updates 1 in [0..12, 1..12, 0..20] at [1, 0, 1]

@@ -10,7 +10,7 @@ pub(super) struct Geometry {
     /// Per face, per half cell along the two axes.
     forms: [[i64; 2]; 2],
     slopes: [i64; 2],
-    periods: [i64; 2],
+    pitches: [i64; 2],
     /// Of the forms; not 0.
     det: i64,
     /// The faces' planes in the tile program.
@@ -49,7 +49,7 @@ impl Geometry {
         let geometry = Geometry {
             forms,
             slopes: planes.map(|p| p.slope),
-            periods: cuts.map(|c| c.period),
+            pitches: cuts.map(|c| c.pitch),
             planes: cuts.map(|c| c.plane),
             det: forms[0][0].saturating_mul(forms[1][1]) - forms[0][1].saturating_mul(forms[1][0]),
         };
@@ -63,7 +63,7 @@ impl Geometry {
             return Err(Unfit::Ring);
         }
         let numbers = geometry.forms.iter().flatten().chain(&geometry.slopes);
-        if numbers.chain(&geometry.periods).any(|n| n.abs() > LARGEST) {
+        if numbers.chain(&geometry.pitches).any(|n| n.abs() > LARGEST) {
             return Err(Unfit::Size);
         }
         Ok(geometry)
@@ -104,9 +104,9 @@ impl Geometry {
         ([near(0), near(1)], [x, y])
     }
 
-    /// The ways in which towers lie on the lattice that start at whole periods from each other, or at sums of those and other distances.
+    /// The ways in which towers lie on the lattice that start at whole pitches from each other, or at sums of those and other distances.
     pub fn alignments(&self, others: &[[i64; 2]]) -> Result<Vec<[i64; 2]>, Unfit> {
-        let [first, second] = self.periods;
+        let [first, second] = self.pitches;
         let mut found = vec![[0; 2]];
         let mut next = 0;
         while let Some(&[u, v]) = found.get(next) {
@@ -132,8 +132,8 @@ impl Geometry {
         self.slopes
     }
 
-    pub fn periods(&self) -> [i64; 2] {
-        self.periods
+    pub fn pitches(&self) -> [i64; 2] {
+        self.pitches
     }
 
     /// The planes of the faces in the tile program.
@@ -164,13 +164,13 @@ impl Geometry {
         let far = |cut: usize| {
             let apart =
                 self.depth(cut, number, class, at) - self.depth(cut, other_number, other, other_at);
-            crate::lattice::div_ceil(apart.abs(), self.periods[cut])
+            crate::lattice::div_ceil(apart.abs(), self.pitches[cut])
         };
         far(0).max(far(1))
     }
 
     pub fn tiles_around_column(&self) -> Ways {
-        let at = |n: i64| [n * self.periods[0], -n * self.periods[1]];
+        let at = |n: i64| [n * self.pitches[0], -n * self.pitches[1]];
         let ahead = |n: &i64| Some((*n, self.solve(at(-*n))?));
         let (count, around) = (1..=MOST_WAYS)
             .find_map(|n| ahead(&n))
@@ -183,7 +183,7 @@ impl Geometry {
 
     /// The area of a tile.
     pub fn cells(&self) -> f64 {
-        let [u, v] = self.periods.map(|p| p as f64);
+        let [u, v] = self.pitches.map(|p| p as f64);
         u * v / (4.0 * self.det.abs() as f64)
     }
 
@@ -195,11 +195,11 @@ impl Geometry {
         class: &Class,
     ) -> Result<Vec<[i64; 2]>, Unfit> {
         let position = [class.position[Axis::OUTER], class.position[Axis::MIDDLE]];
-        // start <= slope * k + lead - form < start + period
+        // start <= slope * k + lead - form < start + pitch
         let range = [0, 1].map(|cut| {
             let lead = class.leads[self.planes[cut]];
             let top = self.slopes[cut] * number + lead - start[cut];
-            [top - self.periods[cut] + 1, top]
+            [top - self.pitches[cut] + 1, top]
         });
         let [[a, b], [c, d]] = self.forms.map(|f| f.map(i128::from));
         // A corner of the tile, in half cells times the determinant.

@@ -1,7 +1,7 @@
 //! Periodic axes: how the faces of towers close around them.
 //!
 //! *The middle axis.* The two faces of towers lean along it in opposite ways, so towers go around it as they do along it, if each face comes
-//! back to itself after the length of the ring. Where its period does not divide that length, one distance between faces around the ring is
+//! back to itself after the length of the ring. Where its pitch does not divide that length, one distance between faces around the ring is
 //! *narrow*: what the others leave. A tower between narrow faces is one of the usual width of which only the events below a limit count.
 //!
 //! *The outer axis.* Towers of a time block run along it, from one end to the other, and around the ring they would wait for themselves. So the ring
@@ -17,7 +17,7 @@ use crate::tile::TileProgram;
 /// The depths at which the faces of a cut lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spacing {
-    period: i64,
+    pitch: i64,
     /// Once around the middle axis.
     around: Option<i64>,
 }
@@ -25,16 +25,16 @@ pub(super) struct Spacing {
 impl Spacing {
     /// Tiles around the ring.
     fn count(&self) -> Option<i64> {
-        self.around.map(|around| div_ceil(around, self.period))
+        self.around.map(|around| div_ceil(around, self.pitch))
     }
 
     /// Where a tile starts.
     pub fn start(&self, index: i64) -> i64 {
         match (self.around, self.count()) {
             (Some(around), Some(count)) => {
-                index.div_euclid(count) * around + index.rem_euclid(count) * self.period
+                index.div_euclid(count) * around + index.rem_euclid(count) * self.pitch
             }
-            _ => index * self.period,
+            _ => index * self.pitch,
         }
     }
 
@@ -42,16 +42,16 @@ impl Spacing {
     fn index(&self, depth: i64) -> i64 {
         match (self.around, self.count()) {
             (Some(around), Some(count)) => {
-                depth.div_euclid(around) * count + depth.rem_euclid(around) / self.period
+                depth.div_euclid(around) * count + depth.rem_euclid(around) / self.pitch
             }
-            _ => div_floor(depth, self.period),
+            _ => div_floor(depth, self.pitch),
         }
     }
 
     /// The width of a tile, if it is narrow.
     fn narrow(&self, index: i64) -> Option<i64> {
         let (around, count) = (self.around?, self.count()?);
-        let rest = around % self.period;
+        let rest = around % self.pitch;
         (rest > 0 && index.rem_euclid(count) == count - 1).then_some(rest)
     }
 }
@@ -167,7 +167,7 @@ impl Rings {
         };
         let cells = [Axis::OUTER, Axis::MIDDLE].map(ring);
         let [[a, b], [c, d]] = geometry.forms();
-        let periods = geometry.periods();
+        let pitches = geometry.pitches();
         // Both faces lean along the outer axis in one way, and along the middle axis in opposite ones.
         let usual = a.signum() * c.signum() > 0 && b.signum() * d.signum() < 0;
         if cells.iter().any(Option::is_some) && !usual {
@@ -177,11 +177,11 @@ impl Rings {
             let cells = cells[1]?;
             form.abs().checked_mul(2)?.checked_mul(cells)
         };
-        let spacings = [(b, periods[0]), (d, periods[1])].map(|(form, period)| Spacing {
-            period,
+        let spacings = [(b, pitches[0]), (d, pitches[1])].map(|(form, pitch)| Spacing {
+            pitch,
             around: around(form),
         });
-        let short = |s: &Spacing| s.around.is_some_and(|around| around < LEAST * s.period);
+        let short = |s: &Spacing| s.around.is_some_and(|around| around < LEAST * s.pitch);
         if spacings.iter().any(short) {
             return Err(Unfit::Ring);
         }
@@ -217,7 +217,7 @@ impl Rings {
         self.cells.iter().any(Option::is_some)
     }
 
-    /// Depths by which tiles lie apart, beside the periods.
+    /// Depths by which tiles lie apart, beside the pitches.
     pub(super) fn generators(&self) -> Vec<[i64; 2]> {
         let [first, second] = &self.spacings;
         let first = first.around.map(|n| [n, 0]);

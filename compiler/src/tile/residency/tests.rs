@@ -10,24 +10,24 @@ use crate::tile::lower;
 
 fn tiling(
     scheme: &Scheme,
-    periods: [Rational; 2],
+    pitches: [Rational; 2],
     slack: Rational,
     height: u64,
 ) -> (Frame, Tiling) {
     let cones = cones(scheme);
     let frame = Frame::new(scheme, &cones);
-    let cut = |form: [i32; 3], period: Rational| {
+    let cut = |form: [i32; 3], pitch: Rational| {
         let mut face = frame.fitting(PerAxis(form));
         face.slope = face.slope + slack;
-        Cut { face, period }
+        Cut { face, pitch }
     };
-    let cuts = vec![cut([1, 1, 0], periods[0]), cut([1, -1, 0], periods[1])];
+    let cuts = vec![cut([1, 1, 0], pitches[0]), cut([1, -1, 0], pitches[1])];
     let levels = vec![Level { cuts }];
     (frame, Tiling { height, levels })
 }
 
-fn towers_of(scheme: &Scheme, period: Rational) -> Towers {
-    let (frame, tiling) = tiling(scheme, [period; 2], Rational::ZERO, 4);
+fn towers_of(scheme: &Scheme, pitch: Rational) -> Towers {
+    let (frame, tiling) = tiling(scheme, [pitch; 2], Rational::ZERO, 4);
     let program = lower(scheme, &frame, &tiling);
     let layout = Layout::new(scheme).expect("it is small");
     towers(scheme, &layout, &program).expect("these are towers")
@@ -61,8 +61,8 @@ fn fdtd42_moves_what_the_law_says() {
 
 #[test]
 fn other_schemes_move_few_values_too() {
-    let count = |scheme: &Scheme, period: i64| {
-        let towers = towers_of(scheme, Rational::whole(period));
+    let count = |scheme: &Scheme, pitch: i64| {
+        let towers = towers_of(scheme, Rational::whole(pitch));
         let [loads, stores] = towers.moved();
         let kept = towers.alignments.iter().map(Residency::most_kept).max();
         (towers.steps, towers.advance[0], loads, stores, kept)
@@ -119,16 +119,16 @@ fn towers_of_random_schemes_find_their_values() {
         if !fits(&scheme) || scheme.grid.cells.0.iter().take(2).any(|n| *n < 12) {
             continue;
         }
-        let mut period =
+        let mut pitch =
             || Rational::new(rng.within(2, 20), rng.within(1, 2)).unwrap_or(Rational::ONE);
-        let periods = if seed % 3 == 0 {
-            [period(), period()]
+        let pitches = if seed % 3 == 0 {
+            [pitch(), pitch()]
         } else {
-            [period(); 2]
+            [pitch(); 2]
         };
         let slack = Rational::halves(rng.within(0, 1));
         tried += 1;
-        inner += run(&scheme, periods, slack, 1 + rng.below(3)).unwrap_or(0);
+        inner += run(&scheme, pitches, slack, 1 + rng.below(3)).unwrap_or(0);
     }
     assert!(tried > 50 && inner > 10 * tried, "{inner} {tried}");
 }
@@ -136,20 +136,20 @@ fn towers_of_random_schemes_find_their_values() {
 #[test]
 fn towers_of_known_schemes_find_their_values() {
     let cells = [29, 31, 2];
-    for (scheme, period) in [
+    for (scheme, pitch) in [
         (maxwell(4, Precision::F32, cells), 6),
         (maxwell(4, Precision::F32, cells), 9),
         (maxwell(2, Precision::F32, cells), 3),
         (elasticity(Precision::F32, cells), 6),
     ] {
-        let inner = run(&scheme, [Rational::whole(period); 2], Rational::ZERO, 3);
-        assert!(inner > Some(4), "{inner:?} of {period} in {}", scheme.name);
+        let inner = run(&scheme, [Rational::whole(pitch); 2], Rational::ZERO, 3);
+        assert!(inner > Some(4), "{inner:?} of {pitch} in {}", scheme.name);
     }
 }
 
 /// Runs two time blocks of so many turns; gives the number of towers that ran by their sets.
-fn run(scheme: &Scheme, periods: [Rational; 2], slack: Rational, turns: u64) -> Option<usize> {
-    let (frame, tiling) = tiling(scheme, periods, slack, 1 << 20);
+fn run(scheme: &Scheme, pitches: [Rational; 2], slack: Rational, turns: u64) -> Option<usize> {
+    let (frame, tiling) = tiling(scheme, pitches, slack, 1 << 20);
     check_tiling(&frame, &tiling).expect("fitting faces are legal");
     let program = lower(scheme, &frame, &tiling);
     let layout = Layout::new(scheme).ok()?;

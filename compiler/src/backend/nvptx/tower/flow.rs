@@ -7,7 +7,7 @@
 //! ([`super::links`]); all meet at the ends of stages of turns that an end of the grid cuts.
 //!
 //! A tower reads rows of its neighbours one index lower along one face or both. That nothing else needs to be waited for follows
-//! from the periods: [`Towers::are_adjacent`](crate::tile::residency::Towers::are_adjacent). Those that run never wait for ever
+//! from the pitches: [`Towers::are_adjacent`](crate::tile::residency::Towers::are_adjacent). Those that run never wait for ever
 //! for one that has no block.
 
 use super::super::gpu::Feature;

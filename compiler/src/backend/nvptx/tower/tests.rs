@@ -44,17 +44,17 @@ struct Run {
 fn tiled(
     scheme: &Scheme,
     layout: &Layout,
-    periods: [Rational; 2],
+    pitches: [Rational; 2],
 ) -> Result<(TileProgram, Towers), Unfit> {
     let frame = Frame::new(scheme, &cones(scheme)).opened();
-    let cut = |form: [i32; 3], period| Cut {
+    let cut = |form: [i32; 3], pitch| Cut {
         face: frame.fitting(PerAxis(form)),
-        period,
+        pitch,
     };
     let tiling = Tiling {
         height: 1 << 20,
         levels: vec![Level {
-            cuts: vec![cut([1, 1, 0], periods[0]), cut([1, -1, 0], periods[1])],
+            cuts: vec![cut([1, 1, 0], pitches[0]), cut([1, -1, 0], pitches[1])],
         }],
     };
     check_tiling(&frame, &tiling).expect("fitting faces are legal");
@@ -67,10 +67,10 @@ fn prepare(
     library: &Library,
     scheme: &Scheme,
     layout: &Layout,
-    periods: [Rational; 2],
+    pitches: [Rational; 2],
     options: Options,
 ) -> Result<Run, Unfit> {
-    let (program, towers) = tiled(scheme, layout, periods)?;
+    let (program, towers) = tiled(scheme, layout, pitches)?;
     let mut module = Module::new();
     let kernels = emit(&mut module, scheme, layout, &towers, &[], options).ok_or(Unfit::Size)?;
     let designed = design(scheme, layout, &towers, options);
@@ -112,7 +112,7 @@ struct Report {
 fn differ(
     library: &Library,
     scheme: &Scheme,
-    periods: [Rational; 2],
+    pitches: [Rational; 2],
     turns: u64,
     options: Options,
     seed: u64,
@@ -121,7 +121,7 @@ fn differ(
     let mut rng = Rng::new(seed);
     let mut host = Host::new(scheme, &mut rng);
     let mut expected = Host::new(scheme, &mut Rng::new(seed));
-    let run = prepare(library, scheme, &host.layout, periods, options).ok()?;
+    let run = prepare(library, scheme, &host.layout, pitches, options).ok()?;
     let module = torre_ptx::Module::parse(&run.text).expect("PTX that is understood");
     let mut device = Device::new();
     let array = device.upload(host.bytes());
@@ -418,18 +418,18 @@ fn bounded(mut scheme: Scheme, boundary: [[Boundary; 2]; 3]) -> Scheme {
     scheme
 }
 
-/// Whole towers of a scheme, with so many cells in a period of both faces, give the bits of rows: more than so many of them.
+/// Whole towers of a scheme, with so many cells in a pitch of both faces, give the bits of rows: more than so many of them.
 fn same_bits(
     library: &Library,
-    (number, scheme, period, turns): (usize, &Scheme, i64, u64),
+    (number, scheme, pitch, turns): (usize, &Scheme, i64, u64),
     options: Options,
     least: usize,
 ) -> Report {
-    let periods = [Rational::whole(period); 2];
+    let pitches = [Rational::whole(pitch); 2];
     let report = differ(
         library,
         scheme,
-        periods,
+        pitches,
         turns,
         options,
         number as u64,
@@ -453,7 +453,7 @@ fn towers_give_the_bits_of_rows() {
         asynchronous: false,
         ..usual
     };
-    for (seed, (scheme, periods, turns, options)) in [
+    for (seed, (scheme, pitches, turns, options)) in [
         (
             fdtd(4, Precision::F32, [23, 25, 37], ZERO),
             whole(6),
@@ -535,7 +535,7 @@ fn towers_give_the_bits_of_rows() {
         // Whole towers alone, too, once for each precision.
         let both = [false, true];
         for &flow in if seed < 3 { &both[..] } else { &both[1..] } {
-            let report = differ(library, &scheme, periods, turns, options, seed as u64, flow);
+            let report = differ(library, &scheme, pitches, turns, options, seed as u64, flow);
             let report = report.unwrap_or_else(|| panic!("towers of {} {seed}", scheme.name));
             assert!(report.whole > 4, "{seed}: {report:?}");
         }
@@ -553,7 +553,7 @@ fn towers_go_around_periodic_axes() {
     let second = [walls, [Periodic; 2], [Zero; 2]];
     let first = [[Periodic; 2], walls, [Periodic; 2]];
     let both = [[Periodic; 2], [Periodic; 2], walls];
-    for (seed, (scheme, period, turns, parts)) in [
+    for (seed, (scheme, pitch, turns, parts)) in [
         (fdtd(4, f32, [26, 30, 20], second), 6, 3, 1),
         (fdtd(4, f32, [25, 34, 17], second), 6, 3, 1),
         (fdtd(2, f64, [14, 19, 16], second), 3, 4, 1),
@@ -571,6 +571,6 @@ fn towers_go_around_periodic_axes() {
             parts,
             ..Options::default()
         };
-        same_bits(library, (seed, &scheme, period, turns), options, 4);
+        same_bits(library, (seed, &scheme, pitch, turns), options, 4);
     }
 }

@@ -59,7 +59,7 @@ fn leads_make_up_for_steep_dependences() {
                     form,
                     slope: face.slope - Rational::new(1, 1000).expect("not 0"),
                 },
-                period: Rational::ONE,
+                pitch: Rational::ONE,
             }];
             case.tiling.levels = vec![Level { cuts }];
             let refused = check_tiling(&case.frame, &case.tiling);

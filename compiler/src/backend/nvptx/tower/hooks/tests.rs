@@ -24,7 +24,7 @@ fn every_addition_is_found_once_in_each_step() {
     let frame = Frame::new(&scheme, &cones(&scheme));
     let cut = |form| Cut {
         face: frame.fitting(PerAxis(form)),
-        period: Rational::whole(6),
+        pitch: Rational::whole(6),
     };
     let tiling = Tiling {
         height: 8,

@@ -14,7 +14,7 @@ fn lines_have_ghosts_at_their_ends() {
         let ends = [[Pec, Pmc], [Pmc, Pec], z];
         bounded(maxwell(order, precision, cells), ends)
     };
-    for (seed, (scheme, period, turns, made)) in [
+    for (seed, (scheme, pitch, turns, made)) in [
         (of(4, f32, [20, 22, 32], [Pec; 2]), 3, 2, true),
         (of(4, f32, [22, 29, 72], [Pec; 2]), 6, 2, true),
         (of(4, f32, [22, 25, 31], [Pmc; 2]), 6, 2, true),
@@ -34,9 +34,9 @@ fn lines_have_ghosts_at_their_ends() {
             single: true,
             ..Options::default()
         };
-        let periods = [Rational::whole(period); 2];
+        let pitches = [Rational::whole(pitch); 2];
         for flow in [false, true] {
-            let report = differ(library, &scheme, periods, turns, options, seed as u64, flow);
+            let report = differ(library, &scheme, pitches, turns, options, seed as u64, flow);
             let report = report.unwrap_or_else(|| panic!("towers of {} {seed}", scheme.name));
             assert!(report.whole > 4, "{seed}: {report:?}");
             assert_eq!(report.made, made, "{seed}");

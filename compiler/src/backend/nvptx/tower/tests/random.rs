@@ -42,11 +42,11 @@ fn towers_of_random_schemes_give_the_bits_of_rows() {
                 update.region[Axis::INNER] = range;
             }
         }
-        let mut period = || Rational::new(rng.within(4, 16), 2).unwrap_or(Rational::ONE);
-        let periods = if seed % 3 == 0 {
-            [period(), period()]
+        let mut pitch = || Rational::new(rng.within(4, 16), 2).unwrap_or(Rational::ONE);
+        let pitches = if seed % 3 == 0 {
+            [pitch(), pitch()]
         } else {
-            [period(); 2]
+            [pitch(); 2]
         };
         let options = Options {
             direct: rng.once_in(2),
@@ -60,7 +60,7 @@ fn towers_of_random_schemes_give_the_bits_of_rows() {
             ..Options::default()
         };
         let turns = 1 + rng.below(3);
-        if let Some(report) = differ(library, &scheme, periods, turns, options, seed, flow) {
+        if let Some(report) = differ(library, &scheme, pitches, turns, options, seed, flow) {
             tried += 1;
             let ring = |axis: &Axis| scheme.grid.is_periodic(*axis);
             rings += usize::from([Axis::OUTER, Axis::MIDDLE].iter().any(ring));

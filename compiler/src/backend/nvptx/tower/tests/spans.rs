@@ -13,7 +13,7 @@ fn spans_give_the_bits_of_rows() {
     let rings = [[Periodic; 2], [Periodic; 2], [Pmc, Pec]];
     let (f32, f64) = (Precision::F32, Precision::F64);
     let (mut ended, mut made) = (0, 0);
-    for (seed, (scheme, period, turns, warps)) in [
+    for (seed, (scheme, pitch, turns, warps)) in [
         (fdtd(4, f32, [20, 23, 75], ZERO), 6, 2, 1),
         (fdtd(4, f32, [20, 23, 75], WALLS), 6, 2, 1),
         (fdtd(4, f64, [22, 24, 71], MIRRORS), 6, 3, 1),
@@ -41,7 +41,7 @@ fn spans_give_the_bits_of_rows() {
             spans: Some(warps),
             ..Options::default()
         };
-        let report = same_bits(library, (seed, &scheme, period, turns), options, 1);
+        let report = same_bits(library, (seed, &scheme, pitch, turns), options, 1);
         ended += usize::from(scheme.grid.boundary[Axis::INNER] != [Zero; 2]);
         made += usize::from(report.made);
     }
@@ -56,10 +56,10 @@ fn what_has_no_spans_is_refused() {
         spans: Some(1),
         ..Options::default()
     };
-    let periods = [Rational::whole(3); 2];
+    let pitches = [Rational::whole(3); 2];
     let of = |cells, ends| bounded(maxwell(2, Precision::F32, cells), ends);
     let differ = |scheme: &Scheme, turns, options| {
-        differ(library, scheme, periods, turns, options, 0, true).is_some()
+        differ(library, scheme, pitches, turns, options, 0, true).is_some()
     };
     assert!(differ(&of([9, 11, 40], ZERO), 1, options));
     // Around a ring there is no first span.
@@ -136,7 +136,7 @@ fn spans_of_random_schemes_give_the_bits_of_rows() {
             }
         }
         assert_eq!(crate::scheme::verify(&scheme), Ok(()));
-        let period = Rational::new(rng.within(4, 12), 2).unwrap_or(Rational::ONE);
+        let pitch = Rational::new(rng.within(4, 12), 2).unwrap_or(Rational::ONE);
         let options = Options {
             direct: rng.once_in(2),
             asynchronous: !rng.once_in(4),
@@ -148,7 +148,7 @@ fn spans_of_random_schemes_give_the_bits_of_rows() {
             ..Options::default()
         };
         let turns = 1 + rng.below(2);
-        if let Some(report) = differ(library, &scheme, [period; 2], turns, options, seed, true) {
+        if let Some(report) = differ(library, &scheme, [pitch; 2], turns, options, seed, true) {
             tried += 1;
             let ring = |axis: &Axis| scheme.grid.is_periodic(*axis);
             rings += usize::from([Axis::OUTER, Axis::MIDDLE].iter().any(ring));
@@ -169,9 +169,9 @@ struct Lines {
 }
 
 impl Lines {
-    fn new(scheme: &Scheme, period: i64, warps: u32) -> Lines {
+    fn new(scheme: &Scheme, pitch: i64, warps: u32) -> Lines {
         let layout = Layout::for_gpu(scheme).expect("a small grid");
-        let (_, towers) = tiled(scheme, &layout, [Rational::whole(period); 2]).expect("towers");
+        let (_, towers) = tiled(scheme, &layout, [Rational::whole(pitch); 2]).expect("towers");
         let plan = |sets| Plan::new(&layout, sets, towers.advance, false);
         Lines {
             plans: towers.alignments.iter().map(plan).collect(),
@@ -282,14 +282,14 @@ impl Lines {
 #[test]
 fn spans_copy_what_they_need() {
     let Some(library) = library() else { return };
-    for (scheme, period, turns, warps) in [
+    for (scheme, pitch, turns, warps) in [
         (maxwell(4, Precision::F32, [20, 23, 75]), 6, 2, 1),
         (star(4, Precision::F64, [30, 31, 90]), 8, 1, 1),
         // More pieces of a row than threads that copy.
         (maxwell(2, Precision::F64, [13, 14, 360]), 3, 2, 5),
     ] {
         let scheme = bounded(scheme, ZERO);
-        let cut = Lines::new(&scheme, period, warps);
+        let cut = Lines::new(&scheme, pitch, warps);
         let list = cut.tasks(turns);
         let spans = cut.spans(turns as i64);
         let pieces = |span| list.tasks.iter().map(move |task| (span, task));
@@ -299,8 +299,8 @@ fn spans_copy_what_they_need() {
             spans: Some(warps),
             ..Options::default()
         };
-        let periods = [Rational::whole(period); 2];
-        let report = differ(library, &scheme, periods, turns, options, 0, true).expect("towers");
+        let pitches = [Rational::whole(pitch); 2];
+        let report = differ(library, &scheme, pitches, turns, options, 0, true).expect("towers");
         assert!(spans.len() > 2 && report.whole > 1, "{report:?}");
         // In two time blocks.
         assert_eq!(report.copies as i64, 2 * pieces);
@@ -357,12 +357,12 @@ impl Lines {
 #[test]
 fn warps_without_a_part_compute_nothing() {
     let Some(library) = library() else { return };
-    for (order, cells, period, turns, warps) in
+    for (order, cells, pitch, turns, warps) in
         [(4, [20, 23, 144], 6, 2, 4), (2, [17, 16, 160], 3, 3, 4)]
     {
         let ends = [[Boundary::Zero; 2]; 3];
         let scheme = bounded(maxwell(order, Precision::F32, cells), ends);
-        let lines = Lines::new(&scheme, period, warps);
+        let lines = Lines::new(&scheme, pitch, warps);
         let list = lines.tasks(turns);
         let (mut some, mut all) = (0, 0);
         for span in &lines.spans(turns as i64) {
@@ -379,8 +379,8 @@ fn warps_without_a_part_compute_nothing() {
             spans: Some(warps),
             ..Options::default()
         };
-        let periods = [Rational::whole(period); 2];
-        let report = differ(library, &scheme, periods, turns, options, 0, true).expect("towers");
+        let pitches = [Rational::whole(pitch); 2];
+        let report = differ(library, &scheme, pitches, turns, options, 0, true).expect("towers");
         // In two time blocks. What follows a condition of threads counts for a warp on each way.
         let found = report.arithmetic as f64 / (2 * all) as f64;
         let expected = some as f64 / all as f64;

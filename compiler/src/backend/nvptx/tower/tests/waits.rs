@@ -222,7 +222,7 @@ pub fn all_end(list: &TaskList) -> bool {
     until == ended.len() && ended.iter().all(|e| *e)
 }
 
-/// The towers of a scheme by two faces with these slopes, or steeper ones, and periods; `None` where there are none.
+/// The towers of a scheme by two faces with these slopes, or steeper ones, and pitches; `None` where there are none.
 fn towers_by(scheme: &Scheme, faces: [(Rational, Rational); 2]) -> Option<(Layout, Towers)> {
     let layout = Layout::for_gpu(scheme).ok()?;
     let frame = Frame::new(scheme, &cones(scheme)).opened();
@@ -232,7 +232,7 @@ fn towers_by(scheme: &Scheme, faces: [(Rational, Rational); 2]) -> Option<(Layou
         face.slope = face.slope.max(faces[n].0);
         Cut {
             face,
-            period: faces[n].1,
+            pitch: faces[n].1,
         }
     };
     let tiling = Tiling {
@@ -334,8 +334,8 @@ fn lists_around_rings_end() {
         let mut scheme = crate::testing::maxwell(2, Precision::F32, [40, cells, 4]);
         scheme.grid.boundary[Axis::MIDDLE] = [Boundary::Periodic; 2];
         crate::testing::everywhere(&mut scheme);
-        for periods in [[6, 6], [6, 4], [4, 6], [6, 3], [3, 6], [12, 4], [4, 12]] {
-            let faces = periods.map(|period| (Rational::ONE, Rational::whole(period)));
+        for pitches in [[6, 6], [6, 4], [4, 6], [6, 3], [3, 6], [12, 4], [4, 12]] {
+            let faces = pitches.map(|pitch| (Rational::ONE, Rational::whole(pitch)));
             let Some((layout, towers)) = towers_by(&scheme, faces) else {
                 continue;
             };
@@ -347,7 +347,7 @@ fn lists_around_rings_end() {
                     partitions: 1 + n as u32 / 40 % 3,
                 };
                 if let Some(list) = tasks(&scheme, &layout, &towers, 2, order) {
-                    assert!(all_end(&list), "{cells} {periods:?} {order:?}");
+                    assert!(all_end(&list), "{cells} {pitches:?} {order:?}");
                     tried += 1;
                 }
             }
