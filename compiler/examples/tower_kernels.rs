@@ -1,7 +1,7 @@
 //! Writes tower kernels, for a look at them and for measurements: `tower_kernels SCHEME PRECISION NX NY NZ WIDTH GPU [OPTION...]`.
 //!
 //! Prints the PTX, or the IR with the option `ir`. With `out=PREFIX` it writes instead PREFIX.ptx, PREFIX.txt (sizes and starts of kernels,
-//! those of a layerwise run, too), PREFIX.tasks and PREFIX.lists (of each start, for one partition) for time blocks of `turns=N` turns in strips of `strip=N` tiles that overlap by `overlap=N` columns. Other options: `zero` (zeros beyond all
+//! those of a layerwise run, too), PREFIX.tasks and PREFIX.lists (of each start, for one partition) for time blocks of `periods=N` periods in strips of `strip=N` tiles that overlap by `overlap=N` columns. Other options: `zero` (zeros beyond all
 //! ends), `direct` (coefficients are not kept), `registers=N`, `shift` (registers are moved), `single` (kernels for single towers),
 //! `parts=N` (blocks share lines), `spans=N` (lines are cut into spans, for blocks of N warps that compute), `room=N` (bytes of shared memory of a block), `patient`, `sheets=E.z,H.x` (sources in many columns of
 //! cells).
@@ -73,7 +73,7 @@ fn sizes(
     set: &KernelSet,
     towers: &Towers,
     kernels: &tower::Kernels,
-    turns: u64,
+    periods: u64,
     tasks: usize,
 ) -> Outcome<String> {
     let layout = &set.layout;
@@ -99,11 +99,11 @@ fn sizes(
             x.lo, x.hi, y.lo, y.hi, z.lo, z.hi
         )?;
     }
-    let stages = turns * towers.steps * scheme.stages.len() as u64;
+    let stages = periods * towers.steps * scheme.stages.len() as u64;
     writeln!(
         out,
-        "time block {turns} {} {stages} {tasks}",
-        turns * towers.steps
+        "time block {periods} {} {stages} {tasks}",
+        periods * towers.steps
     )?;
     writeln!(
         out,
@@ -189,14 +189,14 @@ fn main() -> Outcome<()> {
         print!("{}", compile(library, &module, gpu)?.text);
         return Ok(());
     };
-    let turns = value("turns=").map_or(Ok(16), str::parse)?;
+    let periods = value("periods=").map_or(Ok(16), str::parse)?;
     let order = tower::Order {
         width: value("strip=").map_or(Ok(8), str::parse)?,
         overlap: value("overlap=").map_or(Ok(0), str::parse)?,
         lead: value("lead=").map_or(Ok(0), str::parse)?,
         partitions: 1,
     };
-    let list = tower::tasks(&scheme, &layout, &towers, turns, order).ok_or("too large")?;
+    let list = tower::tasks(&scheme, &layout, &towers, periods, order).ok_or("too large")?;
     let lists = (0..list.starts.len()).map(|start| list.lists(start, &[]).ok_or("too large"));
     let lists: Vec<Vec<i32>> = lists.collect::<Result<_, _>>()?;
     let tasks = list.tasks;
@@ -228,8 +228,8 @@ fn main() -> Outcome<()> {
         .map(|t| i64::from(t.whole[1] - t.whole[0]))
         .sum();
     let all: i64 = tasks.iter().map(|t| i64::from(t.end - t.first)).sum();
-    eprintln!("{} tasks, {} of {all} turns whole", tasks.len(), whole);
-    let text = sizes(&scheme, &set, &towers, &kernels, turns, tasks.len())?;
+    eprintln!("{} tasks, {} of {all} periods whole", tasks.len(), whole);
+    let text = sizes(&scheme, &set, &towers, &kernels, periods, tasks.len())?;
     std::fs::write(format!("{prefix}.txt"), text)?;
     Ok(())
 }

@@ -1,14 +1,14 @@
 //! What a tower loads, keeps and stores.
 //!
 //! A *tower* is a tile of two faces over the outer and the middle axis. From stage to stage its rows move by the slopes; after a
-//! *turn* of so many steps everything repeats, displaced by the [`Towers::advance`], with the same slots. So what a tower that no
+//! *period* of so many steps everything repeats, displaced by the [`Towers::advance`], with the same slots. So what a tower that no
 //! end of the grid cuts does is known before it runs, in exact integers, whatever its place and height.
 //!
 //! A *place* is a row of memory. Between a tower's first and its last touch of a place, only the tower itself writes it: whoever
 //! else writes it is ordered before or after the tower, as the tower reads or writes it on both sides. This is a *life*. A value
 //! is loaded if the first touch reads it, kept until the last one, and stored after the last write.
 //!
-//! All places are relative to the tower's *origin*, which lies at index (0, 0) when a turn starts. Towers may lie differently to the
+//! All places are relative to the tower's *origin*, which lies at index (0, 0) when a period starts. Towers may lie differently to the
 //! lattice: each such *alignment* has sets of its own (towers of odd width with half-integer slopes have two).
 
 mod geometry;
@@ -47,7 +47,7 @@ pub struct Own {
 /// What happens to a place in a stage; what is read is read before it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touch {
-    /// Counted from the start of the turn in which the life begins.
+    /// Counted from the start of the period in which the life begins.
     pub stage: usize,
     /// Some update reads it at its own index along the inner axis.
     pub read: bool,
@@ -68,14 +68,14 @@ impl Touch {
 /// A place from the first to the last touch by the tower.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Life {
-    /// Relative to the origin of the turn in which the life begins.
+    /// Relative to the origin of the period in which the life begins.
     pub place: Place,
     /// At most one per stage, ascending; not empty.
     pub touches: Vec<Touch>,
 }
 
 impl Life {
-    /// The stage of the first touch, in the turn where the life begins.
+    /// The stage of the first touch, in the period where the life begins.
     pub fn first(&self) -> usize {
         self.touches[0].stage
     }
@@ -101,7 +101,7 @@ impl Life {
     }
 }
 
-/// The sets of one stage of a turn, each ascending.
+/// The sets of one stage of a period, each ascending.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StageSets {
     /// Rows computed.
@@ -116,23 +116,23 @@ pub struct StageSets {
     pub leave: Vec<Place>,
 }
 
-/// What towers of one alignment do in a turn.
+/// What towers of one alignment do in a period.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Residency {
     /// Where the tile whose origin is index (0, 0) at stage 0 starts: its depths along the two cuts.
     pub start: [i64; 2],
-    /// The lives that begin in a turn, ascending.
+    /// The lives that begin in a period, ascending.
     pub lives: Vec<Life>,
-    /// Per stage of the turn.
+    /// Per stage of the period.
     pub stages: Vec<StageSets>,
 }
 
 /// The towers of a tile program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Towers {
-    /// Steps of a turn: a multiple of the scheme's phases, with two stages at least, so that in one there is time to load for the next.
+    /// Steps of a period: a multiple of the scheme's phases, with two stages at least, so that in one there is time to load for the next.
     pub steps: u64,
-    /// From the origin of a turn to that of the next one, in cells along the outer and the middle axis.
+    /// From the origin of a period to that of the next one, in cells along the outer and the middle axis.
     pub advance: [i64; 2],
     /// One for each way to lie on the lattice.
     pub alignments: Vec<Residency>,
@@ -182,12 +182,12 @@ pub fn towers(scheme: &Scheme, layout: &Layout, program: &TileProgram) -> Result
     let geometry = Geometry::new(program)?;
     let stages = scheme.stages.len() as i64;
     let phases = u64::from(scheme.phases());
-    let turn = (1..=MOST_STEPS / phases.max(1)).find_map(|n| {
+    let period = (1..=MOST_STEPS / phases.max(1)).find_map(|n| {
         let steps = n * phases;
         let advance = geometry.advance(steps as i64 * stages)?;
         (advance != [0, 0] && steps as i64 * stages > 1).then_some((steps, advance))
     });
-    let (steps, advance) = turn.ok_or(Unfit::Advance)?;
+    let (steps, advance) = period.ok_or(Unfit::Advance)?;
     let rings = Rings::new(scheme, program, &geometry)?;
     if rings.cells[1].is_some() && advance[1] != 0 {
         return Err(Unfit::Ring);
@@ -217,7 +217,7 @@ fn adjacent(
     layout: &Layout,
     program: &TileProgram,
     geometry: &Geometry,
-    turn: i64,
+    period: i64,
 ) -> bool {
     let count = scheme.stages.len() as i64;
     let phase = |number: i64| (number.div_euclid(count) % i64::from(scheme.phases().max(1))) as u32;
@@ -236,8 +236,8 @@ fn adjacent(
             .position(own)
             .and_then(|index| class_of(number, index))
     };
-    let number_of = |n: i64| turn + n;
-    (0..turn).map(number_of).all(|number| {
+    let number_of = |n: i64| period + n;
+    (0..period).map(number_of).all(|number| {
         let updates = &scheme.stages[stage(number).index()].updates;
         updates.iter().enumerate().all(|(index, update)| {
             let Some(class) = class_of(number, index) else {
@@ -252,10 +252,10 @@ fn adjacent(
                 )
             });
             reads.chain([(own, [0, 0])]).all(|(row, by)| {
-                let before = (number - turn..number)
+                let before = (number - period..number)
                     .rev()
                     .find_map(|n| Some((n, writer(n, row)?)));
-                let after = (number + 1..=number + turn).find_map(|n| Some((n, writer(n, row)?)));
+                let after = (number + 1..=number + period).find_map(|n| Some((n, writer(n, row)?)));
                 let near = |(n, other): (i64, &Class)| {
                     // The difference depends on where the row is, but is largest at some place of a pitch.
                     geometry.farthest((number, class, [0, 0]), (n, other, by)) <= (n - number).abs()
@@ -278,7 +278,7 @@ impl Towers {
         found.map(|alignment| (alignment, origin))
     }
 
-    /// How deep a row lies in a tower, along both cuts, from 0 on: that of an update in a stage of a turn.
+    /// How deep a row lies in a tower, along both cuts, from 0 on: that of an update in a stage of a period.
     pub fn depths(&self, alignment: usize, number: usize, own: Own) -> Option<[i64; 2]> {
         let of = self.classes.get(number % self.classes.len().max(1))?;
         let class = of.iter().find(|c| c.updates.contains(own.update))?;
@@ -301,7 +301,7 @@ impl Towers {
         self.geometry.cells()
     }
 
-    /// Values loaded and stored per index along the inner axis and turn, on average over the alignments.
+    /// Values loaded and stored per index along the inner axis and period, on average over the alignments.
     pub fn moved(&self) -> [f64; 2] {
         let mean = |count: fn(&Residency) -> usize| {
             let sum: usize = self.alignments.iter().map(count).sum();
@@ -316,7 +316,7 @@ impl Towers {
         (loads + stores) * scheme.precision.bytes() as f64 / (self.cells() * self.steps as f64)
     }
 
-    /// Values that all towers of a column together load and store per tower and turn, each counted once, on average: towers whose
+    /// Values that all towers of a column together load and store per tower and period, each counted once, on average: towers whose
     /// indices have the same sum form a column.
     pub fn moved_by_column(&self) -> [f64; 2] {
         let ways = self.geometry.tiles_around_column();
@@ -345,17 +345,17 @@ impl Towers {
 }
 
 impl Residency {
-    /// Values loaded per index along the inner axis and turn.
+    /// Values loaded per index along the inner axis and period.
     pub fn loads(&self) -> usize {
         self.lives.iter().filter(|l| l.is_loaded()).count()
     }
 
-    /// Values stored per index along the inner axis and turn.
+    /// Values stored per index along the inner axis and period.
     pub fn stores(&self) -> usize {
         self.lives.iter().filter(|l| l.stored().is_some()).count()
     }
 
-    /// Values that are kept from a stage of a turn to the next one.
+    /// Values that are kept from a stage of a period to the next one.
     pub fn kept(&self, stage: usize) -> usize {
         let stages = self.stages.len();
         self.lives
@@ -405,10 +405,10 @@ impl<'a> Tracer<'a> {
     }
 
     fn trace(&self, start: [i64; 2]) -> Result<Residency, Unfit> {
-        let per_turn = self.steps * self.scheme.stages.len() as i64;
-        // In a turn all places lie in a box, which moves on; so a life lasts no longer than the box takes to pass.
+        let per_period = self.steps * self.scheme.stages.len() as i64;
+        // In a period all places lie in a box, which moves on; so a life lasts no longer than the box takes to pass.
         let mut first = BTreeMap::new();
-        for number in 0..per_turn {
+        for number in 0..per_period {
             self.stage(start, number, &mut first)?;
         }
         let axis = usize::from(self.advance[0] == 0);
@@ -416,30 +416,30 @@ impl<'a> Tracer<'a> {
         let [lo, hi] =
             [first.keys().map(along).min(), first.keys().map(along).max()].map(|v| v.unwrap_or(0));
         let longest = (hi - lo) / self.advance[axis].abs() + 1;
-        if longest > MOST_TURNS {
+        if longest > MOST_PERIODS {
             return Err(Unfit::Size);
         }
         let mut touches = BTreeMap::new();
-        for number in 0..per_turn * (2 * longest + 1) {
+        for number in 0..per_period * (2 * longest + 1) {
             self.stage(start, number, &mut touches)?;
         }
-        // Lives that begin in this turn have no touch before the first turn, nor after the last one.
-        let turn = longest;
-        let begins = |t: &[Touch]| t[0].stage as i64 / per_turn == turn;
+        // Lives that begin in this period have no touch before the first period, nor after the last one.
+        let period = longest;
+        let begins = |t: &[Touch]| t[0].stage as i64 / per_period == period;
         let lives: Vec<Life> = touches
             .into_iter()
             .filter(|(_, t)| begins(t))
             .map(|(place, mut touches)| {
                 for touch in &mut touches {
-                    touch.stage -= (turn * per_turn) as usize;
+                    touch.stage -= (period * per_period) as usize;
                 }
                 Life {
-                    place: self.moved(place, -turn),
+                    place: self.moved(place, -period),
                     touches,
                 }
             })
             .collect();
-        let stages = self.sets(&lives, per_turn as usize);
+        let stages = self.sets(&lives, per_period as usize);
         Ok(Residency {
             start,
             lives,
@@ -447,11 +447,11 @@ impl<'a> Tracer<'a> {
         })
     }
 
-    /// A place as seen from another turn.
-    fn moved(&self, place: Place, turns: i64) -> Place {
+    /// A place as seen from another period.
+    fn moved(&self, place: Place, periods: i64) -> Place {
         Place {
-            x: place.x + turns * self.advance[0],
-            y: place.y + turns * self.advance[1],
+            x: place.x + periods * self.advance[0],
+            y: place.y + periods * self.advance[1],
             row: place.row,
         }
     }
@@ -521,12 +521,12 @@ impl<'a> Tracer<'a> {
         Ok(())
     }
 
-    fn sets(&self, lives: &[Life], per_turn: usize) -> Vec<StageSets> {
-        let mut sets = vec![StageSets::default(); per_turn];
+    fn sets(&self, lives: &[Life], per_period: usize) -> Vec<StageSets> {
+        let mut sets = vec![StageSets::default(); per_period];
         for life in lives {
             for touch in &life.touches {
-                let stage = &mut sets[touch.stage % per_turn];
-                let place = self.moved(life.place, -((touch.stage / per_turn) as i64));
+                let stage = &mut sets[touch.stage % per_period];
+                let place = self.moved(life.place, -((touch.stage / per_period) as i64));
                 if touch.read || touch.tapped {
                     stage.need.push(place);
                 }
@@ -560,8 +560,8 @@ impl<'a> Tracer<'a> {
     }
 }
 
-/// Turns that a value may be kept.
-const MOST_TURNS: i64 = 256;
+/// Periods that a value may be kept.
+const MOST_PERIODS: i64 = 256;
 
 /// Whether a read finds values of other indices along the inner axis: at an offset, or because the rows that are read are shorter than
 /// others, so that the last indices of those find ghosts there.

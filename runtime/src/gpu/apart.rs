@@ -44,7 +44,7 @@ pub struct Heights {
     /// That of as many time blocks as possible.
     most: u64,
     /// All heights are multiples of it.
-    turn: u64,
+    period: u64,
     /// Time blocks begin at multiples of it.
     phases: u64,
 }
@@ -68,11 +68,11 @@ const WARP: i64 = 32;
 const MOST_ROWS: i64 = 1 << 15;
 
 impl Heights {
-    /// Those of some towers, up to one that is a whole number of turns.
+    /// Those of some towers, up to one that is a whole number of periods.
     pub fn new(most: u64, towers: &Towers, scheme: &Scheme) -> Heights {
         Heights {
             most,
-            turn: towers.steps,
+            period: towers.steps,
             phases: u64::from(scheme.phases()).max(1),
         }
     }
@@ -84,11 +84,11 @@ impl Heights {
             return None;
         }
         let mut height = self.most;
-        while height >= self.turn.max(self.most / LOWEST).max(1) {
+        while height >= self.period.max(self.most / LOWEST).max(1) {
             if height <= room {
                 return Some(height);
             }
-            height = height / 2 / self.turn.max(1) * self.turn;
+            height = height / 2 / self.period.max(1) * self.period;
         }
         None
     }
@@ -152,7 +152,7 @@ impl Apart {
         in_blocks as f64 / end.max(1) as f64
     }
 
-    /// The share of the turns of towers that sources and probes keep from running as whole ones, about.
+    /// The share of the periods of towers that sources and probes keep from running as whole ones, about.
     pub fn cut(&self, scheme: &Scheme, towers: &Towers) -> f64 {
         let reach = (2.0 * towers.cells()).sqrt();
         let [x, y] = [Axis::OUTER, Axis::MIDDLE].map(|axis| scheme.grid.cells[axis].max(1) as f64);
@@ -210,9 +210,9 @@ mod tests {
             intervals: intervals.to_vec(),
             ..Apart::default()
         };
-        let heights = |most, turn| Heights {
+        let heights = |most, period| Heights {
             most,
-            turn,
+            period,
             phases: 1,
         };
         let apart = every(&[6]);
@@ -240,7 +240,7 @@ mod tests {
     fn heights_are_few() {
         let heights = Heights {
             most: 24,
-            turn: 2,
+            period: 2,
             phases: 2,
         };
         let next = |room| heights.next(4, room);

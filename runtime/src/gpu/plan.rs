@@ -229,9 +229,9 @@ impl<'a> DevicePlanner<'a> {
         let refused = |refusal| self.refused(name, refusal);
         let fit = self.fit(tiling).map_err(refused)?;
         let tiles = lower(scheme, frame, tiling);
-        let steps = whole_turns(tiling.height, &fit.towers);
+        let steps = whole_periods(tiling.height, &fit.towers);
         let spans = fit.spans(scheme, steps);
-        let turns = steps / fit.towers.steps;
+        let periods = steps / fit.towers.steps;
         let order = usual_order(
             scheme,
             &fit.towers,
@@ -239,7 +239,7 @@ impl<'a> DevicePlanner<'a> {
             tiling.height,
             &self.chip.facts,
         );
-        let tasks = tasks(scheme, layout, &fit.towers, turns, order);
+        let tasks = tasks(scheme, layout, &fit.towers, periods, order);
         let count = tasks.ok_or(Refusal::Many).map_err(refused)?.tasks.len();
         Ok(TowerPlan {
             tiling: tiling.clone(),
@@ -304,11 +304,11 @@ impl<'a> DevicePlanner<'a> {
         let Some((fit, whole)) = self.fastest(fits, tiling.height) else {
             let steps = fits
                 .first()
-                .map(|fit| whole_turns(tiling.height, &fit.towers));
+                .map(|fit| whole_periods(tiling.height, &fit.towers));
             let lean = |steps| Refusal::Lean { steps };
             return Err(self.refused(&name, steps.map_or(Refusal::Far, lean)));
         };
-        let height = whole_turns(tiling.height, &fit.towers);
+        let height = whole_periods(tiling.height, &fit.towers);
         let scheme = self.planner.scheme;
         if fit
             .towers
@@ -393,11 +393,11 @@ impl<'a> DevicePlanner<'a> {
     fn fastest<'f>(&self, fits: &'f [Fit], height: u64) -> Option<(&'f Fit, Prediction)> {
         let scheme = self.planner.scheme;
         let possible = fits.iter().filter(|fit| {
-            let height = whole_turns(height, &fit.towers);
+            let height = whole_periods(height, &fit.towers);
             fit.spans(scheme, height) != Some(0)
         });
         let predicted = possible.map(|fit| {
-            let height = whole_turns(height, &fit.towers);
+            let height = whole_periods(height, &fit.towers);
             let cut = self.apart.cut(scheme, &fit.towers);
             let around = [cut, self.apart.added(scheme)];
             let prediction = predict::towers(scheme, fit, height, around, self.chip);
@@ -550,13 +550,13 @@ impl TowerPlan {
         (pitch, pitch.checked_div(slope * Rational::whole(2)))
     }
 
-    /// Steps of a time block: whole turns.
+    /// Steps of a time block: whole periods.
     pub fn height(&self) -> u64 {
-        whole_turns(self.tiling.height, &self.fit.towers)
+        whole_periods(self.tiling.height, &self.fit.towers)
     }
 }
 
-/// The steps of a time block of about this height, at least a turn.
-fn whole_turns(height: u64, towers: &Towers) -> u64 {
+/// The steps of a time block of about this height, at least a period.
+fn whole_periods(height: u64, towers: &Towers) -> u64 {
     (height / towers.steps).max(1) * towers.steps
 }

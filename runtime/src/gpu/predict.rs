@@ -37,13 +37,13 @@ const BETWEEN: f64 = 1.1;
 /// Seconds of a stage for which a block waits for another one, and what it reads to arrive, if that were all; and how much longer for each other
 /// block with which it shares lines.
 const LATENCY: [f64; 2] = [0.15e-6, 1.45e-6];
-/// Instructions of the turns of all alignments that the first cache for them holds, and bytes per cycle of those of a turn where there are more.
+/// Instructions of the periods of all alignments that the first cache for them holds, and bytes per cycle of those of a period where there are more.
 const CODE: [f64; 2] = [2000.0, 4.8];
 /// Seconds that a tower takes before its first stage.
 const BEGIN: f64 = 3.0e-6;
 /// Stages that a column has to be ahead of the next one, and seconds that are enough.
 const WAIT: [f64; 2] = [0.53, 1.1e-6];
-/// Turns of a whole tower in the time of one that an end of the grid cuts, which runs row by row in memory, and of one that an end without ghosts
+/// Periods of a whole tower in the time of one that an end of the grid cuts, which runs row by row in memory, and of one that an end without ghosts
 /// clips.
 const CUT: [f64; 2] = [2.55, 1.4];
 /// Seconds, for each stage of a time block and each byte of a value of the rows that a tower reads in a step, for which all wait where a strip begins or ends
@@ -117,12 +117,12 @@ pub fn shared_accesses(
     tapped as f64 + rows as f64 / (alignments * towers.cells() * towers.steps as f64)
 }
 
-/// What time blocks of towers are expected to do, `height` steps each, if sources and probes cut a share of the turns, and sheets add so many
+/// What time blocks of towers are expected to do, `height` steps each, if sources and probes cut a share of the periods, and sheets add so many
 /// instructions to a cell-step.
 ///
 /// For a stage of each of its blocks, a multiprocessor has four things to do, which overlap in part: the time is the cube root of the sum
 /// of their cubes. They are its bytes, at a rate near that of the shared cache as far as what one column stores is still there when the
-/// next one loads it; its instructions, and fetching them where a turn has more than the cache for them; what nothing hides. Columns of [`usual_order`]'s
+/// next one loads it; its instructions, and fetching them where a period has more than the cache for them; what nothing hides. Columns of [`usual_order`]'s
 /// width follow each other: with all multiprocessors of a partition busy, the next one is a *lag* of height * stages * width / multiprocessors stages
 /// behind, and if that is little, many wait. Towers that an end of the grid cuts count several times, and a time block ends when its last tower has.
 pub fn towers(

@@ -7,7 +7,7 @@ use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
 use torre_compiler::problem::{Problem, Source};
 use torre_compiler::scheme::Scheme;
 
-/// A source is a sheet if it acts in more columns of cells, or in a greater share of them: hooks keep turns from running as whole ones.
+/// A source is a sheet if it acts in more columns of cells, or in a greater share of them: hooks keep periods from running as whole ones.
 const MOST_HOOKED: i64 = 1 << 12;
 const MOST_SHARE: i64 = 64;
 

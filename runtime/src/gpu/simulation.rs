@@ -41,7 +41,7 @@ const CELLS_BETWEEN_MARKS: u64 = 1 << 26;
 /// Marks that may lie ahead of what the device has done.
 const MARKS_AHEAD: usize = 16;
 
-/// Starts of kernels that the device is given before its host turns to files: the driver lets about 1000 wait.
+/// Starts of kernels that the device is given before its host periods to files: the driver lets about 1000 wait.
 const STARTS_AHEAD: usize = 512;
 
 /// A calculation on a device.

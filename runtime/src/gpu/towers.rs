@@ -27,7 +27,7 @@ use torre_compiler::tile::residency::{Towers, towers};
 /// towers; fewer let what one column stores be there for the next.
 const COLUMN: (f64, [f64; 2]) = (0.42, [4.0, 16.0]);
 
-/// The same share where a turn has more arithmetic instructions than so many: fetching them takes longer than bytes do, and more slack is worth more.
+/// The same share where a period has more arithmetic instructions than so many: fetching them takes longer than bytes do, and more slack is worth more.
 const LONG: (f64, f64) = (1500.0, 0.72);
 
 /// Columns of a strip that alternate with those of the next one of its partition, where all ends clip towers and where some cut them.
@@ -45,8 +45,8 @@ pub(super) fn usual_order(
     let moved = towers.bytes_per_cell(scheme) * towers.cells() * line * steps as f64;
     let (usual, [least, most]) = COLUMN;
     let (long, more) = LONG;
-    let turn = towers.cells() * (towers.steps as usize * towers.alignments.len()) as f64;
-    let share = match turn * predict::arithmetic(scheme) as f64 > long {
+    let period = towers.cells() * (towers.steps as usize * towers.alignments.len()) as f64;
+    let share = match period * predict::arithmetic(scheme) as f64 > long {
         true => more,
         false => usual,
     };
@@ -76,7 +76,7 @@ fn kept(scheme: &Scheme, towers: &Towers) -> u64 {
     (kept * scheme.precision.bytes()).div_ceil(4) as u64 + WORKING
 }
 
-/// Registers beside them for threads of spans that may be at an end where ghosts are made: with fewer, they keep turns and places in memory.
+/// Registers beside them for threads of spans that may be at an end where ghosts are made: with fewer, they keep periods and places in memory.
 const ENDED: u64 = 28;
 
 /// Registers that a thread of towers needs at least.
@@ -289,13 +289,13 @@ impl TowerProgram {
         steps: u64,
         order: Order,
     ) -> Option<TowerProgram> {
-        let turns = (steps / self.towers.steps).max(1);
+        let periods = (steps / self.towers.steps).max(1);
         if !(1..=self.lists).contains(&order.partitions) {
             return None;
         }
-        self.tasks = tower::tasks(scheme, layout, &self.towers, turns, order)?;
+        self.tasks = tower::tasks(scheme, layout, &self.towers, periods, order)?;
         self.order = order;
-        self.steps = turns * self.towers.steps;
+        self.steps = periods * self.towers.steps;
         Some(self)
     }
 
@@ -335,7 +335,7 @@ impl TowerProgram {
         if steps == self.steps {
             return Some(self.tasks.clone());
         }
-        let turns = steps / self.towers.steps;
-        tower::tasks(scheme, layout, &self.towers, turns, self.order)
+        let periods = steps / self.towers.steps;
+        tower::tasks(scheme, layout, &self.towers, periods, self.order)
     }
 }

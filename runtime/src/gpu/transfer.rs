@@ -2,7 +2,7 @@
 //!
 //! A GPU moves page-locked memory by itself, at the rate of the bus. What is not locked the driver copies piece by piece through locked
 //! memory of its own, one thread doing it, at a fraction of that rate, and makes whoever asked wait. So two pieces of locked memory take
-//! turns here: the device moves one while the host fills or empties the other. Where no memory can be locked, copies are the driver's.
+//! periods here: the device moves one while the host fills or empties the other. Where no memory can be locked, copies are the driver's.
 
 use super::device::{Address, DeviceError};
 use std::collections::VecDeque;
@@ -61,7 +61,7 @@ struct Stage<M> {
 #[derive(Debug)]
 pub(super) struct Staging<M> {
     stages: [Stage<M>; 2],
-    /// Whose turn it is.
+    /// Whose period it is.
     next: usize,
     piece: usize,
     /// Memory could not be locked, and is not asked for again.

@@ -271,8 +271,8 @@ fn sources_and_probes_act_inside_of_time_blocks() {
     }
 }
 
-/// Turns of towers in time blocks of a plan that run as whole ones, sources and probes aside.
-fn whole_turns(towers: &TowerProgram) -> i32 {
+/// Periods of towers in time blocks of a plan that run as whole ones, sources and probes aside.
+fn whole_periods(towers: &TowerProgram) -> i32 {
     let whole = towers.tasks().iter().map(|task| task.whole);
     whole.map(|[from, until]| until - from).sum()
 }
@@ -309,7 +309,7 @@ fn ghosts_are_made_for_who_reads_them() {
         problem.outputs[0].every = every;
         problem.steps = 3 * every - 1;
         let towers = &compiled(library, &scheme, &plan, &chip);
-        assert!(whole_turns(towers) > 0);
+        assert!(whole_periods(towers) > 0);
         let starts = |towers| starts(library, &device, seed, &scheme, &problem, towers);
         let each = (starts(None) - 2) / problem.steps;
         let stale = u64::from(ends != Zero);
@@ -368,7 +368,7 @@ fn spans_give_the_bits_of_the_reference() {
         // A time block, and one of half its height, each of three spans.
         problem.steps = plan.height() + plan.height() / 2;
         let towers = &compiled(library, &scheme, &plan, &chip);
-        assert!(whole_turns(towers) > 0, "seed {seed}");
+        assert!(whole_periods(towers) > 0, "seed {seed}");
         assert_eq!(towers.leaves_ghosts(), ends == walls);
         let starts = starts(library, &device, seed, &scheme, &problem, Some(towers));
         assert_eq!(starts, 2 * 3, "seed {seed}");

@@ -1,9 +1,9 @@
-//! Sources in many columns of cells, which act in whole turns of towers.
+//! Sources in many columns of cells, which act in whole periods of towers.
 
 use super::*;
 
 #[test]
-fn sources_in_many_columns_act_in_whole_turns() {
+fn sources_in_many_columns_act_in_whole_periods() {
     let Some(library) = library() else { return };
     let device = Interpreted::new();
     for (case, (scheme, schedule)) in cases_of_towers([3, 4, 2]).into_iter().enumerate() {
@@ -29,7 +29,7 @@ fn sources_in_many_columns_act_in_whole_turns() {
             let starts = |towers| starts(library, &device, seed, &scheme, &problem, towers);
             // A time block, and one of the last step.
             assert_eq!(starts(Some(towers)), 2, "seed {seed}");
-            assert!(whole_turns(towers) > 0, "seed {seed}");
+            assert!(whole_periods(towers) > 0, "seed {seed}");
         }
     }
 }
@@ -63,7 +63,7 @@ fn plane_waves_go_by_towers() {
     plan_for([1536, 1536, 256]);
     let (scheme, problem, plan, chip) = plan_for([40, 41, 6]);
     let towers = &compiled(library, &scheme, &plan, &chip);
-    assert!(whole_turns(towers) > 100, "{}", whole_turns(towers));
+    assert!(whole_periods(towers) > 100, "{}", whole_periods(towers));
     let starts = starts(library, &device, 0, &scheme, &problem, Some(towers));
     assert_eq!(starts, 1);
 }

@@ -239,15 +239,15 @@ impl Geometry {
 }
 
 impl Ways {
-    /// The same for all places that turns or whole rounds of the column displace into each other.
+    /// The same for all places that periods or whole rounds of the column displace into each other.
     pub fn canonical(&self, advance: [i64; 2], at: [i64; 2]) -> [i64; 2] {
         // Towers move along the outer axis, columns lie along the middle axis; if not, nothing is found to be the same.
         if advance[0] == 0 || self.around[1] == 0 || self.around[0] != 0 {
             return at;
         }
-        let turns = div_floor(at[0] * advance[0].signum(), advance[0].abs());
-        let x = at[0] - turns * advance[0];
-        let y = at[1] - turns * advance[1];
+        let periods = div_floor(at[0] * advance[0].signum(), advance[0].abs());
+        let x = at[0] - periods * advance[0];
+        let y = at[1] - periods * advance[1];
         [x, y.rem_euclid(self.around[1].abs())]
     }
 }

@@ -112,7 +112,7 @@ impl Seam {
         }
     }
 
-    /// The least and the largest depth of the rows of a turn that begins at stage 0 with its origin at index 0.
+    /// The least and the largest depth of the rows of a period that begins at stage 0 with its origin at index 0.
     pub(super) fn depths(&self, sets: &Residency) -> [i64; 2] {
         let mut depths = [i64::MAX / 4, i64::MIN / 4];
         for (number, stage) in sets.stages.iter().enumerate() {
@@ -352,9 +352,9 @@ impl Depths<'_> {
 }
 
 impl Towers {
-    /// The indices along both cuts of all tiles that a time block of so many turns has; each tile is known by one pair of them ([`Rings::known`]).
+    /// The indices along both cuts of all tiles that a time block of so many periods has; each tile is known by one pair of them ([`Rings::known`]).
     /// `None` where there are too many to be counted.
-    pub fn indices(&self, scheme: &Scheme, turns: u64) -> Option<[Interval; 2]> {
+    pub fn indices(&self, scheme: &Scheme, periods: u64) -> Option<[Interval; 2]> {
         let mut leads = [[i64::MAX / 4, i64::MIN / 4]; 2];
         for class in self.classes.iter().flatten() {
             for (leads, plane) in leads.iter_mut().zip(self.geometry.planes()) {
@@ -366,17 +366,21 @@ impl Towers {
             geometry: &self.geometry,
             leads,
         };
-        let stages = i64::try_from(turns).ok()?.checked_mul(self.per_turn())?;
+        let stages = i64::try_from(periods)
+            .ok()?
+            .checked_mul(self.per_period())?;
         self.rings.indices(scheme, &depths, stages)
     }
 
     /// Where the ring of the outer axis is cut: which towers, by their origins, run before all others begin, as those read across the
-    /// seam what they have written. `None` where the ring is too short for a time block of so many turns.
-    pub fn halves(&self, scheme: &Scheme, turns: u64) -> Option<Halves> {
+    /// seam what they have written. `None` where the ring is too short for a time block of so many periods.
+    pub fn halves(&self, scheme: &Scheme, periods: u64) -> Option<Halves> {
         let Some(seam) = &self.rings.seam else {
             return Some(Halves::default());
         };
-        let stages = i64::try_from(turns).ok()?.checked_mul(self.per_turn())?;
+        let stages = i64::try_from(periods)
+            .ok()?
+            .checked_mul(self.per_period())?;
         // Along the way of the towers.
         let sign = -seam.form.signum();
         let own = self.alignments.iter().flat_map(|a| &a.stages);
@@ -389,7 +393,7 @@ impl Towers {
         let lead = seam.leads.iter().flatten().map(|l| l.abs()).max();
         let near = reach + 2 + div_ceil(lead.unwrap_or(0), 2 * seam.form.abs());
         let moved = div_ceil(seam.slope.checked_mul(stages)?, 2 * seam.form.abs());
-        let towers = i64::try_from(turns)
+        let towers = i64::try_from(periods)
             .ok()?
             .checked_mul(self.advance[0].abs())?;
         // The last towers that read across the seam, and the first ones that they may read from.
@@ -400,8 +404,8 @@ impl Towers {
         })
     }
 
-    /// Stages of a turn.
-    fn per_turn(&self) -> i64 {
+    /// Stages of a period.
+    fn per_period(&self) -> i64 {
         self.steps as i64 * self.classes.len() as i64
     }
 }

@@ -6,23 +6,23 @@ use crate::layout::Layout;
 use crate::scheme::{Boundary, Scheme, Update};
 use std::ops::Range;
 
-/// The origins, as intervals along the outer and the middle axis, for which turns of an alignment have a property.
+/// The origins, as intervals along the outer and the middle axis, for which periods of an alignment have a property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Room {
     /// All rows lie in the regions of their updates, and have no ghosts along the two axes.
     whole: [Interval; 2],
     /// The same but for rows beyond ends that have no ghosts: those are in no region. `None` where no end clips towers.
     clipped: Option<[Interval; 2]>,
-    /// Memory holds all that is kept when the turn begins.
+    /// Memory holds all that is kept when the period begins.
     begin: [Interval; 2],
     /// Some row may lie in the region of its update.
     touched: [Interval; 2],
-    /// Along a seam, the depths of the rows of a turn.
+    /// Along a seam, the depths of the rows of a period.
     depths: [i64; 2],
 }
 
 impl Room {
-    /// Whether a turn whose origin is here may be the first one of a whole tower, if it is whole.
+    /// Whether a period whose origin is here may be the first one of a whole tower, if it is whole.
     pub fn may_begin(&self, at: [i64; 2]) -> bool {
         (0..2).all(|a| self.begin[a].contains(at[a]))
     }
@@ -48,7 +48,7 @@ pub struct Part {
     /// Below which depths rows belong to a narrow tower, along both cuts.
     pub limits: [Option<i64>; 2],
     /// Those in which rows may lie in the grid, counted from the start of the time block.
-    pub turns: Range<u64>,
+    pub periods: Range<u64>,
     /// Those of which nothing is cut off, all but a few of them.
     pub whole: Range<u64>,
     /// Ends without ghosts may cut rows off in these. Values that memory does not have are nobody's, and rows in no region stay as they are.
@@ -69,36 +69,36 @@ impl Towers {
         self.alignments.iter().map(room).collect()
     }
 
-    /// What a tile has to do in a time block of so many turns; `None` if that is nothing.
-    pub fn part(&self, rooms: &[Room], tile: [i64; 2], turns: u64) -> Option<Part> {
+    /// What a tile has to do in a time block of so many periods; `None` if that is nothing.
+    pub fn part(&self, rooms: &[Room], tile: [i64; 2], periods: u64) -> Option<Part> {
         let (alignment, mut origin) = self.locate(tile)?;
         let [_, around] = self.rings.cells;
         if let Some(around) = around {
             origin[1] = origin[1].rem_euclid(around);
         }
         let room = &rooms[alignment];
-        let at = |turn: u64| [0, 1].map(|a| origin[a] + turn as i64 * self.advance[a]);
-        let per_turn = self.alignments[alignment].stages.len() as i64;
-        // Whether all, and some, of a turn's rows are on the right side of a seam.
-        let held = |turn: u64| match &self.rings.seam {
-            Some(seam) => seam.holds(room.depths, turn as i64 * per_turn, at(turn)[0]),
+        let at = |period: u64| [0, 1].map(|a| origin[a] + period as i64 * self.advance[a]);
+        let per_period = self.alignments[alignment].stages.len() as i64;
+        // Whether all, and some, of a period's rows are on the right side of a seam.
+        let held = |period: u64| match &self.rings.seam {
+            Some(seam) => seam.holds(room.depths, period as i64 * per_period, at(period)[0]),
             None => [true; 2],
         };
-        let touches = |turn: u64| {
+        let touches = |period: u64| {
             let lies =
-                |a: usize| self.rings.cells[a].is_some() || room.touched[a].contains(at(turn)[a]);
-            lies(0) && lies(1) && held(turn)[1]
+                |a: usize| self.rings.cells[a].is_some() || room.touched[a].contains(at(period)[a]);
+            lies(0) && lies(1) && held(period)[1]
         };
         // Where a tower is moves along a line, and rooms are boxes, so these are ranges.
-        let first = (0..turns).find(|t| touches(*t))?;
-        let end = (first..turns).find(|t| !touches(*t)).unwrap_or(turns);
+        let first = (0..periods).find(|t| touches(*t))?;
+        let end = (first..periods).find(|t| !touches(*t)).unwrap_or(periods);
         let limits = self.rings.limits(tile);
         let mut part = Part {
             alignment,
             origin,
             shift: [0; 2],
             limits,
-            turns: first..end,
+            periods: first..end,
             whole: end..end,
             clipped: false,
         };
@@ -106,7 +106,7 @@ impl Towers {
             return Some(part);
         }
         for shift in self.rings.shifts() {
-            let there = |turn: u64| [0, 1].map(|a| at(turn)[a] + shift[a]);
+            let there = |period: u64| [0, 1].map(|a| at(period)[a] + shift[a]);
             let fits = |t: u64| room.is_whole(there(t)) && held(t)[0];
             let begin = (first..end).find(|t| fits(*t) && room.may_begin(there(*t)));
             let whole = match begin {
@@ -116,9 +116,9 @@ impl Towers {
             let fits = |t: u64| room.is_clipped(there(t)) && held(t)[0];
             let from = (first..end).find(|t| fits(*t)).unwrap_or(end);
             let clipped = from..(from..end).find(|t| !fits(*t)).unwrap_or(end);
-            for (turns, clips) in [(whole, false), (clipped, true)] {
-                if turns.end - turns.start > part.whole.end - part.whole.start {
-                    (part.whole, part.shift, part.clipped) = (turns, shift, clips);
+            for (periods, clips) in [(whole, false), (clipped, true)] {
+                if periods.end - periods.start > part.whole.end - part.whole.start {
+                    (part.whole, part.shift, part.clipped) = (periods, shift, clips);
                 }
             }
         }
@@ -149,7 +149,7 @@ impl Residency {
         touches.all(|t| t.write.is_none() || t.read || t.old)
     }
 
-    /// The origins for which all rows of a turn lie in the regions of their updates, and none has ghosts along the two axes; `clipped`: rows
+    /// The origins for which all rows of a period lie in the regions of their updates, and none has ghosts along the two axes; `clipped`: rows
     /// may lie beyond ends without ghosts.
     fn room(&self, scheme: &Scheme, clipped: bool) -> [Interval; 2] {
         let all = Interval::new(i64::MIN / 4, i64::MAX / 4);
@@ -195,16 +195,16 @@ impl Residency {
         room
     }
 
-    /// The origins for which memory holds all that is kept when a turn begins.
+    /// The origins for which memory holds all that is kept when a period begins.
     fn visible(&self, layout: &Layout, advance: [i64; 2]) -> [Interval; 2] {
         let mut room = [Interval::new(i64::MIN / 4, i64::MAX / 4); 2];
-        let per_turn = self.stages.len();
+        let per_period = self.stages.len();
         for life in &self.lives {
             // Loads may run one stage ahead.
-            for turn in 1..=life.last() / per_turn + 1 {
-                let turn = turn as i64;
+            for period in 1..=life.last() / per_period + 1 {
+                let period = period as i64;
                 for (axis, at) in [(Axis::OUTER, life.place.x), (Axis::MIDDLE, life.place.y)] {
-                    let at = at - (turn - 1) * advance[axis.index()];
+                    let at = at - (period - 1) * advance[axis.index()];
                     let held = layout.visible(axis);
                     for at in [at, at - advance[axis.index()]] {
                         let own = Interval::new(held.lo - at, held.hi - at);

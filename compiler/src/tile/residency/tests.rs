@@ -147,8 +147,8 @@ fn towers_of_known_schemes_find_their_values() {
     }
 }
 
-/// Runs two time blocks of so many turns; gives the number of towers that ran by their sets.
-fn run(scheme: &Scheme, pitches: [Rational; 2], slack: Rational, turns: u64) -> Option<usize> {
+/// Runs two time blocks of so many periods; gives the number of towers that ran by their sets.
+fn run(scheme: &Scheme, pitches: [Rational; 2], slack: Rational, periods: u64) -> Option<usize> {
     let (frame, tiling) = tiling(scheme, pitches, slack, 1 << 20);
     check_tiling(&frame, &tiling).expect("fitting faces are legal");
     let program = lower(scheme, &frame, &tiling);
@@ -156,10 +156,10 @@ fn run(scheme: &Scheme, pitches: [Rational; 2], slack: Rational, turns: u64) -> 
     let towers = towers(scheme, &layout, &program).ok()?;
     let mut machine = Machine::new(scheme, &layout);
     for time_block in 0..2 {
-        machine.first_step = time_block * turns * towers.steps;
-        machine.time_block(&program, &towers, turns as usize);
+        machine.first_step = time_block * periods * towers.steps;
+        machine.time_block(&program, &towers, periods as usize);
     }
-    machine.finish(2 * turns * towers.steps);
+    machine.finish(2 * periods * towers.steps);
     Some(machine.inner)
 }
 
@@ -231,16 +231,16 @@ impl<'a> Machine<'a> {
         i64::from(self.scheme.component(id).time_levels)
     }
 
-    fn time_block(&mut self, program: &TileProgram, towers: &Towers, turns: usize) {
+    fn time_block(&mut self, program: &TileProgram, towers: &Towers, periods: usize) {
         let stages = self.scheme.stages.len() as i64;
-        let numbers = Interval::new(0, turns as i64 * towers.steps as i64 * stages);
+        let numbers = Interval::new(0, periods as i64 * towers.steps as i64 * stages);
         let cuts = [program.levels[0][0], program.levels[0][1]];
         let whole = program.whole();
         let [first, second] = cuts.map(|cut| program.indices(&whole, cut, numbers));
         let rooms = towers.rooms(self.scheme, self.layout);
         let whole = |tile| {
-            let part = towers.part(&rooms, tile, turns as u64)?;
-            (part.whole == (0..turns as u64)).then_some((part.alignment, part.origin))
+            let part = towers.part(&rooms, tile, periods as u64)?;
+            (part.whole == (0..periods as u64)).then_some((part.alignment, part.origin))
         };
         // All towers of a column at once, stage by stage.
         for column in first.lo + second.lo..first.hi + second.hi {
@@ -273,14 +273,14 @@ impl<'a> Machine<'a> {
             return Vec::new();
         };
         let sets = &towers.alignments[alignment];
-        let per_turn = sets.stages.len() as i64;
+        let per_period = sets.stages.len() as i64;
         let mut alive = Vec::new();
         for life in &sets.lives {
             let (first, last) = (life.first() as i64, life.last() as i64);
-            // Begun in turn t: per_turn t + first < number <= per_turn t + last
-            for turn in (number - last).div_euclid(per_turn)..=number.div_euclid(per_turn) {
-                if per_turn * turn + first < number && number <= per_turn * turn + last {
-                    alive.push((life, shifted(life.place, origin, towers.advance, turn)));
+            // Begun in turn t: per_period t + first < number <= per_period t + last
+            for period in (number - last).div_euclid(per_period)..=number.div_euclid(per_period) {
+                if per_period * period + first < number && number <= per_period * period + last {
+                    alive.push((life, shifted(life.place, origin, towers.advance, period)));
                 }
             }
         }
@@ -346,9 +346,9 @@ impl<'a> Machine<'a> {
             self.memory.extend(written);
             return;
         };
-        let per_turn = towers.alignments[alignment].stages.len() as i64;
-        let sets = &towers.alignments[alignment].stages[(number % per_turn) as usize];
-        let here = |place| shifted(place, origin, towers.advance, number / per_turn);
+        let per_period = towers.alignments[alignment].stages.len() as i64;
+        let sets = &towers.alignments[alignment].stages[(number % per_period) as usize];
+        let here = |place| shifted(place, origin, towers.advance, number / per_period);
         for place in &sets.strip {
             let value = self.value(here(*place));
             assert!(
@@ -379,7 +379,7 @@ impl<'a> Machine<'a> {
             .collect();
         tower.kept.retain(|place, _| alive.contains(place));
         assert_eq!(tower.kept.len(), alive.len());
-        let stage = (number % per_turn) as usize;
+        let stage = (number % per_period) as usize;
         assert_eq!(alive.len(), towers.alignments[alignment].kept(stage));
     }
 
@@ -427,15 +427,15 @@ impl<'a> Machine<'a> {
     }
 }
 
-fn shifted(place: Place, origin: [i64; 2], advance: [i64; 2], turns: i64) -> Place {
+fn shifted(place: Place, origin: [i64; 2], advance: [i64; 2], periods: i64) -> Place {
     Place {
-        x: place.x + origin[0] + turns * advance[0],
-        y: place.y + origin[1] + turns * advance[1],
+        x: place.x + origin[0] + periods * advance[0],
+        y: place.y + origin[1] + periods * advance[1],
         row: place.row,
     }
 }
 
-/// Where no end has ghosts, no turn is run row by row: ends clip towers or leave them whole. Where all have, none is clipped.
+/// Where no end has ghosts, no period is run row by row: ends clip towers or leave them whole. Where all have, none is clipped.
 #[test]
 fn ends_without_ghosts_clip_towers() {
     let parts = |boundary: [[Boundary; 2]; 2]| {
@@ -446,13 +446,15 @@ fn ends_without_ghosts_clip_towers() {
         let layout = Layout::new(&scheme).expect("it is small");
         let towers = towers_of(&scheme, Rational::whole(6));
         let rooms = towers.rooms(&scheme, &layout);
-        let turns = 4;
-        let [first, second] = towers.indices(&scheme, turns).expect("they can be counted");
+        let periods = 4;
+        let [first, second] = towers
+            .indices(&scheme, periods)
+            .expect("they can be counted");
         let tiles = (first.lo..first.hi).flat_map(|i| (second.lo..second.hi).map(move |j| [i, j]));
         let parts: Vec<_> = tiles
-            .filter_map(|tile| towers.part(&rooms, tile, turns))
+            .filter_map(|tile| towers.part(&rooms, tile, periods))
             .collect();
-        let cut = parts.iter().filter(|p| p.whole != p.turns).count();
+        let cut = parts.iter().filter(|p| p.whole != p.periods).count();
         let clipped = parts.iter().filter(|p| p.clipped).count();
         (cut, clipped, parts.len() - clipped)
     };

@@ -57,7 +57,7 @@ impl fmt::Display for Refusal {
             ),
             Refusal::Rows { rows } => write!(
                 f,
-                "a turn has {rows} rows, which are more than code for GPUs can list, or too far from each other"
+                "a period has {rows} rows, which are more than code for GPUs can list, or too far from each other"
             ),
             Refusal::Shared { rows, bytes, most } => write!(
                 f,

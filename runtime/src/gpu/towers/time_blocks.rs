@@ -176,10 +176,10 @@ impl TimeBlocks {
             return Ok(None);
         };
         let towers = &self.program.towers;
-        let turns = steps / towers.steps;
+        let periods = steps / towers.steps;
         let Some(table) = self
             .hooks
-            .attach(scheme, layout, towers, turns, &mut list.tasks)
+            .attach(scheme, layout, towers, periods, &mut list.tasks)
         else {
             return Ok(None);
         };

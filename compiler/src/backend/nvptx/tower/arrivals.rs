@@ -29,7 +29,7 @@ type Batch = Vec<[i64; 2]>;
 #[derive(Clone, Debug)]
 pub(super) struct Arrivals {
     readers: Vec<Reader>,
-    /// Of the rows that a turn begins with.
+    /// Of the rows that a period begins with.
     held: Batch,
     /// Of those that arrive for each stage.
     stages: Vec<Batch>,
@@ -109,7 +109,7 @@ struct Share {
 }
 
 impl Writer<'_> {
-    /// Makes the ghosts of the rows that a turn begins with, which have arrived.
+    /// Makes the ghosts of the rows that a period begins with, which have arrived.
     pub(super) fn show_held(&self, k: &mut Kernel<'_>) {
         if let Some((arrivals, list)) = self.arrivals {
             self.show(k, list, &arrivals.readers, &arrivals.held);
@@ -196,9 +196,9 @@ impl Writer<'_> {
                     let from = k.int(IntOp::And, source, Operand::i32(!NEGATED as i32));
                     let from = k.advance_by_word(self.slots, from);
                     let loaded = k.load(self.real, from, self.real.bytes(), Access::Plain);
-                    let turned = k.negated(loaded);
+                    let opposite = k.negated(loaded);
                     let negated = k.compare(IntCmp::Lt, source, word(0));
-                    let loaded = k.choose(negated, turned, loaded);
+                    let loaded = k.choose(negated, opposite, loaded);
                     k.set(value, loaded);
                 });
                 ghosts.push((there, to, value));

@@ -2,7 +2,7 @@
 //!
 //! A ghost is a small piece of memory far from the rest of its row, and to store and copy it costs nearly as much as a line of a cache. So
 //! where all threads that read a ghost are in one warp, towers neither store ghosts nor copy them: that warp makes those of rows that arrive
-//! in shared memory ([`super::arrivals`]), and cut turns read the sources instead ([`Fold`]). Ghosts in memory are then out of date after a
+//! in shared memory ([`super::arrivals`]), and cut periods read the sources instead ([`Fold`]). Ghosts in memory are then out of date after a
 //! time block, until a kernel of its own makes them for who needs them ([`super::refresh`]).
 
 use super::super::ir::{Operand, Type};
@@ -212,20 +212,20 @@ impl Writer<'_> {
     }
 
     /// Whether it has the other sign there, if some thread's has.
-    pub(super) fn is_turned(&self, k: &mut Kernel<'_>, met: Met, by: i64) -> Option<Operand> {
+    pub(super) fn is_negated(&self, k: &mut Kernel<'_>, met: Met, by: i64) -> Option<Operand> {
         let negated = |fold: &Option<(i64, Fold)>| fold.is_some_and(|(_, fold)| fold.negated);
         if !met.iter().any(negated) {
             return None;
         }
         let index = self.seen(k, by);
-        let mut turned = Operand::int(Type::I1, 0);
+        let mut negated = Operand::int(Type::I1, 0);
         for (cmp, fold) in BEYOND.into_iter().zip(met) {
             if let Some((first, _)) = fold.filter(|(_, fold)| fold.negated) {
                 let here = k.compare(cmp, index, word(first));
-                turned = k.int(IntOp::Or, turned, here);
+                negated = k.int(IntOp::Or, negated, here);
             }
         }
-        Some(turned)
+        Some(negated)
     }
 
     /// The index that the thread sees. It is the same for all rows, but there are no registers to keep what follows from it.

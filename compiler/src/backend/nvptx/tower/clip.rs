@@ -1,4 +1,4 @@
-//! Turns of which ends of the grid without ghosts cut rows off, as the same straight-line code as that of whole turns.
+//! Periods of which ends of the grid without ghosts cut rows off, as the same straight-line code as that of whole periods.
 //!
 //! A row that is in no region keeps its value. What memory does not have is nobody's, so it may be anything: zeros are copied and loaded
 //! instead. So each row needs one condition more, the same for all threads, and no row is read again from memory in each stage, as where
@@ -9,12 +9,12 @@ use super::super::kernel::{IntCmp, IntOp, Kernel};
 use super::edge::in_interval;
 use super::spans::Between;
 use super::ticket;
-use super::write::{Turn, Writer};
+use super::write::{Period, Writer};
 use crate::lattice::{Axis, Interval};
 use crate::scheme::{ComponentId, Update};
 use crate::tile::residency::{Own, Place};
 
-/// What is known of a turn that may be clipped.
+/// What is known of a period that may be clipped.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clip {
     /// The index of its origin in the array.
@@ -24,7 +24,7 @@ pub(super) struct Clip {
 const AXES: [Axis; 2] = [Axis::OUTER, Axis::MIDDLE];
 
 impl Clip {
-    /// The turn of this number of the task whose words these are.
+    /// The period of this number of the task whose words these are.
     pub fn new(k: &mut Kernel<'_>, writer: &Writer<'_>, words: Operand, number: Operand) -> Clip {
         let mut at = ticket::whole_at(k, words, writer.towers.rings.is_any());
         for (at, by) in at.iter_mut().zip(writer.towers.advance) {
@@ -68,7 +68,7 @@ impl Clip {
 }
 
 impl Writer<'_> {
-    /// What a turn has to know where it may be clipped: that of this number, counted from the end of the whole part on.
+    /// What a period has to know where it may be clipped: that of this number, counted from the end of the whole part on.
     pub(super) fn clip(&self, k: &mut Kernel<'_>, which: Operand) -> Option<Clip> {
         let task = self.task.filter(|_| self.clips)?;
         let end = ticket::whole_end(k, task);
@@ -76,17 +76,19 @@ impl Writer<'_> {
         Some(Clip::new(k, self, task, number))
     }
 
-    /// Writes a value to a row in memory that a turn leaves there, and that was first and last written in some of its stages: where the thread has
+    /// Writes a value to a row in memory that a period leaves there, and that was first and last written in some of its stages: where the thread has
     /// done so, if lines are cut into spans.
     pub(super) fn leave(
         &self,
         k: &mut Kernel<'_>,
-        (turn, (between, stages)): (Turn, (Option<Between>, [i64; 2])),
+        (period, (between, stages)): (Period, (Option<Between>, [i64; 2])),
         (component, place): (ComponentId, Place),
         to: Operand,
         value: Operand,
     ) {
-        let there = turn.clip.map(|clip| clip.stores(k, self, component, place));
+        let there = period
+            .clip
+            .map(|clip| clip.stores(k, self, component, place));
         let wrote = between.map(|between| self.takes_part(k, between, stages));
         let stores = match (there, wrote) {
             (Some(there), Some(wrote)) => Some(k.int(IntOp::And, there, wrote)),
@@ -99,7 +101,7 @@ impl Writer<'_> {
     }
 }
 
-/// Runs what is done for whole turns: once for those that nothing cuts, and once for those of which ends cut rows off, if there are such.
+/// Runs what is done for whole periods: once for those that nothing cuts, and once for those of which ends cut rows off, if there are such.
 pub(super) fn by_kind<'a>(
     k: &mut Kernel<'_>,
     writer: &Writer<'a>,

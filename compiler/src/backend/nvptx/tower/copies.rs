@@ -6,9 +6,9 @@ use super::CHUNK;
 use super::line::{rank, word_of};
 use super::plan::Copy;
 use super::spans::Between;
-use super::write::{Turn, Writer};
+use super::write::{Period, Writer};
 
-/// How threads share the copying of rows: chunks of 16 bytes, groups of whole warps that take rows in turns.
+/// How threads share the copying of rows: chunks of 16 bytes, groups of whole warps that take rows alternately.
 #[derive(Clone, Copy)]
 pub(super) struct Chunks {
     group: Operand,
@@ -106,20 +106,20 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The same turn for each of its stages, such that the assembler does not keep where rows are from one stage to the next: where threads
+    /// The same period for each of its stages, such that the assembler does not keep where rows are from one stage to the next: where threads
     /// copy several pieces of a row, there are no registers for that.
-    pub fn distinct(&self, k: &mut Kernel<'_>, turn: Turn, stage: usize) -> Turn {
+    pub fn distinct(&self, k: &mut Kernel<'_>, period: Period, stage: usize) -> Period {
         let several = self.chunks.is_some_and(|chunks| chunks.rounds > 1);
         if stage == 0 || !several {
-            return turn;
+            return period;
         }
         let zero = k.unknown_zero(stage.is_multiple_of(2));
-        let chunk = k.advance_by_word(turn.chunk, zero);
-        Turn { chunk, ..turn }
+        let chunk = k.advance_by_word(period.chunk, zero);
+        Period { chunk, ..period }
     }
 
     /// Starts copying rows to their slots, if that is what the thread is for.
-    pub fn copy(&self, k: &mut Kernel<'_>, turn: Turn, copies: &[Copy]) {
+    pub fn copy(&self, k: &mut Kernel<'_>, period: Period, copies: &[Copy]) {
         let Some(chunks) = self.chunks else {
             return;
         };
@@ -128,16 +128,16 @@ impl<'a> Writer<'a> {
         let whole = chunks.shared.is_none() && !less;
         let (all, own): (Vec<&Copy>, Vec<&Copy>) =
             copies.iter().partition(|copy| copy.tapped || whole);
-        let place = self.place(k, turn, &chunks);
+        let place = self.place(k, period, &chunks);
         let needed = self.spans.and_then(|spans| spans.window(copies));
         let needed = place.zip(needed);
-        self.copy_some(k, turn, &chunks, &all, (false, needed));
-        self.copy_some(k, turn, &chunks, &own, (true, needed));
+        self.copy_some(k, period, &chunks, &all, (false, needed));
+        self.copy_some(k, period, &chunks, &own, (true, needed));
     }
 
     /// Where the thread's first chunk is, if lines are cut into spans. It is computed anew each time: there are no registers for it.
-    fn place(&self, k: &mut Kernel<'_>, turn: Turn, chunks: &Chunks) -> Option<Between> {
-        let Between(base) = turn.base?;
+    fn place(&self, k: &mut Kernel<'_>, period: Period, chunks: &Chunks) -> Option<Between> {
+        let Between(base) = period.base?;
         let to = k.again(chunks.to);
         let [from, to] = [chunks.start, to].map(|pointer| word_of(k, pointer));
         let bytes = k.int(IntOp::Sub, to, from);
@@ -158,7 +158,7 @@ impl<'a> Writer<'a> {
     fn copy_some(
         &self,
         k: &mut Kernel<'_>,
-        turn: Turn,
+        period: Period,
         chunks: &Chunks,
         copies: &[&Copy],
         (own, needed): (bool, Option<(Between, [i64; 2])>),
@@ -217,14 +217,14 @@ impl<'a> Writer<'a> {
             };
             // What is not there is zero.
             let there = |k: &mut Kernel<'_>, copy: &Copy| {
-                turn.clip.map(|clip| clip.has(k, self, copy.place))
+                period.clip.map(|clip| clip.has(k, self, copy.place))
             };
             if rounds == 1 || self.spans.is_some() {
                 let round = |k: &mut Kernel<'_>, before: Operand| {
                     let has = copies(k, before);
                     k.when(has, |k| {
                         let by = k.int(IntOp::Mul, before, Operand::i32(CHUNK as i32));
-                        let both = [turn.chunk, first].map(|at| k.advance_by_word(at, by));
+                        let both = [period.chunk, first].map(|at| k.advance_by_word(at, by));
                         for copy in &mine {
                             let (from, to) = places(k, copy, both, skipped * CHUNK);
                             let there = there(k, copy);
@@ -252,7 +252,7 @@ impl<'a> Writer<'a> {
             for copy in &mine {
                 let there = there(k, copy);
                 for &(by, has) in &rounds {
-                    let (from, to) = places(k, copy, [turn.chunk, first], by);
+                    let (from, to) = places(k, copy, [period.chunk, first], by);
                     match self.asynchronous {
                         true => k.copy_if(has, from, to, there),
                         false => k.when(has, |k| self.copy_chunk(k, from, to, there)),

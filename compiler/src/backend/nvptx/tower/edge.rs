@@ -10,13 +10,13 @@ use super::beyond::Met;
 use super::hooks::Hooked;
 use super::sheets::{Acting, Places, Rows};
 use super::stage::row_op;
-use super::write::{Turn, Writer};
+use super::write::{Period, Writer};
 use crate::lattice::{Axis, Interval, div_ceil};
 use crate::layout::RowId;
 use crate::scheme::{Boundary, Cmp, ComponentId, Op, StageId, Update, Value};
 use crate::tile::residency::{self, Towers, keeps_old, without_ghosts};
 
-/// The rows of a turn, by stage and update, as kernels read them: the index along the outer axis, relative to the origin, in the lower half
+/// The rows of a period, by stage and update, as kernels read them: the index along the outer axis, relative to the origin, in the lower half
 /// of a word, that along the middle axis in the upper half; in a second word, where towers may be narrow, how deep the row lies along
 /// both faces. `None` where a number is larger than that.
 pub(super) fn rows(towers: &Towers, alignment: usize) -> Option<Vec<i32>> {
@@ -38,7 +38,7 @@ pub(super) fn rows(towers: &Towers, alignment: usize) -> Option<Vec<i32>> {
     Some(rows)
 }
 
-/// Rows of a turn of each alignment, together.
+/// Rows of a period of each alignment, together.
 pub(super) fn count(towers: &Towers) -> usize {
     let stages = towers.alignments.iter().flat_map(|a| &a.stages);
     stages.map(|stage| stage.own.len()).sum()
@@ -49,18 +49,18 @@ pub(super) fn words(towers: &Towers) -> usize {
     if towers.rings.narrow { 2 } else { 1 }
 }
 
-/// A turn of a tower that may be cut.
+/// A period of a tower that may be cut.
 #[derive(Clone, Copy)]
 pub(super) struct Cut {
     /// Where the origin lies; where an axis is periodic, where index 0 of all axes does.
-    pub turn: Turn,
+    pub period: Period,
     /// The index of the origin, counted on around periodic axes.
     pub at: [Operand; 2],
     /// Of the task.
     pub limits: [Operand; 2],
     /// The rows of all alignments.
     pub rows: Operand,
-    /// The turn's number, a step of the turn, and what is done to single values.
+    /// The period's number, a step of the period, and what is done to single values.
     pub number: Operand,
     pub step: i32,
     pub hooked: Hooked,
@@ -98,8 +98,8 @@ struct Mirror {
 }
 
 impl Writer<'_> {
-    /// All stages of a turn; threads meet after each.
-    pub(super) fn cut_turn(&self, k: &mut Kernel<'_>, cut: Cut) {
+    /// All stages of a period; threads meet after each.
+    pub(super) fn cut_period(&self, k: &mut Kernel<'_>, cut: Cut) {
         let stages = self.scheme.stages.len();
         let phases = self.scheme.phases().max(1);
         let mut first = self.first_row;
@@ -167,11 +167,11 @@ impl Writer<'_> {
                 .iter()
                 .map(|row| self.load_row(k, row, &places, &sights))
                 .collect();
-            let turned = self.of_folded(&places, |met, by| self.is_turned(k, met, by));
+            let negated = self.of_folded(&places, |met, by| self.is_negated(k, met, by));
             let mut values: Vec<Operand> = loaded
                 .into_iter()
                 .map(|loaded| {
-                    let loaded = turned_as_seen(k, loaded, &turned);
+                    let loaded = negated_as_seen(k, loaded, &negated);
                     self.compute_row(k, update, &loaded)
                 })
                 .collect();
@@ -182,7 +182,7 @@ impl Writer<'_> {
                     component: update.target,
                 },
                 active: None,
-                turn: cut.number,
+                period: cut.number,
                 step: cut.step,
                 places: Places::Cut(&places),
             };
@@ -211,11 +211,11 @@ impl Writer<'_> {
         });
     }
 
-    /// Where the outer axis is periodic, the first index that counts for an update in a stage of a turn, and how many do.
+    /// Where the outer axis is periodic, the first index that counts for an update in a stage of a period, and how many do.
     fn window(
         &self,
         k: &mut Kernel<'_>,
-        turn: Operand,
+        period: Operand,
         number: usize,
         update: usize,
     ) -> Option<(Operand, i64)> {
@@ -225,7 +225,7 @@ impl Writer<'_> {
         // Divisions are without a sign.
         let more = div_ceil((-window.from).max(0), window.unit);
         let from = window.from + window.rate * number as i64 + more * window.unit;
-        let wide = k.resize(turn, Type::I64);
+        let wide = k.resize(period, Type::I64);
         let passed = k.int(IntOp::Mul, wide, Operand::i64(window.rate * stages));
         let passed = k.int(IntOp::Add, passed, Operand::i64(from));
         let edge = k.int(IntOp::Div, passed, Operand::i64(window.unit));
@@ -277,7 +277,7 @@ impl Writer<'_> {
             }
         }
         let mut at = cut.at;
-        let mut pointer = cut.turn.own;
+        let mut pointer = cut.period.own;
         for (n, axis) in [Axis::OUTER, Axis::MIDDLE].into_iter().enumerate() {
             let mut by = offsets[n];
             at[n] = k.int(IntOp::Add, at[n], by);
@@ -439,7 +439,7 @@ impl Writer<'_> {
                 k.when(seen, |k| {
                     let to = k.advance(to, by, 1);
                     let value = if negated {
-                        self.turned(k, id, value)
+                        self.negated(k, id, value)
                     } else {
                         value
                     };
@@ -450,14 +450,14 @@ impl Writer<'_> {
     }
 
     /// A row with the other sign, but for the zeros on a plane about which it is odd.
-    fn turned(&self, k: &mut Kernel<'_>, id: ComponentId, value: Operand) -> Operand {
-        let turned = k.negated(value);
+    fn negated(&self, k: &mut Kernel<'_>, id: ComponentId, value: Operand) -> Operand {
+        let opposite = k.negated(value);
         let live = self.scheme.grid.live(self.scheme.component(id).position)[Axis::INNER];
         if live.lo == 0 {
-            return turned;
+            return opposite;
         }
         let inside = self.is_within(k, live);
-        k.choose(inside, turned, Operand::real(self.real, 0f64.to_bits()))
+        k.choose(inside, opposite, Operand::real(self.real, 0f64.to_bits()))
     }
 
     fn mirrors(&self, axis: Axis, id: ComponentId) -> Vec<Mirror> {
@@ -488,7 +488,7 @@ impl Writer<'_> {
         [0, 1].into_iter().filter_map(side).collect()
     }
 
-    /// The place of an origin after a turn.
+    /// The place of an origin after a period.
     pub(super) fn advance(&self) -> i64 {
         let [x, y] = self.towers.advance;
         self.distance(residency::Place {
@@ -500,19 +500,19 @@ impl Writer<'_> {
 }
 
 /// Values with the sign that they have where the thread reads.
-fn turned_as_seen(
+fn negated_as_seen(
     k: &mut Kernel<'_>,
     loaded: Vec<Option<Operand>>,
-    turned: &[Option<Option<Operand>>],
+    negated: &[Option<Option<Operand>>],
 ) -> Vec<Option<Operand>> {
-    let seen = |(value, turned): (Option<Operand>, &Option<Option<Operand>>)| {
-        let (Some(value), Some(Some(turned))) = (value, turned) else {
+    let seen = |(value, negated): (Option<Operand>, &Option<Option<Operand>>)| {
+        let (Some(value), Some(Some(negated))) = (value, negated) else {
             return value;
         };
         let other = k.negated(value);
-        Some(k.choose(*turned, other, value))
+        Some(k.choose(*negated, other, value))
     };
-    loaded.into_iter().zip(turned).map(seen).collect()
+    loaded.into_iter().zip(negated).map(seen).collect()
 }
 
 /// An index on a ring of so many cells that is at most once around too far.

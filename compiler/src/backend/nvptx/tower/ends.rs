@@ -141,8 +141,8 @@ impl Writer<'_> {
                     let sign = Operand::int(Type::I1, i64::from(ghost.negated));
                     negated = k.choose(this, sign, negated);
                 }
-                let turned = k.negated(value);
-                let ghost = k.choose(negated, turned, value);
+                let opposite = k.negated(value);
+                let ghost = k.choose(negated, opposite, value);
                 let to = k.advance(to, by, 1);
                 k.store(ghost, to, bytes, Access::Plain);
             });
@@ -206,11 +206,11 @@ impl Writer<'_> {
                 [false, false] => value,
                 [true, true] => k.negated(value),
                 [below, _] => {
-                    let turned = k.negated(value);
+                    let opposite = k.negated(value);
                     let sides = if below {
-                        [value, turned]
+                        [value, opposite]
                     } else {
-                        [turned, value]
+                        [opposite, value]
                     };
                     k.choose(ends.upper, sides[0], sides[1])
                 }

@@ -4,7 +4,7 @@
 //! until what stage k + 1 reads of neighbours is in memory, and copy to shared memory what enters there ([`super::pipe`]); the *herald* tells
 //! other blocks that the stages before k are done, and takes the next tower from the list ([`super::ticket`]); the *scout* always looks how
 //! far the neighbours are, and tells the copiers ([`super::progress`]). At the end of a stage each warp that computes waits for the two beside it
-//! ([`super::links`]); all meet at the ends of stages of turns that an end of the grid cuts.
+//! ([`super::links`]); all meet at the ends of stages of periods that an end of the grid cuts.
 //!
 //! A tower reads rows of its neighbours one index lower along one face or both. That nothing else needs to be waited for follows
 //! from the pitches: [`Towers::are_adjacent`](crate::tile::residency::Towers::are_adjacent). Those that run never wait for ever
@@ -24,7 +24,7 @@ use super::roles::{OTHERS, Roles};
 use super::sheets::{self, Acting};
 use super::spans;
 use super::ticket::{self, Ahead, FIRST, Fields, HOOKS, LIMITS, fields};
-use super::write::{Meeting, Turn, Writer};
+use super::write::{Meeting, Period, Writer};
 
 /// The kernel's name.
 pub(super) const SYMBOL: &str = "torre_towers";
@@ -280,14 +280,14 @@ fn tower<'a>(
         let before = k.compare(IntCmp::Eq, part, Operand::i32(0));
         let task = fields(k, word);
         let [from, until] = task.whole;
-        let turns = [
+        let periods = [
             k.choose(before, task.first, until),
             k.choose(before, from, task.end),
         ];
-        let some = k.compare(IntCmp::Lt, turns[0], turns[1]);
+        let some = k.compare(IntCmp::Lt, periods[0], periods[1]);
         k.when(some, |k| {
             let writer = prepared(k);
-            cut(k, &writer, &task, turns, [word, rows]);
+            cut(k, &writer, &task, periods, [word, rows]);
         });
         let some = k.compare(IntCmp::Lt, from, until);
         let some = k.int(IntOp::And, some, before);
@@ -296,8 +296,8 @@ fn tower<'a>(
             let writer = prepared(k);
             let run = |k: &mut Kernel<'_>, writer: &Writer<'a>| {
                 let start = start(k, writer, &task);
-                let turn = shifted(k, writer, start, task.whole[0]);
-                writer.whole(k, turn, task.whole);
+                let period = shifted(k, writer, start, task.whole[0]);
+                writer.whole(k, period, task.whole);
             };
             by_kind(k, &writer, task.clipped, run);
             writer.settle(k);
@@ -306,16 +306,16 @@ fn tower<'a>(
 }
 
 /// Where a tower starts in memory.
-fn start(k: &mut Kernel<'_>, writer: &Writer<'_>, task: &Fields) -> Turn {
+fn start(k: &mut Kernel<'_>, writer: &Writer<'_>, task: &Fields) -> Period {
     let origin = k.advance(k.param(param::ARRAY), task.offset, 1);
-    writer.turn_at(k, origin)
+    writer.period_at(k, origin)
 }
 
 fn cut(
     k: &mut Kernel<'_>,
     writer: &Writer<'_>,
     task: &Fields,
-    turns: [Operand; 2],
+    periods: [Operand; 2],
     [word, rows]: [Operand; 2],
 ) {
     let writer = &match writer.beyond {
@@ -326,7 +326,7 @@ fn cut(
     let start = if around {
         let zero = writer.bytes(writer.layout.group(0, 0));
         let zero = k.offset(k.param(param::ARRAY), zero);
-        writer.turn_at(k, zero)
+        writer.period_at(k, zero)
     } else {
         start(k, writer, task)
     };
@@ -335,14 +335,14 @@ fn cut(
         true => limits.map(|from| k.load(Type::I32, from, 4, Access::Volatile)),
         false => [Operand::i32(i32::MAX); 2],
     };
-    let [from, until] = turns;
+    let [from, until] = periods;
     k.repeat(from, until, Operand::i32(1), Some(1), |k, number| {
         let mut at = task.at;
         for (at, by) in at.iter_mut().zip(writer.towers.advance) {
             let by = k.int(IntOp::Mul, number, Operand::i32(by as i32));
             *at = k.int(IntOp::Add, *at, by);
         }
-        let turn = if around {
+        let period = if around {
             start
         } else {
             shifted(k, writer, start, number)
@@ -356,7 +356,7 @@ fn cut(
             active: None,
         };
         let cut = Cut {
-            turn,
+            period,
             at,
             limits,
             rows,
@@ -364,17 +364,17 @@ fn cut(
             step: 0,
             hooked,
         };
-        writer.cut_turn(k, cut);
+        writer.cut_period(k, cut);
     });
 }
 
-fn shifted(k: &mut Kernel<'_>, writer: &Writer<'_>, turn: Turn, turns: Operand) -> Turn {
-    let wide = k.resize(turns, Type::I64);
+fn shifted(k: &mut Kernel<'_>, writer: &Writer<'_>, period: Period, periods: Operand) -> Period {
+    let wide = k.resize(periods, Type::I64);
     let by = k.int(IntOp::Mul, wide, Operand::i64(writer.advance()));
-    Turn {
-        own: k.advance(turn.own, by, 1),
-        chunk: k.advance(turn.chunk, by, 1),
-        ..turn
+    Period {
+        own: k.advance(period.own, by, 1),
+        chunk: k.advance(period.chunk, by, 1),
+        ..period
     }
 }
 
@@ -420,7 +420,7 @@ fn copy_tower(
                     let clip = |k: &mut Kernel<'_>, number: Operand| {
                         writer.clips.then(|| Clip::new(k, writer, word, number))
                     };
-                    let first = Turn {
+                    let first = Period {
                         clip: clip(k, task.whole[0]),
                         base: writer.base_between(k, task.whole[0]),
                         ..first
@@ -433,7 +433,7 @@ fn copy_tower(
                     let chunk = k.variable_of(first.chunk);
                     let [from, until] = task.whole;
                     k.repeat(from, until, Operand::i32(1), Some(1), |k, number| {
-                        let turn = Turn {
+                        let period = Period {
                             own: first.own,
                             chunk: k.get(chunk),
                             clip: clip(k, number),
@@ -450,8 +450,8 @@ fn copy_tower(
                                     let older = k.compare(IntCmp::Gt, next, begun);
                                     k.when(older, |k| pipe.wait_for_free(k));
                                 }
-                                let turn = writer.distinct(k, turn, n);
-                                writer.copy(k, turn, &plan.loads);
+                                let period = writer.distinct(k, period, n);
+                                writer.copy(k, period, &plan.loads);
                                 if let Some(pipe) = pipe {
                                     pipe.fill(k, 1);
                                 }
@@ -468,7 +468,7 @@ fn copy_tower(
                                 None => writer.meet(k),
                             }
                         }
-                        let next = k.offset(turn.chunk, writer.advance());
+                        let next = k.offset(period.chunk, writer.advance());
                         k.set(chunk, next);
                     });
                 });
@@ -542,7 +542,7 @@ fn announce_tower(
     publish(k, ahead, &task, over);
 }
 
-/// What is done for each stage of some turns.
+/// What is done for each stage of some periods.
 fn each_stage(
     k: &mut Kernel<'_>,
     from: Operand,

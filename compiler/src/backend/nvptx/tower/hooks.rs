@@ -1,6 +1,6 @@
 //! Sources and probes inside of time blocks: what happens to single values right after their updates.
 //!
-//! A turn with a cell that a source adds to, or that a probe records, is run row by row in memory, as if an end of the grid cut it. After
+//! A period with a cell that a source adds to, or that a probe records, is run row by row in memory, as if an end of the grid cut it. After
 //! the rows of a stage, each thread looks whether there is a hook on what it has just written. So the additions, their order and
 //! the ghosts are those of a run stage by stage.
 //!
@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! header   bytes of the waves of a step, bytes of the records of a step
-//! starts   per task with hooks, for each stage of its turns, and for their end: where the stage's list begins
+//! starts   per task with hooks, for each stage of its periods, and for their end: where the stage's list begins
 //! list     the rows with hooks of a stage
 //! row      the place of its index 0 in the array (8 bytes), where its indices are looked up
 //! indices  per index of a row: its cell, or 0
@@ -56,7 +56,7 @@ pub struct Hooks {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     pub bytes: Vec<u8>,
-    /// Turns of towers that hooks keep from running as whole ones, and of whole ones left.
+    /// Periods of towers that hooks keep from running as whole ones, and of whole ones left.
     pub cut: u64,
     pub whole: u64,
 }
@@ -126,14 +126,14 @@ impl Hooks {
         Some(rows)
     }
 
-    /// Attaches the hooks to the towers of a time block of so many turns. `None` where time blocks cannot do what is asked for, or where that is too
+    /// Attaches the hooks to the towers of a time block of so many periods. `None` where time blocks cannot do what is asked for, or where that is too
     /// much for a table.
     pub fn attach(
         &self,
         scheme: &Scheme,
         layout: &Layout,
         towers: &Towers,
-        turns: u64,
+        periods: u64,
         tasks: &mut [Task],
     ) -> Option<Table> {
         let rows = self.rows(scheme, layout)?;
@@ -143,7 +143,7 @@ impl Hooks {
             bytes.word(i32::try_from(word).ok()?);
         }
         bytes.pad();
-        // Per task, turn and stage of a turn its rows; per alignment the rows of a turn.
+        // Per task, period and stage of a period its rows; per alignment the rows of a period.
         let mut found: BTreeMap<(usize, u64, usize), Vec<i32>> = BTreeMap::new();
         let place = |task: &Task| (task.alignment, task.at.map(i64::from));
         let known: BTreeMap<(i32, [i64; 2]), usize> = tasks
@@ -152,7 +152,7 @@ impl Hooks {
             .map(|(n, t)| (place(t), n))
             .collect();
         let stages = scheme.stages.len();
-        let of_turn = towers.alignments.first()?.stages.len() as i64;
+        let of_period = towers.alignments.first()?.stages.len() as i64;
         for ((stage, update, at), cells) in &rows {
             let target = scheme.stages[stage.index()].updates[*update].target;
             let mut phases = Vec::new();
@@ -175,18 +175,18 @@ impl Hooks {
                     let phase = number / stages % phases.len();
                     for own in of.own.iter().filter(|o: &&Own| o.update == *update) {
                         let depths = towers.depths(alignment, number, *own)?;
-                        for (turn, start) in origins(towers, *at, *own, turns) {
+                        for (period, start) in origins(towers, *at, *own, periods) {
                             let Some(&task) = known.get(&(alignment as i32, start)) else {
                                 continue;
                             };
                             let within = (0..2).all(|n| depths[n] < tasks[task].limits[n].into());
-                            let x = start[0] + turn as i64 * towers.advance[0] + own.x;
-                            let passed = turn as i64 * of_turn + number as i64;
+                            let x = start[0] + period as i64 * towers.advance[0] + own.x;
+                            let passed = period as i64 * of_period + number as i64;
                             let window = towers.rings.seam.as_ref();
                             let window =
                                 window.map(|s| s.window(stage.index(), *update).at(passed));
                             if within && window.is_none_or(|window| window.contains(x)) {
-                                let list = found.entry((task, turn, number)).or_default();
+                                let list = found.entry((task, period, number)).or_default();
                                 list.push(phases[phase]);
                             }
                         }
@@ -200,20 +200,20 @@ impl Hooks {
             whole: 0,
         };
         let rooms = towers.rooms(scheme, layout);
-        let per_turn = of_turn as usize;
+        let per_period = of_period as usize;
         for (number, task) in tasks.iter_mut().enumerate() {
             let all = found.range((number, 0, 0)..(number + 1, 0, 0));
             let lists: Vec<(u64, usize, &Vec<i32>)> = all
-                .map(|((_, turn, stage), list)| (*turn, *stage, list))
+                .map(|((_, period, stage), list)| (*period, *stage, list))
                 .collect();
             if lists.is_empty() {
                 table.whole += (task.whole[1] - task.whole[0]) as u64;
                 continue;
             }
-            let hooked: Vec<i32> = lists.iter().map(|(turn, ..)| *turn as i32).collect();
+            let hooked: Vec<i32> = lists.iter().map(|(period, ..)| *period as i32).collect();
             let [x, y] = [0, 1].map(|a| i64::from(task.at[a]) + i64::from(task.shift[a]));
-            let begins = |turn: i32| {
-                let [by_x, by_y] = towers.advance.map(|n| n * i64::from(turn));
+            let begins = |period: i32| {
+                let [by_x, by_y] = towers.advance.map(|n| n * i64::from(period));
                 task.clipped || rooms[task.alignment as usize].may_begin([x + by_x, y + by_y])
             };
             let before = task.whole[1] - task.whole[0];
@@ -223,10 +223,10 @@ impl Hooks {
             table.whole += left as u64;
             let mut starts = Vec::new();
             let mut lists = lists.into_iter().peekable();
-            for turn in task.first..task.end {
-                for stage in 0..per_turn {
+            for period in task.first..task.end {
+                for stage in 0..per_period {
                     starts.push(bytes.end()?);
-                    let this = |l: &(u64, usize, &Vec<i32>)| (l.0 as i32, l.1) == (turn, stage);
+                    let this = |l: &(u64, usize, &Vec<i32>)| (l.0 as i32, l.1) == (period, stage);
                     if let Some((_, _, list)) = lists.next_if(this) {
                         list.iter().for_each(|row| bytes.word(*row));
                     }
@@ -241,23 +241,23 @@ impl Hooks {
     }
 }
 
-/// The turns, and where a tower begins a time block, such that a row of a turn lies at a place of the array: around periodic axes, too.
+/// The periods, and where a tower begins a time block, such that a row of a period lies at a place of the array: around periodic axes, too.
 fn origins(
     towers: &Towers,
     at: [i64; 2],
     own: Own,
-    turns: u64,
+    periods: u64,
 ) -> impl Iterator<Item = (u64, [i64; 2])> {
     let shifts = towers.rings.shifts();
-    (0..turns).flat_map(move |turn| {
+    (0..periods).flat_map(move |period| {
         let there = [at[0] - own.x, at[1] - own.y];
-        let start = [0, 1].map(|a| there[a] - turn as i64 * towers.advance[a]);
-        let moved = move |by: &[i64; 2]| (turn, [0, 1].map(|a| start[a] - by[a]));
+        let start = [0, 1].map(|a| there[a] - period as i64 * towers.advance[a]);
+        let moved = move |by: &[i64; 2]| (period, [0, 1].map(|a| start[a] - by[a]));
         shifts.iter().map(moved).collect::<Vec<_>>()
     })
 }
 
-/// The longest part of a range without some of its turns, ascending, that begins where a whole tower can.
+/// The longest part of a range without some of its periods, ascending, that begins where a whole tower can.
 fn longest(whole: [i32; 2], without: &[i32], begins: impl Fn(i32) -> bool) -> [i32; 2] {
     let [from, until] = whole;
     let mut best = [until, until];
@@ -395,7 +395,7 @@ pub(super) struct Hooked {
     pub table: Operand,
     pub waves: Operand,
     pub records: Operand,
-    /// Where the task's word of hooks and its first turn are.
+    /// Where the task's word of hooks and its first period are.
     pub task: [Operand; 2],
     /// Whether the thread takes part in the stage, where lines are cut into spans.
     pub active: Option<Operand>,
@@ -412,17 +412,17 @@ fn word(k: &mut Kernel<'_>, from: Operand, by: i64) -> Operand {
 }
 
 impl Writer<'_> {
-    /// The hooks of a stage of a turn, both counted from the time block's start and the turn's: each thread looks after its own index, if it takes
+    /// The hooks of a stage of a period, both counted from the time block's start and the period's: each thread looks after its own index, if it takes
     /// part in the stage.
-    pub(super) fn hooks(&self, k: &mut Kernel<'_>, hooked: Hooked, turn: Operand, stage: usize) {
+    pub(super) fn hooks(&self, k: &mut Kernel<'_>, hooked: Hooked, period: Operand, stage: usize) {
         let [of, first] = hooked
             .task
             .map(|from| k.load(Type::I32, from, 4, Access::Volatile));
         let some = k.compare(IntCmp::Ne, of, Operand::i32(0));
         k.when(some, |k| {
-            let turns = k.int(IntOp::Sub, turn, first);
+            let periods = k.int(IntOp::Sub, period, first);
             let stages = Operand::i32(4 * self.plan.stages.len() as i32);
-            let by = k.int(IntOp::Mul, turns, stages);
+            let by = k.int(IntOp::Mul, periods, stages);
             let by = k.int(IntOp::Add, by, of);
             let starts = at(k, hooked.table, by);
             let [from, until] = [0, 1].map(|n| word(k, starts, 4 * (stage as i64 + n)));
@@ -445,9 +445,9 @@ impl Writer<'_> {
                     let cell = at(k, hooked.table, cell);
                     let to = k.advance(hooked.array, place, 1);
                     let to = k.advance(to, self.index, self.real.bytes());
-                    let step = k.int(IntOp::Mul, turn, Operand::i32(self.towers.steps as i32));
-                    let within_turn = (stage / self.scheme.stages.len()) as i32;
-                    let step = k.int(IntOp::Add, step, Operand::i32(within_turn));
+                    let step = k.int(IntOp::Mul, period, Operand::i32(self.towers.steps as i32));
+                    let within_period = (stage / self.scheme.stages.len()) as i32;
+                    let step = k.int(IntOp::Add, step, Operand::i32(within_period));
                     self.hook(k, hooked, cell, to, step);
                 });
             });
@@ -484,13 +484,13 @@ impl Writer<'_> {
         });
         let value = k.get(value);
         k.store(value, to, bytes, Access::Plain);
-        let turned = k.negated(value);
+        let opposite = k.negated(value);
         k.repeat(ghosts, probes, step, Some(1), |k, entry| {
             let entry = at(k, hooked.table, entry);
             let place = k.load(Type::I64, entry, 8, Access::ReadOnly);
             let negated = word(k, entry, 8);
             let negated = k.compare(IntCmp::Ne, negated, Operand::i32(0));
-            let ghost = k.choose(negated, turned, value);
+            let ghost = k.choose(negated, opposite, value);
             let to = k.advance(hooked.array, place, 1);
             k.store(ghost, to, bytes, Access::Plain);
         });

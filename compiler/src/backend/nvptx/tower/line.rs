@@ -2,7 +2,7 @@
 //!
 //! Block r has the indices from r * part on. All blocks run the same tower, stage by stage, and each keeps in its slots what its own
 //! threads read beyond its part: rows from memory are copied with it, and what threads publish is sent to the neighbour, too, where
-//! that one reads it ([`Across`]). From stage to stage of whole turns only the warps at the ends of parts wait for another block
+//! that one reads it ([`Across`]). From stage to stage of whole periods only the warps at the ends of parts wait for another block
 //! ([`super::links`]). At the beginning and the end of a tower, and where an end of the grid cuts it, all blocks meet: by barrier objects
 //! in shared memory, at each of which every warp of the cluster arrives. Two objects take turns, so that nobody arrives for a stage where the
 //! stage before has not ended. That orders shared memory alone; only where blocks read what others have stored in memory, [`Meet::settle`]

@@ -6,21 +6,21 @@
 //! only the warps at the ends of parts wait for other blocks. What threads send there counts as bytes at the barrier object that the
 //! receiving warp waits for, so it has arrived when the wait is over.
 //!
-//! Each warp has a barrier object for either side, and two of each kind in turns: nobody is two stages ahead of who is beside it. Where those
+//! Each warp has a barrier object for either side, and two of each kind alternately: nobody is two stages ahead of who is beside it. Where those
 //! of the warps beside it are, it notes beside its own, as there are no registers to keep that in.
 
 use super::super::ir::{Module, Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Wait};
 use super::super::layerwise::vector_ghosts;
 use super::line::{self, Split, WARP, address_in};
-use super::pipe::{Pipe, TURNS};
+use super::pipe::{DEPTH, Pipe};
 use crate::lattice::{Axis, Interval, div_ceil};
 use crate::layout::Layout;
 use crate::scheme::Scheme;
 
 /// Bytes of a barrier object, of those for one side, of what is known of who waits there, and of all that a warp has.
 const BYTES: i64 = 8;
-const SIDE: i64 = TURNS as i64 * BYTES;
+const SIDE: i64 = DEPTH as i64 * BYTES;
 const KNOWN: i64 = 8;
 const OF_WARP: i64 = 2 * (SIDE + KNOWN);
 
@@ -129,8 +129,8 @@ impl Links {
             let own = self.of_warp(k, warp);
             let side = k.int(IntOp::Mul, lane, word(SIDE));
             let first = k.advance_by_word(own, side);
-            for turn in 0..TURNS {
-                let at = k.offset(first, i64::from(turn) * BYTES);
+            for slot in 0..DEPTH {
+                let at = k.offset(first, i64::from(slot) * BYTES);
                 k.barrier_object(at, 1);
             }
             if self.split.is_some() {
@@ -180,9 +180,9 @@ impl Links {
     }
 
     /// From there to that of the present stage.
-    fn turn(&self, k: &mut Kernel<'_>) -> Operand {
-        let (turn, _) = self.pipe.turn_for_place(k, 0);
-        k.int(IntOp::Mul, turn, word(BYTES))
+    fn slot(&self, k: &mut Kernel<'_>) -> Operand {
+        let (slot, _) = self.pipe.slot_for_place(k, 0);
+        k.int(IntOp::Mul, slot, word(BYTES))
     }
 
     /// The barrier objects that the threads at the end of another block's part wait for, at which what is sent there counts; `up`: that
@@ -192,8 +192,8 @@ impl Links {
         let warp = k.choose(up, word(0), top);
         let down = k.int(IntOp::Xor, up, Operand::int(Type::I1, 1));
         let by = self.distance(k, warp, down);
-        let turn = self.turn(k);
-        let by = k.int(IntOp::Add, by, turn);
+        let slot = self.slot(k);
+        let by = k.int(IntOp::Add, by, slot);
         let at = k.advance_by_word(self.barriers, by);
         address_in(k, at, rank)
     }
@@ -207,9 +207,9 @@ impl Links {
             let warp = self.warp(k);
             let own = self.of_warp(k, warp);
             let known = self.known(k, own, lane);
-            let turn = self.turn(k);
+            let slot = self.slot(k);
             let to = k.load(Type::I32, known, 4, Access::Volatile);
-            let to = k.int(IntOp::Add, to, turn);
+            let to = k.int(IntOp::Add, to, slot);
             if self.split.is_none() {
                 let code = "mbarrier.arrive.shared.b64 _, [$0];";
                 k.assembly(code, "r,~{memory}", &[], &[to], true);
@@ -278,11 +278,11 @@ impl Links {
             Some(_) => Wait::Suspended,
             None => self.pipe.way(),
         };
-        let (_, parity) = self.pipe.turn(k, 0);
+        let (_, parity) = self.pipe.slot(k, 0);
         let own = self.of_warp(k, warp);
         let own = k.again(own);
-        let turn = self.turn(k);
-        let now = k.advance_by_word(own, turn);
+        let slot = self.slot(k);
+        let now = k.advance_by_word(own, slot);
         for side in [0, SIDE] {
             let at = k.offset(now, side);
             k.wait_for_phase(at, parity, wait);

@@ -1,9 +1,9 @@
-//! Kernels for towers: a block of threads runs a tower from its first to its last turn, with all values that evolve on the chip.
+//! Kernels for towers: a block of threads runs a tower from its first to its last period, with all values that evolve on the chip.
 //!
 //! ```text
 //! thread            one index along the inner axis; the values of that index in registers
 //!   begin             load what a tower of this alignment keeps
-//!   turn after turn:  straight-line code for all rows of all stages of a turn
+//!   period after period:  straight-line code for all rows of all stages of a period
 //!     stage             start copying the rows that the next stage reads for the first time, to shared memory
 //!                       compute; tell neighbours along the inner axis through shared memory; store what leaves
 //!                       wait for the copies and for each other
@@ -111,7 +111,7 @@ impl Default for Options {
 /// A kernel for the towers of one alignment.
 ///
 /// Its parameters are the array's first element, a list of byte offsets from there to row 0, inner index 0 of the origins' groups,
-/// one for each block, and the number of turns (32 bits).
+/// one for each block, and the number of periods (32 bits).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TowerKernel {
     pub symbol: String,
@@ -164,11 +164,11 @@ pub struct Task {
     /// Bytes from the array's first element to row 0, inner index 0 of the origin's group at the start of the time block. It may lie outside.
     pub offset: i64,
     pub alignment: i32,
-    /// The first turn with rows in the grid.
+    /// The first period with rows in the grid.
     pub first: i32,
-    /// The turns that nothing cuts, or only clips, in the range of all.
+    /// The periods that nothing cuts, or only clips, in the range of all.
     pub whole: [i32; 2],
-    /// After the last turn with rows in the grid.
+    /// After the last period with rows in the grid.
     pub end: i32,
     /// The index of the origin at the start of the time block, counted on around periodic axes.
     pub at: [i32; 2],
@@ -244,7 +244,7 @@ const LINE: i64 = crate::layout::GPU_ALIGNMENT as i64;
 const UNITS: [i64; 4] = [32, 16, 8, 4];
 /// Bytes of shared memory that a block has beside slots, at most.
 const NAMED: i64 = 1024;
-/// Registers that a thread needs at least where updates read coefficients, which turns that are cut load with the rest.
+/// Registers that a thread needs at least where updates read coefficients, which periods that are cut load with the rest.
 const MEDIA: u32 = 184;
 /// Registers that a thread needs where blocks share lines, beside others; it gets them where registers are moved, too.
 const ACROSS: u32 = 24;
@@ -375,14 +375,14 @@ fn shape(scheme: &Scheme, layout: &Layout, slots: usize, options: Options) -> Op
 pub enum Misfit {
     /// A block cannot have a line, or the part of it that it should have.
     Line,
-    /// A turn of each alignment has so many rows together, more than code can list, or farther from each other.
+    /// A period of each alignment has so many rows together, more than code can list, or farther from each other.
     Rows(usize),
 }
 
 /// All of the kernels of some towers but their code.
 struct Draft {
     shape: Shape,
-    /// What cut turns have to know of rows, for all alignments.
+    /// What cut periods have to know of rows, for all alignments.
     rows: Vec<i32>,
     roles: Roles,
     kernels: Kernels,

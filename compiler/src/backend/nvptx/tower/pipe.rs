@@ -1,7 +1,7 @@
 //! How threads that copy and threads that compute hand rows of shared memory to each other, stage after stage, without waiting for all of
 //! them: the former say that what a stage reads is there, the latter that what it read may be overwritten.
 //!
-//! Stages have barriers in shared memory in turns, so none is two phases ahead of who waits for it: rows for stage n + 2 are copied after
+//! Stages have barriers in shared memory alternately, so none is two phases ahead of who waits for it: rows for stage n + 2 are copied after
 //! stage n, and a stage ends after its rows have arrived. The herald, which waits for the end of each stage to tell other blocks, is one of
 //! those that let stage n + 2 begin when it has seen the end of stage n.
 //!
@@ -11,7 +11,7 @@ use super::super::ir::{Module, Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel, Special, Variable, Wait};
 
 /// Barriers of each kind.
-pub(super) const TURNS: i32 = 2;
+pub(super) const DEPTH: i32 = 2;
 /// Bytes of a barrier.
 const BYTES: i64 = 8;
 
@@ -40,15 +40,15 @@ enum Kind {
 
 /// Takes the shared memory.
 pub(super) fn barriers(module: &mut Module) -> Operand {
-    module.shared(Type::I64, 2 * TURNS as u32, 16)
+    module.shared(Type::I64, 2 * DEPTH as u32, 16)
 }
 
 /// Initialises the barriers: by one thread, before the others use them. `full`, `free`: threads that tell of the former, besides the herald,
 /// and warps that tell of the latter.
 pub(super) fn initialise(k: &mut Kernel<'_>, barriers: Operand, [full, free]: [u32; 2]) {
     for (kind, count) in [(Kind::Full, full + 1), (Kind::Free, free)] {
-        for turn in 0..TURNS {
-            let number = kind as i64 * i64::from(TURNS) + i64::from(turn);
+        for slot in 0..DEPTH {
+            let number = kind as i64 * i64::from(DEPTH) + i64::from(slot);
             let barrier = k.offset(barriers, number * BYTES);
             k.barrier_object(barrier, count);
         }
@@ -72,30 +72,30 @@ impl Pipe {
     }
 
     /// Which of two barriers a stage has, some stages from now, and the parity of its phase.
-    pub fn turn(&self, k: &mut Kernel<'_>, ahead: i32) -> (Operand, Operand) {
+    pub fn slot(&self, k: &mut Kernel<'_>, ahead: i32) -> (Operand, Operand) {
         let stage = k.get(self.stage);
         let stage = k.int(IntOp::Add, stage, Operand::i32(ahead));
-        let turn = k.int(IntOp::And, stage, Operand::i32(TURNS - 1));
-        let shift = Operand::i32(TURNS.trailing_zeros() as i32);
+        let slot = k.int(IntOp::And, stage, Operand::i32(DEPTH - 1));
+        let shift = Operand::i32(DEPTH.trailing_zeros() as i32);
         let phase = k.int(IntOp::Right, stage, shift);
-        (turn, k.int(IntOp::And, phase, Operand::i32(1)))
+        (slot, k.int(IntOp::And, phase, Operand::i32(1)))
     }
 
-    /// The same, to find a barrier by its turn: anew each time where there are no registers to keep its place.
-    pub fn turn_for_place(&self, k: &mut Kernel<'_>, ahead: i32) -> (Operand, Operand) {
-        let (turn, parity) = self.turn(k, ahead);
+    /// The same, to find a barrier by its slot: anew each time where there are no registers to keep its place.
+    pub fn slot_for_place(&self, k: &mut Kernel<'_>, ahead: i32) -> (Operand, Operand) {
+        let (slot, parity) = self.slot(k, ahead);
         match self.anew {
-            true => (k.again(turn), parity),
-            false => (turn, parity),
+            true => (k.again(slot), parity),
+            false => (slot, parity),
         }
     }
 
     /// The barrier of a stage, some stages from now, and the parity of its phase.
     fn barrier(&self, k: &mut Kernel<'_>, kind: Kind, ahead: i32) -> (Operand, Operand) {
-        let (turn, parity) = self.turn_for_place(k, ahead);
-        let turn = k.resize(turn, Type::I64);
-        let first = k.offset(self.barriers, kind as i64 * i64::from(TURNS) * BYTES);
-        (k.advance(first, turn, BYTES as u32), parity)
+        let (slot, parity) = self.slot_for_place(k, ahead);
+        let slot = k.resize(slot, Type::I64);
+        let first = k.offset(self.barriers, kind as i64 * i64::from(DEPTH) * BYTES);
+        (k.advance(first, slot, BYTES as u32), parity)
     }
 
     fn arrive(&self, k: &mut Kernel<'_>, kind: Kind, ahead: i32) {

@@ -19,7 +19,7 @@ pub struct Copy {
     pub uses: Uses,
 }
 
-/// The first and the last stage that need a value of memory, counted from the start of the turn that sees it, and whether they read it at other
+/// The first and the last stage that need a value of memory, counted from the start of the period that sees it, and whether they read it at other
 /// indices along the inner axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Uses {
@@ -28,7 +28,7 @@ pub struct Uses {
 }
 
 impl Uses {
-    /// Those of a life from a stage on, as a turn sees them that starts with another one; both counted from the turn in which the life begins.
+    /// Those of a life from a stage on, as a period sees them that starts with another one; both counted from the period in which the life begins.
     fn new(life: &Life, from: i64, start: i64) -> Uses {
         let mut touches = life.touches.iter().filter(|t| t.stage as i64 >= from);
         let first = touches.next().unwrap_or(&life.touches[0]);
@@ -40,22 +40,22 @@ impl Uses {
     }
 }
 
-/// A value that a thread keeps from one turn to the next.
+/// A value that a thread keeps from one period to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Carried {
-    /// As the new turn sees it.
+    /// As the new period sees it.
     pub place: Place,
-    /// If memory does not have it yet: the stages before the new turn in which it was first and last written, which are negative.
+    /// If memory does not have it yet: the stages before the new period in which it was first and last written, which are negative.
     pub written: Option<[i64; 2]>,
-    /// In the new turn or later; or from where it was first written on, as it will be stored wherever a thread had a part in that.
+    /// In the new period or later; or from where it was first written on, as it will be stored wherever a thread had a part in that.
     pub uses: Uses,
 }
 
-/// What a stage of a turn does besides computing; places as its turn sees them.
+/// What a stage of a period does besides computing; places as its period sees them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StagePlan {
     pub own: Vec<Own>,
-    /// Rows to copy from memory during this stage, for the next one. Those of the last stage belong to the next turn.
+    /// Rows to copy from memory during this stage, for the next one. Those of the last stage belong to the next period.
     pub loads: Vec<Copy>,
     /// Where rows lie that are read at other indices.
     pub taps: BTreeMap<Place, usize>,
@@ -73,7 +73,7 @@ pub struct StagePlan {
     pub leave: BTreeMap<Place, i64>,
 }
 
-/// A turn of a tower.
+/// A period of a tower.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     pub stages: Vec<StagePlan>,
@@ -81,11 +81,11 @@ pub struct Plan {
     pub slots: usize,
     /// Ascending.
     pub carried: Vec<Carried>,
-    /// What slots hold when a turn begins.
+    /// What slots hold when a period begins.
     pub held: Vec<Copy>,
 }
 
-/// A value in shared memory, in stages from the turn in which its life begins.
+/// A value in shared memory, in stages from the period in which its life begins.
 #[derive(Clone, Copy, Debug)]
 struct Arc {
     life: usize,
@@ -105,7 +105,7 @@ enum Source {
 impl Plan {
     /// `direct`: coefficients are read from memory where they are used.
     pub fn new(layout: &Layout, sets: &Residency, advance: [i64; 2], direct: bool) -> Plan {
-        let turn = sets.stages.len() as i64;
+        let period = sets.stages.len() as i64;
         let lives: Vec<&Life> = sets
             .lives
             .iter()
@@ -120,23 +120,23 @@ impl Plan {
         }
         let mut arcs: Vec<Arc> = Vec::new();
         for (i, life) in lives.iter().enumerate() {
-            copies(i, life, turn, &mut arcs);
+            copies(i, life, period, &mut arcs);
         }
-        let slots = color(&arcs, turn);
+        let slots = color(&arcs, period);
         plan.slots = slots.iter().map(|s| s + 1).max().unwrap_or(0);
-        // The place of a life in the turn of a stage.
+        // The place of a life in the period of a stage.
         let seen = |place: Place, stage: i64| {
-            let turns = stage.div_euclid(turn);
+            let periods = stage.div_euclid(period);
             Place {
-                x: place.x - turns * advance[0],
-                y: place.y - turns * advance[1],
+                x: place.x - periods * advance[0],
+                y: place.y - periods * advance[1],
                 row: place.row,
             }
         };
         for (arc, &slot) in arcs.iter().zip(&slots) {
             let life = lives[arc.life];
             let begin = seen(life.place, arc.start);
-            let stage = &mut plan.stages[arc.start.rem_euclid(turn) as usize];
+            let stage = &mut plan.stages[arc.start.rem_euclid(period) as usize];
             let tapped = life.touches.iter().any(|t| {
                 let at = t.stage as i64;
                 t.tapped && arc.start < at && at <= arc.end
@@ -145,7 +145,7 @@ impl Plan {
                 place: begin,
                 slot,
                 tapped,
-                uses: Uses::new(life, arc.start, arc.start.div_euclid(turn) * turn),
+                uses: Uses::new(life, arc.start, arc.start.div_euclid(period) * period),
             };
             match arc.source {
                 Source::Memory => stage.loads.push(copy),
@@ -157,13 +157,13 @@ impl Plan {
             for touch in &life.touches {
                 let at = touch.stage as i64;
                 if touch.tapped && arc.start < at && at <= arc.end {
-                    let stage = &mut plan.stages[at.rem_euclid(turn) as usize];
+                    let stage = &mut plan.stages[at.rem_euclid(period) as usize];
                     stage.taps.insert(seen(life.place, at), slot);
                 }
             }
             if arc.source == Source::Memory {
                 let at = life.first() as i64;
-                let stage = &mut plan.stages[at.rem_euclid(turn) as usize];
+                let stage = &mut plan.stages[at.rem_euclid(period) as usize];
                 stage.arriving.insert(seen(life.place, at));
                 let first = life.touches[0];
                 let later = is_used(arc.life, life, at + 1, &arcs) && first.write.is_none();
@@ -174,7 +174,7 @@ impl Plan {
                     stage.wanted.insert(seen(life.place, at));
                 }
             }
-            let boundary = (arc.start.div_euclid(turn) + 1) * turn;
+            let boundary = (arc.start.div_euclid(period) + 1) * period;
             if arc.end >= boundary {
                 plan.held.push(Copy {
                     place: seen(life.place, boundary),
@@ -187,10 +187,10 @@ impl Plan {
         for (i, life) in lives.iter().enumerate() {
             if let (Some(first), Some(last)) = (life.writes().next(), life.stored()) {
                 let at = last as i64;
-                let stage = &mut plan.stages[at.rem_euclid(turn) as usize];
+                let stage = &mut plan.stages[at.rem_euclid(period) as usize];
                 stage.leave.insert(seen(life.place, at), at - first as i64);
             }
-            let mut boundary = turn;
+            let mut boundary = period;
             while boundary <= life.last() as i64 {
                 let begun = (life.first() as i64) < boundary;
                 let mut writes = life.writes().map(|s| s as i64 - boundary);
@@ -209,7 +209,7 @@ impl Plan {
                         uses,
                     });
                 }
-                boundary += turn;
+                boundary += period;
             }
         }
         plan.carried.sort_unstable();
@@ -221,7 +221,7 @@ impl Plan {
         plan
     }
 
-    /// Rows copied from memory per turn.
+    /// Rows copied from memory per period.
     pub fn loads(&self) -> usize {
         self.stages.iter().map(|s| s.loads.len()).sum()
     }
@@ -245,8 +245,8 @@ fn is_used(index: usize, life: &Life, from: i64, arcs: &[Arc]) -> bool {
     again.is_some()
 }
 
-/// The copies that a life needs. None lasts longer than a turn, so that every turn can use the same slots.
-fn copies(index: usize, life: &Life, turn: i64, arcs: &mut Vec<Arc>) {
+/// The copies that a life needs. None lasts longer than a period, so that every period can use the same slots.
+fn copies(index: usize, life: &Life, period: i64, arcs: &mut Vec<Arc>) {
     let first = life.first() as i64;
     let mut now = life.is_loaded().then_some(Arc {
         life: index,
@@ -254,15 +254,15 @@ fn copies(index: usize, life: &Life, turn: i64, arcs: &mut Vec<Arc>) {
         end: first,
         source: Source::Memory,
     });
-    let mut written = first - turn;
+    let mut written = first - period;
     for touch in &life.touches {
         let at = touch.stage as i64;
         if touch.tapped {
             match &mut now {
-                Some(arc) if at - arc.start < turn => arc.end = at,
+                Some(arc) if at - arc.start < period => arc.end = at,
                 _ => {
                     arcs.extend(now);
-                    let (start, source) = match at - written < turn {
+                    let (start, source) = match at - written < period {
                         true => (written, Source::Update),
                         false => (at - 1, Source::Register),
                     };
@@ -283,18 +283,18 @@ fn copies(index: usize, life: &Life, turn: i64, arcs: &mut Vec<Arc>) {
     arcs.extend(now);
 }
 
-/// A slot for each copy: those that last from one turn into the next get slots first, the others where there is room.
-fn color(arcs: &[Arc], turn: i64) -> Vec<usize> {
-    let stages = |arc: &Arc| (arc.start..=arc.end).map(move |s| s.rem_euclid(turn) as usize);
-    let crosses = |arc: &Arc| arc.start.div_euclid(turn) != arc.end.div_euclid(turn);
+/// A slot for each copy: those that last from one period into the next get slots first, the others where there is room.
+fn color(arcs: &[Arc], period: i64) -> Vec<usize> {
+    let stages = |arc: &Arc| (arc.start..=arc.end).map(move |s| s.rem_euclid(period) as usize);
+    let crosses = |arc: &Arc| arc.start.div_euclid(period) != arc.end.div_euclid(period);
     let mut order: Vec<usize> = (0..arcs.len()).collect();
-    order.sort_by_key(|&i| (!crosses(&arcs[i]), arcs[i].start.rem_euclid(turn), i));
+    order.sort_by_key(|&i| (!crosses(&arcs[i]), arcs[i].start.rem_euclid(period), i));
     let mut busy: Vec<Vec<bool>> = Vec::new();
     let mut slots = vec![0; arcs.len()];
     for i in order {
         let fits = |slot: &Vec<bool>| stages(&arcs[i]).all(|s| !slot[s]);
         let slot = busy.iter().position(fits).unwrap_or_else(|| {
-            busy.push(vec![false; turn as usize]);
+            busy.push(vec![false; period as usize]);
             busy.len() - 1
         });
         stages(&arcs[i]).for_each(|s| busy[slot][s] = true);

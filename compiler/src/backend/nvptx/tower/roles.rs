@@ -88,7 +88,7 @@ impl Roles {
         self.group + HELPERS
     }
 
-    /// Which bits of the numbers of threads that do not compute are turned around, if values have so many bytes. Warps take turns on the four parts of a
+    /// Which bits of the numbers of threads that do not compute are reversed, if values have so many bytes. Warps take turns on the four parts of a
     /// multiprocessor, and the first ones have more warps that compute where these do not complete a group: there those that copy come last, in f32.
     pub fn swapped(self, bytes: u32) -> u32 {
         match self.group > self.compute && bytes == 4 {

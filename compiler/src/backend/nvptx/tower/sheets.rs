@@ -1,7 +1,7 @@
-//! Sheets: sources in so many columns of cells that whole turns run them, too.
+//! Sheets: sources in so many columns of cells that whole periods run them, too.
 //!
 //! A sheet adds `round(profile * wave)` to values of a component after its update in a stage, where they lie in a box. Profiles lie in
-//! memory as an array over the box, of which each thread reads the values at its own index; a turn whose threads have added is like any
+//! memory as an array over the box, of which each thread reads the values at its own index; a period whose threads have added is like any
 //! other. A kernel is made for a list of [`Acting`]; where each of them acts, and what it adds, are parameters. Sheets act before hooks
 //! do: sources that are hooks come after all sheets that share a cell with them.
 
@@ -128,7 +128,7 @@ impl Found {
         k.advance(self.profile, element, 8)
     }
 
-    /// Whether some of a turn's rows, or what lies between them, may be in the box.
+    /// Whether some of a period's rows, or what lies between them, may be in the box.
     fn is_near(&self, k: &mut Kernel<'_>, at: [Operand; 2], own: &[Own]) -> Operand {
         let mut near = Operand::int(Type::I1, 1);
         for (n, (at, range)) in at.into_iter().zip(self.ranges).enumerate() {
@@ -151,27 +151,27 @@ impl Found {
 /// Indices of a row along the first two axes, and whether the thread has something to do there.
 pub(super) type Place = ([Operand; 2], Operand);
 
-/// Where a thread is that a sheet concerns: from the first index of its box along the inner axis, and in the turns of the time block.
+/// Where a thread is that a sheet concerns: from the first index of its box along the inner axis, and in the periods of the time block.
 #[derive(Clone, Copy)]
 struct Within {
     z: Operand,
-    turn: Operand,
+    period: Operand,
 }
 
 /// Rows of one update to which sheets add.
 pub(super) struct Rows<'r> {
     pub acting: Acting,
-    /// Whether the thread writes rows of whole turns, if that is not all of them.
+    /// Whether the thread writes rows of whole periods, if that is not all of them.
     pub active: Option<Operand>,
-    /// The turn of the time block, which whole ones count from the last one's end on; and the step of the turn.
-    pub turn: Operand,
+    /// The period of the time block, which whole ones count from the last one's end on; and the step of the period.
+    pub period: Operand,
     pub step: i32,
     pub places: Places<'r>,
 }
 
 /// Where rows are.
 pub(super) enum Places<'r> {
-    /// Relative to the origin of a whole turn; the block's task, from which that follows.
+    /// Relative to the origin of a whole period; the block's task, from which that follows.
     Whole(&'r [Own], Operand),
     Cut(&'r [Place]),
 }
@@ -198,7 +198,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Fetches what sheets will add to rows of a whole turn, so that it is near when it is needed.
+    /// Fetches what sheets will add to rows of a whole period, so that it is near when it is needed.
     pub(super) fn fetch_sheets(&self, k: &mut Kernel<'_>, rows: &Rows<'_>) {
         let Places::Whole(own, task) = rows.places else {
             return;
@@ -246,18 +246,18 @@ impl Writer<'_> {
             there = k.int(IntOp::And, there, active);
         }
         k.when(there, |k| {
-            let turn = match rows.places {
+            let period = match rows.places {
                 Places::Whole(_, task) => {
                     let end = ticket::whole_end(k, task);
-                    k.int(IntOp::Add, rows.turn, end)
+                    k.int(IntOp::Add, rows.period, end)
                 }
-                Places::Cut(_) => rows.turn,
+                Places::Cut(_) => rows.period,
             };
-            body(k, Within { z, turn });
+            body(k, Within { z, period });
         });
     }
 
-    /// What is done to a sheet in whole turns near it: with where the rows are, all of which are the thread's.
+    /// What is done to a sheet in whole periods near it: with where the rows are, all of which are the thread's.
     fn near(
         &self,
         k: &mut Kernel<'_>,
@@ -266,7 +266,7 @@ impl Writer<'_> {
         (own, task): (&[Own], Operand),
         body: impl FnOnce(&mut Kernel<'_>, &[Place]),
     ) {
-        let at = self.origin(k, within.turn, task);
+        let at = self.origin(k, within.period, task);
         let near = sheet.is_near(k, at, own);
         k.when(near, |k| {
             let place = |k: &mut Kernel<'_>, own: &Own| {
@@ -279,12 +279,12 @@ impl Writer<'_> {
         });
     }
 
-    /// The index of the origin of a turn.
-    fn origin(&self, k: &mut Kernel<'_>, turn: Operand, task: Operand) -> [Operand; 2] {
+    /// The index of the origin of a period.
+    fn origin(&self, k: &mut Kernel<'_>, period: Operand, task: Operand) -> [Operand; 2] {
         let at = ticket::whole_at(k, task, self.towers.rings.is_any());
         [0, 1].map(|n| {
             let by = Operand::i32(self.towers.advance[n] as i32);
-            let by = k.int(IntOp::Mul, turn, by);
+            let by = k.int(IntOp::Mul, period, by);
             k.int(IntOp::Add, at[n], by)
         })
     }
@@ -338,7 +338,7 @@ impl Writer<'_> {
     /// Where the wave of a sheet lies.
     fn wave(&self, k: &mut Kernel<'_>, sheet: &Found, rows: &Rows<'_>, at: Within) -> Operand {
         let steps = Operand::i32(self.towers.steps as i32);
-        let step = k.int(IntOp::Mul, at.turn, steps);
+        let step = k.int(IntOp::Mul, at.period, steps);
         let step = k.int(IntOp::Add, step, Operand::i32(rows.step));
         let by = k.int(IntOp::Mul, step, k.param(param::SHEETS));
         let by = k.int(IntOp::Add, by, sheet.wave);

@@ -20,7 +20,7 @@
 //! rule that is the version in which threads beside it read it. As faces lean, the threads of a span overlap with those of the one before it.
 //! They load only what some thread with a part needs of a row while the tower has it ([`Spans::needed`]): its own value, or one that it reads beside;
 //! and copy what it needs so of some row of those that enter together ([`Spans::window`]). All others compute with what their slots and registers happen
-//! to hold, which nobody reads and nobody stores; and warps of which no thread has anything to do in a turn only keep order with others ([`Spans::busy`]).
+//! to hold, which nobody reads and nobody stores; and warps of which no thread has anything to do in a period only keep order with others ([`Spans::busy`]).
 //!
 //! The first span and the last one have the ends of lines, with all that has a ghost beyond them, so each makes its own as whole lines do
 //! ([`super::beyond`]).
@@ -112,7 +112,7 @@ impl Spans {
         })
     }
 
-    /// How far faces have moved in a stage of a time block; for stages of a turn, relative to its first one, which may be negative.
+    /// How far faces have moved in a stage of a time block; for stages of a period, relative to its first one, which may be negative.
     pub fn lean(&self, stage: i64) -> i64 {
         let stages = self.lean.len().max(1) as i64;
         let step: i64 = self.lean.iter().sum();
@@ -121,7 +121,7 @@ impl Spans {
         stage.div_euclid(stages) * step + within
     }
 
-    /// How far the ends of what a span needs of a value lie below its lower and its upper face at the start of the turn that sees the value. Faces
+    /// How far the ends of what a span needs of a value lie below its lower and its upper face at the start of the period that sees the value. Faces
     /// move as far as stages read, so of all stages the last one decides on the lower end, and the first one on the upper.
     pub(super) fn needed(&self, uses: Uses) -> [i64; 2] {
         let reach = |n: usize, side: usize| {
@@ -139,7 +139,7 @@ impl Spans {
         needed.reduce(|[a, b], [c, d]| [a.max(c), b.min(d)])
     }
 
-    /// The same of all that threads do in a turn: those with a part in one of its stages, with what these need of the threads beside, and those
+    /// The same of all that threads do in a period: those with a part in one of its stages, with what these need of the threads beside, and those
     /// that have a value which someone needs then or later, or which is to be stored.
     pub(super) fn busy(&self, plan: &Plan) -> [i64; 2] {
         let count = plan.stages.len() as i64;
@@ -152,7 +152,7 @@ impl Spans {
                 stages: [n - before, n],
                 tapped: [false; 2],
             });
-            // What the last stage copies belongs to the next turn.
+            // What the last stage copies belongs to the next period.
             let next = if n + 1 == count { count } else { 0 };
             let copies = stage.loads.iter().map(move |copy| Uses {
                 stages: copy.uses.stages.map(|stage| stage - next),
@@ -168,7 +168,7 @@ impl Spans {
         both.unwrap_or([0; 2])
     }
 
-    /// Values of a row that both of two spans beside each other load, on average over what enters in turns: memory gives [`SECTOR`] bytes at a time.
+    /// Values of a row that both of two spans beside each other load, on average over what enters alternately: memory gives [`SECTOR`] bytes at a time.
     pub fn in_common<'p>(&self, plans: impl Iterator<Item = &'p Plan>) -> f64 {
         let stages = plans.flat_map(|plan| &plan.stages);
         let both = stages.filter_map(|stage| {
@@ -344,7 +344,7 @@ pub fn keep_old(towers: &Towers) -> bool {
     touches.all(|touch| touch.write.is_none() || touch.old)
 }
 
-/// Where a thread, or what it copies, is between the faces of its span: its index from the lower one on at the start of a turn.
+/// Where a thread, or what it copies, is between the faces of its span: its index from the lower one on at the start of a period.
 #[derive(Clone, Copy)]
 pub(super) struct Between(pub Operand);
 
@@ -358,35 +358,35 @@ impl Writer<'_> {
         self.spans.map(|_| self.span_param(k, 0))
     }
 
-    /// Where an index is at the start of a turn of the time block; `None` where lines are whole.
+    /// Where an index is at the start of a period of the time block; `None` where lines are whole.
     pub(super) fn between(
         &self,
         k: &mut Kernel<'_>,
-        turn: Operand,
+        period: Operand,
         index: Operand,
     ) -> Option<Between> {
         self.spans?;
         let low = self.span_param(k, 1);
-        let by = self.turn_lean();
-        let moved = k.int(IntOp::Mul, turn, Operand::i32(by as i32));
+        let by = self.period_lean();
+        let moved = k.int(IntOp::Mul, period, Operand::i32(by as i32));
         let from = k.int(IntOp::Sub, index, low);
         Some(Between(k.int(IntOp::Add, from, moved)))
     }
 
     /// Where the span's base is then.
-    pub(super) fn base_between(&self, k: &mut Kernel<'_>, turn: Operand) -> Option<Between> {
+    pub(super) fn base_between(&self, k: &mut Kernel<'_>, period: Operand) -> Option<Between> {
         let base = self.base(k)?;
-        self.between(k, turn, base)
+        self.between(k, period, base)
     }
 
-    /// How far faces move in a turn.
-    pub(super) fn turn_lean(&self) -> i64 {
+    /// How far faces move in a period.
+    pub(super) fn period_lean(&self) -> i64 {
         let stages = self.plan.stages.len() as i64;
         self.spans
             .map_or(0, |spans| spans.lean(stages) - spans.lean(0))
     }
 
-    /// Whether the thread has a part in some stage from one of a turn to a later one.
+    /// Whether the thread has a part in some stage from one of a period to a later one.
     pub(super) fn takes_part(
         &self,
         k: &mut Kernel<'_>,

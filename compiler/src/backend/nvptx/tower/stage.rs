@@ -1,4 +1,4 @@
-//! The straight-line code of a stage of a turn that nothing cuts.
+//! The straight-line code of a stage of a period that nothing cuts.
 
 use super::super::ir::Operand;
 use super::super::kernel::{Access, Kernel};
@@ -6,21 +6,21 @@ use super::line::Across;
 use super::planes::Planes;
 use super::sheets::{Acting, Places, Rows};
 use super::spans::Between;
-use super::write::{Turn, Writer};
+use super::write::{Period, Writer};
 use crate::backend::rows::RowOp;
 use crate::lattice::Axis;
 use crate::scheme::{Op, Read, StageId, Update, Value};
 use crate::tile::residency::{Own, Place, is_tapped};
 use std::collections::BTreeMap;
 
-/// A stage of a turn that is being written.
+/// A stage of a period that is being written.
 pub(super) struct Stage<'s, 'a> {
     writer: &'s Writer<'a>,
     number: usize,
-    /// Where rows are, from the turn's own place on.
+    /// Where rows are, from the period's own place on.
     planes: Planes,
-    turn: Turn,
-    /// Which turn it is, from the end of the whole part on.
+    period: Period,
+    /// Which period it is, from the end of the whole part on.
     which: Operand,
     /// Where lines are cut into spans, where the thread is, and whether it takes part in the stage.
     place: Option<Between>,
@@ -44,14 +44,14 @@ impl<'s, 'a> Stage<'s, 'a> {
     pub fn new(
         writer: &'s Writer<'a>,
         number: usize,
-        (turn, which, place): (Turn, Operand, Option<Between>),
+        (period, which, place): (Period, Operand, Option<Between>),
         values: &'s mut BTreeMap<Place, Operand>,
     ) -> Self {
         Stage {
             writer,
             number,
-            planes: Planes::new(turn.own),
-            turn,
+            planes: Planes::new(period.own),
+            period,
             which,
             place,
             active: None,
@@ -137,7 +137,7 @@ impl<'s, 'a> Stage<'s, 'a> {
         let target = scheme.stages[stage.index()].updates[own.update].target;
         let row = layout.target_row(scheme, stage, phase, target);
         let last = plan.stages.len() - 1;
-        // In the turn before, the origin was elsewhere.
+        // In the period before, the origin was elsewhere.
         let (number, [x, y]) = match self.number.checked_sub(1) {
             Some(number) => (number, [own.x, own.y]),
             None => (last, [own.x + towers.advance[0], own.y + towers.advance[1]]),
@@ -160,7 +160,7 @@ impl<'s, 'a> Stage<'s, 'a> {
         self.stage_of(self.number)
     }
 
-    /// The stage of a step, and the phase of that, in which a stage of a turn is.
+    /// The stage of a step, and the phase of that, in which a stage of a period is.
     fn stage_of(&self, number: usize) -> (StageId, u32) {
         let stages = self.writer.scheme.stages.len();
         let phases = self.writer.scheme.phases().max(1);
@@ -182,7 +182,7 @@ impl<'s, 'a> Stage<'s, 'a> {
             None => {
                 // A coefficient that is not kept.
                 let from = self.planes.row(k, writer, place);
-                match self.turn.clip {
+                match self.period.clip {
                     None => k.load(writer.real, from, writer.real.bytes(), Access::ReadOnly),
                     Some(clip) => {
                         let has = clip.has(k, writer, place);
@@ -257,7 +257,7 @@ impl<'s, 'a> Stage<'s, 'a> {
             value = k.select(crate::scheme::Cmp::Ne, mask, zero, value, old);
         }
         value = writer.in_range(k, update, value, |k| self.value(k, target));
-        let keeps = self.turn.clip.is_some() || self.active.is_some();
+        let keeps = self.period.clip.is_some() || self.active.is_some();
         let old = keeps.then(|| self.value(k, target));
         if let (Some(active), Some(old)) = (self.active, old) {
             value = k.choose(active, value, old);
@@ -289,7 +289,7 @@ impl<'s, 'a> Stage<'s, 'a> {
         Some(Rows {
             acting: Acting { stage, component },
             active: self.active,
-            turn: self.which,
+            period: self.which,
             step: (self.number / scheme.stages.len()) as i32,
             places: Places::Whole(own, self.writer.task?),
         })
@@ -327,7 +327,7 @@ impl<'s, 'a> Stage<'s, 'a> {
         let (stage, phase) = self.stage();
         let update = &writer.scheme.stages[stage.index()].updates[own.update];
         let component = update.target;
-        if let (Some(clip), Some(old)) = (self.turn.clip, old) {
+        if let (Some(clip), Some(old)) = (self.period.clip, old) {
             let acts = clip.acts(k, update, own);
             value = k.choose(acts, value, old);
         }
@@ -347,7 +347,7 @@ impl<'s, 'a> Stage<'s, 'a> {
             let to = self.planes.row(k, writer, target);
             let number = self.number as i64;
             let written = (self.place, [number - before, number]);
-            writer.leave(k, (self.turn, written), (component, target), to, value);
+            writer.leave(k, (self.period, written), (component, target), to, value);
         }
     }
 

@@ -34,19 +34,19 @@ pub struct TaskList {
     pub starts: Vec<Vec<usize>>,
 }
 
-/// All towers of a time block of so many turns that have anything to do. There is an order in which each comes after all that it depends on, and those of
+/// All towers of a time block of so many periods that have anything to do. There is an order in which each comes after all that it depends on, and those of
 /// a start and a partition are in that order. Towers that run at the same time are near each other: what one stores, the next finds in a cache.
-/// `None` where sizes exceed what tasks hold, or a ring is too short for so many turns or for a strip.
+/// `None` where sizes exceed what tasks hold, or a ring is too short for so many periods or for a strip.
 pub fn tasks(
     scheme: &Scheme,
     layout: &Layout,
     towers: &Towers,
-    turns: u64,
+    periods: u64,
     order: Order,
 ) -> Option<TaskList> {
     let rooms = towers.rooms(scheme, layout);
-    let halves = towers.halves(scheme, turns)?;
-    let [first, second] = towers.indices(scheme, turns)?;
+    let halves = towers.halves(scheme, periods)?;
+    let [first, second] = towers.indices(scheme, periods)?;
     let partitions = i64::from(order.partitions.max(1));
     let wide = order.width.max(1);
     let mut parts: Vec<Ordered> = Vec::new();
@@ -54,7 +54,7 @@ pub fn tasks(
     let mut columns: BTreeMap<i64, Interval> = BTreeMap::new();
     for i in first.lo..first.hi {
         for j in second.lo..second.hi {
-            if let Some(part) = towers.part(&rooms, [i, j], turns) {
+            if let Some(part) = towers.part(&rooms, [i, j], periods) {
                 let strip = i.div_euclid(wide);
                 columns.entry(strip).or_default();
                 let own = Interval::new(i + j, i + j + 1);
@@ -173,9 +173,9 @@ impl Task {
         Some(Task {
             offset: element * layout.element_bytes as i64,
             alignment: part.alignment as i32,
-            first: small(part.turns.start)?,
+            first: small(part.periods.start)?,
             whole: [small(part.whole.start)?, small(part.whole.end)?],
-            end: small(part.turns.end)?,
+            end: small(part.periods.end)?,
             at: [place(x)?, place(y)?],
             neighbours,
             hooks: 0,

@@ -108,12 +108,12 @@ struct Report {
     made: bool,
 }
 
-/// Runs time blocks of some turns by towers, and compares with the host.
+/// Runs time blocks of some periods by towers, and compares with the host.
 fn differ(
     library: &Library,
     scheme: &Scheme,
     pitches: [Rational; 2],
-    turns: u64,
+    periods: u64,
     options: Options,
     seed: u64,
     flow: bool,
@@ -126,7 +126,7 @@ fn differ(
     let mut device = Device::new();
     let array = device.upload(host.bytes());
     let mut report = Report::default();
-    let steps = turns * run.towers.steps;
+    let steps = periods * run.towers.steps;
     let refresh = run.kernels.flow.as_ref().and_then(|f| f.ghosts.as_ref());
     report.made = refresh.is_some();
     for time_block in 0..2 {
@@ -149,7 +149,7 @@ fn differ(
                 &host.layout,
                 &mut device,
                 array,
-                turns,
+                periods,
                 order,
                 seed,
             )?;
@@ -166,7 +166,7 @@ fn differ(
             &mut device,
             array,
             step,
-            turns,
+            periods,
             &mut report,
             seed,
         );
@@ -205,12 +205,12 @@ fn run_flow(
     layout: &Layout,
     device: &mut Device,
     array: Buffer,
-    turns: u64,
+    periods: u64,
     order: Order,
     seed: u64,
 ) -> Option<Report> {
     let kernel = run.kernels.flow.as_ref()?;
-    let all = tasks(scheme, layout, &run.towers, turns, order)?;
+    let all = tasks(scheme, layout, &run.towers, periods, order)?;
     assert!(waits::all_end(&all), "seed {seed}\n{scheme}");
     let list = &all.tasks;
     let words: Vec<i32> = list.iter().flat_map(Task::words).collect();
@@ -233,7 +233,7 @@ fn run_flow(
     // All that can run at a time, or as few as there have to be.
     let resident = rng.within(order.partitions.into(), 3) as u32 * cluster;
     let hooks = device.upload(&[0i32; 4]);
-    let stages = (turns * run.towers.steps) as u32 * scheme.stages.len() as u32;
+    let stages = (periods * run.towers.steps) as u32 * scheme.stages.len() as u32;
     let spans = match &kernel.spans {
         Some(spans) => spans.of(stages.into())?.iter().map(Span::words).collect(),
         None => vec![[0; 3]],
@@ -301,12 +301,12 @@ fn run_time_block(
     device: &mut Device,
     array: Buffer,
     step: u64,
-    turns: u64,
+    periods: u64,
     report: &mut Report,
     seed: u64,
 ) {
     let per_step = scheme.stages.len() as i64;
-    let numbers = Interval::new(0, (turns * run.towers.steps) as i64 * per_step);
+    let numbers = Interval::new(0, (periods * run.towers.steps) as i64 * per_step);
     let cuts = [run.program.levels[0][0], run.program.levels[0][1]];
     let rooms = run.towers.rooms(scheme, &host.layout);
     let whole = run.program.whole();
@@ -317,7 +317,7 @@ fn run_time_block(
         let mut launches = std::collections::BTreeMap::<_, Vec<i64>>::new();
         let mut others = Vec::new();
         for tile in tiles {
-            match run.towers.part(&rooms, tile, turns) {
+            match run.towers.part(&rooms, tile, periods) {
                 Some(part) if !part.whole.is_empty() && !part.clipped => {
                     let [x, y] = [0, 1]
                         .map(|a| part.origin[a] + part.whole.start as i64 * run.towers.advance[a]);
@@ -329,19 +329,19 @@ fn run_time_block(
                         .push(group * host.layout.element_bytes as i64);
                     others.push((tile, part.whole));
                 }
-                _ => others.push((tile, turns..turns)),
+                _ => others.push((tile, periods..periods)),
             }
         }
         // What comes before the whole part of each tower, then that, then the rest.
-        let per_turn = run.towers.steps as i64 * per_step;
+        let per_period = run.towers.steps as i64 * per_step;
         let mut on_host = |device: &mut Device, after: bool| {
             let bytes = device.read(array).to_vec();
             host.bytes().copy_from_slice(&bytes);
             host.all_ghosts();
             for (tile, part) in &others {
                 let range = match after {
-                    false => Interval::new(0, part.start as i64 * per_turn),
-                    true => Interval::new(part.end as i64 * per_turn, numbers.hi),
+                    false => Interval::new(0, part.start as i64 * per_period),
+                    true => Interval::new(part.end as i64 * per_period, numbers.hi),
                 };
                 let mut tower = run.program.whole();
                 (0..2).for_each(|c| run.program.narrow(&mut tower, cuts[c], tile[c]));
@@ -421,7 +421,7 @@ fn bounded(mut scheme: Scheme, boundary: [[Boundary; 2]; 3]) -> Scheme {
 /// Whole towers of a scheme, with so many cells in a pitch of both faces, give the bits of rows: more than so many of them.
 fn same_bits(
     library: &Library,
-    (number, scheme, pitch, turns): (usize, &Scheme, i64, u64),
+    (number, scheme, pitch, periods): (usize, &Scheme, i64, u64),
     options: Options,
     least: usize,
 ) -> Report {
@@ -430,7 +430,7 @@ fn same_bits(
         library,
         scheme,
         pitches,
-        turns,
+        periods,
         options,
         number as u64,
         true,
@@ -453,7 +453,7 @@ fn towers_give_the_bits_of_rows() {
         asynchronous: false,
         ..usual
     };
-    for (seed, (scheme, pitches, turns, options)) in [
+    for (seed, (scheme, pitches, periods, options)) in [
         (
             fdtd(4, Precision::F32, [23, 25, 37], ZERO),
             whole(6),
@@ -535,7 +535,15 @@ fn towers_give_the_bits_of_rows() {
         // Whole towers alone, too, once for each precision.
         let both = [false, true];
         for &flow in if seed < 3 { &both[..] } else { &both[1..] } {
-            let report = differ(library, &scheme, pitches, turns, options, seed as u64, flow);
+            let report = differ(
+                library,
+                &scheme,
+                pitches,
+                periods,
+                options,
+                seed as u64,
+                flow,
+            );
             let report = report.unwrap_or_else(|| panic!("towers of {} {seed}", scheme.name));
             assert!(report.whole > 4, "{seed}: {report:?}");
         }
@@ -553,7 +561,7 @@ fn towers_go_around_periodic_axes() {
     let second = [walls, [Periodic; 2], [Zero; 2]];
     let first = [[Periodic; 2], walls, [Periodic; 2]];
     let both = [[Periodic; 2], [Periodic; 2], walls];
-    for (seed, (scheme, pitch, turns, parts)) in [
+    for (seed, (scheme, pitch, periods, parts)) in [
         (fdtd(4, f32, [26, 30, 20], second), 6, 3, 1),
         (fdtd(4, f32, [25, 34, 17], second), 6, 3, 1),
         (fdtd(2, f64, [14, 19, 16], second), 3, 4, 1),
@@ -571,6 +579,6 @@ fn towers_go_around_periodic_axes() {
             parts,
             ..Options::default()
         };
-        same_bits(library, (seed, &scheme, pitch, turns), options, 4);
+        same_bits(library, (seed, &scheme, pitch, periods), options, 4);
     }
 }

@@ -173,7 +173,7 @@ pub(super) fn whole_at(k: &mut Kernel<'_>, words: Operand, around: bool) -> [Ope
     [0, 1].map(|n| k.int(IntOp::Add, at[n], shift[n]))
 }
 
-/// After the last turn of the task's whole part.
+/// After the last period of the task's whole part.
 pub(super) fn whole_end(k: &mut Kernel<'_>, words: Operand) -> Operand {
     let from = k.offset(words, i64::from(4 * WHOLE[1]));
     k.load(Type::I32, from, 4, Access::Volatile)

@@ -50,10 +50,10 @@ pub(super) fn write(
     let entry = k.advance(k.param(1), block, 8);
     let offset = k.load(Type::I64, entry, 8, Access::Plain);
     let origin = k.advance(k.param(0), offset, 1);
-    let turn = writer.turn_at(&mut k, origin);
+    let period = writer.period_at(&mut k, origin);
     k.barrier();
-    let turns = [Operand::i32(0), k.param(2)];
-    writer.whole(&mut k, turn, turns);
+    let periods = [Operand::i32(0), k.param(2)];
+    writer.whole(&mut k, period, periods);
     k.finish();
 }
 
@@ -90,7 +90,7 @@ pub(super) struct Writer<'a> {
     pub task: Option<Operand>,
     /// How threads write ghosts.
     pub ends: Option<Rc<Ends>>,
-    /// Turns may be clipped.
+    /// Periods may be clipped.
     pub clips: bool,
     /// Where memory holds no ghosts along the inner axis; and what makes those of rows that arrive, with the list of all.
     pub beyond: Option<&'a Beyond>,
@@ -108,9 +108,9 @@ pub(super) struct Meeting {
     pub pipe: Option<(Pipe, Links)>,
 }
 
-/// Where a turn is in memory.
+/// Where a period is in memory.
 #[derive(Clone, Copy)]
-pub(super) struct Turn {
+pub(super) struct Period {
     /// Row 0 of the origin's group at the thread's index.
     pub own: Operand,
     /// The same at the thread's chunk.
@@ -243,8 +243,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The turn whose origin is at a pointer.
-    pub fn turn_at(&self, k: &mut Kernel<'_>, origin: Operand) -> Turn {
+    /// The period whose origin is at a pointer.
+    pub fn period_at(&self, k: &mut Kernel<'_>, origin: Operand) -> Period {
         // Who only copies has no index.
         let own = match self.index.ty {
             Type::I64 => k.advance(origin, self.index, self.real.bytes()),
@@ -254,7 +254,7 @@ impl<'a> Writer<'a> {
             Some(chunks) => k.advance(origin, chunks.by, 1),
             None => origin,
         };
-        Turn {
+        Period {
             own,
             chunk,
             clip: None,
@@ -273,9 +273,9 @@ impl<'a> Writer<'a> {
         self.bytes(group + i64::from(place.row.0) * self.layout.row_stride)
     }
 
-    /// Runs the turns of a range that nothing cuts.
-    pub fn whole(&self, k: &mut Kernel<'_>, first: Turn, turns: [Operand; 2]) {
-        self.clone().with_ends(k).turns(k, first, turns);
+    /// Runs the periods of a range that nothing cuts.
+    pub fn whole(&self, k: &mut Kernel<'_>, first: Period, periods: [Operand; 2]) {
+        self.clone().with_ends(k).periods(k, first, periods);
     }
 
     /// The thread knows where its ghosts along the inner axis lie.
@@ -286,16 +286,16 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn turns(&self, k: &mut Kernel<'_>, first: Turn, turns: [Operand; 2]) {
-        let [from, until] = turns;
+    fn periods(&self, k: &mut Kernel<'_>, first: Period, periods: [Operand; 2]) {
+        let [from, until] = periods;
         // Counted to zero: there is no register for the last one.
         let from = k.int(IntOp::Sub, from, until);
-        let turn = Turn {
+        let period = Period {
             clip: self.clip(k, from),
             ..first
         };
-        let between = self.between(k, turns[0], self.thread);
-        let variables = self.begin(k, turn, between);
+        let between = self.between(k, periods[0], self.thread);
+        let variables = self.begin(k, period, between);
         let own = k.variable_of(first.own);
         let chunk = k.variable_of(first.chunk);
         let advance = self.advance();
@@ -304,36 +304,37 @@ impl<'a> Writer<'a> {
         k.repeat(from, zero, one, Some(1), |k, number| {
             let next = k.int(IntOp::Add, number, one);
             let more = k.compare(IntCmp::Lt, next, zero);
-            let turn = Turn {
+            let period = Period {
                 own: k.get(own),
                 chunk: k.get(chunk),
                 clip: None,
                 base: None,
             };
             let place = between.map(|between| Between(k.get(between)));
-            let whole = |k: &mut Kernel<'_>| self.turn(k, (turn, number, place), &variables, more);
+            let whole =
+                |k: &mut Kernel<'_>| self.period(k, (period, number, place), &variables, more);
             match self.is_busy(k, place) {
                 Some(busy) => k.either(busy, whole, |k| self.pass(k)),
                 None => whole(k),
             }
             if let (Some(variable), Some(Between(now))) = (between, place) {
-                let next = k.int(IntOp::Add, now, Operand::i32(self.turn_lean() as i32));
+                let next = k.int(IntOp::Add, now, Operand::i32(self.period_lean() as i32));
                 k.set(variable, next);
             }
-            for (pointer, now) in [(own, turn.own), (chunk, turn.chunk)] {
+            for (pointer, now) in [(own, period.own), (chunk, period.chunk)] {
                 let next = k.offset(now, advance);
                 k.set(pointer, next);
             }
         });
         let zero = Operand::i32(0);
-        let turn = Turn {
+        let period = Period {
             own: k.get(own),
             chunk: k.get(chunk),
             clip: self.clip(k, zero),
             base: None,
         };
         let place = between.map(|between| Between(k.get(between)));
-        self.end(k, turn, place, &variables);
+        self.end(k, period, place, &variables);
     }
 
     /// All copies have arrived, and all who work on a tower are here.
@@ -359,7 +360,7 @@ impl<'a> Writer<'a> {
         self.meeting.and_then(|meeting| meeting.pipe)
     }
 
-    /// A stage of a turn that nothing cuts ends, in which threads have sent so many rows to other blocks.
+    /// A stage of a period that nothing cuts ends, in which threads have sent so many rows to other blocks.
     fn meet_after(&self, k: &mut Kernel<'_>, sent: usize) {
         match self.pipe() {
             Some((pipe, links)) => {
@@ -379,20 +380,20 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Loads what is kept when a turn begins; of parts of lines, what somebody needs.
+    /// Loads what is kept when a period begins; of parts of lines, what somebody needs.
     fn begin(
         &self,
         k: &mut Kernel<'_>,
-        turn: Turn,
+        period: Period,
         place: Option<Between>,
     ) -> BTreeMap<Place, Variable> {
-        self.copy(k, turn, &self.plan.held);
+        self.copy(k, period, &self.plan.held);
         let mut variables = BTreeMap::new();
-        let mut planes = Planes::new(turn.own);
+        let mut planes = Planes::new(period.own);
         let mut needed: BTreeMap<[i64; 2], Operand> = BTreeMap::new();
         for carried in &self.plan.carried {
             let from = planes.row(k, self, carried.place);
-            let there = turn.clip.map(|clip| clip.has(k, self, carried.place));
+            let there = period.clip.map(|clip| clip.has(k, self, carried.place));
             let part = place.zip(self.spans).map(|(place, spans)| {
                 let ends = spans.needed(carried.uses);
                 *needed
@@ -418,11 +419,11 @@ impl<'a> Writer<'a> {
     fn end(
         &self,
         k: &mut Kernel<'_>,
-        turn: Turn,
+        period: Period,
         place: Option<Between>,
         variables: &BTreeMap<Place, Variable>,
     ) {
-        let mut planes = Planes::new(turn.own);
+        let mut planes = Planes::new(period.own);
         for carried in &self.plan.carried {
             let (Some(written), Some(variable)) = (carried.written, variables.get(&carried.place))
             else {
@@ -432,12 +433,12 @@ impl<'a> Writer<'a> {
             if let Some(component) = self.layout.component_of(carried.place.row) {
                 let to = planes.row(k, self, carried.place);
                 let component = (component, carried.place);
-                self.leave(k, (turn, (place, written)), component, to, value);
+                self.leave(k, (period, (place, written)), component, to, value);
             }
         }
     }
 
-    /// Whether some thread of the warp has something to do in a turn; `None` where all have.
+    /// Whether some thread of the warp has something to do in a period; `None` where all have.
     fn is_busy(&self, k: &mut Kernel<'_>, place: Option<Between>) -> Option<Operand> {
         let (place, spans) = place.zip(self.spans)?;
         let one = Operand::int(Type::I1, 1);
@@ -447,7 +448,7 @@ impl<'a> Writer<'a> {
         Some(k.int(IntOp::Xor, none, one))
     }
 
-    /// A turn in which the warp only keeps order with others.
+    /// A period in which the warp only keeps order with others.
     fn pass(&self, k: &mut Kernel<'_>) {
         for _ in &self.plan.stages {
             self.wait_for_copies(k);
@@ -455,10 +456,10 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn turn(
+    fn period(
         &self,
         k: &mut Kernel<'_>,
-        (turn, which, place): (Turn, Operand, Option<Between>),
+        (period, which, place): (Period, Operand, Option<Between>),
         variables: &BTreeMap<Place, Variable>,
         more: Operand,
     ) {
@@ -469,16 +470,16 @@ impl<'a> Writer<'a> {
         for number in 0..self.plan.stages.len() {
             let stage = &self.plan.stages[number];
             // There are no registers to keep it from stage to stage.
-            let turn = Turn {
+            let period = Period {
                 clip: self.clip(k, which),
-                ..turn
+                ..period
             };
             if number + 1 == self.plan.stages.len() {
-                k.when(more, |k| self.copy(k, turn, &stage.loads));
+                k.when(more, |k| self.copy(k, period, &stage.loads));
             } else {
-                self.copy(k, turn, &stage.loads);
+                self.copy(k, period, &stage.loads);
             }
-            let sent = Stage::new(self, number, (turn, which, place), &mut values).write(k);
+            let sent = Stage::new(self, number, (period, which, place), &mut values).write(k);
             self.meet_after(k, sent);
         }
         let [x, y] = self.towers.advance;

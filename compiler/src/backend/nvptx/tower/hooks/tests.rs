@@ -74,11 +74,11 @@ fn every_addition_is_found_once_in_each_step() {
     let stages = towers.alignments[0].stages.len() as i32;
     let mut rows = 0;
     for task in hooked.iter().filter(|t| t.hooks != 0) {
-        for turn in task.first..task.end {
-            let number = (turn - task.first) * stages;
+        for period in task.first..task.end {
+            let number = (period - task.first) * stages;
             let [from, until] = [number, number + stages].map(|n| word(task.hooks + 4 * n));
             rows += (until - from) / 4;
-            let whole = (task.whole[0]..task.whole[1]).contains(&turn);
+            let whole = (task.whole[0]..task.whole[1]).contains(&period);
             assert!(!whole || from == until, "{task:?}");
         }
     }

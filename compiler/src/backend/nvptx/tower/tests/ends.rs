@@ -14,7 +14,7 @@ fn lines_have_ghosts_at_their_ends() {
         let ends = [[Pec, Pmc], [Pmc, Pec], z];
         bounded(maxwell(order, precision, cells), ends)
     };
-    for (seed, (scheme, pitch, turns, made)) in [
+    for (seed, (scheme, pitch, periods, made)) in [
         (of(4, f32, [20, 22, 32], [Pec; 2]), 3, 2, true),
         (of(4, f32, [22, 29, 72], [Pec; 2]), 6, 2, true),
         (of(4, f32, [22, 25, 31], [Pmc; 2]), 6, 2, true),
@@ -36,7 +36,15 @@ fn lines_have_ghosts_at_their_ends() {
         };
         let pitches = [Rational::whole(pitch); 2];
         for flow in [false, true] {
-            let report = differ(library, &scheme, pitches, turns, options, seed as u64, flow);
+            let report = differ(
+                library,
+                &scheme,
+                pitches,
+                periods,
+                options,
+                seed as u64,
+                flow,
+            );
             let report = report.unwrap_or_else(|| panic!("towers of {} {seed}", scheme.name));
             assert!(report.whole > 4, "{seed}: {report:?}");
             assert_eq!(report.made, made, "{seed}");

@@ -7,7 +7,7 @@ fn blocks_that_share_lines_give_the_bits_of_rows() {
     let Some(library) = library() else { return };
     let (f32, f64) = (Precision::F32, Precision::F64);
     let whole = |n: i64| [Rational::whole(n); 2];
-    for (seed, (scheme, pitch, turns, parts)) in [
+    for (seed, (scheme, pitch, periods, parts)) in [
         (fdtd(2, f32, [11, 12, 64], ZERO), 3, 3, 2),
         (fdtd(4, f32, [20, 23, 75], WALLS), 6, 2, 3),
         (fdtd(4, f64, [22, 24, 41], MIRRORS), 6, 2, 2),
@@ -35,7 +35,7 @@ fn blocks_that_share_lines_give_the_bits_of_rows() {
             near: if seed % 2 == 0 { 0 } else { 1 << 23 },
             ..Options::default()
         };
-        same_bits(library, (seed, &scheme, pitch, turns), options, 4);
+        same_bits(library, (seed, &scheme, pitch, periods), options, 4);
     }
     // Pieces that copies move would hold values of two blocks.
     let options = Options {

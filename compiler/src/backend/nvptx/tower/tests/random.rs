@@ -59,8 +59,8 @@ fn towers_of_random_schemes_give_the_bits_of_rows() {
             near: if seed % 3 == 0 { 64 } else { 1 << 23 },
             ..Options::default()
         };
-        let turns = 1 + rng.below(3);
-        if let Some(report) = differ(library, &scheme, pitches, turns, options, seed, flow) {
+        let periods = 1 + rng.below(3);
+        if let Some(report) = differ(library, &scheme, pitches, periods, options, seed, flow) {
             tried += 1;
             let ring = |axis: &Axis| scheme.grid.is_periodic(*axis);
             rings += usize::from([Axis::OUTER, Axis::MIDDLE].iter().any(ring));

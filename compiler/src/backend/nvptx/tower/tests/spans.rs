@@ -13,7 +13,7 @@ fn spans_give_the_bits_of_rows() {
     let rings = [[Periodic; 2], [Periodic; 2], [Pmc, Pec]];
     let (f32, f64) = (Precision::F32, Precision::F64);
     let (mut ended, mut made) = (0, 0);
-    for (seed, (scheme, pitch, turns, warps)) in [
+    for (seed, (scheme, pitch, periods, warps)) in [
         (fdtd(4, f32, [20, 23, 75], ZERO), 6, 2, 1),
         (fdtd(4, f32, [20, 23, 75], WALLS), 6, 2, 1),
         (fdtd(4, f64, [22, 24, 71], MIRRORS), 6, 3, 1),
@@ -41,7 +41,7 @@ fn spans_give_the_bits_of_rows() {
             spans: Some(warps),
             ..Options::default()
         };
-        let report = same_bits(library, (seed, &scheme, pitch, turns), options, 1);
+        let report = same_bits(library, (seed, &scheme, pitch, periods), options, 1);
         ended += usize::from(scheme.grid.boundary[Axis::INNER] != [Zero; 2]);
         made += usize::from(report.made);
     }
@@ -58,8 +58,8 @@ fn what_has_no_spans_is_refused() {
     };
     let pitches = [Rational::whole(3); 2];
     let of = |cells, ends| bounded(maxwell(2, Precision::F32, cells), ends);
-    let differ = |scheme: &Scheme, turns, options| {
-        differ(library, scheme, pitches, turns, options, 0, true).is_some()
+    let differ = |scheme: &Scheme, periods, options| {
+        differ(library, scheme, pitches, periods, options, 0, true).is_some()
     };
     assert!(differ(&of([9, 11, 40], ZERO), 1, options));
     // Around a ring there is no first span.
@@ -147,8 +147,8 @@ fn spans_of_random_schemes_give_the_bits_of_rows() {
             near: if seed % 3 == 0 { 64 } else { 1 << 23 },
             ..Options::default()
         };
-        let turns = 1 + rng.below(2);
-        if let Some(report) = differ(library, &scheme, [pitch; 2], turns, options, seed, true) {
+        let periods = 1 + rng.below(2);
+        if let Some(report) = differ(library, &scheme, [pitch; 2], periods, options, seed, true) {
             tried += 1;
             let ring = |axis: &Axis| scheme.grid.is_periodic(*axis);
             rings += usize::from([Axis::OUTER, Axis::MIDDLE].iter().any(ring));
@@ -182,32 +182,32 @@ impl Lines {
         }
     }
 
-    /// Of a turn.
+    /// Of a period.
     fn stages(&self) -> i64 {
         self.plans[0].stages.len() as i64
     }
 
-    fn spans(&self, turns: i64) -> Vec<Span> {
-        let spans = self.spans.of((turns * self.stages()) as u64);
+    fn spans(&self, periods: i64) -> Vec<Span> {
+        let spans = self.spans.of((periods * self.stages()) as u64);
         spans.expect("spans")
     }
 
-    fn tasks(&self, turns: u64) -> TaskList {
+    fn tasks(&self, periods: u64) -> TaskList {
         let order = Order {
             width: 1,
             overlap: 0,
             lead: 0,
             partitions: 1,
         };
-        tasks(&self.scheme, &self.layout, &self.towers, turns, order).expect("tasks")
+        tasks(&self.scheme, &self.layout, &self.towers, periods, order).expect("tasks")
     }
 
-    /// What a span needs, from a stage on, of a life that begins in a turn: what its indices of each stage touch.
-    fn needed(&self, span: &Span, (life, turn): (&Life, i64), from: i64) -> Interval {
+    /// What a span needs, from a stage on, of a life that begins in a period: what its indices of each stage touch.
+    fn needed(&self, span: &Span, (life, period): (&Life, i64), from: i64) -> Interval {
         let [_, low, width] = span.words().map(i64::from);
         let touches = life.touches.iter().filter(|t| t.stage as i64 >= from);
         let touched = touches.map(|touch| {
-            let face = low - self.spans.lean(turn * self.stages() + touch.stage as i64);
+            let face = low - self.spans.lean(period * self.stages() + touch.stage as i64);
             let updates = &self.scheme.stages[touch.stage % self.scheme.stages.len()].updates;
             let reads = updates.iter().flat_map(|update| update.body.reads());
             let reads = reads.filter(|_| touch.tapped);
@@ -231,14 +231,14 @@ impl Lines {
         needed.len() as i64 * units
     }
 
-    /// The same of all that enter in a turn, in its stages from one on.
-    fn entering(&self, span: &Span, alignment: usize, turn: i64, from: i64, unit: i64) -> i64 {
+    /// The same of all that enter in a period, in its stages from one on.
+    fn entering(&self, span: &Span, alignment: usize, period: i64, from: i64, unit: i64) -> i64 {
         let lives = &self.towers.alignments[alignment].lives;
         let stages = from..self.stages();
         let of = stages.map(|stage| {
             let lives = lives.iter().filter(|life| life.is_loaded());
             let lives = lives.filter(|life| life.first() as i64 == stage);
-            let needed = lives.map(|life| self.needed(span, (life, turn), 0));
+            let needed = lives.map(|life| self.needed(span, (life, period), 0));
             self.units(span, &needed.collect::<Vec<Interval>>(), unit)
         });
         of.sum()
@@ -251,15 +251,15 @@ impl Lines {
         let lives = &self.towers.alignments[alignment].lives;
         let [begin, end] = task.whole.map(i64::from);
         // What enters in its first stage, copiers bring with what slots hold from before.
-        let entered = (begin..end).map(|turn| {
-            let from = i64::from(turn == begin);
-            self.entering(span, alignment, turn, from, piece)
+        let entered = (begin..end).map(|period| {
+            let from = i64::from(period == begin);
+            self.entering(span, alignment, period, from, piece)
         });
         let held = self.plans[alignment].held.iter();
         let held = held.map(|copy| {
             let mut found = lives.iter().flat_map(|life| {
                 let last = life.last() as i64 / self.stages();
-                (0..=last).map(move |turns| (life, turns))
+                (0..=last).map(move |periods| (life, periods))
             });
             let [x, y] = self.towers.advance;
             let same = |(life, n): &(&Life, i64)| {
@@ -282,7 +282,7 @@ impl Lines {
 #[test]
 fn spans_copy_what_they_need() {
     let Some(library) = library() else { return };
-    for (scheme, pitch, turns, warps) in [
+    for (scheme, pitch, periods, warps) in [
         (maxwell(4, Precision::F32, [20, 23, 75]), 6, 2, 1),
         (star(4, Precision::F64, [30, 31, 90]), 8, 1, 1),
         // More pieces of a row than threads that copy.
@@ -290,8 +290,8 @@ fn spans_copy_what_they_need() {
     ] {
         let scheme = bounded(scheme, ZERO);
         let cut = Lines::new(&scheme, pitch, warps);
-        let list = cut.tasks(turns);
-        let spans = cut.spans(turns as i64);
+        let list = cut.tasks(periods);
+        let spans = cut.spans(periods as i64);
         let pieces = |span| list.tasks.iter().map(move |task| (span, task));
         let pieces = spans.iter().flat_map(pieces);
         let pieces: i64 = pieces.map(|(span, task)| cut.pieces(span, task)).sum();
@@ -300,7 +300,7 @@ fn spans_copy_what_they_need() {
             ..Options::default()
         };
         let pitches = [Rational::whole(pitch); 2];
-        let report = differ(library, &scheme, pitches, turns, options, 0, true).expect("towers");
+        let report = differ(library, &scheme, pitches, periods, options, 0, true).expect("towers");
         assert!(spans.len() > 2 && report.whole > 1, "{report:?}");
         // In two time blocks.
         assert_eq!(report.copies as i64, 2 * pieces);
@@ -308,39 +308,39 @@ fn spans_copy_what_they_need() {
 }
 
 impl Lines {
-    /// The indices at which someone has something to do in a turn: with a part in it, or with a value that is needed from its start on or that it
+    /// The indices at which someone has something to do in a period: with a part in it, or with a value that is needed from its start on or that it
     /// stores, or a later one.
-    fn touched(&self, span: &Span, alignment: usize, turn: i64) -> Interval {
+    fn touched(&self, span: &Span, alignment: usize, period: i64) -> Interval {
         let lives = &self.towers.alignments[alignment].lives;
         let all = lives.iter().flat_map(|life| {
-            let turns = 0..=life.last() as i64 / self.stages();
-            turns.map(move |before| {
+            let periods = 0..=life.last() as i64 / self.stages();
+            periods.map(move |before| {
                 let now = before * self.stages();
                 let written = life
                     .writes()
                     .next()
                     .filter(|_| life.stored() >= Some(now as usize));
                 let from = written.map_or(now, |first| now.min(first as i64));
-                self.needed(span, (life, turn - before), from)
+                self.needed(span, (life, period - before), from)
             })
         });
         all.reduce(|a, b| a.hull(b)).expect("lives")
     }
 
-    /// Warps that take part in a turn.
-    fn busy(&self, span: &Span, alignment: usize, turn: i64) -> i64 {
+    /// Warps that take part in a period.
+    fn busy(&self, span: &Span, alignment: usize, period: i64) -> i64 {
         let [base, low, width] = span.words().map(i64::from);
-        let face = low + self.spans.lean(0) - self.spans.lean(turn * self.stages());
+        let face = low + self.spans.lean(0) - self.spans.lean(period * self.stages());
         let [lower, upper] = self.spans.busy(&self.plans[alignment]);
         let busy = Interval::new(face - lower, face + width - upper);
-        let touched = self.touched(span, alignment, turn);
-        assert_eq!(busy.hull(touched), busy, "{span:?} {turn}");
+        let touched = self.touched(span, alignment, period);
+        assert_eq!(busy.hull(touched), busy, "{span:?} {period}");
         let warps = (0..self.spans.threads / 32).map(|warp| base + 32 * warp);
         let warps = warps.map(|first| Interval::new(first, first + 32).intersect(busy));
         warps.filter(|part| !part.is_empty()).count() as i64
     }
 
-    /// Operations on numbers of a turn.
+    /// Operations on numbers of a period.
     fn arithmetic(&self, alignment: usize) -> i64 {
         let stages = self.plans[alignment]
             .stages
@@ -357,20 +357,20 @@ impl Lines {
 #[test]
 fn warps_without_a_part_compute_nothing() {
     let Some(library) = library() else { return };
-    for (order, cells, pitch, turns, warps) in
+    for (order, cells, pitch, periods, warps) in
         [(4, [20, 23, 144], 6, 2, 4), (2, [17, 16, 160], 3, 3, 4)]
     {
         let ends = [[Boundary::Zero; 2]; 3];
         let scheme = bounded(maxwell(order, Precision::F32, cells), ends);
         let lines = Lines::new(&scheme, pitch, warps);
-        let list = lines.tasks(turns);
+        let list = lines.tasks(periods);
         let (mut some, mut all) = (0, 0);
-        for span in &lines.spans(turns as i64) {
+        for span in &lines.spans(periods as i64) {
             for task in &list.tasks {
                 let alignment = task.alignment as usize;
                 let each = lines.arithmetic(alignment);
-                for turn in task.whole[0]..task.whole[1] {
-                    some += each * lines.busy(span, alignment, turn.into());
+                for period in task.whole[0]..task.whole[1] {
+                    some += each * lines.busy(span, alignment, period.into());
                     all += each * i64::from(warps);
                 }
             }
@@ -380,7 +380,7 @@ fn warps_without_a_part_compute_nothing() {
             ..Options::default()
         };
         let pitches = [Rational::whole(pitch); 2];
-        let report = differ(library, &scheme, pitches, turns, options, 0, true).expect("towers");
+        let report = differ(library, &scheme, pitches, periods, options, 0, true).expect("towers");
         // In two time blocks. What follows a condition of threads counts for a warp on each way.
         let found = report.arithmetic as f64 / (2 * all) as f64;
         let expected = some as f64 / all as f64;
@@ -396,19 +396,19 @@ fn spans_load_little_twice() {
     for (warps, least, all) in [(7, 29.5, 36.1), (8, 29.1, 34.3), (9, 28.6, 30.8)] {
         let scheme = maxwell(4, Precision::F32, [96, 96, line]);
         let cut = Lines::new(&scheme, 6, warps);
-        let turns = 8 / cut.towers.steps as i64;
-        let spans = cut.spans(turns);
+        let periods = 8 / cut.towers.steps as i64;
+        let spans = cut.spans(periods);
         let lives = &cut.towers.alignments[0].lives;
         let lives = lives.iter().filter(|life| life.is_loaded()).count();
-        let cell = cut.towers.cells() * (turns * line * cut.towers.steps as i64) as f64;
+        let cell = cut.towers.cells() * (periods * line * cut.towers.steps as i64) as f64;
         let bytes = |values: i64| (values * 4) as f64 / cell;
-        let of = |span| (0..turns).map(move |turn| (span, turn));
+        let of = |span| (0..periods).map(move |period| (span, period));
         let loads = spans.iter().flat_map(of);
-        let units = loads.map(|(span, turn)| cut.entering(span, 0, turn, 0, sector));
+        let units = loads.map(|(span, period)| cut.entering(span, 0, period, 0, sector));
         let copied = bytes(units.sum::<i64>() * sector);
         let ends = |span: &Span| line.min(i64::from(span.base) + cut.spans.threads);
         let whole: i64 = spans.iter().map(|s| ends(s) - i64::from(s.base)).sum();
-        let rows = turns * lives as i64;
+        let rows = periods * lives as i64;
         let whole = bytes(whole * rows);
         let close = |found: f64, expected: f64| (found - expected).abs() < 0.1;
         assert!(

@@ -18,8 +18,8 @@ struct TimeBlock<'a> {
     scheme: &'a Scheme,
     towers: &'a Towers,
     list: TaskList,
-    /// Stages of a turn.
-    per_turn: i64,
+    /// Stages of a period.
+    per_period: i64,
     /// By task, and the stage that begins.
     found: HashMap<(usize, i64), Known>,
 }
@@ -31,7 +31,7 @@ impl TimeBlock<'_> {
             return known.clone();
         }
         let own = self.list.tasks[task].clone();
-        let [first, end] = [own.first, own.end].map(|turn| i64::from(turn) * self.per_turn);
+        let [first, end] = [own.first, own.end].map(|period| i64::from(period) * self.per_period);
         let mut known = HashMap::new();
         let mut merge = |more: &HashMap<usize, i64>| {
             for (task, done) in more {
@@ -71,7 +71,7 @@ impl TimeBlock<'_> {
     /// Known from the progress of a task.
     fn seen(&mut self, task: usize, progress: i64) -> Known {
         let own = &self.list.tasks[task];
-        let [first, end] = [own.first, own.end].map(|turn| i64::from(turn) * self.per_turn);
+        let [first, end] = [own.first, own.end].map(|period| i64::from(period) * self.per_period);
         self.known(task, progress.clamp(first, end))
     }
 
@@ -81,11 +81,11 @@ impl TimeBlock<'_> {
         let rings = &self.towers.rings;
         for (task, of) in self.list.tasks.iter().enumerate() {
             let alignment = of.alignment as usize;
-            for turn in of.first..of.end {
-                let by = self.towers.advance.map(|n| n * i64::from(turn));
+            for period in of.first..of.end {
+                let by = self.towers.advance.map(|n| n * i64::from(period));
                 let origin = [0, 1].map(|a| i64::from(of.at[a]) + by[a]);
                 for (n, stage) in self.towers.alignments[alignment].stages.iter().enumerate() {
-                    let number = i64::from(turn) * self.per_turn + n as i64;
+                    let number = i64::from(period) * self.per_period + n as i64;
                     let stage_of_step = n % self.scheme.stages.len();
                     let updates = &self.scheme.stages[stage_of_step].updates;
                     for own in &stage.own {
@@ -116,10 +116,10 @@ impl TimeBlock<'_> {
     }
 
     /// Whether each event finds done what it depends on: reads after writes, writes after reads and writes.
-    fn check(&mut self, layout: &Layout, turns: u64) {
+    fn check(&mut self, layout: &Layout, periods: u64) {
         let events = self.events();
         let stages = self.scheme.stages.len() as i64;
-        let all = turns as i64 * self.per_turn;
+        let all = periods as i64 * self.per_period;
         // Per place and row, in the order of stages: the last write, and the reads since.
         let mut places: HashMap<Spot, (Option<Event>, Vec<Event>)> = HashMap::new();
         for number in 0..all {
@@ -250,11 +250,11 @@ fn towers_by(scheme: &Scheme, faces: [(Rational, Rational); 2]) -> Option<(Layou
 fn check(
     scheme: &Scheme,
     faces: [(Rational, Rational); 2],
-    turns: u64,
+    periods: u64,
     order: Order,
 ) -> Option<usize> {
     let (layout, towers) = towers_by(scheme, faces)?;
-    let list = tasks(scheme, &layout, &towers, turns, order)?;
+    let list = tasks(scheme, &layout, &towers, periods, order)?;
     assert!(all_end(&list), "{list:?}");
     let narrow = list
         .tasks
@@ -264,11 +264,11 @@ fn check(
     let mut time_block = TimeBlock {
         scheme,
         towers: &towers,
-        per_turn: towers.alignments[0].stages.len() as i64,
+        per_period: towers.alignments[0].stages.len() as i64,
         list,
         found: HashMap::new(),
     };
-    time_block.check(&layout, turns);
+    time_block.check(&layout, periods);
     Some(narrow)
 }
 
@@ -294,9 +294,9 @@ fn towers_wait_for_all_that_they_depend_on() {
         let slopes = [[1, 1, 0], [1, -1, 0]].map(|form| frame.slope(PerAxis(form)));
         let doubled = slopes.map(|slope| (slope * Rational::whole(2)).ceil());
         let slope = doubled[0].max(doubled[1]).max(1);
-        let [width, turns] = [rng.within(2, 6), rng.within(1, 3)];
+        let [width, periods] = [rng.within(2, 6), rng.within(1, 3)];
         for axis in [Axis::OUTER, Axis::MIDDLE] {
-            let steps = 2 * scheme.stages.len() as i64 * i64::from(scheme.phases()) * turns;
+            let steps = 2 * scheme.stages.len() as i64 * i64::from(scheme.phases()) * periods;
             let least = match (scheme.grid.is_periodic(axis), axis) {
                 (true, Axis::OUTER) => slope * steps + 2 * width + 12,
                 (true, _) => 4 * width,
@@ -318,7 +318,7 @@ fn towers_wait_for_all_that_they_depend_on() {
             width
         };
         let faces = [width, other].map(|width| (slope, Rational::whole(width)));
-        if let Some(found) = check(&scheme, faces, turns as u64, order) {
+        if let Some(found) = check(&scheme, faces, periods as u64, order) {
             tried += 1;
             narrow += usize::from(found > 0);
         }
