@@ -3,7 +3,7 @@
 use crate::codes;
 use torre_compiler::backend::llvm::library as llvm;
 use torre_grammar::diag::{Diagnostic, Diagnostics};
-use torre_runtime::gpu::DeviceError;
+use torre_runtime::gpu::{DeviceError, TowerError};
 use torre_runtime::host::SetupError;
 use torre_runtime::output::{Attempt, Cause, FileError};
 use torre_runtime::program::{Backend, CompileError};
@@ -203,6 +203,18 @@ impl From<CompileError> for Failure {
             )),
             CompileError::Llvm(error) => bug(Backend::Llvm, &error.to_string()),
             CompileError::Cranelift(error) => bug(Backend::Cranelift, &error),
+        }
+    }
+}
+
+impl From<TowerError> for Failure {
+    fn from(error: TowerError) -> Self {
+        match error {
+            TowerError::Code(error) => CompileError::Llvm(error).into(),
+            TowerError::Fault(_) => Diagnostic::error(codes::BACKEND, error.to_string())
+                .hint("this is a defect of Torre, not of your program: please report it; `--schedule layerwise` works without towers")
+                .into(),
+            TowerError::Order => Diagnostic::error(codes::DEVICE_SCHEDULE, error.to_string()).into(),
         }
     }
 }

@@ -12,8 +12,8 @@ use torre_compiler::backend::llvm::library::{Cpu, Library};
 use torre_compiler::schedule::Machine;
 use torre_runtime::budget;
 use torre_runtime::cache::Cache;
-use torre_runtime::gpu::predict;
 use torre_runtime::host::{measure, threads};
+use torre_runtime::plan::gpu as plan;
 
 pub fn machine(args: &args::Machine) -> Result<(), Failure> {
     let threads = threads::available();
@@ -155,7 +155,7 @@ fn gpus() -> Fact {
                     let rate = rate.map_or_else(String::new, |rate| {
                         format!(", copies at {:.0} GB/s", rate * 1e-9)
                     });
-                    format!("{}, {}{rate}", predict::line(facts), bytes(facts.memory))
+                    format!("{}, {}{rate}", plan::line(facts), bytes(facts.memory))
                 })
                 .collect();
             fact("gpus", "GPUs", values, texts.join("; "))

@@ -14,8 +14,8 @@ use crate::schedule;
 use crate::write;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use torre_compiler::backend::gpu::layerwise::Shape;
 use torre_compiler::backend::llvm::library::Library;
-use torre_compiler::backend::nvptx::layerwise::Shape;
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::Problem;
@@ -25,11 +25,12 @@ use torre_compiler::scheme::{Precision, Scheme};
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::budget::{self, Bound};
 use torre_runtime::cache::{Cache, Origin};
-use torre_runtime::gpu::{Chip, CudaDevice, Device, DevicePlan, DeviceProgram, OnDevice};
+use torre_runtime::gpu::{CudaDevice, Device, DeviceModel, DeviceProgram, OnDevice};
 use torre_runtime::host::{Calculation, Order, SetupError, threads};
 use torre_runtime::output::atomic::write_file;
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::plan::Plan;
+use torre_runtime::plan::gpu::DevicePlan;
 use torre_runtime::program::{
     self, Backend, BackendChoice, CompileError, LoadedFiles, TargetChoice,
 };
@@ -86,7 +87,7 @@ struct Run<'a, T> {
 /// The GPU that computes, and how.
 struct OnGpu {
     device: CudaDevice,
-    chip: Chip,
+    model: DeviceModel,
     plan: DevicePlan,
 }
 
@@ -106,12 +107,16 @@ impl<'a, T: Value> Run<'a, T> {
         let source = input::source(&args.what.file)?;
         let gpu = match (args.how.backend, args.devices) {
             (BackendArg::Cuda, number) => {
-                let (device, chip) = device::opened(number, &args.how.target)?;
-                let (plan, _) = device::plan(&args.schedule, &source, resolved, &chip)?;
+                let (device, model) = device::opened(number, &args.how.target)?;
+                let (plan, _) = device::plan(&args.schedule, &source, resolved, &model)?;
                 if let Some(note) = &plan.note {
                     voice.note(note);
                 }
-                Some(OnGpu { device, chip, plan })
+                Some(OnGpu {
+                    device,
+                    model,
+                    plan,
+                })
             }
             (_, Some(_)) => return Err(Failure::usage("`--devices` goes with `--backend cuda`")),
             (_, None) => None,
@@ -250,13 +255,15 @@ impl<'a, T: Value> Run<'a, T> {
         &self,
         set: &KernelSet,
         files: &LoadedFiles,
-        OnGpu { device, chip, plan }: &OnGpu,
+        OnGpu {
+            device,
+            model,
+            plan,
+        }: &OnGpu,
     ) -> Result<(), Failure> {
         let start = Instant::now();
         let library = Library::open().map_err(CompileError::from)?;
-        let (ptx, towers) = plan
-            .compile(library, self.scheme, chip)
-            .map_err(CompileError::from)?;
+        let (ptx, towers) = plan.compile(library, self.scheme, model)?;
         let shape = Shape::of(self.scheme);
         let program = DeviceProgram {
             set,

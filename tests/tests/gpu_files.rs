@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use torre_compiler::backend::gpu::layerwise::Shape;
 use torre_compiler::backend::llvm::library::Library;
-use torre_compiler::backend::nvptx::layerwise::Shape;
 use torre_compiler::lattice::Axis;
 use torre_compiler::problem::{Output, OutputKind, Problem};
 use torre_compiler::schedule::notation;
@@ -13,8 +13,9 @@ use torre_compiler::statics::NoFiles;
 use torre_compiler::testing::{Rng, maxwell};
 use torre_grammar::parse_schedule;
 use torre_grammar::source::Source;
-use torre_runtime::gpu::{Chip, CudaDevice, Device, DevicePlanner, DeviceProgram, OnDevice, code};
+use torre_runtime::gpu::{CudaDevice, Device, DeviceModel, DeviceProgram, OnDevice, code};
 use torre_runtime::host::{Calculation, Progress};
+use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::{
     Checkpoints, Company, Literal, Outputs, RunError, Simulation, VolumeFormat, Watch, checkpoint,
@@ -119,14 +120,14 @@ impl Case {
         };
         let mut run = OnDevice::new(calculation, &NoFiles, device, program)?;
         if let Some(written) = schedule {
-            let chip = Chip::of(device, None, 1e9)?;
-            let planner = DevicePlanner::new(scheme, problem, &chip).expect("a size");
+            let model = DeviceModel::of(device, None, 1e9)?;
+            let planner = DevicePlanner::new(scheme, problem, &model).expect("a size");
             let source = Source::new("--schedule", *written);
             let written = parse_schedule(&source).expect("a schedule");
             let template = notation::read(&source, &written, scheme, &planner.planner.frame);
             let plan = planner.best(&template.expect("a schedule"));
             let (plan, _) = plan.expect("towers that fit");
-            let towers = plan.compile_towers(library, scheme, &chip);
+            let towers = plan.compile_towers(library, scheme, &model);
             run = run.by_towers(&towers.expect("valid IR").expect("towers"))?;
             assert!(run.goes_by_towers());
         }

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use torre_compiler::backend::gpu::Gpu;
+use torre_compiler::backend::gpu::layerwise::Shape;
 use torre_compiler::backend::llvm::library::Library;
-use torre_compiler::backend::nvptx::Gpu;
-use torre_compiler::backend::nvptx::layerwise::Shape;
 use torre_compiler::driver::load;
 use torre_compiler::host::HostExpr;
 use torre_compiler::lattice::{Axis, Interval, PerAxis};
@@ -13,7 +13,8 @@ use torre_compiler::resolve::Options;
 use torre_compiler::schedule::Template;
 use torre_compiler::scheme::{Boundary, Precision, StageId, Update};
 use torre_compiler::testing::{everywhere, maxwell};
-use torre_runtime::gpu::{Chip, DevicePlanner, code, partitions};
+use torre_runtime::gpu::{DeviceModel, code, l2_partitions};
+use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::world::{FileWorld, read_source};
 
 /// The assembler that `TORRE_PTXAS` names, or the one in the path.
@@ -51,7 +52,7 @@ fn what_measures_latencies_is_assembled() {
     };
     let scratch = tempfile::tempdir().expect("a temporary folder");
     for target in ["sm_80", "sm_90", "sm_120"] {
-        let result = assemble(&ptxas, partitions::PTX, target, scratch.path());
+        let result = assemble(&ptxas, l2_partitions::PTX, target, scratch.path());
         assert!(result.is_ok(), "{target}: {}", result.unwrap_err());
     }
 }
@@ -153,14 +154,14 @@ fn towers_are_assembled_without_spills() {
             ..Problem::default()
         };
         let gpu = Gpu::named(target).expect("a known name");
-        let chip = Chip::usual(gpu).expect("a usual GPU");
-        let planner = DevicePlanner::new(&scheme, &problem, &chip).expect("a small grid");
+        let model = DeviceModel::usual(gpu).expect("a usual GPU");
+        let planner = DevicePlanner::new(&scheme, &problem, &model).expect("a small grid");
         let (plan, _) = planner.best(&Template::Auto).expect("a plan");
         let what = format!(
             "{} {precision} {length} {planes} {target}",
             plan.choice.name
         );
-        let towers = plan.compile_towers(library, &scheme, &chip);
+        let towers = plan.compile_towers(library, &scheme, &model);
         let towers = towers.expect("valid IR").expect("towers are faster");
         let result = assemble(&ptxas, &towers.ptx.text, target, scratch.path());
         assert!(result.is_ok(), "{what}: {}", result.unwrap_err());

@@ -1,9 +1,7 @@
 //! NVIDIA GPUs through the CUDA driver, whose library is opened when it is first needed: where there is none, everything else works.
 
-use super::device::{
-    Address, Argument, Device, DeviceError, Facts, Function, Mark, Reading, Threads,
-};
-use super::partitions::near;
+use super::device::{Address, Device, DeviceError, Facts, Function, Mark, Reading, Threads};
+use super::l2_partitions::near;
 use super::transfer::{Bus, Download, SMALL, Staging};
 use cudarc::driver::sys::{self, CUresult};
 use pinned::{Pinned, Way};
@@ -12,6 +10,7 @@ use std::ffi::{CStr, CString, c_void};
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use torre_compiler::backend::gpu::abi::Argument;
 
 /// The oldest CUDA whose driver has all functions that are called here.
 const OLDEST_CUDA: u32 = 11040;
@@ -176,7 +175,7 @@ impl CudaDevice {
             .stages
             .extend((0..READINGS).map(|_| Staging::new()));
         // Without that, all multiprocessors count as alike.
-        opened.facts.near = near(&opened).unwrap_or_default();
+        opened.facts.l2_partition = near(&opened).unwrap_or_default();
         Ok(opened)
     }
 
@@ -281,7 +280,7 @@ fn facts(device: sys::CUdevice, cuda: u32) -> Result<Facts, DeviceError> {
         clock: 1000 * u64::from(attribute(A::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?),
         memory: memory as u64,
         l2: u64::from(attribute(A::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?),
-        near: Vec::new(),
+        l2_partition: Vec::new(),
     })
 }
 
@@ -486,7 +485,7 @@ impl Device for CudaDevice {
         let mut words: Vec<u64> = arguments
             .iter()
             .map(|argument| match *argument {
-                Argument::Place(place) => place.0,
+                Argument::Place(place) => place,
                 Argument::Word(word) => u64::from(word as u32),
                 Argument::Long(long) => long as u64,
             })

@@ -1,12 +1,12 @@
 //! Runs on a GPU give the bits of the reference. Without a GPU their PTX is interpreted; where there is one, it runs there, too.
 
-mod partitions;
+mod l2_partitions;
 mod sources;
 
 use std::fmt;
+use torre_compiler::backend::gpu::Gpu;
+use torre_compiler::backend::gpu::layerwise::Shape;
 use torre_compiler::backend::llvm::library::Library;
-use torre_compiler::backend::nvptx::Gpu;
-use torre_compiler::backend::nvptx::layerwise::Shape;
 use torre_compiler::cone::{Rational, cones};
 use torre_compiler::driver::load;
 use torre_compiler::host::{HostExpr, HostUnary};
@@ -19,18 +19,19 @@ use torre_compiler::statics::{Files, NoFiles};
 use torre_compiler::testing::{
     Limits, Rng, elasticity, everywhere, lengthen, maxwell, random_scheme,
 };
+use torre_compiler::tower::block::Division;
 use torre_grammar::parse_schedule;
 use torre_grammar::source::Source;
 use torre_runtime::gpu::{
-    Chip, CudaDevice, Dense, Device, DevicePlan, DevicePlanner, DeviceProgram, Lines, OnDevice,
-    TowerProgram, code,
+    CompiledTowers, CudaDevice, Device, DeviceModel, DeviceProgram, OnDevice, VolumeChoice, code,
 };
 use torre_runtime::host::Calculation;
+use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner};
 use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::{Company, Literal, Value, Watch, execute};
 use torre_runtime::world::{FileWorld, read_source};
 use torre_suite::interpreted::Interpreted;
-use torre_suite::random::{LIMITS, dense_sources, random_problem, seeds};
+use torre_suite::random::{LIMITS, random_problem, seeds, volume_sources};
 
 /// Runs a problem on a device, by towers if there are some, and by the reference, and compares all that can be seen.
 fn compare<T: Value>(
@@ -40,7 +41,7 @@ fn compare<T: Value>(
     problem: &Problem,
     files: &dyn Files,
     shape: Shape,
-    towers: Option<&TowerProgram>,
+    towers: Option<&CompiledTowers>,
 ) -> Result<(), String> {
     let set = code::kernels(scheme).expect("a size that can be addressed");
     let gpu = code::gpu_of(device).expect("a GPU that is known");
@@ -75,7 +76,7 @@ fn compare_any(
     problem: &Problem,
     files: &dyn Files,
     shape: Shape,
-    towers: Option<&TowerProgram>,
+    towers: Option<&CompiledTowers>,
 ) -> Result<(), String> {
     let compare = match scheme.precision {
         Precision::F32 => compare::<f32>,
@@ -135,7 +136,7 @@ fn plan_of(
     scheme: &Scheme,
     problem: &Problem,
     schedule: &str,
-) -> (DevicePlan, Chip) {
+) -> (DevicePlan, DeviceModel) {
     planned(device, scheme, problem, schedule).expect("a schedule that is not refused")
 }
 
@@ -145,7 +146,7 @@ fn planned(
     scheme: &Scheme,
     problem: &Problem,
     schedule: &str,
-) -> Option<(DevicePlan, Chip)> {
+) -> Option<(DevicePlan, DeviceModel)> {
     planned_for(device, scheme, problem, schedule, None)
 }
 
@@ -155,22 +156,27 @@ fn planned_for(
     scheme: &Scheme,
     problem: &Problem,
     schedule: &str,
-    lines: Option<Lines>,
-) -> Option<(DevicePlan, Chip)> {
-    let chip = Chip::of(device, None, 1e9).expect("a GPU that is known");
-    let mut planner = DevicePlanner::new(scheme, problem, &chip).expect("a small size");
-    planner.lines = lines;
+    division: Option<Division>,
+) -> Option<(DevicePlan, DeviceModel)> {
+    let model = DeviceModel::of(device, None, 1e9).expect("a GPU that is known");
+    let mut planner = DevicePlanner::new(scheme, problem, &model).expect("a small size");
+    planner.division = division;
     let source = Source::new("--schedule", schedule);
     let written = parse_schedule(&source).expect("a schedule");
     let template = notation::read(&source, &written, scheme, &planner.planner.frame);
     let plan = planner.best(&template.expect("a schedule"));
     let (plan, _) = plan.ok()?;
-    Some((plan, chip))
+    Some((plan, model))
 }
 
 /// The towers of a plan, compiled.
-fn compiled(library: &Library, scheme: &Scheme, plan: &DevicePlan, chip: &Chip) -> TowerProgram {
-    let (_, towers) = plan.compile(library, scheme, chip).expect("valid IR");
+fn compiled(
+    library: &Library,
+    scheme: &Scheme,
+    plan: &DevicePlan,
+    model: &DeviceModel,
+) -> CompiledTowers {
+    let (_, towers) = plan.compile(library, scheme, model).expect("valid IR");
     towers.expect("towers")
 }
 
@@ -201,7 +207,7 @@ fn starts(
     seed: impl fmt::Display,
     scheme: &Scheme,
     problem: &Problem,
-    towers: Option<&TowerProgram>,
+    towers: Option<&CompiledTowers>,
 ) -> u64 {
     let before = device.launches();
     let shape = Shape::of(scheme);
@@ -223,9 +229,9 @@ fn time_blocks_of_towers_give_the_bits_of_the_reference() {
         problem.sources.clear();
         problem.probes.clear();
         problem.outputs.clear();
-        let (plan, chip) = plan_of(&device, &scheme, &problem, &schedule);
+        let (plan, model) = plan_of(&device, &scheme, &problem, &schedule);
         problem.steps = 2 * plan.height() + 1;
-        let towers = &compiled(library, &scheme, &plan, &chip);
+        let towers = &compiled(library, &scheme, &plan, &model);
         assert_eq!(towers.steps, plan.height());
         assert_eq!(towers.count(), plan.towers.map_or(0, |plan| plan.count));
         let starts = |towers| starts(library, &device, seed, &scheme, &problem, towers);
@@ -257,10 +263,10 @@ fn sources_and_probes_act_inside_of_time_blocks() {
         problem.sources.extend(doubled);
         problem.outputs.clear();
         assert!(problem.sources.len() > 2 && problem.probes.len() > 2);
-        let (plan, chip) = plan_of(&device, &scheme, &problem, &schedule);
+        let (plan, model) = plan_of(&device, &scheme, &problem, &schedule);
         // A time block, one of half its height, and a step.
         problem.steps = plan.height() + plan.height() / 2 + 1;
-        let towers = &compiled(library, &scheme, &plan, &chip);
+        let towers = &compiled(library, &scheme, &plan, &model);
         let starts = |towers| starts(library, &device, seed, &scheme, &problem, towers);
         let each = starts(None) / problem.steps;
         let single = plan.height() > 8;
@@ -271,10 +277,11 @@ fn sources_and_probes_act_inside_of_time_blocks() {
     }
 }
 
-/// Periods of towers in time blocks of a plan that run as whole ones, sources and probes aside.
-fn whole_periods(towers: &TowerProgram) -> i32 {
-    let whole = towers.tasks().iter().map(|task| task.whole);
-    whole.map(|[from, until]| until - from).sum()
+/// Interior periods of towers in time blocks of a plan, points aside.
+fn interior_periods(towers: &CompiledTowers) -> u64 {
+    let tasks = towers.list().tasks.iter();
+    let interior = tasks.map(|task| task.placement.interior.clone());
+    interior.map(|periods| periods.end - periods.start).sum()
 }
 
 /// Towers leave ghosts along the last axis out of date in memory; single steps between time blocks find them there. Sources and probes are near the
@@ -303,13 +310,13 @@ fn ghosts_are_made_for_who_reads_them() {
         }
         problem.outputs.truncate(1);
         let schedule = "(x, y): diamond(W = 3) lean +x height 16; z: span";
-        let (plan, chip) = plan_of(&device, &scheme, &problem, schedule);
+        let (plan, model) = plan_of(&device, &scheme, &problem, schedule);
         // A time block, a step, and a slice, twice; and a time block.
         let every = plan.height() + 1;
         problem.outputs[0].every = every;
         problem.steps = 3 * every - 1;
-        let towers = &compiled(library, &scheme, &plan, &chip);
-        assert!(whole_periods(towers) > 0);
+        let towers = &compiled(library, &scheme, &plan, &model);
+        assert!(interior_periods(towers) > 0);
         let starts = |towers| starts(library, &device, seed, &scheme, &problem, towers);
         let each = (starts(None) - 2) / problem.steps;
         let stale = u64::from(ends != Zero);
@@ -361,14 +368,14 @@ fn spans_give_the_bits_of_the_reference() {
             problem.probes.push(some[n % some.len()].clone());
             problem.probes[some.len() + n].at[Axis::INNER] = z;
         }
-        problem.sources.extend(dense_sources(&mut rng, &scheme, 2));
-        let lines = Some(Lines::Spans(1));
-        let (plan, chip) =
+        problem.sources.extend(volume_sources(&mut rng, &scheme, 2));
+        let lines = Some(Division::ZBlocks(1));
+        let (plan, model) =
             planned_for(&device, &scheme, &problem, schedule, lines).expect("a plan");
         // A time block, and one of half its height, each of three spans.
         problem.steps = plan.height() + plan.height() / 2;
-        let towers = &compiled(library, &scheme, &plan, &chip);
-        assert!(whole_periods(towers) > 0, "seed {seed}");
+        let towers = &compiled(library, &scheme, &plan, &model);
+        assert!(interior_periods(towers) > 0, "seed {seed}");
         assert_eq!(towers.leaves_ghosts(), ends == walls);
         let starts = starts(library, &device, seed, &scheme, &problem, Some(towers));
         assert_eq!(starts, 2 * 3, "seed {seed}");
@@ -420,15 +427,15 @@ fn random_problems_by_towers_give_the_bits_of_the_reference() {
             let count = rng.within(1, 3) as usize;
             problem
                 .sources
-                .extend(dense_sources(&mut rng, &scheme, count));
+                .extend(volume_sources(&mut rng, &scheme, count));
         }
         let slope = slope as f64 / 2.0;
         let schedule =
             &format!("(lean, diamond): diamond(W = {width}) slope {slope} height {height}");
-        let Some((plan, chip)) = planned(&device, &scheme, &problem, schedule) else {
+        let Some((plan, model)) = planned(&device, &scheme, &problem, schedule) else {
             continue;
         };
-        let towers = &compiled(library, &scheme, &plan, &chip);
+        let towers = &compiled(library, &scheme, &plan, &model);
         let starts = |towers| starts(library, &device, seed, &scheme, &problem, towers);
         tried += 1;
         let by_towers = starts(Some(towers));
@@ -508,11 +515,11 @@ fn examples(device: impl Fn() -> Box<dyn Device>, precision: Precision) {
             continue;
         }
         let schedule = "torre(D = 1, TH = 2)";
-        let Some((plan, chip)) = planned(&*device, scheme, problem, schedule) else {
+        let Some((plan, model)) = planned(&*device, scheme, problem, schedule) else {
             continue;
         };
         assert_eq!(plan.note, None);
-        let (_, towers) = plan.compile(library, scheme, &chip).expect("valid IR");
+        let (_, towers) = plan.compile(library, scheme, &model).expect("valid IR");
         let result = compare_any(
             library,
             &*device,

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn sources_in_many_columns_act_in_whole_periods() {
+fn sources_in_many_columns_act_in_interior_periods() {
     let Some(library) = library() else { return };
     let device = Interpreted::new();
     for (case, (scheme, schedule)) in cases_of_towers([3, 4, 2]).into_iter().enumerate() {
@@ -15,21 +15,21 @@ fn sources_in_many_columns_act_in_whole_periods() {
             if round == 0 {
                 problem.probes.clear();
             }
-            problem.sources = dense_sources(&mut rng, &scheme, 1 + round as usize);
+            problem.sources = volume_sources(&mut rng, &scheme, 1 + round as usize);
             // Where nothing acts.
             let mut nowhere = problem.sources[0].clone();
             nowhere.condition = Some(HostExpr::Number(0.0));
             problem.sources.push(nowhere);
-            let dense = Dense::new(&scheme, &problem);
-            assert!(!dense.acting(&problem).is_empty(), "seed {seed}");
-            let (plan, chip) = plan_of(&device, &scheme, &problem, &schedule);
+            let chosen = VolumeChoice::new(&scheme, &problem);
+            assert!(!chosen.acting(&problem).is_empty(), "seed {seed}");
+            let (plan, model) = plan_of(&device, &scheme, &problem, &schedule);
             assert_eq!(plan.note, None);
             problem.steps = plan.height() + 1;
-            let towers = &compiled(library, &scheme, &plan, &chip);
+            let towers = &compiled(library, &scheme, &plan, &model);
             let starts = |towers| starts(library, &device, seed, &scheme, &problem, towers);
             // A time block, and one of the last step.
             assert_eq!(starts(Some(towers)), 2, "seed {seed}");
-            assert!(whole_periods(towers) > 0, "seed {seed}");
+            assert!(interior_periods(towers) > 0, "seed {seed}");
         }
     }
 }
@@ -54,16 +54,20 @@ fn plane_waves_go_by_towers() {
             profile: HostExpr::Number(0.5),
             wave: HostExpr::unary(HostUnary::Cos, HostExpr::Time),
         }];
-        let (plan, chip) = plan_of(&device, &scheme, &problem, "torre(D = 2, TH = 2)");
+        let (plan, model) = plan_of(&device, &scheme, &problem, "torre(D = 2, TH = 2)");
         assert_eq!(plan.note, None);
         problem.steps = plan.height();
-        (scheme, problem, plan, chip)
+        (scheme, problem, plan, model)
     };
     // More columns than hooks could have.
     plan_for([1536, 1536, 256]);
-    let (scheme, problem, plan, chip) = plan_for([40, 41, 6]);
-    let towers = &compiled(library, &scheme, &plan, &chip);
-    assert!(whole_periods(towers) > 100, "{}", whole_periods(towers));
+    let (scheme, problem, plan, model) = plan_for([40, 41, 6]);
+    let towers = &compiled(library, &scheme, &plan, &model);
+    assert!(
+        interior_periods(towers) > 100,
+        "{}",
+        interior_periods(towers)
+    );
     let starts = starts(library, &device, 0, &scheme, &problem, Some(towers));
     assert_eq!(starts, 1);
 }
@@ -76,7 +80,7 @@ fn too_many_sources_in_many_columns_are_noted() {
     problem.outputs.clear();
     problem.steps = 1000;
     let mut rng = Rng::new(7);
-    let plane = dense_sources(&mut rng, &scheme, 1)[0].clone();
+    let plane = volume_sources(&mut rng, &scheme, 1)[0].clone();
     let schedule = "torre(D = 1, TH = 8)";
     let mut notes = Vec::new();
     for count in [8, 9] {
@@ -89,5 +93,9 @@ fn too_many_sources_in_many_columns_are_noted() {
     // What is another wave at each place is added by hooks, for which there are too many rows.
     problem.sources = vec![plane];
     problem.sources[0].wave = HostExpr::Coordinate(Axis::OUTER, HalfIndex::ZERO);
-    assert!(Dense::new(&scheme, &problem).acting(&problem).is_empty());
+    assert!(
+        VolumeChoice::new(&scheme, &problem)
+            .acting(&problem)
+            .is_empty()
+    );
 }
