@@ -1,7 +1,6 @@
 //! IR text to machine code.
 
 use std::borrow::Cow;
-use std::ffi::c_int;
 use std::fmt;
 
 use super::error::Work;
@@ -170,7 +169,7 @@ fn prepare<'c>(
     target: &Target,
     options: &Options,
 ) -> Result<(Module<'c>, Machine<'c>), Error> {
-    let machine = Machine::new(&library.api, target, c_int::from(options.level.number()))?;
+    let machine = Machine::new(&library.api, target, options.level)?;
     let mut module = context.parse(ir)?;
     module.set_machine(&machine);
     let passes = options.passes.as_str();

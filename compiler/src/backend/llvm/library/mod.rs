@@ -8,15 +8,22 @@
 //! unsafe { jit.entry::<F>("kernel") }      ──> Entry<F>    a function pointer that keeps its code alive
 //! ```
 //!
-//! This folder alone holds the unsafe code of the LLVM back end. It is also the one part of the compiler that looks
+//! Types, constants and declarations of the C API come from the crate `llvm-sys`; `api` is the table of the functions
+//! that are called. This folder alone holds the unsafe code of the LLVM back end. It is also the one part of the compiler that looks
 //! at the file system and the environment: to find the library.
+
+#[cfg(all(feature = "llvm-dlopen", feature = "llvm-static"))]
+compile_error!(
+    "LLVM is opened at run time (`llvm-dlopen`, a default feature) or linked (`llvm-static`), not both: \
+     to link it, build with `--no-default-features --features cranelift,llvm-static`"
+);
 
 mod api;
 mod compile;
 mod error;
 mod handle;
 mod jit;
-#[cfg(not(feature = "llvm-static"))]
+#[cfg(feature = "llvm-dlopen")]
 mod search;
 mod target;
 
@@ -83,13 +90,13 @@ impl Library {
         self.path.as_deref()
     }
 
-    #[cfg(not(feature = "llvm-static"))]
+    #[cfg(feature = "llvm-dlopen")]
     fn load() -> Result<Self, NotFound> {
         let opened = search::open(&search::Places::of_process())?;
         Ok(Self::start(opened.api, Some(opened.path)))
     }
 
-    #[cfg(feature = "llvm-static")]
+    #[cfg(not(feature = "llvm-dlopen"))]
     fn load() -> Result<Self, NotFound> {
         let api = Api::linked();
         let version = api.version();
