@@ -1,13 +1,14 @@
 //! What a scheme declares: axes, parameters, fields and coefficients.
 
+use super::built_in::is_built_in;
 use super::codes;
-use super::evaluate::{Resolver, Scope, Value};
+use super::frame::{FieldFacts, Frame};
 use super::load::{ItemId, twice};
-use super::operate::{Kind, count};
-use super::report::{Checked, Place, Reported};
+use super::report::{Checked, Place, Reported, count};
+use super::resolver::{Resolver, Scope};
+use super::value::{Kind, Value};
 use crate::lattice::{Axis, HalfIndex, PerAxis, Position};
 use crate::scheme::{Boundary, Component, ComponentId, Grid};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use torre_grammar::ast::{self, CoefValue, Expr, ItemKind, Name, SchemeStmt, Shape, Stmt};
 use torre_grammar::diag::Diagnostic;
@@ -17,96 +18,6 @@ use torre_grammar::source::{Source, Span};
 const COMPONENTS: usize = 256;
 /// The most components of a field: an update of all of them is one stage.
 const OF_A_FIELD: usize = 64;
-
-/// A field as declared.
-#[derive(Clone, Debug)]
-pub struct FieldFacts {
-    pub name: String,
-    pub kind: Kind,
-    /// Behind the dot; one empty name for a scalar.
-    pub names: Vec<String>,
-    pub components: Vec<ComponentId>,
-    pub levels: u8,
-    pub place: Place,
-}
-
-impl FieldFacts {
-    pub fn component(&self, name: &str) -> Option<ComponentId> {
-        let find = |name: &str| self.names.iter().position(|n| n == name);
-        let index = find(name).or_else(|| {
-            // `S.yx` is `S.xy`.
-            let swapped: String = name.chars().rev().collect();
-            (self.kind == Kind::Tensor)
-                .then(|| find(&swapped))
-                .flatten()
-        })?;
-        self.components.get(index).copied()
-    }
-}
-
-/// The scheme at hand.
-#[derive(Default)]
-pub struct Frame {
-    pub name: String,
-    pub axes: Vec<(String, Axis)>,
-    /// Parameters, constants, fields, coefficients and axes.
-    pub names: BTreeMap<String, Value>,
-    pub params: Vec<String>,
-    pub fields: Vec<FieldFacts>,
-    pub components: Vec<Component>,
-    pub dt: f64,
-    pub grid: Option<Grid>,
-    /// Whether the grid is that of a problem.
-    pub has_domain: bool,
-    spans: BTreeMap<String, Span>,
-}
-
-impl Frame {
-    pub fn axis(&self, name: &str) -> Option<Axis> {
-        self.axes.iter().find(|(n, _)| n == name).map(|(_, a)| *a)
-    }
-
-    pub fn field_of(&self, component: ComponentId) -> Option<usize> {
-        self.fields
-            .iter()
-            .position(|f| f.components.contains(&component))
-    }
-
-    /// `[1/2, 0, 0]`
-    pub fn show(&self, position: Position) -> String {
-        let parts: Vec<String> = self
-            .axes
-            .iter()
-            .map(|(_, a)| position[*a].to_string())
-            .collect();
-        format!("[{}]", parts.join(", "))
-    }
-
-    /// Pairs of axes, by their place in the scheme's list.
-    fn tensor_pairs(&self) -> &'static [(usize, usize)] {
-        match self.axes.len() {
-            0 => &[],
-            1 => &[(0, 0)],
-            2 => &[(0, 0), (1, 1), (0, 1)],
-            _ => &[(0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1)],
-        }
-    }
-
-    pub fn tensor_names(&self) -> Vec<String> {
-        self.tensor_pairs()
-            .iter()
-            .map(|&(a, b)| format!("{}{}", self.axes[a].0, self.axes[b].0))
-            .collect()
-    }
-
-    pub fn tensor_index(&self, name: &str) -> Option<usize> {
-        let axes = &self.axes;
-        self.tensor_pairs().iter().position(|&(a, b)| {
-            let (a, b) = (&axes[a].0, &axes[b].0);
-            name == format!("{a}{b}") || name == format!("{b}{a}")
-        })
-    }
-}
 
 /// A parameter that a problem or a command line sets.
 pub struct GivenParam {
@@ -133,7 +44,7 @@ impl Resolver<'_> {
                 .push(twice(source, &name.node, first, name.span));
             return;
         }
-        if super::operate::is_built_in(&name.node) || ["t", "pi"].contains(&name.node.as_str()) {
+        if is_built_in(&name.node) || ["t", "pi"].contains(&name.node.as_str()) {
             let message = format!("`{}` is built in and cannot be defined", name.node);
             self.report.push(
                 Diagnostic::error(codes::BUILT_IN, message)

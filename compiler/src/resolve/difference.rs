@@ -1,11 +1,11 @@
 //! Differences and means along an axis.
 
 use super::codes;
-use super::evaluate::{Resolver, Scope, Typed, Value};
 use super::graph::{Coefficient, Kernel};
-use super::operate::{Operand, small_integer};
-use super::rational::{self, Rational};
+use super::rational::{self, Rational, small_integer};
 use super::report::{Checked, Place, Reported};
+use super::resolver::{Resolver, Scope};
+use super::value::{Operand, Typed, Value};
 use crate::lattice::{Axis, HalfIndex};
 use torre_grammar::ast::Arg;
 use torre_grammar::diag::Diagnostic;

@@ -2,10 +2,10 @@
 
 use super::codes;
 use super::confine::confine;
-use super::evaluate::{Resolver, Scope, Typed, Value};
-use super::operate::{Kind, Operand, count};
 use super::order::Statement;
-use super::report::{Checked, Place, Reported};
+use super::report::{Checked, Place, Reported, count};
+use super::resolver::{Resolver, Scope};
+use super::value::{Kind, Operand, Typed, Value};
 use crate::host::HostExpr;
 use crate::lattice::{Interval, PerAxis, Region};
 use crate::problem::{Init, Output, OutputKind, Probe, Source, StaticValue};

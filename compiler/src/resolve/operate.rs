@@ -1,52 +1,15 @@
 //! Arithmetic on values: shapes by component, positions as types.
 
+use super::built_in::{name_of, sign_of, unary_of};
 use super::codes;
 use super::difference::Operator;
-use super::evaluate::{Resolver, Scope, Typed, Value};
-use super::report::{Checked, Place, Reported};
+use super::report::{Checked, Place, Reported, count};
+use super::resolver::{Resolver, Scope};
+use super::value::{Kind, Operand, Typed, Value};
 use crate::host::{HostBinary, HostUnary};
 use crate::lattice::Position;
 use torre_grammar::ast::Arg;
 use torre_grammar::diag::Diagnostic;
-
-/// Every operator that needs no definition.
-pub const BUILT_IN: &[&str] = &[
-    "d", "dc", "d2", "avg", "sym", "sqrt", "abs", "min", "max", "exp", "log", "sin", "cos", "tan",
-    "tanh", "atan2", "floor", "ceil", "round",
-];
-
-pub fn is_built_in(name: &str) -> bool {
-    BUILT_IN.contains(&name)
-}
-
-/// `1 axis`, `2 axes`.
-pub fn count(n: usize, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
-}
-
-/// A value with the place where it was written.
-#[derive(Clone, Debug)]
-pub struct Operand {
-    pub value: Value,
-    pub place: Place,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    Scalar,
-    Vector,
-    Tensor,
-}
-
-impl Kind {
-    pub fn with(self, mut items: Vec<Typed>) -> Value {
-        match self {
-            Kind::Scalar => items.pop().map_or(Value::Poison, Value::Scalar),
-            Kind::Vector => Value::Vector(items),
-            Kind::Tensor => Value::Tensor(items),
-        }
-    }
-}
 
 /// `a vector of 3`, for messages.
 fn shape(kind: Kind, n: usize) -> String {
@@ -449,53 +412,5 @@ impl Resolver<'_> {
             list.push(self.component_scalar(item)?);
         }
         Ok(Value::Tensor(list))
-    }
-}
-
-/// A double that is a whole number and can be treated as one exactly.
-pub fn small_integer(n: f64) -> Option<i64> {
-    (n == n.trunc() && n.abs() <= 9e15).then_some(n as i64)
-}
-
-fn unary_of(name: &str) -> Option<HostUnary> {
-    UNARY.iter().find(|(n, _)| *n == name).map(|(_, op)| *op)
-}
-
-fn name_of(op: HostUnary) -> &'static str {
-    UNARY.iter().find(|(_, o)| *o == op).map_or("", |(n, _)| n)
-}
-
-const UNARY: &[(&str, HostUnary)] = &[
-    ("abs", HostUnary::Abs),
-    ("sqrt", HostUnary::Sqrt),
-    ("exp", HostUnary::Exp),
-    ("log", HostUnary::Log),
-    ("sin", HostUnary::Sin),
-    ("cos", HostUnary::Cos),
-    ("tan", HostUnary::Tan),
-    ("tanh", HostUnary::Tanh),
-    ("floor", HostUnary::Floor),
-    ("ceil", HostUnary::Ceil),
-    ("round", HostUnary::Round),
-];
-
-pub fn sign_of(op: HostBinary) -> &'static str {
-    match op {
-        HostBinary::Add => "+",
-        HostBinary::Sub => "-",
-        HostBinary::Mul => "*",
-        HostBinary::Div => "/",
-        HostBinary::Pow => "^",
-        HostBinary::Atan2 => "atan2",
-        HostBinary::Min => "min",
-        HostBinary::Max => "max",
-        HostBinary::Lt => "<",
-        HostBinary::Le => "<=",
-        HostBinary::Gt => ">",
-        HostBinary::Ge => ">=",
-        HostBinary::Eq => "==",
-        HostBinary::Ne => "!=",
-        HostBinary::And => "and",
-        HostBinary::Or => "or",
     }
 }

@@ -1,11 +1,11 @@
 //! The statements of a step, and the order in which they run.
 
 use super::codes;
-use super::evaluate::{LOCALS, Resolver, Scope, Typed, Value};
 use super::graph::{LevelKey, Node};
-use super::operate::{Kind, Operand, count};
-use super::report::{Checked, Place, Reported};
+use super::report::{Checked, Place, Reported, count};
+use super::resolver::{LOCALS, Resolver, Scope};
 use super::suggest::did_you_mean;
+use super::value::{Kind, Operand, Typed, Value};
 use crate::host::HostBinary;
 use crate::scheme::ComponentId;
 use torre_grammar::ast::{self, Level, SchemeStmt, StepStmt, Stmt, Target, UpdateOp};

@@ -3,11 +3,12 @@
 use super::Options;
 use super::codes;
 use super::declare::{GivenCoef, GivenParam};
-use super::evaluate::{LOCALS, Resolver, Scope, Value};
 use super::load::{Found, ItemId, ModuleId, Space};
 use super::report::{Checked, Reported};
+use super::resolver::{LOCALS, Resolver, Scope};
 use super::revise::Settings;
 use super::suggest::did_you_mean;
+use super::value::Value;
 use crate::problem::Problem;
 use crate::scheme::Scheme;
 use std::collections::BTreeSet;

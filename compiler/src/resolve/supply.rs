@@ -2,10 +2,10 @@
 
 use super::codes;
 use super::declare::GivenCoef;
-use super::evaluate::{Resolver, Scope, Typed, Value};
-use super::operate::{Kind, count};
-use super::report::{Checked, Place};
+use super::report::{Checked, Place, count};
+use super::resolver::{Resolver, Scope};
 use super::suggest::did_you_mean;
+use super::value::{Kind, Typed, Value};
 use crate::lattice::Position;
 use torre_grammar::ast::{self, CoefValue, Shape};
 
