@@ -10,7 +10,7 @@ use std::ffi::{c_char, c_uint, c_void};
 
 use declared::*;
 
-use super::Version;
+use super::version::Version;
 
 /// The declarations by themselves: every function of the C API has one name, whatever its header.
 mod declared {

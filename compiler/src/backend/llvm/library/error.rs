@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::SUPPORTED_VERSIONS;
+use super::version::SUPPORTED_VERSIONS;
 
 /// A failure of the LLVM back end's library.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub struct Attempt {
 #[cfg(not(feature = "llvm-dlopen"))]
 impl NotFound {
     /// The LLVM linked into this executable has a version that the IR is not written for.
-    pub(super) fn linked(version: super::Version) -> Self {
+    pub(super) fn linked(version: super::version::Version) -> Self {
         let attempt = Attempt {
             path: PathBuf::from("the LLVM linked into this executable"),
             reason: unsupported(&version.to_string()),

@@ -17,7 +17,9 @@ use llvm_sys::target_machine::{
 };
 
 use super::api::Api;
-use super::{Error, Level, Target};
+use super::error::Error;
+use super::options::Level;
+use super::target::Target;
 
 /// A text for LLVM, ended by zero; `what` tells what it is.
 pub fn c_string(text: &str, what: &'static str) -> Result<CString, Error> {
