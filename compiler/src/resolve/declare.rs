@@ -36,6 +36,19 @@ pub struct GivenCoef {
     pub used: bool,
 }
 
+/// A scheme's own text, and the scope in which it is evaluated.
+pub struct DeclaredScheme {
+    pub scope: Scope,
+    pub scheme: ast::Scheme,
+}
+
+/// The components of a shape.
+pub struct Parts {
+    pub kind: Kind,
+    /// Names, which are empty for a scalar, and positions.
+    pub parts: Vec<(String, Position)>,
+}
+
 impl Resolver<'_> {
     /// Notes a new name of the scheme.
     fn introduce(&mut self, source: &Source, name: &Name, value: Value) {
@@ -57,18 +70,18 @@ impl Resolver<'_> {
     }
 
     /// The scope of a scheme's own text, and its statements.
-    pub fn scheme_scope(&self, item: ItemId) -> Checked<(Scope, ast::Scheme)> {
+    pub fn scheme_scope(&self, item: ItemId) -> Checked<DeclaredScheme> {
         let module = self.library.module(item.module);
         match module.ast.items.get(item.index).map(|i| &i.kind) {
-            Some(ItemKind::Scheme(scheme)) => Ok((
-                Scope {
+            Some(ItemKind::Scheme(scheme)) => Ok(DeclaredScheme {
+                scope: Scope {
                     source: module.source.clone(),
                     module: item.module,
                     locals: Vec::new(),
                     in_scheme: true,
                 },
-                scheme.clone(),
-            )),
+                scheme: scheme.clone(),
+            }),
             _ => Err(Reported),
         }
     }
@@ -294,7 +307,8 @@ impl Resolver<'_> {
             },
         };
         let place = scope.place(field.name.span);
-        let (kind, parts) = self.positions(scope, &field.shape, field.position.as_ref(), &place)?;
+        let Parts { kind, parts } =
+            self.positions(scope, &field.shape, field.position.as_ref(), &place)?;
         if parts.len() > OF_A_FIELD || self.frame.components.len() + parts.len() > COMPONENTS {
             let d = self.error(
                 codes::TOO_MANY_COMPONENTS,
@@ -344,7 +358,7 @@ impl Resolver<'_> {
         shape: &Shape,
         position: Option<&torre_grammar::source::Spanned<ast::Position>>,
         place: &Place,
-    ) -> Checked<(Kind, Vec<(String, Position)>)> {
+    ) -> Checked<Parts> {
         if let Shape::Named(parts) = shape {
             let mut list: Vec<(String, Position)> = Vec::new();
             for (name, position) in parts {
@@ -363,7 +377,10 @@ impl Resolver<'_> {
                 let d = self.error(codes::LIST, "a field needs a component", place);
                 return self.fail(d);
             }
-            return Ok((Kind::Vector, list));
+            return Ok(Parts {
+                kind: Kind::Vector,
+                parts: list,
+            });
         }
         let Some(position) = position else {
             let d = self
@@ -384,11 +401,11 @@ impl Resolver<'_> {
             }
             p
         };
-        match shape {
-            Shape::Named(_) => Err(Reported),
+        let (kind, parts) = match shape {
+            Shape::Named(_) => return Err(Reported),
             Shape::Scalar => {
                 let p = self.scalar_position(scope, word, span)?;
-                Ok((Kind::Scalar, vec![(String::new(), p)]))
+                (Kind::Scalar, vec![(String::new(), p)])
             }
             Shape::Vector => {
                 let mut list = Vec::new();
@@ -408,7 +425,7 @@ impl Resolver<'_> {
                     };
                     list.push((name.clone(), p));
                 }
-                Ok((Kind::Vector, list))
+                (Kind::Vector, list)
             }
             Shape::Tensor => {
                 let on_cells = match word {
@@ -432,9 +449,10 @@ impl Resolver<'_> {
                         (name, p)
                     })
                     .collect();
-                Ok((Kind::Tensor, list))
+                (Kind::Tensor, list)
             }
-        }
+        };
+        Ok(Parts { kind, parts })
     }
 
     fn wrong_position<T>(&mut self, scope: &Scope, span: Span, message: &str) -> Checked<T> {

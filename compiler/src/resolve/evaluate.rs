@@ -7,7 +7,7 @@ use super::load::{Found, ItemId, Space};
 use super::report::{Checked, Place, Reported, count};
 use super::resolver::{Constant, Resolver, Scope};
 use super::suggest::did_you_mean;
-use super::value::{Kind, Operand, Typed, Value};
+use super::value::{Items, Kind, Operand, Typed, Value};
 use crate::host::{HostBinary, HostUnary};
 use crate::lattice::{Axis, HalfIndex, Position};
 use torre_grammar::ast::{BinaryOp, Expr, ExprKind, ItemKind, Level, Name, UnaryOp};
@@ -465,7 +465,7 @@ impl Resolver<'_> {
             }
             by[axis] = HalfIndex(doubled as i64);
         }
-        let (kind, items) = self.scalars(value, place)?;
+        let Items { kind, items } = self.scalars(value, place)?;
         let items = items
             .into_iter()
             .map(|s| Typed {
@@ -499,7 +499,7 @@ impl Resolver<'_> {
 
     /// A value that stands in a list.
     pub fn component_scalar(&mut self, operand: Operand) -> Checked<Typed> {
-        let (kind, items) = self.scalars(operand.value, &operand.place)?;
+        let Items { kind, items } = self.scalars(operand.value, &operand.place)?;
         match (kind, items.as_slice()) {
             (Kind::Scalar, [s]) => Ok(*s),
             _ => {

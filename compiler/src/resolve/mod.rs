@@ -100,11 +100,9 @@ pub fn resolve(
     let failed = resolver.report.has_errors();
     let diagnostics = resolver.report.finish(source);
     match result {
-        Ok((scheme, problem, schedules)) if !failed => Ok(Resolved {
-            scheme,
-            problem,
-            schedules,
+        Ok(resolved) if !failed => Ok(Resolved {
             warnings: diagnostics,
+            ..resolved
         }),
         _ if failed => Err(diagnostics),
         _ => Err(

@@ -48,3 +48,26 @@ impl Kind {
         }
     }
 }
+
+/// The scalars that a value is made of.
+pub struct Items {
+    pub kind: Kind,
+    pub items: Vec<Typed>,
+}
+
+/// A position with the place of what lies there, for messages.
+#[derive(Clone, Copy)]
+pub struct Located<'a> {
+    /// `None`: it is evaluated where it is used.
+    pub position: Option<Position>,
+    pub place: &'a Place,
+}
+
+impl Typed {
+    pub fn located(self, place: &Place) -> Located<'_> {
+        Located {
+            position: self.position,
+            place,
+        }
+    }
+}
