@@ -1,6 +1,6 @@
 //! Schedules on a GPU.
 
-use super::{Bench, Contestant, Field, contestants, differs, quiet};
+use super::contest::{Bench, Contestant, Field, contestants, differs, quiet};
 use crate::args;
 use crate::device;
 use crate::failure::Failure;

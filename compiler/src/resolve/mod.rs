@@ -16,6 +16,7 @@
 
 mod assemble;
 mod bound;
+mod built_in;
 pub mod codes;
 mod confine;
 mod declare;
@@ -23,6 +24,7 @@ mod difference;
 mod emit;
 mod evaluate;
 mod fit;
+mod frame;
 mod gather;
 mod graph;
 mod inline;
@@ -33,16 +35,18 @@ mod order;
 mod pose;
 mod rational;
 mod report;
+mod resolver;
 mod revise;
 mod scan;
 mod suggest;
 mod supply;
+mod value;
 
 use crate::problem::Problem;
 use crate::scheme::{Precision, Scheme};
 use crate::world::World;
-use evaluate::Resolver;
 use load::Space;
+use resolver::Resolver;
 use std::rc::Rc;
 use torre_grammar::ast::{self, Ast};
 use torre_grammar::diag::{Diagnostic, Diagnostics};
@@ -96,11 +100,9 @@ pub fn resolve(
     let failed = resolver.report.has_errors();
     let diagnostics = resolver.report.finish(source);
     match result {
-        Ok((scheme, problem, schedules)) if !failed => Ok(Resolved {
-            scheme,
-            problem,
-            schedules,
+        Ok(resolved) if !failed => Ok(Resolved {
             warnings: diagnostics,
+            ..resolved
         }),
         _ if failed => Err(diagnostics),
         _ => Err(

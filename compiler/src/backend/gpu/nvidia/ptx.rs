@@ -20,11 +20,20 @@ pub fn compile(library: &Library, module: &Module, gpu: Gpu) -> Result<Ptx, Erro
     for feature in module.features() {
         gpu.check(feature)?;
     }
-    let text = compile_to_asm(library, &module.text(), &gpu.target(), &Options::PTX)?;
+    let text = assemble(library, &module.text(), gpu)?;
     match FORBIDDEN.iter().find(|word| text.contains(**word)) {
         None => Ok(Ptx { text, gpu }),
         Some(word) => Err(Error::Codegen {
             message: format!("the PTX for {gpu} has `{word}` in it"),
         }),
     }
+}
+
+/// PTX for a module's text. Tests run the same kernels in many ways, so there each text is compiled once in a process.
+fn assemble(library: &Library, text: &str, gpu: Gpu) -> Result<String, Error> {
+    let compile = || compile_to_asm(library, text, &gpu.target(), &Options::PTX);
+    #[cfg(any(test, feature = "testing"))]
+    return crate::testing::once(&format!("{}\n{text}", gpu.name), compile);
+    #[cfg(not(any(test, feature = "testing")))]
+    compile()
 }

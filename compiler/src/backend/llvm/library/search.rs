@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 
 use libloading::os::unix::{Library as Handle, RTLD_LOCAL, RTLD_NOW};
 
-use super::SUPPORTED_VERSIONS;
 use super::api::{Api, GetVersion, version_from};
 use super::error::{Attempt, NotFound, unsupported};
+use super::version::SUPPORTED_VERSIONS;
 
 /// The environment variable that names the library to take.
 const OVERRIDE: &str = "TORRE_LLVM";

@@ -1,9 +1,7 @@
 //! `torre plan`, `torre machine` and the later stages of `torre emit`: what is said about schedules without running them.
 
-mod support;
-
+use crate::support::*;
 use serde_json::Value;
-use support::*;
 
 const MAXWELL: &str = "examples/08-maxwell42.torre";
 

@@ -1,9 +1,7 @@
 //! `torre cone`: tables, pictures, and schedules that do not fit.
 
-mod support;
-
+use crate::support::*;
 use std::path::Path;
-use support::*;
 
 const MAXWELL: &str = "examples/08-maxwell42.torre";
 

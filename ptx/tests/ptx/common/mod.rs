@@ -1,6 +1,4 @@
 //! What several tests need: texts of kernels, launches.
-#![allow(dead_code)]
-
 pub mod values;
 
 use torre_ptx::{Buffer, Counts, Device, Fault, Module, Options, Param};

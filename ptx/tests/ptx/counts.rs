@@ -1,8 +1,6 @@
 //! What launches count, for patterns of access with known answers.
 
-mod common;
-
-use common::{PLACES, module, pointers, run, seed};
+use crate::common::{PLACES, module, pointers, run, seed};
 use torre_ptx::Counts;
 
 fn counts(threads: u32, body: &str) -> Counts {

@@ -1,11 +1,9 @@
 //! A C program with built kernels computes the same bits as `torre run`.
 
-mod support;
-
+use crate::support::*;
 use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
-use support::*;
 
 /// Runs a built calculation and writes all newest values, component by component, in C order.
 const MAIN: &str = r#"

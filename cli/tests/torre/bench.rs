@@ -1,9 +1,7 @@
 //! `torre bench`: which schedules are measured, and what is reported. What is measured is not tested: it depends on the machine.
 
-mod support;
-
+use crate::support::*;
 use serde_json::Value;
-use support::*;
 
 const WAVE: &str = "bench examples/02-wave2d.torre --seconds 0.02 --rounds 2 --threads 2";
 fn bench(arguments: &str) -> Value {

@@ -147,6 +147,11 @@ impl Kind {
 
 /// Runs `text`, in which `$a`, `$b` and `$c` are operands and `$d` is the result, on all combinations of values.
 pub fn check(text: &str, operands: &[Kind], result: Kind, rust: impl Fn(&[u64]) -> u64) {
+    check_against(text, operands, result, &rust);
+}
+
+/// One function for all instructions, so that it is compiled once.
+fn check_against(text: &str, operands: &[Kind], result: Kind, rust: &dyn Fn(&[u64]) -> u64) {
     let mut cases: Vec<Vec<u64>> = vec![vec![]];
     for kind in operands {
         let mut values = kind.values();

@@ -1,8 +1,6 @@
 //! Every example gives the same files, bit by bit, whatever runs it.
 
-mod support;
-
-use support::*;
+use crate::support::*;
 
 fn compare(precision: &str) {
     let folder = tempfile::tempdir().unwrap();

@@ -1,11 +1,9 @@
 //! Runs that are stopped, killed and continued end with the same files as those that are not.
 
-mod support;
-
+use crate::support::*;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
-use support::*;
 
 /// A calculation with two time levels, a source, probes, recorded slices, slices from memory, and volumes.
 const PROGRAM: &str = "

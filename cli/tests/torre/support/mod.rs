@@ -1,7 +1,5 @@
 //! Running the `torre` command and looking at what it leaves behind.
 
-#![allow(dead_code, reason = "each test file uses its own part")]
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

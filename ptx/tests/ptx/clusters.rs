@@ -1,8 +1,6 @@
 //! Clusters: what blocks send each other arrives, and what nothing orders is found.
 
-mod common;
-
-use common::{PLACES, pointers, run, seed, text};
+use crate::common::{PLACES, pointers, run, seed, text};
 use torre_ptx::{Counts, Fault, FaultKind, Module};
 
 /// Runs a kernel in clusters of two blocks of 64 threads. Barrier objects lie at the start of the dynamic shared memory.

@@ -1,15 +1,13 @@
 //! Planted faults of every kind: each is found, at its line, and the right kernel beside it passes.
 
-mod common;
-
-use common::{PLACES, launch, module, pointers, run, seed, text};
+use crate::common::{PLACES, launch, module, pointers, run, seed, text};
 use torre_ptx::{Device, Fault, FaultKind, Module, Options, Param};
 
 /// Runs a kernel on two blocks' worth of words and expects a fault of this kind at the line that contains `at`.
 fn expect(kind: FaultKind, at: &str, grid: u32, block: u32, body: &str) -> Fault {
     let module = module(&pointers(&["a"]), &format!("{PLACES}{body}"));
     for seed in 0..6 {
-        match run(&module, grid, block, 2048, &common::seed(seed)) {
+        match run(&module, grid, block, 2048, &crate::common::seed(seed)) {
             Ok(_) => panic!("seed {seed}: no fault\n{body}"),
             Err(fault) => {
                 assert_eq!(fault.kind, kind, "seed {seed}: {fault}");
@@ -27,7 +25,7 @@ fn expect(kind: FaultKind, at: &str, grid: u32, block: u32, body: &str) -> Fault
 fn passes(grid: u32, block: u32, body: &str) {
     let module = module(&pointers(&["a"]), &format!("{PLACES}{body}"));
     for seed in 0..12 {
-        let result = run(&module, grid, block, 2048, &common::seed(seed));
+        let result = run(&module, grid, block, 2048, &crate::common::seed(seed));
         result.unwrap_or_else(|fault| panic!("seed {seed}: {fault}\n{body}"));
     }
 }
@@ -370,7 +368,7 @@ fn writes_to_constants() {
     let fault = run_nothing(&module).unwrap_err();
     assert_eq!(fault.kind, FaultKind::ReadOnly, "{fault}");
     let body = "mov.u64 %d1, a;\ncvta.param.u64 %d2, %d1;\nld.u32 %r1, [%d2];\nst.u32 [%d2], %r1;";
-    let module = common::module(".param .u32 a", body);
+    let module = crate::common::module(".param .u32 a", body);
     let entry = module.entry("k").unwrap();
     let fault = Device::new()
         .launch(entry, [1; 3], [1; 3], 0, &[Param::U32(1)], &seed(0))
@@ -464,7 +462,7 @@ fn deadlocks() {
         run(&module, 2, 32, 2048, &one).unwrap_err().kind,
         FaultKind::Deadlock
     );
-    let endless = common::module("", "LOOP:\nbra LOOP;");
+    let endless = crate::common::module("", "LOOP:\nbra LOOP;");
     let entry = endless.entry("k").unwrap();
     let limit = Options {
         limit: 100_000,

@@ -1,9 +1,7 @@
 //! Every instruction on registers against Rust, over combinations of values that matter.
 
-mod common;
-
-use common::values::Kind::{self, F32, F64, Int, Pred};
-use common::values::check;
+use crate::common::values::Kind::{self, F32, F64, Int, Pred};
+use crate::common::values::check;
 
 fn f(bits: u64) -> f32 {
     f32::from_bits(bits as u32)

@@ -1,8 +1,6 @@
 //! Barrier objects and asynchronous copies: what they do, and the faults of those who do not wait.
 
-mod common;
-
-use common::{PLACES, launch, module, pointers, run, seed};
+use crate::common::{PLACES, launch, module, pointers, run, seed};
 use torre_ptx::{Counts, Device, Fault, FaultKind};
 
 /// Runs on 256 words that hold their numbers, in a block of `threads`.

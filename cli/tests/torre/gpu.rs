@@ -1,8 +1,6 @@
 //! GPUs on the command line: code for them needs none, and where a run finds none, it says so.
 
-mod support;
-
-use support::*;
+use crate::support::*;
 
 /// The GPUs that `torre machine` finds.
 fn gpus() -> usize {

@@ -1,9 +1,7 @@
 //! What the command says, and the status that it ends with.
 
-mod support;
-
+use crate::support::*;
 use std::path::Path;
-use support::*;
 
 /// Compares with a file of `tests/expected`; a difference shows both.
 #[track_caller]

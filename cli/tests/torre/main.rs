@@ -1,0 +1,11 @@
+//! The command line as its users see it. One program, so that the tests share the cores to the end.
+
+mod bench;
+mod checkpoint;
+mod cone;
+mod examples;
+mod gpu;
+mod header;
+mod plan;
+mod support;
+mod usage;
