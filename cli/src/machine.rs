@@ -137,7 +137,11 @@ fn facts() -> Vec<Fact> {
     facts.push(fact("cranelift", "Cranelift", cranelift, text));
     let cache = Cache::of_user();
     let path = cache.directory().map(|d| d.display().to_string());
-    let text = path.clone().unwrap_or_else(|| "none".to_owned());
+    let text = match (&path, cache.refusal()) {
+        (Some(path), _) => path.clone(),
+        (None, Some(refusal)) => format!("none: {refusal}"),
+        (None, None) => "none".to_owned(),
+    };
     facts.push(fact("cache", "code cache", path, text));
     facts
 }
