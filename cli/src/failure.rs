@@ -119,6 +119,9 @@ impl From<DeviceError> for Failure {
             DeviceError::NoDriver | DeviceError::NoDevice | DeviceError::NoSuchDevice { .. } => {
                 missing("`torre machine` shows what is there; other back ends run on the processor")
             }
+            DeviceError::Refused(_) => {
+                missing("take the folder out of `LD_LIBRARY_PATH`, or let nobody else write to it")
+            }
             DeviceError::OldDriver { .. } => missing("install a newer driver"),
             DeviceError::Unsupported { .. } => {
                 missing("a newer driver may help; other back ends run on the processor")
