@@ -22,6 +22,8 @@ pub const DIFFERENCE: Code = Code("E0808");
 pub const OPTIONS: Code = Code("E0809");
 /// A file that is not in canonical layout.
 pub const LAYOUT: Code = Code("E0810");
+/// Threads cannot be started.
+pub const THREADS: Code = Code("E0813");
 /// A schedule that the scheme does not allow.
 pub const SLOPE: Code = Code("E0852");
 /// A schedule that the GPU cannot run.
@@ -30,7 +32,7 @@ pub const DEVICE_SCHEDULE: Code = Code("E0853");
 pub const BACKEND: Code = Code("E0902");
 
 /// All of them.
-pub const ALL: [Code; 13] = [
+pub const ALL: [Code; 14] = [
     UNREADABLE,
     UNWRITABLE,
     CHECKPOINT,
@@ -41,6 +43,7 @@ pub const ALL: [Code; 13] = [
     DIFFERENCE,
     OPTIONS,
     LAYOUT,
+    THREADS,
     SLOPE,
     DEVICE_SCHEDULE,
     BACKEND,

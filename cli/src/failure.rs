@@ -4,7 +4,7 @@ use crate::codes;
 use torre_compiler::backend::llvm::library as llvm;
 use torre_grammar::diag::{Diagnostic, Diagnostics};
 use torre_runtime::gpu::DeviceError;
-use torre_runtime::host::SetupError;
+use torre_runtime::host::{NoThreads, SetupError};
 use torre_runtime::output::{Attempt, Cause, FileError};
 use torre_runtime::program::{Backend, CompileError};
 use torre_runtime::run::RunError;
@@ -91,6 +91,7 @@ impl From<RunError> for Failure {
             RunError::Setup(error) => error.into(),
             RunError::File(error) => error.into(),
             RunError::Device(error) => error.into(),
+            RunError::Threads(error) => error.into(),
             RunError::Difference(difference) => Diagnostic::error(
                 codes::DIFFERENCE,
                 format!("verification failed: {difference}"),
@@ -148,9 +149,18 @@ impl From<DeviceError> for Failure {
     }
 }
 
+impl From<NoThreads> for Failure {
+    fn from(error: NoThreads) -> Self {
+        Diagnostic::error(codes::THREADS, error.to_string())
+            .hint("ask for fewer with `--threads N`, or raise the limit of the process")
+            .into()
+    }
+}
+
 impl From<SetupError> for Failure {
     fn from(error: SetupError) -> Self {
         let diagnostic = match error {
+            SetupError::Threads(error) => return error.into(),
             SetupError::TooLarge => Diagnostic::error(
                 codes::MEMORY,
                 "the fields are larger than any memory can be addressed",

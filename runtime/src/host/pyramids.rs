@@ -12,7 +12,7 @@ use super::engine::{KernelTable, Progress};
 use super::hooks::{HookContext, Hooks};
 use super::images::Images;
 use super::memory::{Cells, Memory};
-use super::threads::{self, Barrier};
+use super::threads::{self, Barrier, NoThreads};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use torre_compiler::kernel::{Code, KernelSet, Run, run_axis};
@@ -66,7 +66,7 @@ impl<T: Real> Calculation<'_, T> {
         threads: usize,
         until: u64,
         progress: &Progress,
-    ) {
+    ) -> Result<(), NoThreads> {
         assert_eq!(set.layout, program.layout);
         let threads = (threads as u64).min(program.count()).max(1) as usize;
         let kept = self.buffers.take().filter(|b| b.serves(program, threads));
@@ -110,12 +110,13 @@ impl<T: Real> Calculation<'_, T> {
         let arrays = [first, buffers.second.cells::<T>()];
         let own: Vec<Cells<T>> = buffers.own.iter_mut().map(|m| m.cells::<T>()).collect();
         // SAFETY: `&mut self` keeps everybody else away from the arrays until the run's threads have ended.
-        let bands = unsafe { work.bands(arrays, &own[..threads], until) };
+        let bands = unsafe { work.bands(arrays, &own[..threads], until) }?;
         if bands % 2 == 1 {
             std::mem::swap(&mut self.memory, &mut buffers.second);
         }
         self.buffers = Some(buffers);
         self.steps = until;
+        Ok(())
     }
 }
 
@@ -154,7 +155,12 @@ impl<T: Real> Work<'_, '_, T> {
     ///
     /// # Safety
     /// Nobody else touches the arrays meanwhile.
-    unsafe fn bands(&self, arrays: [Cells<T>; 2], own: &[Cells<T>], until: u64) -> u64 {
+    unsafe fn bands(
+        &self,
+        arrays: [Cells<T>; 2],
+        own: &[Cells<T>],
+        until: u64,
+    ) -> Result<u64, NoThreads> {
         let from = self.calculation.steps();
         let height = self.program.height;
         let bands = (until - from).div_ceil(height);
@@ -180,8 +186,8 @@ impl<T: Real> Work<'_, '_, T> {
                 }
                 barrier.wait();
             }
-        });
-        bands
+        })?;
+        Ok(bands)
     }
 
     /// # Safety

@@ -21,7 +21,7 @@ pub use verify::Difference;
 
 use crate::gpu::DeviceError;
 use crate::host::hooks::slice_shape;
-use crate::host::{Progress, SetupError};
+use crate::host::{NoThreads, Progress, SetupError};
 use crate::output::FileError;
 use std::time::{Duration, Instant};
 use torre_compiler::problem::{OutputKind, Problem};
@@ -36,6 +36,8 @@ pub enum RunError {
     Setup(SetupError),
     File(FileError),
     Device(DeviceError),
+    /// Not all threads could be started.
+    Threads(NoThreads),
     /// `--verify` found a difference.
     Difference(Difference),
     /// The checkpoint is later than the problem's end.
@@ -48,6 +50,12 @@ pub enum RunError {
 impl From<FileError> for RunError {
     fn from(error: FileError) -> Self {
         RunError::File(error)
+    }
+}
+
+impl From<NoThreads> for RunError {
+    fn from(error: NoThreads) -> Self {
+        RunError::Threads(error)
     }
 }
 
