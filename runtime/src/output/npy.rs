@@ -13,6 +13,7 @@ pub use header::{Dtype, Kind, MAX_AXES, MAX_HEADER, NpyError, NpyHeader};
 use super::array::{self, Element, ElementType, Rows, count};
 use super::atomic::AtomicFile;
 use super::error::{Attempt, Cause, FileError};
+use super::open::open;
 
 /// Why bytes are no `.npy` that can be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,7 +146,7 @@ pub struct NpyReader<R> {
 impl NpyReader<BufReader<File>> {
     /// Opens a file and reads its header only.
     pub fn open(path: &Path) -> Result<Self, FileError> {
-        let file = File::open(path).map_err(FileError::io(path, Attempt::Open))?;
+        let file = open(path).map_err(FileError::io(path, Attempt::Open))?;
         Self::new(BufReader::with_capacity(1 << 20, file), path)
     }
 }

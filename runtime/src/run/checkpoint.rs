@@ -29,7 +29,7 @@ impl Checkpoints {
     /// Removes what a killed run left in the folder under temporary names.
     pub fn new(folder: &Path, every: u64, identity: Identity) -> Result<Self, FileError> {
         if folder.is_dir() {
-            crate::output::atomic::remove_leftovers(folder)?;
+            crate::output::atomic::remove_leftovers(folder);
         }
         Ok(Self {
             path: folder.join(FILE),

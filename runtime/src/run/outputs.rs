@@ -60,7 +60,7 @@ impl Outputs {
         for part in ["", "slices", "volumes", "fields"] {
             let part = outputs.folder.join(part);
             if part.is_dir() {
-                remove_leftovers(&part)?;
+                remove_leftovers(&part);
             }
         }
         Ok(outputs)
