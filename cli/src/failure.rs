@@ -69,6 +69,8 @@ impl From<FileError> for Failure {
     fn from(error: FileError) -> Self {
         let code = match (&error.cause, error.attempt) {
             (Cause::Checkpoint(_), Attempt::Open | Attempt::Read) => codes::CHECKPOINT,
+            (Cause::InUse(_), _) => codes::IN_USE,
+            (Cause::OtherResults(_), _) => codes::OTHER_RESULTS,
             (_, Attempt::Open | Attempt::Read) => codes::UNREADABLE,
             _ => codes::UNWRITABLE,
         };
@@ -76,6 +78,10 @@ impl From<FileError> for Failure {
             (codes::CHECKPOINT, _) => Some(
                 "continue with the same scheme, parameters, precision, sources and probes as the run that wrote it",
             ),
+            (codes::IN_USE, _) => Some("wait for its end, or choose another folder"),
+            (codes::OTHER_RESULTS, _) => {
+                Some("`--overwrite` removes those results first; or choose another folder")
+            }
             (_, Cause::ForeignFolder { .. }) => Some("choose another folder, or remove this one"),
             _ => None,
         };

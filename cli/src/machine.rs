@@ -33,15 +33,14 @@ pub fn machine(args: &args::Machine) -> Result<(), Failure> {
             .iter()
             .map(|fact| (fact.key.to_owned(), fact.value.clone()))
             .collect();
-        write::result(&format!("{:#}\n", Value::from(map)));
+        write::result(&format!("{:#}\n", Value::from(map)))
     } else {
         let mut text = String::new();
         for fact in &facts {
             text.push_str(&format!("{:<12}{}\n", fact.title, fact.text));
         }
-        write::result(&text);
+        write::result(&text)
     }
-    Ok(())
 }
 
 /// What the model of schedules knows about a machine, for reports.

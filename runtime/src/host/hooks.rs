@@ -13,7 +13,7 @@ use torre_compiler::scheme::{ComponentId, Scheme, StageId};
 use torre_compiler::statics::{Files, coef_value, source_acts, source_wave};
 
 /// Longer runs evaluate the waves of sources when they are needed.
-const MOST_TABLED_STEPS: u64 = 1 << 20;
+pub const MOST_TABLED_STEPS: u64 = 1 << 20;
 
 /// All hooks of a problem.
 pub struct Hooks {
@@ -96,6 +96,8 @@ impl Hooks {
                         .push((at[Axis::VECTOR], profile));
                 }
             });
+            // Rows grow by doubling; they are as many as the memory was counted for (`run::memory`).
+            acting.values_mut().for_each(Vec::shrink_to_fit);
             hooks.flag(source.stage, rows, acting.keys().copied());
             let tabled = !source.wave.depends_on_place() && problem.steps <= MOST_TABLED_STEPS;
             let waves = tabled.then(|| {
