@@ -85,19 +85,24 @@ impl Hooks {
         let rows = (layout.extent[Axis::LEAN] * layout.extent[Axis::DIAMOND]) as usize;
         for (index, source) in problem.sources.iter().enumerate() {
             let position = scheme.component(source.component).position;
+            let [lean, diamond, vector] = source.region.0;
             let mut acting: BTreeMap<(i64, i64), Vec<(i64, f64)>> = BTreeMap::new();
-            torre_compiler::reference::for_each_index(source.region, |at| {
-                if source_acts(scheme, files, source, at) {
-                    let profile = coef_value(scheme, files, position, &source.profile, at);
-                    let key = (at[Axis::LEAN], at[Axis::DIAMOND]);
-                    acting
-                        .entry(key)
-                        .or_default()
-                        .push((at[Axis::VECTOR], profile));
+            let mut row = Vec::new();
+            for (x, y) in
+                (lean.lo..lean.hi).flat_map(|x| (diamond.lo..diamond.hi).map(move |y| (x, y)))
+            {
+                for z in vector.lo..vector.hi {
+                    let at = PerAxis([x, y, z]);
+                    if source_acts(scheme, files, source, at) {
+                        row.push((z, coef_value(scheme, files, position, &source.profile, at)));
+                    }
                 }
-            });
-            // Rows grow by doubling; they are as many as the memory was counted for (`run::memory`).
-            acting.values_mut().for_each(Vec::shrink_to_fit);
+                if !row.is_empty() {
+                    // A copy has no more room than it needs, as the memory of a run is counted (`run::memory`).
+                    acting.insert((x, y), row.clone());
+                    row.clear();
+                }
+            }
             hooks.flag(source.stage, rows, acting.keys().copied());
             let tabled = !source.wave.depends_on_place() && problem.steps <= MOST_TABLED_STEPS;
             let waves = tabled.then(|| {
