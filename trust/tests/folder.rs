@@ -143,6 +143,40 @@ fn a_group_that_may_write_is_another_user() {
 }
 
 #[test]
+fn a_user_of_an_access_control_list_is_another_user() {
+    let (_scratch, base) = scratch();
+    // Where the group is the user's alone, it counts as the user.
+    chmod(&base, 0o770);
+    if Folder::below(&base, &["torre"]).is_err() {
+        return println!("skipped: the group of this user has other members");
+    }
+    // Entries: tag, permissions, ID. The mask (16) gives the user 54321 (tag 2) what the mode says of the group.
+    let anyone = u32::MAX;
+    let entries = [
+        (1, 7, anyone),
+        (2, 7, FOREIGN),
+        (4, 0, anyone),
+        (16, 7, anyone),
+        (32, 0, anyone),
+    ];
+    let mut list = 2u32.to_le_bytes().to_vec();
+    for (tag, permissions, id) in entries {
+        list.extend([tag, 0, permissions, 0]);
+        list.extend(u32::to_le_bytes(id));
+    }
+    let flags = rustix::fs::XattrFlags::empty();
+    if rustix::fs::setxattr(&base, "system.posix_acl_access", &list, flags).is_err() {
+        return println!("skipped: no access control lists on this disk");
+    }
+    assert_eq!(mode(&base), 0o770);
+    let group = fs::metadata(&base).unwrap().gid();
+    assert_eq!(
+        fault(Folder::below(&base, &["torre"]), &base),
+        Fault::Group(group)
+    );
+}
+
+#[test]
 fn links_are_followed_above_the_own_folders_only() {
     let (_scratch, base) = scratch();
     let real = base.join("disk/cache");

@@ -19,7 +19,7 @@ const BLOCKS: u64 = 4 << 20;
 const CHUNKS: u64 = 2 * (16 << 20);
 
 /// What VTK's order of values is made in, where a plane is not larger.
-const TURNED: u64 = 64 << 20;
+const REORDERED: u64 = 64 << 20;
 
 /// A picture for people, as pixels and as it is compressed.
 const PIXELS: u64 = 32 << 20;
@@ -208,7 +208,7 @@ fn files(scheme: &Scheme, problem: &Problem, manner: Manner) -> u64 {
         Some(VolumeFormat::Vtk) => {
             let last = scheme.grid.cells[Axis::VECTOR].max(1) as u64;
             written
-                .min(TURNED.max(written / last))
+                .min(REORDERED.max(written / last))
                 .saturating_add(BLOCKS)
         }
     };
