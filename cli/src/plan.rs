@@ -59,7 +59,7 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
         available: budget::available().map(|a| a.bytes),
     };
     if !write::report(args.report.as_deref(), &shown.json())? {
-        write::result(&shown.text());
+        write::result(&shown.text())?;
     }
     Ok(())
 }
@@ -94,7 +94,7 @@ fn plan_on_device(
         voice.note(note);
     }
     if !write::report(args.report.as_deref(), &shown.json())? {
-        write::result(&shown.text());
+        write::result(&shown.text())?;
     }
     Ok(())
 }

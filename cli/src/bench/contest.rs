@@ -158,7 +158,7 @@ impl Bench<'_> {
     pub fn run(&self, field: &mut dyn Field) -> Result<(), Failure> {
         let results = self.measure(field)?;
         if !write::report(self.args.report.as_deref(), &self.json(&results))? {
-            write::result(&self.text(&results));
+            write::result(&self.text(&results))?;
         }
         Ok(())
     }

@@ -240,7 +240,7 @@ impl<'a, T: Number> Field for Turns<'a, T> {
             on.machine.threads,
             until,
             &Progress::default(),
-        );
+        )?;
         Ok(start.elapsed())
     }
 }

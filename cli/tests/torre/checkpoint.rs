@@ -128,9 +128,9 @@ fn assert_complete(name: &str, bytes: &[u8]) {
     assert!(whole, "{name} is cut short");
 }
 
-/// Temporary names are allowed after a kill, and only then.
+/// Temporary names and locks are allowed after a kill, and only then.
 fn is_temporary(name: &str) -> bool {
-    name.ends_with(".part")
+    name.ends_with(".part") || name == ".torre.lock"
 }
 
 #[test]

@@ -247,3 +247,67 @@ fn the_machine_is_measured_once_and_again_when_asked() {
     let again = std::fs::read_to_string(&stored).unwrap();
     assert_eq!(again.lines().next(), text.lines().next());
 }
+
+#[test]
+fn two_first_starts_at_once_measure_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = || {
+        torre()
+            .args(["machine", "--report", "json"])
+            .env("XDG_CACHE_HOME", folder.path())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    // Side by side, each would find half of the memory's bandwidth, and never the same numbers.
+    let measured = [start(), start(), start()].map(|child| {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success());
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        report["measured"].clone()
+    });
+    assert!(measured[0]["l3_gb_per_s"].as_f64().unwrap() > 0.0);
+    assert_eq!(measured[0], measured[1]);
+    assert_eq!(measured[0], measured[2]);
+}
+
+#[test]
+fn a_folder_of_others_is_not_relied_on_and_the_command_says_so() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let facts = |home: Option<&std::path::Path>| {
+        let mut command = torre();
+        command.arg("machine").env_remove("XDG_CACHE_HOME");
+        match home {
+            Some(home) => command.env("HOME", home),
+            None => command.env_remove("HOME"),
+        };
+        let output = command.output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = facts(Some(folder.path()));
+    let made = folder.path().join(".cache/torre");
+    assert!(text.contains(made.to_str().unwrap()), "{text}");
+    for place in [&made, &made.join("objects"), &folder.path().join(".cache")] {
+        let mode = std::fs::metadata(place).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700, "{}", place.display());
+    }
+    // A measurement that anyone may have planted.
+    let planted = std::fs::read_to_string(made.join("machine.txt")).unwrap();
+    let planted: String = planted
+        .lines()
+        .map(|line| match line.split_once(' ') {
+            Some(("memory_rate", _)) => "memory_rate 1.23456e15\n".to_owned(),
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    std::fs::write(made.join("machine.txt"), planted).unwrap();
+    assert!(facts(Some(folder.path())).contains("1234560 from memory"));
+    std::fs::set_permissions(&made, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let text = facts(Some(folder.path()));
+    assert!(!text.contains("1234560 from memory"), "{text}");
+    assert!(text.contains("none: `"), "{text}");
+    assert!(text.contains("may be written by everybody"), "{text}");
+    assert!(facts(None).contains("none: neither `XDG_CACHE_HOME` nor `HOME`"));
+}

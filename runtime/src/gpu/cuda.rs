@@ -109,7 +109,11 @@ fn check(what: &'static str, result: CUresult) -> Result<(), DeviceError> {
 impl CudaDevice {
     /// How many devices the driver finds, and the newest CUDA that it knows.
     pub fn count() -> Result<(usize, u32), DeviceError> {
-        // SAFETY: opening the driver's library runs its initialisers, which are made for that.
+        // The names that `cudarc` tries begin so.
+        torre_trust::check_library_path(&["libcuda.so", "libcuda64", "libnvcuda"])
+            .map_err(DeviceError::Refused)?;
+        // SAFETY: opening the driver's library runs its initialisers, which are made for that; it lies where the system or
+        // the user puts it, and nobody else could have put it there.
         if !unsafe { sys::is_culib_present() } {
             return Err(DeviceError::NoDriver);
         }

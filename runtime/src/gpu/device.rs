@@ -111,6 +111,8 @@ pub trait Device: Send + Sync {
 pub enum DeviceError {
     /// The driver's library is not there.
     NoDriver,
+    /// The driver's library could be replaced by others.
+    Refused(torre_trust::Refusal),
     /// The driver has no device.
     NoDevice,
     /// There are not so many devices.
@@ -154,6 +156,9 @@ fn version(cuda: u32) -> String {
 impl fmt::Display for DeviceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            DeviceError::Refused(refusal) => {
+                write!(f, "the NVIDIA driver is not opened: {refusal}")
+            }
             DeviceError::NoDriver => {
                 f.write_str("the CUDA driver is not there: no libcuda.so was found")
             }

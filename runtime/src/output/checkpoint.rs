@@ -22,6 +22,7 @@ use super::array::{self, AnyRows, Element, ElementType, count};
 use super::atomic::AtomicFile;
 use super::checksum::Xxh64;
 use super::error::{Attempt, Cause, FileError};
+use super::open::open;
 
 const MAGIC: &[u8; 8] = b"TORRECKP";
 /// Headers longer than this are refused.
@@ -139,7 +140,7 @@ pub struct Checkpoint<R = BufReader<File>> {
 impl Checkpoint {
     /// Opens a file and checks everything but the values.
     pub fn open(path: &Path) -> Result<Self, FileError> {
-        let file = File::open(path).map_err(FileError::io(path, Attempt::Open))?;
+        let file = open(path).map_err(FileError::io(path, Attempt::Open))?;
         Self::new(BufReader::with_capacity(1 << 16, file), path)
     }
 }

@@ -14,6 +14,7 @@ pub use header::{Dtype, Kind, NpyError, NpyHeader};
 use super::array::{self, Element, ElementType, Rows, count};
 use super::atomic::AtomicFile;
 use super::error::{Attempt, Cause, FileError};
+use super::open::open;
 
 /// Writes an array, streamed, under a temporary name until it is complete.
 pub fn write<T: Element>(path: &Path, rows: &(impl Rows<T> + ?Sized)) -> Result<(), FileError> {
@@ -66,7 +67,7 @@ pub struct NpyReader<R> {
 impl NpyReader<BufReader<File>> {
     /// Opens a file and reads its header only.
     pub fn open(path: &Path) -> Result<Self, FileError> {
-        let file = File::open(path).map_err(FileError::io(path, Attempt::Open))?;
+        let file = open(path).map_err(FileError::io(path, Attempt::Open))?;
         Self::new(BufReader::with_capacity(1 << 20, file), path)
     }
 }

@@ -1,7 +1,7 @@
 //! Why a run ended early.
 
 use crate::gpu::DeviceError;
-use crate::host::SetupError;
+use crate::host::{NoThreads, SetupError};
 use crate::output::FileError;
 use std::fmt;
 
@@ -11,6 +11,8 @@ pub enum RunError {
     Setup(SetupError),
     File(FileError),
     Device(DeviceError),
+    /// Not all threads could be started.
+    Threads(NoThreads),
     /// `--verify` found a difference.
     Difference(Difference),
     /// The checkpoint is later than the problem's end.
@@ -23,6 +25,12 @@ pub enum RunError {
 impl From<FileError> for RunError {
     fn from(error: FileError) -> Self {
         RunError::File(error)
+    }
+}
+
+impl From<NoThreads> for RunError {
+    fn from(error: NoThreads) -> Self {
+        RunError::Threads(error)
     }
 }
 

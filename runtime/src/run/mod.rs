@@ -11,13 +11,16 @@
 pub mod checkpoint;
 mod error;
 mod fields;
+pub mod memory;
 pub mod outputs;
+pub mod record;
 mod simulation;
 pub mod verify;
 
 pub use checkpoint::Checkpoints;
 pub use error::{Difference, RunError};
-pub use outputs::{Outputs, VolumeFormat};
+pub use outputs::{Missing, Outputs, VolumeFormat};
+pub use record::Record;
 pub use simulation::{Compiled, Literal, Simulation, Value, cell_stages_per_step, next_volume};
 
 use crate::host::Progress;
@@ -27,15 +30,13 @@ use torre_compiler::problem::{OutputKind, Problem};
 use torre_compiler::scheme::Scheme;
 
 /// Pictures that may wait in memory before the run pauses to write them, in bytes.
-const WAITING_PICTURES: u64 = 256 << 20;
+pub(crate) const WAITING_PICTURES: u64 = 256 << 20;
 
 /// What accompanies a run.
 #[derive(Clone, Copy, Default)]
 pub struct Company<'a> {
     pub outputs: Option<&'a Outputs>,
     pub checkpoints: Option<&'a Checkpoints>,
-    /// Is held while files are written.
-    pub writing: Option<&'a std::sync::Mutex<()>>,
 }
 
 /// How far the parts of a run have come, for whoever watches.
@@ -81,10 +82,6 @@ pub fn execute<T: Value>(
                 .and_then(|()| verify::compare_pictures(simulation, &pictures, &checked))
                 .map_err(RunError::Difference)?;
         }
-        // A lock that a panic poisoned guards nothing that could be broken.
-        let _writing = company
-            .writing
-            .map(|m| m.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
         if let Some(outputs) = company.outputs {
             if simulation.steps() > done {
                 outputs.write(simulation, &pictures)?;

@@ -117,7 +117,7 @@ impl<T: Value> Simulation<T> for Compiled<'_, T> {
             self.threads,
             until,
             progress,
-        );
+        )?;
         Ok(())
     }
 

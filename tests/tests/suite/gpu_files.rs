@@ -141,11 +141,10 @@ impl Case {
         let results = folder.join("results");
         let outputs = Outputs::create(&results, VolumeFormat::Npy, true, true)?;
         std::fs::create_dir_all(folder.join("state")).expect("a folder");
-        let checkpoints = Checkpoints::new(&folder.join("state"), self.checkpoints, identity)?;
+        let checkpoints = Checkpoints::new(&folder.join("state"), self.checkpoints, identity);
         let company = Company {
             outputs: Some(&outputs),
             checkpoints: Some(&checkpoints),
-            writing: None,
         };
         execute(run, None, company, &Watch::default()).map(|_| ())
     }

@@ -73,7 +73,9 @@ fn compare<T: Real>(seed: u64, scheme: &Scheme, problem: &Problem, order: Order<
     let mut taken = Vec::new();
     while calculation.steps() < problem.steps {
         let until = calculation.next_pause();
-        calculation.run(&set, &code, order, threads, until, &progress);
+        calculation
+            .run(&set, &code, order, threads, until, &progress)
+            .expect("threads");
         for picture in calculation.take_pictures() {
             let bits = picture.values.iter().map(|v| T::from_f64(*v).bits());
             taken.push((picture.step, picture.output, bits.collect::<Vec<_>>()));
