@@ -19,6 +19,8 @@ pub enum Named {
     BySearch,
     /// The user named it, and so says that its owner is relied on.
     ByUser,
+    /// It belongs to the toolchain that built the program: all who may replace it could have changed the program.
+    ByBuild,
 }
 
 /// Checks a library, and returns the path without links by which it may be opened.
@@ -27,9 +29,12 @@ pub enum Named {
 /// relied on. The library may itself open others beside it and in the `lib` beside its folder (`$ORIGIN/../lib`, the
 /// run path of Rust's LLVM), so nobody else may make files there either.
 pub fn check_library(file: &Path, named: Named) -> Result<PathBuf, Refusal> {
+    let file = fs::canonicalize(file).map_err(|error| Refusal::from_std(file, &error))?;
+    if named == Named::ByBuild {
+        return Ok(file);
+    }
     let user = User::of_process()?;
     let walk = walk(&user, named);
-    let file = fs::canonicalize(file).map_err(|error| Refusal::from_std(file, &error))?;
     let (Some(above), Some(name)) = (file.parent(), file.file_name()) else {
         return Err(Refusal::at(&file, Fault::NoFile));
     };
@@ -61,7 +66,7 @@ fn walk(user: &User, named: Named) -> Walk<'_> {
     Walk {
         user,
         owners: match named {
-            Named::ByUser => Owners::Anyone,
+            Named::ByUser | Named::ByBuild => Owners::Anyone,
             Named::BySearch => executable().map_or(Owners::NobodyElse, Owners::This),
         },
         create: false,

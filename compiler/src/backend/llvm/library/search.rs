@@ -4,7 +4,7 @@
 //! where a release puts its own copy; the Rust toolchain that built Torre; any other toolchain of rustup; the
 //! system's LLVM packages; the system's library directories. The current directory and `$PATH` are never searched,
 //! since opening a library runs its code. For the same reason a library that others may replace is not opened
-//! (`torre_trust`).
+//! (`torre_trust`), but for that of the toolchain that built Torre: all who may replace it could have changed Torre.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -104,8 +104,9 @@ pub fn open(places: &Places) -> Result<Opened, NotFound> {
             }
         }
     }
-    let named = match places.chosen {
+    let named = |file: &Path| match places.chosen {
         Some(_) => Named::ByUser,
+        None if file.starts_with(env!("TORRE_BUILD_SYSROOT")) => Named::ByBuild,
         None => Named::BySearch,
     };
     let mut rejected = Vec::new();
@@ -116,7 +117,7 @@ pub fn open(places: &Places) -> Result<Opened, NotFound> {
         if !seen.insert(file.clone()) {
             continue;
         }
-        match open_one(&file, named) {
+        match open_one(&file, named(&file)) {
             Ok(api) => return Ok(Opened { api, path }),
             Err(reason) => rejected.push(Attempt { path, reason }),
         }
