@@ -4,9 +4,9 @@
 
 use torre_compiler::cone::{Form, Rational, cones};
 use torre_compiler::lattice::{Axis, PerAxis};
-use torre_compiler::schedule::{Cut, Frame, Level, Schedule, Template, Tiling, check_tiling};
+use torre_compiler::schedule::{Cut, Frame, Level, Schedule, Template, Tiling};
 use torre_compiler::scheme::Scheme;
-use torre_compiler::tile::{TileProgram, lower};
+use torre_compiler::tile::{Checked, TileProgram, lower};
 use torre_runtime::host::{measure, threads};
 use torre_runtime::plan::{Planner, Program};
 
@@ -14,7 +14,7 @@ use torre_runtime::plan::{Planner, Program};
 #[derive(Clone, Debug)]
 pub struct Tiles {
     pub name: String,
-    pub program: TileProgram,
+    pub program: Checked<TileProgram>,
     /// What the model expects, in 1e6 cell-steps per second, where it was asked.
     pub expected: Option<f64>,
 }
@@ -36,10 +36,10 @@ pub fn all_tiles(scheme: &Scheme, texts: &[String]) -> Result<Vec<Tiles>, String
 pub fn tiles(scheme: &Scheme, text: &str) -> Result<Tiles, String> {
     let frame = Frame::new(scheme, &cones(scheme));
     let tiling = parse(scheme, &frame, text)?;
-    check_tiling(&frame, &tiling).map_err(|e| format!("`{text}`: {e:?}"))?;
+    let program = lower(scheme, &frame, &tiling).map_err(|e| format!("`{text}`: {e}"))?;
     Ok(Tiles {
         name: text.to_string(),
-        program: lower(scheme, &frame, &tiling),
+        program,
         expected: None,
     })
 }

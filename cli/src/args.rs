@@ -357,6 +357,8 @@ pub enum StageArg {
     Schedule,
     /// The tiles in integers: planes, levels, and which updates run together
     Tiles,
+    /// The rows that a GPU's towers load, compute, publish and store, one operation per line
+    Towers,
     /// What is run: the tiles, where values lie in memory, and the kernels
     Plan,
     /// LLVM IR of the kernels

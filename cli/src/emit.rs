@@ -16,6 +16,7 @@ use torre_compiler::cone::cones;
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::schedule::Schedule;
 use torre_compiler::scheme::{CoefId, Scheme};
+use torre_compiler::tower::Printed;
 use torre_grammar::{parse, print};
 use torre_runtime::host::{SetupError, threads};
 use torre_runtime::plan::{Planner, Program};
@@ -26,7 +27,7 @@ pub fn emit(args: &args::Emit, voice: &Voice) -> Result<(), Failure> {
         StageArg::Ast => print(&parse(&input::source(&args.what.file)?)?),
         StageArg::Scheme => input::inspected(&args.what, voice)?.scheme.to_string(),
         StageArg::Cones => cones(&input::inspected(&args.what, voice)?.scheme).to_string(),
-        StageArg::Ptx => on_device(args, voice)?,
+        StageArg::Ptx | StageArg::Towers => on_device(args, voice)?,
         StageArg::Plan | StageArg::Llvm | StageArg::Asm if device::is_gpu(&args.target) => {
             on_device(args, voice)?
         }
@@ -185,6 +186,20 @@ fn on_device(args: &args::Emit, voice: &Voice) -> Result<String, Failure> {
             }
             plan_text(scheme, &title, &plan.kernels)
         }
+        StageArg::Towers => match &plan.towers {
+            Some(towers) => Printed {
+                scheme,
+                layout: &plan.kernels.layout,
+                program: &towers.program,
+            }
+            .to_string(),
+            None => {
+                let schedule = &plan.choice.schedule;
+                return Err(Failure::usage(format!(
+                    "`{schedule}` has no towers: name some with `--schedule`, as `towers` or `auto`"
+                )));
+            }
+        },
         StageArg::Llvm => module().text(),
         _ => {
             let library = Library::open().map_err(CompileError::from)?;

@@ -55,6 +55,11 @@ pub fn refused(error: PlanError, planner: &Planner<'_>) -> Failure {
     let illegal = match error {
         PlanError::TooLarge => return SetupError::TooLarge.into(),
         PlanError::Illegal(illegal) => illegal,
+        PlanError::Fault(fault) => {
+            return Diagnostic::error(codes::BACKEND, format!("wrong tiles were made: {fault}"))
+                .hint("this is a defect of Torre, not of your program: please report it")
+                .into();
+        }
     };
     let diagnostic = match illegal {
         Illegal::Slope { cut, needed } => {

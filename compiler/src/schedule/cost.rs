@@ -15,7 +15,7 @@ use crate::kernel::UpdateSet;
 use crate::lattice::{Axis, Interval, PerAxis};
 use crate::layout::Layout;
 use crate::scheme::{Scheme, StageId};
-use crate::tile::{Tile, TileProgram, lower, stage_blocks};
+use crate::tile::{Tile, TileProgram, in_integers, stage_blocks};
 use blocks::{predict_boxes, predict_pyramids};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -216,7 +216,7 @@ fn predict_tiling(
     machine: &Machine,
     measured: &mut Measured,
 ) -> Prediction {
-    let program = lower(scheme, frame, tiling);
+    let program = in_integers(scheme, frame, tiling);
     let height = tiling.height as f64;
     let numbers = Interval::new(0, 2 * program.stages_per_step());
     let outer = middle_tile(&program, 1, numbers);

@@ -8,8 +8,8 @@ use crate::lattice::Axis;
 use crate::schedule::{Cut, Frame, Tiling};
 use crate::scheme::Scheme;
 
-/// Before: a legal tiling (`check_tiling`). After: the same tiles in integers.
-pub fn lower(scheme: &Scheme, frame: &Frame, tiling: &Tiling) -> TileProgram {
+/// The same tiles in integers, whether the tiling is legal or not: models estimate tilings that users may correct.
+pub fn in_integers(scheme: &Scheme, frame: &Frame, tiling: &Tiling) -> TileProgram {
     let mut planes: Vec<Plane> = Vec::new();
     // Per plane, stage and update.
     let mut leads: Vec<Vec<Vec<i64>>> = Vec::new();
@@ -68,6 +68,7 @@ pub fn lower(scheme: &Scheme, frame: &Frame, tiling: &Tiling) -> TileProgram {
         ring: crate::lattice::PerAxis::from_fn(|a| {
             frame.folded[a].then_some(2 * scheme.grid.cells[a])
         }),
+        open: frame.open,
         seam,
         three_axes: scheme.grid.axes[Axis::MIDDLE].is_some(),
     }

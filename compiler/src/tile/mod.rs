@@ -13,6 +13,7 @@
 
 mod blocks;
 pub mod check;
+mod checked;
 mod lower;
 mod print;
 mod pyramid;
@@ -24,7 +25,8 @@ mod walk;
 
 pub use blocks::{Block, row_region, stage_blocks};
 pub use check::{PyramidReport, TileFault, TileReport, check, check_pyramids};
-pub use lower::lower;
+pub use checked::{Checked, NoTiles, lower};
+pub(crate) use lower::in_integers;
 pub use pyramid::{PyramidProgram, Slab};
 pub use shape::{Part, Shape, Shapes};
 pub use strips::{Strips, TIME_BLOCKS_AT_ONCE, TimeBlock, Waits};
@@ -46,6 +48,8 @@ pub struct TileProgram {
     pub stages: Vec<Vec<Class>>,
     /// Per axis the length of the ring in half cells, if the axis is folded.
     pub ring: PerAxis<Option<i64>>,
+    /// The periodic axes that are not folded: the program's executor has to close the ring.
+    pub open: PerAxis<bool>,
     /// Where the frame leaves the outer axis open and all tiles of the outermost level run along it in one direction: the plane of a face
     /// against that direction, at which the ring may be cut.
     pub seam: Option<usize>,

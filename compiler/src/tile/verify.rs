@@ -7,11 +7,11 @@
 //!    class has its row region; updates without rows are in none.
 //! 5. The position of a class is that of its updates' targets; along the inner axis all classes of a stage share one, 0 or 1. A class
 //!    has a lead, at least 0, for each plane.
-//! 6. Rings are the folded axes: those that are periodic, with twice as many half cells as cells.
+//! 6. Each periodic axis is either folded, with a ring of twice as many half cells as cells, or open; no other axis is.
 //! 7. Rows follow each other along the middle axis if the grid has one.
 
 use super::{ClassSet, TileProgram, row_region};
-use crate::lattice::{Axis, PerAxis};
+use crate::lattice::Axis;
 use crate::scheme::{Scheme, StageId};
 
 /// All rules in the module's documentation, by number in the messages.
@@ -42,14 +42,16 @@ pub fn verify(scheme: &Scheme, program: &TileProgram) -> Result<(), String> {
     for stage in scheme.stage_ids() {
         check_classes(scheme, program, stage)?;
     }
-    let ring = PerAxis::from_fn(|a| {
-        scheme
-            .grid
-            .is_periodic(a)
-            .then_some(2 * scheme.grid.cells[a])
-    });
-    if program.ring != ring {
-        return Err(format!("rule 6: rings {:?}", program.ring.0));
+    for axis in Axis::ALL {
+        let ring = scheme.grid.is_periodic(axis) && !program.open[axis];
+        let length = ring.then_some(2 * scheme.grid.cells[axis]);
+        let closed = program.open[axis] && !scheme.grid.is_periodic(axis);
+        if closed || program.ring[axis] != length {
+            let found = program.ring[axis];
+            return Err(format!(
+                "rule 6: the ring of the {axis:?} axis is {found:?}"
+            ));
+        }
     }
     if program.three_axes != scheme.grid.axes[Axis::MIDDLE].is_some() {
         return Err("rule 7: rows follow each other along a wrong axis".to_string());

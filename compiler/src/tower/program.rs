@@ -20,7 +20,7 @@ use super::towers::Towers;
 use super::unfit::Unfit;
 use crate::layout::Layout;
 use crate::scheme::{ComponentId, Scheme, StageId};
-use crate::tile::TileProgram;
+use crate::tile::{Checked, TileProgram};
 use std::fmt;
 
 /// A source in so many columns of cells that interior periods run it: after the update of a component in a stage it adds
@@ -167,7 +167,7 @@ impl AllocatedTowers {
     pub fn new(
         scheme: &Scheme,
         layout: &Layout,
-        tiles: &TileProgram,
+        tiles: &Checked<TileProgram>,
     ) -> Result<AllocatedTowers, NoProgram> {
         let towers = Towers::new(scheme, layout, tiles)?;
         let boundary = boundary_rows(&towers)?;
@@ -233,7 +233,7 @@ impl TowerProgram {
     pub fn new(
         scheme: &Scheme,
         layout: &Layout,
-        tiles: &TileProgram,
+        tiles: &Checked<TileProgram>,
         sources: &[VolumeSource],
         options: Options,
     ) -> Result<TowerProgram, NoProgram> {

@@ -9,7 +9,7 @@ use crate::cone::{Rational, cones};
 use crate::lattice::Axis;
 use crate::lattice::{Interval, PerAxis};
 use crate::layout::{Layout, RowId};
-use crate::schedule::{Cut, Frame, Level, Tiling, check_tiling};
+use crate::schedule::{Cut, Frame, Level, Tiling};
 use crate::scheme::{Boundary, ComponentId, Precision};
 use crate::scheme::{Scheme, StageId, Update};
 use crate::testing::{Limits, Rng, elasticity, everywhere, maxwell, random_scheme, star};
@@ -37,7 +37,7 @@ fn tiling(
 
 fn towers_of(scheme: &Scheme, pitch: Rational) -> Towers {
     let (frame, tiling) = tiling(scheme, [pitch; 2], Rational::ZERO, 4);
-    let program = lower(scheme, &frame, &tiling);
+    let program = lower(scheme, &frame, &tiling).expect("fitting faces are legal");
     let layout = Layout::new(scheme).expect("it is small");
     Towers::new(scheme, &layout, &program).expect("these are towers")
 }
@@ -160,8 +160,7 @@ fn towers_of_known_schemes_find_their_values() {
 /// Runs two time blocks of so many periods; gives the number of towers that ran by their sets.
 fn run(scheme: &Scheme, pitches: [Rational; 2], slack: Rational, periods: u64) -> Option<usize> {
     let (frame, tiling) = tiling(scheme, pitches, slack, 1 << 20);
-    check_tiling(&frame, &tiling).expect("fitting faces are legal");
-    let program = lower(scheme, &frame, &tiling);
+    let program = lower(scheme, &frame, &tiling).expect("fitting faces are legal");
     let layout = Layout::new(scheme).ok()?;
     let towers = Towers::new(scheme, &layout, &program).ok()?;
     let mut machine = Machine::new(scheme, &layout);

@@ -7,7 +7,7 @@ use super::ring::Rings;
 use super::unfit::Unfit;
 use crate::layout::{Layout, RowId};
 use crate::scheme::Scheme;
-use crate::tile::{Class, TileProgram};
+use crate::tile::{Checked, Class, TileProgram};
 use std::collections::BTreeSet;
 
 /// The towers of a tile program whose only level has two cuts over the first two axes.
@@ -48,7 +48,11 @@ pub struct Located {
 const MOST_STEPS: u64 = 16;
 
 impl Towers {
-    pub fn new(scheme: &Scheme, layout: &Layout, program: &TileProgram) -> Result<Towers, Unfit> {
+    pub fn new(
+        scheme: &Scheme,
+        layout: &Layout,
+        program: &Checked<TileProgram>,
+    ) -> Result<Towers, Unfit> {
         let geometry = Geometry::new(program)?;
         let stages = scheme.stages.len() as i64;
         let phases = u64::from(scheme.phases());

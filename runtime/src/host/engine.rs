@@ -13,7 +13,7 @@ use torre_compiler::problem::Problem;
 use torre_compiler::real::Real;
 use torre_compiler::scheme::{Scheme, Stage, StageId};
 use torre_compiler::statics::Files;
-use torre_compiler::tile::{Block, stage_blocks};
+use torre_compiler::tile::{Block, Checked, TileProgram, stage_blocks};
 
 /// In what order rows are advanced.
 #[derive(Clone, Copy)]
@@ -21,7 +21,7 @@ pub enum Order<'a> {
     /// Each stage over the whole grid, then the next.
     Layerwise,
     /// The tiles of a program.
-    Tiles(&'a torre_compiler::tile::TileProgram),
+    Tiles(&'a Checked<TileProgram>),
     /// Overlapped tiles.
     Pyramids(&'a torre_compiler::tile::PyramidProgram),
     /// Each stage over the whole grid in boxes.

@@ -13,7 +13,7 @@ use torre_compiler::kernel::UpdateSet;
 use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::real::Real;
 use torre_compiler::tile::{
-    ClassSet, Part, Segment, Shape, Shapes, Strips, TIME_BLOCKS_AT_ONCE, Tile, TileProgram,
+    Checked, ClassSet, Part, Segment, Shape, Shapes, Strips, TIME_BLOCKS_AT_ONCE, Tile, TileProgram,
 };
 
 /// How far a strip has come: places below are done.
@@ -74,7 +74,7 @@ impl<T: Real> Engine<'_, T> {
     /// Nobody else touches the cells meanwhile.
     pub unsafe fn run_tiles(
         &self,
-        program: &TileProgram,
+        program: &Checked<TileProgram>,
         threads: usize,
         from: u64,
         until: u64,

@@ -447,7 +447,7 @@ impl<'a> DevicePlanner<'a> {
         if self.has_towers() && tiling.levels.iter().any(cuts_inner) {
             return Err(Refusal::Shape("tiles that are cut along the last axis"));
         }
-        let tiles = lower(scheme, frame, tiling);
+        let tiles = lower(scheme, frame, tiling).map_err(Refusal::Tiles)?;
         let allocated = AllocatedTowers::new(scheme, layout, &tiles)
             .map_err(|reason| Refusal::from_no_program(reason, layout))?;
         let gpu = self.model.gpu;

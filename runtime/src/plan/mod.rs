@@ -9,10 +9,10 @@ use torre_compiler::cone::{Cones, cones};
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::layout::{Layout, TooLarge};
 use torre_compiler::schedule::{
-    Boxes, Choice, Frame, Illegal, Machine, Schedule, Template, candidates, check_tiling,
+    Boxes, Choice, Frame, Illegal, Machine, Schedule, Template, candidates,
 };
 use torre_compiler::scheme::Scheme;
-use torre_compiler::tile::{PyramidProgram, TileProgram, lower};
+use torre_compiler::tile::{Checked, NoTiles, PyramidProgram, TileProgram, lower};
 
 /// A schedule that was chosen, ready to compile.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ pub struct Plan {
 #[derive(Clone, Debug)]
 pub enum Program {
     Layerwise,
-    Tiles(TileProgram),
+    Tiles(Checked<TileProgram>),
     Pyramids(PyramidProgram),
     Boxes(Boxes),
 }
@@ -48,6 +48,17 @@ pub enum PlanError {
     TooLarge,
     /// A slope that was given is too small, or a tiling has no meaning.
     Illegal(Illegal),
+    /// The compiler made a wrong program.
+    Fault(String),
+}
+
+impl From<NoTiles> for PlanError {
+    fn from(reason: NoTiles) -> Self {
+        match reason {
+            NoTiles::Illegal(illegal) => PlanError::Illegal(illegal),
+            NoTiles::Fault(fault) => PlanError::Fault(fault),
+        }
+    }
 }
 
 impl From<TooLarge> for PlanError {
@@ -111,8 +122,7 @@ impl<'a> Planner<'a> {
                 Program::Pyramids(program)
             }
             Schedule::Tiled(tiling) => {
-                check_tiling(&self.frame, tiling).map_err(PlanError::Illegal)?;
-                let program = lower(self.scheme, &self.frame, tiling);
+                let program = lower(self.scheme, &self.frame, tiling)?;
                 kernels.kernels = program.kernels(self.scheme);
                 Program::Tiles(program)
             }

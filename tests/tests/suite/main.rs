@@ -5,3 +5,4 @@ mod gpu_files;
 mod physics;
 mod ptxas;
 mod schedules;
+mod tower_programs;

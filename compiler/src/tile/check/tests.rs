@@ -55,7 +55,8 @@ impl Case {
     }
 
     fn lower(&self) -> TileProgram {
-        lower(&self.scheme, &self.frame, &self.tiling)
+        let program = lower(&self.scheme, &self.frame, &self.tiling);
+        program.expect("fitting faces are legal").into_inner()
     }
 }
 
@@ -81,7 +82,8 @@ fn tiling(height: u64, forms: &[[i32; 3]], pitch: i64, scheme: &Scheme) -> (Fram
 
 fn towers(height: u64, pitch: i64, scheme: &Scheme) -> TileProgram {
     let (frame, _, tiling) = tiling(height, &[[1, 1, 0], [1, -1, 0]], pitch, scheme);
-    lower(scheme, &frame, &tiling)
+    let program = lower(scheme, &frame, &tiling);
+    program.expect("fitting faces are legal").into_inner()
 }
 
 #[test]

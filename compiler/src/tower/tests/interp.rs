@@ -125,8 +125,7 @@ impl Trial<'_> {
         let layout = own.layout.clone();
         let frame = Frame::new(scheme, &cones(scheme)).opened();
         let tiling = diamonds(&frame, self.pitches, 1 << 20);
-        check_tiling(&frame, &tiling).expect("fitting faces are legal");
-        let tiles = lower(scheme, &frame, &tiling);
+        let tiles = lower(scheme, &frame, &tiling).expect("fitting faces are legal");
         let sources: Vec<VolumeSource> = self.volumes.iter().map(|v| v.source).collect();
         let program = TowerProgram::new(scheme, &layout, &tiles, &sources, self.options);
         let program = program.map_err(|reason| reason.to_string())?;

@@ -9,7 +9,7 @@ fn every_injection_is_found_once_in_each_step() {
     let scheme = maxwell(4, Precision::F32, [60, 66, 16]);
     let frame = Frame::new(&scheme, &cones(&scheme));
     let tiling = diamonds(&frame, [Rational::whole(6); 2], 8);
-    let tiles = lower(&scheme, &frame, &tiling);
+    let tiles = lower(&scheme, &frame, &tiling).expect("fitting faces are legal");
     let layout = Layout::for_gpu(&scheme).expect("a size that can be addressed");
     let towers = Towers::new(&scheme, &layout, &tiles).expect("towers");
     let order = Order {

@@ -227,8 +227,8 @@ fn towers_by(scheme: &Scheme, faces: [(Rational, Rational); 2]) -> Option<(Layou
     for (cut, (slope, _)) in tiling.levels[0].cuts.iter_mut().zip(faces) {
         cut.face.slope = cut.face.slope.max(slope);
     }
-    check_tiling(&frame, &tiling).expect("fitting faces are legal");
-    let towers = Towers::new(scheme, &layout, &lower(scheme, &frame, &tiling)).ok()?;
+    let tiles = lower(scheme, &frame, &tiling).expect("fitting faces are legal");
+    let towers = Towers::new(scheme, &layout, &tiles).ok()?;
     towers.are_adjacent().then_some((layout, towers))
 }
 

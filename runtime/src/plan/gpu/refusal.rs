@@ -3,6 +3,7 @@
 use std::fmt;
 use torre_compiler::lattice::Axis;
 use torre_compiler::layout::Layout;
+use torre_compiler::tile::NoTiles;
 use torre_compiler::tower::block::{MOST_THREADS, Misfit};
 use torre_compiler::tower::{NoProgram, Unfit};
 
@@ -11,6 +12,8 @@ use torre_compiler::tower::{NoProgram, Unfit};
 pub enum Refusal {
     /// It is none of towers, but of these.
     Shape(&'static str),
+    /// There are no tiles.
+    Tiles(NoTiles),
     Unfit(Unfit),
     /// Towers depend on others than their neighbours.
     Far,
@@ -68,6 +71,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::Shape(what) => write!(f, "GPUs run no {what}"),
+            Refusal::Tiles(reason) => reason.fmt(f),
             Refusal::Unfit(unfit) => unfit.fmt(f),
             Refusal::Far => f.write_str(
                 "the towers are so narrow that they depend on others than their neighbours",

@@ -8,7 +8,7 @@ use crate::backend::gpu::{Gpu, Module, compile};
 use crate::backend::llvm::library::Library;
 use crate::cone::{Rational, cones};
 use crate::layout::GPU_ALIGNMENT;
-use crate::schedule::{Frame, check_tiling};
+use crate::schedule::Frame;
 use crate::scheme::Scheme;
 use crate::testing::{Rng, Stagewise, diamonds};
 use crate::tile::lower;
@@ -74,8 +74,7 @@ impl<'a> Trial<'a> {
         let layout = crate::layout::Layout::for_gpu(scheme).expect("a small scheme");
         let frame = Frame::new(scheme, &cones(scheme)).opened();
         let tiling = diamonds(&frame, self.pitches, 1 << 20);
-        check_tiling(&frame, &tiling).expect("fitting faces are legal");
-        let tiles = lower(scheme, &frame, &tiling);
+        let tiles = lower(scheme, &frame, &tiling).expect("fitting faces are legal");
         let program = TowerProgram::new(scheme, &layout, &tiles, &[], self.options)?;
         let verified = verify(scheme, &layout, &program);
         verified.unwrap_or_else(|fault| panic!("seed {}: {fault}\n{scheme}", self.seed));
