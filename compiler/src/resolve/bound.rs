@@ -1,13 +1,16 @@
 //! The grid of a problem: how many cells, and what lies beyond them.
 
 use super::codes;
-use super::evaluate::{Resolver, Scope};
+use super::evaluate::Resolver;
+use super::frame::{Definition, Named, What};
 use super::operate::count;
-use super::report::{Checked, Place, Reported};
+use super::report::{Checked, Reported};
 use super::revise::Settings;
 use super::suggest::did_you_mean;
+use super::value::{Scope, Table, Value};
 use crate::lattice::{Axis, PerAxis};
 use crate::scheme::Boundary;
+use std::rc::Rc;
 use torre_grammar::ast::{self, Expr, Name, ProblemStmt};
 use torre_grammar::diag::Diagnostic;
 
@@ -15,38 +18,23 @@ use torre_grammar::diag::Diagnostic;
 const CELLS: i64 = 1 << 40;
 
 impl Resolver<'_> {
-    pub fn place_grid(
+    /// Notes how many cells each axis has. They are computed when they are needed: parameters may depend on them, or they on
+    /// parameters.
+    pub fn declare_extents(
         &mut self,
         scope: &Scope,
         problem: &ast::Problem,
         settings: &Settings,
     ) -> Checked<()> {
-        let mut cells = None;
-        let mut boundary = PerAxis::splat([Boundary::Zero; 2]);
-        let mut failed = false;
-        for stmt in &problem.body {
-            match &stmt.kind.node {
-                ProblemStmt::Domain(list) => {
-                    let place = scope.place(stmt.kind.span);
-                    match self.domain(scope, list, &place) {
-                        Ok(c) => cells = Some(c),
-                        Err(Reported) => failed = true,
-                    }
-                }
-                ProblemStmt::Boundary(clauses) => {
-                    failed |= self.boundaries(scope, clauses, &mut boundary).is_err();
-                }
-                _ => {}
-            }
-        }
+        let axes: Vec<String> = self.frame.axes.iter().map(|(n, _)| n.clone()).collect();
         if let Some(list) = &settings.domain {
-            if list.len() != self.frame.axes.len() {
+            if list.len() != axes.len() {
                 let d = Diagnostic::error(
                     codes::BAD_VALUE,
                     format!(
                         "`domain` is set for {}, but the scheme has {}",
                         count(list.len(), "axis", "axes"),
-                        self.frame.axes.len()
+                        axes.len()
                     ),
                 );
                 return self.fail(d);
@@ -56,63 +44,102 @@ impl Resolver<'_> {
                     Diagnostic::error(codes::BAD_VALUE, format!("an axis has up to {CELLS} cells"));
                 return self.fail(d);
             }
-            cells = Some(self.per_axis(list, 1));
+            for (axis, &cells) in axes.iter().zip(list) {
+                let cells = Named::Known(self.scalar(cells as f64));
+                self.frame.extents.set(&format!("n{axis}"), cells);
+            }
         }
-        if failed {
-            return Err(Reported);
-        }
-        let Some(cells) = cells else {
-            let example = vec!["64"; self.frame.axes.len()].join(" x ");
+        let stated = problem.body.iter().find_map(|stmt| match &stmt.kind.node {
+            ProblemStmt::Domain(list) => Some((list, stmt.kind.span)),
+            _ => None,
+        });
+        let Some((list, span)) = stated else {
+            if settings.domain.is_some() {
+                return Ok(());
+            }
+            let example = vec!["64"; axes.len()].join(" x ");
             return self.missing(scope, problem, "domain", &format!("domain {example}"));
         };
-        self.set_grid(cells, boundary);
-        Ok(())
-    }
-
-    /// Values in the order of the scheme's axes, by role.
-    fn per_axis<T: Copy>(&self, list: &[T], absent: T) -> PerAxis<T> {
-        let mut values = PerAxis::splat(absent);
-        for ((_, axis), value) in self.frame.axes.iter().zip(list) {
-            values[*axis] = *value;
-        }
-        values
-    }
-
-    fn domain(&mut self, scope: &Scope, list: &[Expr], place: &Place) -> Checked<PerAxis<i64>> {
-        let axes = self.frame.axes.len();
-        if list.len() != axes {
+        if list.len() != axes.len() {
             let d = self.error(
                 codes::DOMAIN,
                 format!(
                     "the domain has {}, but the scheme has {}",
                     count(list.len(), "extent", "extents"),
-                    count(axes, "axis", "axes")
+                    count(axes.len(), "axis", "axes")
                 ),
-                place,
+                &scope.place(span),
             );
             return self.fail(d);
         }
-        let mut cells = Vec::new();
+        if settings.domain.is_none() {
+            let scope = Rc::new(scope.clone());
+            for (axis, cells) in axes.iter().zip(list) {
+                let definition = Definition {
+                    what: What::Cells,
+                    value: cells.clone(),
+                    scope: scope.clone(),
+                };
+                let extents = &mut self.frame.extents;
+                extents.set(&format!("n{axis}"), Named::Open(definition));
+            }
+        }
+        Ok(())
+    }
+
+    /// The grid, once the parameters are known.
+    pub fn place_grid(
+        &mut self,
+        scope: &Scope,
+        problem: &ast::Problem,
+        settings: &Settings,
+    ) -> Checked<()> {
+        let mut boundary = PerAxis::splat([Boundary::Zero; 2]);
         let mut failed = false;
-        for e in list {
-            match self.integer(scope, e) {
-                Ok(n) if (1..=CELLS).contains(&n) => cells.push(n),
-                Ok(n) => {
-                    let mut d = self.error(
-                        codes::DOMAIN,
-                        format!("an axis has from 1 to {CELLS} cells"),
-                        &scope.place(e.span),
-                    );
-                    d.labels[0].text = format!("this is {n}");
-                    failed |= self.fail::<()>(d).is_err();
+        for stmt in &problem.body {
+            match &stmt.kind.node {
+                // The command line replaces its value, but it is checked all the same.
+                ProblemStmt::Domain(list) if settings.domain.is_some() => {
+                    for e in list {
+                        failed |= self.cells(scope, e).is_err();
+                    }
                 }
-                Err(Reported) => failed = true,
+                ProblemStmt::Boundary(clauses) => {
+                    failed |= self.boundaries(scope, clauses, &mut boundary).is_err();
+                }
+                _ => {}
+            }
+        }
+        let mut cells = PerAxis::splat(1);
+        let place = scope.place(problem.name.span);
+        for (name, axis) in self.frame.axes.clone() {
+            match self.named(Table::Extents, &format!("n{name}"), &place) {
+                Some(Ok(Value::Scalar(n))) => {
+                    cells[axis] = self.graph.as_number(n.node).map_or(1, |n| n as i64);
+                }
+                _ => failed = true,
             }
         }
         if failed {
             return Err(Reported);
         }
-        Ok(self.per_axis(&cells, 1))
+        self.set_grid(cells, boundary);
+        Ok(())
+    }
+
+    /// Cells along an axis.
+    pub fn cells(&mut self, scope: &Scope, e: &Expr) -> Checked<f64> {
+        let n = self.integer(scope, e)?;
+        if (1..=CELLS).contains(&n) {
+            return Ok(n as f64);
+        }
+        let mut d = self.error(
+            codes::DOMAIN,
+            format!("an axis has from 1 to {CELLS} cells"),
+            &scope.place(e.span),
+        );
+        d.labels[0].text = format!("this is {n}");
+        self.fail(d)
     }
 
     fn boundaries(

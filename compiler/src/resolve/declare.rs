@@ -1,112 +1,25 @@
 //! What a scheme declares: axes, parameters, fields and coefficients.
 
 use super::codes;
-use super::evaluate::{Resolver, Scope, Value};
+use super::evaluate::Resolver;
+use super::frame::{Definition, FieldFacts, Frame, Named, What};
 use super::load::{ItemId, twice};
 use super::operate::{Kind, count};
 use super::report::{Checked, Place, Reported};
+use super::value::{Scope, Sight, Table, Value};
 use crate::lattice::{Axis, HalfIndex, PerAxis, Position};
 use crate::scheme::{Boundary, Component, ComponentId, Grid};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use torre_grammar::ast::{self, CoefValue, Expr, ItemKind, Name, SchemeStmt, Shape, Stmt};
 use torre_grammar::diag::Diagnostic;
-use torre_grammar::source::{Source, Span};
+use torre_grammar::source::Span;
 
+/// Cells per axis where there is no problem.
+const ASSUMED: i64 = 1 << 16;
 /// The most components of a scheme.
 const COMPONENTS: usize = 256;
 /// The most components of a field: an update of all of them is one stage.
 const OF_A_FIELD: usize = 64;
-
-/// A field as declared.
-#[derive(Clone, Debug)]
-pub struct FieldFacts {
-    pub name: String,
-    pub kind: Kind,
-    /// Behind the dot; one empty name for a scalar.
-    pub names: Vec<String>,
-    pub components: Vec<ComponentId>,
-    pub levels: u8,
-    pub place: Place,
-}
-
-impl FieldFacts {
-    pub fn component(&self, name: &str) -> Option<ComponentId> {
-        let find = |name: &str| self.names.iter().position(|n| n == name);
-        let index = find(name).or_else(|| {
-            // `S.yx` is `S.xy`.
-            let swapped: String = name.chars().rev().collect();
-            (self.kind == Kind::Tensor)
-                .then(|| find(&swapped))
-                .flatten()
-        })?;
-        self.components.get(index).copied()
-    }
-}
-
-/// The scheme at hand.
-#[derive(Default)]
-pub struct Frame {
-    pub name: String,
-    pub axes: Vec<(String, Axis)>,
-    /// Parameters, constants, fields, coefficients and axes.
-    pub names: BTreeMap<String, Value>,
-    pub params: Vec<String>,
-    pub fields: Vec<FieldFacts>,
-    pub components: Vec<Component>,
-    pub dt: f64,
-    pub grid: Option<Grid>,
-    /// Whether the grid is that of a problem.
-    pub has_domain: bool,
-    spans: BTreeMap<String, Span>,
-}
-
-impl Frame {
-    pub fn axis(&self, name: &str) -> Option<Axis> {
-        self.axes.iter().find(|(n, _)| n == name).map(|(_, a)| *a)
-    }
-
-    pub fn field_of(&self, component: ComponentId) -> Option<usize> {
-        self.fields
-            .iter()
-            .position(|f| f.components.contains(&component))
-    }
-
-    /// `[1/2, 0, 0]`
-    pub fn show(&self, position: Position) -> String {
-        let parts: Vec<String> = self
-            .axes
-            .iter()
-            .map(|(_, a)| position[*a].to_string())
-            .collect();
-        format!("[{}]", parts.join(", "))
-    }
-
-    /// Pairs of axes, by their place in the scheme's list.
-    fn tensor_pairs(&self) -> &'static [(usize, usize)] {
-        match self.axes.len() {
-            0 => &[],
-            1 => &[(0, 0)],
-            2 => &[(0, 0), (1, 1), (0, 1)],
-            _ => &[(0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1)],
-        }
-    }
-
-    pub fn tensor_names(&self) -> Vec<String> {
-        self.tensor_pairs()
-            .iter()
-            .map(|&(a, b)| format!("{}{}", self.axes[a].0, self.axes[b].0))
-            .collect()
-    }
-
-    pub fn tensor_index(&self, name: &str) -> Option<usize> {
-        let axes = &self.axes;
-        self.tensor_pairs().iter().position(|&(a, b)| {
-            let (a, b) = (&axes[a].0, &axes[b].0);
-            name == format!("{a}{b}") || name == format!("{b}{a}")
-        })
-    }
-}
 
 /// A parameter that a problem or a command line sets.
 pub struct GivenParam {
@@ -127,22 +40,26 @@ pub struct GivenCoef {
 
 impl Resolver<'_> {
     /// Notes a new name of the scheme.
-    fn introduce(&mut self, source: &Source, name: &Name, value: Value) {
-        if let Some(&first) = self.frame.spans.get(&name.node) {
+    fn introduce(&mut self, scope: &Scope, name: &Name, named: Named) {
+        self.introduce_into(Table::Scheme, scope, name, named);
+    }
+
+    /// Notes a new name in a table.
+    pub fn introduce_into(&mut self, table: Table, scope: &Scope, name: &Name, named: Named) {
+        let place = scope.place(name.span);
+        if let Err(first) = self.frame.table(table).introduce(&name.node, place, named) {
             self.report
-                .push(twice(source, &name.node, first, name.span));
+                .push(twice(&scope.source, &name.node, first.span, name.span));
             return;
         }
         if super::operate::is_built_in(&name.node) || ["t", "pi"].contains(&name.node.as_str()) {
             let message = format!("`{}` is built in and cannot be defined", name.node);
             self.report.push(
                 Diagnostic::error(codes::BUILT_IN, message)
-                    .at(source, name.span, "this name is taken")
+                    .at(&scope.source, name.span, "this name is taken")
                     .hint("choose another name"),
             );
         }
-        self.frame.spans.insert(name.node.clone(), name.span);
-        self.frame.names.insert(name.node.clone(), value);
     }
 
     /// The scope of a scheme's own text, and its statements.
@@ -154,7 +71,7 @@ impl Resolver<'_> {
                     source: module.source.clone(),
                     module: item.module,
                     locals: Vec::new(),
-                    in_scheme: true,
+                    sight: Sight::Scheme,
                 },
                 scheme.clone(),
             )),
@@ -162,43 +79,61 @@ impl Resolver<'_> {
         }
     }
 
-    /// Axes, parameters and constants, cell size and time step. An error here leaves nothing to go on with.
+    /// Begins with a scheme: its axes. An error here leaves nothing to go on with.
+    pub fn begin(&mut self, scope: &Scope, scheme: &ast::Scheme) -> Checked<()> {
+        self.frame = Frame {
+            name: scheme.name.node.clone(),
+            ..Frame::default()
+        };
+        self.declare_axes(scope, scheme)
+    }
+
+    /// Parameters and constants, cell size and time step. An error here leaves nothing to go on with.
     pub fn declare_numbers(
         &mut self,
         scope: &Scope,
         scheme: &ast::Scheme,
         given: &mut [GivenParam],
     ) -> Checked<()> {
-        self.frame = Frame {
-            name: scheme.name.node.clone(),
-            ..Frame::default()
-        };
-        self.declare_axes(scope, scheme)?;
-        let mut failed = false;
+        let shared = Rc::new(scope.clone());
+        let mut numbers = Vec::new();
+        let mut replaced = Vec::new();
         for stmt in &scheme.body {
             let (name, value, is_param) = match &stmt.kind.node {
                 SchemeStmt::Param { name, value } => (name, value, true),
                 SchemeStmt::Const { name, value } => (name, value, false),
                 _ => continue,
             };
-            let mut number = self.number(scope, value);
+            let mut definition = Definition {
+                what: What::Number,
+                value: value.clone(),
+                scope: shared.clone(),
+            };
             if is_param {
                 self.frame.params.push(name.node.clone());
                 // The command line comes last and wins.
                 for g in given.iter_mut().filter(|g| g.name == name.node) {
                     g.used = true;
-                    let scope = g.scope.clone();
-                    number = self.number(&scope, &g.value);
+                    replaced.push(definition);
+                    definition = Definition {
+                        what: What::Number,
+                        value: g.value.clone(),
+                        scope: g.scope.clone(),
+                    };
                 }
             }
-            let value = match number {
-                Ok(n) => self.scalar(n),
-                Err(Reported) => {
-                    failed = true;
-                    Value::Poison
-                }
-            };
-            self.introduce(&scope.source, name, value);
+            self.introduce(scope, name, Named::Open(definition));
+            numbers.push(name);
+        }
+        let mut failed = false;
+        for name in numbers {
+            let place = scope.place(name.span);
+            let value = self.named(Table::Scheme, &name.node, &place);
+            failed |= matches!(value, Some(Err(Reported)));
+        }
+        // What is replaced is checked all the same.
+        for definition in replaced {
+            failed |= self.number(&definition.scope, &definition.value).is_err();
         }
         failed |= self.declare_spacing(scope, scheme).is_err();
         if failed { Err(Reported) } else { Ok(()) }
@@ -236,72 +171,44 @@ impl Resolver<'_> {
             return self.fail(d);
         }
         for (name, &axis) in names.iter().zip(Axis::roles(names.len())) {
-            self.introduce(&scope.source, name, Value::Axis(axis));
+            self.introduce(scope, name, Named::Known(Value::Axis(axis)));
             self.frame.axes.push((name.node.clone(), axis));
             self.graph.axes[axis] = name.node.clone();
         }
-        if self.frame.names.len() < names.len() {
-            return Err(Reported);
-        }
-        Ok(())
+        let distinct = self.frame.names.keys().count() == names.len();
+        if distinct { Ok(()) } else { Err(Reported) }
     }
 
     fn declare_spacing(&mut self, scope: &Scope, scheme: &ast::Scheme) -> Checked<()> {
-        let mut spacing = PerAxis::splat(1.0);
+        let place = scope.place(scheme.name.span);
         let mut failed = false;
-        let axes = self.frame.axes.clone();
-        for (name, axis) in &axes {
-            let own = format!("h{name}");
-            match self.positive(scope, scheme, &[&own, "h"]) {
-                Ok(h) => spacing[*axis] = h,
+        for (name, axis) in self.frame.axes.clone() {
+            match self.cell_size(&name, &place) {
+                Ok(h) => self.graph.spacing[axis] = h,
                 Err(Reported) => failed = true,
             }
         }
-        match self.positive(scope, scheme, &["dt"]) {
+        match self.positive(&["dt"], &place) {
             Ok(dt) => self.frame.dt = dt,
             Err(Reported) => failed = true,
         }
-        self.graph.spacing = spacing;
         if failed { Err(Reported) } else { Ok(()) }
     }
 
-    /// The first of some names that is a number, or 1; it must be positive.
-    fn positive(&mut self, scope: &Scope, scheme: &ast::Scheme, names: &[&str]) -> Checked<f64> {
-        for name in names {
-            let n = match self.frame.names.get(*name) {
-                Some(Value::Scalar(s)) => self.graph.as_number(s.node),
-                Some(Value::Poison) => return Err(Reported),
-                _ => None,
-            };
-            let Some(n) = n else { continue };
-            if n > 0.0 && n.is_finite() && n.is_normal() {
-                return Ok(n);
-            }
-            let span = self.frame.spans.get(*name).copied();
-            let what = if *name == "dt" {
-                "the time step"
-            } else {
-                "the cell size"
-            };
-            let mut d = self.error(
-                codes::CELL_SIZE,
-                format!("{what} `{name}` must be a positive number"),
-                &scope.place(span.unwrap_or(scheme.name.span)),
-            );
-            d.labels[0].text = format!("this is {n}");
-            return self.fail(d);
+    /// The extents of a scheme that is checked without a problem: so large that nothing lies outside.
+    pub fn assume_extents(&mut self) {
+        for (name, _) in self.frame.axes.clone() {
+            let cells = self.scalar(ASSUMED as f64);
+            let extents = &mut self.frame.extents;
+            extents.set(&format!("n{name}"), Named::Known(cells));
         }
-        Ok(1.0)
     }
 
-    /// A grid for a scheme that is checked without a problem: so large that nothing lies outside.
+    /// A grid with these extents.
     pub fn assume_grid(&mut self) {
         let cells = PerAxis::from_fn(|a| {
-            if self.frame.axes.iter().any(|(_, b)| *b == a) {
-                1 << 16
-            } else {
-                1
-            }
+            let present = self.frame.axes.iter().any(|(_, b)| *b == a);
+            if present { ASSUMED } else { 1 }
         });
         self.set_grid(cells, PerAxis::splat([Boundary::Zero; 2]));
         self.frame.has_domain = false;
@@ -335,7 +242,7 @@ impl Resolver<'_> {
                 && self.declare_field(scope, field).is_err()
             {
                 failed = true;
-                self.introduce(&scope.source, &field.name, Value::Poison);
+                self.introduce(scope, &field.name, Named::Known(Value::Poison));
             }
         }
         for Stmt { kind, .. } in &scheme.body {
@@ -344,7 +251,7 @@ impl Resolver<'_> {
                     .declare_coef(scope, coef, given)
                     .unwrap_or(Value::Poison);
                 failed |= matches!(value, Value::Poison);
-                self.introduce(&scope.source, &coef.name, value);
+                self.introduce(scope, &coef.name, Named::Known(value));
             }
         }
         if failed { Err(Reported) } else { Ok(()) }
@@ -422,7 +329,8 @@ impl Resolver<'_> {
         }
         self.frame.fields.push(facts);
         let index = self.frame.fields.len() - 1;
-        self.introduce(&scope.source, &field.name, Value::Field(index, None));
+        let value = Value::Field(index, None);
+        self.introduce(scope, &field.name, Named::Known(value));
         Ok(())
     }
 

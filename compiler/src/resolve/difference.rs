@@ -1,11 +1,12 @@
 //! Differences and means along an axis.
 
 use super::codes;
-use super::evaluate::{Resolver, Scope, Typed, Value};
+use super::evaluate::Resolver;
 use super::graph::{Coefficient, Kernel};
 use super::operate::{Operand, small_integer};
 use super::rational::{self, Rational};
 use super::report::{Checked, Place, Reported};
+use super::value::{Scope, Typed, Value};
 use crate::lattice::{Axis, HalfIndex};
 use torre_grammar::ast::Arg;
 use torre_grammar::diag::Diagnostic;

@@ -1,19 +1,18 @@
 //! From syntax to the graph: names are looked up, definitions inlined, shapes and positions checked.
 
 use super::codes;
-use super::declare::Frame;
-use super::graph::{Graph, Node, NodeId};
-use super::load::{Found, ItemId, Library, ModuleId, Space};
+use super::frame::Frame;
+use super::graph::{Graph, Node};
+use super::load::{ItemId, Library, Space};
 use super::operate::{self, Operand};
 use super::report::{Checked, Place, Report, Reported, USED};
-use super::suggest::did_you_mean;
+use super::value::{Scope, Typed, Use, Value};
 use crate::host::{HostBinary, HostUnary};
 use crate::lattice::{Axis, HalfIndex, Position};
 use crate::world::World;
 use std::collections::BTreeMap;
-use torre_grammar::ast::{BinaryOp, Expr, ExprKind, ItemKind, Level, Name, UnaryOp};
+use torre_grammar::ast::{BinaryOp, Expr, ExprKind, Level, Name, UnaryOp};
 use torre_grammar::diag::{Code, Diagnostic};
-use torre_grammar::source::{Source, Span};
 
 /// Expressions evaluated in one go, over all inlining.
 const STEPS: u64 = 400_000;
@@ -24,52 +23,8 @@ const LIST: usize = 256;
 /// The most names in a block.
 pub const LOCALS: usize = 1_000;
 
-/// A scalar on the lattice.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Typed {
-    pub node: NodeId,
-    /// `None`: it is evaluated where it is used.
-    pub position: Option<Position>,
-}
-
-#[derive(Clone, Debug)]
-pub enum Value {
-    Scalar(Typed),
-    Vector(Vec<Typed>),
-    Tensor(Vec<Typed>),
-    /// A field, by its index in the frame.
-    Field(usize, Option<Level>),
-    Axis(Axis),
-    /// Its error has been reported.
-    Poison,
-}
-
-/// Where an expression is evaluated.
-#[derive(Clone)]
-pub struct Scope {
-    pub source: Source,
-    pub module: ModuleId,
-    /// Later ones hide earlier ones.
-    pub locals: Vec<(String, Value)>,
-    /// Whether the names of the scheme are seen, not just its axes.
-    pub in_scheme: bool,
-}
-
-impl Scope {
-    pub fn place(&self, span: Span) -> Place {
-        Place::new(&self.source, span)
-    }
-}
-
-/// A use of a definition that is being inlined.
-#[derive(Clone)]
-pub struct Use {
-    pub place: Place,
-    pub item: ItemId,
-}
-
 /// A constant that is being computed or has been.
-enum Constant {
+pub enum Constant {
     Running,
     Done(Value),
 }
@@ -82,7 +37,7 @@ pub struct Resolver<'w> {
     pub report: Report,
     /// The scheme at hand, as far as it is declared.
     pub frame: Frame,
-    constants: BTreeMap<ItemId, Constant>,
+    pub constants: BTreeMap<ItemId, Constant>,
     pub inlined: Vec<Use>,
     nested: usize,
     steps: u64,
@@ -111,12 +66,6 @@ impl<'w> Resolver<'w> {
         self.graph = self.graph.successor();
         self.frame = Frame::default();
         self.constants.clear();
-    }
-
-    /// Forgets what may have failed unseen.
-    pub fn forget_failures(&mut self) {
-        self.constants.clear();
-        self.library.forget_failures();
     }
 
     /// An error at a place; inside of definitions with the places that use them.
@@ -253,176 +202,6 @@ impl<'w> Resolver<'w> {
             node,
             position: None,
         })
-    }
-
-    fn lookup(&mut self, scope: &Scope, name: &str, place: &Place) -> Checked<Value> {
-        let local = scope.locals.iter().rev().find(|(n, _)| n == name);
-        let value = match local {
-            Some((_, value)) => Some(value.clone()),
-            None if scope.in_scheme => self.frame.names.get(name).cloned(),
-            None => None,
-        };
-        if let Some(value) = value {
-            return match value {
-                Value::Poison => Err(Reported),
-                value => Ok(value),
-            };
-        }
-        match self.library.find(scope.module, Space::Value, name) {
-            Found::Item(item) => return self.constant(item, place),
-            Found::Broken => return Err(Reported),
-            Found::Nothing => {}
-        }
-        if let Some(axis) = self.frame.axis(name) {
-            return Ok(Value::Axis(axis));
-        }
-        match name {
-            "pi" => return Ok(self.scalar(std::f64::consts::PI)),
-            "t" => {
-                let node = self.graph.time();
-                return Ok(Value::Scalar(Typed {
-                    node,
-                    position: None,
-                }));
-            }
-            _ => {}
-        }
-        if operate::is_built_in(name) {
-            let message = format!("`{name}` is an operator and needs arguments");
-            let d = self
-                .error(codes::WRONG_KIND, message, place)
-                .hint(format!("write `{name}(...)`"));
-            return self.fail(d);
-        }
-        let mut d = self.error(
-            codes::UNKNOWN_NAME,
-            format!("there is no `{name}` here"),
-            place,
-        );
-        d.labels[0].text = "not found".to_string();
-        d.hint = self.hint_for(scope, name);
-        self.fail(d)
-    }
-
-    fn hint_for(&self, scope: &Scope, name: &str) -> Option<String> {
-        if !scope.in_scheme && self.frame.names.contains_key(name) {
-            return Some(format!(
-                "definitions see only their parameters: add a parameter and pass `{name}`"
-            ));
-        }
-        let mut known: Vec<&str> = scope.locals.iter().rev().map(|(n, _)| n.as_str()).collect();
-        if scope.in_scheme {
-            known.extend(self.frame.names.keys().map(String::as_str));
-        }
-        known.extend(self.library.names(scope.module, Space::Value));
-        known.extend(self.frame.axes.iter().map(|(n, _)| n.as_str()));
-        known.extend(["pi", "t"]);
-        if let Some(hint) = did_you_mean(name, known) {
-            return Some(hint);
-        }
-        if ["x", "y", "z"].contains(&name) && !self.frame.axes.is_empty() {
-            let axes: Vec<&str> = self.frame.axes.iter().map(|(n, _)| n.as_str()).collect();
-            return Some(format!("the axes of the scheme are {}", axes.join(", ")));
-        }
-        None
-    }
-
-    /// The item that a path such as `std::curl::curl` names.
-    pub fn item_at(
-        &mut self,
-        scope: &Scope,
-        path: &[Name],
-        space: Space,
-        place: &Place,
-    ) -> Checked<ItemId> {
-        let Some((name, module)) = path.split_last() else {
-            let d = self.error(codes::UNKNOWN_NAME, "a name is missing here", place);
-            return self.fail(d);
-        };
-        if module.is_empty() {
-            return match self.library.find(scope.module, space, &name.node) {
-                Found::Item(item) => Ok(item),
-                Found::Broken => Err(Reported),
-                Found::Nothing => {
-                    let what = match space {
-                        Space::Value => "definition",
-                        Space::Scheme => "scheme",
-                        Space::Problem => "problem",
-                        Space::Schedule => "schedule",
-                    };
-                    let message = format!("there is no {what} `{}` here", name.node);
-                    let mut d = self.error(codes::UNKNOWN_NAME, message, place);
-                    d.hint = did_you_mean(&name.node, self.library.names(scope.module, space));
-                    self.fail(d)
-                }
-            };
-        }
-        let opened = self
-            .library
-            .open(self.world, &mut self.report, scope.module, module);
-        let from = opened.ok_or(Reported)?;
-        if let Found::Item(item) = self.library.find(from, space, &name.node)
-            && item.module == from
-        {
-            return Ok(item);
-        }
-        let own = self.library.own(from, space);
-        let module = self.library.module(from).source.name();
-        let message = format!("`{module}` has no item `{}`", name.node);
-        let mut d = self.error(codes::UNKNOWN_ITEM, message, place);
-        d.hint = did_you_mean(&name.node, own.iter().map(|(_, n)| n.node.as_str()));
-        self.fail(d)
-    }
-
-    /// The value of a constant.
-    fn constant(&mut self, item: ItemId, place: &Place) -> Checked<Value> {
-        match self.constants.get(&item) {
-            Some(Constant::Done(Value::Poison)) => return Err(Reported),
-            Some(Constant::Done(value)) => return Ok(value.clone()),
-            Some(Constant::Running) => {
-                let d = self.error(
-                    codes::RECURSIVE,
-                    "this constant is defined by itself",
-                    place,
-                );
-                return self.fail(d);
-            }
-            None => {}
-        }
-        let module = self.library.module(item.module);
-        let (source, ast) = (module.source.clone(), module.ast.clone());
-        let value = match ast.items.get(item.index).map(|i| &i.kind) {
-            Some(ItemKind::Const { value, .. }) => value,
-            Some(ItemKind::Def(def)) => {
-                let name = &def.name.node;
-                let message = format!("`{name}` is an operator and needs arguments");
-                let d = self
-                    .error(codes::WRONG_KIND, message, place)
-                    .hint(format!("write `{name}(...)`"));
-                return self.fail(d);
-            }
-            _ => return Err(Reported),
-        };
-        self.constants.insert(item, Constant::Running);
-        let scope = Scope {
-            source,
-            module: item.module,
-            locals: Vec::new(),
-            in_scheme: false,
-        };
-        // A constant sees no axes: it is the same for all schemes.
-        let frame = std::mem::take(&mut self.frame);
-        let result = self.number(&scope, value);
-        self.frame = frame;
-        let result = match result {
-            Ok(n) => self.scalar(n),
-            Err(Reported) => Value::Poison,
-        };
-        self.constants.insert(item, Constant::Done(result.clone()));
-        match result {
-            Value::Poison => Err(Reported),
-            value => Ok(value),
-        }
     }
 
     /// A number that is known now.

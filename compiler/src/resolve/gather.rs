@@ -2,10 +2,11 @@
 
 use super::codes;
 use super::confine::confine;
-use super::evaluate::{Resolver, Scope, Typed, Value};
+use super::evaluate::Resolver;
 use super::operate::{Kind, Operand, count};
 use super::order::Statement;
 use super::report::{Checked, Place, Reported};
+use super::value::{Scope, Typed, Value};
 use crate::host::HostExpr;
 use crate::lattice::{Interval, PerAxis, Region};
 use crate::problem::{Init, Output, OutputKind, Probe, Source, StaticValue};

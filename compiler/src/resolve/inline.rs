@@ -1,11 +1,12 @@
 //! Calls: definitions are put in at every use.
 
 use super::codes;
-use super::evaluate::{LOCALS, Resolver, Scope, Use, Value};
+use super::evaluate::{LOCALS, Resolver};
 use super::load::{Found, ItemId, Space, item_name};
 use super::operate;
 use super::report::{Checked, Place, Reported};
 use super::suggest::did_you_mean;
+use super::value::{Scope, Sight, Use, Value};
 use std::rc::Rc;
 use torre_grammar::ast::{Arg, Expr, ExprKind, ItemKind};
 
@@ -25,7 +26,11 @@ impl Resolver<'_> {
             ExprKind::Path(path) => self.item_at(scope, path, Space::Value, &at)?,
             ExprKind::Name(name) => {
                 let hidden = scope.locals.iter().any(|(n, _)| n == name)
-                    || (scope.in_scheme && self.frame.names.contains_key(name));
+                    || scope
+                        .sight
+                        .tables()
+                        .iter()
+                        .any(|t| self.frame.table(*t).contains(name));
                 if hidden {
                     let message = format!("`{name}` is not an operator");
                     let d = self.error(codes::WRONG_KIND, message, &at);
@@ -99,7 +104,7 @@ impl Resolver<'_> {
             source,
             module: item.module,
             locals: Vec::new(),
-            in_scheme: false,
+            sight: Sight::Item,
         };
         let values: Vec<Option<Checked<Value>>> = slots
             .into_iter()

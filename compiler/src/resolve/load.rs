@@ -235,11 +235,6 @@ impl Library {
         found
     }
 
-    /// Forgets which paths led nowhere, so that it is reported again.
-    pub fn forget_failures(&mut self) {
-        self.opened.retain(|_, module| module.is_some());
-    }
-
     fn open_new(
         &mut self,
         world: &dyn World,

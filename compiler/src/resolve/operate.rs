@@ -2,8 +2,9 @@
 
 use super::codes;
 use super::difference::Operator;
-use super::evaluate::{Resolver, Scope, Typed, Value};
+use super::evaluate::Resolver;
 use super::report::{Checked, Place, Reported};
+use super::value::{Scope, Typed, Value};
 use crate::host::{HostBinary, HostUnary};
 use crate::lattice::Position;
 use torre_grammar::ast::Arg;

@@ -1,11 +1,12 @@
 //! The statements of a step, and the order in which they run.
 
 use super::codes;
-use super::evaluate::{LOCALS, Resolver, Scope, Typed, Value};
+use super::evaluate::{LOCALS, Resolver};
 use super::graph::{LevelKey, Node};
 use super::operate::{Kind, Operand, count};
 use super::report::{Checked, Place, Reported};
 use super::suggest::did_you_mean;
+use super::value::{Scope, Typed, Value};
 use crate::host::HostBinary;
 use crate::scheme::ComponentId;
 use torre_grammar::ast::{self, Level, SchemeStmt, StepStmt, Stmt, Target, UpdateOp};
@@ -177,7 +178,7 @@ impl Resolver<'_> {
         }
         let place = scope.place(span);
         let name = &target.field.node;
-        let field = match self.frame.names.get(name) {
+        let field = match self.frame.names.value(name) {
             Some(Value::Field(index, _)) => *index,
             Some(Value::Poison) => return Err(Reported),
             Some(_) => {

@@ -3,11 +3,13 @@
 use super::Options;
 use super::codes;
 use super::declare::{GivenCoef, GivenParam};
-use super::evaluate::{LOCALS, Resolver, Scope, Value};
+use super::evaluate::{LOCALS, Resolver};
+use super::frame::{Definition, Named, What};
 use super::load::{Found, ItemId, ModuleId, Space};
 use super::report::{Checked, Reported};
 use super::revise::Settings;
 use super::suggest::did_you_mean;
+use super::value::{Scope, Sight, Table, Value};
 use crate::problem::Problem;
 use crate::scheme::Scheme;
 use std::collections::BTreeSet;
@@ -67,6 +69,8 @@ impl Resolver<'_> {
     pub fn check_scheme(&mut self, item: ItemId, options: &Options) -> Checked<()> {
         self.reset();
         let (scope, scheme) = self.scheme_scope(item)?;
+        self.begin(&scope, &scheme)?;
+        self.assume_extents();
         self.declare_numbers(&scope, &scheme, &mut [])?;
         self.assume_grid();
         let declared = self.declare_fields(&scope, &scheme, &mut []);
@@ -133,32 +137,28 @@ impl Resolver<'_> {
         let Some(ItemKind::Problem(problem)) = ast.items.get(item.index).map(|i| &i.kind) else {
             return Err(Reported);
         };
-        let mut scope = Scope {
+        let scope = Scope {
             source,
             module: item.module,
             locals: Vec::new(),
-            in_scheme: true,
+            sight: Sight::Problem,
         };
         let unique = self.check_once(&scope, problem);
         let (scheme_item, mut params) = self.scheme_of(&scope, problem)?;
         let (scheme_scope, scheme_ast) = self.scheme_scope(scheme_item)?;
-        // Constants may depend on parameters, and settings of parameters on constants: what can be is computed first.
-        let early = self.constants(&scope, problem, true);
-        scope.locals = early;
-        let shared = Rc::new(scope.clone());
-        for p in &mut params {
-            p.scope = shared.clone();
-        }
+        self.begin(&scheme_scope, &scheme_ast)?;
         let from_line = params.len();
         let settings = self.read_overrides(&options.overrides, &scope, &mut params);
         let (settings, revised) = match settings {
             Ok(settings) => (settings, Ok(())),
             Err(Reported) => (Settings::default(), Err(Reported)),
         };
+        self.declare_constants(&scope, problem);
+        let extents = self.declare_extents(&scope, problem, &settings);
         self.declare_numbers(&scheme_scope, &scheme_ast, &mut params)?;
         let params = self.report_unknown_params(&params, from_line);
-        scope.locals.clear();
-        scope.locals = self.constants(&scope, problem, false);
+        let constants = self.constants_of(&scope, problem);
+        extents?;
         self.place_grid(&scope, problem, &settings)?;
         let mut coefs = given_coefs(&scope, problem);
         let declared = self.declare_fields(&scheme_scope, &scheme_ast, &mut coefs);
@@ -174,6 +174,7 @@ impl Resolver<'_> {
         known?;
         unique?;
         params?;
+        constants?;
         revised?;
         let (mut scheme, mut results, steps) = (scheme?, results?, steps?);
         self.attach_sources(&scheme, &mut results)?;
@@ -271,45 +272,33 @@ impl Resolver<'_> {
         self.missing(scope, problem, "scheme", "scheme name")
     }
 
-    /// The constants of a problem. With `quietly`, those that cannot be computed yet are left out.
-    fn constants(
-        &mut self,
-        scope: &Scope,
-        problem: &ast::Problem,
-        quietly: bool,
-    ) -> Vec<(String, Value)> {
-        let mut scope = scope.clone();
-        let mark = self.report.mark();
+    /// Notes the constants of a problem. They are computed when they are needed: parameters may depend on them, or they on
+    /// parameters.
+    fn declare_constants(&mut self, scope: &Scope, problem: &ast::Problem) {
+        let shared = Rc::new(scope.clone());
         for stmt in &problem.body {
-            let ProblemStmt::Const { name, value } = &stmt.kind.node else {
-                continue;
-            };
-            if !quietly && scope.locals.iter().any(|(n, _)| *n == name.node) {
-                let d = self.error(
-                    codes::DEFINED_TWICE,
-                    format!("`{}` is defined twice", name.node),
-                    &scope.place(name.span),
-                );
-                let _ = self.fail::<()>(d);
-            }
-            match self.number(&scope, value) {
-                Ok(n) => {
-                    let value = self.scalar(n);
-                    scope.locals.push((name.node.clone(), value));
-                }
-                Err(Reported) if !quietly => scope.locals.push((name.node.clone(), Value::Poison)),
-                Err(Reported) => {}
-            }
-            if scope.locals.len() > LOCALS {
-                let _ = self.too_complex::<()>(&scope.place(name.span));
-                break;
+            if let ProblemStmt::Const { name, value } = &stmt.kind.node {
+                let definition = Definition {
+                    what: What::Number,
+                    value: value.clone(),
+                    scope: shared.clone(),
+                };
+                self.introduce_into(Table::Problem, scope, name, Named::Open(definition));
             }
         }
-        if quietly {
-            self.report.forget(mark, &scope.source);
-            self.forget_failures();
+    }
+
+    /// Computes the constants that nothing has needed so far.
+    fn constants_of(&mut self, scope: &Scope, problem: &ast::Problem) -> Checked<()> {
+        let mut failed = false;
+        for stmt in &problem.body {
+            if let ProblemStmt::Const { name, .. } = &stmt.kind.node {
+                let place = scope.place(name.span);
+                let found = self.named(Table::Problem, &name.node, &place);
+                failed |= matches!(found, Some(Err(Reported)));
+            }
         }
-        scope.locals
+        if failed { Err(Reported) } else { Ok(()) }
     }
 
     fn report_unknown_coefs(&mut self, given: &[GivenCoef]) -> Checked<()> {
@@ -323,18 +312,22 @@ impl Resolver<'_> {
                 ),
                 &g.scope.place(g.name.span),
             );
-            let known = self.frame.names.iter().filter_map(|(n, v)| {
-                let is_coef = !matches!(v, Value::Field(..) | Value::Axis(_))
-                    && !self.frame.params.contains(n);
-                is_coef.then_some(n.as_str())
-            });
-            d.hint = if self.frame.params.contains(&g.name.node) {
-                Some(format!(
+            let frame = &self.frame;
+            let is_param = frame.params.contains(&g.name.node);
+            let is_coef = |name: &&str| {
+                let other = matches!(
+                    frame.names.value(name),
+                    Some(Value::Field(..) | Value::Axis(_))
+                );
+                !other && !frame.params.iter().any(|p| p == name)
+            };
+            let known: Vec<&str> = frame.names.keys().filter(is_coef).collect();
+            d.hint = match is_param {
+                true => Some(format!(
                     "`{0}` is a parameter: write `scheme {1} {{ {0} = ... }}`",
-                    g.name.node, self.frame.name
-                ))
-            } else {
-                did_you_mean(&g.name.node, known)
+                    g.name.node, frame.name
+                )),
+                false => did_you_mean(&g.name.node, known),
             };
             failed |= self.fail::<()>(d).is_err();
         }

@@ -2,10 +2,11 @@
 
 use super::codes;
 use super::declare::GivenParam;
-use super::evaluate::{Resolver, Scope};
+use super::evaluate::Resolver;
 use super::operate::count;
 use super::report::{Checked, Reported};
 use super::suggest::did_you_mean;
+use super::value::Scope;
 use std::rc::Rc;
 use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::Source;

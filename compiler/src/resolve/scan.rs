@@ -1,10 +1,11 @@
 //! Looks through definitions that nothing uses: what they name must exist all the same.
 
 use super::codes;
-use super::evaluate::{Resolver, Scope};
+use super::evaluate::Resolver;
 use super::load::{Found, ModuleId, Space};
 use super::operate;
 use super::suggest::did_you_mean;
+use super::value::{Scope, Sight};
 use std::collections::BTreeSet;
 use torre_grammar::ast::{Def, Expr, ExprKind, ItemKind};
 
@@ -32,7 +33,7 @@ impl Resolver<'_> {
             source,
             module,
             locals: Vec::new(),
-            in_scheme: false,
+            sight: Sight::Item,
         };
         for item in &ast.items {
             match &item.kind {

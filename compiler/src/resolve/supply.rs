@@ -2,10 +2,11 @@
 
 use super::codes;
 use super::declare::GivenCoef;
-use super::evaluate::{Resolver, Scope, Typed, Value};
+use super::evaluate::Resolver;
 use super::operate::{Kind, count};
 use super::report::{Checked, Place};
 use super::suggest::did_you_mean;
+use super::value::{Scope, Typed, Value};
 use crate::lattice::Position;
 use torre_grammar::ast::{self, CoefValue, Shape};
 

@@ -13,7 +13,7 @@ pub struct Bytes<'a> {
 const NAMES: &[&str] = &[
     "x", "y", "z", "h", "dt", "t", "pi", "E", "H", "u", "S", "q", "eps", "k", "a", "b", "f", "g",
     "d", "dc", "d2", "avg", "sqrt", "exp", "min", "max", "sym", "abs", "hx", "xx", "xy", "yx", "n",
-    "std", "curl", "nothing", "atan2", "floor", "s", "p",
+    "std", "curl", "nothing", "nx", "lx", "hy", "atan2", "floor", "s", "p",
 ];
 const NUMBERS: &[f64] = &[
     0.0,

@@ -3,6 +3,7 @@
 mod book;
 mod diagnostics;
 mod examples;
+mod extents;
 mod garbage;
 mod hostile;
 mod lattice;

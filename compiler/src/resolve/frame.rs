@@ -1,0 +1,181 @@
+//! The scheme at hand, as far as it is declared.
+
+use super::operate::Kind;
+use super::report::Place;
+use super::value::{Scope, Table, Value};
+use crate::lattice::{Axis, Position};
+use crate::scheme::{Component, ComponentId, Grid};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use torre_grammar::ast::Expr;
+
+/// A field as declared.
+#[derive(Clone, Debug)]
+pub struct FieldFacts {
+    pub name: String,
+    pub kind: Kind,
+    /// Behind the dot; one empty name for a scalar.
+    pub names: Vec<String>,
+    pub components: Vec<ComponentId>,
+    pub levels: u8,
+    pub place: Place,
+}
+
+impl FieldFacts {
+    pub fn component(&self, name: &str) -> Option<ComponentId> {
+        let find = |name: &str| self.names.iter().position(|n| n == name);
+        let index = find(name).or_else(|| {
+            // `S.yx` is `S.xy`.
+            let swapped: String = name.chars().rev().collect();
+            (self.kind == Kind::Tensor)
+                .then(|| find(&swapped))
+                .flatten()
+        })?;
+        self.components.get(index).copied()
+    }
+}
+
+/// What a definition has to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    Number,
+    /// Cells along an axis.
+    Cells,
+}
+
+/// The text that a name stands for.
+#[derive(Clone)]
+pub struct Definition {
+    pub what: What,
+    pub value: Expr,
+    pub scope: Rc<Scope>,
+}
+
+/// A name: its value is computed when it is first needed, so the order of definitions does not matter.
+#[derive(Clone)]
+pub enum Named {
+    Open(Definition),
+    /// Being computed: who needs it now is part of a circle.
+    Running,
+    Known(Value),
+}
+
+/// Names with what they stand for.
+#[derive(Default)]
+pub struct Names {
+    table: BTreeMap<String, Named>,
+    /// Where names are defined.
+    places: BTreeMap<String, Place>,
+}
+
+impl Names {
+    pub fn get(&self, name: &str) -> Option<&Named> {
+        self.table.get(name)
+    }
+
+    pub fn value(&self, name: &str) -> Option<&Value> {
+        match self.table.get(name) {
+            Some(Named::Known(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    pub fn contains(&self, name: &str) -> bool {
+        self.table.contains_key(name)
+    }
+
+    pub fn set(&mut self, name: &str, named: Named) {
+        self.table.insert(name.to_string(), named);
+    }
+
+    /// Takes a new name in. A name that is taken gives the place of its first definition.
+    pub fn introduce(&mut self, name: &str, place: Place, named: Named) -> Result<(), Place> {
+        if let Some(first) = self.places.get(name) {
+            return Err(first.clone());
+        }
+        self.places.insert(name.to_string(), place);
+        self.set(name, named);
+        Ok(())
+    }
+
+    pub fn place(&self, name: &str) -> Option<Place> {
+        self.places.get(name).cloned()
+    }
+
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.table.keys().map(String::as_str)
+    }
+}
+
+/// The scheme at hand.
+#[derive(Default)]
+pub struct Frame {
+    pub name: String,
+    pub axes: Vec<(String, Axis)>,
+    pub names: Names,
+    /// Names of the problem.
+    pub problem: Names,
+    pub extents: Names,
+    pub params: Vec<String>,
+    pub fields: Vec<FieldFacts>,
+    pub components: Vec<Component>,
+    pub dt: f64,
+    pub grid: Option<Grid>,
+    /// Whether the grid is that of a problem.
+    pub has_domain: bool,
+}
+
+impl Frame {
+    pub fn table(&mut self, table: Table) -> &mut Names {
+        match table {
+            Table::Problem => &mut self.problem,
+            Table::Scheme => &mut self.names,
+            Table::Extents => &mut self.extents,
+        }
+    }
+
+    pub fn axis(&self, name: &str) -> Option<Axis> {
+        self.axes.iter().find(|(n, _)| n == name).map(|(_, a)| *a)
+    }
+
+    pub fn field_of(&self, component: ComponentId) -> Option<usize> {
+        self.fields
+            .iter()
+            .position(|f| f.components.contains(&component))
+    }
+
+    /// `[1/2, 0, 0]`
+    pub fn show(&self, position: Position) -> String {
+        let parts: Vec<String> = self
+            .axes
+            .iter()
+            .map(|(_, a)| position[*a].to_string())
+            .collect();
+        format!("[{}]", parts.join(", "))
+    }
+
+    /// Pairs of axes, by their place in the scheme's list.
+    pub fn tensor_pairs(&self) -> &'static [(usize, usize)] {
+        match self.axes.len() {
+            0 => &[],
+            1 => &[(0, 0)],
+            2 => &[(0, 0), (1, 1), (0, 1)],
+            _ => &[(0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1)],
+        }
+    }
+
+    pub fn tensor_names(&self) -> Vec<String> {
+        self.tensor_pairs()
+            .iter()
+            .map(|&(a, b)| format!("{}{}", self.axes[a].0, self.axes[b].0))
+            .collect()
+    }
+
+    pub fn tensor_index(&self, name: &str) -> Option<usize> {
+        let axes = &self.axes;
+        self.tensor_pairs().iter().position(|&(a, b)| {
+            let (a, b) = (&axes[a].0, &axes[b].0);
+            name == format!("{a}{b}") || name == format!("{b}{a}")
+        })
+    }
+}
