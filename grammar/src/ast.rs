@@ -99,6 +99,7 @@ pub enum SchemeStmt {
     },
     Field(Field),
     Coef(Coef),
+    Region(Region),
     Step {
         body: Vec<Stmt<StepStmt>>,
         end: Comments,
@@ -148,6 +149,15 @@ pub enum CoefValue {
     File(Spanned<String>),
 }
 
+/// `region disc = (x - 5)^2 + y^2 < 4`: a named condition on the place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Region {
+    pub name: Name,
+    /// `on cells`
+    pub position: Option<Spanned<Position>>,
+    pub condition: Expr,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum StepStmt {
     Update {
@@ -156,11 +166,19 @@ pub enum StepStmt {
         value: Expr,
     },
     Let(Let),
-    Where {
-        condition: Expr,
-        body: Vec<Stmt<StepStmt>>,
-        end: Comments,
-    },
+    /// `where`, any number of `else where`, and perhaps `else`.
+    Where(Vec<Branch>),
+}
+
+/// `where c { ... }`, `else where c { ... }`, `else { ... }`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Branch {
+    /// Those around `else`; the first branch's are the statement's.
+    pub comments: Comments,
+    /// Absent: `else`
+    pub condition: Option<Expr>,
+    pub body: Vec<Stmt<StepStmt>>,
+    pub end: Comments,
 }
 
 /// `E`, `E.x`, `u@next`.
@@ -263,6 +281,7 @@ pub enum ProblemStmt {
     /// One expression per axis.
     Domain(Vec<Expr>),
     Boundary(Vec<BoundaryClause>),
+    Region(Region),
     Coef {
         name: Name,
         component: Option<Name>,
@@ -314,12 +333,25 @@ pub struct BoundaryKind {
 pub enum Place {
     /// `at (i, j, k)`
     At(Vec<Expr>),
-    /// `in x = a..b, y = c..d`
-    In(Vec<(Name, Expr, Expr)>),
+    /// `in x = a..b, y = c, disc`: what lies in all of these.
+    In(Vec<Within>),
     /// `where cond`
     Where(Expr),
     /// Everywhere.
     All,
+}
+
+/// A part of `in`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Within {
+    /// `x = a..b` or the plane `x = a`, in cell indices.
+    Range {
+        axis: Name,
+        from: Expr,
+        to: Option<Expr>,
+    },
+    /// A condition on the place.
+    Region(Expr),
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -13,10 +13,11 @@ pub const KEYWORDS: [&str; 19] = [
 ];
 
 const ITEMS: [&str; 6] = ["use", "const", "def", "scheme", "problem", "schedule"];
-const SCHEME_STATEMENTS: [&str; 6] = ["axes", "param", "const", "field", "coef", "step"];
+const SCHEME_STATEMENTS: [&str; 7] = ["axes", "param", "const", "field", "coef", "region", "step"];
 const STEP_STATEMENTS: [&str; 2] = ["let", "where"];
-const PROBLEM_STATEMENTS: [&str; 10] = [
-    "scheme", "const", "domain", "boundary", "coef", "init", "source", "probe", "output", "steps",
+const PROBLEM_STATEMENTS: [&str; 11] = [
+    "scheme", "const", "domain", "boundary", "region", "coef", "init", "source", "probe", "output",
+    "steps",
 ];
 
 /// What stands where the grammar failed.

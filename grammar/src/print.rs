@@ -173,6 +173,13 @@ fn print_scheme_stmts(lines: &mut Lines, body: &[Stmt<SchemeStmt>]) {
             }
             SchemeStmt::Field(field) => lines.simple(&stmt.comments, &field_doc(field)),
             SchemeStmt::Coef(coef) => lines.simple(&stmt.comments, &coef_doc(coef)),
+            SchemeStmt::Region(region) => {
+                let parts = [vec![Doc::text("region ")], region_parts(region)];
+                lines.simple(
+                    &stmt.comments,
+                    &Doc::Seq(parts.into_iter().flatten().collect()),
+                );
+            }
             SchemeStmt::Step { body, end } => lines.block(
                 &stmt.comments,
                 Doc::text("step"),
@@ -269,6 +276,16 @@ fn coef_doc(coef: &Coef) -> Doc {
     Doc::Seq(parts)
 }
 
+/// What follows `region`.
+fn region_parts(region: &Region) -> Vec<Doc> {
+    let mut parts = vec![named(&region.name)];
+    if let Some(position) = &region.position {
+        parts.extend([Doc::text(" on "), position_doc(&position.node)]);
+    }
+    parts.extend([Doc::text(" = "), expr(&region.condition)]);
+    parts
+}
+
 fn print_step_stmts(lines: &mut Lines, body: &[Stmt<StepStmt>]) {
     for stmt in body {
         match &stmt.kind.node {
@@ -284,16 +301,35 @@ fn print_step_stmts(lines: &mut Lines, body: &[Stmt<StepStmt>]) {
                 );
             }
             StepStmt::Let(stmt_let) => lines.simple(&stmt.comments, &let_doc(stmt_let)),
-            StepStmt::Where {
-                condition,
-                body,
-                end,
-            } => {
-                let head = Doc::Seq(vec![Doc::text("where "), expr(condition)]);
-                lines.block(&stmt.comments, head, body, end, print_step_stmts);
-            }
+            StepStmt::Where(branches) => print_branches(lines, &stmt.comments, branches),
         }
     }
+}
+
+fn print_branches(lines: &mut Lines, comments: &Comments, branches: &[Branch]) {
+    let head = |branch: &Branch, first: bool| {
+        let word = if first { "" } else { "else " };
+        match &branch.condition {
+            Some(condition) => Doc::Seq(vec![Doc::Text(format!("{word}where ")), expr(condition)]),
+            None => Doc::text("else"),
+        }
+    };
+    let Some((first, rest)) = branches.split_first() else {
+        return;
+    };
+    if rest.is_empty() {
+        let (body, end) = (&first.body, &first.end);
+        return lines.block(comments, head(first, true), body, end, print_step_stmts);
+    }
+    lines.open(comments, head(first, true));
+    print_step_stmts(lines, &first.body);
+    let mut end = &first.end;
+    for branch in rest {
+        lines.reopen(end, &branch.comments, head(branch, false));
+        print_step_stmts(lines, &branch.body);
+        end = &branch.end;
+    }
+    lines.close(end);
 }
 
 fn print_problem_stmts(lines: &mut Lines, body: &[Stmt<ProblemStmt>]) {
@@ -340,6 +376,7 @@ fn problem_parts(stmt: &ProblemStmt) -> (&'static str, Vec<Doc>) {
             "boundary",
             vec![Doc::Listed(clauses.iter().map(boundary_doc).collect())],
         ),
+        ProblemStmt::Region(region) => ("region", region_parts(region)),
         ProblemStmt::Coef {
             name,
             component,
@@ -364,16 +401,9 @@ fn problem_parts(stmt: &ProblemStmt) -> (&'static str, Vec<Doc>) {
             let mut parts = vec![member_target(target)];
             match place {
                 Place::At(at) => parts.extend([Doc::text(" at "), tuple(at)]),
-                Place::In(intervals) => {
-                    let intervals = intervals.iter().map(|(axis, from, to)| {
-                        Doc::Seq(vec![
-                            Doc::Text(format!("{} = ", axis.node)),
-                            operand(from),
-                            Doc::text(".."),
-                            operand(to),
-                        ])
-                    });
-                    parts.extend([Doc::text(" in "), Doc::Listed(intervals.collect())]);
+                Place::In(list) => {
+                    let list = list.iter().map(within_doc).collect();
+                    parts.extend([Doc::text(" in "), Doc::Listed(list)]);
                 }
                 Place::Where(condition) => parts.extend([Doc::text(" where "), operand(condition)]),
                 Place::All => {}
@@ -413,6 +443,19 @@ fn problem_parts(stmt: &ProblemStmt) -> (&'static str, Vec<Doc>) {
             ("output", parts)
         }
         ProblemStmt::Steps(count) => ("steps", vec![expr(count)]),
+    }
+}
+
+fn within_doc(part: &Within) -> Doc {
+    match part {
+        Within::Range { axis, from, to } => {
+            let mut parts = vec![Doc::Text(format!("{} = ", axis.node)), operand(from)];
+            if let Some(to) = to {
+                parts.extend([Doc::text(".."), operand(to)]);
+            }
+            Doc::Seq(parts)
+        }
+        Within::Region(condition) => operand(condition),
     }
 }
 

@@ -16,7 +16,7 @@ fn boxed(expr: Expr) -> Box<Expr> {
 }
 
 fn name() -> impl Strategy<Value = Name> {
-    let words = prop_oneof![4 => "[a-zA-Z_][a-zA-Z0-9_]{0,4}", 1 => "x|at|on|auto|lean|file|every|levels|in|as|for|steps|prev"];
+    let words = prop_oneof![4 => "[a-zA-Z_][a-zA-Z0-9_]{0,4}", 1 => "x|at|on|auto|lean|file|every|levels|in|as|for|steps|prev|region"];
     words
         .prop_filter("keyword", |name| !KEYWORDS.contains(&name.as_str()))
         .prop_map(spanned)
@@ -193,13 +193,50 @@ fn step_stmt() -> BoxedStrategy<StepStmt> {
         1 => (name(), expr()).prop_map(|(name, value)| StepStmt::Let(Let { name, value })),
     ];
     leaf.prop_recursive(2, 8, 3, |inner| {
-        (expr(), block(inner)).prop_map(|(condition, (body, end))| StepStmt::Where {
-            condition,
-            body,
-            end,
+        let branch = || {
+            (
+                comments(true),
+                option::weighted(0.7, expr()),
+                block(inner.clone()),
+            )
+                .prop_map(|(mut comments, condition, (body, end))| {
+                    comments.before.retain(|line| !line.is_empty());
+                    Branch {
+                        comments,
+                        condition,
+                        body,
+                        end,
+                    }
+                })
+        };
+        (branch(), expr(), vec(branch(), 0..3)).prop_map(|(mut first, condition, mut rest)| {
+            first.comments = Comments::default();
+            first.condition = Some(condition);
+            let last = rest.iter().position(|branch| branch.condition.is_none());
+            rest.truncate(last.map_or(rest.len(), |last| last + 1));
+            StepStmt::Where(std::iter::once(first).chain(rest).collect())
         })
     })
     .boxed()
+}
+
+fn region() -> impl Strategy<Value = Region> {
+    (name(), option::of(position()), expr()).prop_map(|(name, position, condition)| Region {
+        name,
+        position,
+        condition,
+    })
+}
+
+fn within() -> impl Strategy<Value = Within> {
+    prop_oneof![
+        (name(), expr(), option::of(expr())).prop_map(|(axis, from, to)| Within::Range {
+            axis,
+            from,
+            to
+        }),
+        expr().prop_map(Within::Region),
+    ]
 }
 
 fn scheme_stmt() -> BoxedStrategy<SchemeStmt> {
@@ -244,6 +281,7 @@ fn scheme_stmt() -> BoxedStrategy<SchemeStmt> {
         (name(), expr()).prop_map(|(name, value)| SchemeStmt::Const { name, value }),
         field,
         coef,
+        region().prop_map(SchemeStmt::Region),
         block(step_stmt()).prop_map(|(body, end)| SchemeStmt::Step { body, end }),
     ]
     .boxed()
@@ -262,7 +300,7 @@ fn problem_stmt() -> BoxedStrategy<ProblemStmt> {
         .prop_map(|(axis, lower, upper)| BoundaryClause { axis, lower, upper });
     let place = prop_oneof![
         vec(expr(), 1..4).prop_map(Place::At),
-        vec((name(), expr(), expr()), 1..3).prop_map(Place::In),
+        vec(within(), 1..3).prop_map(Place::In),
         expr().prop_map(Place::Where),
         Just(Place::All),
     ];
@@ -272,6 +310,7 @@ fn problem_stmt() -> BoxedStrategy<ProblemStmt> {
         (name(), expr()).prop_map(|(name, value)| ProblemStmt::Const { name, value }),
         vec(expr(), 1..4).prop_map(ProblemStmt::Domain),
         vec(clause, 1..4).prop_map(ProblemStmt::Boundary),
+        region().prop_map(ProblemStmt::Region),
         (name(), option::of(name()), coef_value()).prop_map(|(name, component, value)| {
             ProblemStmt::Coef {
                 name,
@@ -450,10 +489,10 @@ proptest! {
     }
 }
 
-const WORDS: [&str; 60] = [
+const WORDS: [&str; 62] = [
     "scheme", "problem", "schedule", "def", "const", "use", "axes", "param", "field", "coef",
     "step", "let", "where", "if", "then", "else", "and", "or", "not", "a", "x", "E", "domain",
     "boundary", "init", "source", "probe", "output", "slice", "steps", "on", "at", "nodes",
-    "vector", "scalar", "lean", "1", "0.5", "3..9", "\"s\"", "(", ")", "[", "]", "{", "}", ",",
-    ":", "::", "=", "+=", "-", "+", "*", "^", "<", "\n", ";", "// c\n", "@prev",
+    "vector", "scalar", "lean", "region", "in", "1", "0.5", "3..9", "\"s\"", "(", ")", "[", "]",
+    "{", "}", ",", ":", "::", "=", "+=", "-", "+", "*", "^", "<", "\n", ";", "// c\n", "@prev",
 ];

@@ -253,7 +253,32 @@ fn steps() {
     ];
     assert_eq!(ops, expected);
     assert!(matches!(&body[3].kind.node, StepStmt::Let(_)));
-    assert!(matches!(&body[4].kind.node, StepStmt::Where { body, .. } if body.len() == 1));
+    assert!(matches!(&body[4].kind.node, StepStmt::Where(branches) if branches[0].body.len() == 1));
+}
+
+#[test]
+fn branches() {
+    let text = "step { where a { b = 1 }
+      // why
+      else where c { // here
+      } else { d = 1; where e { } } // end
+      f = 2 }";
+    let SchemeStmt::Step { body, .. } = &scheme(text)[0] else {
+        panic!()
+    };
+    let StepStmt::Where(branches) = &body[0].kind.node else {
+        panic!()
+    };
+    let conditions: Vec<_> = branches
+        .iter()
+        .map(|branch| branch.condition.as_ref().map(show))
+        .collect();
+    assert_eq!(conditions, [Some("a".into()), Some("c".into()), None]);
+    assert_eq!(branches[1].comments.before, ["why"]);
+    assert_eq!(branches[1].comments.trailing.as_deref(), Some("here"));
+    assert_eq!(branches[2].body.len(), 2);
+    assert_eq!(branches[2].end.trailing.as_deref(), Some("end"));
+    assert!(matches!(&body[1].kind.node, StepStmt::Update { .. }));
 }
 
 fn problem(line: &str) -> ProblemStmt {
@@ -327,14 +352,20 @@ fn sources_and_outputs() {
     assert!(
         matches!(place("source E.z at (64, n, 64) += f(t, f0 = 3e14)"), Place::At(at) if at.len() == 3)
     );
-    let Place::In(ranges) = place("source E.z in x = 3..9, y = n..2*n += f(t)") else {
+    let Place::In(parts) = place("source E.z in x = 3..9, y = n, disc and x == 3 += f(t)") else {
         panic!()
     };
-    let ranges: Vec<_> = ranges
+    let parts: Vec<_> = parts
         .iter()
-        .map(|(axis, from, to)| format!("{} {} {}", axis.node, show(from), show(to)))
+        .map(|part| match part {
+            Within::Range { axis, from, to } => {
+                let to = to.as_ref().map_or("-".to_string(), show);
+                format!("{} {} {to}", axis.node, show(from))
+            }
+            Within::Region(condition) => show(condition),
+        })
         .collect();
-    assert_eq!(ranges, ["x 3 9", "y n (Mul 2 n)"]);
+    assert_eq!(parts, ["x 3 9", "y n -", "(And disc (Eq x 3))"]);
     assert!(matches!(
         place("source E where x < 3 += t"),
         Place::Where(_)

@@ -2,7 +2,7 @@
 
 use super::codes;
 use super::evaluate::Resolver;
-use super::frame::{Definition, Named, What};
+use super::frame::{Definition, Named};
 use super::operate::count;
 use super::report::{Checked, Reported};
 use super::revise::Settings;
@@ -75,8 +75,7 @@ impl Resolver<'_> {
         if settings.domain.is_none() {
             let scope = Rc::new(scope.clone());
             for (axis, cells) in axes.iter().zip(list) {
-                let definition = Definition {
-                    what: What::Cells,
+                let definition = Definition::Cells {
                     value: cells.clone(),
                     scope: scope.clone(),
                 };

@@ -52,6 +52,7 @@ codes! {
     STEP = "E0411", "a scheme without exactly one step";
     CELL_SIZE = "E0412", "a cell size or time step that is not a positive number";
     TOO_MANY_COMPONENTS = "E0413", "too many components";
+    BRANCHES = "E0414", "branches that advance a value in different ways";
 
     WHICH_PROBLEM = "E0501", "which problem is meant";
     MISSING = "E0502", "a statement is missing";
@@ -81,6 +82,8 @@ codes! {
     NOT_CENTRED = "W0301", "an update that is not centred in time";
     NEVER_ADVANCED = "W0401", "a field that is never updated";
     HELD_AT_ZERO = "W0501", "a source where the boundary holds the value at 0";
+    NO_PLACE = "W0502", "a source that acts nowhere";
+    UNUSED_REGION = "W0503", "a region that nothing uses";
 }
 
 #[cfg(test)]

@@ -2,15 +2,16 @@
 
 use super::codes;
 use super::evaluate::Resolver;
-use super::frame::{Definition, FieldFacts, Frame, Named, What};
+use super::frame::{Definition, FieldFacts, Frame, GivenParam, Named};
 use super::load::{ItemId, twice};
-use super::operate::{Kind, count};
+use super::names::BUILT_IN;
+use super::operate::{self, Kind, count};
 use super::report::{Checked, Place, Reported};
 use super::value::{Scope, Sight, Table, Value};
 use crate::lattice::{Axis, HalfIndex, PerAxis, Position};
 use crate::scheme::{Boundary, Component, ComponentId, Grid};
 use std::rc::Rc;
-use torre_grammar::ast::{self, CoefValue, Expr, ItemKind, Name, SchemeStmt, Shape, Stmt};
+use torre_grammar::ast::{self, ItemKind, Name, SchemeStmt, Shape, Stmt};
 use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::Span;
 
@@ -20,23 +21,6 @@ const ASSUMED: i64 = 1 << 16;
 const COMPONENTS: usize = 256;
 /// The most components of a field: an update of all of them is one stage.
 const OF_A_FIELD: usize = 64;
-
-/// A parameter that a problem or a command line sets.
-pub struct GivenParam {
-    pub name: String,
-    pub value: Expr,
-    pub scope: Rc<Scope>,
-    pub used: bool,
-}
-
-/// A coefficient that a problem sets.
-pub struct GivenCoef {
-    pub name: Name,
-    pub component: Option<Name>,
-    pub value: CoefValue,
-    pub scope: Rc<Scope>,
-    pub used: bool,
-}
 
 impl Resolver<'_> {
     /// Notes a new name of the scheme.
@@ -52,7 +36,7 @@ impl Resolver<'_> {
                 .push(twice(&scope.source, &name.node, first.span, name.span));
             return;
         }
-        if super::operate::is_built_in(&name.node) || ["t", "pi"].contains(&name.node.as_str()) {
+        if operate::is_built_in(&name.node) || BUILT_IN.contains(&name.node.as_str()) {
             let message = format!("`{}` is built in and cannot be defined", name.node);
             self.report.push(
                 Diagnostic::error(codes::BUILT_IN, message)
@@ -104,26 +88,29 @@ impl Resolver<'_> {
                 SchemeStmt::Const { name, value } => (name, value, false),
                 _ => continue,
             };
-            let mut definition = Definition {
-                what: What::Number,
-                value: value.clone(),
-                scope: shared.clone(),
-            };
+            let mut definition = (value.clone(), shared.clone());
             if is_param {
                 self.frame.params.push(name.node.clone());
                 // The command line comes last and wins.
                 for g in given.iter_mut().filter(|g| g.name == name.node) {
                     g.used = true;
                     replaced.push(definition);
-                    definition = Definition {
-                        what: What::Number,
-                        value: g.value.clone(),
-                        scope: g.scope.clone(),
-                    };
+                    definition = (g.value.clone(), g.scope.clone());
                 }
             }
-            self.introduce(scope, name, Named::Open(definition));
+            let (value, of) = definition;
+            let open = Named::Open(Definition::Number { value, scope: of });
+            self.introduce(scope, name, open);
             numbers.push(name);
+        }
+        for stmt in &scheme.body {
+            if let SchemeStmt::Coef(coef) = &stmt.kind.node {
+                let open = Named::Open(Definition::Coef {
+                    coef: Rc::new(coef.clone()),
+                    scope: shared.clone(),
+                });
+                self.introduce(scope, &coef.name, open);
+            }
         }
         let mut failed = false;
         for name in numbers {
@@ -132,8 +119,8 @@ impl Resolver<'_> {
             failed |= matches!(value, Some(Err(Reported)));
         }
         // What is replaced is checked all the same.
-        for definition in replaced {
-            failed |= self.number(&definition.scope, &definition.value).is_err();
+        for (value, scope) in replaced {
+            failed |= self.number(&scope, &value).is_err();
         }
         failed |= self.declare_spacing(scope, scheme).is_err();
         if failed { Err(Reported) } else { Ok(()) }
@@ -229,12 +216,11 @@ impl Resolver<'_> {
         });
     }
 
-    /// Fields, then coefficients.
+    /// Fields, then what is known with the domain: coefficients and regions, those of the problem included.
     pub fn declare_fields(
         &mut self,
-        scope: &Scope,
-        scheme: &ast::Scheme,
-        given: &mut [GivenCoef],
+        (scope, scheme): (&Scope, &ast::Scheme),
+        problem: Option<(&Scope, &ast::Problem)>,
     ) -> Checked<()> {
         let mut failed = false;
         for stmt in &scheme.body {
@@ -246,13 +232,17 @@ impl Resolver<'_> {
             }
         }
         for Stmt { kind, .. } in &scheme.body {
-            if let SchemeStmt::Coef(coef) = &kind.node {
-                let value = self
-                    .declare_coef(scope, coef, given)
-                    .unwrap_or(Value::Poison);
-                failed |= matches!(value, Value::Poison);
-                self.introduce(scope, &coef.name, Named::Known(value));
-            }
+            let name = match &kind.node {
+                SchemeStmt::Coef(coef) => &coef.name,
+                SchemeStmt::Region(region) => &region.name,
+                _ => continue,
+            };
+            let place = scope.place(name.span);
+            let found = self.named(Table::Scheme, &name.node, &place);
+            failed |= matches!(found, Some(Err(Reported)));
+        }
+        if let Some((scope, problem)) = problem {
+            failed |= self.compute_regions(scope, problem).is_err();
         }
         if failed { Err(Reported) } else { Ok(()) }
     }
@@ -441,7 +431,7 @@ impl Resolver<'_> {
         self.fail(d)
     }
 
-    fn scalar_position(
+    pub fn scalar_position(
         &mut self,
         scope: &Scope,
         position: &ast::Position,

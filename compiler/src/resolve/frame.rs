@@ -5,9 +5,9 @@ use super::report::Place;
 use super::value::{Scope, Table, Value};
 use crate::lattice::{Axis, Position};
 use crate::scheme::{Component, ComponentId, Grid};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-use torre_grammar::ast::Expr;
+use torre_grammar::ast::{self, CoefValue, Expr, Name};
 
 /// A field as declared.
 #[derive(Clone, Debug)]
@@ -35,20 +35,46 @@ impl FieldFacts {
     }
 }
 
-/// What a definition has to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
-    Number,
-    /// Cells along an axis.
-    Cells,
-}
-
 /// The text that a name stands for.
 #[derive(Clone)]
-pub struct Definition {
-    pub what: What,
+pub enum Definition {
+    Number {
+        value: Expr,
+        scope: Rc<Scope>,
+    },
+    /// Cells along an axis.
+    Cells {
+        value: Expr,
+        scope: Rc<Scope>,
+    },
+    /// A condition on the place, which is known once the domain is.
+    Region {
+        region: Rc<ast::Region>,
+        scope: Rc<Scope>,
+    },
+    /// A static field, which is known once the domain is.
+    Coef {
+        coef: Rc<ast::Coef>,
+        scope: Rc<Scope>,
+    },
+}
+
+/// A parameter that a problem or a command line sets.
+pub struct GivenParam {
+    pub name: String,
     pub value: Expr,
     pub scope: Rc<Scope>,
+    pub used: bool,
+}
+
+/// A coefficient that a problem sets.
+#[derive(Clone)]
+pub struct GivenCoef {
+    pub name: Name,
+    pub component: Option<Name>,
+    pub value: CoefValue,
+    pub scope: Rc<Scope>,
+    pub used: bool,
 }
 
 /// A name: its value is computed when it is first needed, so the order of definitions does not matter.
@@ -66,6 +92,8 @@ pub struct Names {
     table: BTreeMap<String, Named>,
     /// Where names are defined.
     places: BTreeMap<String, Place>,
+    /// Names that an expression has used.
+    used: BTreeSet<String>,
 }
 
 impl Names {
@@ -102,6 +130,16 @@ impl Names {
         self.places.get(name).cloned()
     }
 
+    pub fn note_use(&mut self, name: &str) {
+        if !self.used.contains(name) {
+            self.used.insert(name.to_string());
+        }
+    }
+
+    pub fn is_used(&self, name: &str) -> bool {
+        self.used.contains(name)
+    }
+
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.table.keys().map(String::as_str)
     }
@@ -117,6 +155,7 @@ pub struct Frame {
     pub problem: Names,
     pub extents: Names,
     pub params: Vec<String>,
+    pub given_coefs: Vec<GivenCoef>,
     pub fields: Vec<FieldFacts>,
     pub components: Vec<Component>,
     pub dt: f64,

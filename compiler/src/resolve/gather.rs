@@ -3,18 +3,16 @@
 use super::codes;
 use super::confine::confine;
 use super::evaluate::Resolver;
-use super::operate::{Kind, Operand, count};
+use super::operate::{Kind, Operand};
 use super::order::Statement;
 use super::report::{Checked, Place, Reported};
 use super::value::{Scope, Typed, Value};
 use crate::host::HostExpr;
-use crate::lattice::{Interval, PerAxis, Region};
 use crate::problem::{Init, Output, OutputKind, Probe, Source, StaticValue};
 use crate::scheme::{ComponentId, Grid, Scheme, StageId};
 use std::collections::{BTreeMap, BTreeSet};
 use torre_grammar::ast::{self, CoefValue, Expr, Level, Name, ProblemStmt, Target};
 use torre_grammar::diag::Diagnostic;
-use torre_grammar::source::Span;
 
 /// Results of one problem.
 const RESULTS: usize = 10_000;
@@ -201,10 +199,7 @@ impl Resolver<'_> {
     ) -> Checked<()> {
         let operand = self.operand(scope, value);
         let (kind, components, place) = self.newest(scope, target)?;
-        let condition = match at {
-            ast::Place::Where(c) => Some(self.condition(scope, c)?),
-            _ => None,
-        };
+        let condition = self.place_condition(scope, at)?;
         let operand = operand?;
         let value_place = operand.place.clone();
         let items = self.values_for(kind, &components, operand, &place)?;
@@ -212,7 +207,7 @@ impl Resolver<'_> {
             let facts = self.frame.components[component.index()].clone();
             let extent = grid.extent(facts.position);
             let live = grid.live(facts.position);
-            let asked = self.source_region(scope, at, extent, &facts.name)?;
+            let asked = self.place_box(scope, at, extent, &facts.name)?;
             let mut region = asked.intersect(live);
             let mut rest = None;
             if let Some(Operand {
@@ -249,7 +244,7 @@ impl Resolver<'_> {
             }
             let stage = statements
                 .iter()
-                .rposition(|s| s.updates.iter().any(|(t, _)| *t == component));
+                .rposition(|s| s.updates.iter().any(|u| u.target == component));
             let Some(stage) = stage else {
                 if statements.is_empty() {
                     continue;
@@ -264,6 +259,13 @@ impl Resolver<'_> {
                 return self.fail(d);
             };
             if region.is_empty() {
+                self.report.push(
+                    Diagnostic::warning(
+                        codes::NO_PLACE,
+                        format!("no value of `{}` lies where this source acts", facts.name),
+                    )
+                    .at(&place.source, place.span, "this source has no effect"),
+                );
                 continue;
             }
             let (profile, wave) = value.separate().unwrap_or((HostExpr::Number(1.0), value));
@@ -306,105 +308,6 @@ impl Resolver<'_> {
             }
         }
         if failed { Err(Reported) } else { Ok(()) }
-    }
-
-    fn source_region(
-        &mut self,
-        scope: &Scope,
-        at: &ast::Place,
-        extent: Region,
-        name: &str,
-    ) -> Checked<Region> {
-        match at {
-            ast::Place::All | ast::Place::Where(_) => Ok(extent),
-            ast::Place::At(list) => {
-                let at = self.index(scope, list, extent, name)?;
-                Ok(at.map(|i| Interval::new(i, i + 1)))
-            }
-            ast::Place::In(ranges) => {
-                let mut region = extent;
-                for (axis, lo, hi) in ranges {
-                    let axis_id = self.axis_named(scope, axis)?;
-                    let range = Interval::new(self.integer(scope, lo)?, self.integer(scope, hi)?);
-                    let whole = extent[axis_id];
-                    if range.is_empty() || range.lo < whole.lo || range.hi > whole.hi {
-                        let message = if range.is_empty() {
-                            format!("the range {range} along `{}` is empty", axis.node)
-                        } else {
-                            format!(
-                                "the range {range} leaves the indices of `{name}` along `{}`, {whole}",
-                                axis.node
-                            )
-                        };
-                        let d = self
-                            .error(codes::OUTSIDE, message, &scope.place(lo.span.to(hi.span)))
-                            .hint("ranges are half-open: `0..64` ends with 63");
-                        return self.fail(d);
-                    }
-                    region[axis_id] = range;
-                }
-                Ok(region)
-            }
-        }
-    }
-
-    /// Cell indices, within the extent of a component.
-    fn index(
-        &mut self,
-        scope: &Scope,
-        list: &[Expr],
-        extent: Region,
-        name: &str,
-    ) -> Checked<PerAxis<i64>> {
-        let axes = self.frame.axes.clone();
-        if list.len() != axes.len() {
-            let span = match (list.first(), list.last()) {
-                (Some(a), Some(b)) => a.span.to(b.span),
-                _ => Span::default(),
-            };
-            let d = self.error(
-                codes::OUTSIDE,
-                format!(
-                    "{} given, but the scheme has {}",
-                    count(list.len(), "index is", "indices are"),
-                    count(axes.len(), "axis", "axes")
-                ),
-                &scope.place(span),
-            );
-            return self.fail(d);
-        }
-        let mut at = PerAxis::splat(0);
-        for ((axis_name, axis), e) in axes.iter().zip(list) {
-            at[*axis] = self.index_along(scope, e, extent[*axis], axis_name, name)?;
-        }
-        Ok(at)
-    }
-
-    fn index_along(
-        &mut self,
-        scope: &Scope,
-        e: &Expr,
-        range: Interval,
-        axis: &str,
-        name: &str,
-    ) -> Checked<i64> {
-        let i = self.integer(scope, e)?;
-        if range.contains(i) {
-            return Ok(i);
-        }
-        let mut d = self
-            .error(
-                codes::OUTSIDE,
-                format!("`{name}` has no index {i} along {axis}"),
-                &scope.place(e.span),
-            )
-            .hint(format!(
-                "its indices along {axis} go from {} to {}",
-                range.lo,
-                range.hi - 1
-            ));
-        d.labels[0].text = "outside of the domain".to_string();
-        self.fail(d)
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of the statement")]

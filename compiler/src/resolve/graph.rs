@@ -285,10 +285,37 @@ impl Graph {
     }
 
     pub fn binary(&mut self, op: HostBinary, a: NodeId, b: NodeId) -> NodeId {
-        match (self.as_number(a), self.as_number(b)) {
-            (Some(a), Some(b)) => self.number(op.apply(a, b)),
+        let (n, rest) = match (self.as_number(a), self.as_number(b)) {
+            (Some(a), Some(b)) => return self.number(op.apply(a, b)),
+            (Some(n), None) => (n, b),
+            (None, Some(n)) => (n, a),
+            (None, None) => return self.add(Node::Binary(BinaryKey(op), a, b)),
+        };
+        match op {
+            HostBinary::And if n == 0.0 => self.number(0.0),
+            HostBinary::Or if n != 0.0 => self.number(1.0),
+            HostBinary::And | HostBinary::Or => self.truth(rest),
             _ => self.add(Node::Binary(BinaryKey(op), a, b)),
         }
+    }
+
+    /// A condition as 0 or 1, so that rounding cannot change it.
+    pub fn truth(&mut self, id: NodeId) -> NodeId {
+        use HostBinary as H;
+        let is_truth = match self.node(id) {
+            Node::Number(bits) => [0.0, 1.0].contains(&f64::from_bits(bits)),
+            Node::Unary(op, _) => op.0 == HostUnary::Not,
+            Node::Binary(op, ..) => matches!(
+                op.0,
+                H::Lt | H::Le | H::Gt | H::Ge | H::Eq | H::Ne | H::And | H::Or
+            ),
+            _ => false,
+        };
+        if is_truth {
+            return id;
+        }
+        let zero = self.number(0.0);
+        self.binary(H::Ne, id, zero)
     }
 
     pub fn choose(&mut self, condition: NodeId, then: NodeId, otherwise: NodeId) -> NodeId {

@@ -4,11 +4,12 @@
 //! ```text
 //! load                                    modules and items
 //! declare, supply, bound                  axes, parameters, fields; coefficients; the grid
-//! evaluate, inline, operate, difference   expressions become nodes of a graph, with shape and position
-//! order                                   statements, in the order in which they run
+//! evaluate, names, inline, operate, difference
+//!                                         expressions become nodes of a graph, with shape and position
+//! order, branches                         statements, in the order in which they run
 //! linearize, emit                         normal form; operations of one update
-//! confine, assemble                       regions and masks; stages and time levels
-//! gather, fit                             initial values, sources and results; memory
+//! regions, confine, assemble              regions and masks; stages and time levels
+//! gather, places, fit                     initial values, sources and results; memory
 //! ```
 //!
 //! `pose` runs these for a problem. Hostile programs are refused in bounded time and memory: expressions that are evaluated, nodes of
@@ -16,6 +17,7 @@
 
 mod assemble;
 mod bound;
+mod branches;
 pub mod codes;
 mod confine;
 mod declare;
@@ -32,8 +34,10 @@ mod load;
 mod names;
 mod operate;
 mod order;
+mod places;
 mod pose;
 mod rational;
+mod regions;
 mod report;
 mod revise;
 mod scan;

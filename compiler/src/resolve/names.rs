@@ -2,13 +2,16 @@
 
 use super::codes;
 use super::evaluate::{Constant, Resolver};
-use super::frame::{Named, What};
+use super::frame::{Definition, Named};
 use super::load::{Found, ItemId, Space};
 use super::operate;
 use super::report::{Checked, Place, Reported};
 use super::suggest::did_you_mean;
 use super::value::{Scope, Sight, Table, Typed, Value};
 use torre_grammar::ast::{ItemKind, Name};
+
+/// Values that need no definition.
+pub const BUILT_IN: [&str; 4] = ["pi", "t", "everywhere", "nowhere"];
 
 impl Resolver<'_> {
     pub fn lookup(&mut self, scope: &Scope, name: &str, place: &Place) -> Checked<Value> {
@@ -20,6 +23,7 @@ impl Resolver<'_> {
         }
         for table in scope.sight.tables() {
             if let Some(found) = self.named(*table, name, place) {
+                self.frame.table(*table).note_use(name);
                 return found;
             }
         }
@@ -38,6 +42,8 @@ impl Resolver<'_> {
         }
         match name {
             "pi" => return Ok(self.scalar(std::f64::consts::PI)),
+            "everywhere" => return Ok(self.scalar(1.0)),
+            "nowhere" => return Ok(self.scalar(0.0)),
             "t" => {
                 let node = self.graph.time();
                 return Ok(Value::Scalar(Typed {
@@ -78,18 +84,33 @@ impl Resolver<'_> {
         };
         self.frame.table(table).set(name, Named::Running);
         let inlined = std::mem::take(&mut self.inlined);
-        let (scope, expr) = (&definition.scope, &definition.value);
-        let found = match definition.what {
-            What::Number => self.number(scope, expr),
-            What::Cells => self.cells(scope, expr),
+        let found = match &definition {
+            Definition::Number { value, scope } => {
+                let n = self.number(scope, value);
+                n.map(|n| self.scalar(n))
+            }
+            Definition::Cells { value, scope } => {
+                let n = self.cells(scope, value);
+                n.map(|n| self.scalar(n))
+            }
+            Definition::Region { region, scope } => self.region(scope, region, place),
+            Definition::Coef { coef, scope } => self.coef(scope, coef, place),
         };
         self.inlined = inlined;
-        let value = match found {
-            Ok(n) => self.scalar(n),
-            Err(Reported) => Value::Poison,
-        };
+        let value = found.unwrap_or(Value::Poison);
         self.frame.table(table).set(name, Named::Known(value));
         self.named(table, name, place)
+    }
+
+    /// What varies over the grid is known once that is placed: numbers cannot depend on it.
+    pub fn needs_grid(&mut self, name: &str, what: &str, place: &Place) -> Checked<()> {
+        if self.frame.grid.is_some() {
+            return Ok(());
+        }
+        let message = "a number is needed here, one that is the same everywhere";
+        let mut d = self.error(codes::NOT_A_NUMBER, message, place);
+        d.labels[0].text = format!("`{name}` is a {what}");
+        self.fail(d)
     }
 
     /// `nx`, the cells of the domain along axis `x`, `hx`, their size, and `lx`, their product.
@@ -166,7 +187,7 @@ impl Resolver<'_> {
         }
         known.extend(self.library.names(scope.module, Space::Value));
         known.extend(frame.axes.iter().map(|(n, _)| n.as_str()));
-        known.extend(["pi", "t"]);
+        known.extend(BUILT_IN);
         if let Some(hint) = did_you_mean(name, known) {
             return Some(hint);
         }

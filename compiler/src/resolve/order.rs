@@ -19,9 +19,7 @@ const STATEMENTS: usize = 4096;
 /// One statement: its targets advance together.
 #[derive(Clone, Debug)]
 pub struct Statement {
-    /// Component and new value.
-    pub updates: Vec<(ComponentId, Typed)>,
-    pub condition: Option<Typed>,
+    pub updates: Vec<Advance>,
     /// `=` rather than `+=` or `-=`.
     pub sets: bool,
     /// The target, as written.
@@ -29,7 +27,27 @@ pub struct Statement {
     /// The right-hand side.
     pub value: Place,
     /// Components whose next value it reads, where that is written.
-    next: Vec<ComponentId>,
+    pub next: Vec<ComponentId>,
+}
+
+/// A component's part of a statement.
+#[derive(Clone, Debug)]
+pub struct Advance {
+    pub target: ComponentId,
+    /// Its new value.
+    pub value: Typed,
+    /// Where it advances; absent: everywhere.
+    pub condition: Option<Typed>,
+}
+
+impl Statement {
+    pub fn targets(&self) -> impl Iterator<Item = ComponentId> + '_ {
+        self.updates.iter().map(|u| u.target)
+    }
+
+    pub fn advances(&self, component: ComponentId) -> bool {
+        self.targets().any(|t| t == component)
+    }
 }
 
 impl Resolver<'_> {
@@ -59,18 +77,17 @@ impl Resolver<'_> {
         };
         let mut list = Vec::new();
         let mut scope = scope.clone();
-        let done = self.block(&mut scope, body, None, &mut list);
+        let done = self.block(&mut scope, body, &mut list);
         done?;
         self.warn_of_idle_fields(&list);
         self.order(list)
     }
 
     /// Evaluates all statements of a block, going on after errors.
-    fn block(
+    pub fn block(
         &mut self,
         scope: &mut Scope,
         body: &[Stmt<StepStmt>],
-        condition: Option<&Operand>,
         list: &mut Vec<Statement>,
     ) -> Checked<()> {
         let outer = scope.locals.len();
@@ -88,13 +105,9 @@ impl Resolver<'_> {
                     result
                 }
                 StepStmt::Update { target, op, value } => self
-                    .statement(scope, target, *op, value, condition)
+                    .statement(scope, target, *op, value)
                     .map(|s| list.push(s)),
-                StepStmt::Where {
-                    condition: own,
-                    body,
-                    ..
-                } => self.where_block(scope, own, body, condition, list),
+                StepStmt::Where(branches) => self.branches(scope, branches, list),
             };
             failed |= result.is_err();
             if list.len() > STATEMENTS {
@@ -109,34 +122,6 @@ impl Resolver<'_> {
         }
         scope.locals.truncate(outer);
         if failed { Err(Reported) } else { Ok(()) }
-    }
-
-    fn where_block(
-        &mut self,
-        scope: &mut Scope,
-        own: &ast::Expr,
-        body: &[Stmt<StepStmt>],
-        outer: Option<&Operand>,
-        list: &mut Vec<Statement>,
-    ) -> Checked<()> {
-        let condition = self.condition(scope, own);
-        let Ok(condition) = condition else {
-            // The statements are still looked through for other errors.
-            let mut dropped = Vec::new();
-            let _ = self.block(scope, body, outer, &mut dropped);
-            return Err(Reported);
-        };
-        let condition = match outer {
-            None => condition,
-            Some(outer) => {
-                let place = condition.place.clone();
-                Operand {
-                    value: self.apply_binary(HostBinary::And, outer.clone(), condition, &place)?,
-                    place,
-                }
-            }
-        };
-        self.block(scope, body, Some(&condition), list)
     }
 
     /// A condition on the place alone.
@@ -277,7 +262,6 @@ impl Resolver<'_> {
         target: &Target,
         op: UpdateOp,
         value: &ast::Expr,
-        condition: Option<&Operand>,
     ) -> Checked<Statement> {
         let value = self.operand(scope, value);
         let (_, kind, components, place) = self.target(scope, target)?;
@@ -296,7 +280,6 @@ impl Resolver<'_> {
         let items = self.values_for(kind, &components, value, &place)?;
         let mut statement = Statement {
             updates: Vec::new(),
-            condition: None,
             sets: op == UpdateOp::Set,
             place,
             value: value_place.clone(),
@@ -315,19 +298,6 @@ impl Resolver<'_> {
                 return self.fail(d);
             }
             let position = self.frame.components[c.index()].position;
-            if let Some(Operand {
-                value: Value::Scalar(k),
-                place: at,
-            }) = condition
-            {
-                if let Some(p) = k.position
-                    && p != position
-                {
-                    let name = self.frame.components[c.index()].name.clone();
-                    return self.off_target(&name, position, p, at);
-                }
-                statement.condition = Some(*k);
-            }
             let mut next = Vec::new();
             self.graph.visit(item.node, &mut |node| {
                 if let Node::Field {
@@ -350,13 +320,14 @@ impl Resolver<'_> {
                     self.graph.binary(sign, old, item.node)
                 }
             };
-            statement.updates.push((
-                c,
-                Typed {
+            statement.updates.push(Advance {
+                target: c,
+                value: Typed {
                     node,
                     position: Some(position),
                 },
-            ));
+                condition: None,
+            });
         }
         statement.next.sort();
         statement.next.dedup();
@@ -367,8 +338,8 @@ impl Resolver<'_> {
     fn order(&mut self, list: Vec<Statement>) -> Checked<Vec<Statement>> {
         let mut makers: Vec<Vec<usize>> = vec![Vec::new(); self.frame.components.len()];
         for (i, statement) in list.iter().enumerate() {
-            for (target, _) in &statement.updates {
-                makers[target.index()].push(i);
+            for advance in &statement.updates {
+                makers[advance.target.index()].push(i);
             }
         }
         let mut needs: Vec<Vec<usize>> = Vec::new();
@@ -448,7 +419,11 @@ impl Resolver<'_> {
             let idle: Vec<&ComponentId> = field
                 .components
                 .iter()
-                .filter(|c| !list.iter().any(|s| s.updates.iter().any(|(t, _)| t == *c)))
+                .filter(|c| {
+                    !list
+                        .iter()
+                        .any(|s| s.updates.iter().any(|u| u.target == **c))
+                })
                 .collect();
             let Some(first) = idle.first() else { continue };
             let name = if idle.len() == field.components.len() {

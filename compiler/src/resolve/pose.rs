@@ -2,9 +2,8 @@
 
 use super::Options;
 use super::codes;
-use super::declare::{GivenCoef, GivenParam};
 use super::evaluate::{LOCALS, Resolver};
-use super::frame::{Definition, Named, What};
+use super::frame::{Definition, GivenCoef, GivenParam, Named};
 use super::load::{Found, ItemId, ModuleId, Space};
 use super::report::{Checked, Reported};
 use super::revise::Settings;
@@ -71,9 +70,10 @@ impl Resolver<'_> {
         let (scope, scheme) = self.scheme_scope(item)?;
         self.begin(&scope, &scheme)?;
         self.assume_extents();
+        self.declare_regions((&scope, &scheme), None);
         self.declare_numbers(&scope, &scheme, &mut [])?;
         self.assume_grid();
-        let declared = self.declare_fields(&scope, &scheme, &mut []);
+        let declared = self.declare_fields((&scope, &scheme), None);
         let statements = self.statements(&scope, &scheme);
         declared?;
         self.assemble(&statements?, options.precision)?;
@@ -154,15 +154,17 @@ impl Resolver<'_> {
             Err(Reported) => (Settings::default(), Err(Reported)),
         };
         self.declare_constants(&scope, problem);
+        let (of_scheme, of_problem) = ((&scheme_scope, &scheme_ast), Some((&scope, problem)));
+        self.declare_regions(of_scheme, of_problem);
         let extents = self.declare_extents(&scope, problem, &settings);
         self.declare_numbers(&scheme_scope, &scheme_ast, &mut params)?;
         let params = self.report_unknown_params(&params, from_line);
         let constants = self.constants_of(&scope, problem);
         extents?;
         self.place_grid(&scope, problem, &settings)?;
-        let mut coefs = given_coefs(&scope, problem);
-        let declared = self.declare_fields(&scheme_scope, &scheme_ast, &mut coefs);
-        let known = self.report_unknown_coefs(&coefs);
+        self.frame.given_coefs = given_coefs(&scope, problem);
+        let declared = self.declare_fields(of_scheme, of_problem);
+        let known = self.report_unknown_coefs();
         let statements = self.statements(&scheme_scope, &scheme_ast);
         let scheme = match (&declared, &statements) {
             (Ok(()), Ok(list)) => self.assemble(list, options.precision),
@@ -177,6 +179,7 @@ impl Resolver<'_> {
         constants?;
         revised?;
         let (mut scheme, mut results, steps) = (scheme?, results?, steps?);
+        self.warn_of_unused_regions(&scope, problem);
         self.attach_sources(&scheme, &mut results)?;
         scheme.files = self.graph.files.clone();
         self.check_memory(&scheme, &scope.place(problem.name.span), options)?;
@@ -278,8 +281,7 @@ impl Resolver<'_> {
         let shared = Rc::new(scope.clone());
         for stmt in &problem.body {
             if let ProblemStmt::Const { name, value } = &stmt.kind.node {
-                let definition = Definition {
-                    what: What::Number,
+                let definition = Definition::Number {
                     value: value.clone(),
                     scope: shared.clone(),
                 };
@@ -301,8 +303,9 @@ impl Resolver<'_> {
         if failed { Err(Reported) } else { Ok(()) }
     }
 
-    fn report_unknown_coefs(&mut self, given: &[GivenCoef]) -> Checked<()> {
+    fn report_unknown_coefs(&mut self) -> Checked<()> {
         let mut failed = false;
+        let given = std::mem::take(&mut self.frame.given_coefs);
         for g in given.iter().filter(|g| !g.used) {
             let mut d = self.error(
                 codes::NO_COEF,

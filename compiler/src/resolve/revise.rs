@@ -1,8 +1,8 @@
 //! What the command line says over what the problem says.
 
 use super::codes;
-use super::declare::GivenParam;
 use super::evaluate::Resolver;
+use super::frame::GivenParam;
 use super::operate::count;
 use super::report::{Checked, Reported};
 use super::suggest::did_you_mean;

@@ -1,7 +1,6 @@
 //! Coefficients: from expressions and from files, from the scheme and from the problem.
 
 use super::codes;
-use super::declare::GivenCoef;
 use super::evaluate::Resolver;
 use super::operate::{Kind, count};
 use super::report::{Checked, Place};
@@ -11,12 +10,16 @@ use crate::lattice::Position;
 use torre_grammar::ast::{self, CoefValue, Shape};
 
 impl Resolver<'_> {
-    pub fn declare_coef(
-        &mut self,
-        scope: &Scope,
-        coef: &ast::Coef,
-        given: &mut [GivenCoef],
-    ) -> Checked<Value> {
+    /// The values of a coefficient, with what the problem says of it.
+    pub fn coef(&mut self, scope: &Scope, coef: &ast::Coef, place: &Place) -> Checked<Value> {
+        self.needs_grid(&coef.name.node, "coefficient", place)?;
+        let mut given = Vec::new();
+        for g in &mut self.frame.given_coefs {
+            if g.name.node == coef.name.node {
+                g.used = true;
+                given.push(g.clone());
+            }
+        }
         let shape = match &coef.shape {
             None => Shape::Scalar,
             Some(s) => s.node.clone(),
@@ -40,12 +43,7 @@ impl Resolver<'_> {
             .into_iter()
             .map(|(n, p)| (n, coef.position.is_some().then_some(p)))
             .collect();
-        let whole = given
-            .iter()
-            .rposition(|g| g.name.node == coef.name.node && g.component.is_none());
-        for g in given.iter_mut().filter(|g| g.name.node == coef.name.node) {
-            g.used = true;
-        }
+        let whole = given.iter().rposition(|g| g.component.is_none());
         let own = self.coef_values(scope, &coef.value, kind, &parts, &coef.name.node);
         let mut items = match whole {
             // The declaration is checked all the same.
@@ -57,7 +55,7 @@ impl Resolver<'_> {
             }
             None => own?,
         };
-        for g in given.iter().filter(|g| g.name.node == coef.name.node) {
+        for g in &given {
             let Some(component) = &g.component else {
                 continue;
             };

@@ -13,7 +13,7 @@ pub struct Bytes<'a> {
 const NAMES: &[&str] = &[
     "x", "y", "z", "h", "dt", "t", "pi", "E", "H", "u", "S", "q", "eps", "k", "a", "b", "f", "g",
     "d", "dc", "d2", "avg", "sqrt", "exp", "min", "max", "sym", "abs", "hx", "xx", "xy", "yx", "n",
-    "std", "curl", "nothing", "nx", "lx", "hy", "atan2", "floor", "s", "p",
+    "std", "curl", "nothing", "disc", "nowhere", "nx", "lx", "hy", "atan2", "floor", "s", "p",
 ];
 const NUMBERS: &[f64] = &[
     0.0,
@@ -227,11 +227,22 @@ impl<'a> Bytes<'a> {
                     name: b.named(&["a", "b"]),
                     value: b.expr(4),
                 }),
-                1 if depth > 0 => StepStmt::Where {
-                    condition: b.expr(3),
-                    body: b.step(depth - 1),
-                    end: Comments::default(),
-                },
+                1 if depth > 0 => {
+                    let mut branches = b.many(3, |b| Branch {
+                        comments: Comments::default(),
+                        condition: b.maybe(|b| b.expr(3)),
+                        body: b.step(depth - 1),
+                        end: Comments::default(),
+                    });
+                    let first = Branch {
+                        comments: Comments::default(),
+                        condition: Some(b.expr(3)),
+                        body: b.step(depth - 1),
+                        end: Comments::default(),
+                    };
+                    branches.insert(0, first);
+                    StepStmt::Where(branches)
+                }
                 _ => StepStmt::Update {
                     target: b.target(),
                     op: *b.one(&[UpdateOp::Add, UpdateOp::Sub, UpdateOp::Set]),
@@ -291,6 +302,10 @@ impl<'a> Bytes<'a> {
             };
             body.push(self.stmt(SchemeStmt::Coef(coef)));
         }
+        for _ in 0..self.pick(3) {
+            let region = self.region();
+            body.push(self.stmt(SchemeStmt::Region(region)));
+        }
         for _ in 0..1 + self.pick(8) / 7 {
             let step = SchemeStmt::Step {
                 body: self.step(2),
@@ -319,7 +334,7 @@ impl<'a> Bytes<'a> {
             }),
             ProblemStmt::Steps(self.expr(0)),
         ];
-        kinds.extend(self.many(5, |b| match b.pick(8) {
+        kinds.extend(self.many(5, |b| match b.pick(9) {
             0 => ProblemStmt::Boundary(b.many(3, |b| BoundaryClause {
                 axis: b.named(&["x", "y", "z"]),
                 lower: b.boundary(),
@@ -338,7 +353,14 @@ impl<'a> Bytes<'a> {
                 let target = b.target();
                 let place = match b.pick(4) {
                     0 => Place::At(b.many(3, |b| b.expr(0))),
-                    1 => Place::In(b.many(2, |b| (b.named(&["x", "y"]), b.expr(0), b.expr(0)))),
+                    1 => Place::In(b.many(3, |b| match b.pick(3) {
+                        0 => Within::Region(b.expr(3)),
+                        _ => Within::Range {
+                            axis: b.named(&["x", "y"]),
+                            from: b.expr(0),
+                            to: b.maybe(|b| b.expr(0)),
+                        },
+                    })),
                     2 => Place::Where(b.expr(3)),
                     _ => Place::All,
                 };
@@ -363,6 +385,7 @@ impl<'a> Bytes<'a> {
                 target: b.target(),
                 every: b.maybe(|b| b.expr(0)),
             },
+            7 => ProblemStmt::Region(b.region()),
             _ => ProblemStmt::Const {
                 name: b.named(&["n", "h"]),
                 value: b.expr(2),
@@ -372,6 +395,14 @@ impl<'a> Bytes<'a> {
             name: self.named(&["p"]),
             body: kinds.into_iter().map(|k| self.stmt(k)).collect(),
             end: Comments::default(),
+        }
+    }
+
+    fn region(&mut self) -> Region {
+        Region {
+            name: self.named(&["disc", "q", "a"]),
+            position: self.maybe(|b| b.position()),
+            condition: self.expr(4),
         }
     }
 

@@ -9,5 +9,6 @@ mod hostile;
 mod lattice;
 mod problems;
 mod random;
+mod regions;
 mod snapshots;
 mod support;

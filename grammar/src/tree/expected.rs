@@ -165,6 +165,7 @@ pub(super) fn is_punctuation(rule: Rule) -> bool {
             | kw_in
             | kw_as
             | kw_every
+            | kw_region
             | kw_for
             | kw_lean
             | kw_auto
@@ -181,10 +182,12 @@ fn describe(rule: Rule) -> Option<(usize, &'static str)> {
             0,
             "`use`, `const`, `def`, `scheme`, `problem` or `schedule`",
         ),
-        scheme_stmt | axes_stmt | param_stmt | field_stmt | coef_stmt | step_stmt => (
-            1,
-            "a statement of a scheme (`axes`, `param`, `const`, `field`, `coef` or `step`)",
-        ),
+        scheme_stmt | axes_stmt | param_stmt | field_stmt | coef_stmt | region_stmt | step_stmt => {
+            (
+                1,
+                "a statement of a scheme (`axes`, `param`, `const`, `field`, `coef`, `region` or `step`)",
+            )
+        }
         step_line | where_stmt | update => (2, "an update, `let` or `where`"),
         problem_stmt | use_scheme | domain_stmt | boundary_stmt | problem_coef | init_stmt
         | source_stmt | probe_stmt | slice_stmt | volume_stmt | steps_stmt => (
@@ -229,7 +232,7 @@ fn describe(rule: Rule) -> Option<(usize, &'static str)> {
         rparen => (28, "`)`"),
         rbrack => (29, "`]`"),
         kw_then => (30, "`then`"),
-        kw_else => (31, "`else`"),
+        kw_else | else_where | else_block => (31, "`else`"),
         kw_on | coef_on => (32, "`on`"),
         kw_at | place_at | field_time => (33, "`at`"),
         kw_in | place_in => (34, "`in`"),
