@@ -13,6 +13,7 @@
 pub mod backend;
 pub mod cone;
 pub mod driver;
+pub mod ghost;
 pub mod host;
 mod host_row;
 pub mod kernel;

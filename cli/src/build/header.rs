@@ -4,10 +4,11 @@
 use super::expr::{Expressions, number};
 use crate::report::domain;
 use std::fmt::{Result, Write};
+use torre_compiler::ghost::{ComponentGhosts, Fold};
 use torre_compiler::kernel::{KernelSet, RowKernel, run_axis};
 use torre_compiler::lattice::{Axis, PerAxis, Position, Region};
 use torre_compiler::problem::{Init, Problem, Source, StaticValue};
-use torre_compiler::scheme::{Boundary, ComponentId, FileId, Precision, Scheme, StageId};
+use torre_compiler::scheme::{ComponentId, FileId, Precision, Scheme, StageId};
 use torre_compiler::statics::init_of;
 use torre_compiler::tile::{Block, row_region, stage_blocks};
 
@@ -268,14 +269,6 @@ impl Header<'_> {
             all.join(", ")
         };
         let reach = pairs(&|a| layout.reach[a].map(i64::from));
-        let boundary = pairs(&|a| {
-            scheme.grid.boundary[a].map(|b| match b {
-                Boundary::Zero => 0,
-                Boundary::Periodic => 1,
-                Boundary::Pec => 2,
-                Boundary::Pmc => 3,
-            })
-        });
         let per_component = |f: &dyn Fn(ComponentId) -> String| {
             let all: Vec<String> = scheme.component_ids().map(f).collect();
             all.join(", ")
@@ -284,37 +277,28 @@ impl Header<'_> {
         writeln!(
             out,
             "/* The ghosts of index i along an axis: other indices, beyond the ends, where its value appears, some with the other sign.\n\
-             \x20  Boundaries: 0 zero, 1 periodic, 2 pec, 3 pmc. `half`: values lie half a cell further. */\n\
+             \x20  Per component, axis and end: sign, by, negated. The value at i appears again at sign * i + by; nowhere if sign is 0. */\n\
              static const int64_t {p}_reach[3][2] = {{{reach}}};\n\
              static const int {p}_odd[{count}] = {{{odd}}}; /* values at z = 0 are 0 */\n\
-             static inline int {p}_list(int axis, int component, int64_t i, int64_t index[4], int negated[4]) {{\n\
-             \x20 static const int64_t cells[3] = {cells};\n\
-             \x20 static const int boundary[3][2] = {{{boundary}}};\n\
-             \x20 static const int halves[{count}][3] = {{{half}}};\n\
-             \x20 const int *b = boundary[axis];\n\
-             \x20 int64_t n = cells[axis], extent = {p}_extent[component][axis], half = halves[component][axis];\n\
+             static inline int {p}_list(int axis, int component, int64_t i, int64_t index[2], int negated[2]) {{\n\
+             \x20 static const int64_t folds[{count}][3][2][3] = {{{folds}}};\n\
+             \x20 int64_t extent = {p}_extent[component][axis];\n\
              \x20 int64_t below = {p}_reach[axis][0], above = {p}_reach[axis][1];\n\
              \x20 int found = 0;\n\
-             \x20 for (int k = 0; k < 4; ++k) {{\n\
-             \x20   int64_t j;\n\
-             \x20   int sign = 0;\n\
-             \x20   if (k < 2) {{\n\
-             \x20     if (b[k] < 2) continue;\n\
-             \x20     j = 2 * (k ? n : 0) - i - half;\n\
-             \x20     sign = (b[k] == 2) != half;\n\
-             \x20   }} else {{\n\
-             \x20     if (b[0] != 1) continue;\n\
-             \x20     j = k == 2 ? i - n : i + n;\n\
-             \x20   }}\n\
-             \x20   if ((j >= 0 && j < extent) || j < -below || j >= extent + above) continue;\n\
+             \x20 for (int end = 0; end < 2; ++end) {{\n\
+             \x20   const int64_t *fold = folds[component][axis][end];\n\
+             \x20   int64_t j = fold[0] * i + fold[1];\n\
+             \x20   if (fold[0] == 0 || (j >= 0 && j < extent) || j < -below || j >= extent + above) continue;\n\
              \x20   index[found] = j;\n\
-             \x20   negated[found++] = sign;\n\
+             \x20   negated[found++] = (int)fold[2];\n\
              \x20 }}\n\
              \x20 return found;\n\
              }}\n",
-            cells = triple(scheme.grid.cells),
             count = scheme.components.len(),
-            half = per_component(&|id| triple(position(id).map(|h| i64::from(h.is_half())))),
+            folds = per_component(&|id| {
+                let PerAxis(axes) = ComponentGhosts::new(scheme, id).0;
+                braces(axes.map(|ghosts| braces(ghosts.folds().map(fold))))
+            }),
             odd = per_component(&|id| scheme.grid.live(position(id))[Axis::INNER].lo.to_string()),
         )?;
         writeln!(
@@ -325,8 +309,8 @@ impl Header<'_> {
              \x20 int64_t below = {p}_reach[2][0], above = {p}_reach[2][1], extent = {p}_extent[component][2];\n\
              \x20 int64_t margin = below + above > 0 ? (below > above ? below : above) + 1 : 0;\n\
              \x20 for (int64_t x = x0; x < x1; ++x) {{\n\
-             \x20   int64_t xs[5], ys[5], zs[4];\n\
-             \x20   int xn[5], yn[5], zn[4];\n\
+             \x20   int64_t xs[3], ys[3], zs[2];\n\
+             \x20   int xn[3], yn[3], zn[2];\n\
              \x20   int nx = {p}_list(0, component, x, xs + 1, xn + 1) + 1;\n\
              \x20   xs[0] = x; xn[0] = 0;\n\
              \x20   for (int64_t y = y0; y < y1; ++y) {{\n\
@@ -619,6 +603,16 @@ impl Header<'_> {
 fn triple<T: std::fmt::Display>(values: PerAxis<T>) -> String {
     let [x, y, z] = values.0;
     format!("{{{x}, {y}, {z}}}")
+}
+
+/// Sign, by, negated.
+fn fold(fold: Option<Fold>) -> String {
+    let fold = fold.map(|fold| [fold.sign, fold.by, i64::from(fold.negated)]);
+    braces(fold.unwrap_or_default().map(|n| n.to_string()))
+}
+
+fn braces<const N: usize>(values: [String; N]) -> String {
+    format!("{{{}}}", values.join(", "))
 }
 
 /// Text that cannot end a comment.

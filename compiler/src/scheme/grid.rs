@@ -30,13 +30,6 @@ pub struct Grid {
     pub boundary: PerAxis<[Boundary; 2]>,
 }
 
-/// Another place where a value appears, because of a boundary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ghost {
-    pub index: i64,
-    pub negated: bool,
-}
-
 /// Where a read beyond the domain finds its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Located {
@@ -86,42 +79,6 @@ impl Grid {
             }
         }
         live
-    }
-
-    /// The ghosts of index `i` of a component along one axis among the `visible` indices: those that updates read.
-    /// Writing every value to its ghosts keeps all that a read can see in memory.
-    pub fn ghosts(
-        &self,
-        axis: Axis,
-        position: Position,
-        i: i64,
-        visible: Interval,
-    ) -> impl Iterator<Item = Ghost> + use<> {
-        let extent = self.extent(position)[axis];
-        let n = self.cells[axis];
-        let half = i64::from(position[axis].is_half());
-        let mirror = |side: usize, plane: i64| {
-            let index = 2 * plane - i - half;
-            let odd = match self.boundary[axis][side] {
-                Boundary::Pec => half == 0,
-                Boundary::Pmc => half == 1,
-                Boundary::Zero | Boundary::Periodic => return None,
-            };
-            Some(Ghost {
-                index,
-                negated: odd,
-            })
-        };
-        let wrap = |index: i64| {
-            self.is_periodic(axis).then_some(Ghost {
-                index,
-                negated: false,
-            })
-        };
-        [mirror(0, 0), mirror(1, n), wrap(i - n), wrap(i + n)]
-            .into_iter()
-            .flatten()
-            .filter(move |ghost| !extent.contains(ghost.index) && visible.contains(ghost.index))
     }
 
     /// Where the value at `at` of a component at `position` comes from. `at` may lie outside by less than the domain's width.

@@ -3,24 +3,16 @@
 
 use super::sheets::Dense;
 use std::collections::BTreeSet;
-use torre_compiler::backend::nvptx::layerwise::vector_ghosts;
 use torre_compiler::backend::nvptx::service::{CellGhost, RowCopy, SourceCell};
 use torre_compiler::backend::nvptx::tower::{Addition, Hooks};
+use torre_compiler::ghost::{AxisGhosts, ComponentGhosts};
 use torre_compiler::lattice::{Axis, Interval, PerAxis};
 use torre_compiler::layout::{Layout, RowId};
 use torre_compiler::problem::{OutputKind, Problem};
 use torre_compiler::reference::for_each_index;
-use torre_compiler::scheme::{ComponentId, Ghost, Scheme, StageId};
+use torre_compiler::scheme::{ComponentId, Scheme, StageId};
 use torre_compiler::statics::{Files, coef_value, source_acts, source_wave};
 use torre_compiler::tile::row_region;
-
-/// Where the values of a component near an end appear again.
-struct ComponentGhosts {
-    /// Along the inner axis: indices of a row that are copied to a ghost of it.
-    copied: Vec<Segment>,
-    lean: Vec<Vec<Ghost>>,
-    diamond: Vec<Vec<Ghost>>,
-}
 
 /// Indices `lo..hi` without the holes.
 struct Segment {
@@ -31,77 +23,29 @@ struct Segment {
 /// No index of a row.
 const NO_HOLE: i32 = i32::MIN;
 
-impl ComponentGhosts {
-    fn new(scheme: &Scheme, layout: &Layout, id: ComponentId) -> Self {
-        let grid = &scheme.grid;
-        let position = scheme.component(id).position;
-        let extent = scheme.extent(id);
-        let visible = scheme.visible(id);
-        let along = |axis: Axis| -> Vec<Vec<Ghost>> {
-            (0..layout.extent[axis])
-                .map(|i| match extent[axis].contains(i) {
-                    true => grid.ghosts(axis, position, i, visible[axis]).collect(),
-                    false => Vec::new(),
-                })
-                .collect()
-        };
-        let live = grid.live(position)[Axis::INNER];
-        let ghosts = vector_ghosts(scheme, id);
-        let mut indices: BTreeSet<i64> = ghosts.iter().map(|(_, ghost)| ghost.index).collect();
-        let Interval { lo, hi } = extent[Axis::INNER];
-        let first = indices.first().map_or(lo, |i| lo.min(*i));
-        let last = indices.last().map_or(hi, |i| hi.max(*i + 1));
-        // What lies on a plane about which it is odd stays 0, in ghosts, too.
-        indices.extend(live.lo..hi);
-        let mut copied = vec![Segment {
-            range: Interval::new(first, first),
-            holes: [NO_HOLE; 2],
-        }];
-        for index in first..last {
-            let Some(segment) = copied.last_mut() else {
-                break;
-            };
-            segment.range.hi = index + 1;
-            if indices.contains(&index) {
-                continue;
-            }
-            match segment.holes.iter().position(|hole| *hole == NO_HOLE) {
-                Some(free) => segment.holes[free] = index as i32,
-                None => {
-                    segment.range.hi = index;
-                    copied.push(Segment {
-                        range: Interval::new(index + 1, index + 1),
-                        holes: [NO_HOLE; 2],
-                    });
-                }
-            }
-        }
-        copied.retain(|segment| !segment.range.is_empty());
-        Self {
-            copied,
-            lean: along(Axis::OUTER),
-            diamond: along(Axis::MIDDLE),
+/// What is copied of a row that appears again: all that can be other than 0, ghosts along the inner axis included.
+fn copied(ghosts: &AxisGhosts) -> Vec<Segment> {
+    let mut segments: Vec<Segment> = Vec::new();
+    for range in ghosts.held() {
+        let joined = segments.last_mut().and_then(|last| {
+            let holes = last.holes.iter_mut().filter(|hole| **hole == NO_HOLE);
+            let between = last.range.hi..range.lo;
+            let free: Vec<&mut i32> = holes.collect();
+            (between.clone().count() <= free.len()).then(|| {
+                free.into_iter()
+                    .zip(between)
+                    .for_each(|(hole, i)| *hole = i as i32);
+                last.range.hi = range.hi;
+            })
+        });
+        if joined.is_none() {
+            segments.push(Segment {
+                range,
+                holes: [NO_HOLE; 2],
+            });
         }
     }
-
-    /// The ghosts of a row along the outer and middle axes.
-    fn of_row(&self, x: i64, y: i64) -> impl Iterator<Item = (i64, i64, bool)> + '_ {
-        let own = |index| Ghost {
-            index,
-            negated: false,
-        };
-        let with_own = move |i: i64, ghosts: &[Ghost]| {
-            let mut all = vec![own(i)];
-            all.extend_from_slice(ghosts);
-            all
-        };
-        let lean = with_own(x, &self.lean[x as usize]);
-        let diamond = with_own(y, &self.diamond[y as usize]);
-        lean.into_iter()
-            .flat_map(move |a| diamond.clone().into_iter().map(move |b| (a, b)))
-            .map(|(a, b)| (a.index, b.index, a.negated != b.negated))
-            .filter(move |(a, b, _)| (*a, *b) != (x, y))
-    }
+    segments
 }
 
 /// Places in the array, in bytes.
@@ -121,27 +65,29 @@ pub fn row_copies(scheme: &Scheme, layout: &Layout, stage: StageId, phase: u32) 
     let places = Places { layout };
     let mut copies = Vec::new();
     for update in &scheme.stages[stage.index()].updates {
-        let ghosts = ComponentGhosts::new(scheme, layout, update.target);
+        let ghosts = ComponentGhosts::new(scheme, update.target);
+        let segments = copied(&ghosts.0[Axis::INNER]);
         let row = layout.target_row(scheme, stage, phase, update.target);
-        let [lean, diamond, vector] = row_region(scheme, update).0;
-        if vector.is_empty() {
+        let [outer, middle, inner] = row_region(scheme, update).0;
+        if inner.is_empty() {
             continue;
         }
-        let some: Vec<i64> = (diamond.lo..diamond.hi)
-            .filter(|y| !ghosts.diamond[*y as usize].is_empty())
+        let has = |axis: Axis, i: i64| ghosts.0[axis].of(i).next().is_some();
+        let all: Vec<i64> = (middle.lo..middle.hi).collect();
+        let some: Vec<i64> = all
+            .iter()
+            .copied()
+            .filter(|y| has(Axis::MIDDLE, *y))
             .collect();
-        let all: Vec<i64> = (diamond.lo..diamond.hi).collect();
-        for x in lean.lo..lean.hi {
-            let rows = match ghosts.lean[x as usize].is_empty() {
-                true => &some,
-                false => &all,
-            };
+        for x in outer.lo..outer.hi {
+            let rows = if has(Axis::OUTER, x) { &all } else { &some };
             for &y in rows {
-                for (to_x, to_y, negated) in ghosts.of_row(x, y) {
-                    for Segment { range, holes } in &ghosts.copied {
+                let copies_of_row = ghosts.of_row(PerAxis([x, y, 0]));
+                for (to, negated) in copies_of_row.into_iter().skip(1) {
+                    for Segment { range, holes } in &segments {
                         copies.push(RowCopy {
                             from: places.of(row, PerAxis([x, y, 0])),
-                            to: places.of(row, PerAxis([to_x, to_y, 0])),
+                            to: places.of(row, to),
                             lo: range.lo as i32,
                             hi: range.hi as i32,
                             holes: *holes,
@@ -250,7 +196,7 @@ impl Sources {
                 continue;
             }
             let row = layout.target_row(scheme, stage, phase, source.component);
-            let ghosts = vector_ghosts(scheme, source.component);
+            let ghosts = AxisGhosts::new(scheme, source.component, Axis::INNER).pairs();
             let place = |at: &PerAxis<i64>| places.of(row, *at);
             let together = groups
                 .last_mut()

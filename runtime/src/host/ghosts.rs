@@ -1,10 +1,11 @@
 //! Keeps the ghosts of values beyond the domain's ends up to date, so that kernels read plain memory everywhere.
 
 use super::memory::Cells;
+use torre_compiler::ghost::{self, Ghost};
 use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
 use torre_compiler::layout::{Layout, RowId};
 use torre_compiler::real::Real;
-use torre_compiler::scheme::{ComponentId, Ghost, Scheme};
+use torre_compiler::scheme::{ComponentId, Scheme};
 
 /// For each component, where its values near an end appear again.
 pub struct Ghosts {
@@ -21,8 +22,8 @@ struct ComponentGhosts {
     /// Along the inner axis: (source, ghost), sources ascending.
     row: Vec<(i64, Ghost)>,
     /// Per index along the outer and middle axes, the ghosts of the whole row; most are empty.
-    lean: Vec<Vec<Ghost>>,
-    diamond: Vec<Vec<Ghost>>,
+    outer: Vec<Vec<Ghost>>,
+    middle: Vec<Vec<Ghost>>,
     /// The values at inner index 0 lie on a plane about which they are odd.
     zero_plane: bool,
     /// Some row has ghosts along the outer or middle axis.
@@ -97,9 +98,9 @@ impl Ghosts {
         rows: Region,
     ) {
         let c = &self.components[id.index()];
-        let [lean, diamond, range] = rows.0;
-        for x in lean.lo..lean.hi {
-            for y in diamond.lo..diamond.hi {
+        let [outer, middle, range] = rows.0;
+        for x in outer.lo..outer.hi {
+            for y in middle.lo..middle.hi {
                 // SAFETY: passed on.
                 unsafe { c.update_row(cells, layout.element(row, PerAxis([x, y, 0])), range) }
             }
@@ -124,20 +125,20 @@ impl Ghosts {
         // SAFETY: indices lie in the extent or its ghosts, which the layout holds; the caller excludes other threads.
         unsafe {
             c.update_row(cells, start, range);
-            if c.lean[x as usize].is_empty() && c.diamond[y as usize].is_empty() {
+            if c.outer[x as usize].is_empty() && c.middle[y as usize].is_empty() {
                 return;
             }
             let own = |index| Ghost {
                 index,
                 negated: false,
             };
-            for lean in std::iter::once(&own(x)).chain(&c.lean[x as usize]) {
-                for diamond in std::iter::once(&own(y)).chain(&c.diamond[y as usize]) {
-                    if (lean.index, diamond.index) == (x, y) {
+            for outer in std::iter::once(&own(x)).chain(&c.outer[x as usize]) {
+                for middle in std::iter::once(&own(y)).chain(&c.middle[y as usize]) {
+                    if (outer.index, middle.index) == (x, y) {
                         continue;
                     }
-                    let copy = layout.element(row, PerAxis([lean.index, diamond.index, 0]));
-                    let negated = lean.negated != diamond.negated;
+                    let copy = layout.element(row, PerAxis([outer.index, middle.index, 0]));
+                    let negated = outer.negated != middle.negated;
                     let copy_one = |i: i64| {
                         let value = cells.get(start + i);
                         cells.set(copy + i, if negated { value.neg() } else { value });
@@ -178,33 +179,19 @@ impl ComponentGhosts {
     }
 
     fn new(scheme: &Scheme, layout: &Layout, id: ComponentId) -> Self {
-        let grid = &scheme.grid;
-        let position = scheme.component(id).position;
-        let extent = grid.extent(position);
-        let visible = scheme.visible(id);
+        let ghost::ComponentGhosts(axes) = ghost::ComponentGhosts::new(scheme, id);
         let along = |axis: Axis| -> Vec<Vec<Ghost>> {
-            (0..layout.extent[axis])
-                .map(|i| {
-                    if extent[axis].contains(i) {
-                        grid.ghosts(axis, position, i, visible[axis]).collect()
-                    } else {
-                        Vec::new()
-                    }
-                })
-                .collect()
+            let of = |i| axes[axis].of(i).collect();
+            (0..layout.extent[axis]).map(of).collect()
         };
-        let row = along(Axis::INNER)
-            .into_iter()
-            .enumerate()
-            .flat_map(|(i, ghosts)| ghosts.into_iter().map(move |ghost| (i as i64, ghost)))
-            .collect();
-        let (lean, diamond) = (along(Axis::OUTER), along(Axis::MIDDLE));
+        let (outer, middle) = (along(Axis::OUTER), along(Axis::MIDDLE));
+        let position = scheme.component(id).position;
         Self {
-            row,
-            any_rows: !lean.iter().chain(&diamond).all(Vec::is_empty),
-            lean,
-            diamond,
-            zero_plane: grid.live(position)[Axis::INNER].lo > 0,
+            row: axes[Axis::INNER].pairs(),
+            any_rows: !outer.iter().chain(&middle).all(Vec::is_empty),
+            outer,
+            middle,
+            zero_plane: scheme.grid.live(position)[Axis::INNER].lo > 0,
         }
     }
 }

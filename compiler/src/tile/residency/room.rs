@@ -1,6 +1,7 @@
 //! Where on the grid towers are whole, and what they do in a time block there.
 
 use super::{Residency, Towers};
+use crate::ghost::AxisGhosts;
 use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
 use crate::scheme::{Boundary, Scheme, Update};
@@ -219,19 +220,6 @@ impl Residency {
 
 /// The indices along the first two axes where an update acts and its values have no ghosts.
 pub fn without_ghosts(scheme: &Scheme, update: &Update) -> [Interval; 2] {
-    let position = scheme.component(update.target).position;
-    let visible = scheme.visible(update.target);
-    [Axis::OUTER, Axis::MIDDLE].map(|axis| {
-        let has = |i: &i64| {
-            let mut ghosts = scheme.grid.ghosts(axis, position, *i, visible[axis]);
-            ghosts.next().is_some()
-        };
-        let Interval { lo, hi } = update.region[axis];
-        // Ghosts come from values no farther from an end than reads reach.
-        let [below, above] = scheme.reach()[axis].map(i64::from);
-        let near = below.max(above) + 2;
-        let first = (lo..hi.min(lo + near)).rev().find(has);
-        let last = (lo.max(hi - near)..hi).find(has);
-        Interval::new(first.map_or(lo, |i| i + 1), last.unwrap_or(hi))
-    })
+    [Axis::OUTER, Axis::MIDDLE]
+        .map(|axis| AxisGhosts::new(scheme, update.target, axis).without(update.region[axis]))
 }

@@ -1,13 +1,14 @@
 //! The march of a thread: load, compute and store, group after group.
 
 use super::pieces::{Stream, Streams};
-use super::{VECTOR_BYTES, div_ceil, vector_ghosts};
+use super::{VECTOR_BYTES, div_ceil};
 use crate::backend::nvptx::ir::{Operand, Type};
 use crate::backend::nvptx::kernel::{Access, IntCmp, IntOp, Kernel, Variable};
 use crate::backend::rows::{RowOp, RowProgram, Store};
+use crate::ghost::{AxisGhosts, Ghost};
 use crate::kernel::RowKernel;
 use crate::lattice::Axis;
-use crate::scheme::{ComponentId, Ghost, Scheme, Value};
+use crate::scheme::{ComponentId, Scheme, Value};
 use std::collections::BTreeMap;
 
 /// What a thread knows before it marches.
@@ -192,7 +193,8 @@ impl Marching<'_> {
         let lanes = i64::from(self.vector.lanes());
         let end = self.scheme.extent(target)[Axis::INNER].hi;
         let beside = |ghost: &Ghost| (end..div_ceil(end, lanes) * lanes).contains(&ghost.index);
-        vector_ghosts(self.scheme, target)
+        AxisGhosts::new(self.scheme, target, Axis::INNER)
+            .pairs()
             .iter()
             .any(|(_, ghost)| beside(ghost))
     }
@@ -295,7 +297,7 @@ impl Marching<'_> {
     fn ghosts(&self, target: ComponentId) -> BTreeMap<i64, Vec<(i64, Ghost)>> {
         let lanes = i64::from(self.vector.lanes());
         let mut ghosts: BTreeMap<i64, Vec<(i64, Ghost)>> = BTreeMap::new();
-        for (source, ghost) in vector_ghosts(self.scheme, target) {
+        for (source, ghost) in AxisGhosts::new(self.scheme, target, Axis::INNER).pairs() {
             let lane = source.rem_euclid(lanes);
             ghosts.entry(source - lane).or_default().push((lane, ghost));
         }

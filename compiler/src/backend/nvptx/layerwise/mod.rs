@@ -21,7 +21,7 @@ use super::kernel::{IntCmp, IntOp, Kernel, Special};
 use crate::backend::rows::RowProgram;
 use crate::kernel::{KernelSet, RowKernel};
 use crate::lattice::{Axis, Region};
-use crate::scheme::{ComponentId, Ghost, Scheme};
+use crate::scheme::Scheme;
 use march::{Marching, Place};
 use pieces::Streams;
 use std::collections::BTreeSet;
@@ -289,23 +289,4 @@ impl Writer<'_, '_> {
             whole,
         }
     }
-}
-
-/// The ghosts of a component along the inner axis, each with its source, sources ascending.
-pub fn vector_ghosts(scheme: &Scheme, id: ComponentId) -> Vec<(i64, Ghost)> {
-    let position = scheme.component(id).position;
-    let visible = scheme.visible(id)[Axis::INNER];
-    let extent = scheme.extent(id)[Axis::INNER];
-    // Only sources near the ends have ghosts; a grid has more indices than ghosts.
-    let reach = (extent.lo - visible.lo).max(visible.hi - extent.hi).max(0) + 4;
-    let near = |i: &i64| *i - extent.lo <= reach || extent.hi - *i <= reach;
-    (extent.lo..extent.hi)
-        .filter(near)
-        .flat_map(|i| {
-            scheme
-                .grid
-                .ghosts(Axis::INNER, position, i, visible)
-                .map(move |ghost| (i, ghost))
-        })
-        .collect()
 }

@@ -7,11 +7,11 @@
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel};
-use super::super::layerwise::vector_ghosts;
 use super::line::{Split, WARP};
 use super::links::word;
 use super::spans::Spans;
 use super::write::Writer;
+use crate::ghost::AxisGhosts;
 use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
 use crate::scheme::{Boundary, ComponentId, Scheme};
@@ -111,9 +111,8 @@ fn shown(
         .filter(|read| read.component == id)
         .map(|read| read.offset[axis].into())
         .collect();
-    let ghosts = vector_ghosts(scheme, id);
+    let ghosts = AxisGhosts::new(scheme, id, Axis::INNER).pairs();
     let [extent, visible] = [scheme.extent(id)[axis], scheme.visible(id)[axis]];
-    let live = scheme.grid.live(scheme.component(id).position)[axis];
     let mut all = Vec::new();
     for index in visible.lo..visible.hi {
         let above = index >= extent.hi;
@@ -122,7 +121,6 @@ fn shown(
             continue;
         }
         let ghost = ghosts.iter().find(|(_, ghost)| ghost.index == index);
-        let ghost = ghost.filter(|(source, _)| live.contains(*source));
         // Threads whose results nobody needs read, too.
         let threads = by.iter().map(|by| index - by);
         let threads = threads.filter(|thread| (0..length).contains(thread));

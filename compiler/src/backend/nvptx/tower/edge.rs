@@ -11,9 +11,10 @@ use super::hooks::Hooked;
 use super::sheets::{Acting, Places, Rows};
 use super::stage::row_op;
 use super::write::{Period, Writer};
+use crate::ghost::{AxisGhosts, Fold};
 use crate::lattice::{Axis, Interval, div_ceil};
 use crate::layout::RowId;
-use crate::scheme::{Boundary, Cmp, ComponentId, Op, StageId, Update, Value};
+use crate::scheme::{Cmp, ComponentId, Op, StageId, Update, Value};
 use crate::tile::residency::{self, Towers, keeps_old, without_ghosts};
 
 /// The rows of a period, by stage and update, as kernels read them: the index along the outer axis, relative to the origin, in the lower half
@@ -88,13 +89,6 @@ struct Row {
 struct Place {
     at: i64,
     folded: Option<(Met, i64)>,
-}
-
-/// Where a row appears again along an axis: at `sign * index + by`.
-struct Mirror {
-    sign: i64,
-    by: i64,
-    negated: bool,
 }
 
 impl Writer<'_> {
@@ -407,9 +401,12 @@ impl Writer<'_> {
         value: Operand,
     ) {
         let axes = [Axis::OUTER, Axis::MIDDLE];
-        let mut ghosts = axes.map(|axis| self.mirrors(axis, id)).map(|all| {
-            let all = all.into_iter().map(Some);
-            std::iter::once(None).chain(all).collect::<Vec<_>>()
+        let mut ghosts = axes.map(|axis| {
+            let folds = AxisGhosts::new(self.scheme, id, axis).folds();
+            let folds = folds.into_iter().flatten().map(Some);
+            std::iter::once(None)
+                .chain(folds)
+                .collect::<Vec<Option<Fold>>>()
         });
         let second = std::mem::take(&mut ghosts[1]);
         for a in &ghosts[0] {
@@ -458,34 +455,6 @@ impl Writer<'_> {
         }
         let inside = self.is_within(k, live);
         k.choose(inside, opposite, Operand::real(self.real, 0f64.to_bits()))
-    }
-
-    fn mirrors(&self, axis: Axis, id: ComponentId) -> Vec<Mirror> {
-        let grid = &self.scheme.grid;
-        let half = self.scheme.component(id).position[axis].is_half();
-        let n = grid.cells[axis];
-        let side = |side: usize| {
-            let plane = if side == 0 { 0 } else { n };
-            let mirror = |negated: bool| Mirror {
-                sign: -1,
-                by: 2 * plane - i64::from(half),
-                negated,
-            };
-            match grid.boundary[axis][side] {
-                Boundary::Zero => None,
-                Boundary::Pec => Some(mirror(!half)),
-                Boundary::Pmc => Some(mirror(half)),
-                Boundary::Periodic => Some(Mirror {
-                    sign: 1,
-                    by: if side == 0 { -n } else { n },
-                    negated: false,
-                }),
-            }
-        };
-        if grid.axes[axis].is_none() {
-            return Vec::new();
-        }
-        [0, 1].into_iter().filter_map(side).collect()
     }
 
     /// The place of an origin after a period.

@@ -10,10 +10,10 @@
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel};
-use super::super::layerwise::vector_ghosts;
 use super::write::Writer;
+use crate::ghost::{AxisGhosts, Ghost};
 use crate::lattice::{Axis, Interval};
-use crate::scheme::{Boundary, ComponentId, Ghost};
+use crate::scheme::{Boundary, ComponentId};
 
 /// Values with a ghost along the inner axis, at most one each.
 pub(super) type Round = Vec<(i64, Ghost)>;
@@ -108,7 +108,7 @@ impl Writer<'_> {
     /// The ghosts of a component along the inner axis.
     pub fn rounds(&self, id: ComponentId) -> Vec<Round> {
         let mut rounds: Vec<Round> = Vec::new();
-        for (source, ghost) in vector_ghosts(self.scheme, id) {
+        for (source, ghost) in AxisGhosts::new(self.scheme, id, Axis::INNER).pairs() {
             let free = |round: &Round| round.iter().all(|&(other, _)| other != source);
             match rounds.iter_mut().find(|round| free(round)) {
                 Some(round) => round.push((source, ghost)),

@@ -20,12 +20,12 @@
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel};
-use super::super::layerwise::vector_ghosts;
 use super::Task;
 use super::write::Writer;
+use crate::ghost::ComponentGhosts;
 use crate::lattice::{Axis, Interval, PerAxis};
 use crate::layout::Layout;
-use crate::scheme::{ComponentId, Ghost, Precision, Scheme, StageId};
+use crate::scheme::{ComponentId, Precision, Scheme, StageId};
 use crate::tile::residency::{Own, Towers};
 use std::collections::BTreeMap;
 
@@ -317,7 +317,10 @@ impl Row<'_> {
             let ghosts = bytes.end()?;
             // Without additions they are up to date.
             if !cell.additions.is_empty() {
-                for (at, negated) in self.ghosts(*z) {
+                let [x, y] = self.at;
+                let cells =
+                    ComponentGhosts::new(self.scheme, self.target).of_cell(PerAxis([x, y, *z]));
+                for (at, negated) in cells.into_iter().skip(1) {
                     bytes.0.extend(self.place(at).to_le_bytes());
                     bytes.word(i32::from(negated));
                     bytes.pad();
@@ -352,38 +355,6 @@ impl Row<'_> {
             .layout
             .target_row(self.scheme, self.stage, self.phase, self.target);
         self.layout.element(row, at) * self.layout.element_bytes as i64
-    }
-
-    /// Where a cell of the row appears again.
-    fn ghosts(&self, z: i64) -> Vec<(PerAxis<i64>, bool)> {
-        let grid = &self.scheme.grid;
-        let position = self.scheme.component(self.target).position;
-        let visible = self.scheme.visible(self.target);
-        let own = |index: i64| Ghost {
-            index,
-            negated: false,
-        };
-        let along = |axis: Axis, at: i64| {
-            let mut all = vec![own(at)];
-            all.extend(grid.ghosts(axis, position, at, visible[axis]));
-            all
-        };
-        let [x, y] = self.at;
-        let mut vector = vec![own(z)];
-        let ghosts = vector_ghosts(self.scheme, self.target).into_iter();
-        vector.extend(ghosts.filter(|(i, _)| *i == z).map(|(_, ghost)| ghost));
-        let mut all = Vec::new();
-        for a in along(Axis::OUTER, x) {
-            for b in along(Axis::MIDDLE, y) {
-                for c in &vector {
-                    let at = PerAxis([a.index, b.index, c.index]);
-                    let negated = a.negated ^ b.negated ^ c.negated;
-                    all.push((at, negated));
-                }
-            }
-        }
-        all.retain(|(at, _)| *at != PerAxis([x, y, z]));
-        all
     }
 }
 

@@ -11,9 +11,9 @@
 
 use super::super::ir::{Module, Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Wait};
-use super::super::layerwise::vector_ghosts;
 use super::line::{self, Split, WARP, address_in};
 use super::pipe::{DEPTH, Pipe};
+use crate::ghost::AxisGhosts;
 use crate::lattice::{Axis, Interval, div_ceil};
 use crate::layout::Layout;
 use crate::scheme::Scheme;
@@ -51,7 +51,7 @@ impl Chain {
             Interval::new(first - below, end + above)
         };
         let ghosts = scheme.component_ids().flat_map(|id| {
-            let ghosts = vector_ghosts(scheme, id).into_iter();
+            let ghosts = AxisGhosts::new(scheme, id, Axis::INNER).pairs().into_iter();
             ghosts.map(|(source, ghost)| (source, ghost.index))
         });
         let own = (0..=chain.last).flat_map(|warp| {

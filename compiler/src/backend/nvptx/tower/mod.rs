@@ -50,6 +50,7 @@ pub use spans::{Span, Spans, keep_old};
 pub use tasks::{Order, TaskList, tasks};
 
 use super::ir::Module;
+use crate::ghost::AxisGhosts;
 use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
 use crate::scheme::Scheme;
@@ -292,16 +293,9 @@ impl Slot {
 }
 
 /// Whether any value has a ghost along the inner axis.
-fn has_ghosts(scheme: &Scheme, layout: &Layout) -> bool {
-    scheme.component_ids().any(|id| {
-        let position = scheme.component(id).position;
-        let [visible, extent] = [scheme.visible(id), scheme.extent(id)].map(|b| b[Axis::INNER]);
-        let shows = |i| {
-            let mut ghosts = scheme.grid.ghosts(Axis::INNER, position, i, visible);
-            ghosts.next().is_some()
-        };
-        (0..layout.extent[Axis::INNER]).any(|i| extent.contains(i) && shows(i))
-    })
+fn has_ghosts(scheme: &Scheme) -> bool {
+    let has = |id| !AxisGhosts::new(scheme, id, Axis::INNER).is_empty();
+    scheme.component_ids().any(has)
 }
 
 /// How lines lie in the shared memory of blocks.
@@ -334,7 +328,7 @@ fn shape(scheme: &Scheme, layout: &Layout, slots: usize, options: Options) -> Op
     // Only parts of lines have such units.
     let units = if options.parts > 1 { UNITS.len() } else { 1 };
     let shapes = UNITS.into_iter().take(units).filter_map(of);
-    let ghosts = has_ghosts(scheme, layout);
+    let ghosts = has_ghosts(scheme);
     let shapes = shapes.flat_map(|(split, spans, chain)| {
         let length = layout.extent[Axis::INNER];
         let own = match (&split, &spans) {

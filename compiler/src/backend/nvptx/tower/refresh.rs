@@ -2,11 +2,10 @@
 
 use super::super::ir::{Launch, Module, Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special};
-use super::super::layerwise::vector_ghosts;
+use crate::ghost::AxisGhosts;
 use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
-use crate::scheme::{ComponentId, Scheme};
-use std::collections::BTreeSet;
+use crate::scheme::Scheme;
 
 /// The kernel's name.
 const SYMBOL: &str = "torre_ghosts";
@@ -76,17 +75,13 @@ pub(super) fn write(module: &mut Module, scheme: &Scheme, layout: &Layout, refre
     let group = k.advance(first, by, 1);
     let real = Type::scalar(scheme.precision);
     for id in scheme.component_ids() {
-        let live = scheme.grid.live(scheme.component(id).position)[Axis::INNER];
-        let ghosts: Vec<_> = vector_ghosts(scheme, id)
-            .into_iter()
-            .filter(|(source, _)| live.contains(*source))
-            .collect();
+        let ghosts = AxisGhosts::new(scheme, id, Axis::INNER).pairs();
         if ghosts.is_empty() {
             continue;
         }
         let mut has = Operand::int(Type::I1, 1);
         for (at, axis) in [(x, Axis::OUTER), (y, Axis::MIDDLE)] {
-            let there = is_one_of(&mut k, at, &rows(scheme, id, axis));
+            let there = is_one_of(&mut k, at, &AxisGhosts::new(scheme, id, axis).held());
             has = k.int(IntOp::And, has, there);
         }
         k.when(has, |k| {
@@ -110,27 +105,6 @@ pub(super) fn write(module: &mut Module, scheme: &Scheme, layout: &Layout, refre
         });
     }
     k.finish();
-}
-
-/// The indices along an axis of the rows that have values: what lies on a plane about which it is odd stays 0, in ghosts, too.
-fn rows(scheme: &Scheme, id: ComponentId, axis: Axis) -> Vec<Interval> {
-    let grid = &scheme.grid;
-    let position = scheme.component(id).position;
-    let visible = scheme.visible(id)[axis];
-    let live = grid.live(position)[axis];
-    let ghosts = (live.lo..live.hi).flat_map(|i| grid.ghosts(axis, position, i, visible));
-    let indices: BTreeSet<i64> = ghosts
-        .map(|ghost| ghost.index)
-        .chain(live.lo..live.hi)
-        .collect();
-    let mut all: Vec<Interval> = Vec::new();
-    for index in indices {
-        match all.last_mut() {
-            Some(range) if range.hi == index => range.hi += 1,
-            _ => all.push(Interval::new(index, index + 1)),
-        }
-    }
-    all
 }
 
 fn is_one_of(k: &mut Kernel<'_>, index: Operand, ranges: &[Interval]) -> Operand {

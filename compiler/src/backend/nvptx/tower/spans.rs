@@ -27,11 +27,11 @@
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel};
-use super::super::layerwise::vector_ghosts;
 use super::flow;
 use super::line::WARP;
 use super::plan::{Copy, Plan, Uses};
 use super::write::Writer;
+use crate::ghost::AxisGhosts;
 use crate::lattice::{Axis, Interval, div_ceil};
 use crate::layout::{GPU_ALIGNMENT, Layout, PIECE};
 use crate::scheme::Scheme;
@@ -93,7 +93,7 @@ impl Spans {
         let mut inner = Interval::new(0, length);
         for (source, ghost) in scheme
             .component_ids()
-            .flat_map(|id| vector_ghosts(scheme, id))
+            .flat_map(|id| AxisGhosts::new(scheme, id, Axis::INNER).pairs())
         {
             match ghost.index < source {
                 true => inner.lo = inner.lo.max(source + 1),

@@ -16,7 +16,7 @@ use crate::cone::{Rational, cones};
 use crate::kernel::{self, Code, KernelSet, RowKernel, UpdateSet};
 use crate::lattice::{Interval, PerAxis, Region};
 use crate::schedule::{Cut, Frame, Level, Tiling, check_tiling};
-use crate::scheme::{Boundary, Ghost, Precision, StageId};
+use crate::scheme::{Boundary, Precision, StageId};
 use crate::testing::{Limits, Memory, Rng, elasticity, maxwell, random_scheme};
 use crate::tile::residency::{Unfit, towers};
 use crate::tile::{TileProgram, lower};

@@ -1,7 +1,7 @@
 //! Lines with ghosts at their ends.
 
 use super::*;
-use crate::backend::nvptx::layerwise::vector_ghosts;
+use crate::ghost::AxisGhosts;
 
 /// Walls and a ring along the inner axis: what reads a ghost is in the warp of its source, in another one, at both ends of one warp; towers that
 /// lie on the lattice in two ways take turns with the same slots.
@@ -61,7 +61,7 @@ pub(super) fn spoil(host: &mut Host<'_>, device: &mut Device, array: Buffer) {
     for id in scheme.component_ids() {
         for slot in 0..scheme.component(id).time_levels {
             let row = host.layout.row(id, slot.into());
-            for (_, ghost) in vector_ghosts(scheme, id) {
+            for (_, ghost) in AxisGhosts::new(scheme, id, Axis::INNER).pairs() {
                 for x in lean.lo..lean.hi {
                     for y in diamond.lo..diamond.hi {
                         let at = PerAxis([x, y, ghost.index]);

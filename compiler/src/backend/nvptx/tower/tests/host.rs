@@ -1,6 +1,7 @@
 //! The same calculation on the host.
 
 use super::*;
+use crate::ghost::ComponentGhosts;
 
 /// A calculation on the host, row by row.
 pub struct Host<'a> {
@@ -106,33 +107,12 @@ impl<'a> Host<'a> {
         [x, y]: [i64; 2],
         range: Interval,
     ) {
-        let grid = &self.scheme.grid;
-        let position = self.scheme.component(id).position;
-        let visible = self.scheme.visible(id);
-        let all = |axis: Axis, i: i64| {
-            let own = Ghost {
-                index: i,
-                negated: false,
-            };
-            std::iter::once(own).chain(grid.ghosts(axis, position, i, visible[axis]))
-        };
-        let live = grid.live(position)[Axis::INNER];
+        let ghosts = ComponentGhosts::new(self.scheme, id);
         for z in range.lo..range.hi {
-            let mut value = self.value(self.layout.element(row, PerAxis([x, y, z])));
-            if !live.contains(z) {
-                value = 0.0;
-            }
-            for a in all(Axis::OUTER, x) {
-                for b in all(Axis::MIDDLE, y) {
-                    for c in all(Axis::INNER, z) {
-                        let negated = a.negated ^ b.negated ^ c.negated;
-                        let at = PerAxis([a.index, b.index, c.index]);
-                        if at != PerAxis([x, y, z]) {
-                            let to = self.layout.element(row, at) as usize;
-                            self.memory.set(to, if negated { -value } else { value });
-                        }
-                    }
-                }
+            let value = self.value(self.layout.element(row, PerAxis([x, y, z])));
+            for (at, negated) in ghosts.of_cell(PerAxis([x, y, z])).into_iter().skip(1) {
+                let to = self.layout.element(row, at) as usize;
+                self.memory.set(to, if negated { -value } else { value });
             }
         }
     }
