@@ -140,13 +140,7 @@ pub struct Coef {
     pub name: Name,
     pub shape: Option<Spanned<Shape>>,
     pub position: Option<Spanned<Position>>,
-    pub value: CoefValue,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum CoefValue {
-    Expr(Expr),
-    File(Spanned<String>),
+    pub value: Expr,
 }
 
 /// `region disc = (x - 5)^2 + y^2 < 4`: a named condition on the place.
@@ -208,6 +202,8 @@ pub type Expr = Spanned<ExprKind>;
 pub enum ExprKind {
     /// Text of the literal is not kept; the formatter prints the shortest text that reads back as this value.
     Number(f64),
+    /// `"wave.csv"`
+    Text(String),
     Name(String),
     /// `a::b::c` where a module's item is named in full.
     Path(Vec<Name>),
@@ -285,11 +281,11 @@ pub enum ProblemStmt {
     Coef {
         name: Name,
         component: Option<Name>,
-        value: CoefValue,
+        value: Expr,
     },
     Init {
         target: Target,
-        value: CoefValue,
+        value: Expr,
     },
     Source {
         target: Target,

@@ -173,9 +173,6 @@ fn hint(failure: &Failure, found: &Found<'_>) -> Option<String> {
         "=" if wants.clause => "arguments stand in parentheses, as in `torre(D = 2)`",
         "{" if wants.operator => "braces hold blocks; group with `( )`",
         "}" if wants.def_body => "the block of a definition ends with its value",
-        _ if wants.expr && found.kind == Some(TokenKind::Text) => {
-            "a file of values is written `file(\"name.npy\")`"
-        }
         _ if wants.operator && wants.end && begins_operand => {
             "an operator is missing before it, or a line end"
         }

@@ -8,7 +8,7 @@ mod expr;
 
 use crate::ast::*;
 use doc::{Doc, Lines};
-use expr::{coef_value, expr, member_target, operand, path, tight, tuple};
+use expr::{expr, member_target, operand, path, tight, tuple};
 
 /// Prints a whole file.
 pub fn print(ast: &Ast) -> String {
@@ -272,7 +272,7 @@ fn coef_doc(coef: &Coef) -> Doc {
         parts.push(position_doc(&position.node));
     }
     parts.push(Doc::text(" = "));
-    parts.push(coef_value(&coef.value));
+    parts.push(expr(&coef.value));
     Doc::Seq(parts)
 }
 
@@ -386,12 +386,12 @@ fn problem_parts(stmt: &ProblemStmt) -> (&'static str, Vec<Doc>) {
             if let Some(component) = component {
                 parts.push(Doc::Text(format!(".{}", component.node)));
             }
-            parts.extend([Doc::text(" = "), coef_value(value)]);
+            parts.extend([Doc::text(" = "), expr(value)]);
             ("coef", parts)
         }
         ProblemStmt::Init { target, value } => (
             "init",
-            vec![member_target(target), Doc::text(" = "), coef_value(value)],
+            vec![member_target(target), Doc::text(" = "), expr(value)],
         ),
         ProblemStmt::Source {
             target,

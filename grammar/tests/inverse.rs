@@ -52,6 +52,7 @@ fn expr() -> BoxedStrategy<Expr> {
         number().prop_map(ExprKind::Number),
         name().prop_map(|name| ExprKind::Name(name.node)),
         vec(name(), 2..4).prop_map(ExprKind::Path),
+        "[^\"\n\r]{0,9}".prop_map(ExprKind::Text),
     ];
     leaf.prop_map(spanned)
         .prop_recursive(6, 48, 2, |inner| {
@@ -164,11 +165,6 @@ fn shape() -> impl Strategy<Value = Shape> {
     ]
 }
 
-fn coef_value() -> impl Strategy<Value = CoefValue> {
-    let file = "[^\"\n\r]{0,9}".prop_map(|name| CoefValue::File(spanned(name)));
-    prop_oneof![3 => expr().prop_map(CoefValue::Expr), 1 => file]
-}
-
 fn target() -> impl Strategy<Value = Target> {
     (
         name(),
@@ -265,7 +261,7 @@ fn scheme_stmt() -> BoxedStrategy<SchemeStmt> {
         name(),
         option::of(shape().prop_map(spanned)),
         option::of(position()),
-        coef_value(),
+        expr(),
     )
         .prop_map(|(name, shape, position, value)| {
             SchemeStmt::Coef(Coef {
@@ -311,14 +307,14 @@ fn problem_stmt() -> BoxedStrategy<ProblemStmt> {
         vec(expr(), 1..4).prop_map(ProblemStmt::Domain),
         vec(clause, 1..4).prop_map(ProblemStmt::Boundary),
         region().prop_map(ProblemStmt::Region),
-        (name(), option::of(name()), coef_value()).prop_map(|(name, component, value)| {
+        (name(), option::of(name()), expr()).prop_map(|(name, component, value)| {
             ProblemStmt::Coef {
                 name,
                 component,
                 value,
             }
         }),
-        (target(), coef_value()).prop_map(|(target, value)| ProblemStmt::Init { target, value }),
+        (target(), expr()).prop_map(|(target, value)| ProblemStmt::Init { target, value }),
         (target(), place, expr()).prop_map(|(target, place, value)| ProblemStmt::Source {
             target,
             place,

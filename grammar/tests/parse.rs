@@ -18,6 +18,7 @@ fn show(expr: &Expr) -> String {
     let list = |exprs: &[Expr]| exprs.iter().map(show).collect::<Vec<_>>().join(" ");
     match &expr.node {
         ExprKind::Number(value) => format!("{value}"),
+        ExprKind::Text(text) => format!("{text:?}"),
         ExprKind::Name(name) => name.clone(),
         ExprKind::Path(names) => names
             .iter()
@@ -212,14 +213,12 @@ fn coefficients() {
     let SchemeStmt::Coef(eps) = &body[0] else {
         panic!()
     };
-    assert!(
-        eps.shape.is_none() && eps.position.is_none() && matches!(eps.value, CoefValue::Expr(_))
-    );
+    assert!(eps.shape.is_none() && eps.position.is_none() && show(&eps.value) == "(Add 1 x)");
     let SchemeStmt::Coef(mu) = &body[1] else {
         panic!()
     };
     assert!(mu.shape.is_some() && mu.position.is_some());
-    assert!(matches!(&mu.value, CoefValue::File(name) if name.node == "a // b.npy"));
+    assert_eq!(show(&mu.value), "(call file \"a // b.npy\")");
     let SchemeStmt::Coef(k) = &body[2] else {
         panic!()
     };
@@ -328,17 +327,16 @@ fn problems() {
         problem("coef eps.x = 3"),
         ProblemStmt::Coef {
             component: Some(_),
-            value: CoefValue::Expr(_),
             ..
         }
     ));
-    assert!(matches!(
-        problem("init E.z = file(\"ez.npy\")"),
-        ProblemStmt::Init {
-            value: CoefValue::File(_),
-            ..
-        }
-    ));
+    match problem("init E.z = 2 * file(\"ez.npy\") - table(\"t; u\", x, column = 2)") {
+        ProblemStmt::Init { value, .. } => assert_eq!(
+            show(&value),
+            "(Sub (Mul 2 (call file \"ez.npy\")) (call table \"t; u\" x column=2))"
+        ),
+        other => panic!("{other:#?}"),
+    }
     assert!(matches!(problem("const a = 1"), ProblemStmt::Const { .. }));
     assert!(matches!(problem("steps 10 * n"), ProblemStmt::Steps(_)));
 }

@@ -73,6 +73,7 @@ codes! {
     FILE_TYPE = "E0602", "a file with values of another type";
     FILE_SHAPE = "E0603", "a file of another shape";
     FILE_POSITION = "E0604", "a file without a position";
+    NO_TABLE = "E0605", "a file that is no table";
 
     UNKNOWN_PARAMETER = "E0701", "no such parameter";
     BAD_VALUE = "E0702", "a value that cannot be read";

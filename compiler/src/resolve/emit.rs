@@ -396,9 +396,12 @@ impl<'a> Emitter<'a> {
                 let otherwise = self.as_written(b, by)?;
                 self.select(c, by, then, otherwise)
             }
-            Node::Number(_) | Node::Coordinate(..) | Node::Time | Node::File(..) => {
-                self.constant(f64::NAN)
-            }
+            // Static nodes are coefficients.
+            Node::Number(_)
+            | Node::Coordinate(..)
+            | Node::Time
+            | Node::File(..)
+            | Node::Table(..) => self.constant(f64::NAN),
         }
     }
 

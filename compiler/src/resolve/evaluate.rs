@@ -1,6 +1,7 @@
 //! From syntax to the graph: names are looked up, definitions inlined, shapes and positions checked.
 
 use super::codes;
+use super::files::FilesRead;
 use super::frame::Frame;
 use super::graph::{Graph, Node};
 use super::load::{ItemId, Library, Space};
@@ -39,6 +40,7 @@ pub struct Resolver<'w> {
     pub frame: Frame,
     pub constants: BTreeMap<ItemId, Constant>,
     pub inlined: Vec<Use>,
+    pub files: FilesRead,
     nested: usize,
     steps: u64,
     /// Whether it was said that the program is too complex.
@@ -55,6 +57,7 @@ impl<'w> Resolver<'w> {
             frame: Frame::default(),
             constants: BTreeMap::new(),
             inlined: Vec::new(),
+            files: FilesRead::default(),
             nested: 0,
             steps: 0,
             exhausted: false,
@@ -66,6 +69,7 @@ impl<'w> Resolver<'w> {
         self.graph = self.graph.successor();
         self.frame = Frame::default();
         self.constants.clear();
+        self.files.reset();
     }
 
     /// An error at a place; inside of definitions with the places that use them.
@@ -126,6 +130,7 @@ impl<'w> Resolver<'w> {
         let place = scope.place(expr.span);
         match &expr.node {
             ExprKind::Number(n) => Ok(self.scalar(*n)),
+            ExprKind::Text(text) => Ok(Value::Text(text.as_str().into())),
             ExprKind::Name(name) => self.lookup(scope, name, &place),
             ExprKind::Path(path) => {
                 let item = self.item_at(scope, path, Space::Value, &place)?;
@@ -222,6 +227,7 @@ impl<'w> Resolver<'w> {
                 }
             }
             Value::Axis(_) => "this is an axis",
+            Value::Text(_) => "this is the name of a file",
             Value::Field(..) => "this is a field",
             Value::Vector(_) => "this is a vector",
             Value::Tensor(_) => "this is a tensor",
@@ -280,7 +286,7 @@ impl<'w> Resolver<'w> {
                 }
                 self.frame.tensor_names()
             }
-            Value::Scalar(_) | Value::Axis(_) => Vec::new(),
+            Value::Scalar(_) | Value::Axis(_) | Value::Text(_) => Vec::new(),
             Value::Poison => return Err(Reported),
         };
         let mut d = if names.is_empty() || names == [""] {

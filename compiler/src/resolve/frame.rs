@@ -7,7 +7,7 @@ use crate::lattice::{Axis, Position};
 use crate::scheme::{Component, ComponentId, Grid};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-use torre_grammar::ast::{self, CoefValue, Expr, Name};
+use torre_grammar::ast::{self, Expr, Name};
 
 /// A field as declared.
 #[derive(Clone, Debug)]
@@ -72,7 +72,7 @@ pub struct GivenParam {
 pub struct GivenCoef {
     pub name: Name,
     pub component: Option<Name>,
-    pub value: CoefValue,
+    pub value: Expr,
     pub scope: Rc<Scope>,
     pub used: bool,
 }

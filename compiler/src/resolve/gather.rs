@@ -3,6 +3,7 @@
 use super::codes;
 use super::confine::confine;
 use super::evaluate::Resolver;
+use super::files::Site;
 use super::operate::{Kind, Operand};
 use super::order::Statement;
 use super::report::{Checked, Place, Reported};
@@ -11,7 +12,7 @@ use crate::host::HostExpr;
 use crate::problem::{Init, Output, OutputKind, Probe, Source, StaticValue};
 use crate::scheme::{ComponentId, Grid, Scheme, StageId};
 use std::collections::{BTreeMap, BTreeSet};
-use torre_grammar::ast::{self, CoefValue, Expr, Level, Name, ProblemStmt, Target};
+use torre_grammar::ast::{self, Expr, Level, Name, ProblemStmt, Target};
 use torre_grammar::diag::Diagnostic;
 
 /// Results of one problem.
@@ -100,7 +101,7 @@ impl Resolver<'_> {
         &mut self,
         scope: &Scope,
         target: &Target,
-        value: &CoefValue,
+        value: &Expr,
         results: &mut Results,
     ) -> Checked<()> {
         let (field, kind, components, place) = self.target(scope, target)?;
@@ -125,34 +126,28 @@ impl Resolver<'_> {
             }
             age = 1;
         }
-        match value {
-            CoefValue::File(path) => {
-                for component in components {
-                    let position = self.frame.components[component.index()].position;
-                    self.check_file(&scope.place(path.span), &path.node, position)?;
-                    let file = self.graph.file_id(&path.node, position);
-                    results.init.push(Init {
-                        component,
-                        age,
-                        value: StaticValue::File(file),
-                    });
-                }
-            }
-            CoefValue::Expr(e) => {
-                let operand = self.operand(scope, e)?;
-                let at = operand.place.clone();
-                let items = self.values_for(kind, &components, operand, &place)?;
-                for (component, item) in components.into_iter().zip(items) {
-                    let value = self.host(item, component, &at, "an initial value")?;
-                    results.init.push(Init {
-                        component,
-                        age,
-                        value: StaticValue::Expr(value),
-                    });
-                }
-            }
+        let sites = self.sites(&components);
+        let operand = self.operand_at(scope, value, kind, &sites)?;
+        let at = operand.place.clone();
+        let items = self.values_for(kind, &components, operand, &place)?;
+        for (component, item) in components.into_iter().zip(items) {
+            let value = match self.host(item, component, &at, "an initial value")? {
+                HostExpr::File { file, offset } if offset.0 == [0; 3] => StaticValue::File(file),
+                value => StaticValue::Expr(value),
+            };
+            results.init.push(Init {
+                component,
+                age,
+                value,
+            });
         }
         Ok(())
+    }
+
+    /// Where the values of components lie.
+    fn sites(&self, components: &[ComponentId]) -> Vec<Site> {
+        let position = |c: &ComponentId| self.frame.components[c.index()].position;
+        components.iter().map(|c| Site::At(position(c))).collect()
     }
 
     /// A value of the problem as the host computes it.
@@ -197,8 +192,9 @@ impl Resolver<'_> {
         statements: &[Statement],
         results: &mut Results,
     ) -> Checked<()> {
-        let operand = self.operand(scope, value);
         let (kind, components, place) = self.newest(scope, target)?;
+        let sites = self.sites(&components);
+        let operand = self.operand_at(scope, value, kind, &sites);
         let condition = self.place_condition(scope, at)?;
         let operand = operand?;
         let value_place = operand.place.clone();

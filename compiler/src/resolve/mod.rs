@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! load                                    modules and items
-//! declare, supply, bound                  axes, parameters, fields; coefficients; the grid
+//! declare, supply, files, bound           axes, parameters, fields; coefficients; the grid
 //! evaluate, names, inline, operate, difference
 //!                                         expressions become nodes of a graph, with shape and position
 //! order, branches                         statements, in the order in which they run
@@ -24,6 +24,7 @@ mod declare;
 mod difference;
 mod emit;
 mod evaluate;
+mod files;
 mod fit;
 mod frame;
 mod gather;

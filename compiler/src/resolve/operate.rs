@@ -13,7 +13,7 @@ use torre_grammar::diag::Diagnostic;
 /// Every operator that needs no definition.
 pub const BUILT_IN: &[&str] = &[
     "d", "dc", "d2", "avg", "sym", "sqrt", "abs", "min", "max", "exp", "log", "sin", "cos", "tan",
-    "tanh", "atan2", "floor", "ceil", "round",
+    "tanh", "atan2", "floor", "ceil", "round", "file", "table",
 ];
 
 pub fn is_built_in(name: &str) -> bool {
@@ -85,6 +85,12 @@ impl Resolver<'_> {
                     })
                     .collect();
                 (kind, items)
+            }
+            Value::Text(_) => {
+                let d = self
+                    .error(codes::WRONG_KIND, "the name of a file is no value", place)
+                    .hint("its values are `file(\"name.npy\")` or `table(\"name.csv\", x)`");
+                return self.fail(d);
             }
             Value::Poison => return Err(Reported),
         })
@@ -219,7 +225,7 @@ impl Resolver<'_> {
         Ok(kind.with(items))
     }
 
-    fn not_on_fields<T>(&mut self, name: &str, place: &Place) -> Checked<T> {
+    pub fn not_on_fields<T>(&mut self, name: &str, place: &Place) -> Checked<T> {
         let mut d = self
             .error(
                 codes::NOT_ON_FIELDS,
@@ -402,6 +408,8 @@ impl Resolver<'_> {
                 self.apply_binary(HostBinary::Atan2, a, b, place)
             }
             "sym" => self.tensor(scope, args, place),
+            "file" => self.call_file(scope, args, place),
+            "table" => self.call_table(scope, args, place),
             _ => Err(Reported),
         }
     }

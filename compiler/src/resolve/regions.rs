@@ -2,6 +2,7 @@
 
 use super::codes;
 use super::evaluate::Resolver;
+use super::files::Site;
 use super::frame::{Definition, Named};
 use super::load::twice;
 use super::report::{Checked, Place, Reported};
@@ -61,14 +62,19 @@ impl Resolver<'_> {
     pub fn region(&mut self, scope: &Scope, region: &ast::Region, place: &Place) -> Checked<Value> {
         let name = &region.name.node;
         self.needs_grid(name, "region", place)?;
+        let stated = match &region.position {
+            None => None,
+            Some(p) => Some(self.scalar_position(scope, &p.node, p.span)?),
+        };
+        self.files.site = match stated {
+            Some(position) => Site::At(position),
+            None => Site::Unplaced(name.clone()),
+        };
         let condition = self.condition(scope, &region.condition)?;
         let Value::Scalar(found) = condition.value else {
             return Err(Reported);
         };
-        let position = match &region.position {
-            None => found.position,
-            Some(p) => Some(self.scalar_position(scope, &p.node, p.span)?),
-        };
+        let position = stated.or(found.position);
         if let (Some(at), Some(found)) = (position, found.position)
             && at != found
         {

@@ -66,7 +66,7 @@ impl Resolver<'_> {
         let mut open = vec![expr];
         while let Some(e) = open.pop() {
             match &e.node {
-                ExprKind::Number(_) | ExprKind::Path(_) => {}
+                ExprKind::Number(_) | ExprKind::Text(_) | ExprKind::Path(_) => {}
                 ExprKind::Name(name) => self.scan_name(scope, e, name, known, false),
                 ExprKind::Member(of, _) | ExprKind::Level(of, _) | ExprKind::Unary(_, of) => {
                     open.push(of);

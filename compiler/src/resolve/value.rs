@@ -4,6 +4,7 @@ use super::graph::NodeId;
 use super::load::{ItemId, ModuleId};
 use super::report::Place;
 use crate::lattice::{Axis, Position};
+use std::rc::Rc;
 use torre_grammar::ast::Level;
 use torre_grammar::source::{Source, Span};
 
@@ -23,6 +24,8 @@ pub enum Value {
     /// A field, by its index in the frame.
     Field(usize, Option<Level>),
     Axis(Axis),
+    /// The name of a file.
+    Text(Rc<str>),
     /// Its error has been reported.
     Poison,
 }

@@ -74,6 +74,7 @@ fn diagnose(section: &Section<'_>, program: &str) -> Diagnostics {
             ("complex.npy", "<c8", vec![100]),
             ("fifty.npy", "<f4", vec![50]),
         ],
+        tables: vec![("wave.csv", "0, 1\n1, 2\n1, 3\n")],
     };
     let options = Options {
         problem: section.problem.clone(),

@@ -198,13 +198,31 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    fn coef_value(&mut self) -> CoefValue {
+    fn coef_value(&mut self) -> Expr {
         match self.pick(5) {
             0 => {
-                let file = self.one(&["eps.npy", "no.npy"]).to_string();
-                CoefValue::File(self.spanned(file))
+                let (callee, file) = *self.one(&[
+                    ("file", "eps.npy"),
+                    ("file", "no.npy"),
+                    ("table", "wave.csv"),
+                    ("table", "eps.npy"),
+                ]);
+                let text = self.spanned(ExprKind::Text(file.to_string()));
+                let mut args = vec![Arg {
+                    name: None,
+                    value: text,
+                }];
+                args.extend(self.many(2, |b| Arg {
+                    name: b.maybe(|b| b.named(&["at", "column", "outside"])),
+                    value: b.expr(1),
+                }));
+                let callee = self.spanned(ExprKind::Name(callee.to_string()));
+                self.spanned(ExprKind::Call {
+                    callee: Box::new(callee),
+                    args,
+                })
             }
-            _ => CoefValue::Expr(self.expr(3)),
+            _ => self.expr(3),
         }
     }
 

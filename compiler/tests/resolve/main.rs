@@ -4,6 +4,7 @@ mod book;
 mod diagnostics;
 mod examples;
 mod extents;
+mod files;
 mod garbage;
 mod hostile;
 mod lattice;

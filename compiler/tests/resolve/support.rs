@@ -14,6 +14,7 @@ pub struct TestWorld {
     /// Modules beside the file, by name.
     pub modules: Vec<(&'static str, &'static str)>,
     pub arrays: Vec<(&'static str, &'static str, Vec<u64>)>,
+    pub tables: Vec<(&'static str, &'static str)>,
 }
 
 impl World for TestWorld {
@@ -38,6 +39,12 @@ impl World for TestWorld {
             dtype: dtype.to_string(),
             shape: shape.clone(),
         })
+    }
+
+    fn table(&self, _: &Source, path: &str) -> Result<String, String> {
+        let found = self.tables.iter().find(|(n, _)| *n == path);
+        let (_, text) = found.ok_or("there is no such file")?;
+        Ok(text.to_string())
     }
 }
 

@@ -122,6 +122,7 @@ fn is_short(value: &Expr) -> bool {
 fn doc(value: &Expr, nested: bool) -> Doc {
     match &value.node {
         ExprKind::Number(value) => Doc::Text(number(*value)),
+        ExprKind::Text(text) => Doc::Text(format!("\"{text}\"")),
         ExprKind::Name(name) => Doc::text(name),
         ExprKind::Path(names) => Doc::Text(path(names)),
         ExprKind::Member(base, name) => Doc::Seq(vec![
@@ -296,13 +297,6 @@ pub fn member_target(target: &Target) -> Doc {
         text.push_str(level_text(level.node));
     }
     Doc::Text(text)
-}
-
-pub fn coef_value(value: &CoefValue) -> Doc {
-    match value {
-        CoefValue::Expr(value) => expr(value),
-        CoefValue::File(name) => Doc::Text(format!("file(\"{}\")", name.node)),
-    }
 }
 
 /// The shortest text that reads back as the number, with an exponent only where that is easier to read.

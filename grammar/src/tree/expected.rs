@@ -86,7 +86,6 @@ impl Wants {
                 self.operator = true
             }
             Rule::expr
-            | Rule::coef_value
             | Rule::operand
             | Rule::path
             | Rule::number
@@ -152,7 +151,6 @@ pub(super) fn is_punctuation(rule: Rule) -> bool {
             | kw_on
             | kw_at
             | kw_levels
-            | kw_file
             | kw_domain
             | kw_boundary
             | kw_init
@@ -200,7 +198,7 @@ fn describe(rule: Rule) -> Option<(usize, &'static str)> {
         let_stmt => (5, "`let`"),
         def_body => (6, "the value of the definition"),
         term | term_name => (7, "a tile's shape, such as `diamond(D = 2)` or `span`"),
-        expr | expr_text | operand | number | list | paren | path | if_expr | coef_value | arg
+        expr | expr_text | operand | number | string | list | paren | path | if_expr | arg
         | term_value | term_arg => (8, "an expression"),
         target => (9, "a field"),
         name | component | setting | def_param | clause | interval | arg_name | side => {
@@ -215,7 +213,6 @@ fn describe(rule: Rule) -> Option<(usize, &'static str)> {
             "a position (`nodes`, `edges`, `faces`, `cells` or `[1/2, 0, 0]`)",
         ),
         level_word => (13, "`prev` or `next`"),
-        string => (14, "a string"),
         op | prefix => (15, "an operator"),
         update_op => (16, "`=`, `+=` or `-=`"),
         eq | def_value => (17, "`=`"),

@@ -9,11 +9,6 @@ use crate::layout::shorten;
 use crate::source::{Span, Spanned};
 use pest::iterators::Pair;
 
-/// The first part that matches a rule.
-fn part(pair: Pair<'_, Rule>, rule: Rule) -> Option<Pair<'_, Rule>> {
-    parts(pair).find(|part| part.as_rule() == rule)
-}
-
 impl Builder<'_> {
     pub(super) fn build_item(&mut self, pair: Pair<'_, Rule>, opening: bool) -> Option<Item> {
         let span = self.span(&pair);
@@ -301,7 +296,7 @@ impl Builder<'_> {
                         name,
                         shape,
                         position,
-                        value: self.coef_value(part)?,
+                        value: self.expr(part)?,
                     });
                 }
             }
@@ -323,24 +318,6 @@ impl Builder<'_> {
             position,
             condition: self.expr(next)?,
         })
-    }
-
-    pub(super) fn coef_value(&mut self, pair: Pair<'_, Rule>) -> Option<CoefValue> {
-        let pair = first(pair)?;
-        if pair.as_rule() == Rule::file_value {
-            return Some(CoefValue::File(self.string(part(pair, Rule::string)?)));
-        }
-        Some(CoefValue::Expr(self.expr(pair)?))
-    }
-
-    pub(super) fn string(&mut self, pair: Pair<'_, Rule>) -> Spanned<String> {
-        let span = self.span(&pair);
-        // The source's own text: in the grammar's, nothing inside of strings differs.
-        let text = self.text(
-            span.start as usize + 1,
-            (span.end as usize).saturating_sub(1),
-        );
-        Spanned::new(text.to_string(), span)
     }
 
     fn step_stmt(&mut self, pair: Pair<'_, Rule>, comments: &mut Comments) -> Option<StepStmt> {

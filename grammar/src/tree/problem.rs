@@ -57,12 +57,12 @@ impl Builder<'_> {
                 ProblemStmt::Coef {
                     name,
                     component,
-                    value: self.coef_value(next)?,
+                    value: self.expr(next)?,
                 }
             }
             Rule::init_stmt => ProblemStmt::Init {
                 target: self.target(head)?,
-                value: self.coef_value(parts.next()?)?,
+                value: self.expr(parts.next()?)?,
             },
             Rule::source_stmt => {
                 let target = self.target(head)?;
