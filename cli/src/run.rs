@@ -312,10 +312,10 @@ impl<'a, T: Value> Run<'a, T> {
         };
         let checkpoints = checkpoints.as_ref();
         let backend = match self.check {
-            None => return self.execute(simulation, checkpoints, None, made),
+            None => return self.execute(simulation, files, checkpoints, None, made),
             Some(Check::Reference) => {
                 let mut check = Literal::<T>::new(self.scheme, self.problem, files);
-                return self.execute(simulation, checkpoints, Some(&mut check), made);
+                return self.execute(simulation, files, checkpoints, Some(&mut check), made);
             }
             Some(Check::Interpreter) => BackendChoice::Only(Backend::Interp),
             Some(Check::Processor) => BackendChoice::Auto,
@@ -336,7 +336,7 @@ impl<'a, T: Value> Run<'a, T> {
         if let Some(folder) = &self.args.resume {
             checkpoint::resume(folder, &identity, &mut check.calculation)?;
         }
-        self.execute(simulation, checkpoints, Some(&mut check), made)
+        self.execute(simulation, files, checkpoints, Some(&mut check), made)
     }
 
     fn compiled<'b>(
@@ -365,12 +365,13 @@ impl<'a, T: Value> Run<'a, T> {
             device: machine::cpu_name(),
         };
         let mut simulation = Literal::<T>::new(self.scheme, self.problem, files);
-        self.execute(&mut simulation, None, None, made)
+        self.execute(&mut simulation, files, None, None, made)
     }
 
     fn execute(
         &self,
         simulation: &mut dyn Simulation<T>,
+        files: &LoadedFiles,
         checkpoints: Option<&Checkpoints>,
         check: Option<&mut dyn Simulation<T>>,
         made: Made,
@@ -385,8 +386,17 @@ impl<'a, T: Value> Run<'a, T> {
             )?),
             None => None,
         };
-        if outputs.is_none() && !(self.problem.outputs.is_empty() && self.problem.probes.is_empty())
-        {
+        if let Some(outputs) = &outputs {
+            outputs.statics::<T>(self.scheme, self.problem, files)?;
+        }
+        let Problem {
+            outputs: changing,
+            statics,
+            probes,
+            ..
+        } = self.problem;
+        let nothing = changing.is_empty() && statics.is_empty() && probes.is_empty();
+        if outputs.is_none() && !nothing {
             self.voice
                 .note("results are not written: name a folder for them with `--out DIR`");
         }

@@ -100,6 +100,11 @@ pub enum SchemeStmt {
     Field(Field),
     Coef(Coef),
     Region(Region),
+    /// `boundary free: S odd`: a kind of side, with what is odd or even about it.
+    Side {
+        name: Name,
+        parities: Vec<SideParity>,
+    },
     Step {
         body: Vec<Stmt<StepStmt>>,
         end: Comments,
@@ -150,6 +155,14 @@ pub struct Region {
     /// `on cells`
     pub position: Option<Spanned<Position>>,
     pub condition: Expr,
+}
+
+/// `v.x odd`
+#[derive(Clone, Debug, PartialEq)]
+pub struct SideParity {
+    pub field: Name,
+    pub component: Option<Name>,
+    pub odd: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -290,24 +303,44 @@ pub enum ProblemStmt {
     Source {
         target: Target,
         place: Place,
+        op: UpdateOp,
         value: Expr,
     },
     Probe {
-        target: Target,
-        at: Vec<Expr>,
+        targets: Vec<Target>,
+        place: Place,
         name: Option<Name>,
+        every: Option<Expr>,
     },
     Slice {
-        target: Target,
-        axis: Name,
-        index: Expr,
+        targets: Vec<Target>,
+        plane: Plane,
+        within: Vec<Within>,
         every: Option<Expr>,
     },
     Volume {
-        target: Target,
+        targets: Vec<Target>,
+        within: Vec<Within>,
         every: Option<Expr>,
     },
-    Steps(Expr),
+    Steps(Steps),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Steps {
+    /// `steps 100`
+    Count(Expr),
+    /// `steps until 2.5`
+    Until(Expr),
+}
+
+/// The plane of a slice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plane {
+    pub axis: Name,
+    pub at: Expr,
+    /// `at z = 3.05`, a length, rather than `z = 128`, a cell index.
+    pub is_length: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -327,8 +360,10 @@ pub struct BoundaryKind {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Place {
-    /// `at (i, j, k)`
+    /// `at (i, j, k)`: cell indices.
     At(Vec<Expr>),
+    /// `at x = 3.05, y = 1`: lengths; axes left out are whole.
+    Near(Vec<(Name, Expr)>),
     /// `in x = a..b, y = c, disc`: what lies in all of these.
     In(Vec<Within>),
     /// `where cond`

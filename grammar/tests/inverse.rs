@@ -16,7 +16,7 @@ fn boxed(expr: Expr) -> Box<Expr> {
 }
 
 fn name() -> impl Strategy<Value = Name> {
-    let words = prop_oneof![4 => "[a-zA-Z_][a-zA-Z0-9_]{0,4}", 1 => "x|at|on|auto|lean|file|every|levels|in|as|for|steps|prev|region"];
+    let words = prop_oneof![4 => "[a-zA-Z_][a-zA-Z0-9_]{0,4}", 1 => "x|at|on|auto|lean|file|every|levels|in|as|for|steps|prev|region|until|odd"];
     words
         .prop_filter("keyword", |name| !KEYWORDS.contains(&name.as_str()))
         .prop_map(spanned)
@@ -178,14 +178,17 @@ fn target() -> impl Strategy<Value = Target> {
         })
 }
 
-fn step_stmt() -> BoxedStrategy<StepStmt> {
-    let op = prop_oneof![
+fn update_op() -> impl Strategy<Value = UpdateOp> {
+    prop_oneof![
         Just(UpdateOp::Set),
         Just(UpdateOp::Add),
         Just(UpdateOp::Sub)
-    ];
+    ]
+}
+
+fn step_stmt() -> BoxedStrategy<StepStmt> {
     let leaf = prop_oneof![
-        3 => (target(), op, expr()).prop_map(|(target, op, value)| StepStmt::Update { target, op, value }),
+        3 => (target(), update_op(), expr()).prop_map(|(target, op, value)| StepStmt::Update { target, op, value }),
         1 => (name(), expr()).prop_map(|(name, value)| StepStmt::Let(Let { name, value })),
     ];
     leaf.prop_recursive(2, 8, 3, |inner| {
@@ -257,6 +260,13 @@ fn scheme_stmt() -> BoxedStrategy<SchemeStmt> {
                 levels,
             })
         });
+    let parity = (name(), option::of(name()), any::<bool>()).prop_map(|(field, component, odd)| {
+        SideParity {
+            field,
+            component,
+            odd,
+        }
+    });
     let coef = (
         name(),
         option::of(shape().prop_map(spanned)),
@@ -278,6 +288,8 @@ fn scheme_stmt() -> BoxedStrategy<SchemeStmt> {
         field,
         coef,
         region().prop_map(SchemeStmt::Region),
+        (name(), vec(parity, 1..3))
+            .prop_map(|(name, parities)| SchemeStmt::Side { name, parities }),
         block(step_stmt()).prop_map(|(body, end)| SchemeStmt::Step { body, end }),
     ]
     .boxed()
@@ -296,9 +308,15 @@ fn problem_stmt() -> BoxedStrategy<ProblemStmt> {
         .prop_map(|(axis, lower, upper)| BoundaryClause { axis, lower, upper });
     let place = prop_oneof![
         vec(expr(), 1..4).prop_map(Place::At),
+        vec((name(), expr()), 1..3).prop_map(Place::Near),
         vec(within(), 1..3).prop_map(Place::In),
         expr().prop_map(Place::Where),
         Just(Place::All),
+    ];
+    let probed = prop_oneof![
+        vec(expr(), 1..4).prop_map(Place::At),
+        vec((name(), expr()), 1..3).prop_map(Place::Near),
+        vec(within(), 1..3).prop_map(Place::In),
     ];
     prop_oneof![
         (vec(name(), 1..3), vec((name(), expr()), 0..3))
@@ -315,24 +333,54 @@ fn problem_stmt() -> BoxedStrategy<ProblemStmt> {
             }
         }),
         (target(), expr()).prop_map(|(target, value)| ProblemStmt::Init { target, value }),
-        (target(), place, expr()).prop_map(|(target, place, value)| ProblemStmt::Source {
-            target,
-            place,
-            value
-        }),
-        (target(), vec(expr(), 1..4), option::of(name()))
-            .prop_map(|(target, at, name)| ProblemStmt::Probe { target, at, name }),
-        (target(), name(), expr(), option::of(expr())).prop_map(|(target, axis, index, every)| {
-            ProblemStmt::Slice {
+        (target(), place, update_op(), expr()).prop_map(|(target, place, op, value)| {
+            ProblemStmt::Source {
                 target,
-                axis,
-                index,
-                every,
+                place,
+                op,
+                value,
             }
         }),
-        (target(), option::of(expr()))
-            .prop_map(|(target, every)| ProblemStmt::Volume { target, every }),
-        expr().prop_map(ProblemStmt::Steps),
+        (
+            vec(target(), 1..3),
+            probed,
+            option::of(name()),
+            option::of(expr())
+        )
+            .prop_map(|(targets, place, name, every)| ProblemStmt::Probe {
+                targets,
+                place,
+                name,
+                every
+            }),
+        (
+            vec(target(), 1..3),
+            (name(), expr(), any::<bool>()),
+            vec(within(), 0..3),
+            option::of(expr())
+        )
+            .prop_map(|(targets, (axis, at, is_length), within, every)| {
+                let plane = Plane {
+                    axis,
+                    at,
+                    is_length,
+                };
+                ProblemStmt::Slice {
+                    targets,
+                    plane,
+                    within,
+                    every,
+                }
+            }),
+        (vec(target(), 1..3), vec(within(), 0..3), option::of(expr())).prop_map(
+            |(targets, within, every)| ProblemStmt::Volume {
+                targets,
+                within,
+                every
+            }
+        ),
+        expr().prop_map(|count| ProblemStmt::Steps(Steps::Count(count))),
+        expr().prop_map(|time| ProblemStmt::Steps(Steps::Until(time))),
     ]
     .boxed()
 }

@@ -2,7 +2,7 @@
 
 use torre_grammar::ast::*;
 use torre_grammar::source::Source;
-use torre_grammar::{parse, parse_expr, parse_schedule};
+use torre_grammar::{parse, parse_expr, parse_schedule, print};
 
 fn source(text: &str) -> Source {
     Source::new("test", text)
@@ -338,7 +338,28 @@ fn problems() {
         other => panic!("{other:#?}"),
     }
     assert!(matches!(problem("const a = 1"), ProblemStmt::Const { .. }));
-    assert!(matches!(problem("steps 10 * n"), ProblemStmt::Steps(_)));
+    assert!(matches!(
+        problem("steps 10 * n"),
+        ProblemStmt::Steps(Steps::Count(_))
+    ));
+    for (line, is_count) in [
+        ("steps until 2 * n", false),
+        ("steps until", true),
+        ("steps (until) * 2", true),
+        ("steps untilx", true),
+    ] {
+        let ProblemStmt::Steps(steps) = problem(line) else {
+            panic!()
+        };
+        assert_eq!(matches!(steps, Steps::Count(_)), is_count, "{line}");
+        let text = format!("problem p {{ {line} }}");
+        assert_eq!(file(&print(&file(&text))), file(&text), "{line}");
+    }
+    let SchemeStmt::Side { name, parities } = &scheme("boundary free: S.xx odd, v even")[0] else {
+        panic!()
+    };
+    assert_eq!((name.node.as_str(), parities.len()), ("free", 2));
+    assert!(parities[0].odd && parities[0].component.is_some() && !parities[1].odd);
 }
 
 #[test]
@@ -369,6 +390,38 @@ fn sources_and_outputs() {
         Place::Where(_)
     ));
     assert!(matches!(place("source E += t"), Place::All));
+    let Place::Near(coordinates) = place("source E.z at x = 3.05, z = lz/2 = f(t)") else {
+        panic!()
+    };
+    assert_eq!(show(&coordinates[1].1), "(Div lz 2)");
+    for (line, expected) in [
+        ("source E in disc = 3", UpdateOp::Set),
+        ("source E in x = 3, disc -= 3", UpdateOp::Sub),
+        ("source E at (1) += 3", UpdateOp::Add),
+    ] {
+        assert!(
+            matches!(problem(line), ProblemStmt::Source { op, .. } if op == expected),
+            "{line}"
+        );
+    }
+    match problem("probe E.z, H in x = 3..9, y = 2 as line every 10") {
+        ProblemStmt::Probe {
+            targets,
+            place: Place::In(parts),
+            name: Some(_),
+            every: Some(_),
+        } => assert_eq!((targets.len(), parts.len()), (2, 2)),
+        other => panic!("{other:#?}"),
+    }
+    match problem("output slice E, eps at z = 3.05 in x = 0..4 every 20") {
+        ProblemStmt::Slice {
+            targets,
+            plane,
+            within,
+            every: Some(_),
+        } => assert_eq!((targets.len(), plane.is_length, within.len()), (2, true, 1)),
+        other => panic!("{other:#?}"),
+    }
     assert!(matches!(
         problem("probe E.z at (1, 2, 3) as near"),
         ProblemStmt::Probe { name: Some(_), .. }

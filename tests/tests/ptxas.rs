@@ -101,6 +101,7 @@ fn plane(update: &Update) -> Source {
         condition: None,
         profile: HostExpr::Number(0.5),
         wave: HostExpr::Time,
+        replaces: false,
     }
 }
 

@@ -450,7 +450,7 @@ impl Header<'_> {
         Ok(())
     }
 
-    /// What sources add after a stage.
+    /// What sources do after a stage.
     fn sources(&self, out: &mut String, stage: StageId) -> Result {
         for (i, source) in self.problem.sources.iter().enumerate() {
             if source.stage == stage {
@@ -483,7 +483,8 @@ impl Header<'_> {
         writeln!(
             out,
             "      {p}_real *v = {p}_row(self, row, x, y) + z;\n\
-             \x20     *v = *v + ({p}_real){p}_mul({}, {});\n    }}\n}}\n",
+             \x20     *v = {}({p}_real){p}_mul({}, {});\n    }}\n}}\n",
+            if source.replaces { "" } else { "*v + " },
             c.print(&source.profile),
             c.print(&source.wave),
         )

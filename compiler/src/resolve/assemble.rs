@@ -3,6 +3,7 @@
 use super::codes;
 use super::confine::confine;
 use super::emit::{Coefs, Emitter, Refused};
+use super::enclose::enclose;
 use super::evaluate::Resolver;
 use super::operate::count;
 use super::order::{Advance, Statement};
@@ -151,6 +152,14 @@ impl Resolver<'_> {
                     );
                     update.region = confined.region;
                     mask = confined.rest;
+                    if let Some(mask) = mask {
+                        let (region, position) = (update.region, component.position);
+                        let smaller = enclose(&mut self.graph, mask, position, region);
+                        // A region has kernels of its own at its ends, which has to pay.
+                        if smaller.volume() < region.volume() / 2 {
+                            update.region = smaller;
+                        }
+                    }
                 } else if constant.is_some() {
                     update.body = Body {
                         ops: vec![Op::Read(own(update.target))],

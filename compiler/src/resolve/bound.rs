@@ -6,7 +6,6 @@ use super::frame::{Definition, Named};
 use super::operate::count;
 use super::report::{Checked, Reported};
 use super::revise::Settings;
-use super::suggest::did_you_mean;
 use super::value::{Scope, Table, Value};
 use crate::lattice::{Axis, PerAxis};
 use crate::scheme::Boundary;
@@ -149,7 +148,29 @@ impl Resolver<'_> {
     ) -> Checked<()> {
         let mut failed = false;
         let mut done: Vec<Axis> = Vec::new();
-        for clause in clauses {
+        let axes: Vec<Axis> = self.frame.axes.iter().map(|(_, a)| *a).collect();
+        // `all` comes first, wherever it stands: what is said of a single axis replaces it.
+        let is_all = |clause: &&ast::BoundaryClause| {
+            clause.axis.node == "all" && self.frame.axis("all").is_none()
+        };
+        let (all, single): (Vec<_>, Vec<_>) = clauses.iter().partition(is_all);
+        if let Some(again) = all.get(1) {
+            let d = self.error(
+                codes::STATED_TWICE,
+                "the boundary of `all` axes is given twice",
+                &scope.place(again.axis.span),
+            );
+            failed |= self.fail::<()>(d).is_err();
+        }
+        for clause in all.into_iter().take(1) {
+            for &axis in &axes {
+                match self.clause(scope, clause, axis) {
+                    Ok(sides) => boundary[axis] = sides,
+                    Err(Reported) => failed = true,
+                }
+            }
+        }
+        for clause in single {
             let Ok(axis) = self.axis_named(scope, &clause.axis) else {
                 failed = true;
                 continue;
@@ -163,64 +184,42 @@ impl Resolver<'_> {
                 failed |= self.fail::<()>(d).is_err();
             }
             done.push(axis);
-            let lower = self.boundary_kind(scope, &clause.lower);
-            let upper = clause
-                .upper
-                .as_ref()
-                .map_or(lower, |k| self.boundary_kind(scope, k));
-            let (Ok(lower), Ok(upper)) = (lower, upper) else {
-                failed = true;
-                continue;
-            };
-            if (lower == Boundary::Periodic) != (upper == Boundary::Periodic) {
-                let span = clause.upper.as_ref().map_or(clause.lower.name.span, |u| {
-                    clause.lower.name.span.to(u.name.span)
-                });
-                let d = self.error(
-                    codes::BOUNDARY,
-                    format!(
-                        "along `{}` both sides must be periodic or neither",
-                        clause.axis.node
-                    ),
-                    &scope.place(span),
-                );
-                failed |= self.fail::<()>(d).is_err();
+            match self.clause(scope, clause, axis) {
+                Ok(sides) => boundary[axis] = sides,
+                Err(Reported) => failed = true,
             }
-            boundary[axis] = [lower, upper];
         }
         if failed { Err(Reported) } else { Ok(()) }
     }
 
-    fn boundary_kind(&mut self, scope: &Scope, kind: &ast::BoundaryKind) -> Checked<Boundary> {
-        const KINDS: [(&str, Boundary); 4] = [
-            ("zero", Boundary::Zero),
-            ("periodic", Boundary::Periodic),
-            ("pec", Boundary::Pec),
-            ("pmc", Boundary::Pmc),
-        ];
-        let name = &kind.name;
-        let found = KINDS.iter().find(|(n, _)| *n == name.node);
-        let Some((_, boundary)) = found else {
-            let mut d = self.error(
-                codes::BOUNDARY,
-                format!("there is no boundary `{}`", name.node),
-                &scope.place(name.span),
-            );
-            d.labels[0].text = "unknown".to_string();
-            d.hint = did_you_mean(&name.node, KINDS.iter().map(|(n, _)| *n)).or(Some(
-                "boundaries are zero, periodic, pec and pmc".to_string(),
-            ));
-            return self.fail(d);
+    /// Both sides of an axis.
+    fn clause(
+        &mut self,
+        scope: &Scope,
+        clause: &ast::BoundaryClause,
+        axis: Axis,
+    ) -> Checked<[Boundary; 2]> {
+        let lower = self.side(scope, &clause.lower, axis);
+        let upper = match &clause.upper {
+            None => lower,
+            Some(kind) => self.side(scope, kind, axis),
         };
-        if !kind.args.is_empty() {
+        let (lower, upper) = (lower?, upper?);
+        if (lower == Boundary::Periodic) != (upper == Boundary::Periodic) {
+            let span = clause.upper.as_ref().map_or(clause.lower.name.span, |u| {
+                clause.lower.name.span.to(u.name.span)
+            });
             let d = self.error(
                 codes::BOUNDARY,
-                format!("the boundary `{}` takes no arguments", name.node),
-                &scope.place(name.span),
+                format!(
+                    "along `{}` both sides must be periodic or neither",
+                    clause.axis.node
+                ),
+                &scope.place(span),
             );
             return self.fail(d);
         }
-        Ok(*boundary)
+        Ok([lower, upper])
     }
 
     pub fn axis_named(&mut self, scope: &Scope, name: &Name) -> Checked<Axis> {

@@ -216,12 +216,7 @@ impl Resolver<'_> {
         });
     }
 
-    /// Fields, then what is known with the domain: coefficients and regions, those of the problem included.
-    pub fn declare_fields(
-        &mut self,
-        (scope, scheme): (&Scope, &ast::Scheme),
-        problem: Option<(&Scope, &ast::Problem)>,
-    ) -> Checked<()> {
+    pub fn declare_fields(&mut self, scope: &Scope, scheme: &ast::Scheme) -> Checked<()> {
         let mut failed = false;
         for stmt in &scheme.body {
             if let SchemeStmt::Field(field) = &stmt.kind.node
@@ -231,6 +226,16 @@ impl Resolver<'_> {
                 self.introduce(scope, &field.name, Named::Known(Value::Poison));
             }
         }
+        if failed { Err(Reported) } else { Ok(()) }
+    }
+
+    /// What is known with the domain: coefficients and regions, those of the problem included.
+    pub fn declare_statics(
+        &mut self,
+        (scope, scheme): (&Scope, &ast::Scheme),
+        problem: Option<(&Scope, &ast::Problem)>,
+    ) -> Checked<()> {
+        let mut failed = false;
         for Stmt { kind, .. } in &scheme.body {
             let name = match &kind.node {
                 SchemeStmt::Coef(coef) => &coef.name,

@@ -253,7 +253,7 @@ impl<'w> Resolver<'w> {
         self.fail(d)
     }
 
-    fn member(&mut self, scope: &Scope, value: Value, name: &Name) -> Checked<Value> {
+    pub fn member(&mut self, scope: &Scope, value: Value, name: &Name) -> Checked<Value> {
         let place = scope.place(name.span);
         let names: Vec<String> = match &value {
             Value::Field(i, level) => {

@@ -4,7 +4,7 @@ use super::operate::Kind;
 use super::report::Place;
 use super::value::{Scope, Table, Value};
 use crate::lattice::{Axis, Position};
-use crate::scheme::{Component, ComponentId, Grid};
+use crate::scheme::{Component, ComponentId, Grid, OddPositions};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use torre_grammar::ast::{self, Expr, Name};
@@ -158,6 +158,8 @@ pub struct Frame {
     pub given_coefs: Vec<GivenCoef>,
     pub fields: Vec<FieldFacts>,
     pub components: Vec<Component>,
+    /// Kinds of sides that the scheme names, with what is odd about them.
+    pub sides: BTreeMap<String, OddPositions>,
     pub dt: f64,
     pub grid: Option<Grid>,
     /// Whether the grid is that of a problem.

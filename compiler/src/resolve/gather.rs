@@ -1,18 +1,21 @@
-//! What a problem puts into a calculation and takes out of it: initial values, sources, probes, outputs.
+//! What a problem puts into a calculation: initial values and sources.
 
 use super::codes;
 use super::confine::confine;
+use super::enclose::enclose;
 use super::evaluate::Resolver;
 use super::files::Site;
-use super::operate::{Kind, Operand};
+use super::operate::Kind;
 use super::order::Statement;
+use super::record::Recorded;
 use super::report::{Checked, Place, Reported};
-use super::value::{Scope, Typed, Value};
-use crate::host::HostExpr;
-use crate::problem::{Init, Output, OutputKind, Probe, Source, StaticValue};
+use super::value::{Scope, Typed};
+use crate::host::{HostExpr, HostUnary};
+use crate::lattice::Position;
+use crate::problem::{Init, Output, Probe, Source, StaticOutput, StaticValue};
 use crate::scheme::{ComponentId, Grid, Scheme, StageId};
 use std::collections::{BTreeMap, BTreeSet};
-use torre_grammar::ast::{self, Expr, Level, Name, ProblemStmt, Target};
+use torre_grammar::ast::{self, Expr, Level, ProblemStmt, Target, UpdateOp};
 use torre_grammar::diag::Diagnostic;
 
 /// Results of one problem.
@@ -27,9 +30,18 @@ pub struct Results {
     pub source_places: Vec<Place>,
     pub probes: Vec<Probe>,
     pub outputs: Vec<Output>,
-    probe_names: BTreeSet<String>,
+    pub statics: Vec<StaticOutput>,
+    pub probe_names: BTreeSet<String>,
     /// How often an output's name was wanted.
-    output_names: BTreeMap<String, u64>,
+    pub output_names: BTreeMap<String, u64>,
+}
+
+/// A source as the problem states it.
+struct Stated<'a> {
+    target: &'a Target,
+    place: &'a ast::Place,
+    op: UpdateOp,
+    value: &'a Expr,
 }
 
 impl Resolver<'_> {
@@ -49,28 +61,64 @@ impl Resolver<'_> {
                 ProblemStmt::Init { target, value } => self.init(scope, target, value, r),
                 ProblemStmt::Source {
                     target,
-                    place: at,
+                    place,
+                    op,
                     value,
-                } => self.source(scope, target, at, value, &grid, statements, r),
-                ProblemStmt::Probe { target, at, name } => {
-                    self.probe(scope, target, at, name.as_ref(), &grid, &place, r)
+                } => {
+                    let source = Stated {
+                        target,
+                        place,
+                        op: *op,
+                        value,
+                    };
+                    self.source(scope, &source, &grid, statements, r)
                 }
-                ProblemStmt::Slice {
-                    target,
-                    axis,
-                    index,
+                ProblemStmt::Probe {
+                    targets,
+                    place: at,
+                    name,
                     every,
-                } => self.slice(scope, target, axis, index, every.as_ref(), &grid, r),
-                ProblemStmt::Volume { target, every } => {
-                    self.volume(scope, target, every.as_ref(), r)
-                }
+                } => self.every(scope, every.as_ref()).and_then(|every| {
+                    let recorded = Recorded {
+                        scope,
+                        place: &place,
+                        every,
+                    };
+                    self.probe(&recorded, targets, at, name.as_ref(), r)
+                }),
+                ProblemStmt::Slice {
+                    targets,
+                    plane,
+                    within,
+                    every,
+                } => self.every(scope, every.as_ref()).and_then(|every| {
+                    let recorded = Recorded {
+                        scope,
+                        place: &place,
+                        every,
+                    };
+                    self.output(&recorded, targets, Some(plane), within, r)
+                }),
+                ProblemStmt::Volume {
+                    targets,
+                    within,
+                    every,
+                } => self.every(scope, every.as_ref()).and_then(|every| {
+                    let recorded = Recorded {
+                        scope,
+                        place: &place,
+                        every,
+                    };
+                    self.output(&recorded, targets, None, within, r)
+                }),
                 _ => Ok(()),
             };
             failed |= done.is_err();
             let total = results.init.len()
                 + results.sources.len()
                 + results.probes.len()
-                + results.outputs.len();
+                + results.outputs.len()
+                + results.statics.len();
             if total > RESULTS {
                 let d = self.error(codes::TOO_COMPLEX, "the problem is too long", &place);
                 return self.fail(d);
@@ -80,7 +128,7 @@ impl Resolver<'_> {
     }
 
     /// A target whose newest value is meant.
-    fn newest(
+    pub fn newest(
         &mut self,
         scope: &Scope,
         target: &Target,
@@ -150,11 +198,23 @@ impl Resolver<'_> {
         components.iter().map(|c| Site::At(position(c))).collect()
     }
 
-    /// A value of the problem as the host computes it.
+    /// A value of the problem at a component's position, as the host computes it.
     fn host(
         &mut self,
         item: Typed,
         component: ComponentId,
+        place: &Place,
+        what: &str,
+    ) -> Checked<HostExpr> {
+        let position = self.frame.components[component.index()].position;
+        self.host_at(item, position, place, what)
+    }
+
+    /// A static value at a position, as the host computes it.
+    pub fn host_at(
+        &mut self,
+        item: Typed,
+        position: Position,
         place: &Place,
         what: &str,
     ) -> Checked<HostExpr> {
@@ -167,7 +227,6 @@ impl Resolver<'_> {
             d.labels[0].text = "this depends on field values".to_string();
             return self.fail(d);
         }
-        let position = self.frame.components[component.index()].position;
         match self.graph.host(item.node, position) {
             Some(e) => Ok(e),
             None => {
@@ -181,21 +240,18 @@ impl Resolver<'_> {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the parts of the statement")]
     fn source(
         &mut self,
         scope: &Scope,
-        target: &Target,
-        at: &ast::Place,
-        value: &Expr,
+        source: &Stated<'_>,
         grid: &Grid,
         statements: &[Statement],
         results: &mut Results,
     ) -> Checked<()> {
-        let (kind, components, place) = self.newest(scope, target)?;
+        let (kind, components, place) = self.newest(scope, source.target)?;
         let sites = self.sites(&components);
-        let operand = self.operand_at(scope, value, kind, &sites);
-        let condition = self.place_condition(scope, at)?;
+        let operand = self.operand_at(scope, source.value, kind, &sites);
+        let condition = self.place_condition(scope, source.place)?;
         let operand = operand?;
         let value_place = operand.place.clone();
         let items = self.values_for(kind, &components, operand, &place)?;
@@ -203,27 +259,20 @@ impl Resolver<'_> {
             let facts = self.frame.components[component.index()].clone();
             let extent = grid.extent(facts.position);
             let live = grid.live(facts.position);
-            let asked = self.place_box(scope, at, extent, &facts.name)?;
+            let asked = self.place_box(scope, source.place, extent, &facts)?;
             let mut region = asked.intersect(live);
             let mut rest = None;
-            if let Some(Operand {
-                value: Value::Scalar(c),
-                place,
-            }) = &condition
-            {
-                if let Some(p) = c.position
-                    && p != facts.position
-                {
-                    return self.off_target(&facts.name, facts.position, p, place);
-                }
-                let confined = confine(&mut self.graph, Some(c.node), facts.position, region);
+            if let Some(condition) = &condition {
+                let node = self.at_position(condition, &facts.name, facts.position)?;
+                let confined = confine(&mut self.graph, Some(node), facts.position, region);
                 region = confined.region;
                 if let Some(node) = confined.rest {
+                    region = enclose(&mut self.graph, node, facts.position, region);
                     let typed = Typed {
                         node,
                         position: None,
                     };
-                    rest = Some(self.host(typed, component, place, "a condition")?);
+                    rest = Some(self.host(typed, component, &condition.place, "a condition")?);
                 }
             }
             let value = self.host(item, component, &value_place, "a source")?;
@@ -255,16 +304,13 @@ impl Resolver<'_> {
                 return self.fail(d);
             };
             if region.is_empty() {
-                self.report.push(
-                    Diagnostic::warning(
-                        codes::NO_PLACE,
-                        format!("no value of `{}` lies where this source acts", facts.name),
-                    )
-                    .at(&place.source, place.span, "this source has no effect"),
-                );
+                self.warn_of_no_place(&facts.name, "this source acts", &place);
                 continue;
             }
-            let (profile, wave) = value.separate().unwrap_or((HostExpr::Number(1.0), value));
+            let (mut profile, wave) = value.separate().unwrap_or((HostExpr::Number(1.0), value));
+            if source.op == UpdateOp::Sub {
+                profile = HostExpr::unary(HostUnary::Neg, profile);
+            }
             results.source_places.push(place.clone());
             results.sources.push(Source {
                 component,
@@ -273,6 +319,7 @@ impl Resolver<'_> {
                 condition: rest,
                 profile,
                 wave,
+                replaces: source.op == UpdateOp::Set,
             });
         }
         Ok(())
@@ -306,124 +353,7 @@ impl Resolver<'_> {
         if failed { Err(Reported) } else { Ok(()) }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the parts of the statement")]
-    fn probe(
-        &mut self,
-        scope: &Scope,
-        target: &Target,
-        at: &[Expr],
-        name: Option<&Name>,
-        grid: &Grid,
-        place: &Place,
-        results: &mut Results,
-    ) -> Checked<()> {
-        let (kind, components, _) = self.newest(scope, target)?;
-        for component in components {
-            let facts = self.frame.components[component.index()].clone();
-            let at = self.index(scope, at, grid.extent(facts.position), &facts.name)?;
-            let name = match name {
-                Some(n) if kind == Kind::Scalar => n.node.clone(),
-                Some(n) => match facts.name.split_once('.') {
-                    Some((_, part)) => format!("{}.{part}", n.node),
-                    None => n.node.clone(),
-                },
-                None => {
-                    let parts: Vec<String> = self
-                        .frame
-                        .axes
-                        .iter()
-                        .map(|(_, a)| at[*a].to_string())
-                        .collect();
-                    format!("{}_{}", facts.name, parts.join("_"))
-                }
-            };
-            if !results.probe_names.insert(name.clone()) {
-                let d = self
-                    .error(
-                        codes::SAME_NAME,
-                        format!("there is another probe `{name}`"),
-                        place,
-                    )
-                    .hint("name one of them: `probe ... as name`");
-                return self.fail(d);
-            }
-            results.probes.push(Probe {
-                name,
-                component,
-                at,
-            });
-        }
-        Ok(())
-    }
-
     fn every(&mut self, scope: &Scope, every: Option<&Expr>) -> Checked<u64> {
         every.map_or(Ok(1), |e| self.count_of(scope, e, 1))
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "the parts of the statement")]
-    fn slice(
-        &mut self,
-        scope: &Scope,
-        target: &Target,
-        axis: &Name,
-        index: &Expr,
-        every: Option<&Expr>,
-        grid: &Grid,
-        results: &mut Results,
-    ) -> Checked<()> {
-        let (_, components, _) = self.newest(scope, target)?;
-        let every = self.every(scope, every)?;
-        let axis_id = self.axis_named(scope, axis)?;
-        for component in components {
-            let facts = self.frame.components[component.index()].clone();
-            let range = grid.extent(facts.position)[axis_id];
-            let index = self.index_along(scope, index, range, &axis.node, &facts.name)?;
-            let name = format!("{}-{}{index}", facts.name, axis.node);
-            results.add_output(
-                name,
-                component,
-                OutputKind::Slice {
-                    axis: axis_id,
-                    index,
-                },
-                every,
-            );
-        }
-        Ok(())
-    }
-
-    fn volume(
-        &mut self,
-        scope: &Scope,
-        target: &Target,
-        every: Option<&Expr>,
-        results: &mut Results,
-    ) -> Checked<()> {
-        let (_, components, _) = self.newest(scope, target)?;
-        let every = self.every(scope, every)?;
-        for component in components {
-            let name = self.frame.components[component.index()].name.clone();
-            results.add_output(name, component, OutputKind::Volume, every);
-        }
-        Ok(())
-    }
-}
-
-impl Results {
-    /// Outputs with one name get numbers.
-    fn add_output(&mut self, name: String, component: ComponentId, kind: OutputKind, every: u64) {
-        // A component's name has no `-`, so a numbered name is not wanted by another output.
-        let count = self.output_names.entry(name.clone()).or_insert(0);
-        *count += 1;
-        let unique = match *count {
-            1 => name,
-            n => format!("{name}-{n}"),
-        };
-        self.outputs.push(Output {
-            name: unique,
-            component,
-            kind,
-            every,
-        });
     }
 }

@@ -3,13 +3,13 @@
 //!
 //! ```text
 //! load                                    modules and items
-//! declare, supply, files, bound           axes, parameters, fields; coefficients; the grid
+//! declare, supply, files, sides, bound    axes, parameters, fields; coefficients; the grid
 //! evaluate, names, inline, operate, difference
 //!                                         expressions become nodes of a graph, with shape and position
 //! order, branches                         statements, in the order in which they run
 //! linearize, emit                         normal form; operations of one update
-//! regions, confine, assemble              regions and masks; stages and time levels
-//! gather, places, fit                     initial values, sources and results; memory
+//! regions, confine, enclose, assemble     regions and masks; stages and time levels
+//! gather, record, places, fit             initial values, sources and results; memory
 //! ```
 //!
 //! `pose` runs these for a problem. Hostile programs are refused in bounded time and memory: expressions that are evaluated, nodes of
@@ -23,6 +23,7 @@ mod confine;
 mod declare;
 mod difference;
 mod emit;
+mod enclose;
 mod evaluate;
 mod files;
 mod fit;
@@ -38,10 +39,12 @@ mod order;
 mod places;
 mod pose;
 mod rational;
+mod record;
 mod regions;
 mod report;
 mod revise;
 mod scan;
+mod sides;
 mod suggest;
 mod supply;
 mod value;

@@ -72,8 +72,11 @@ impl Resolver<'_> {
         self.assume_extents();
         self.declare_regions((&scope, &scheme), None);
         self.declare_numbers(&scope, &scheme, &mut [])?;
+        let fields = self.declare_fields(&scope, &scheme);
+        let sides = self.declare_sides(&scope, &scheme);
         self.assume_grid();
-        let declared = self.declare_fields((&scope, &scheme), None);
+        let declared = self.declare_statics((&scope, &scheme), None);
+        let declared = fields.and(sides).and(declared);
         let statements = self.statements(&scope, &scheme);
         declared?;
         self.assemble(&statements?, options.precision)?;
@@ -161,9 +164,12 @@ impl Resolver<'_> {
         let params = self.report_unknown_params(&params, from_line);
         let constants = self.constants_of(&scope, problem);
         extents?;
+        let fields = self.declare_fields(&scheme_scope, &scheme_ast);
+        let sides = self.declare_sides(&scheme_scope, &scheme_ast);
         self.place_grid(&scope, problem, &settings)?;
         self.frame.given_coefs = given_coefs(&scope, problem);
-        let declared = self.declare_fields(of_scheme, of_problem);
+        let declared = self.declare_statics(of_scheme, of_problem);
+        let declared = fields.and(sides).and(declared);
         let known = self.report_unknown_coefs();
         let statements = self.statements(&scheme_scope, &scheme_ast);
         let scheme = match (&declared, &statements) {
@@ -190,6 +196,7 @@ impl Resolver<'_> {
             sources: results.sources,
             probes: results.probes,
             outputs: results.outputs,
+            statics: results.statics,
         };
         Ok((scheme, problem, scheme_item))
     }
@@ -345,14 +352,44 @@ impl Resolver<'_> {
     ) -> Checked<u64> {
         let mut steps = None;
         for stmt in &problem.body {
-            if let ProblemStmt::Steps(e) = &stmt.kind.node {
-                steps = Some(self.count_of(scope, e, 0)?);
+            match &stmt.kind.node {
+                ProblemStmt::Steps(ast::Steps::Count(e)) => {
+                    steps = Some(self.count_of(scope, e, 0)?);
+                }
+                ProblemStmt::Steps(ast::Steps::Until(e)) => {
+                    steps = Some(self.steps_until(scope, e)?);
+                }
+                _ => {}
             }
         }
         match settings.steps.or(steps) {
             Some(n) => Ok(n),
             None => self.missing(scope, problem, "steps", "steps 1000"),
         }
+    }
+
+    /// The fewest steps that last until a time, up to rounding of the time and of the time step.
+    fn steps_until(&mut self, scope: &Scope, e: &Expr) -> Checked<u64> {
+        let time = self.number(scope, e)?;
+        let steps = time / self.frame.dt;
+        let whole = steps.round();
+        let steps = match (steps - whole).abs() <= 1e-9 * whole.max(1.0) {
+            true => whole,
+            false => steps.ceil(),
+        };
+        if (0.0..=(1u64 << 52) as f64).contains(&steps) {
+            return Ok(steps as u64);
+        }
+        let mut d = self.error(
+            codes::COUNT,
+            "a run lasts until a time from 0 up",
+            &scope.place(e.span),
+        );
+        d.labels[0].text = match steps.is_finite() && steps > 0.0 {
+            true => format!("these are {steps:.3e} steps of {}", self.frame.dt),
+            false => format!("this is {time}"),
+        };
+        self.fail(d)
     }
 
     /// A number of steps, at least `least`.

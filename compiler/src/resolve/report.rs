@@ -56,7 +56,12 @@ fn keys(d: &Diagnostic) -> Vec<Key> {
         [] => vec![(d.code.0, d.message.clone(), String::new(), (0, 0))],
         [first, rest @ ..] => {
             let (name, span) = at(first);
-            let mut keys = vec![(d.code.0, String::new(), name, span)];
+            // Notes at one place may concern several values.
+            let message = match d.severity {
+                Severity::Note => d.message.clone(),
+                Severity::Error | Severity::Warning => String::new(),
+            };
+            let mut keys = vec![(d.code.0, message, name, span)];
             if let Some(last) = rest.iter().rfind(|l| l.text == USED) {
                 let (name, span) = at(last);
                 keys.push((d.code.0, d.message.clone(), name, span));

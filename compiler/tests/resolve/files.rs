@@ -99,7 +99,10 @@ fn files_are_read_where_they_are_used() {
         })
         .collect();
     assert_eq!(init, ["f0", "f1", "(1.0 - f2[0, 0, 0])"]);
-    assert_eq!(r.problem.sources[0].profile.to_string(), "(f0[0, 0, 0] * 1.0)");
+    assert_eq!(
+        r.problem.sources[0].profile.to_string(),
+        "(f0[0, 0, 0] * 1.0)"
+    );
 }
 
 #[test]

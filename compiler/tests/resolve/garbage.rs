@@ -320,6 +320,17 @@ impl<'a> Bytes<'a> {
             };
             body.push(self.stmt(SchemeStmt::Coef(coef)));
         }
+        if self.pick(3) == 0 {
+            let side = SchemeStmt::Side {
+                name: self.named(&["free", "fixed", "pec"]),
+                parities: self.many(3, |b| SideParity {
+                    field: b.named(&["E", "H", "u", "S"]),
+                    component: b.maybe(|b| b.named(&["x", "xy"])),
+                    odd: b.pick(2) == 0,
+                }),
+            };
+            body.push(self.stmt(side));
+        }
         for _ in 0..self.pick(3) {
             let region = self.region();
             body.push(self.stmt(SchemeStmt::Region(region)));
@@ -350,7 +361,10 @@ impl<'a> Bytes<'a> {
                     .map(|_| self.spanned(ExprKind::Number(8.0)))
                     .collect(),
             }),
-            ProblemStmt::Steps(self.expr(0)),
+            ProblemStmt::Steps(match self.pick(3) {
+                0 => Steps::Until(self.expr(1)),
+                _ => Steps::Count(self.expr(0)),
+            }),
         ];
         kinds.extend(self.many(5, |b| match b.pick(9) {
             0 => ProblemStmt::Boundary(b.many(3, |b| BoundaryClause {
@@ -369,38 +383,37 @@ impl<'a> Bytes<'a> {
             },
             3 => {
                 let target = b.target();
-                let place = match b.pick(4) {
-                    0 => Place::At(b.many(3, |b| b.expr(0))),
-                    1 => Place::In(b.many(3, |b| match b.pick(3) {
-                        0 => Within::Region(b.expr(3)),
-                        _ => Within::Range {
-                            axis: b.named(&["x", "y"]),
-                            from: b.expr(0),
-                            to: b.maybe(|b| b.expr(0)),
-                        },
-                    })),
-                    2 => Place::Where(b.expr(3)),
-                    _ => Place::All,
+                let place = match b.pick(3) {
+                    0 => Place::Where(b.expr(3)),
+                    1 => Place::All,
+                    _ => b.place(),
                 };
                 ProblemStmt::Source {
                     target,
                     place,
+                    op: *b.one(&[UpdateOp::Add, UpdateOp::Sub, UpdateOp::Set]),
                     value: b.expr(4),
                 }
             }
             4 => ProblemStmt::Probe {
-                target: b.target(),
-                at: b.many(3, |b| b.expr(0)),
+                targets: b.many(2, |b| b.target()),
+                place: b.place(),
                 name: b.maybe(|b| b.name()),
+                every: b.maybe(|b| b.expr(0)),
             },
             5 => ProblemStmt::Slice {
-                target: b.target(),
-                axis: b.named(&["x", "y", "z"]),
-                index: b.expr(0),
+                targets: b.many(2, |b| b.shown()),
+                plane: Plane {
+                    axis: b.named(&["x", "y", "z"]),
+                    at: b.expr(0),
+                    is_length: b.pick(2) == 0,
+                },
+                within: b.within(),
                 every: b.maybe(|b| b.expr(0)),
             },
             6 => ProblemStmt::Volume {
-                target: b.target(),
+                targets: b.many(2, |b| b.shown()),
+                within: b.within(),
                 every: b.maybe(|b| b.expr(0)),
             },
             7 => ProblemStmt::Region(b.region()),
@@ -416,6 +429,36 @@ impl<'a> Bytes<'a> {
         }
     }
 
+    fn place(&mut self) -> Place {
+        match self.pick(3) {
+            0 => Place::At(self.many(3, |b| b.expr(0))),
+            1 => Place::Near(self.many(3, |b| (b.named(&["x", "y"]), b.expr(0)))),
+            _ => Place::In(self.within()),
+        }
+    }
+
+    fn within(&mut self) -> Vec<Within> {
+        self.many(3, |b| match b.pick(3) {
+            0 => Within::Region(b.expr(3)),
+            _ => Within::Range {
+                axis: b.named(&["x", "y"]),
+                from: b.expr(0),
+                to: b.maybe(|b| b.expr(0)),
+            },
+        })
+    }
+
+    /// What an output may show.
+    fn shown(&mut self) -> Target {
+        match self.pick(3) {
+            0 => Target {
+                field: self.named(&["eps", "k", "disc", "h"]),
+                ..self.target()
+            },
+            _ => self.target(),
+        }
+    }
+
     fn region(&mut self) -> Region {
         Region {
             name: self.named(&["disc", "q", "a"]),
@@ -426,7 +469,7 @@ impl<'a> Bytes<'a> {
 
     fn boundary(&mut self) -> BoundaryKind {
         BoundaryKind {
-            name: self.named(&["pec", "pmc", "zero", "periodic"]),
+            name: self.named(&["pec", "pmc", "zero", "periodic", "odd", "free", "fixed"]),
             args: Vec::new(),
         }
     }

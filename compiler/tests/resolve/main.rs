@@ -8,6 +8,7 @@ mod files;
 mod garbage;
 mod hostile;
 mod lattice;
+mod places;
 mod problems;
 mod random;
 mod regions;

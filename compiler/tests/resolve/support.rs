@@ -89,6 +89,7 @@ pub fn show(diagnostics: &Diagnostics) -> String {
         let severity = match d.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
+            Severity::Note => "note",
         };
         writeln!(out, "{severity} {}: {}", d.code.0, d.message).expect("strings take all");
         for label in &d.labels {

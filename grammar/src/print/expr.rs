@@ -286,6 +286,15 @@ fn level_text(level: Level) -> &'static str {
     }
 }
 
+/// The operator of an update.
+pub fn update_text(op: UpdateOp) -> &'static str {
+    match op {
+        UpdateOp::Set => " = ",
+        UpdateOp::Add => " += ",
+        UpdateOp::Sub => " -= ",
+    }
+}
+
 /// The left side of an update.
 pub fn member_target(target: &Target) -> Doc {
     let mut text = target.field.node.clone();

@@ -127,7 +127,6 @@ pub(super) fn is_punctuation(rule: Rule) -> bool {
             | dot
             | dotdot
             | eq
-            | pluseq
             | bar
             | at
             | times
@@ -164,6 +163,7 @@ pub(super) fn is_punctuation(rule: Rule) -> bool {
             | kw_as
             | kw_every
             | kw_region
+            | kw_until
             | kw_for
             | kw_lean
             | kw_auto
@@ -180,12 +180,11 @@ fn describe(rule: Rule) -> Option<(usize, &'static str)> {
             0,
             "`use`, `const`, `def`, `scheme`, `problem` or `schedule`",
         ),
-        scheme_stmt | axes_stmt | param_stmt | field_stmt | coef_stmt | region_stmt | step_stmt => {
-            (
-                1,
-                "a statement of a scheme (`axes`, `param`, `const`, `field`, `coef`, `region` or `step`)",
-            )
-        }
+        scheme_stmt | axes_stmt | param_stmt | field_stmt | coef_stmt | region_stmt | side_stmt
+        | step_stmt => (
+            1,
+            "a statement of a scheme (`axes`, `param`, `const`, `field`, `coef`, `region`, `boundary` or `step`)",
+        ),
         step_line | where_stmt | update => (2, "an update, `let` or `where`"),
         problem_stmt | use_scheme | domain_stmt | boundary_stmt | problem_coef | init_stmt
         | source_stmt | probe_stmt | slice_stmt | volume_stmt | steps_stmt => (
@@ -200,10 +199,9 @@ fn describe(rule: Rule) -> Option<(usize, &'static str)> {
         term | term_name => (7, "a tile's shape, such as `diamond(D = 2)` or `span`"),
         expr | expr_text | operand | number | string | list | paren | path | if_expr | arg
         | term_value | term_arg => (8, "an expression"),
-        target => (9, "a field"),
-        name | component | setting | def_param | clause | interval | arg_name | side => {
-            (10, "a name")
-        }
+        target | targets | parity => (9, "a field"),
+        name | component | setting | def_param | clause | interval | coordinate | plane
+        | arg_name | side => (10, "a name"),
         plain_shape | named_shape => (
             11,
             "a shape (`scalar`, `vector`, `tensor` or `{ a on nodes, ... }`)",
@@ -216,7 +214,6 @@ fn describe(rule: Rule) -> Option<(usize, &'static str)> {
         op | prefix => (15, "an operator"),
         update_op => (16, "`=`, `+=` or `-=`"),
         eq | def_value => (17, "`=`"),
-        pluseq => (18, "`+=`"),
         colon | coef_shape => (19, "`:`"),
         scope => (20, "`::`"),
         dotdot => (21, "`..`"),
@@ -231,14 +228,16 @@ fn describe(rule: Rule) -> Option<(usize, &'static str)> {
         kw_then => (30, "`then`"),
         kw_else | else_where | else_block => (31, "`else`"),
         kw_on | coef_on => (32, "`on`"),
-        kw_at | place_at | field_time => (33, "`at`"),
-        kw_in | place_in => (34, "`in`"),
+        kw_at | place_at | place_near | plane_near | field_time => (33, "`at`"),
+        kw_in | place_in | within => (34, "`in`"),
         place_where => (35, "`where`"),
         kw_slice | kw_volume => (36, "`slice` or `volume`"),
         kw_levels | field_levels => (37, "`levels`"),
         kw_as | probe_name => (38, "`as`"),
         kw_every | every => (39, "`every`"),
         kw_for | schedule_for => (40, "`for`"),
+        parity_word => (45, "`odd` or `even`"),
+        kw_until | until => (46, "`until`"),
         lean | kw_lean | word_clause => (41, "`lean`, `height` or the like"),
         lbrace | scheme_block | step_block | problem_block | schedule_block | def_block
         | settings | use_list => (42, "`{`"),

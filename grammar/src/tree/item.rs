@@ -9,6 +9,14 @@ use crate::layout::shorten;
 use crate::source::{Span, Spanned};
 use pest::iterators::Pair;
 
+pub(super) fn update_op(pair: &Pair<'_, Rule>) -> UpdateOp {
+    match pair.as_str() {
+        "+=" => UpdateOp::Add,
+        "-=" => UpdateOp::Sub,
+        _ => UpdateOp::Set,
+    }
+}
+
 impl Builder<'_> {
     pub(super) fn build_item(&mut self, pair: Pair<'_, Rule>, opening: bool) -> Option<Item> {
         let span = self.span(&pair);
@@ -225,6 +233,7 @@ impl Builder<'_> {
             }
             Rule::field_stmt => b.field(pair).map(SchemeStmt::Field),
             Rule::region_stmt => b.region(pair).map(SchemeStmt::Region),
+            Rule::side_stmt => b.kind_of_side(pair),
             _ => b.coef(pair).map(SchemeStmt::Coef),
         })
     }
@@ -320,6 +329,28 @@ impl Builder<'_> {
         })
     }
 
+    fn kind_of_side(&mut self, pair: Pair<'_, Rule>) -> Option<SchemeStmt> {
+        let mut rest = parts(pair);
+        let name = self.name(rest.next()?);
+        let mut parities = Vec::new();
+        for pair in rest {
+            let mut parts = parts(pair);
+            let field = self.name(parts.next()?);
+            let mut next = parts.next()?;
+            let mut component = None;
+            if next.as_rule() == Rule::member {
+                component = Some(self.name(first(next)?));
+                next = parts.next()?;
+            }
+            parities.push(SideParity {
+                field,
+                component,
+                odd: next.as_str() == "odd",
+            });
+        }
+        Some(SchemeStmt::Side { name, parities })
+    }
+
     fn step_stmt(&mut self, pair: Pair<'_, Rule>, comments: &mut Comments) -> Option<StepStmt> {
         let span = self.span(&pair);
         let pair = first(pair)?;
@@ -332,11 +363,7 @@ impl Builder<'_> {
             }
             let mut parts = parts(pair);
             let target = b.target(parts.next()?)?;
-            let op = match parts.next()?.as_str() {
-                "+=" => UpdateOp::Add,
-                "-=" => UpdateOp::Sub,
-                _ => UpdateOp::Set,
-            };
+            let op = update_op(&parts.next()?);
             Some(StepStmt::Update {
                 target,
                 op,

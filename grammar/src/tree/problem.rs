@@ -1,5 +1,6 @@
 //! The statements of problems.
 
+use super::item::update_op;
 use super::{Builder, Rule, first, parts};
 use crate::ast::*;
 use pest::iterators::Pair;
@@ -45,7 +46,10 @@ impl Builder<'_> {
                     params,
                 }
             }
-            Rule::steps_stmt => ProblemStmt::Steps(self.expr(head)?),
+            Rule::steps_stmt => ProblemStmt::Steps(match head.as_rule() {
+                Rule::until => Steps::Until(self.expr(first(head)?)?),
+                _ => Steps::Count(self.expr(head)?),
+            }),
             Rule::problem_coef => {
                 let name = self.name(head);
                 let mut component = None;
@@ -66,53 +70,87 @@ impl Builder<'_> {
             },
             Rule::source_stmt => {
                 let target = self.target(head)?;
-                let next = parts.next()?;
-                match parts.next() {
-                    Some(value) => ProblemStmt::Source {
-                        target,
-                        place: self.place(next)?,
-                        value: self.expr(value)?,
-                    },
-                    None => ProblemStmt::Source {
-                        target,
-                        place: Place::All,
-                        value: self.expr(next)?,
-                    },
+                let mut next = parts.next()?;
+                let mut place = Place::All;
+                if next.as_rule() != Rule::update_op {
+                    place = self.place(next)?;
+                    next = parts.next()?;
+                }
+                ProblemStmt::Source {
+                    target,
+                    place,
+                    op: update_op(&next),
+                    value: self.expr(parts.next()?)?,
                 }
             }
             Rule::probe_stmt => {
-                let target = self.target(head)?;
-                let at = self.exprs(super::parts(parts.next()?))?;
-                let name = match parts.next() {
-                    Some(pair) => Some(self.name(first(pair)?)),
-                    None => None,
-                };
-                ProblemStmt::Probe { target, at, name }
-            }
-            Rule::slice_stmt => {
-                let target = self.target(head)?;
-                let axis = self.name(parts.next()?);
-                let index = self.expr(parts.next()?)?;
-                ProblemStmt::Slice {
-                    target,
-                    axis,
-                    index,
-                    every: self.every(parts.next())?,
+                let targets = self.targets(head)?;
+                let place = self.place(parts.next()?)?;
+                let (mut name, mut every) = (None, None);
+                for part in parts {
+                    match part.as_rule() {
+                        Rule::probe_name => name = Some(self.name(first(part)?)),
+                        _ => every = Some(self.expr(first(part)?)?),
+                    }
+                }
+                ProblemStmt::Probe {
+                    targets,
+                    place,
+                    name,
+                    every,
                 }
             }
-            _ => ProblemStmt::Volume {
-                target: self.target(head)?,
-                every: self.every(parts.next())?,
-            },
+            Rule::slice_stmt => {
+                let targets = self.targets(head)?;
+                let plane = self.plane(parts.next()?)?;
+                let (within, every) = self.window(parts)?;
+                ProblemStmt::Slice {
+                    targets,
+                    plane,
+                    within,
+                    every,
+                }
+            }
+            _ => {
+                let targets = self.targets(head)?;
+                let (within, every) = self.window(parts)?;
+                ProblemStmt::Volume {
+                    targets,
+                    within,
+                    every,
+                }
+            }
         })
     }
 
-    /// The outer `None` is a fault, as everywhere here.
-    fn every(&mut self, pair: Option<Pair<'_, Rule>>) -> Option<Option<Expr>> {
-        match pair {
-            Some(pair) => Some(Some(self.expr(first(pair)?)?)),
-            None => Some(None),
+    fn targets(&mut self, pair: Pair<'_, Rule>) -> Option<Vec<Target>> {
+        parts(pair).map(|pair| self.target(pair)).collect()
+    }
+
+    fn plane(&mut self, pair: Pair<'_, Rule>) -> Option<Plane> {
+        let is_length = pair.as_rule() == Rule::plane_near;
+        let pair = if is_length { first(pair)? } else { pair };
+        let (axis, at) = self.name_and_value(pair)?;
+        Some(Plane {
+            axis,
+            at,
+            is_length,
+        })
+    }
+
+    /// `in ...` and `every ...` behind an output.
+    fn window<'i>(
+        &mut self,
+        parts: impl Iterator<Item = Pair<'i, Rule>>,
+    ) -> Option<(Vec<Within>, Option<Expr>)> {
+        let (mut within, mut every) = (Vec::new(), None);
+        for part in parts {
+            match part.as_rule() {
+                Rule::within => within = self.within_parts(part)?,
+                _ => every = Some(self.expr(first(part)?)?),
+            }
         }
+        Some((within, every))
     }
 
     fn boundary(&mut self, pair: Pair<'_, Rule>) -> Option<BoundaryClause> {
@@ -139,15 +177,17 @@ impl Builder<'_> {
     fn place(&mut self, pair: Pair<'_, Rule>) -> Option<Place> {
         Some(match pair.as_rule() {
             Rule::place_at => Place::At(self.exprs(parts(first(pair)?))?),
-            Rule::place_where => Place::Where(self.expr(first(pair)?)?),
-            _ => {
-                let mut list = Vec::new();
-                for part in parts(pair) {
-                    list.push(self.within_part(part)?);
-                }
-                Place::In(list)
+            Rule::place_near => {
+                let coordinates = parts(pair).map(|pair| self.name_and_value(pair));
+                Place::Near(coordinates.collect::<Option<_>>()?)
             }
+            Rule::place_where => Place::Where(self.expr(first(pair)?)?),
+            _ => Place::In(self.within_parts(pair)?),
         })
+    }
+
+    fn within_parts(&mut self, pair: Pair<'_, Rule>) -> Option<Vec<Within>> {
+        parts(pair).map(|pair| self.within_part(pair)).collect()
     }
 
     fn within_part(&mut self, pair: Pair<'_, Rule>) -> Option<Within> {

@@ -118,8 +118,10 @@ impl Apart {
         let sheets = dense.are_too_many(problem).then_some(
             "more sources add to many cells of a field than towers have instructions for",
         );
+        let replacing = problem.sources.iter().any(|source| source.replaces);
+        let replacing = replacing.then_some("a source replaces values");
         Apart {
-            always: many.into_iter().chain(sheets).collect(),
+            always: many.into_iter().chain(sheets).chain(replacing).collect(),
             sheets: dense.of(problem).map(Wide::new).collect(),
             dense,
             intervals: problem.outputs.iter().map(|o| o.every.max(1)).collect(),

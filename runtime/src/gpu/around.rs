@@ -227,6 +227,7 @@ impl Sources {
                     wave: *wave,
                     first: first as i32,
                     count: (group.ghosts.len() - first) as i32,
+                    replaces: source.replaces,
                 });
             }
         }

@@ -12,6 +12,7 @@ pub mod checkpoint;
 mod fields;
 pub mod outputs;
 mod simulation;
+mod slices;
 pub mod verify;
 
 pub use checkpoint::Checkpoints;

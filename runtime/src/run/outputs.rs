@@ -2,26 +2,29 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `slices/NAME-STEP.npy`, `.png` | one plane, or the values along a line for two axes |
-//! | `volumes/NAME-STEP.npy`, `.vti` | a whole component; `volumes/NAME.pvd` lists the `.vti` with their times |
+//! | `slices/NAME-STEP.npy`, `.png` | one plane, or the values along a line for two axes; step 0 of what does not change |
+//! | `volumes/NAME-STEP.npy`, `.vti` | a component or a box of it; `volumes/NAME.pvd` lists the `.vti` with their times |
 //! | `volumes.zarr` | all volumes over time in one store; until the run ends they are `.npy`, and with checkpoints they stay |
 //! | `fields/NAME.npy`, `.vti`, `fields.zarr` | the components at the end |
 //! | `probes.csv`, `.npy`, `.png` | all probes, one record per step |
 
-use super::fields::{FieldRows, shape};
+use super::fields::{FieldRows, shape_of};
+use super::slices::Drawing;
 use super::{Simulation, Value};
 use crate::host::hooks::Picture;
 use crate::output::atomic::remove_leftovers;
 use crate::output::npy::{self, NpyReader};
-use crate::output::picture::{AxisText, LinePlot, PictureAxis, Scale, Series, SlicePicture};
+use crate::output::picture::{AxisText, LinePlot, Series};
 use crate::output::probes::ProbeTable;
 use crate::output::zarr::{Attributes, Dimension, ZarrStore};
 use crate::output::{Attempt, FileError, Rows, View, vtk};
 use std::path::{Path, PathBuf};
+use torre_compiler::lattice::{Position, Region};
 use torre_compiler::problem::{Output, OutputKind, Problem};
 use torre_compiler::real::Real;
+use torre_compiler::reference::for_each_index;
 use torre_compiler::scheme::{ComponentId, Scheme};
-use torre_compiler::statics::{coordinate, physical_time};
+use torre_compiler::statics::{Files, coef_value, coordinate, physical_time};
 
 /// The format of volumes and final fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,17 +105,65 @@ impl Outputs {
         picture: &Picture,
     ) -> Result<(), FileError> {
         let output = &simulation.problem().outputs[picture.output];
-        let values: Vec<T> = picture.values.iter().map(|v| Real::from_f64(*v)).collect();
-        // A slice of a scheme with one axis is a single value.
-        let shape = match picture.shape.is_empty() {
-            true => &[1][..],
-            false => &picture.shape,
-        };
+        let (drawing, values) = Drawing::of_picture(simulation.scheme(), output, picture);
         let stem = format!("slices/{}-{}", file_name(&output.name), picture.step);
+        self.plane::<T>(simulation.scheme(), &stem, &drawing, values)
+    }
+
+    /// Writes a plane as an array and as a picture.
+    fn plane<T: Value>(
+        &self,
+        scheme: &Scheme,
+        stem: &str,
+        drawing: &Drawing,
+        values: Vec<f64>,
+    ) -> Result<(), FileError> {
+        let values: Vec<T> = values.into_iter().map(Real::from_f64).collect();
         let path = |extension: &str| self.folder.join(format!("{stem}.{extension}"));
-        if let Some(view) = View::contiguous(&values, shape) {
+        if let Some(view) = View::contiguous(&values, &drawing.shape(scheme)) {
             npy::write(&path("npy"), &view)?;
-            draw(&path("png"), simulation.scheme(), output, picture, &view)?;
+            drawing.write(&path("png"), scheme, &view)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what does not change, under the names of step 0.
+    pub fn statics<T: Value>(
+        &self,
+        scheme: &Scheme,
+        problem: &Problem,
+        files: &dyn Files,
+    ) -> Result<(), FileError> {
+        for output in &problem.statics {
+            let mut values = Vec::with_capacity(output.region.volume() as usize);
+            for_each_index(output.region, |at| {
+                values.push(coef_value(
+                    scheme,
+                    files,
+                    output.position,
+                    &output.value,
+                    at,
+                ));
+            });
+            let name = file_name(&output.name);
+            if let OutputKind::Slice { .. } = output.kind {
+                let stem = format!("slices/{name}-0");
+                self.plane::<T>(scheme, &stem, &Drawing::of_static(output), values)?;
+                continue;
+            }
+            let values: Vec<T> = values.into_iter().map(Real::from_f64).collect();
+            let shape = shape_of(scheme, output.region);
+            let Some(view) = View::contiguous(&values, &shape) else {
+                continue;
+            };
+            let path = |extension: &str| self.folder.join(format!("volumes/{name}-0.{extension}"));
+            if let VolumeFormat::Vtk = self.format {
+                let grid = vtk_grid(scheme, output.position, output.region, None);
+                let rows: &dyn Rows<T> = &view;
+                vtk::write(&path("vti"), &grid, &[(&output.name, T::any(rows))])?;
+            } else {
+                npy::write(&path("npy"), &view)?;
+            }
         }
         Ok(())
     }
@@ -132,11 +183,11 @@ impl Outputs {
         simulation: &dyn Simulation<T>,
         output: &Output,
     ) -> Result<(), FileError> {
-        let rows = FieldRows::new(simulation, output.component, 0);
+        let rows = FieldRows::within(simulation, output.component, 0, output.region);
         let path = self.volume_path(output, simulation.steps());
         match self.format {
             VolumeFormat::Npy | VolumeFormat::Zarr => npy::write(&path, &rows),
-            VolumeFormat::Vtk => image(&path, simulation, output.component, &rows),
+            VolumeFormat::Vtk => image(&path, simulation, (output.component, output.region), &rows),
         }
     }
 
@@ -164,10 +215,20 @@ impl Outputs {
             .map(|i| simulation.probe(i))
             .collect();
         let mut table = ProbeTable::<T>::new("t", names);
+        let mut steps = Vec::new();
         for step in 0..simulation.steps() as usize {
-            let values: Vec<T> = records
+            let due = |every: u64| (step as u64 + 1).is_multiple_of(every);
+            if !problem.probes.iter().any(|p| due(p.every)) {
+                continue;
+            }
+            steps.push(step as u64 + 1);
+            // What is not due together with others is no number.
+            let values: Vec<T> = problem
+                .probes
                 .iter()
-                .map(|r| Real::from_f64(r.get(step).copied().unwrap_or(f64::NAN)))
+                .zip(&records)
+                .map(|(p, r)| r.get(step).copied().filter(|_| due(p.every)))
+                .map(|value| Real::from_f64(value.unwrap_or(f64::NAN)))
                 .collect();
             let time = (step + 1) as f64 * simulation.scheme().grid.dt;
             let fits = table.push(time, &values);
@@ -175,7 +236,7 @@ impl Outputs {
         }
         table.write_csv(&self.folder.join("probes.csv"))?;
         table.write_npy(&self.folder.join("probes.npy"))?;
-        plot(&self.folder.join("probes.png"), simulation, &table)
+        plot(&self.folder.join("probes.png"), simulation, &table, &steps)
     }
 
     fn fields<T: Value>(&self, simulation: &dyn Simulation<T>) -> Result<(), FileError> {
@@ -196,7 +257,12 @@ impl Outputs {
             VolumeFormat::Vtk => {
                 for (id, name) in each("vti") {
                     let rows = FieldRows::new(simulation, id, 0);
-                    image(&folder.join(name), simulation, id, &rows)?;
+                    image(
+                        &folder.join(name),
+                        simulation,
+                        (id, scheme.extent(id)),
+                        &rows,
+                    )?;
                 }
             }
             VolumeFormat::Zarr => {
@@ -204,8 +270,9 @@ impl Outputs {
                 let mut store = ZarrStore::create(&path, "time", None, attributes(scheme))?;
                 for id in scheme.component_ids() {
                     let rows = FieldRows::new(simulation, id, 0);
-                    let name = &scheme.component(id).name;
-                    store.write(name, &rows, &dimensions(scheme, id), Attributes::new())?;
+                    let component = scheme.component(id);
+                    let dimensions = dimensions(scheme, component.position, scheme.extent(id));
+                    store.write(&component.name, &rows, &dimensions, Attributes::new())?;
                 }
                 store.commit()?;
             }
@@ -252,13 +319,13 @@ impl Outputs {
         let mut store = ZarrStore::create(&path, "time", None, attributes(scheme))?;
         let mut spent = Vec::new();
         for output in volumes(simulation) {
-            let id = output.component;
-            let shape = shape(scheme, id);
+            let shape = shape_of(scheme, output.region);
+            let position = scheme.component(output.component).position;
             let series = store.add_series(
                 &output.name,
                 T::TYPE,
                 &shape,
-                &dimensions(scheme, id),
+                &dimensions(scheme, position, output.region),
                 Attributes::new(),
             )?;
             for (time, path) in self.frames(scheme, output, simulation.steps()) {
@@ -293,13 +360,13 @@ fn attributes(scheme: &Scheme) -> Attributes {
     attributes
 }
 
-fn dimensions(scheme: &Scheme, id: ComponentId) -> Vec<Dimension> {
-    let position = scheme.component(id).position;
+/// The axes of a box of values that lie at a position of their cells.
+pub fn dimensions(scheme: &Scheme, position: Position, region: Region) -> Vec<Dimension> {
     let present = scheme.grid.present();
     present
         .map(|axis| Dimension {
             name: scheme.grid.axis_name(axis).to_owned(),
-            start: coordinate(&scheme.grid, axis, position[axis], 0),
+            start: coordinate(&scheme.grid, axis, position[axis], region[axis].lo),
             spacing: scheme.grid.spacing[axis],
             units: None,
         })
@@ -310,29 +377,41 @@ fn dimensions(scheme: &Scheme, id: ComponentId) -> Vec<Dimension> {
 fn image<T: Value>(
     path: &Path,
     simulation: &dyn Simulation<T>,
-    id: ComponentId,
+    (id, region): (ComponentId, Region),
     rows: &FieldRows<'_, T>,
 ) -> Result<(), FileError> {
     let scheme = simulation.scheme();
-    let dimensions = dimensions(scheme, id);
-    let axis =
-        |i: usize, f: fn(&Dimension) -> f64, absent: f64| dimensions.get(i).map_or(absent, f);
-    let grid = vtk::Grid {
-        axes: std::array::from_fn(|i| i < dimensions.len()),
-        origin: std::array::from_fn(|i| axis(i, |d| d.start, 0.0)),
-        spacing: std::array::from_fn(|i| axis(i, |d| d.spacing, 1.0)),
-        time: Some(physical_time(scheme, id, simulation.steps() as i64)),
-    };
+    let time = physical_time(scheme, id, simulation.steps() as i64);
+    let grid = vtk_grid(scheme, scheme.component(id).position, region, Some(time));
     let name = &scheme.component(id).name;
     let rows: &dyn Rows<T> = rows;
     vtk::write(path, &grid, &[(name, T::any(rows))])
 }
 
-/// Draws all probes over time.
+/// Where the values of a box lie, for ParaView.
+pub fn vtk_grid(
+    scheme: &Scheme,
+    position: Position,
+    region: Region,
+    time: Option<f64>,
+) -> vtk::Grid {
+    let dimensions = dimensions(scheme, position, region);
+    let axis =
+        |i: usize, f: fn(&Dimension) -> f64, absent: f64| dimensions.get(i).map_or(absent, f);
+    vtk::Grid {
+        axes: std::array::from_fn(|i| i < dimensions.len()),
+        origin: std::array::from_fn(|i| axis(i, |d| d.start, 0.0)),
+        spacing: std::array::from_fn(|i| axis(i, |d| d.spacing, 1.0)),
+        time,
+    }
+}
+
+/// Draws all probes over time, each at the steps after which it is due.
 fn plot<T: Value>(
     path: &Path,
     simulation: &dyn Simulation<T>,
     table: &ProbeTable<T>,
+    steps: &[u64],
 ) -> Result<(), FileError> {
     let text = |name: &str| AxisText {
         name: name.to_owned(),
@@ -345,6 +424,9 @@ fn plot<T: Value>(
             .iter()
             .zip(table.column(column))
             .map(|(t, v)| (*t, Real::to_f64(v)))
+            .zip(steps)
+            .filter(|(_, step)| step.is_multiple_of(simulation.problem().probes[column].every))
+            .map(|(point, _)| point)
             .collect(),
     };
     LinePlot {
@@ -358,69 +440,6 @@ fn plot<T: Value>(
         series: table.names.iter().enumerate().map(curve).collect(),
     }
     .write(path)
-}
-
-/// Draws a slice: a plane as a colour map, a line as a curve; a single value has no picture.
-fn draw<T: Value>(
-    path: &Path,
-    scheme: &Scheme,
-    output: &Output,
-    picture: &Picture,
-    view: &View<'_, T>,
-) -> Result<(), FileError> {
-    let OutputKind::Slice { axis, index } = output.kind else {
-        return Ok(());
-    };
-    let id = output.component;
-    let (grid, component) = (&scheme.grid, scheme.component(id));
-    let text = |name: &str| AxisText {
-        name: name.to_owned(),
-        units: String::new(),
-    };
-    let axes: Vec<PictureAxis> = grid
-        .present()
-        .zip(dimensions(scheme, id))
-        .filter(|(a, _)| *a != axis)
-        .map(|(_, d)| PictureAxis {
-            text: text(&d.name),
-            start: d.start,
-            spacing: d.spacing,
-        })
-        .collect();
-    let at = coordinate(grid, axis, component.position[axis], index);
-    let time = physical_time(scheme, id, picture.step as i64);
-    let title = component.name.clone();
-    let subtitle = format!(
-        "step {}, time {time:.4e}, {} = {at:.4e}",
-        picture.step,
-        grid.axis_name(axis)
-    );
-    match &axes[..] {
-        [across, up] => SlicePicture {
-            title,
-            subtitle,
-            across: across.clone(),
-            up: up.clone(),
-            quantity: text(&component.name),
-            scale: Scale::Auto,
-        }
-        .write(path, view),
-        [across] => {
-            let point = |(i, v): (usize, &f64)| (across.start + i as f64 * across.spacing, *v);
-            LinePlot {
-                title,
-                subtitle,
-                across: across.text.clone(),
-                up: text(&component.name),
-                series: vec![Series {
-                    name: component.name.clone(),
-                    points: picture.values.iter().enumerate().map(point).collect(),
-                }],
-            }
-            .write(path)
-        }
-        _ => Ok(()),
-    }
 }
 
 /// A name as a file's name: what could be misread becomes `_`.

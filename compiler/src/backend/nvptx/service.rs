@@ -64,6 +64,8 @@ pub struct SourceCell {
     /// Its ghosts along the inner axis: `first..first + count` of the table.
     pub first: i32,
     pub count: i32,
+    /// The product becomes the cell's value, rather than being added to it.
+    pub replaces: bool,
 }
 
 impl SourceCell {
@@ -74,7 +76,7 @@ impl SourceCell {
     pub fn write(&self, out: &mut Vec<u8>) {
         out.extend(self.place.to_le_bytes());
         out.extend(self.profile.to_le_bytes());
-        for word in [self.wave, self.first, self.count, 0] {
+        for word in [self.wave, self.first, self.count, i32::from(self.replaces)] {
             out.extend(word.to_le_bytes());
         }
     }
@@ -196,7 +198,10 @@ fn add_sources(module: &mut Module, precision: Precision) {
     let added = k.convert(added, real);
     let cell = k.advance(array, place, 1);
     let value = k.load(real, cell, real.bytes(), Access::Plain);
-    let value = k.sum(value, added);
+    let sum = k.sum(value, added);
+    let replaces = field(&mut k, entry, 28, Type::I32);
+    let replaces = k.compare(IntCmp::Ne, replaces, Operand::i32(0));
+    let value = k.choose(replaces, added, sum);
     k.store(value, cell, real.bytes(), Access::Plain);
     let turned = k.negated(value);
     let until = k.int(IntOp::Add, first, count);
