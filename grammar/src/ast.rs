@@ -81,6 +81,8 @@ pub struct Stmt<T> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scheme {
     pub name: Name,
+    /// `: std::maxwell::maxwell`: the scheme that it is derived from.
+    pub base: Option<Vec<Name>>,
     pub body: Vec<Stmt<SchemeStmt>>,
     /// Comments after the last statement, before the closing brace.
     pub end: Comments,

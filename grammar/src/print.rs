@@ -80,9 +80,14 @@ fn print_item(lines: &mut Lines, item: &Item) {
         }
         ItemKind::Def(def) => print_def(lines, comments, def),
         ItemKind::Scheme(scheme) => {
+            let mut head = format!("scheme {}", scheme.name.node);
+            if let Some(base) = &scheme.base {
+                head.push_str(" : ");
+                head.push_str(&path(base));
+            }
             lines.block(
                 comments,
-                words("scheme", &scheme.name),
+                Doc::Text(head),
                 &scheme.body,
                 &scheme.end,
                 print_scheme_stmts,

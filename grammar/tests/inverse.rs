@@ -442,11 +442,14 @@ fn item() -> impl Strategy<Value = ItemKind> {
             .prop_map(|(path, names)| ItemKind::Use(Use { path, names })),
         (name(), expr()).prop_map(|(name, value)| ItemKind::Const { name, value }),
         def().prop_map(ItemKind::Def),
-        (name(), block(scheme_stmt())).prop_map(|(name, (body, end))| ItemKind::Scheme(Scheme {
-            name,
-            body,
-            end
-        })),
+        (name(), option::of(vec(name(), 1..3)), block(scheme_stmt())).prop_map(
+            |(name, base, (body, end))| ItemKind::Scheme(Scheme {
+                name,
+                base,
+                body,
+                end
+            })
+        ),
         (name(), block(problem_stmt()))
             .prop_map(|(name, (body, end))| ItemKind::Problem(Problem { name, body, end })),
         (name(), option::of(name()), block(schedule_level())).prop_map(

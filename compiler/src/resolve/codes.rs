@@ -54,6 +54,7 @@ codes! {
     TOO_MANY_COMPONENTS = "E0413", "too many components";
     BRANCHES = "E0414", "branches that advance a value in different ways";
     SIDE = "E0415", "a side that cannot be";
+    DERIVED = "E0416", "a derived scheme that does not fit its base";
 
     WHICH_PROBLEM = "E0501", "which problem is meant";
     MISSING = "E0502", "a statement is missing";

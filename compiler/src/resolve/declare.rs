@@ -1,17 +1,18 @@
 //! What a scheme declares: axes, parameters, fields and coefficients.
 
 use super::codes;
+use super::derive::{Declared, SchemeText};
 use super::evaluate::Resolver;
 use super::frame::{Definition, FieldFacts, Frame, GivenParam, Named};
-use super::load::{ItemId, twice};
+use super::load::twice;
 use super::names::BUILT_IN;
 use super::operate::{self, Kind, count};
 use super::report::{Checked, Place, Reported};
-use super::value::{Scope, Sight, Table, Value};
+use super::value::{Scope, Table, Value};
 use crate::lattice::{Axis, HalfIndex, PerAxis, Position};
 use crate::scheme::{Boundary, Component, ComponentId, Grid};
 use std::rc::Rc;
-use torre_grammar::ast::{self, ItemKind, Name, SchemeStmt, Shape, Stmt};
+use torre_grammar::ast::{self, Name, SchemeStmt, Shape};
 use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::Span;
 
@@ -32,8 +33,8 @@ impl Resolver<'_> {
     pub fn introduce_into(&mut self, table: Table, scope: &Scope, name: &Name, named: Named) {
         let place = scope.place(name.span);
         if let Err(first) = self.frame.table(table).introduce(&name.node, place, named) {
-            self.report
-                .push(twice(&scope.source, &name.node, first.span, name.span));
+            let d = twice(&scope.source, &name.node, &first, name.span);
+            self.report.push(d);
             return;
         }
         if operate::is_built_in(&name.node) || BUILT_IN.contains(&name.node.as_str()) {
@@ -46,49 +47,26 @@ impl Resolver<'_> {
         }
     }
 
-    /// The scope of a scheme's own text, and its statements.
-    pub fn scheme_scope(&self, item: ItemId) -> Checked<(Scope, ast::Scheme)> {
-        let module = self.library.module(item.module);
-        match module.ast.items.get(item.index).map(|i| &i.kind) {
-            Some(ItemKind::Scheme(scheme)) => Ok((
-                Scope {
-                    source: module.source.clone(),
-                    module: item.module,
-                    locals: Vec::new(),
-                    sight: Sight::Scheme,
-                },
-                scheme.clone(),
-            )),
-            _ => Err(Reported),
-        }
-    }
-
     /// Begins with a scheme: its axes. An error here leaves nothing to go on with.
-    pub fn begin(&mut self, scope: &Scope, scheme: &ast::Scheme) -> Checked<()> {
+    pub fn begin(&mut self, text: &SchemeText) -> Checked<()> {
         self.frame = Frame {
-            name: scheme.name.node.clone(),
+            name: text.name.node.clone(),
             ..Frame::default()
         };
-        self.declare_axes(scope, scheme)
+        self.declare_axes(text)
     }
 
     /// Parameters and constants, cell size and time step. An error here leaves nothing to go on with.
-    pub fn declare_numbers(
-        &mut self,
-        scope: &Scope,
-        scheme: &ast::Scheme,
-        given: &mut [GivenParam],
-    ) -> Checked<()> {
-        let shared = Rc::new(scope.clone());
+    pub fn declare_numbers(&mut self, text: &SchemeText, given: &mut [GivenParam]) -> Checked<()> {
         let mut numbers = Vec::new();
         let mut replaced = Vec::new();
-        for stmt in &scheme.body {
-            let (name, value, is_param) = match &stmt.kind.node {
+        for Declared { scope, stmt, .. } in &text.body {
+            let (name, value, is_param) = match stmt {
                 SchemeStmt::Param { name, value } => (name, value, true),
                 SchemeStmt::Const { name, value } => (name, value, false),
                 _ => continue,
             };
-            let mut definition = (value.clone(), shared.clone());
+            let mut definition = (value.clone(), scope.clone());
             if is_param {
                 self.frame.params.push(name.node.clone());
                 // The command line comes last and wins.
@@ -101,19 +79,19 @@ impl Resolver<'_> {
             let (value, of) = definition;
             let open = Named::Open(Definition::Number { value, scope: of });
             self.introduce(scope, name, open);
-            numbers.push(name);
+            numbers.push((scope, name));
         }
-        for stmt in &scheme.body {
-            if let SchemeStmt::Coef(coef) = &stmt.kind.node {
+        for Declared { scope, stmt, .. } in &text.body {
+            if let SchemeStmt::Coef(coef) = stmt {
                 let open = Named::Open(Definition::Coef {
                     coef: Rc::new(coef.clone()),
-                    scope: shared.clone(),
+                    scope: scope.clone(),
                 });
                 self.introduce(scope, &coef.name, open);
             }
         }
         let mut failed = false;
-        for name in numbers {
+        for (scope, name) in numbers {
             let place = scope.place(name.span);
             let value = self.named(Table::Scheme, &name.node, &place);
             failed |= matches!(value, Some(Err(Reported)));
@@ -122,29 +100,29 @@ impl Resolver<'_> {
         for (value, scope) in replaced {
             failed |= self.number(&scope, &value).is_err();
         }
-        failed |= self.declare_spacing(scope, scheme).is_err();
+        failed |= self.declare_spacing(text).is_err();
         if failed { Err(Reported) } else { Ok(()) }
     }
 
-    fn declare_axes(&mut self, scope: &Scope, scheme: &ast::Scheme) -> Checked<()> {
-        let mut found: Option<(&Vec<Name>, Span)> = None;
-        for stmt in &scheme.body {
-            if let SchemeStmt::Axes(names) = &stmt.kind.node {
+    fn declare_axes(&mut self, text: &SchemeText) -> Checked<()> {
+        let mut found: Option<(&Vec<Name>, &Declared)> = None;
+        for declared in &text.body {
+            if let SchemeStmt::Axes(names) = &declared.stmt {
                 if let Some((_, first)) = found {
                     let d = Diagnostic::error(codes::AXES, "the axes are given twice")
-                        .at(&scope.source, stmt.kind.span, "again here")
-                        .at(&scope.source, first, "first here");
+                        .at(&declared.scope.source, declared.span, "again here")
+                        .at(&first.scope.source, first.span, "first here");
                     return self.fail(d);
                 }
-                found = Some((names, stmt.kind.span));
+                found = Some((names, declared));
             }
         }
-        let Some((names, span)) = found else {
+        let Some((names, Declared { scope, span, .. })) = found else {
             let d = self
                 .error(
                     codes::AXES,
-                    format!("scheme `{}` has no axes", scheme.name.node),
-                    &scope.place(scheme.name.span),
+                    format!("scheme `{}` has no axes", text.name.node),
+                    &text.place(),
                 )
                 .hint("begin with `axes x, y, z`");
             return self.fail(d);
@@ -153,7 +131,7 @@ impl Resolver<'_> {
             let d = self.error(
                 codes::AXES,
                 format!("a scheme has one to three axes, not {}", names.len()),
-                &scope.place(span),
+                &scope.place(*span),
             );
             return self.fail(d);
         }
@@ -166,8 +144,8 @@ impl Resolver<'_> {
         if distinct { Ok(()) } else { Err(Reported) }
     }
 
-    fn declare_spacing(&mut self, scope: &Scope, scheme: &ast::Scheme) -> Checked<()> {
-        let place = scope.place(scheme.name.span);
+    fn declare_spacing(&mut self, text: &SchemeText) -> Checked<()> {
+        let place = text.place();
         let mut failed = false;
         for (name, axis) in self.frame.axes.clone() {
             match self.cell_size(&name, &place) {
@@ -216,10 +194,10 @@ impl Resolver<'_> {
         });
     }
 
-    pub fn declare_fields(&mut self, scope: &Scope, scheme: &ast::Scheme) -> Checked<()> {
+    pub fn declare_fields(&mut self, text: &SchemeText) -> Checked<()> {
         let mut failed = false;
-        for stmt in &scheme.body {
-            if let SchemeStmt::Field(field) = &stmt.kind.node
+        for Declared { scope, stmt, .. } in &text.body {
+            if let SchemeStmt::Field(field) = stmt
                 && self.declare_field(scope, field).is_err()
             {
                 failed = true;
@@ -232,12 +210,12 @@ impl Resolver<'_> {
     /// What is known with the domain: coefficients and regions, those of the problem included.
     pub fn declare_statics(
         &mut self,
-        (scope, scheme): (&Scope, &ast::Scheme),
+        text: &SchemeText,
         problem: Option<(&Scope, &ast::Problem)>,
     ) -> Checked<()> {
         let mut failed = false;
-        for Stmt { kind, .. } in &scheme.body {
-            let name = match &kind.node {
+        for Declared { scope, stmt, .. } in &text.body {
+            let name = match stmt {
                 SchemeStmt::Coef(coef) => &coef.name,
                 SchemeStmt::Region(region) => &region.name,
                 _ => continue,

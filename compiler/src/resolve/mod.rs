@@ -2,7 +2,7 @@
 //! normal form. This is the last stage that knows the user's text.
 //!
 //! ```text
-//! load                                    modules and items
+//! load, derive                            modules and items; schemes with their bases
 //! declare, supply, files, sides, bound    axes, parameters, fields; coefficients; the grid
 //! evaluate, names, inline, operate, difference
 //!                                         expressions become nodes of a graph, with shape and position
@@ -21,6 +21,7 @@ mod branches;
 pub mod codes;
 mod confine;
 mod declare;
+mod derive;
 mod difference;
 mod emit;
 mod enclose;

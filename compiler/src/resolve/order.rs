@@ -1,17 +1,18 @@
 //! The statements of a step, and the order in which they run.
 
 use super::codes;
+use super::derive::SchemeText;
 use super::evaluate::{LOCALS, Resolver};
-use super::graph::{LevelKey, Node};
+use super::graph::{LevelKey, Node, NodeId};
 use super::operate::{Kind, Operand, count};
 use super::report::{Checked, Place, Reported};
 use super::suggest::did_you_mean;
 use super::value::{Scope, Typed, Value};
 use crate::host::HostBinary;
 use crate::scheme::ComponentId;
-use torre_grammar::ast::{self, Level, SchemeStmt, StepStmt, Stmt, Target, UpdateOp};
+use std::collections::BTreeSet;
+use torre_grammar::ast::{self, Level, StepStmt, Stmt, Target, UpdateOp};
 use torre_grammar::diag::Diagnostic;
-use torre_grammar::source::Span;
 
 /// The most statements of a step.
 const STATEMENTS: usize = 4096;
@@ -52,35 +53,73 @@ impl Statement {
 
 impl Resolver<'_> {
     /// The statements of a scheme in the order in which they run.
-    pub fn statements(&mut self, scope: &Scope, scheme: &ast::Scheme) -> Checked<Vec<Statement>> {
-        let mut step: Option<(&[Stmt<StepStmt>], Span)> = None;
-        for stmt in &scheme.body {
-            if let SchemeStmt::Step { body, .. } = &stmt.kind.node {
-                if let Some((_, first)) = step {
-                    let d = Diagnostic::error(codes::STEP, "the scheme has two steps")
-                        .at(&scope.source, stmt.kind.span, "again here")
-                        .at(&scope.source, first, "first here");
-                    return self.fail(d);
-                }
-                step = Some((body, stmt.kind.span));
-            }
-        }
-        let Some((body, _)) = step else {
+    pub fn statements(&mut self, text: &SchemeText) -> Checked<Vec<Statement>> {
+        if text.steps.is_empty() {
+            let message = format!("scheme `{}` has no step", text.name.node);
             let d = self
-                .error(
-                    codes::STEP,
-                    format!("scheme `{}` has no step", scheme.name.node),
-                    &scope.place(scheme.name.span),
-                )
+                .error(codes::STEP, message, &text.place())
                 .hint("add `step { ... }` with the updates of the fields");
             return self.fail(d);
-        };
+        }
+        let parts = self.step_parts(text)?;
         let mut list = Vec::new();
-        let mut scope = scope.clone();
-        let done = self.block(&mut scope, body, &mut list);
-        done?;
+        // Values of `let`s, with the step from which on they are seen.
+        let mut locals: Vec<(usize, (String, Value))> = Vec::new();
+        let mut failed = false;
+        for part in parts {
+            let seen = locals.iter().filter(|(from, _)| *from <= part.level);
+            let mut scope = Scope {
+                locals: seen.map(|(_, local)| local.clone()).collect(),
+                ..(**part.scope).clone()
+            };
+            let (known, before) = (scope.locals.len(), list.len());
+            failed |= self.step_stmt(&mut scope, part.stmt, &mut list).is_err();
+            let new = scope.locals.into_iter().skip(known);
+            locals.extend(new.map(|local| (part.seen_from, local)));
+            let place = part.scope.place(part.stmt.kind.span);
+            self.check_length(list.len(), locals.len(), &place)?;
+            if !part.replaced.is_empty() {
+                let own = list.split_off(before);
+                list.extend(
+                    own.into_iter()
+                        .filter_map(|s| self.without(s, &part.replaced)),
+                );
+            }
+        }
+        if failed {
+            return Err(Reported);
+        }
         self.warn_of_idle_fields(&list);
         self.order(list)
+    }
+
+    /// What is left of a statement without some components.
+    fn without(
+        &mut self,
+        mut statement: Statement,
+        gone: &BTreeSet<ComponentId>,
+    ) -> Option<Statement> {
+        statement.updates.retain(|u| !gone.contains(&u.target));
+        statement.next.clear();
+        for advance in &statement.updates {
+            self.next_read_by(advance.value.node, &mut statement.next);
+        }
+        statement.next.sort();
+        statement.next.dedup();
+        (!statement.updates.is_empty()).then_some(statement)
+    }
+
+    /// Components whose next value an expression reads.
+    fn next_read_by(&mut self, node: NodeId, next: &mut Vec<ComponentId>) {
+        self.graph.visit(node, &mut |node| {
+            if let Node::Field {
+                component,
+                level: Some(LevelKey::Next),
+            } = node
+            {
+                next.push(component);
+            }
+        });
     }
 
     /// Evaluates all statements of a block, going on after errors.
@@ -93,35 +132,52 @@ impl Resolver<'_> {
         let outer = scope.locals.len();
         let mut failed = false;
         for stmt in body {
-            let result = match &stmt.kind.node {
-                StepStmt::Let(bound) => {
-                    let value = self.eval(scope, &bound.value);
-                    let result = value.as_ref().map(|_| ()).map_err(|e| *e);
-                    let value = value.unwrap_or(Value::Poison);
-                    scope.locals.push((bound.name.node.clone(), value));
-                    if scope.locals.len() > LOCALS {
-                        return self.too_complex(&scope.place(bound.name.span));
-                    }
-                    result
-                }
-                StepStmt::Update { target, op, value } => self
-                    .statement(scope, target, *op, value)
-                    .map(|s| list.push(s)),
-                StepStmt::Where(branches) => self.branches(scope, branches, list),
-            };
-            failed |= result.is_err();
-            if list.len() > STATEMENTS {
-                let d = self.error(
-                    codes::TOO_COMPLEX,
-                    format!("a step has up to {STATEMENTS} statements"),
-                    &scope.place(stmt.kind.span),
-                );
+            failed |= self.step_stmt(scope, stmt, list).is_err();
+            let place = scope.place(stmt.kind.span);
+            let short = self.check_length(list.len(), scope.locals.len(), &place);
+            if short.is_err() {
                 scope.locals.truncate(outer);
-                return self.fail(d);
+                return short;
             }
         }
         scope.locals.truncate(outer);
         if failed { Err(Reported) } else { Ok(()) }
+    }
+
+    fn check_length(&mut self, statements: usize, locals: usize, place: &Place) -> Checked<()> {
+        if locals > LOCALS {
+            return self.too_complex(place);
+        }
+        if statements > STATEMENTS {
+            let message = format!("a step has up to {STATEMENTS} statements");
+            let d = self.error(codes::TOO_COMPLEX, message, place);
+            return self.fail(d);
+        }
+        Ok(())
+    }
+
+    /// Evaluates one statement; a `let` adds to the locals.
+    fn step_stmt(
+        &mut self,
+        scope: &mut Scope,
+        stmt: &Stmt<StepStmt>,
+        list: &mut Vec<Statement>,
+    ) -> Checked<()> {
+        match &stmt.kind.node {
+            StepStmt::Let(bound) => {
+                let value = self.eval(scope, &bound.value);
+                let result = value.as_ref().map(|_| ()).map_err(|e| *e);
+                let value = value.unwrap_or(Value::Poison);
+                scope.locals.push((bound.name.node.clone(), value));
+                result
+            }
+            StepStmt::Update { target, op, value } => {
+                let statement = self.statement(scope, target, *op, value)?;
+                list.push(statement);
+                Ok(())
+            }
+            StepStmt::Where(branches) => self.branches(scope, branches, list),
+        }
     }
 
     /// A condition on the place alone.
@@ -298,17 +354,7 @@ impl Resolver<'_> {
                 return self.fail(d);
             }
             let position = self.frame.components[c.index()].position;
-            let mut next = Vec::new();
-            self.graph.visit(item.node, &mut |node| {
-                if let Node::Field {
-                    component,
-                    level: Some(LevelKey::Next),
-                } = node
-                {
-                    next.push(component);
-                }
-            });
-            statement.next.extend(next);
+            self.next_read_by(item.node, &mut statement.next);
             let node = match op {
                 UpdateOp::Set => item.node,
                 UpdateOp::Add | UpdateOp::Sub => {

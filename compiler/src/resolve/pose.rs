@@ -59,41 +59,43 @@ impl Resolver<'_> {
                 return self.fail(d);
             }
         };
-        let (scheme, problem, scheme_item) = self.pose(item, options)?;
-        let schedules = self.schedules(module, scheme_item)?;
+        let (scheme, problem, line) = self.pose(item, options)?;
+        let schedules = self.schedules(module, &line)?;
         Ok((scheme, problem, schedules))
     }
 
     /// Checks a scheme by itself.
     pub fn check_scheme(&mut self, item: ItemId, options: &Options) -> Checked<()> {
         self.reset();
-        let (scope, scheme) = self.scheme_scope(item)?;
-        self.begin(&scope, &scheme)?;
+        let text = self.scheme_text(item)?;
+        self.begin(&text)?;
         self.assume_extents();
-        self.declare_regions((&scope, &scheme), None);
-        self.declare_numbers(&scope, &scheme, &mut [])?;
-        let fields = self.declare_fields(&scope, &scheme);
-        let sides = self.declare_sides(&scope, &scheme);
+        self.declare_regions(&text, None);
+        self.declare_numbers(&text, &mut [])?;
+        let fields = self.declare_fields(&text);
+        let sides = self.declare_sides(&text);
         self.assume_grid();
-        let declared = self.declare_statics((&scope, &scheme), None);
+        let declared = self.declare_statics(&text, None);
         let declared = fields.and(sides).and(declared);
-        let statements = self.statements(&scope, &scheme);
+        let statements = self.statements(&text);
         declared?;
         self.assemble(&statements?, options.precision)?;
-        self.schedules(item.module, item).map(|_| ())
+        self.schedules(item.module, &text.line).map(|_| ())
     }
 
     /// Checks a problem and the schedules that are written for its scheme.
     pub fn check_problem(&mut self, item: ItemId, options: &Options) -> Checked<()> {
-        let (_, _, scheme) = self.pose(item, options)?;
-        self.schedules(item.module, scheme).map(|_| ())
+        let (_, _, line) = self.pose(item, options)?;
+        self.schedules(item.module, &line).map(|_| ())
     }
 
-    /// Schedules for a scheme, those of `module` first.
-    fn schedules(&mut self, module: ModuleId, scheme: ItemId) -> Checked<Schedules> {
+    /// Schedules for a scheme and those that it is derived from, those of `module` first.
+    fn schedules(&mut self, module: ModuleId, line: &[ItemId]) -> Checked<Schedules> {
         let mut modules = vec![module];
-        if scheme.module != module {
-            modules.push(scheme.module);
+        for scheme in line {
+            if !modules.contains(&scheme.module) {
+                modules.push(scheme.module);
+            }
         }
         let mut list = Vec::new();
         let mut failed = false;
@@ -109,7 +111,7 @@ impl Resolver<'_> {
                 let fits = match &s.scheme {
                     None => true,
                     Some(target) => match self.library.find(m, Space::Scheme, &target.node) {
-                        Found::Item(found) => found == scheme,
+                        Found::Item(found) => line.contains(&found),
                         Found::Broken => false,
                         Found::Nothing => {
                             let mut d = Diagnostic::error(
@@ -132,8 +134,12 @@ impl Resolver<'_> {
         if failed { Err(Reported) } else { Ok(list) }
     }
 
-    /// Resolves a problem with its scheme.
-    pub fn pose(&mut self, item: ItemId, options: &Options) -> Checked<(Scheme, Problem, ItemId)> {
+    /// Resolves a problem with its scheme; also that and those that it is derived from.
+    pub fn pose(
+        &mut self,
+        item: ItemId,
+        options: &Options,
+    ) -> Checked<(Scheme, Problem, Vec<ItemId>)> {
         self.reset();
         let module = self.library.module(item.module);
         let (source, ast) = (module.source.clone(), module.ast.clone());
@@ -148,8 +154,8 @@ impl Resolver<'_> {
         };
         let unique = self.check_once(&scope, problem);
         let (scheme_item, mut params) = self.scheme_of(&scope, problem)?;
-        let (scheme_scope, scheme_ast) = self.scheme_scope(scheme_item)?;
-        self.begin(&scheme_scope, &scheme_ast)?;
+        let text = self.scheme_text(scheme_item)?;
+        self.begin(&text)?;
         let from_line = params.len();
         let settings = self.read_overrides(&options.overrides, &scope, &mut params);
         let (settings, revised) = match settings {
@@ -157,21 +163,21 @@ impl Resolver<'_> {
             Err(Reported) => (Settings::default(), Err(Reported)),
         };
         self.declare_constants(&scope, problem);
-        let (of_scheme, of_problem) = ((&scheme_scope, &scheme_ast), Some((&scope, problem)));
-        self.declare_regions(of_scheme, of_problem);
+        let of_problem = Some((&scope, problem));
+        self.declare_regions(&text, of_problem);
         let extents = self.declare_extents(&scope, problem, &settings);
-        self.declare_numbers(&scheme_scope, &scheme_ast, &mut params)?;
+        self.declare_numbers(&text, &mut params)?;
         let params = self.report_unknown_params(&params, from_line);
         let constants = self.constants_of(&scope, problem);
         extents?;
-        let fields = self.declare_fields(&scheme_scope, &scheme_ast);
-        let sides = self.declare_sides(&scheme_scope, &scheme_ast);
+        let fields = self.declare_fields(&text);
+        let sides = self.declare_sides(&text);
         self.place_grid(&scope, problem, &settings)?;
         self.frame.given_coefs = given_coefs(&scope, problem);
-        let declared = self.declare_statics(of_scheme, of_problem);
+        let declared = self.declare_statics(&text, of_problem);
         let declared = fields.and(sides).and(declared);
         let known = self.report_unknown_coefs();
-        let statements = self.statements(&scheme_scope, &scheme_ast);
+        let statements = self.statements(&text);
         let scheme = match (&declared, &statements) {
             (Ok(()), Ok(list)) => self.assemble(list, options.precision),
             _ => Err(Reported),
@@ -198,7 +204,7 @@ impl Resolver<'_> {
             outputs: results.outputs,
             statics: results.statics,
         };
-        Ok((scheme, problem, scheme_item))
+        Ok((scheme, problem, text.line))
     }
 
     fn check_once(&mut self, scope: &Scope, problem: &ast::Problem) -> Checked<()> {

@@ -1,6 +1,7 @@
 //! Regions: conditions on the place with names, of schemes and of problems.
 
 use super::codes;
+use super::derive::{Declared, SchemeText};
 use super::evaluate::Resolver;
 use super::files::Site;
 use super::frame::{Definition, Named};
@@ -15,16 +16,11 @@ use torre_grammar::source::Span;
 
 impl Resolver<'_> {
     /// Notes the regions of a scheme and of a problem, which replaces those of the scheme that have the same names.
-    pub fn declare_regions(
-        &mut self,
-        (scope, scheme): (&Scope, &ast::Scheme),
-        problem: Option<(&Scope, &ast::Problem)>,
-    ) {
-        let shared = Rc::new(scope.clone());
+    pub fn declare_regions(&mut self, text: &SchemeText, problem: Option<(&Scope, &ast::Problem)>) {
         let mut names = Vec::new();
-        for stmt in &scheme.body {
-            if let SchemeStmt::Region(region) = &stmt.kind.node {
-                let open = open(region, &shared);
+        for Declared { scope, stmt, .. } in &text.body {
+            if let SchemeStmt::Region(region) = stmt {
+                let open = open(region, scope);
                 self.introduce_into(Table::Scheme, scope, &region.name, open);
                 names.push(&region.name.node);
             }
@@ -39,8 +35,9 @@ impl Resolver<'_> {
             if !names.contains(&&name.node) {
                 self.introduce_into(Table::Problem, scope, name, open);
             } else if let Some(first) = replaced.insert(&name.node, name.span) {
-                self.report
-                    .push(twice(&scope.source, &name.node, first, name.span));
+                let first = scope.place(first);
+                let d = twice(&scope.source, &name.node, &first, name.span);
+                self.report.push(d);
             } else {
                 self.frame.names.set(&name.node, open);
             }

@@ -1,6 +1,7 @@
 //! Sides of the domain: the kinds that every scheme has, and those that a scheme names.
 
 use super::codes;
+use super::derive::{Declared, SchemeText};
 use super::evaluate::Resolver;
 use super::report::{Checked, Reported};
 use super::suggest::did_you_mean;
@@ -23,10 +24,10 @@ const KINDS: [(&str, Boundary); 6] = [
 
 impl Resolver<'_> {
     /// The sides that a scheme names.
-    pub fn declare_sides(&mut self, scope: &Scope, scheme: &ast::Scheme) -> Checked<()> {
+    pub fn declare_sides(&mut self, text: &SchemeText) -> Checked<()> {
         let mut failed = false;
-        for stmt in &scheme.body {
-            if let SchemeStmt::Side { name, parities } = &stmt.kind.node {
+        for Declared { scope, stmt, .. } in &text.body {
+            if let SchemeStmt::Side { name, parities } = stmt {
                 failed |= self.declare_side(scope, name, parities).is_err();
             }
         }

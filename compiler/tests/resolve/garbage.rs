@@ -344,15 +344,38 @@ impl<'a> Bytes<'a> {
         }
         Scheme {
             name: self.named(&["s"]),
+            base: None,
             body,
             end: Comments::default(),
         }
     }
 
+    /// A scheme derived from another one, perhaps from itself.
+    fn derived(&mut self) -> Scheme {
+        let mut scheme = self.scheme();
+        scheme.name = self.named(&["s", "r", "q"]);
+        scheme.base = Some(vec![self.named(&["s", "r"])]);
+        if self.pick(4) > 0 {
+            scheme
+                .body
+                .retain(|stmt| !matches!(stmt.kind.node, SchemeStmt::Axes(_)));
+        }
+        let rest = self.pick(8);
+        scheme.body.truncate(rest);
+        if self.pick(3) > 0 {
+            let step = SchemeStmt::Step {
+                body: self.step(2),
+                end: Comments::default(),
+            };
+            scheme.body.push(self.stmt(step));
+        }
+        scheme
+    }
+
     fn problem(&mut self) -> Problem {
         let mut kinds = vec![
             ProblemStmt::Scheme {
-                path: vec![self.named(&["s"])],
+                path: vec![self.named(&["s", "s", "r"])],
                 params: self.many(2, |b| (b.named(&["h", "dt"]), b.expr(1))),
             },
             ProblemStmt::Domain(match self.pick(4) {
@@ -479,7 +502,8 @@ impl<'a> Bytes<'a> {
             ItemKind::Scheme(self.scheme()),
             ItemKind::Problem(self.problem()),
         ];
-        kinds.extend(self.many(4, |b| match b.pick(4) {
+        kinds.extend(self.many(5, |b| match b.pick(5) {
+            4 => ItemKind::Scheme(b.derived()),
             0 => ItemKind::Use(Use {
                 path: b.many(2, |b| b.named(&["std", "curl"])),
                 names: b.many(2, |b| b.named(&["curl", "f"])),

@@ -1,6 +1,7 @@
 //! The resolver on whole programs.
 
 mod book;
+mod derive;
 mod diagnostics;
 mod examples;
 mod extents;

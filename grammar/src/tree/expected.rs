@@ -214,7 +214,7 @@ fn describe(rule: Rule) -> Option<(usize, &'static str)> {
         op | prefix => (15, "an operator"),
         update_op => (16, "`=`, `+=` or `-=`"),
         eq | def_value => (17, "`=`"),
-        colon | coef_shape => (19, "`:`"),
+        colon | coef_shape | derived => (19, "`:`"),
         scope => (20, "`::`"),
         dotdot => (21, "`..`"),
         times => (22, "`x`"),

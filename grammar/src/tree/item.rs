@@ -32,9 +32,19 @@ impl Builder<'_> {
             Rule::scheme_item => {
                 let mut parts = parts(pair);
                 let name = self.name(parts.next()?);
-                let (body, end) =
-                    self.block(parts.next()?, span, comments_of, Self::scheme_stmt)?;
-                ItemKind::Scheme(Scheme { name, body, end })
+                let mut next = parts.next()?;
+                let mut base = None;
+                if next.as_rule() == Rule::derived {
+                    base = Some(self.path(first(next)?));
+                    next = parts.next()?;
+                }
+                let (body, end) = self.block(next, span, comments_of, Self::scheme_stmt)?;
+                ItemKind::Scheme(Scheme {
+                    name,
+                    base,
+                    body,
+                    end,
+                })
             }
             Rule::problem_item => {
                 let mut parts = parts(pair);
@@ -62,6 +72,10 @@ impl Builder<'_> {
             }
         };
         Some(Item { comments, kind })
+    }
+
+    pub(super) fn path(&mut self, pair: Pair<'_, Rule>) -> Vec<Name> {
+        parts(pair).map(|name| self.name(name)).collect()
     }
 
     /// A node without a block: all of its comments are its own.

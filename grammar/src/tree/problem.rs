@@ -42,7 +42,7 @@ impl Builder<'_> {
                     params.push(self.name_and_value(pair)?);
                 }
                 ProblemStmt::Scheme {
-                    path: super::parts(head).map(|name| self.name(name)).collect(),
+                    path: self.path(head),
                     params,
                 }
             }
