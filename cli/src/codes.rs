@@ -22,6 +22,14 @@ pub const DIFFERENCE: Code = Code("E0808");
 pub const OPTIONS: Code = Code("E0809");
 /// A file that is not in canonical layout.
 pub const LAYOUT: Code = Code("E0810");
+/// Another run writes to a folder.
+pub const IN_USE: Code = Code("E0811");
+/// A folder has results of another run.
+pub const OTHER_RESULTS: Code = Code("E0812");
+/// Threads cannot be started.
+pub const THREADS: Code = Code("E0813");
+/// Results would take the place of the program.
+pub const OVERWRITES: Code = Code("E0814");
 /// A schedule that the scheme does not allow.
 pub const SLOPE: Code = Code("E0852");
 /// A schedule that the GPU cannot run.
@@ -30,7 +38,7 @@ pub const DEVICE_SCHEDULE: Code = Code("E0853");
 pub const BACKEND: Code = Code("E0902");
 
 /// All of them.
-pub const ALL: [Code; 13] = [
+pub const ALL: [Code; 17] = [
     UNREADABLE,
     UNWRITABLE,
     CHECKPOINT,
@@ -41,6 +49,10 @@ pub const ALL: [Code; 13] = [
     DIFFERENCE,
     OPTIONS,
     LAYOUT,
+    IN_USE,
+    OTHER_RESULTS,
+    THREADS,
+    OVERWRITES,
     SLOPE,
     DEVICE_SCHEDULE,
     BACKEND,

@@ -13,9 +13,11 @@
 pub mod backend;
 pub mod cone;
 pub mod driver;
+pub mod evaluate;
 pub mod ghost;
 pub mod host;
 mod host_row;
+pub mod injection;
 pub mod kernel;
 pub mod lattice;
 pub mod layout;
@@ -30,4 +32,5 @@ pub mod table;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod tile;
+pub mod tower;
 pub mod world;

@@ -2,7 +2,7 @@
 //! beside the user's source.
 
 use crate::output::npy::NpyReader;
-use std::fs::File;
+use crate::output::open::open;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use torre_compiler::world::{ArrayInfo, World};
@@ -51,7 +51,7 @@ pub fn read_source(path: &Path) -> io::Result<Source> {
 /// Reads a text of up to [`MAX_BYTES`].
 fn read_text(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_BYTES).read_to_end(&mut bytes)?;
+    open(path)?.take(MAX_BYTES).read_to_end(&mut bytes)?;
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let message = format!("it is not text in UTF-8: see byte {}", at + 1);

@@ -4,10 +4,9 @@ use super::codes;
 use super::confine::confine;
 use super::emit::{Coefs, Emitter, Refused};
 use super::enclose::enclose;
-use super::evaluate::Resolver;
-use super::operate::count;
 use super::order::{Advance, Statement};
-use super::report::{Checked, Reported};
+use super::report::{Checked, Reported, count};
+use super::resolver::Resolver;
 use crate::lattice::PerAxis;
 use crate::scheme::{
     Body, Cmp, Coef, CoefId, ComponentId, Op, Precision, Read, Scheme, Stage, Update, Value, verify,

@@ -1,10 +1,9 @@
 //! The grid of a problem: how many cells, and what lies beyond them.
 
 use super::codes;
-use super::evaluate::Resolver;
 use super::frame::{Definition, Named};
-use super::operate::count;
-use super::report::{Checked, Reported};
+use super::report::{Checked, Reported, count};
+use super::resolver::Resolver;
 use super::revise::Settings;
 use super::value::{Scope, Table, Value};
 use crate::lattice::{Axis, PerAxis};

@@ -1,11 +1,10 @@
 //! `where` with its branches: statements that act in one part of the grid, and others elsewhere.
 
 use super::codes;
-use super::evaluate::Resolver;
-use super::operate::Operand;
 use super::order::{Advance, Statement};
 use super::report::{Checked, Reported};
-use super::value::{Scope, Typed, Value};
+use super::resolver::Resolver;
+use super::value::{Operand, Scope, Typed, Value};
 use crate::host::{HostBinary, HostUnary};
 use torre_grammar::ast::Branch;
 use torre_grammar::diag::Diagnostic;

@@ -1,14 +1,14 @@
 //! What a scheme declares: axes, parameters, fields and coefficients.
 
+use super::built_in;
 use super::codes;
 use super::derive::{Declared, SchemeText};
-use super::evaluate::Resolver;
 use super::frame::{Definition, FieldFacts, Frame, GivenParam, Named};
 use super::load::twice;
 use super::names::BUILT_IN;
-use super::operate::{self, Kind, count};
-use super::report::{Checked, Place, Reported};
-use super::value::{Scope, Table, Value};
+use super::report::{Checked, Place, Reported, count};
+use super::resolver::Resolver;
+use super::value::{Kind, Scope, Table, Value};
 use crate::lattice::{Axis, HalfIndex, PerAxis, Position};
 use crate::scheme::{Boundary, Component, ComponentId, Grid};
 use std::rc::Rc;
@@ -22,6 +22,13 @@ const ASSUMED: i64 = 1 << 16;
 const COMPONENTS: usize = 256;
 /// The most components of a field: an update of all of them is one stage.
 const OF_A_FIELD: usize = 64;
+
+/// The components of a shape.
+pub struct Parts {
+    pub kind: Kind,
+    /// Names, which are empty for a scalar, and positions.
+    pub parts: Vec<(String, Position)>,
+}
 
 impl Resolver<'_> {
     /// Notes a new name of the scheme.
@@ -37,7 +44,7 @@ impl Resolver<'_> {
             self.report.push(d);
             return;
         }
-        if operate::is_built_in(&name.node) || BUILT_IN.contains(&name.node.as_str()) {
+        if built_in::is_built_in(&name.node) || BUILT_IN.contains(&name.node.as_str()) {
             let message = format!("`{}` is built in and cannot be defined", name.node);
             self.report.push(
                 Diagnostic::error(codes::BUILT_IN, message)
@@ -263,7 +270,8 @@ impl Resolver<'_> {
             },
         };
         let place = scope.place(field.name.span);
-        let (kind, parts) = self.positions(scope, &field.shape, field.position.as_ref(), &place)?;
+        let Parts { kind, parts } =
+            self.positions(scope, &field.shape, field.position.as_ref(), &place)?;
         if parts.len() > OF_A_FIELD || self.frame.components.len() + parts.len() > COMPONENTS {
             let d = self.error(
                 codes::TOO_MANY_COMPONENTS,
@@ -314,7 +322,7 @@ impl Resolver<'_> {
         shape: &Shape,
         position: Option<&torre_grammar::source::Spanned<ast::Position>>,
         place: &Place,
-    ) -> Checked<(Kind, Vec<(String, Position)>)> {
+    ) -> Checked<Parts> {
         if let Shape::Named(parts) = shape {
             let mut list: Vec<(String, Position)> = Vec::new();
             for (name, position) in parts {
@@ -333,7 +341,10 @@ impl Resolver<'_> {
                 let d = self.error(codes::LIST, "a field needs a component", place);
                 return self.fail(d);
             }
-            return Ok((Kind::Vector, list));
+            return Ok(Parts {
+                kind: Kind::Vector,
+                parts: list,
+            });
         }
         let Some(position) = position else {
             let d = self
@@ -354,11 +365,11 @@ impl Resolver<'_> {
             }
             p
         };
-        match shape {
-            Shape::Named(_) => Err(Reported),
+        let (kind, parts) = match shape {
+            Shape::Named(_) => return Err(Reported),
             Shape::Scalar => {
                 let p = self.scalar_position(scope, word, span)?;
-                Ok((Kind::Scalar, vec![(String::new(), p)]))
+                (Kind::Scalar, vec![(String::new(), p)])
             }
             Shape::Vector => {
                 let mut list = Vec::new();
@@ -378,7 +389,7 @@ impl Resolver<'_> {
                     };
                     list.push((name.clone(), p));
                 }
-                Ok((Kind::Vector, list))
+                (Kind::Vector, list)
             }
             Shape::Tensor => {
                 let on_cells = match word {
@@ -402,9 +413,10 @@ impl Resolver<'_> {
                         (name, p)
                     })
                     .collect();
-                Ok((Kind::Tensor, list))
+                (Kind::Tensor, list)
             }
-        }
+        };
+        Ok(Parts { kind, parts })
     }
 
     fn wrong_position<T>(&mut self, scope: &Scope, span: Span, message: &str) -> Checked<T> {

@@ -6,9 +6,9 @@
 //! names of their own module.
 
 use super::codes;
-use super::evaluate::Resolver;
 use super::load::{Found, ItemId, Space};
 use super::report::{Checked, Place, Reported};
+use super::resolver::Resolver;
 use super::value::{Scope, Sight};
 use crate::scheme::ComponentId;
 use std::collections::BTreeSet;
@@ -248,7 +248,7 @@ impl Resolver<'_> {
             }
             StepStmt::Let(_) => {}
             StepStmt::Update { target, .. } => {
-                let (_, _, components, _) = self.target(scope, target)?;
+                let components = self.target(scope, target)?.components;
                 keys.extend(components.into_iter().map(Key::Advance));
             }
             StepStmt::Where(branches) => {

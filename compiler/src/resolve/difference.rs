@@ -1,12 +1,11 @@
 //! Differences and means along an axis.
 
 use super::codes;
-use super::evaluate::Resolver;
 use super::graph::{Coefficient, Kernel};
-use super::operate::{Operand, small_integer};
-use super::rational::{self, Rational};
+use super::rational::{self, Rational, small_integer};
 use super::report::{Checked, Place, Reported};
-use super::value::{Scope, Typed, Value};
+use super::resolver::Resolver;
+use super::value::{Items, Operand, Scope, Typed, Value};
 use crate::lattice::{Axis, HalfIndex};
 use torre_grammar::ast::Arg;
 use torre_grammar::diag::Diagnostic;
@@ -63,7 +62,7 @@ impl Resolver<'_> {
             }
         };
         let kernel = self.kernel(name, operator, axis, order)?;
-        let (kind, items) = self.scalars(f.value, &f.place)?;
+        let Items { kind, items } = self.scalars(f.value, &f.place)?;
         let moves = matches!(operator, Operator::Staggered | Operator::Mean);
         let items = items
             .into_iter()

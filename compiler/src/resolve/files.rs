@@ -1,11 +1,10 @@
 //! Values from files: arrays with one value per cell index, and tables.
 
 use super::codes;
-use super::evaluate::Resolver;
 use super::graph::TableId;
-use super::operate::{Kind, Operand};
 use super::report::{Checked, Place};
-use super::value::{Scope, Typed, Value};
+use super::resolver::Resolver;
+use super::value::{Items, Kind, Operand, Scope, Typed, Value};
 use crate::lattice::Position;
 use crate::table::{Column, Table};
 use std::collections::BTreeMap;
@@ -73,7 +72,7 @@ impl Resolver<'_> {
         let mut items = Vec::new();
         for (i, operand) in each.into_iter().enumerate() {
             let operand = operand?;
-            let (_, list) = self.scalars(operand.value, &operand.place)?;
+            let Items { items: list, .. } = self.scalars(operand.value, &operand.place)?;
             match (list.as_slice(), list.get(i)) {
                 ([one], _) | (_, Some(one)) => items.push(*one),
                 // The shape does not fit, which is said where it is known what for.

@@ -1,8 +1,7 @@
 //! The scheme at hand, as far as it is declared.
 
-use super::operate::Kind;
 use super::report::Place;
-use super::value::{Scope, Table, Value};
+use super::value::{Kind, Scope, Table, Value};
 use crate::lattice::{Axis, Position};
 use crate::scheme::{Component, ComponentId, Grid, OddPositions};
 use std::collections::{BTreeMap, BTreeSet};

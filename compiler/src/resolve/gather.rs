@@ -3,12 +3,11 @@
 use super::codes;
 use super::confine::confine;
 use super::enclose::enclose;
-use super::evaluate::Resolver;
 use super::files::Site;
-use super::operate::Kind;
-use super::order::Statement;
+use super::order::{Statement, Targeted};
 use super::record::Recorded;
 use super::report::{Checked, Place, Reported};
+use super::resolver::Resolver;
 use super::value::{Scope, Typed};
 use crate::host::{HostExpr, HostUnary};
 use crate::lattice::Position;
@@ -128,12 +127,8 @@ impl Resolver<'_> {
     }
 
     /// A target whose newest value is meant.
-    pub fn newest(
-        &mut self,
-        scope: &Scope,
-        target: &Target,
-    ) -> Checked<(Kind, Vec<ComponentId>, Place)> {
-        let (_, kind, components, place) = self.target(scope, target)?;
+    pub fn newest(&mut self, scope: &Scope, target: &Target) -> Checked<Targeted> {
+        let named = self.target(scope, target)?;
         if let Some(level) = &target.level {
             let d = self.error(
                 codes::LEVEL_OF,
@@ -142,7 +137,7 @@ impl Resolver<'_> {
             );
             return self.fail(d);
         }
-        Ok((kind, components, place))
+        Ok(named)
     }
 
     fn init(
@@ -152,7 +147,12 @@ impl Resolver<'_> {
         value: &Expr,
         results: &mut Results,
     ) -> Checked<()> {
-        let (field, kind, components, place) = self.target(scope, target)?;
+        let Targeted {
+            field,
+            kind,
+            components,
+            place,
+        } = self.target(scope, target)?;
         let mut age = 0;
         if let Some(level) = &target.level {
             let facts = &self.frame.fields[field];
@@ -248,7 +248,12 @@ impl Resolver<'_> {
         statements: &[Statement],
         results: &mut Results,
     ) -> Checked<()> {
-        let (kind, components, place) = self.newest(scope, source.target)?;
+        let Targeted {
+            kind,
+            components,
+            place,
+            ..
+        } = self.newest(scope, source.target)?;
         let sites = self.sites(&components);
         let operand = self.operand_at(scope, source.value, kind, &sites);
         let condition = self.place_condition(scope, source.place)?;

@@ -18,6 +18,7 @@
 mod assemble;
 mod bound;
 mod branches;
+mod built_in;
 pub mod codes;
 mod confine;
 mod declare;
@@ -43,6 +44,7 @@ mod rational;
 mod record;
 mod regions;
 mod report;
+mod resolver;
 mod revise;
 mod scan;
 mod sides;
@@ -53,8 +55,8 @@ mod value;
 use crate::problem::Problem;
 use crate::scheme::{Precision, Scheme};
 use crate::world::World;
-use evaluate::Resolver;
 use load::Space;
+use resolver::Resolver;
 use std::rc::Rc;
 use torre_grammar::ast::{self, Ast};
 use torre_grammar::diag::{Diagnostic, Diagnostics};
@@ -108,11 +110,9 @@ pub fn resolve(
     let failed = resolver.report.has_errors();
     let diagnostics = resolver.report.finish(source);
     match result {
-        Ok((scheme, problem, schedules)) if !failed => Ok(Resolved {
-            scheme,
-            problem,
-            schedules,
+        Ok(resolved) if !failed => Ok(Resolved {
             warnings: diagnostics,
+            ..resolved
         }),
         _ if failed => Err(diagnostics),
         _ => Err(

@@ -1,11 +1,11 @@
 //! Which value a name means, and the numbers that are computed when they are first needed.
 
+use super::built_in;
 use super::codes;
-use super::evaluate::{Constant, Resolver};
 use super::frame::{Definition, Named};
 use super::load::{Found, ItemId, Space};
-use super::operate;
 use super::report::{Checked, Place, Reported};
+use super::resolver::{Constant, Resolver};
 use super::suggest::did_you_mean;
 use super::value::{Scope, Sight, Table, Typed, Value};
 use torre_grammar::ast::{ItemKind, Name};
@@ -53,7 +53,7 @@ impl Resolver<'_> {
             }
             _ => {}
         }
-        if operate::is_built_in(name) {
+        if built_in::is_built_in(name) {
             let message = format!("`{name}` is an operator and needs arguments");
             let d = self
                 .error(codes::WRONG_KIND, message, place)

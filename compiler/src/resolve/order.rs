@@ -2,12 +2,11 @@
 
 use super::codes;
 use super::derive::SchemeText;
-use super::evaluate::{LOCALS, Resolver};
 use super::graph::{LevelKey, Node, NodeId};
-use super::operate::{Kind, Operand, count};
-use super::report::{Checked, Place, Reported};
+use super::report::{Checked, Place, Reported, count};
+use super::resolver::{LOCALS, Resolver};
 use super::suggest::did_you_mean;
-use super::value::{Scope, Typed, Value};
+use super::value::{Items, Kind, Operand, Scope, Typed, Value};
 use crate::host::HostBinary;
 use crate::scheme::ComponentId;
 use std::collections::BTreeSet;
@@ -39,6 +38,17 @@ pub struct Advance {
     pub value: Typed,
     /// Where it advances; absent: everywhere.
     pub condition: Option<Typed>,
+}
+
+/// What a target names.
+pub struct Targeted {
+    /// Its field, by its index in the frame.
+    pub field: usize,
+    /// The shape of what is meant: of the field, or of one component.
+    pub kind: Kind,
+    pub components: Vec<ComponentId>,
+    /// Where it is written.
+    pub place: Place,
 }
 
 impl Statement {
@@ -208,11 +218,7 @@ impl Resolver<'_> {
     }
 
     /// The field that a target names, its components, and where it is written.
-    pub fn target(
-        &mut self,
-        scope: &Scope,
-        target: &Target,
-    ) -> Checked<(usize, Kind, Vec<ComponentId>, Place)> {
+    pub fn target(&mut self, scope: &Scope, target: &Target) -> Checked<Targeted> {
         let mut span = target.field.span;
         if let Some(c) = &target.component {
             span = span.to(c.span);
@@ -247,10 +253,20 @@ impl Resolver<'_> {
         };
         let facts = &self.frame.fields[field];
         let Some(component) = &target.component else {
-            return Ok((field, facts.kind, facts.components.clone(), place));
+            return Ok(Targeted {
+                field,
+                kind: facts.kind,
+                components: facts.components.clone(),
+                place,
+            });
         };
         if let Some(c) = facts.component(&component.node) {
-            return Ok((field, Kind::Scalar, vec![c], place));
+            return Ok(Targeted {
+                field,
+                kind: Kind::Scalar,
+                components: vec![c],
+                place,
+            });
         }
         let names = facts.names.clone();
         let mut d = self.error(
@@ -276,7 +292,7 @@ impl Resolver<'_> {
         target: &Place,
     ) -> Checked<Vec<Typed>> {
         let place = operand.place.clone();
-        let (found, items) = self.scalars(operand.value, &place)?;
+        let Items { kind: found, items } = self.scalars(operand.value, &place)?;
         if found != kind || items.len() != components.len() {
             let describe = |kind: Kind, n: usize| match kind {
                 Kind::Scalar => "a scalar".to_string(),
@@ -320,7 +336,12 @@ impl Resolver<'_> {
         value: &ast::Expr,
     ) -> Checked<Statement> {
         let value = self.operand(scope, value);
-        let (_, kind, components, place) = self.target(scope, target)?;
+        let Targeted {
+            kind,
+            components,
+            place,
+            ..
+        } = self.target(scope, target)?;
         let value = value?;
         if let Some(level) = &target.level
             && level.node == Level::Prev

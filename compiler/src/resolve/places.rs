@@ -1,11 +1,10 @@
 //! Places of a problem's statements: single values, boxes of cell indices, regions.
 
 use super::codes;
-use super::evaluate::Resolver;
 use super::graph::NodeId;
-use super::operate::{Operand, count};
-use super::report::{Checked, Reported};
-use super::value::{Scope, Value};
+use super::report::{Checked, Reported, count};
+use super::resolver::Resolver;
+use super::value::{Operand, Scope, Value};
 use crate::host::HostBinary;
 use crate::lattice::{HalfIndex, Interval, PerAxis, Position, Region};
 use crate::scheme::Component;

@@ -1,31 +1,41 @@
 //! The problem: domain, boundaries, initial values, sources and results.
 
-use super::Options;
 use super::codes;
-use super::evaluate::{LOCALS, Resolver};
 use super::frame::{Definition, GivenCoef, GivenParam, Named};
 use super::load::{Found, ItemId, ModuleId, Space};
 use super::report::{Checked, Reported};
+use super::resolver::{LOCALS, Resolver};
 use super::revise::Settings;
 use super::suggest::did_you_mean;
 use super::value::{Scope, Sight, Table, Value};
+use super::{Options, Resolved};
 use crate::problem::Problem;
 use crate::scheme::Scheme;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use torre_grammar::ast::{self, Expr, ItemKind, ProblemStmt};
-use torre_grammar::diag::Diagnostic;
+use torre_grammar::diag::{Diagnostic, Diagnostics};
 use torre_grammar::source::Span;
 
 type Schedules = Vec<(String, ast::Schedule)>;
 
+/// A problem with its scheme.
+pub struct Posed {
+    pub scheme: Scheme,
+    pub problem: Problem,
+    /// The scheme's item, and those of the schemes that it is derived from.
+    pub line: Vec<ItemId>,
+}
+
+/// The scheme that a problem names.
+struct Chosen {
+    item: ItemId,
+    params: Vec<GivenParam>,
+}
+
 impl Resolver<'_> {
-    /// The scheme, the problem and the schedules of the problem that is meant.
-    pub fn resolve_problem(
-        &mut self,
-        module: ModuleId,
-        options: &Options,
-    ) -> Checked<(Scheme, Problem, Schedules)> {
+    /// The problem that is meant, with its scheme and the schedules for it.
+    pub fn resolve_problem(&mut self, module: ModuleId, options: &Options) -> Checked<Resolved> {
         let problems = self.library.own(module, Space::Problem);
         let names: Vec<String> = problems.iter().map(|(_, n)| n.node.clone()).collect();
         let item = match (&options.problem, problems.as_slice()) {
@@ -59,9 +69,13 @@ impl Resolver<'_> {
                 return self.fail(d);
             }
         };
-        let (scheme, problem, line) = self.pose(item, options)?;
-        let schedules = self.schedules(module, &line)?;
-        Ok((scheme, problem, schedules))
+        let posed = self.pose(item, options)?;
+        Ok(Resolved {
+            schedules: self.schedules(module, &posed.line)?,
+            scheme: posed.scheme,
+            problem: posed.problem,
+            warnings: Diagnostics::default(),
+        })
     }
 
     /// Checks a scheme by itself.
@@ -85,8 +99,8 @@ impl Resolver<'_> {
 
     /// Checks a problem and the schedules that are written for its scheme.
     pub fn check_problem(&mut self, item: ItemId, options: &Options) -> Checked<()> {
-        let (_, _, line) = self.pose(item, options)?;
-        self.schedules(item.module, &line).map(|_| ())
+        let posed = self.pose(item, options)?;
+        self.schedules(item.module, &posed.line).map(|_| ())
     }
 
     /// Schedules for a scheme and those that it is derived from, those of `module` first.
@@ -134,12 +148,8 @@ impl Resolver<'_> {
         if failed { Err(Reported) } else { Ok(list) }
     }
 
-    /// Resolves a problem with its scheme; also that and those that it is derived from.
-    pub fn pose(
-        &mut self,
-        item: ItemId,
-        options: &Options,
-    ) -> Checked<(Scheme, Problem, Vec<ItemId>)> {
+    /// Resolves a problem with its scheme.
+    pub fn pose(&mut self, item: ItemId, options: &Options) -> Checked<Posed> {
         self.reset();
         let module = self.library.module(item.module);
         let (source, ast) = (module.source.clone(), module.ast.clone());
@@ -153,7 +163,10 @@ impl Resolver<'_> {
             sight: Sight::Problem,
         };
         let unique = self.check_once(&scope, problem);
-        let (scheme_item, mut params) = self.scheme_of(&scope, problem)?;
+        let Chosen {
+            item: scheme_item,
+            mut params,
+        } = self.scheme_of(&scope, problem)?;
         let text = self.scheme_text(scheme_item)?;
         self.begin(&text)?;
         let from_line = params.len();
@@ -204,7 +217,11 @@ impl Resolver<'_> {
             outputs: results.outputs,
             statics: results.statics,
         };
-        Ok((scheme, problem, text.line))
+        Ok(Posed {
+            scheme,
+            problem,
+            line: text.line,
+        })
     }
 
     fn check_once(&mut self, scope: &Scope, problem: &ast::Problem) -> Checked<()> {
@@ -247,11 +264,7 @@ impl Resolver<'_> {
         self.fail(d)
     }
 
-    fn scheme_of(
-        &mut self,
-        scope: &Scope,
-        problem: &ast::Problem,
-    ) -> Checked<(ItemId, Vec<GivenParam>)> {
+    fn scheme_of(&mut self, scope: &Scope, problem: &ast::Problem) -> Checked<Chosen> {
         for stmt in &problem.body {
             let ProblemStmt::Scheme { path, params } = &stmt.kind.node else {
                 continue;
@@ -283,7 +296,10 @@ impl Resolver<'_> {
             if given.len() > LOCALS {
                 return self.too_complex(&scope.place(stmt.kind.span));
             }
-            return Ok((item, given));
+            return Ok(Chosen {
+                item,
+                params: given,
+            });
         }
         self.missing(scope, problem, "scheme", "scheme name")
     }

@@ -3,11 +3,11 @@
 use super::codes;
 use super::confine::confine;
 use super::enclose::enclose;
-use super::evaluate::Resolver;
 use super::gather::Results;
-use super::operate::Kind;
+use super::order::Targeted;
 use super::report::{Checked, Place, Reported};
-use super::value::{Scope, Typed, Value};
+use super::resolver::Resolver;
+use super::value::{Items, Kind, Scope, Typed, Value};
 use crate::lattice::{Axis, HalfIndex, Interval, PerAxis, Position, Region};
 use crate::problem::{Output, OutputKind, Probe, StaticOutput};
 use crate::reference::for_each_index;
@@ -49,7 +49,12 @@ impl Resolver<'_> {
     ) -> Checked<()> {
         let scope = recorded.scope;
         for target in targets {
-            let (kind, components, place) = self.newest(scope, target)?;
+            let Targeted {
+                kind,
+                components,
+                place,
+                ..
+            } = self.newest(scope, target)?;
             for component in components {
                 let facts = self.frame.components[component.index()].clone();
                 let grid = self.frame.grid.as_ref().ok_or(Reported)?;
@@ -248,7 +253,9 @@ impl Resolver<'_> {
         let value = match value {
             Some(value @ (Value::Scalar(_) | Value::Vector(_) | Value::Tensor(_))) => value,
             _ => {
-                let (_, components, place) = self.newest(scope, target)?;
+                let Targeted {
+                    components, place, ..
+                } = self.newest(scope, target)?;
                 let shown = components.into_iter().map(|id| {
                     let facts = &self.frame.components[id.index()];
                     Shown {
@@ -273,7 +280,7 @@ impl Resolver<'_> {
             Some(component) => self.member(scope, value, component)?,
             None => value,
         };
-        let (kind, items) = self.scalars(value, &place)?;
+        let Items { kind, items } = self.scalars(value, &place)?;
         let axes = self.frame.axes.iter().map(|(n, _)| n.clone());
         let parts: Vec<String> = match (kind, &target.component) {
             (Kind::Scalar, Some(component)) => vec![component.node.clone()],

@@ -2,11 +2,11 @@
 
 use super::codes;
 use super::derive::{Declared, SchemeText};
-use super::evaluate::Resolver;
 use super::files::Site;
 use super::frame::{Definition, Named};
 use super::load::twice;
 use super::report::{Checked, Place, Reported};
+use super::resolver::Resolver;
 use super::value::{Scope, Table, Typed, Value};
 use std::collections::BTreeMap;
 use std::rc::Rc;

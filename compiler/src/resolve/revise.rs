@@ -1,10 +1,9 @@
 //! What the command line says over what the problem says.
 
 use super::codes;
-use super::evaluate::Resolver;
 use super::frame::GivenParam;
-use super::operate::count;
-use super::report::{Checked, Reported};
+use super::report::{Checked, Reported, count};
+use super::resolver::Resolver;
 use super::suggest::did_you_mean;
 use super::value::Scope;
 use std::rc::Rc;

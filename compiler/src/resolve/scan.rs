@@ -1,9 +1,9 @@
 //! Looks through definitions that nothing uses: what they name must exist all the same.
 
+use super::built_in;
 use super::codes;
-use super::evaluate::Resolver;
 use super::load::{Found, ModuleId, Space};
-use super::operate;
+use super::resolver::Resolver;
 use super::suggest::did_you_mean;
 use super::value::{Scope, Sight};
 use std::collections::BTreeSet;
@@ -103,7 +103,7 @@ impl Resolver<'_> {
     ) {
         let found = known.contains(name)
             || ["t", "pi"].contains(&name)
-            || operate::is_built_in(name)
+            || built_in::is_built_in(name)
             || !matches!(
                 self.library.find(scope.module, Space::Value, name),
                 Found::Nothing
@@ -122,7 +122,7 @@ impl Resolver<'_> {
             .iter()
             .map(String::as_str)
             .chain(self.library.names(scope.module, Space::Value))
-            .chain(operate::BUILT_IN.iter().copied());
+            .chain(built_in::BUILT_IN.iter().copied());
         d.hint = did_you_mean(name, names);
         let _ = self.fail::<()>(d);
     }

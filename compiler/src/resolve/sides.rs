@@ -2,8 +2,9 @@
 
 use super::codes;
 use super::derive::{Declared, SchemeText};
-use super::evaluate::Resolver;
+use super::order::Targeted;
 use super::report::{Checked, Reported};
+use super::resolver::Resolver;
 use super::suggest::did_you_mean;
 use super::value::Scope;
 use crate::lattice::{Axis, Position};
@@ -49,7 +50,9 @@ impl Resolver<'_> {
                 component: parity.component.clone(),
                 level: None,
             };
-            let (_, _, components, place) = self.target(scope, &target)?;
+            let Targeted {
+                components, place, ..
+            } = self.target(scope, &target)?;
             for id in components {
                 let component = &self.frame.components[id.index()];
                 let (of, position) = (component.name.clone(), component.position);

@@ -85,3 +85,50 @@ pub struct Use {
     pub place: Place,
     pub item: ItemId,
 }
+
+/// A value with the place where it was written.
+#[derive(Clone, Debug)]
+pub struct Operand {
+    pub value: Value,
+    pub place: Place,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Scalar,
+    Vector,
+    Tensor,
+}
+
+impl Kind {
+    pub fn with(self, mut items: Vec<Typed>) -> Value {
+        match self {
+            Kind::Scalar => items.pop().map_or(Value::Poison, Value::Scalar),
+            Kind::Vector => Value::Vector(items),
+            Kind::Tensor => Value::Tensor(items),
+        }
+    }
+}
+
+/// The scalars that a value is made of.
+pub struct Items {
+    pub kind: Kind,
+    pub items: Vec<Typed>,
+}
+
+/// A position with the place of what lies there, for messages.
+#[derive(Clone, Copy)]
+pub struct Located<'a> {
+    /// `None`: it is evaluated where it is used.
+    pub position: Option<Position>,
+    pub place: &'a Place,
+}
+
+impl Typed {
+    pub fn located(self, place: &Place) -> Located<'_> {
+        Located {
+            position: self.position,
+            place,
+        }
+    }
+}

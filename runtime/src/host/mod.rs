@@ -14,3 +14,4 @@ mod tiles;
 
 pub use calculation::{Calculation, SetupError};
 pub use engine::{Order, Progress};
+pub use threads::NoThreads;

@@ -7,17 +7,23 @@
 //! | `volumes.zarr` | all volumes over time in one store; until the run ends they are `.npy`, and with checkpoints they stay |
 //! | `fields/NAME.npy`, `.vti`, `fields.zarr` | the components at the end |
 //! | `probes.csv`, `.npy`, `.png` | all probes, one record per step |
+//! | `report.json` | which run this is, and from its end on how it went |
 
 use super::fields::{FieldRows, shape_of};
+use super::record::{self, REPORT, Record};
 use super::slices::Drawing;
 use super::{Simulation, Value};
 use crate::host::hooks::Picture;
-use crate::output::atomic::remove_leftovers;
+use crate::output::atomic::{remove_leftovers, write_file};
+use crate::output::checkpoint::Identity;
 use crate::output::npy::{self, NpyReader};
 use crate::output::picture::{AxisText, LinePlot, Series};
 use crate::output::probes::ProbeTable;
 use crate::output::zarr::{Attributes, Dimension, ZarrStore};
-use crate::output::{Attempt, FileError, Rows, View, vtk};
+use crate::output::{Attempt, Cause, FileError, Rows, View, vtk};
+use serde_json::Value as Json;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use torre_compiler::lattice::{Position, Region};
 use torre_compiler::problem::{Output, OutputKind, Problem};
@@ -35,7 +41,7 @@ pub enum VolumeFormat {
 }
 
 /// Where results go.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Outputs {
     folder: PathBuf,
     format: VolumeFormat,
@@ -43,6 +49,18 @@ pub struct Outputs {
     save_final: bool,
     /// Whether the volumes that a Zarr store is made of stay, because a longer run may continue this one.
     keep_volumes: bool,
+    /// The files that there are, by their paths in the folder.
+    written: RefCell<BTreeSet<String>>,
+}
+
+/// Frames of an output that a folder lacks, as they were written before a checkpoint, elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The output's name.
+    pub output: String,
+    pub frames: u64,
+    /// The first and the last step of them.
+    pub steps: [u64; 2],
 }
 
 impl Outputs {
@@ -59,12 +77,10 @@ impl Outputs {
             format,
             save_final,
             keep_volumes,
+            written: RefCell::default(),
         };
         for part in ["", "slices", "volumes", "fields"] {
-            let part = outputs.folder.join(part);
-            if part.is_dir() {
-                remove_leftovers(&part)?;
-            }
+            remove_leftovers(&outputs.folder.join(part));
         }
         Ok(outputs)
     }
@@ -72,6 +88,96 @@ impl Outputs {
     /// The folder of all results.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Which run writes here.
+    pub fn record(&self, identity: &Identity, problem: &Problem) -> Record {
+        Record::new(identity, problem, self.format, self.save_final)
+    }
+
+    /// Makes the folder that of this run, which is refused beside results of another one unless `overwrite` removes them.
+    /// `report` is the report as far as it is known. A run that goes on from a checkpoint after `resumed` steps learns
+    /// which frames are missing.
+    pub fn begin(
+        &self,
+        record: &Record,
+        problem: &Problem,
+        resumed: Option<u64>,
+        overwrite: bool,
+        report: &Json,
+    ) -> Result<Vec<Missing>, FileError> {
+        match record.check(&self.folder, resumed.is_some()) {
+            Err(_) if overwrite => record::clear(&self.folder)?,
+            checked => checked?,
+        }
+        self.report(report)?;
+        let steps = resumed.unwrap_or(0);
+        let there = match steps {
+            0 => BTreeSet::new(),
+            _ => self.frames_there(),
+        };
+        let outputs = problem.outputs.iter();
+        let missing = outputs.filter_map(|output| self.missing(output, steps, &there));
+        Ok(missing.collect())
+    }
+
+    /// The names of all files that could be frames.
+    fn frames_there(&self) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        for folder in ["slices", "volumes"] {
+            let entries = std::fs::read_dir(self.folder.join(folder));
+            for entry in entries.into_iter().flatten().flatten() {
+                if let Some(name) = entry.file_name().to_str() {
+                    names.insert(format!("{folder}/{name}"));
+                }
+            }
+        }
+        names
+    }
+
+    /// Notes the frames of the first steps that are there, and says which are not.
+    fn missing(&self, output: &Output, steps: u64, there: &BTreeSet<String>) -> Option<Missing> {
+        let mut missing = None;
+        for step in (1..=steps / output.every).map(|n| n * output.every) {
+            let names = self.frame_names(output, step);
+            if !there.contains(&names[0]) {
+                let missing = missing.get_or_insert(Missing {
+                    output: output.name.clone(),
+                    frames: 0,
+                    steps: [step; 2],
+                });
+                missing.frames += 1;
+                missing.steps[1] = step;
+            }
+            let names = names.into_iter().filter(|name| there.contains(name));
+            self.written.borrow_mut().extend(names);
+        }
+        missing
+    }
+
+    /// Writes the report, with the list of all files of results in it.
+    pub fn report(&self, report: &Json) -> Result<(), FileError> {
+        self.note(REPORT);
+        let text = format!("{:#}\n", self.listed(report));
+        write_file(&self.folder.join(REPORT), text.as_bytes())
+    }
+
+    /// A report with the list of all files of results put before the files that it names.
+    pub fn listed(&self, report: &Json) -> Json {
+        let mut report = report.clone();
+        let files: Vec<String> = self.written.borrow().iter().cloned().collect();
+        if let Json::Object(entries) = &mut report {
+            let others = entries.get("files").and_then(Json::as_array).cloned();
+            let all = files.into_iter().map(Json::from);
+            let all = all.chain(others.into_iter().flatten()).collect();
+            entries.insert("files".to_owned(), all);
+        }
+        report
+    }
+
+    /// Notes that a file is there.
+    fn note(&self, name: &str) {
+        self.written.borrow_mut().insert(name.to_owned());
     }
 
     /// Whether a whole component is written after a step.
@@ -106,23 +212,25 @@ impl Outputs {
     ) -> Result<(), FileError> {
         let output = &simulation.problem().outputs[picture.output];
         let (drawing, values) = Drawing::of_picture(simulation.scheme(), output, picture);
-        let stem = format!("slices/{}-{}", file_name(&output.name), picture.step);
-        self.plane::<T>(simulation.scheme(), &stem, &drawing, values)
+        let names = self.slice_names(&output.name, picture.step);
+        self.plane::<T>(simulation.scheme(), &names, &drawing, values)
     }
 
     /// Writes a plane as an array and as a picture.
     fn plane<T: Value>(
         &self,
         scheme: &Scheme,
-        stem: &str,
+        [values_name, picture_name]: &[String; 2],
         drawing: &Drawing,
         values: Vec<f64>,
     ) -> Result<(), FileError> {
         let values: Vec<T> = values.into_iter().map(Real::from_f64).collect();
-        let path = |extension: &str| self.folder.join(format!("{stem}.{extension}"));
         if let Some(view) = View::contiguous(&values, &drawing.shape(scheme)) {
-            npy::write(&path("npy"), &view)?;
-            drawing.write(&path("png"), scheme, &view)?;
+            npy::write(&self.folder.join(values_name), &view)?;
+            self.note(values_name);
+            if drawing.write(&self.folder.join(picture_name), scheme, &view)? {
+                self.note(picture_name);
+            }
         }
         Ok(())
     }
@@ -137,18 +245,12 @@ impl Outputs {
         for output in &problem.statics {
             let mut values = Vec::with_capacity(output.region.volume() as usize);
             for_each_index(output.region, |at| {
-                values.push(coef_value(
-                    scheme,
-                    files,
-                    output.position,
-                    &output.value,
-                    at,
-                ));
+                let value = coef_value(scheme, files, output.position, &output.value, at);
+                values.push(value);
             });
-            let name = file_name(&output.name);
             if let OutputKind::Slice { .. } = output.kind {
-                let stem = format!("slices/{name}-0");
-                self.plane::<T>(scheme, &stem, &Drawing::of_static(output), values)?;
+                let names = self.slice_names(&output.name, 0);
+                self.plane::<T>(scheme, &names, &Drawing::of_static(output), values)?;
                 continue;
             }
             let values: Vec<T> = values.into_iter().map(Real::from_f64).collect();
@@ -156,26 +258,40 @@ impl Outputs {
             let Some(view) = View::contiguous(&values, &shape) else {
                 continue;
             };
-            let path = |extension: &str| self.folder.join(format!("volumes/{name}-0.{extension}"));
+            let name = self.volume_name(&output.name, 0);
+            let path = self.folder.join(&name);
             if let VolumeFormat::Vtk = self.format {
                 let grid = vtk_grid(scheme, output.position, output.region, None);
                 let rows: &dyn Rows<T> = &view;
-                vtk::write(&path("vti"), &grid, &[(&output.name, T::any(rows))])?;
+                vtk::write(&path, &grid, &[(&output.name, T::any(rows))])?;
             } else {
-                npy::write(&path("npy"), &view)?;
+                npy::write(&path, &view)?;
             }
+            self.note(&name);
         }
         Ok(())
     }
 
-    fn volume_path(&self, output: &Output, step: u64) -> PathBuf {
+    fn slice_names(&self, output: &str, step: u64) -> [String; 2] {
+        let stem = format!("slices/{}-{step}", file_name(output));
+        ["npy", "png"].map(|extension| format!("{stem}.{extension}"))
+    }
+
+    fn volume_name(&self, output: &str, step: u64) -> String {
         let extension = match self.format {
             VolumeFormat::Npy | VolumeFormat::Zarr => "npy",
             VolumeFormat::Vtk => "vti",
         };
-        let name = file_name(&output.name);
-        self.folder
-            .join(format!("volumes/{name}-{step}.{extension}"))
+        let name = file_name(output);
+        format!("volumes/{name}-{step}.{extension}")
+    }
+
+    /// The files of an output after a step, its values first.
+    fn frame_names(&self, output: &Output, step: u64) -> Vec<String> {
+        match output.kind {
+            OutputKind::Slice { .. } => self.slice_names(&output.name, step).into(),
+            OutputKind::Volume => vec![self.volume_name(&output.name, step)],
+        }
     }
 
     fn volume<T: Value>(
@@ -184,11 +300,16 @@ impl Outputs {
         output: &Output,
     ) -> Result<(), FileError> {
         let rows = FieldRows::within(simulation, output.component, 0, output.region);
-        let path = self.volume_path(output, simulation.steps());
+        let name = self.volume_name(&output.name, simulation.steps());
+        let path = self.folder.join(&name);
         match self.format {
-            VolumeFormat::Npy | VolumeFormat::Zarr => npy::write(&path, &rows),
-            VolumeFormat::Vtk => image(&path, simulation, (output.component, output.region), &rows),
+            VolumeFormat::Npy | VolumeFormat::Zarr => npy::write(&path, &rows)?,
+            VolumeFormat::Vtk => {
+                image(&path, simulation, (output.component, output.region), &rows)?
+            }
         }
+        self.note(&name);
+        Ok(())
     }
 
     /// Writes what is known at the end only.
@@ -234,35 +355,38 @@ impl Outputs {
             let fits = table.push(time, &values);
             debug_assert!(fits);
         }
+        drop(records);
         table.write_csv(&self.folder.join("probes.csv"))?;
+        self.note("probes.csv");
         table.write_npy(&self.folder.join("probes.npy"))?;
-        plot(&self.folder.join("probes.png"), simulation, &table, &steps)
+        self.note("probes.npy");
+        plot(&self.folder.join("probes.png"), simulation, &table, &steps)?;
+        self.note("probes.png");
+        Ok(())
     }
 
     fn fields<T: Value>(&self, simulation: &dyn Simulation<T>) -> Result<(), FileError> {
         let scheme = simulation.scheme();
-        let folder = self.folder.join("fields");
         let each = |extension: &'static str| {
             scheme.component_ids().map(move |id| {
                 let name = file_name(&scheme.component(id).name);
-                (id, format!("{name}.{extension}"))
+                (id, format!("fields/{name}.{extension}"))
             })
         };
         match self.format {
             VolumeFormat::Npy => {
                 for (id, name) in each("npy") {
-                    npy::write(&folder.join(name), &FieldRows::new(simulation, id, 0))?;
+                    let rows = FieldRows::new(simulation, id, 0);
+                    npy::write(&self.folder.join(&name), &rows)?;
+                    self.note(&name);
                 }
             }
             VolumeFormat::Vtk => {
                 for (id, name) in each("vti") {
                     let rows = FieldRows::new(simulation, id, 0);
-                    image(
-                        &folder.join(name),
-                        simulation,
-                        (id, scheme.extent(id)),
-                        &rows,
-                    )?;
+                    let path = self.folder.join(&name);
+                    image(&path, simulation, (id, scheme.extent(id)), &rows)?;
+                    self.note(&name);
                 }
             }
             VolumeFormat::Zarr => {
@@ -275,6 +399,7 @@ impl Outputs {
                     store.write(&component.name, &rows, &dimensions, Attributes::new())?;
                 }
                 store.commit()?;
+                self.note("fields.zarr");
             }
         }
         Ok(())
@@ -286,25 +411,29 @@ impl Outputs {
         scheme: &'a Scheme,
         output: &'a Output,
         steps: u64,
-    ) -> impl Iterator<Item = (f64, PathBuf)> + 'a {
+    ) -> impl Iterator<Item = (f64, String)> + 'a {
         (1..=steps / output.every)
             .map(move |n| n * output.every)
             .map(move |step| {
                 let time = physical_time(scheme, output.component, step as i64);
-                (time, self.volume_path(output, step))
+                (time, self.volume_name(&output.name, step))
             })
-            .filter(|(_, path)| path.is_file())
+            .filter(|(_, name)| self.folder.join(name).is_file())
     }
 
     fn collections<T: Value>(&self, simulation: &dyn Simulation<T>) -> Result<(), FileError> {
         for output in volumes(simulation) {
             let frames: Vec<(f64, String)> = self
                 .frames(simulation.scheme(), output, simulation.steps())
-                .filter_map(|(time, path)| Some((time, path.file_name()?.to_str()?.to_owned())))
                 .collect();
-            let list: Vec<(f64, &str)> = frames.iter().map(|(t, p)| (*t, p.as_str())).collect();
+            // Paths in a collection are relative to it.
+            let beside = |name: &'_ String| name.rsplit('/').next().unwrap_or(name).to_owned();
+            let names: Vec<String> = frames.iter().map(|(_, name)| beside(name)).collect();
+            let times = frames.iter().map(|(time, _)| *time);
+            let list: Vec<(f64, &str)> = times.zip(names.iter().map(String::as_str)).collect();
             let name = format!("volumes/{}.pvd", file_name(&output.name));
-            vtk::write_collection(&self.folder.join(name), &list)?;
+            vtk::write_collection(&self.folder.join(&name), &list)?;
+            self.note(&name);
         }
         Ok(())
     }
@@ -328,20 +457,33 @@ impl Outputs {
                 &dimensions(scheme, position, output.region),
                 Attributes::new(),
             )?;
-            for (time, path) in self.frames(scheme, output, simulation.steps()) {
-                let values: Vec<T> = NpyReader::open(&path)?.read_all()?;
+            for (time, name) in self.frames(scheme, output, simulation.steps()) {
+                let path = self.folder.join(&name);
+                let mut reader = NpyReader::open(&path)?;
+                let found = &reader.header().shape;
+                if *found != shape {
+                    let cause = Cause::Shape {
+                        expected: shape,
+                        found: found.clone(),
+                    };
+                    return Err(FileError::new(&path, Attempt::Read, cause));
+                }
+                let values: Vec<T> = reader.read_all()?;
                 if let Some(view) = View::contiguous(&values, &shape) {
                     store.append(series, time, &view)?;
                 }
-                spent.push(path);
+                spent.push(name);
             }
         }
         store.commit()?;
+        self.note("volumes.zarr");
         if self.keep_volumes {
             return Ok(());
         }
-        for path in spent {
+        for name in spent {
+            let path = self.folder.join(&name);
             std::fs::remove_file(&path).map_err(FileError::io(&path, Attempt::Remove))?;
+            self.written.borrow_mut().remove(&name);
         }
         // Stays where something else lies in it.
         let _ = std::fs::remove_dir(self.folder.join("volumes"));

@@ -72,13 +72,13 @@ impl Drawing {
         }
     }
 
-    /// Draws a plane as a colour map, a line as a curve; a single value has no picture.
+    /// Draws a plane as a colour map, a line as a curve; false for a single value, which has no picture.
     pub fn write<T: Value>(
         &self,
         path: &Path,
         scheme: &Scheme,
         view: &View<'_, T>,
-    ) -> Result<(), FileError> {
+    ) -> Result<bool, FileError> {
         let grid = &scheme.grid;
         let text = |name: &str| AxisText {
             name: name.to_owned(),
@@ -110,7 +110,8 @@ impl Drawing {
                 quantity: text(&self.name),
                 scale: Scale::Auto,
             }
-            .write(path, view),
+            .write(path, view)
+            .map(|()| true),
             [across] => {
                 let mut values = vec![T::default(); view.shape().iter().product()];
                 view.read(&[0], &mut values);
@@ -127,8 +128,9 @@ impl Drawing {
                     }],
                 }
                 .write(path)
+                .map(|()| true)
             }
-            _ => Ok(()),
+            _ => Ok(false),
         }
     }
 }

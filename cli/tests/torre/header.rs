@@ -1,0 +1,227 @@
+//! A C program with built kernels computes the same bits as `torre run`.
+
+use crate::support::*;
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+
+/// Runs a built calculation and writes all newest values, component by component, in C order.
+const MAIN: &str = r#"
+#include "NAME.h"
+#include <stdio.h>
+FILES
+int main(int argc, char **argv) {
+  torre_NAME run;
+  FILE *out = fopen(argv[1], "wb");
+  if (argc < 2 || !out) return 2;
+  LOAD
+  if (torre_NAME_init(&runARGUMENT)) return 1;
+  torre_NAME_run(&run, torre_NAME_STEPS);
+  for (int c = 0; c < torre_NAME_COMPONENTS; ++c)
+    for (int64_t x = 0; x < torre_NAME_extent[c][0]; ++x)
+      for (int64_t y = 0; y < torre_NAME_extent[c][1]; ++y)
+        for (int64_t z = 0; z < torre_NAME_extent[c][2]; ++z) {
+          torre_NAME_real v = torre_NAME_get(&run, c, x, y, z);
+          if (fwrite(&v, sizeof v, 1, out) != 1) return 3;
+        }
+  torre_NAME_free(&run);
+  return fclose(out);
+}
+"#;
+
+fn has_cc() -> bool {
+    let found = Command::new("cc").arg("--version").output().is_ok();
+    if !found {
+        println!("skipped: no C compiler");
+    }
+    found
+}
+
+/// C that reads the doubles of the `.npy` files of a program.
+fn loader(files: &[String]) -> (String, String) {
+    let mut functions = String::from("#include <stdlib.h>\n");
+    let mut calls = String::new();
+    if files.is_empty() {
+        return (functions, calls);
+    }
+    functions.push_str(
+        "static const double *load(const char *path) {
+  FILE *f = fopen(path, \"rb\");
+  unsigned char head[10];
+  if (!f || fread(head, 1, 10, f) != 10) exit(4);
+  long start = 10 + head[8] + 256 * head[9];
+  fseek(f, 0, SEEK_END);
+  long count = (ftell(f) - start) / 4;
+  float *values = malloc(count * 4);
+  double *doubles = malloc(count * 8);
+  fseek(f, start, SEEK_SET);
+  if (fread(values, 4, count, f) != (size_t)count) exit(5);
+  for (long i = 0; i < count; ++i) doubles[i] = values[i];
+  fclose(f);
+  return doubles;
+}\n",
+    );
+    let list: Vec<String> = files.iter().map(|f| format!("load({f:?})")).collect();
+    let _ = write!(calls, "const double *files[] = {{{}}};", list.join(", "));
+    (functions, calls)
+}
+
+fn compare(name: &str, source: &Path, problem: &str, folder: &Path, precision: &str) {
+    let built = folder.join(format!("{name}-{precision}"));
+    let options = format!("--set steps=7 --precision {precision}");
+    succeed(
+        &format!("build {{0}} --quiet {options} -o {{1}}"),
+        &[source, &built],
+    );
+    let description: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(built.join(format!("{problem}.json"))).unwrap())
+            .unwrap();
+    assert_eq!(description["problem"], problem);
+    let header = std::fs::read_to_string(built.join(format!("{problem}.h"))).unwrap();
+    let files: Vec<String> = header
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("files["))
+        .map(|rest| {
+            let path = rest
+                .split("]: ")
+                .nth(1)
+                .unwrap()
+                .split(", ")
+                .next()
+                .unwrap();
+            folder.join(path).display().to_string()
+        })
+        .collect();
+    let (functions, load) = loader(&files);
+    let argument = if files.is_empty() { "" } else { ", files" };
+    let text = MAIN
+        .replace("NAME", problem)
+        .replace("FILES", &functions)
+        .replace("LOAD", &load)
+        .replace("ARGUMENT", argument);
+    let main = built.join("main.c");
+    std::fs::write(&main, text).unwrap();
+    let program = built.join("main");
+    let output = Command::new("cc")
+        .args(["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-o"])
+        .arg(&program)
+        .arg(&main)
+        .arg(built.join(format!("{problem}.o")))
+        .arg("-lm")
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{name}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let values = built.join("values");
+    let status = Command::new(&program).arg(&values).status().unwrap();
+    assert!(status.success(), "{name}: {status}");
+    let out = built.join("out");
+    succeed(
+        &format!("run {{0}} --quiet {options} --save-final --out {{1}}"),
+        &[source, &out],
+    );
+    let mut expected = Vec::new();
+    for component in description["components"].as_array().unwrap() {
+        let file = format!("fields/{}.npy", component["name"].as_str().unwrap());
+        let bytes = std::fs::read(out.join(file)).unwrap();
+        expected.extend_from_slice(npy_values(&bytes));
+    }
+    let found = std::fs::read(&values).unwrap();
+    assert_eq!(found.len(), expected.len(), "{name}");
+    let differing = found.iter().zip(&expected).position(|(a, b)| a != b);
+    assert_eq!(
+        differing, None,
+        "{name} in {precision}: first differing byte"
+    );
+}
+
+#[test]
+fn c_programs_compute_the_same_bits() {
+    if !has_cc() || !has_llvm() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in examples() {
+        let text = text.replace("(70, 32, 32)", "(60, 20, 18)");
+        let source = place_example(folder.path(), &name, &text);
+        let problem = text
+            .lines()
+            .find_map(|line| line.strip_prefix("problem "))
+            .unwrap()
+            .trim_end_matches([' ', '{']);
+        compare(&name, &source, problem, folder.path(), "f32");
+        compare(&name, &source, problem, folder.path(), "f64");
+    }
+}
+
+/// What the host computes beyond arithmetic: tables, files in expressions, regions and branches.
+const BODY: &str = "
+scheme heat {
+  axes x, y
+  param h = 0.5
+  region body = nowhere
+  coef k on cells = 0.1
+  field u : scalar on cells
+  step {
+    where body { u += k * (d2(u, x) + d2(u, y)) } else { u = 0.9 * u }
+  }
+}
+problem warm {
+  scheme heat
+  domain 20 x 16
+  region body = (x - lx/2)^2 + table(\"edge.csv\", y, column = \"bulge\") < 9
+  coef k = 0.1 + 0.05 * file(\"k.npy\")
+  init u = table(\"edge.csv\", x + y, outside = -1) + 0.25 * file(\"k.npy\")
+  source u in body, x = 3..12 += table(\"edge.csv\") * x
+  steps 7
+}
+";
+
+#[test]
+fn tables_and_files_in_expressions_become_c() {
+    if !has_cc() || !has_llvm() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("warm.torre");
+    std::fs::write(&source, BODY).unwrap();
+    let edge = "t, value, bulge\n0, 1, 0\n0.75, 2.5, 1\n3, -1, 3\n8, 0.1, 0.3\n";
+    std::fs::write(folder.path().join("edge.csv"), edge).unwrap();
+    let values: Vec<f32> = (0..20 * 16)
+        .map(|i| (i * 37 % 101) as f32 / 101.0)
+        .collect();
+    let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    let head = "{'descr': '<f4', 'fortran_order': False, 'shape': (20, 16), }";
+    bytes.extend(format!("{head:117}\n").bytes());
+    bytes.extend(values.iter().flat_map(|v| v.to_le_bytes()));
+    std::fs::write(folder.path().join("k.npy"), bytes).unwrap();
+    for precision in ["f32", "f64"] {
+        compare("warm", &source, "warm", folder.path(), precision);
+    }
+    succeed("run {0} --verify --quiet", &[&source]);
+}
+
+#[test]
+fn code_for_other_processors_is_built_without_them() {
+    if !has_llvm() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for target in ["x86-64-v2", "x86-64-v3", "sapphirerapids"] {
+        succeed(
+            &format!("build examples/01-wave1d.torre --quiet --target {target} -o {{0}}"),
+            &[folder.path()],
+        );
+        let text = std::fs::read_to_string(folder.path().join("pluck.json")).unwrap();
+        let description: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(description["target"], target);
+    }
+    let asm = succeed(
+        "emit examples/08-maxwell42.torre --stage asm --target x86-64-v3",
+        &[],
+    );
+    assert!(asm.contains("vfmadd") && asm.contains("ymm") && !asm.contains("zmm"));
+}
