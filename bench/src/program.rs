@@ -38,6 +38,10 @@ impl World for Standard {
     fn array(&self, _: &Source, _: &str) -> Result<ArrayInfo, String> {
         Err("there are no files here".to_string())
     }
+
+    fn table(&self, _: &Source, _: &str) -> Result<String, String> {
+        Err("there are no files here".to_string())
+    }
 }
 
 /// The calculation of a case on a grid.

@@ -48,9 +48,11 @@ pub fn check(args: &args::Check, voice: &Voice) -> Result<(), Failure> {
 }
 
 fn count(diagnostics: &Diagnostics) -> (usize, usize) {
-    let is_error = |d: &&Diagnostic| d.severity == Severity::Error;
-    let errors = diagnostics.0.iter().filter(is_error).count();
-    (errors, diagnostics.0.len() - errors)
+    let count = |severity| {
+        let list = diagnostics.0.iter();
+        list.filter(|d| d.severity == severity).count()
+    };
+    (count(Severity::Error), count(Severity::Warning))
 }
 
 fn plural(n: usize) -> &'static str {
@@ -82,6 +84,7 @@ fn as_json(diagnostic: &Diagnostic) -> Value {
         "severity": match diagnostic.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
+            Severity::Note => "note",
         },
         "message": diagnostic.message,
         "hint": diagnostic.hint,

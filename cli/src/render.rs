@@ -64,7 +64,11 @@ impl Voice {
         let mut text = String::new();
         let mut chapters = BTreeSet::new();
         for diagnostic in &diagnostics.0 {
-            if self.quiet && diagnostic.severity == Severity::Warning {
+            if self.quiet && diagnostic.severity != Severity::Error {
+                continue;
+            }
+            if diagnostic.severity == Severity::Note {
+                text.push_str(&in_a_line(diagnostic));
                 continue;
             }
             // Writing to a string cannot fail.
@@ -101,6 +105,16 @@ impl Voice {
         // Nobody can be told that stderr is closed.
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
     }
+}
+
+/// A note takes one line: `waves.torre:12: note N0501: ...`.
+fn in_a_line(note: &Diagnostic) -> String {
+    let place = note.labels.first().map_or(String::new(), |label| {
+        let before = label.source.text().get(..label.span.start as usize);
+        let line = before.unwrap_or("").matches('\n').count() + 1;
+        format!("{}:{line}: ", label.source.name())
+    });
+    format!("{place}note {}: {}\n", note.code.0, note.message)
 }
 
 /// The columns of the terminal on stderr, within what reads well.
@@ -274,6 +288,7 @@ impl miette::Diagnostic for Shown {
             (true, _) => miette::Severity::Advice,
             (false, Severity::Error) => miette::Severity::Error,
             (false, Severity::Warning) => miette::Severity::Warning,
+            (false, Severity::Note) => miette::Severity::Advice,
         })
     }
 

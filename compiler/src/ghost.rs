@@ -59,16 +59,16 @@ impl AxisGhosts {
                 by: 2 * plane - i64::from(half),
                 negated,
             };
-            match grid.boundary[axis][side] {
-                Boundary::Zero => None,
-                Boundary::Pec => Some(mirror(!half)),
-                Boundary::Pmc => Some(mirror(half)),
-                Boundary::Periodic => Some(Fold {
+            let boundary = grid.boundary[axis][side];
+            if boundary == Boundary::Periodic {
+                let by = if side == 0 { -cells } else { cells };
+                return Some(Fold {
                     sign: 1,
-                    by: if side == 0 { -cells } else { cells },
+                    by,
                     negated: false,
-                }),
+                });
             }
+            boundary.is_odd(axis, position).map(mirror)
         };
         let there = grid.axes[axis].is_some();
         AxisGhosts {

@@ -2,7 +2,9 @@
 
 use crate::lattice::{Axis, HalfIndex, Offset};
 use crate::scheme::FileId;
+use crate::table::Table;
 use std::fmt;
+use std::sync::Arc;
 
 /// A number as a function of position, time and static files. Conditions are numbers too: 0 is false.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +21,8 @@ pub enum HostExpr {
         file: FileId,
         offset: Offset,
     },
+    /// The value of a table at an argument.
+    Table(Arc<Table>, Box<HostExpr>),
     Unary(HostUnary, Box<HostExpr>),
     Binary(HostBinary, Box<HostExpr>, Box<HostExpr>),
     If(Box<HostExpr>, Box<HostExpr>, Box<HostExpr>),
@@ -182,6 +186,7 @@ impl HostExpr {
             HostExpr::Coordinate(axis, by) => point.coordinate(*axis, *by),
             HostExpr::Time => point.time(),
             HostExpr::File { file, offset } => point.file(*file, *offset),
+            HostExpr::Table(table, a) => table.value(a.eval(point)),
             HostExpr::Unary(op, a) => op.apply(a.eval(point)),
             HostExpr::Binary(op, a, b) => op.apply(a.eval(point), b.eval(point)),
             HostExpr::If(c, a, b) => {
@@ -209,7 +214,7 @@ impl HostExpr {
                 | HostExpr::Coordinate(..)
                 | HostExpr::Time
                 | HostExpr::File { .. } => false,
-                HostExpr::Unary(_, a) => a.any(f),
+                HostExpr::Table(_, a) | HostExpr::Unary(_, a) => a.any(f),
                 HostExpr::Binary(_, a, b) => a.any(f) || b.any(f),
                 HostExpr::If(c, a, b) => c.any(f) || a.any(f) || b.any(f),
             }
@@ -257,6 +262,7 @@ impl fmt::Display for HostExpr {
                 let [a, b, c] = offset.0;
                 write!(f, "{file}[{a}, {b}, {c}]")
             }
+            HostExpr::Table(table, a) => write!(f, "{table}({a})"),
             HostExpr::Unary(op, a) => write!(f, "{}({a})", format!("{op:?}").to_lowercase()),
             HostExpr::Binary(op, a, b) => {
                 let sign = match op {

@@ -10,6 +10,18 @@ enum Row {
     Each(Vec<f64>),
 }
 
+impl Row {
+    fn map(self, f: impl Fn(f64) -> f64) -> Row {
+        match self {
+            Row::One(a) => Row::One(f(a)),
+            Row::Each(mut a) => {
+                a.iter_mut().for_each(|a| *a = f(*a));
+                Row::Each(a)
+            }
+        }
+    }
+}
+
 impl HostExpr {
     /// Evaluates at `point` with the inner index running over `lo..lo + out.len()`. Gives the same bits as `eval`.
     pub fn eval_row(&self, point: &GridPoint<'_>, lo: i64, out: &mut [f64]) {
@@ -36,13 +48,8 @@ impl HostExpr {
             HostExpr::Number(_) | HostExpr::Coordinate(..) | HostExpr::Time => {
                 Row::One(self.eval(point))
             }
-            HostExpr::Unary(op, a) => match a.row(point, lo, len) {
-                Row::One(a) => Row::One(op.apply(a)),
-                Row::Each(mut a) => {
-                    a.iter_mut().for_each(|a| *a = op.apply(*a));
-                    Row::Each(a)
-                }
-            },
+            HostExpr::Unary(op, a) => a.row(point, lo, len).map(|a| op.apply(a)),
+            HostExpr::Table(table, a) => a.row(point, lo, len).map(|a| table.value(a)),
             HostExpr::Binary(op, a, b) => match (a.row(point, lo, len), b.row(point, lo, len)) {
                 (Row::One(a), Row::One(b)) => Row::One(op.apply(a, b)),
                 (Row::Each(mut a), Row::One(b)) => {

@@ -10,7 +10,7 @@ use crate::reference::for_each_index;
 use crate::scheme::{ComponentId, Scheme, StageId};
 use crate::statics::{Files, coef_value, source_acts, source_wave};
 
-/// A cell in which a source acts: after each update it adds `round(profile * wave)`.
+/// A cell in which a source acts: after each update it adds `round(profile * wave)`, or puts it in place of the value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Injection {
     pub at: PerAxis<i64>,
@@ -25,6 +25,8 @@ pub struct InjectionSource {
     /// After whose updates it acts; one of them updates the cells.
     pub stage: StageId,
     pub component: ComponentId,
+    /// The product becomes the value, rather than being added to it.
+    pub replaces: bool,
     /// The last index varies fastest.
     pub cells: Vec<Injection>,
 }
@@ -70,6 +72,7 @@ impl Injections {
             injections.sources.push(InjectionSource {
                 stage: source.stage,
                 component: source.component,
+                replaces: source.replaces,
                 cells,
             });
         }

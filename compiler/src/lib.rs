@@ -28,6 +28,7 @@ pub mod resolve;
 pub mod schedule;
 pub mod scheme;
 pub mod statics;
+pub mod table;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod tile;

@@ -1,7 +1,7 @@
 //! The problem: one calculation with a scheme. Data around the updates: initial values, sources, probes, outputs.
 
 use crate::host::HostExpr;
-use crate::lattice::{Axis, PerAxis, Region};
+use crate::lattice::{Axis, PerAxis, Position, Region};
 use crate::scheme::{ComponentId, FileId, StageId};
 
 #[derive(Clone, Debug, Default)]
@@ -12,6 +12,7 @@ pub struct Problem {
     pub sources: Vec<Source>,
     pub probes: Vec<Probe>,
     pub outputs: Vec<Output>,
+    pub statics: Vec<StaticOutput>,
 }
 
 /// Initial values of a component over its live region; what has none starts at 0. A later one replaces an earlier one.
@@ -32,7 +33,7 @@ pub enum StaticValue {
     File(FileId),
 }
 
-/// Adds `round(profile * wave)` to the values of a component in a region, right after the update of each step.
+/// Adds `round(profile * wave)` to the values of a component in a region, right after the update of each step, or puts it in their place.
 ///
 /// The product is taken in double precision and rounded to the scheme's precision; the addition is in that precision. Time in
 /// `wave` is that of the new value. Sources on the same value act in their order in the problem.
@@ -49,14 +50,17 @@ pub struct Source {
     pub profile: HostExpr,
     /// Depends on time; where it also depends on the place, it is evaluated for every cell and step.
     pub wave: HostExpr,
+    /// The product becomes the value, rather than being added to it.
+    pub replaces: bool,
 }
 
-/// Records one value after every step.
+/// Records one value after every step whose number is a multiple of `every`.
 #[derive(Clone, Debug)]
 pub struct Probe {
     pub name: String,
     pub component: ComponentId,
     pub at: PerAxis<i64>,
+    pub every: u64,
 }
 
 /// Writes values after every step whose number is a multiple of `every`.
@@ -66,10 +70,24 @@ pub struct Output {
     pub name: String,
     pub component: ComponentId,
     pub kind: OutputKind,
+    /// The indices that are written, within the component's extent; of a slice, in its plane.
+    pub region: Region,
     pub every: u64,
 }
 
+/// Writes values that do not change, such as a coefficient's, once.
 #[derive(Clone, Debug)]
+pub struct StaticOutput {
+    /// Unique among all outputs; names the files.
+    pub name: String,
+    pub position: Position,
+    pub value: HostExpr,
+    pub kind: OutputKind,
+    /// The indices that are written, within the extent of components at this position.
+    pub region: Region,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputKind {
     /// The plane of one cell index.
     Slice {

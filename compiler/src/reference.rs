@@ -260,8 +260,12 @@ impl<'a, T: Real> Reference<'a, T> {
             for_each_index(source.region, |at| {
                 if source_acts(scheme, files, source, at) {
                     let profile = statics::coef_value(scheme, files, position, &source.profile, at);
-                    let added = profile * source_wave(scheme, files, source, step, at);
-                    let value = array.get(at).add(T::from_f64(added));
+                    let given = profile * source_wave(scheme, files, source, step, at);
+                    let given = T::from_f64(given);
+                    let value = match source.replaces {
+                        true => given,
+                        false => array.get(at).add(given),
+                    };
                     array.set(at, value);
                 }
             });

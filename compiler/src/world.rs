@@ -21,4 +21,7 @@ pub trait World {
 
     /// The shape and type of a `.npy` file named in `from`; the error says in a few words why it can't be read.
     fn array(&self, from: &Source, path: &str) -> Result<ArrayInfo, String>;
+
+    /// The text of a table named in `from`; the error says in a few words why it can't be read.
+    fn table(&self, from: &Source, path: &str) -> Result<String, String>;
 }

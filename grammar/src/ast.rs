@@ -81,6 +81,8 @@ pub struct Stmt<T> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scheme {
     pub name: Name,
+    /// `: std::maxwell::maxwell`: the scheme that it is derived from.
+    pub base: Option<Vec<Name>>,
     pub body: Vec<Stmt<SchemeStmt>>,
     /// Comments after the last statement, before the closing brace.
     pub end: Comments,
@@ -99,6 +101,12 @@ pub enum SchemeStmt {
     },
     Field(Field),
     Coef(Coef),
+    Region(Region),
+    /// `boundary free: S odd`: a kind of side, with what is odd or even about it.
+    Side {
+        name: Name,
+        parities: Vec<SideParity>,
+    },
     Step {
         body: Vec<Stmt<StepStmt>>,
         end: Comments,
@@ -139,13 +147,24 @@ pub struct Coef {
     pub name: Name,
     pub shape: Option<Spanned<Shape>>,
     pub position: Option<Spanned<Position>>,
-    pub value: CoefValue,
+    pub value: Expr,
 }
 
+/// `region disc = (x - 5)^2 + y^2 < 4`: a named condition on the place.
 #[derive(Clone, Debug, PartialEq)]
-pub enum CoefValue {
-    Expr(Expr),
-    File(Spanned<String>),
+pub struct Region {
+    pub name: Name,
+    /// `on cells`
+    pub position: Option<Spanned<Position>>,
+    pub condition: Expr,
+}
+
+/// `v.x odd`
+#[derive(Clone, Debug, PartialEq)]
+pub struct SideParity {
+    pub field: Name,
+    pub component: Option<Name>,
+    pub odd: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -156,11 +175,19 @@ pub enum StepStmt {
         value: Expr,
     },
     Let(Let),
-    Where {
-        condition: Expr,
-        body: Vec<Stmt<StepStmt>>,
-        end: Comments,
-    },
+    /// `where`, any number of `else where`, and perhaps `else`.
+    Where(Vec<Branch>),
+}
+
+/// `where c { ... }`, `else where c { ... }`, `else { ... }`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Branch {
+    /// Those around `else`; the first branch's are the statement's.
+    pub comments: Comments,
+    /// Absent: `else`
+    pub condition: Option<Expr>,
+    pub body: Vec<Stmt<StepStmt>>,
+    pub end: Comments,
 }
 
 /// `E`, `E.x`, `u@next`.
@@ -190,6 +217,8 @@ pub type Expr = Spanned<ExprKind>;
 pub enum ExprKind {
     /// Text of the literal is not kept; the formatter prints the shortest text that reads back as this value.
     Number(f64),
+    /// `"wave.csv"`
+    Text(String),
     Name(String),
     /// `a::b::c` where a module's item is named in full.
     Path(Vec<Name>),
@@ -263,36 +292,57 @@ pub enum ProblemStmt {
     /// One expression per axis.
     Domain(Vec<Expr>),
     Boundary(Vec<BoundaryClause>),
+    Region(Region),
     Coef {
         name: Name,
         component: Option<Name>,
-        value: CoefValue,
+        value: Expr,
     },
     Init {
         target: Target,
-        value: CoefValue,
+        value: Expr,
     },
     Source {
         target: Target,
         place: Place,
+        op: UpdateOp,
         value: Expr,
     },
     Probe {
-        target: Target,
-        at: Vec<Expr>,
+        targets: Vec<Target>,
+        place: Place,
         name: Option<Name>,
+        every: Option<Expr>,
     },
     Slice {
-        target: Target,
-        axis: Name,
-        index: Expr,
+        targets: Vec<Target>,
+        plane: Plane,
+        within: Vec<Within>,
         every: Option<Expr>,
     },
     Volume {
-        target: Target,
+        targets: Vec<Target>,
+        within: Vec<Within>,
         every: Option<Expr>,
     },
-    Steps(Expr),
+    Steps(Steps),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Steps {
+    /// `steps 100`
+    Count(Expr),
+    /// `steps until 2.5`
+    Until(Expr),
+}
+
+/// The plane of a slice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plane {
+    pub axis: Name,
+    pub at: Expr,
+    /// `at z = 3.05`, a length, rather than `z = 128`, a cell index.
+    pub is_length: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -312,14 +362,29 @@ pub struct BoundaryKind {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Place {
-    /// `at (i, j, k)`
+    /// `at (i, j, k)`: cell indices.
     At(Vec<Expr>),
-    /// `in x = a..b, y = c..d`
-    In(Vec<(Name, Expr, Expr)>),
+    /// `at x = 3.05, y = 1`: lengths; axes left out are whole.
+    Near(Vec<(Name, Expr)>),
+    /// `in x = a..b, y = c, disc`: what lies in all of these.
+    In(Vec<Within>),
     /// `where cond`
     Where(Expr),
     /// Everywhere.
     All,
+}
+
+/// A part of `in`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Within {
+    /// `x = a..b` or the plane `x = a`, in cell indices.
+    Range {
+        axis: Name,
+        from: Expr,
+        to: Option<Expr>,
+    },
+    /// A condition on the place.
+    Region(Expr),
 }
 
 #[derive(Clone, Debug, PartialEq)]

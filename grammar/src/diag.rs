@@ -10,6 +10,8 @@ pub struct Code(pub &'static str);
 pub enum Severity {
     Error,
     Warning,
+    /// Says what was made of something that leaves a choice.
+    Note,
 }
 
 /// A place in a source with a few words on it.
@@ -46,6 +48,13 @@ impl Diagnostic {
     pub fn warning(code: Code, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Warning,
+            ..Self::error(code, message)
+        }
+    }
+
+    pub fn note(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Note,
             ..Self::error(code, message)
         }
     }

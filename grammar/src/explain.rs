@@ -13,10 +13,13 @@ pub const KEYWORDS: [&str; 19] = [
 ];
 
 const ITEMS: [&str; 6] = ["use", "const", "def", "scheme", "problem", "schedule"];
-const SCHEME_STATEMENTS: [&str; 6] = ["axes", "param", "const", "field", "coef", "step"];
+const SCHEME_STATEMENTS: [&str; 8] = [
+    "axes", "param", "const", "field", "coef", "region", "boundary", "step",
+];
 const STEP_STATEMENTS: [&str; 2] = ["let", "where"];
-const PROBLEM_STATEMENTS: [&str; 10] = [
-    "scheme", "const", "domain", "boundary", "coef", "init", "source", "probe", "output", "steps",
+const PROBLEM_STATEMENTS: [&str; 11] = [
+    "scheme", "const", "domain", "boundary", "region", "coef", "init", "source", "probe", "output",
+    "steps",
 ];
 
 /// What stands where the grammar failed.
@@ -166,15 +169,12 @@ fn hint(failure: &Failure, found: &Found<'_>) -> Option<String> {
             "`@prev` is the value one step before, `@next` the one after this step"
         }
         _ if wants.tuple && found.before == "at" => {
-            "give all indices in parentheses, as in `at (64, 64, 64)`"
+            "give all indices in parentheses, `at (64, 64, 64)`, or lengths, `at x = 1.5, y = 2`"
         }
         _ if wants.on => "say where the values lie, as in `on nodes`",
         "=" if wants.clause => "arguments stand in parentheses, as in `torre(D = 2)`",
         "{" if wants.operator => "braces hold blocks; group with `( )`",
         "}" if wants.def_body => "the block of a definition ends with its value",
-        _ if wants.expr && found.kind == Some(TokenKind::Text) => {
-            "a file of values is written `file(\"name.npy\")`"
-        }
         _ if wants.operator && wants.end && begins_operand => {
             "an operator is missing before it, or a line end"
         }

@@ -5,10 +5,12 @@
 
 mod doc;
 mod expr;
+mod problem;
 
 use crate::ast::*;
 use doc::{Doc, Lines};
-use expr::{coef_value, expr, member_target, operand, path, tight, tuple};
+use expr::{expr, member_target, operand, path, tight, update_text};
+use problem::print_problem_stmts;
 
 /// Prints a whole file.
 pub fn print(ast: &Ast) -> String {
@@ -78,9 +80,14 @@ fn print_item(lines: &mut Lines, item: &Item) {
         }
         ItemKind::Def(def) => print_def(lines, comments, def),
         ItemKind::Scheme(scheme) => {
+            let mut head = format!("scheme {}", scheme.name.node);
+            if let Some(base) = &scheme.base {
+                head.push_str(" : ");
+                head.push_str(&path(base));
+            }
             lines.block(
                 comments,
-                words("scheme", &scheme.name),
+                Doc::Text(head),
                 &scheme.body,
                 &scheme.end,
                 print_scheme_stmts,
@@ -173,6 +180,16 @@ fn print_scheme_stmts(lines: &mut Lines, body: &[Stmt<SchemeStmt>]) {
             }
             SchemeStmt::Field(field) => lines.simple(&stmt.comments, &field_doc(field)),
             SchemeStmt::Coef(coef) => lines.simple(&stmt.comments, &coef_doc(coef)),
+            SchemeStmt::Region(region) => {
+                let parts = [vec![Doc::text("region ")], region_parts(region)];
+                lines.simple(
+                    &stmt.comments,
+                    &Doc::Seq(parts.into_iter().flatten().collect()),
+                );
+            }
+            SchemeStmt::Side { name, parities } => {
+                lines.simple(&stmt.comments, &side_doc(name, parities));
+            }
             SchemeStmt::Step { body, end } => lines.block(
                 &stmt.comments,
                 Doc::text("step"),
@@ -265,172 +282,74 @@ fn coef_doc(coef: &Coef) -> Doc {
         parts.push(position_doc(&position.node));
     }
     parts.push(Doc::text(" = "));
-    parts.push(coef_value(&coef.value));
+    parts.push(expr(&coef.value));
     Doc::Seq(parts)
+}
+
+fn side_doc(name: &Name, parities: &[SideParity]) -> Doc {
+    let parity = |of: &SideParity| {
+        let component = of.component.as_ref();
+        let component = component.map_or(String::new(), |c| format!(".{}", c.node));
+        let word = if of.odd { "odd" } else { "even" };
+        Doc::Text(format!("{}{component} {word}", of.field.node))
+    };
+    let head = Doc::Text(format!("boundary {}: ", name.node));
+    Doc::Seq(vec![
+        head,
+        Doc::Listed(parities.iter().map(parity).collect()),
+    ])
+}
+
+/// What follows `region`.
+fn region_parts(region: &Region) -> Vec<Doc> {
+    let mut parts = vec![named(&region.name)];
+    if let Some(position) = &region.position {
+        parts.extend([Doc::text(" on "), position_doc(&position.node)]);
+    }
+    parts.extend([Doc::text(" = "), expr(&region.condition)]);
+    parts
 }
 
 fn print_step_stmts(lines: &mut Lines, body: &[Stmt<StepStmt>]) {
     for stmt in body {
         match &stmt.kind.node {
             StepStmt::Update { target, op, value } => {
-                let op = match op {
-                    UpdateOp::Set => " = ",
-                    UpdateOp::Add => " += ",
-                    UpdateOp::Sub => " -= ",
-                };
+                let op = Doc::text(update_text(*op));
                 lines.simple(
                     &stmt.comments,
-                    &Doc::Seq(vec![member_target(target), Doc::text(op), expr(value)]),
+                    &Doc::Seq(vec![member_target(target), op, expr(value)]),
                 );
             }
             StepStmt::Let(stmt_let) => lines.simple(&stmt.comments, &let_doc(stmt_let)),
-            StepStmt::Where {
-                condition,
-                body,
-                end,
-            } => {
-                let head = Doc::Seq(vec![Doc::text("where "), expr(condition)]);
-                lines.block(&stmt.comments, head, body, end, print_step_stmts);
-            }
+            StepStmt::Where(branches) => print_branches(lines, &stmt.comments, branches),
         }
     }
 }
 
-fn print_problem_stmts(lines: &mut Lines, body: &[Stmt<ProblemStmt>]) {
-    for stmt in body {
-        let (word, mut parts) = problem_parts(&stmt.kind.node);
-        parts.insert(0, Doc::Text(format!("{word:8} ")));
-        lines.simple(&stmt.comments, &Doc::Seq(parts));
-    }
-}
-
-/// A statement's word and what follows it.
-fn problem_parts(stmt: &ProblemStmt) -> (&'static str, Vec<Doc>) {
-    let every = |value: &Option<Expr>, parts: &mut Vec<Doc>| {
-        if let Some(value) = value {
-            parts.push(Doc::text(" every "));
-            parts.push(operand(value));
+fn print_branches(lines: &mut Lines, comments: &Comments, branches: &[Branch]) {
+    let head = |branch: &Branch, first: bool| {
+        let word = if first { "" } else { "else " };
+        match &branch.condition {
+            Some(condition) => Doc::Seq(vec![Doc::Text(format!("{word}where ")), expr(condition)]),
+            None => Doc::text("else"),
         }
     };
-    match stmt {
-        ProblemStmt::Scheme { path: of, params } => {
-            let mut parts = vec![Doc::Text(path(of))];
-            if !params.is_empty() {
-                let params = params.iter().map(|(name, value)| {
-                    Doc::Seq(vec![named(name), Doc::text(" = "), expr(value)])
-                });
-                parts.push(Doc::group(" { ", params.collect(), " }"));
-            }
-            ("scheme", parts)
-        }
-        ProblemStmt::Const { name, value } => {
-            ("const", vec![named(name), Doc::text(" = "), expr(value)])
-        }
-        ProblemStmt::Domain(sizes) => {
-            let mut parts = Vec::new();
-            for size in sizes {
-                if !parts.is_empty() {
-                    parts.push(Doc::text(" x "));
-                }
-                parts.push(operand(size));
-            }
-            ("domain", parts)
-        }
-        ProblemStmt::Boundary(clauses) => (
-            "boundary",
-            vec![Doc::Listed(clauses.iter().map(boundary_doc).collect())],
-        ),
-        ProblemStmt::Coef {
-            name,
-            component,
-            value,
-        } => {
-            let mut parts = vec![named(name)];
-            if let Some(component) = component {
-                parts.push(Doc::Text(format!(".{}", component.node)));
-            }
-            parts.extend([Doc::text(" = "), coef_value(value)]);
-            ("coef", parts)
-        }
-        ProblemStmt::Init { target, value } => (
-            "init",
-            vec![member_target(target), Doc::text(" = "), coef_value(value)],
-        ),
-        ProblemStmt::Source {
-            target,
-            place,
-            value,
-        } => {
-            let mut parts = vec![member_target(target)];
-            match place {
-                Place::At(at) => parts.extend([Doc::text(" at "), tuple(at)]),
-                Place::In(intervals) => {
-                    let intervals = intervals.iter().map(|(axis, from, to)| {
-                        Doc::Seq(vec![
-                            Doc::Text(format!("{} = ", axis.node)),
-                            operand(from),
-                            Doc::text(".."),
-                            operand(to),
-                        ])
-                    });
-                    parts.extend([Doc::text(" in "), Doc::Listed(intervals.collect())]);
-                }
-                Place::Where(condition) => parts.extend([Doc::text(" where "), operand(condition)]),
-                Place::All => {}
-            }
-            parts.extend([Doc::text(" += "), expr(value)]);
-            ("source", parts)
-        }
-        ProblemStmt::Probe { target, at, name } => {
-            let mut parts = vec![member_target(target), Doc::text(" at "), tuple(at)];
-            if let Some(name) = name {
-                parts.push(Doc::Text(format!(" as {}", name.node)));
-            }
-            ("probe", parts)
-        }
-        ProblemStmt::Slice {
-            target,
-            axis,
-            index,
-            every: step,
-        } => {
-            let axis = Doc::Text(format!(" {} = ", axis.node));
-            let mut parts = vec![
-                Doc::text("slice "),
-                member_target(target),
-                axis,
-                operand(index),
-            ];
-            every(step, &mut parts);
-            ("output", parts)
-        }
-        ProblemStmt::Volume {
-            target,
-            every: step,
-        } => {
-            let mut parts = vec![Doc::text("volume "), member_target(target)];
-            every(step, &mut parts);
-            ("output", parts)
-        }
-        ProblemStmt::Steps(count) => ("steps", vec![expr(count)]),
-    }
-}
-
-fn boundary_doc(clause: &BoundaryClause) -> Doc {
-    let side = |kind: &BoundaryKind| {
-        if kind.args.is_empty() {
-            return named(&kind.name);
-        }
-        Doc::Seq(vec![named(&kind.name), expr::args(&kind.args)])
+    let Some((first, rest)) = branches.split_first() else {
+        return;
     };
-    let mut parts = vec![
-        Doc::Text(format!("{}: ", clause.axis.node)),
-        side(&clause.lower),
-    ];
-    if let Some(upper) = &clause.upper {
-        parts.extend([Doc::text(" | "), side(upper)]);
+    if rest.is_empty() {
+        let (body, end) = (&first.body, &first.end);
+        return lines.block(comments, head(first, true), body, end, print_step_stmts);
     }
-    Doc::Seq(parts)
+    lines.open(comments, head(first, true));
+    print_step_stmts(lines, &first.body);
+    let mut end = &first.end;
+    for branch in rest {
+        lines.reopen(end, &branch.comments, head(branch, false));
+        print_step_stmts(lines, &branch.body);
+        end = &branch.end;
+    }
+    lines.close(end);
 }
 
 fn print_levels(lines: &mut Lines, levels: &[Stmt<ScheduleLevel>]) {

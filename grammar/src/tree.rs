@@ -6,6 +6,8 @@
 mod expected;
 mod expr;
 mod item;
+mod problem;
+mod schedule;
 
 use crate::ast::{Comments, Expr, Item, Name, ScheduleLevel, Stmt};
 use crate::codes;

@@ -90,8 +90,8 @@ fn in_a_problem() {
   output E
   boundary x pec
   boundary x: pec, y: step
-  source E at (1, 2) = 3
-  source E in x = 3 += 3
+  source E at (1, 2) 3
+  source E in x = 3.. += 3
   inti E = 3
   output slice E z 3
   field E

@@ -16,7 +16,7 @@ fn boxed(expr: Expr) -> Box<Expr> {
 }
 
 fn name() -> impl Strategy<Value = Name> {
-    let words = prop_oneof![4 => "[a-zA-Z_][a-zA-Z0-9_]{0,4}", 1 => "x|at|on|auto|lean|file|every|levels|in|as|for|steps|prev"];
+    let words = prop_oneof![4 => "[a-zA-Z_][a-zA-Z0-9_]{0,4}", 1 => "x|at|on|auto|lean|file|every|levels|in|as|for|steps|prev|region|until|odd"];
     words
         .prop_filter("keyword", |name| !KEYWORDS.contains(&name.as_str()))
         .prop_map(spanned)
@@ -52,6 +52,7 @@ fn expr() -> BoxedStrategy<Expr> {
         number().prop_map(ExprKind::Number),
         name().prop_map(|name| ExprKind::Name(name.node)),
         vec(name(), 2..4).prop_map(ExprKind::Path),
+        "[^\"\n\r]{0,9}".prop_map(ExprKind::Text),
     ];
     leaf.prop_map(spanned)
         .prop_recursive(6, 48, 2, |inner| {
@@ -164,11 +165,6 @@ fn shape() -> impl Strategy<Value = Shape> {
     ]
 }
 
-fn coef_value() -> impl Strategy<Value = CoefValue> {
-    let file = "[^\"\n\r]{0,9}".prop_map(|name| CoefValue::File(spanned(name)));
-    prop_oneof![3 => expr().prop_map(CoefValue::Expr), 1 => file]
-}
-
 fn target() -> impl Strategy<Value = Target> {
     (
         name(),
@@ -182,24 +178,64 @@ fn target() -> impl Strategy<Value = Target> {
         })
 }
 
-fn step_stmt() -> BoxedStrategy<StepStmt> {
-    let op = prop_oneof![
+fn update_op() -> impl Strategy<Value = UpdateOp> {
+    prop_oneof![
         Just(UpdateOp::Set),
         Just(UpdateOp::Add),
         Just(UpdateOp::Sub)
-    ];
+    ]
+}
+
+fn step_stmt() -> BoxedStrategy<StepStmt> {
     let leaf = prop_oneof![
-        3 => (target(), op, expr()).prop_map(|(target, op, value)| StepStmt::Update { target, op, value }),
+        3 => (target(), update_op(), expr()).prop_map(|(target, op, value)| StepStmt::Update { target, op, value }),
         1 => (name(), expr()).prop_map(|(name, value)| StepStmt::Let(Let { name, value })),
     ];
     leaf.prop_recursive(2, 8, 3, |inner| {
-        (expr(), block(inner)).prop_map(|(condition, (body, end))| StepStmt::Where {
-            condition,
-            body,
-            end,
+        let branch = || {
+            (
+                comments(true),
+                option::weighted(0.7, expr()),
+                block(inner.clone()),
+            )
+                .prop_map(|(mut comments, condition, (body, end))| {
+                    comments.before.retain(|line| !line.is_empty());
+                    Branch {
+                        comments,
+                        condition,
+                        body,
+                        end,
+                    }
+                })
+        };
+        (branch(), expr(), vec(branch(), 0..3)).prop_map(|(mut first, condition, mut rest)| {
+            first.comments = Comments::default();
+            first.condition = Some(condition);
+            let last = rest.iter().position(|branch| branch.condition.is_none());
+            rest.truncate(last.map_or(rest.len(), |last| last + 1));
+            StepStmt::Where(std::iter::once(first).chain(rest).collect())
         })
     })
     .boxed()
+}
+
+fn region() -> impl Strategy<Value = Region> {
+    (name(), option::of(position()), expr()).prop_map(|(name, position, condition)| Region {
+        name,
+        position,
+        condition,
+    })
+}
+
+fn within() -> impl Strategy<Value = Within> {
+    prop_oneof![
+        (name(), expr(), option::of(expr())).prop_map(|(axis, from, to)| Within::Range {
+            axis,
+            from,
+            to
+        }),
+        expr().prop_map(Within::Region),
+    ]
 }
 
 fn scheme_stmt() -> BoxedStrategy<SchemeStmt> {
@@ -224,11 +260,18 @@ fn scheme_stmt() -> BoxedStrategy<SchemeStmt> {
                 levels,
             })
         });
+    let parity = (name(), option::of(name()), any::<bool>()).prop_map(|(field, component, odd)| {
+        SideParity {
+            field,
+            component,
+            odd,
+        }
+    });
     let coef = (
         name(),
         option::of(shape().prop_map(spanned)),
         option::of(position()),
-        coef_value(),
+        expr(),
     )
         .prop_map(|(name, shape, position, value)| {
             SchemeStmt::Coef(Coef {
@@ -244,6 +287,9 @@ fn scheme_stmt() -> BoxedStrategy<SchemeStmt> {
         (name(), expr()).prop_map(|(name, value)| SchemeStmt::Const { name, value }),
         field,
         coef,
+        region().prop_map(SchemeStmt::Region),
+        (name(), vec(parity, 1..3))
+            .prop_map(|(name, parities)| SchemeStmt::Side { name, parities }),
         block(step_stmt()).prop_map(|(body, end)| SchemeStmt::Step { body, end }),
     ]
     .boxed()
@@ -262,9 +308,15 @@ fn problem_stmt() -> BoxedStrategy<ProblemStmt> {
         .prop_map(|(axis, lower, upper)| BoundaryClause { axis, lower, upper });
     let place = prop_oneof![
         vec(expr(), 1..4).prop_map(Place::At),
-        vec((name(), expr(), expr()), 1..3).prop_map(Place::In),
+        vec((name(), expr()), 1..3).prop_map(Place::Near),
+        vec(within(), 1..3).prop_map(Place::In),
         expr().prop_map(Place::Where),
         Just(Place::All),
+    ];
+    let probed = prop_oneof![
+        vec(expr(), 1..4).prop_map(Place::At),
+        vec((name(), expr()), 1..3).prop_map(Place::Near),
+        vec(within(), 1..3).prop_map(Place::In),
     ];
     prop_oneof![
         (vec(name(), 1..3), vec((name(), expr()), 0..3))
@@ -272,32 +324,63 @@ fn problem_stmt() -> BoxedStrategy<ProblemStmt> {
         (name(), expr()).prop_map(|(name, value)| ProblemStmt::Const { name, value }),
         vec(expr(), 1..4).prop_map(ProblemStmt::Domain),
         vec(clause, 1..4).prop_map(ProblemStmt::Boundary),
-        (name(), option::of(name()), coef_value()).prop_map(|(name, component, value)| {
+        region().prop_map(ProblemStmt::Region),
+        (name(), option::of(name()), expr()).prop_map(|(name, component, value)| {
             ProblemStmt::Coef {
                 name,
                 component,
                 value,
             }
         }),
-        (target(), coef_value()).prop_map(|(target, value)| ProblemStmt::Init { target, value }),
-        (target(), place, expr()).prop_map(|(target, place, value)| ProblemStmt::Source {
-            target,
-            place,
-            value
-        }),
-        (target(), vec(expr(), 1..4), option::of(name()))
-            .prop_map(|(target, at, name)| ProblemStmt::Probe { target, at, name }),
-        (target(), name(), expr(), option::of(expr())).prop_map(|(target, axis, index, every)| {
-            ProblemStmt::Slice {
+        (target(), expr()).prop_map(|(target, value)| ProblemStmt::Init { target, value }),
+        (target(), place, update_op(), expr()).prop_map(|(target, place, op, value)| {
+            ProblemStmt::Source {
                 target,
-                axis,
-                index,
-                every,
+                place,
+                op,
+                value,
             }
         }),
-        (target(), option::of(expr()))
-            .prop_map(|(target, every)| ProblemStmt::Volume { target, every }),
-        expr().prop_map(ProblemStmt::Steps),
+        (
+            vec(target(), 1..3),
+            probed,
+            option::of(name()),
+            option::of(expr())
+        )
+            .prop_map(|(targets, place, name, every)| ProblemStmt::Probe {
+                targets,
+                place,
+                name,
+                every
+            }),
+        (
+            vec(target(), 1..3),
+            (name(), expr(), any::<bool>()),
+            vec(within(), 0..3),
+            option::of(expr())
+        )
+            .prop_map(|(targets, (axis, at, is_length), within, every)| {
+                let plane = Plane {
+                    axis,
+                    at,
+                    is_length,
+                };
+                ProblemStmt::Slice {
+                    targets,
+                    plane,
+                    within,
+                    every,
+                }
+            }),
+        (vec(target(), 1..3), vec(within(), 0..3), option::of(expr())).prop_map(
+            |(targets, within, every)| ProblemStmt::Volume {
+                targets,
+                within,
+                every
+            }
+        ),
+        expr().prop_map(|count| ProblemStmt::Steps(Steps::Count(count))),
+        expr().prop_map(|time| ProblemStmt::Steps(Steps::Until(time))),
     ]
     .boxed()
 }
@@ -359,11 +442,14 @@ fn item() -> impl Strategy<Value = ItemKind> {
             .prop_map(|(path, names)| ItemKind::Use(Use { path, names })),
         (name(), expr()).prop_map(|(name, value)| ItemKind::Const { name, value }),
         def().prop_map(ItemKind::Def),
-        (name(), block(scheme_stmt())).prop_map(|(name, (body, end))| ItemKind::Scheme(Scheme {
-            name,
-            body,
-            end
-        })),
+        (name(), option::of(vec(name(), 1..3)), block(scheme_stmt())).prop_map(
+            |(name, base, (body, end))| ItemKind::Scheme(Scheme {
+                name,
+                base,
+                body,
+                end
+            })
+        ),
         (name(), block(problem_stmt()))
             .prop_map(|(name, (body, end))| ItemKind::Problem(Problem { name, body, end })),
         (name(), option::of(name()), block(schedule_level())).prop_map(
@@ -450,10 +536,10 @@ proptest! {
     }
 }
 
-const WORDS: [&str; 60] = [
+const WORDS: [&str; 62] = [
     "scheme", "problem", "schedule", "def", "const", "use", "axes", "param", "field", "coef",
     "step", "let", "where", "if", "then", "else", "and", "or", "not", "a", "x", "E", "domain",
     "boundary", "init", "source", "probe", "output", "slice", "steps", "on", "at", "nodes",
-    "vector", "scalar", "lean", "1", "0.5", "3..9", "\"s\"", "(", ")", "[", "]", "{", "}", ",",
-    ":", "::", "=", "+=", "-", "+", "*", "^", "<", "\n", ";", "// c\n", "@prev",
+    "vector", "scalar", "lean", "region", "in", "1", "0.5", "3..9", "\"s\"", "(", ")", "[", "]",
+    "{", "}", ",", ":", "::", "=", "+=", "-", "+", "*", "^", "<", "\n", ";", "// c\n", "@prev",
 ];

@@ -2,7 +2,7 @@
 
 use torre_grammar::ast::*;
 use torre_grammar::source::Source;
-use torre_grammar::{parse, parse_expr, parse_schedule};
+use torre_grammar::{parse, parse_expr, parse_schedule, print};
 
 fn source(text: &str) -> Source {
     Source::new("test", text)
@@ -18,6 +18,7 @@ fn show(expr: &Expr) -> String {
     let list = |exprs: &[Expr]| exprs.iter().map(show).collect::<Vec<_>>().join(" ");
     match &expr.node {
         ExprKind::Number(value) => format!("{value}"),
+        ExprKind::Text(text) => format!("{text:?}"),
         ExprKind::Name(name) => name.clone(),
         ExprKind::Path(names) => names
             .iter()
@@ -212,14 +213,12 @@ fn coefficients() {
     let SchemeStmt::Coef(eps) = &body[0] else {
         panic!()
     };
-    assert!(
-        eps.shape.is_none() && eps.position.is_none() && matches!(eps.value, CoefValue::Expr(_))
-    );
+    assert!(eps.shape.is_none() && eps.position.is_none() && show(&eps.value) == "(Add 1 x)");
     let SchemeStmt::Coef(mu) = &body[1] else {
         panic!()
     };
     assert!(mu.shape.is_some() && mu.position.is_some());
-    assert!(matches!(&mu.value, CoefValue::File(name) if name.node == "a // b.npy"));
+    assert_eq!(show(&mu.value), "(call file \"a // b.npy\")");
     let SchemeStmt::Coef(k) = &body[2] else {
         panic!()
     };
@@ -253,7 +252,32 @@ fn steps() {
     ];
     assert_eq!(ops, expected);
     assert!(matches!(&body[3].kind.node, StepStmt::Let(_)));
-    assert!(matches!(&body[4].kind.node, StepStmt::Where { body, .. } if body.len() == 1));
+    assert!(matches!(&body[4].kind.node, StepStmt::Where(branches) if branches[0].body.len() == 1));
+}
+
+#[test]
+fn branches() {
+    let text = "step { where a { b = 1 }
+      // why
+      else where c { // here
+      } else { d = 1; where e { } } // end
+      f = 2 }";
+    let SchemeStmt::Step { body, .. } = &scheme(text)[0] else {
+        panic!()
+    };
+    let StepStmt::Where(branches) = &body[0].kind.node else {
+        panic!()
+    };
+    let conditions: Vec<_> = branches
+        .iter()
+        .map(|branch| branch.condition.as_ref().map(show))
+        .collect();
+    assert_eq!(conditions, [Some("a".into()), Some("c".into()), None]);
+    assert_eq!(branches[1].comments.before, ["why"]);
+    assert_eq!(branches[1].comments.trailing.as_deref(), Some("here"));
+    assert_eq!(branches[2].body.len(), 2);
+    assert_eq!(branches[2].end.trailing.as_deref(), Some("end"));
+    assert!(matches!(&body[1].kind.node, StepStmt::Update { .. }));
 }
 
 fn problem(line: &str) -> ProblemStmt {
@@ -303,19 +327,39 @@ fn problems() {
         problem("coef eps.x = 3"),
         ProblemStmt::Coef {
             component: Some(_),
-            value: CoefValue::Expr(_),
             ..
         }
     ));
-    assert!(matches!(
-        problem("init E.z = file(\"ez.npy\")"),
-        ProblemStmt::Init {
-            value: CoefValue::File(_),
-            ..
-        }
-    ));
+    match problem("init E.z = 2 * file(\"ez.npy\") - table(\"t; u\", x, column = 2)") {
+        ProblemStmt::Init { value, .. } => assert_eq!(
+            show(&value),
+            "(Sub (Mul 2 (call file \"ez.npy\")) (call table \"t; u\" x column=2))"
+        ),
+        other => panic!("{other:#?}"),
+    }
     assert!(matches!(problem("const a = 1"), ProblemStmt::Const { .. }));
-    assert!(matches!(problem("steps 10 * n"), ProblemStmt::Steps(_)));
+    assert!(matches!(
+        problem("steps 10 * n"),
+        ProblemStmt::Steps(Steps::Count(_))
+    ));
+    for (line, is_count) in [
+        ("steps until 2 * n", false),
+        ("steps until", true),
+        ("steps (until) * 2", true),
+        ("steps untilx", true),
+    ] {
+        let ProblemStmt::Steps(steps) = problem(line) else {
+            panic!()
+        };
+        assert_eq!(matches!(steps, Steps::Count(_)), is_count, "{line}");
+        let text = format!("problem p {{ {line} }}");
+        assert_eq!(file(&print(&file(&text))), file(&text), "{line}");
+    }
+    let SchemeStmt::Side { name, parities } = &scheme("boundary free: S.xx odd, v even")[0] else {
+        panic!()
+    };
+    assert_eq!((name.node.as_str(), parities.len()), ("free", 2));
+    assert!(parities[0].odd && parities[0].component.is_some() && !parities[1].odd);
 }
 
 #[test]
@@ -327,19 +371,57 @@ fn sources_and_outputs() {
     assert!(
         matches!(place("source E.z at (64, n, 64) += f(t, f0 = 3e14)"), Place::At(at) if at.len() == 3)
     );
-    let Place::In(ranges) = place("source E.z in x = 3..9, y = n..2*n += f(t)") else {
+    let Place::In(parts) = place("source E.z in x = 3..9, y = n, disc and x == 3 += f(t)") else {
         panic!()
     };
-    let ranges: Vec<_> = ranges
+    let parts: Vec<_> = parts
         .iter()
-        .map(|(axis, from, to)| format!("{} {} {}", axis.node, show(from), show(to)))
+        .map(|part| match part {
+            Within::Range { axis, from, to } => {
+                let to = to.as_ref().map_or("-".to_string(), show);
+                format!("{} {} {to}", axis.node, show(from))
+            }
+            Within::Region(condition) => show(condition),
+        })
         .collect();
-    assert_eq!(ranges, ["x 3 9", "y n (Mul 2 n)"]);
+    assert_eq!(parts, ["x 3 9", "y n -", "(And disc (Eq x 3))"]);
     assert!(matches!(
         place("source E where x < 3 += t"),
         Place::Where(_)
     ));
     assert!(matches!(place("source E += t"), Place::All));
+    let Place::Near(coordinates) = place("source E.z at x = 3.05, z = lz/2 = f(t)") else {
+        panic!()
+    };
+    assert_eq!(show(&coordinates[1].1), "(Div lz 2)");
+    for (line, expected) in [
+        ("source E in disc = 3", UpdateOp::Set),
+        ("source E in x = 3, disc -= 3", UpdateOp::Sub),
+        ("source E at (1) += 3", UpdateOp::Add),
+    ] {
+        assert!(
+            matches!(problem(line), ProblemStmt::Source { op, .. } if op == expected),
+            "{line}"
+        );
+    }
+    match problem("probe E.z, H in x = 3..9, y = 2 as line every 10") {
+        ProblemStmt::Probe {
+            targets,
+            place: Place::In(parts),
+            name: Some(_),
+            every: Some(_),
+        } => assert_eq!((targets.len(), parts.len()), (2, 2)),
+        other => panic!("{other:#?}"),
+    }
+    match problem("output slice E, eps at z = 3.05 in x = 0..4 every 20") {
+        ProblemStmt::Slice {
+            targets,
+            plane,
+            within,
+            every: Some(_),
+        } => assert_eq!((targets.len(), plane.is_length, within.len()), (2, true, 1)),
+        other => panic!("{other:#?}"),
+    }
     assert!(matches!(
         problem("probe E.z at (1, 2, 3) as near"),
         ProblemStmt::Probe { name: Some(_), .. }

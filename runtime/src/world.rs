@@ -44,14 +44,19 @@ impl FileWorld {
 
 /// Reads a source file.
 pub fn read_source(path: &Path) -> io::Result<Source> {
+    let text = read_text(path)?;
+    Ok(Source::new(path.display().to_string(), text))
+}
+
+/// Reads a text of up to [`MAX_BYTES`].
+fn read_text(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     open(path)?.take(MAX_BYTES).read_to_end(&mut bytes)?;
-    let text = String::from_utf8(bytes).map_err(|error| {
+    String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let message = format!("it is not text in UTF-8: see byte {}", at + 1);
         io::Error::new(io::ErrorKind::InvalidData, message)
-    })?;
-    Ok(Source::new(path.display().to_string(), text))
+    })
 }
 
 impl World for FileWorld {
@@ -99,6 +104,14 @@ impl World for FileWorld {
             dtype: header.dtype.to_string(),
             shape: header.shape.iter().map(|&n| n as u64).collect(),
         })
+    }
+
+    fn table(&self, _: &Source, path: &str) -> Result<String, String> {
+        let text = read_text(&self.path(path)).map_err(|error| error.to_string())?;
+        match text.len() as u64 {
+            MAX_BYTES => Err(format!("it has more than {} MiB", MAX_BYTES >> 20)),
+            _ => Ok(text),
+        }
     }
 }
 

@@ -80,6 +80,7 @@ pub fn volume_sources(rng: &mut Rng, scheme: &Scheme, count: usize) -> Vec<Sourc
                 false => noise(f64::from(number as u32)),
             },
             wave: HostExpr::unary(HostUnary::Cos, HostExpr::Time),
+            replaces: false,
         };
         let mut alone = source.clone();
         for axis in [Axis::OUTER, Axis::MIDDLE] {
@@ -93,6 +94,15 @@ pub fn volume_sources(rng: &mut Rng, scheme: &Scheme, count: usize) -> Vec<Sourc
         }
     }
     sources
+}
+
+/// Lets some sources of every third seed replace values, without a draw.
+pub fn replacing(seed: u64, problem: &mut Problem) {
+    if seed.is_multiple_of(3) {
+        for source in problem.sources.iter_mut().skip((seed / 3 % 2) as usize) {
+            source.replaces = true;
+        }
+    }
 }
 
 /// A problem with initial values, and with sources, probes and slices at random places.
@@ -117,6 +127,7 @@ pub fn random_problem(rng: &mut Rng, scheme: &Scheme) -> Problem {
             name: format!("p{id}"),
             component: id,
             at,
+            every: 1,
         });
         let axes: Vec<Axis> = scheme.grid.present().collect();
         let axis = *rng.pick(&axes);
@@ -127,6 +138,7 @@ pub fn random_problem(rng: &mut Rng, scheme: &Scheme) -> Problem {
                 axis,
                 index: at[axis],
             },
+            region: scheme.extent(id),
             every: rng.within(1, 3) as u64,
         });
         let stages: Vec<StageId> = scheme
@@ -166,6 +178,7 @@ pub fn random_problem(rng: &mut Rng, scheme: &Scheme) -> Problem {
             condition: rng.once_in(2).then(|| noise(0.1)),
             profile,
             wave,
+            replaces: false,
         });
     }
     problem

@@ -1,8 +1,11 @@
 //! Host expressions as C, with the same bits: products go through a function whose result the C compiler cannot fuse into an
 //! addition, and powers are taken as the compiler takes them.
 
+use super::tables;
+use std::sync::Arc;
 use torre_compiler::host::{HostBinary, HostExpr, HostUnary};
 use torre_compiler::lattice::{HalfIndex, PerAxis};
+use torre_compiler::table::Table;
 
 /// C for an expression at a point of a component: `x`, `y`, `z` are cell indices, `t` is the time.
 pub struct Expressions<'a> {
@@ -14,6 +17,7 @@ pub struct Expressions<'a> {
     pub ring: PerAxis<Option<i64>>,
     /// The cell size.
     pub spacing: PerAxis<f64>,
+    pub tables: &'a [Arc<Table>],
 }
 
 /// A number that reads back as the same one.
@@ -58,6 +62,7 @@ impl Expressions<'_> {
                 let index = file.0;
                 format!("{p}_file(files, {index}, x + ({a}), y + ({b}), z + ({c}))")
             }
+            HostExpr::Table(table, a) => tables::call(p, self.tables, table, &self.print(a)),
             HostExpr::Unary(op, a) => self.unary(*op, &self.print(a)),
             HostExpr::Binary(op, a, b) => self.binary(*op, &self.print(a), &self.print(b)),
             HostExpr::If(c, a, b) => {
@@ -125,6 +130,7 @@ mod tests {
             stagger: PerAxis([0, 1, 0]).map(HalfIndex),
             ring: PerAxis([None, Some(8), None]),
             spacing: PerAxis([1.0, 0.1, 2.0]),
+            tables: &[],
         };
         let y = HostExpr::Coordinate(Axis::MIDDLE, HalfIndex::ZERO);
         let e = HostExpr::binary(

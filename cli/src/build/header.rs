@@ -2,20 +2,24 @@
 //! gives access to values. It does what `torre run` does, with the same bits.
 
 use super::expr::{Expressions, number};
+use super::tables;
 use crate::report::domain;
 use std::fmt::{Result, Write};
+use std::sync::Arc;
 use torre_compiler::ghost::{ComponentGhosts, Fold};
 use torre_compiler::kernel::{KernelSet, RowKernel, run_axis};
 use torre_compiler::lattice::{Axis, PerAxis, Position, Region};
 use torre_compiler::problem::{Init, Problem, Source, StaticValue};
 use torre_compiler::scheme::{ComponentId, FileId, Precision, Scheme, StageId};
 use torre_compiler::statics::init_of;
+use torre_compiler::table::Table;
 use torre_compiler::tile::{Block, row_region, stage_blocks};
 
 /// What a header is made of.
 pub struct Header<'a> {
     pub scheme: &'a Scheme,
     pub problem: &'a Problem,
+    pub tables: Vec<Arc<Table>>,
     pub set: &'a KernelSet,
     /// What all names start with; a C identifier.
     pub prefix: &'a str,
@@ -39,6 +43,7 @@ impl Header<'_> {
         self.tables(out)?;
         self.access(out)?;
         self.arithmetic(out)?;
+        tables::print(out, self.prefix, &self.tables)?;
         self.ghosts(out)?;
         self.initial(out)?;
         for stage in self.scheme.stage_ids() {
@@ -353,6 +358,7 @@ impl Header<'_> {
                 grid.is_periodic(a).then_some(2 * grid.cells[a])
             }),
             spacing: self.scheme.grid.spacing,
+            tables: &self.tables,
         }
     }
 
@@ -444,7 +450,7 @@ impl Header<'_> {
         Ok(())
     }
 
-    /// What sources add after a stage.
+    /// What sources do after a stage.
     fn sources(&self, out: &mut String, stage: StageId) -> Result {
         for (i, source) in self.problem.sources.iter().enumerate() {
             if source.stage == stage {
@@ -477,7 +483,8 @@ impl Header<'_> {
         writeln!(
             out,
             "      {p}_real *v = {p}_row(self, row, x, y) + z;\n\
-             \x20     *v = *v + ({p}_real){p}_mul({}, {});\n    }}\n}}\n",
+             \x20     *v = {}({p}_real){p}_mul({}, {});\n    }}\n}}\n",
+            if source.replaces { "" } else { "*v + " },
             c.print(&source.profile),
             c.print(&source.wave),
         )

@@ -2,6 +2,7 @@
 
 mod expr;
 mod header;
+mod tables;
 
 use crate::args;
 use crate::failure::Failure;
@@ -38,6 +39,7 @@ pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
     let header = Header {
         scheme,
         problem,
+        tables: tables::tables(scheme, problem),
         set: &set,
         prefix,
         target: &cpu.target.cpu,

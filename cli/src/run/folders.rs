@@ -8,6 +8,7 @@ use crate::report;
 use crate::write;
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use torre_compiler::problem::Problem;
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::output::claim::Claim;
@@ -87,13 +88,20 @@ impl<T: Value> Run<'_, T> {
                 for missing in missing {
                     self.say_missing(folder, &missing);
                 }
+                outputs.statics::<T>(self.scheme, self.problem, files)?;
                 record = Some(own);
                 Some(outputs)
             }
             None => None,
         };
-        if outputs.is_none() && !(self.problem.outputs.is_empty() && self.problem.probes.is_empty())
-        {
+        let Problem {
+            outputs: changing,
+            statics,
+            probes,
+            ..
+        } = self.problem;
+        let nothing = changing.is_empty() && statics.is_empty() && probes.is_empty();
+        if outputs.is_none() && !nothing {
             self.voice
                 .note("results are not written: name a folder for them with `--out DIR`");
         }

@@ -157,6 +157,53 @@ fn c_programs_compute_the_same_bits() {
     }
 }
 
+/// What the host computes beyond arithmetic: tables, files in expressions, regions and branches.
+const BODY: &str = "
+scheme heat {
+  axes x, y
+  param h = 0.5
+  region body = nowhere
+  coef k on cells = 0.1
+  field u : scalar on cells
+  step {
+    where body { u += k * (d2(u, x) + d2(u, y)) } else { u = 0.9 * u }
+  }
+}
+problem warm {
+  scheme heat
+  domain 20 x 16
+  region body = (x - lx/2)^2 + table(\"edge.csv\", y, column = \"bulge\") < 9
+  coef k = 0.1 + 0.05 * file(\"k.npy\")
+  init u = table(\"edge.csv\", x + y, outside = -1) + 0.25 * file(\"k.npy\")
+  source u in body, x = 3..12 += table(\"edge.csv\") * x
+  steps 7
+}
+";
+
+#[test]
+fn tables_and_files_in_expressions_become_c() {
+    if !has_cc() || !has_llvm() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("warm.torre");
+    std::fs::write(&source, BODY).unwrap();
+    let edge = "t, value, bulge\n0, 1, 0\n0.75, 2.5, 1\n3, -1, 3\n8, 0.1, 0.3\n";
+    std::fs::write(folder.path().join("edge.csv"), edge).unwrap();
+    let values: Vec<f32> = (0..20 * 16)
+        .map(|i| (i * 37 % 101) as f32 / 101.0)
+        .collect();
+    let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    let head = "{'descr': '<f4', 'fortran_order': False, 'shape': (20, 16), }";
+    bytes.extend(format!("{head:117}\n").bytes());
+    bytes.extend(values.iter().flat_map(|v| v.to_le_bytes()));
+    std::fs::write(folder.path().join("k.npy"), bytes).unwrap();
+    for precision in ["f32", "f64"] {
+        compare("warm", &source, "warm", folder.path(), precision);
+    }
+    succeed("run {0} --verify --quiet", &[&source]);
+}
+
 #[test]
 fn code_for_other_processors_is_built_without_them() {
     if !has_llvm() {

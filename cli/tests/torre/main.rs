@@ -9,5 +9,6 @@ mod gpu;
 mod header;
 mod limits;
 mod plan;
+mod results;
 mod support;
 mod usage;

@@ -211,7 +211,7 @@ fn ways_along(
                 let around = plane.saturating_mul(4).saturating_sub(n.saturating_mul(2));
                 ways.push((direct.saturating_add(around), Via::Wrap));
             }
-            Boundary::Pec | Boundary::Pmc => {
+            Boundary::Pec | Boundary::Pmc | Boundary::Mirror(_) => {
                 let shown = |&i: &i64| stored.contains(2 * plane - (i + offset) - half);
                 let vector = |i: i64| 4 * (i - plane) + 2 * offset + t + half;
                 let Some(last) = (leaving.lo..leaving.hi).rev().find(shown) else {

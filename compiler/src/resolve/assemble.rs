@@ -1,9 +1,10 @@
 //! From ordered statements to stages: bodies, regions, time levels.
 
 use super::codes;
-use super::confine::{confine, truth};
+use super::confine::confine;
 use super::emit::{Coefs, Emitter, Refused};
-use super::order::Statement;
+use super::enclose::enclose;
+use super::order::{Advance, Statement};
 use super::report::{Checked, Reported, count};
 use super::resolver::Resolver;
 use crate::lattice::PerAxis;
@@ -22,7 +23,7 @@ impl Resolver<'_> {
         let mut failed = false;
         for statement in statements {
             let mut updates = Vec::new();
-            for &(target, value) in &statement.updates {
+            for &Advance { target, value, .. } in &statement.updates {
                 let emitter = Emitter::new(
                     &mut self.graph,
                     &self.frame.components,
@@ -80,8 +81,8 @@ impl Resolver<'_> {
     fn count_updates(&mut self, statements: &[Statement]) -> Checked<Vec<u8>> {
         let mut counts = vec![0usize; self.frame.components.len()];
         for statement in statements {
-            for (target, _) in &statement.updates {
-                counts[target.index()] += 1;
+            for advance in &statement.updates {
+                counts[advance.target.index()] += 1;
             }
         }
         // Ages are small numbers; so many updates of one value in a step are no scheme.
@@ -89,7 +90,7 @@ impl Resolver<'_> {
             let name = self.frame.components[i].name.clone();
             let last = statements
                 .iter()
-                .rfind(|s| s.updates.iter().any(|(t, _)| t.index() == i));
+                .rfind(|s| s.updates.iter().any(|u| u.target.index() == i));
             let place = last.map(|s| s.place.clone()).ok_or(Reported)?;
             let d = self.error(
                 codes::TOO_COMPLEX,
@@ -131,10 +132,10 @@ impl Resolver<'_> {
         coefs: &mut Coefs,
     ) -> Checked<()> {
         for (stage, statement) in stages.iter_mut().zip(statements) {
-            let Some(condition) = statement.condition.map(|c| c.node) else {
-                continue;
-            };
-            for update in &mut stage.updates {
+            for (update, advance) in stage.updates.iter_mut().zip(&statement.updates) {
+                let Some(condition) = advance.condition.map(|c| c.node) else {
+                    continue;
+                };
                 let component = self.frame.components[update.target.index()].clone();
                 let constant = self.graph.as_number(condition);
                 if constant.is_some_and(|n| n != 0.0) {
@@ -150,13 +151,21 @@ impl Resolver<'_> {
                     );
                     update.region = confined.region;
                     mask = confined.rest;
+                    if let Some(mask) = mask {
+                        let (region, position) = (update.region, component.position);
+                        let smaller = enclose(&mut self.graph, mask, position, region);
+                        // A region has kernels of its own at its ends, which has to pay.
+                        if smaller.volume() < region.volume() / 2 {
+                            update.region = smaller;
+                        }
+                    }
                 } else if constant.is_some() {
                     update.body = Body {
                         ops: vec![Op::Read(own(update.target))],
                         result: Value(0),
                     };
                 } else {
-                    mask = Some(truth(&mut self.graph, condition));
+                    mask = Some(self.graph.truth(condition));
                 }
                 let Some(mask) = mask else { continue };
                 match coefs.id(&mut self.graph, mask, component.position) {

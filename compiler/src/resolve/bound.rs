@@ -1,12 +1,14 @@
 //! The grid of a problem: how many cells, and what lies beyond them.
 
 use super::codes;
-use super::report::{Checked, Place, Reported, count};
-use super::resolver::{Resolver, Scope};
+use super::frame::{Definition, Named};
+use super::report::{Checked, Reported, count};
+use super::resolver::Resolver;
 use super::revise::Settings;
-use super::suggest::did_you_mean;
+use super::value::{Scope, Table, Value};
 use crate::lattice::{Axis, PerAxis};
 use crate::scheme::Boundary;
+use std::rc::Rc;
 use torre_grammar::ast::{self, Expr, Name, ProblemStmt};
 use torre_grammar::diag::Diagnostic;
 
@@ -14,38 +16,23 @@ use torre_grammar::diag::Diagnostic;
 const CELLS: i64 = 1 << 40;
 
 impl Resolver<'_> {
-    pub fn place_grid(
+    /// Notes how many cells each axis has. They are computed when they are needed: parameters may depend on them, or they on
+    /// parameters.
+    pub fn declare_extents(
         &mut self,
         scope: &Scope,
         problem: &ast::Problem,
         settings: &Settings,
     ) -> Checked<()> {
-        let mut cells = None;
-        let mut boundary = PerAxis::splat([Boundary::Zero; 2]);
-        let mut failed = false;
-        for stmt in &problem.body {
-            match &stmt.kind.node {
-                ProblemStmt::Domain(list) => {
-                    let place = scope.place(stmt.kind.span);
-                    match self.domain(scope, list, &place) {
-                        Ok(c) => cells = Some(c),
-                        Err(Reported) => failed = true,
-                    }
-                }
-                ProblemStmt::Boundary(clauses) => {
-                    failed |= self.boundaries(scope, clauses, &mut boundary).is_err();
-                }
-                _ => {}
-            }
-        }
+        let axes: Vec<String> = self.frame.axes.iter().map(|(n, _)| n.clone()).collect();
         if let Some(list) = &settings.domain {
-            if list.len() != self.frame.axes.len() {
+            if list.len() != axes.len() {
                 let d = Diagnostic::error(
                     codes::BAD_VALUE,
                     format!(
                         "`domain` is set for {}, but the scheme has {}",
                         count(list.len(), "axis", "axes"),
-                        self.frame.axes.len()
+                        axes.len()
                     ),
                 );
                 return self.fail(d);
@@ -55,63 +42,101 @@ impl Resolver<'_> {
                     Diagnostic::error(codes::BAD_VALUE, format!("an axis has up to {CELLS} cells"));
                 return self.fail(d);
             }
-            cells = Some(self.per_axis(list, 1));
+            for (axis, &cells) in axes.iter().zip(list) {
+                let cells = Named::Known(self.scalar(cells as f64));
+                self.frame.extents.set(&format!("n{axis}"), cells);
+            }
         }
-        if failed {
-            return Err(Reported);
-        }
-        let Some(cells) = cells else {
-            let example = vec!["64"; self.frame.axes.len()].join(" x ");
+        let stated = problem.body.iter().find_map(|stmt| match &stmt.kind.node {
+            ProblemStmt::Domain(list) => Some((list, stmt.kind.span)),
+            _ => None,
+        });
+        let Some((list, span)) = stated else {
+            if settings.domain.is_some() {
+                return Ok(());
+            }
+            let example = vec!["64"; axes.len()].join(" x ");
             return self.missing(scope, problem, "domain", &format!("domain {example}"));
         };
-        self.set_grid(cells, boundary);
-        Ok(())
-    }
-
-    /// Values in the order of the scheme's axes, by role.
-    fn per_axis<T: Copy>(&self, list: &[T], absent: T) -> PerAxis<T> {
-        let mut values = PerAxis::splat(absent);
-        for ((_, axis), value) in self.frame.axes.iter().zip(list) {
-            values[*axis] = *value;
-        }
-        values
-    }
-
-    fn domain(&mut self, scope: &Scope, list: &[Expr], place: &Place) -> Checked<PerAxis<i64>> {
-        let axes = self.frame.axes.len();
-        if list.len() != axes {
+        if list.len() != axes.len() {
             let d = self.error(
                 codes::DOMAIN,
                 format!(
                     "the domain has {}, but the scheme has {}",
                     count(list.len(), "extent", "extents"),
-                    count(axes, "axis", "axes")
+                    count(axes.len(), "axis", "axes")
                 ),
-                place,
+                &scope.place(span),
             );
             return self.fail(d);
         }
-        let mut cells = Vec::new();
+        if settings.domain.is_none() {
+            let scope = Rc::new(scope.clone());
+            for (axis, cells) in axes.iter().zip(list) {
+                let definition = Definition::Cells {
+                    value: cells.clone(),
+                    scope: scope.clone(),
+                };
+                let extents = &mut self.frame.extents;
+                extents.set(&format!("n{axis}"), Named::Open(definition));
+            }
+        }
+        Ok(())
+    }
+
+    /// The grid, once the parameters are known.
+    pub fn place_grid(
+        &mut self,
+        scope: &Scope,
+        problem: &ast::Problem,
+        settings: &Settings,
+    ) -> Checked<()> {
+        let mut boundary = PerAxis::splat([Boundary::Zero; 2]);
         let mut failed = false;
-        for e in list {
-            match self.integer(scope, e) {
-                Ok(n) if (1..=CELLS).contains(&n) => cells.push(n),
-                Ok(n) => {
-                    let mut d = self.error(
-                        codes::DOMAIN,
-                        format!("an axis has from 1 to {CELLS} cells"),
-                        &scope.place(e.span),
-                    );
-                    d.labels[0].text = format!("this is {n}");
-                    failed |= self.fail::<()>(d).is_err();
+        for stmt in &problem.body {
+            match &stmt.kind.node {
+                // The command line replaces its value, but it is checked all the same.
+                ProblemStmt::Domain(list) if settings.domain.is_some() => {
+                    for e in list {
+                        failed |= self.cells(scope, e).is_err();
+                    }
                 }
-                Err(Reported) => failed = true,
+                ProblemStmt::Boundary(clauses) => {
+                    failed |= self.boundaries(scope, clauses, &mut boundary).is_err();
+                }
+                _ => {}
+            }
+        }
+        let mut cells = PerAxis::splat(1);
+        let place = scope.place(problem.name.span);
+        for (name, axis) in self.frame.axes.clone() {
+            match self.named(Table::Extents, &format!("n{name}"), &place) {
+                Some(Ok(Value::Scalar(n))) => {
+                    cells[axis] = self.graph.as_number(n.node).map_or(1, |n| n as i64);
+                }
+                _ => failed = true,
             }
         }
         if failed {
             return Err(Reported);
         }
-        Ok(self.per_axis(&cells, 1))
+        self.set_grid(cells, boundary);
+        Ok(())
+    }
+
+    /// Cells along an axis.
+    pub fn cells(&mut self, scope: &Scope, e: &Expr) -> Checked<f64> {
+        let n = self.integer(scope, e)?;
+        if (1..=CELLS).contains(&n) {
+            return Ok(n as f64);
+        }
+        let mut d = self.error(
+            codes::DOMAIN,
+            format!("an axis has from 1 to {CELLS} cells"),
+            &scope.place(e.span),
+        );
+        d.labels[0].text = format!("this is {n}");
+        self.fail(d)
     }
 
     fn boundaries(
@@ -122,7 +147,29 @@ impl Resolver<'_> {
     ) -> Checked<()> {
         let mut failed = false;
         let mut done: Vec<Axis> = Vec::new();
-        for clause in clauses {
+        let axes: Vec<Axis> = self.frame.axes.iter().map(|(_, a)| *a).collect();
+        // `all` comes first, wherever it stands: what is said of a single axis replaces it.
+        let is_all = |clause: &&ast::BoundaryClause| {
+            clause.axis.node == "all" && self.frame.axis("all").is_none()
+        };
+        let (all, single): (Vec<_>, Vec<_>) = clauses.iter().partition(is_all);
+        if let Some(again) = all.get(1) {
+            let d = self.error(
+                codes::STATED_TWICE,
+                "the boundary of `all` axes is given twice",
+                &scope.place(again.axis.span),
+            );
+            failed |= self.fail::<()>(d).is_err();
+        }
+        for clause in all.into_iter().take(1) {
+            for &axis in &axes {
+                match self.clause(scope, clause, axis) {
+                    Ok(sides) => boundary[axis] = sides,
+                    Err(Reported) => failed = true,
+                }
+            }
+        }
+        for clause in single {
             let Ok(axis) = self.axis_named(scope, &clause.axis) else {
                 failed = true;
                 continue;
@@ -136,64 +183,42 @@ impl Resolver<'_> {
                 failed |= self.fail::<()>(d).is_err();
             }
             done.push(axis);
-            let lower = self.boundary_kind(scope, &clause.lower);
-            let upper = clause
-                .upper
-                .as_ref()
-                .map_or(lower, |k| self.boundary_kind(scope, k));
-            let (Ok(lower), Ok(upper)) = (lower, upper) else {
-                failed = true;
-                continue;
-            };
-            if (lower == Boundary::Periodic) != (upper == Boundary::Periodic) {
-                let span = clause.upper.as_ref().map_or(clause.lower.name.span, |u| {
-                    clause.lower.name.span.to(u.name.span)
-                });
-                let d = self.error(
-                    codes::BOUNDARY,
-                    format!(
-                        "along `{}` both sides must be periodic or neither",
-                        clause.axis.node
-                    ),
-                    &scope.place(span),
-                );
-                failed |= self.fail::<()>(d).is_err();
+            match self.clause(scope, clause, axis) {
+                Ok(sides) => boundary[axis] = sides,
+                Err(Reported) => failed = true,
             }
-            boundary[axis] = [lower, upper];
         }
         if failed { Err(Reported) } else { Ok(()) }
     }
 
-    fn boundary_kind(&mut self, scope: &Scope, kind: &ast::BoundaryKind) -> Checked<Boundary> {
-        const KINDS: [(&str, Boundary); 4] = [
-            ("zero", Boundary::Zero),
-            ("periodic", Boundary::Periodic),
-            ("pec", Boundary::Pec),
-            ("pmc", Boundary::Pmc),
-        ];
-        let name = &kind.name;
-        let found = KINDS.iter().find(|(n, _)| *n == name.node);
-        let Some((_, boundary)) = found else {
-            let mut d = self.error(
-                codes::BOUNDARY,
-                format!("there is no boundary `{}`", name.node),
-                &scope.place(name.span),
-            );
-            d.labels[0].text = "unknown".to_string();
-            d.hint = did_you_mean(&name.node, KINDS.iter().map(|(n, _)| *n)).or(Some(
-                "boundaries are zero, periodic, pec and pmc".to_string(),
-            ));
-            return self.fail(d);
+    /// Both sides of an axis.
+    fn clause(
+        &mut self,
+        scope: &Scope,
+        clause: &ast::BoundaryClause,
+        axis: Axis,
+    ) -> Checked<[Boundary; 2]> {
+        let lower = self.side(scope, &clause.lower, axis);
+        let upper = match &clause.upper {
+            None => lower,
+            Some(kind) => self.side(scope, kind, axis),
         };
-        if !kind.args.is_empty() {
+        let (lower, upper) = (lower?, upper?);
+        if (lower == Boundary::Periodic) != (upper == Boundary::Periodic) {
+            let span = clause.upper.as_ref().map_or(clause.lower.name.span, |u| {
+                clause.lower.name.span.to(u.name.span)
+            });
             let d = self.error(
                 codes::BOUNDARY,
-                format!("the boundary `{}` takes no arguments", name.node),
-                &scope.place(name.span),
+                format!(
+                    "along `{}` both sides must be periodic or neither",
+                    clause.axis.node
+                ),
+                &scope.place(span),
             );
             return self.fail(d);
         }
-        Ok(*boundary)
+        Ok([lower, upper])
     }
 
     pub fn axis_named(&mut self, scope: &Scope, name: &Name) -> Checked<Axis> {

@@ -5,7 +5,7 @@ use crate::host::{HostBinary, HostUnary};
 /// Every operator that needs no definition.
 pub const BUILT_IN: &[&str] = &[
     "d", "dc", "d2", "avg", "sym", "sqrt", "abs", "min", "max", "exp", "log", "sin", "cos", "tan",
-    "tanh", "atan2", "floor", "ceil", "round",
+    "tanh", "atan2", "floor", "ceil", "round", "file", "table",
 ];
 
 pub fn is_built_in(name: &str) -> bool {

@@ -52,6 +52,9 @@ codes! {
     STEP = "E0411", "a scheme without exactly one step";
     CELL_SIZE = "E0412", "a cell size or time step that is not a positive number";
     TOO_MANY_COMPONENTS = "E0413", "too many components";
+    BRANCHES = "E0414", "branches that advance a value in different ways";
+    SIDE = "E0415", "a side that cannot be";
+    DERIVED = "E0416", "a derived scheme that does not fit its base";
 
     WHICH_PROBLEM = "E0501", "which problem is meant";
     MISSING = "E0502", "a statement is missing";
@@ -67,20 +70,27 @@ codes! {
     COUNT = "E0512", "a number of steps that cannot be";
     NO_COEF = "E0513", "no such coefficient";
     OUTSIDE_UPDATE = "E0514", "a source where nothing is updated";
+    NO_BOX = "E0515", "a region that is not a box";
+    TOO_MANY_PROBES = "E0516", "too many values to record";
 
     UNREADABLE = "E0601", "a file that cannot be read";
     FILE_TYPE = "E0602", "a file with values of another type";
     FILE_SHAPE = "E0603", "a file of another shape";
     FILE_POSITION = "E0604", "a file without a position";
+    NO_TABLE = "E0605", "a file that is no table";
 
     UNKNOWN_PARAMETER = "E0701", "no such parameter";
     BAD_VALUE = "E0702", "a value that cannot be read";
 
     INTERNAL = "E0901", "a defect of Torre";
 
+    NEAREST = "N0501", "a place between values";
+
     NOT_CENTRED = "W0301", "an update that is not centred in time";
     NEVER_ADVANCED = "W0401", "a field that is never updated";
     HELD_AT_ZERO = "W0501", "a source where the boundary holds the value at 0";
+    NO_PLACE = "W0502", "a place without values";
+    UNUSED_REGION = "W0503", "a region that nothing uses";
 }
 
 #[cfg(test)]

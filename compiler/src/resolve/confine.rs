@@ -34,9 +34,7 @@ pub fn confine(
     };
     let mut open = vec![condition];
     while let Some(id) = open.pop() {
-        if let Node::Binary(op, a, b) = graph.node(id)
-            && op.0 == HostBinary::And
-        {
+        if let Some((a, b)) = both(graph, id) {
             open.extend([b, a]);
             continue;
         }
@@ -52,7 +50,7 @@ pub fn confine(
                 confined.region[axis] = confined.region[axis].intersect(range);
             }
             None => {
-                let test = truth(graph, id);
+                let test = graph.truth(id);
                 confined.rest = Some(match confined.rest {
                     None => test,
                     Some(rest) => graph.binary(HostBinary::And, rest, test),
@@ -68,22 +66,23 @@ pub fn confine(
     confined
 }
 
-/// The condition as 0 or 1, so that rounding cannot change it.
-pub fn truth(graph: &mut Graph, id: NodeId) -> NodeId {
-    use HostBinary as H;
-    let is_truth = match graph.node(id) {
-        Node::Unary(op, _) => op.0 == HostUnary::Not,
-        Node::Binary(op, ..) => matches!(
-            op.0,
-            H::Lt | H::Le | H::Gt | H::Ge | H::Eq | H::Ne | H::And | H::Or
-        ),
-        _ => false,
-    };
-    if is_truth {
-        return id;
+/// The two conditions that have to hold for this one: those of `a and b`, and of `not (a or b)` their opposites.
+fn both(graph: &mut Graph, id: NodeId) -> Option<(NodeId, NodeId)> {
+    match graph.node(id) {
+        Node::Binary(op, a, b) if op.0 == HostBinary::And => Some((a, b)),
+        Node::Unary(op, inner) if op.0 == HostUnary::Not => match graph.node(inner) {
+            Node::Binary(op, a, b) if op.0 == HostBinary::Or => {
+                let a = graph.unary(HostUnary::Not, a);
+                Some((a, graph.unary(HostUnary::Not, b)))
+            }
+            Node::Unary(op, a) if op.0 == HostUnary::Not => {
+                let both = both(graph, a);
+                both.or_else(|| Some((a, graph.number(1.0))))
+            }
+            _ => None,
+        },
+        _ => None,
     }
-    let zero = graph.number(0.0);
-    graph.binary(H::Ne, id, zero)
 }
 
 /// The indices along one axis where a comparison holds, if it compares a coordinate with a number.

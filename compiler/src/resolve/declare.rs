@@ -1,46 +1,27 @@
 //! What a scheme declares: axes, parameters, fields and coefficients.
 
-use super::built_in::is_built_in;
+use super::built_in;
 use super::codes;
-use super::frame::{FieldFacts, Frame};
-use super::load::{ItemId, twice};
+use super::derive::{Declared, SchemeText};
+use super::frame::{Definition, FieldFacts, Frame, GivenParam, Named};
+use super::load::twice;
+use super::names::BUILT_IN;
 use super::report::{Checked, Place, Reported, count};
-use super::resolver::{Resolver, Scope};
-use super::value::{Kind, Value};
+use super::resolver::Resolver;
+use super::value::{Kind, Scope, Table, Value};
 use crate::lattice::{Axis, HalfIndex, PerAxis, Position};
 use crate::scheme::{Boundary, Component, ComponentId, Grid};
 use std::rc::Rc;
-use torre_grammar::ast::{self, CoefValue, Expr, ItemKind, Name, SchemeStmt, Shape, Stmt};
+use torre_grammar::ast::{self, Name, SchemeStmt, Shape};
 use torre_grammar::diag::Diagnostic;
-use torre_grammar::source::{Source, Span};
+use torre_grammar::source::Span;
 
+/// Cells per axis where there is no problem.
+const ASSUMED: i64 = 1 << 16;
 /// The most components of a scheme.
 const COMPONENTS: usize = 256;
 /// The most components of a field: an update of all of them is one stage.
 const OF_A_FIELD: usize = 64;
-
-/// A parameter that a problem or a command line sets.
-pub struct GivenParam {
-    pub name: String,
-    pub value: Expr,
-    pub scope: Rc<Scope>,
-    pub used: bool,
-}
-
-/// A coefficient that a problem sets.
-pub struct GivenCoef {
-    pub name: Name,
-    pub component: Option<Name>,
-    pub value: CoefValue,
-    pub scope: Rc<Scope>,
-    pub used: bool,
-}
-
-/// A scheme's own text, and the scope in which it is evaluated.
-pub struct DeclaredScheme {
-    pub scope: Scope,
-    pub scheme: ast::Scheme,
-}
 
 /// The components of a shape.
 pub struct Parts {
@@ -51,102 +32,104 @@ pub struct Parts {
 
 impl Resolver<'_> {
     /// Notes a new name of the scheme.
-    fn introduce(&mut self, source: &Source, name: &Name, value: Value) {
-        if let Some(&first) = self.frame.spans.get(&name.node) {
-            self.report
-                .push(twice(source, &name.node, first, name.span));
+    fn introduce(&mut self, scope: &Scope, name: &Name, named: Named) {
+        self.introduce_into(Table::Scheme, scope, name, named);
+    }
+
+    /// Notes a new name in a table.
+    pub fn introduce_into(&mut self, table: Table, scope: &Scope, name: &Name, named: Named) {
+        let place = scope.place(name.span);
+        if let Err(first) = self.frame.table(table).introduce(&name.node, place, named) {
+            let d = twice(&scope.source, &name.node, &first, name.span);
+            self.report.push(d);
             return;
         }
-        if is_built_in(&name.node) || ["t", "pi"].contains(&name.node.as_str()) {
+        if built_in::is_built_in(&name.node) || BUILT_IN.contains(&name.node.as_str()) {
             let message = format!("`{}` is built in and cannot be defined", name.node);
             self.report.push(
                 Diagnostic::error(codes::BUILT_IN, message)
-                    .at(source, name.span, "this name is taken")
+                    .at(&scope.source, name.span, "this name is taken")
                     .hint("choose another name"),
             );
         }
-        self.frame.spans.insert(name.node.clone(), name.span);
-        self.frame.names.insert(name.node.clone(), value);
     }
 
-    /// The scope of a scheme's own text, and its statements.
-    pub fn scheme_scope(&self, item: ItemId) -> Checked<DeclaredScheme> {
-        let module = self.library.module(item.module);
-        match module.ast.items.get(item.index).map(|i| &i.kind) {
-            Some(ItemKind::Scheme(scheme)) => Ok(DeclaredScheme {
-                scope: Scope {
-                    source: module.source.clone(),
-                    module: item.module,
-                    locals: Vec::new(),
-                    in_scheme: true,
-                },
-                scheme: scheme.clone(),
-            }),
-            _ => Err(Reported),
-        }
-    }
-
-    /// Axes, parameters and constants, cell size and time step. An error here leaves nothing to go on with.
-    pub fn declare_numbers(
-        &mut self,
-        scope: &Scope,
-        scheme: &ast::Scheme,
-        given: &mut [GivenParam],
-    ) -> Checked<()> {
+    /// Begins with a scheme: its axes. An error here leaves nothing to go on with.
+    pub fn begin(&mut self, text: &SchemeText) -> Checked<()> {
         self.frame = Frame {
-            name: scheme.name.node.clone(),
+            name: text.name.node.clone(),
             ..Frame::default()
         };
-        self.declare_axes(scope, scheme)?;
-        let mut failed = false;
-        for stmt in &scheme.body {
-            let (name, value, is_param) = match &stmt.kind.node {
+        self.declare_axes(text)
+    }
+
+    /// Parameters and constants, cell size and time step. An error here leaves nothing to go on with.
+    pub fn declare_numbers(&mut self, text: &SchemeText, given: &mut [GivenParam]) -> Checked<()> {
+        let mut numbers = Vec::new();
+        let mut replaced = Vec::new();
+        for Declared { scope, stmt, .. } in &text.body {
+            let (name, value, is_param) = match stmt {
                 SchemeStmt::Param { name, value } => (name, value, true),
                 SchemeStmt::Const { name, value } => (name, value, false),
                 _ => continue,
             };
-            let mut number = self.number(scope, value);
+            let mut definition = (value.clone(), scope.clone());
             if is_param {
                 self.frame.params.push(name.node.clone());
                 // The command line comes last and wins.
                 for g in given.iter_mut().filter(|g| g.name == name.node) {
                     g.used = true;
-                    let scope = g.scope.clone();
-                    number = self.number(&scope, &g.value);
+                    replaced.push(definition);
+                    definition = (g.value.clone(), g.scope.clone());
                 }
             }
-            let value = match number {
-                Ok(n) => self.scalar(n),
-                Err(Reported) => {
-                    failed = true;
-                    Value::Poison
-                }
-            };
-            self.introduce(&scope.source, name, value);
+            let (value, of) = definition;
+            let open = Named::Open(Definition::Number { value, scope: of });
+            self.introduce(scope, name, open);
+            numbers.push((scope, name));
         }
-        failed |= self.declare_spacing(scope, scheme).is_err();
+        for Declared { scope, stmt, .. } in &text.body {
+            if let SchemeStmt::Coef(coef) = stmt {
+                let open = Named::Open(Definition::Coef {
+                    coef: Rc::new(coef.clone()),
+                    scope: scope.clone(),
+                });
+                self.introduce(scope, &coef.name, open);
+            }
+        }
+        let mut failed = false;
+        for (scope, name) in numbers {
+            let place = scope.place(name.span);
+            let value = self.named(Table::Scheme, &name.node, &place);
+            failed |= matches!(value, Some(Err(Reported)));
+        }
+        // What is replaced is checked all the same.
+        for (value, scope) in replaced {
+            failed |= self.number(&scope, &value).is_err();
+        }
+        failed |= self.declare_spacing(text).is_err();
         if failed { Err(Reported) } else { Ok(()) }
     }
 
-    fn declare_axes(&mut self, scope: &Scope, scheme: &ast::Scheme) -> Checked<()> {
-        let mut found: Option<(&Vec<Name>, Span)> = None;
-        for stmt in &scheme.body {
-            if let SchemeStmt::Axes(names) = &stmt.kind.node {
+    fn declare_axes(&mut self, text: &SchemeText) -> Checked<()> {
+        let mut found: Option<(&Vec<Name>, &Declared)> = None;
+        for declared in &text.body {
+            if let SchemeStmt::Axes(names) = &declared.stmt {
                 if let Some((_, first)) = found {
                     let d = Diagnostic::error(codes::AXES, "the axes are given twice")
-                        .at(&scope.source, stmt.kind.span, "again here")
-                        .at(&scope.source, first, "first here");
+                        .at(&declared.scope.source, declared.span, "again here")
+                        .at(&first.scope.source, first.span, "first here");
                     return self.fail(d);
                 }
-                found = Some((names, stmt.kind.span));
+                found = Some((names, declared));
             }
         }
-        let Some((names, span)) = found else {
+        let Some((names, Declared { scope, span, .. })) = found else {
             let d = self
                 .error(
                     codes::AXES,
-                    format!("scheme `{}` has no axes", scheme.name.node),
-                    &scope.place(scheme.name.span),
+                    format!("scheme `{}` has no axes", text.name.node),
+                    &text.place(),
                 )
                 .hint("begin with `axes x, y, z`");
             return self.fail(d);
@@ -155,77 +138,49 @@ impl Resolver<'_> {
             let d = self.error(
                 codes::AXES,
                 format!("a scheme has one to three axes, not {}", names.len()),
-                &scope.place(span),
+                &scope.place(*span),
             );
             return self.fail(d);
         }
         for (name, &axis) in names.iter().zip(Axis::roles(names.len())) {
-            self.introduce(&scope.source, name, Value::Axis(axis));
+            self.introduce(scope, name, Named::Known(Value::Axis(axis)));
             self.frame.axes.push((name.node.clone(), axis));
             self.graph.axes[axis] = name.node.clone();
         }
-        if self.frame.names.len() < names.len() {
-            return Err(Reported);
-        }
-        Ok(())
+        let distinct = self.frame.names.keys().count() == names.len();
+        if distinct { Ok(()) } else { Err(Reported) }
     }
 
-    fn declare_spacing(&mut self, scope: &Scope, scheme: &ast::Scheme) -> Checked<()> {
-        let mut spacing = PerAxis::splat(1.0);
+    fn declare_spacing(&mut self, text: &SchemeText) -> Checked<()> {
+        let place = text.place();
         let mut failed = false;
-        let axes = self.frame.axes.clone();
-        for (name, axis) in &axes {
-            let own = format!("h{name}");
-            match self.positive(scope, scheme, &[&own, "h"]) {
-                Ok(h) => spacing[*axis] = h,
+        for (name, axis) in self.frame.axes.clone() {
+            match self.cell_size(&name, &place) {
+                Ok(h) => self.graph.spacing[axis] = h,
                 Err(Reported) => failed = true,
             }
         }
-        match self.positive(scope, scheme, &["dt"]) {
+        match self.positive(&["dt"], &place) {
             Ok(dt) => self.frame.dt = dt,
             Err(Reported) => failed = true,
         }
-        self.graph.spacing = spacing;
         if failed { Err(Reported) } else { Ok(()) }
     }
 
-    /// The first of some names that is a number, or 1; it must be positive.
-    fn positive(&mut self, scope: &Scope, scheme: &ast::Scheme, names: &[&str]) -> Checked<f64> {
-        for name in names {
-            let n = match self.frame.names.get(*name) {
-                Some(Value::Scalar(s)) => self.graph.as_number(s.node),
-                Some(Value::Poison) => return Err(Reported),
-                _ => None,
-            };
-            let Some(n) = n else { continue };
-            if n > 0.0 && n.is_finite() && n.is_normal() {
-                return Ok(n);
-            }
-            let span = self.frame.spans.get(*name).copied();
-            let what = if *name == "dt" {
-                "the time step"
-            } else {
-                "the cell size"
-            };
-            let mut d = self.error(
-                codes::CELL_SIZE,
-                format!("{what} `{name}` must be a positive number"),
-                &scope.place(span.unwrap_or(scheme.name.span)),
-            );
-            d.labels[0].text = format!("this is {n}");
-            return self.fail(d);
+    /// The extents of a scheme that is checked without a problem: so large that nothing lies outside.
+    pub fn assume_extents(&mut self) {
+        for (name, _) in self.frame.axes.clone() {
+            let cells = self.scalar(ASSUMED as f64);
+            let extents = &mut self.frame.extents;
+            extents.set(&format!("n{name}"), Named::Known(cells));
         }
-        Ok(1.0)
     }
 
-    /// A grid for a scheme that is checked without a problem: so large that nothing lies outside.
+    /// A grid with these extents.
     pub fn assume_grid(&mut self) {
         let cells = PerAxis::from_fn(|a| {
-            if self.frame.axes.iter().any(|(_, b)| *b == a) {
-                1 << 16
-            } else {
-                1
-            }
+            let present = self.frame.axes.iter().any(|(_, b)| *b == a);
+            if present { ASSUMED } else { 1 }
         });
         self.set_grid(cells, PerAxis::splat([Boundary::Zero; 2]));
         self.frame.has_domain = false;
@@ -246,30 +201,38 @@ impl Resolver<'_> {
         });
     }
 
-    /// Fields, then coefficients.
-    pub fn declare_fields(
-        &mut self,
-        scope: &Scope,
-        scheme: &ast::Scheme,
-        given: &mut [GivenCoef],
-    ) -> Checked<()> {
+    pub fn declare_fields(&mut self, text: &SchemeText) -> Checked<()> {
         let mut failed = false;
-        for stmt in &scheme.body {
-            if let SchemeStmt::Field(field) = &stmt.kind.node
+        for Declared { scope, stmt, .. } in &text.body {
+            if let SchemeStmt::Field(field) = stmt
                 && self.declare_field(scope, field).is_err()
             {
                 failed = true;
-                self.introduce(&scope.source, &field.name, Value::Poison);
+                self.introduce(scope, &field.name, Named::Known(Value::Poison));
             }
         }
-        for Stmt { kind, .. } in &scheme.body {
-            if let SchemeStmt::Coef(coef) = &kind.node {
-                let value = self
-                    .declare_coef(scope, coef, given)
-                    .unwrap_or(Value::Poison);
-                failed |= matches!(value, Value::Poison);
-                self.introduce(&scope.source, &coef.name, value);
-            }
+        if failed { Err(Reported) } else { Ok(()) }
+    }
+
+    /// What is known with the domain: coefficients and regions, those of the problem included.
+    pub fn declare_statics(
+        &mut self,
+        text: &SchemeText,
+        problem: Option<(&Scope, &ast::Problem)>,
+    ) -> Checked<()> {
+        let mut failed = false;
+        for Declared { scope, stmt, .. } in &text.body {
+            let name = match stmt {
+                SchemeStmt::Coef(coef) => &coef.name,
+                SchemeStmt::Region(region) => &region.name,
+                _ => continue,
+            };
+            let place = scope.place(name.span);
+            let found = self.named(Table::Scheme, &name.node, &place);
+            failed |= matches!(found, Some(Err(Reported)));
+        }
+        if let Some((scope, problem)) = problem {
+            failed |= self.compute_regions(scope, problem).is_err();
         }
         if failed { Err(Reported) } else { Ok(()) }
     }
@@ -347,7 +310,8 @@ impl Resolver<'_> {
         }
         self.frame.fields.push(facts);
         let index = self.frame.fields.len() - 1;
-        self.introduce(&scope.source, &field.name, Value::Field(index, None));
+        let value = Value::Field(index, None);
+        self.introduce(scope, &field.name, Named::Known(value));
         Ok(())
     }
 
@@ -462,7 +426,7 @@ impl Resolver<'_> {
         self.fail(d)
     }
 
-    fn scalar_position(
+    pub fn scalar_position(
         &mut self,
         scope: &Scope,
         position: &ast::Position,

@@ -3,11 +3,14 @@
 //! An update that is linear in what it reads becomes one chain of fused multiply-adds in the normal form of [`super::linearize`];
 //! anything else is computed as written, each difference as a chain over its taps.
 
+mod ops;
+
 use super::graph::{Graph, LevelKey, Node, NodeId, Shift, TREE};
 use super::linearize::{Group, Linearizer, NotLinear, Tap, Weight};
 use crate::host::{HostBinary, HostUnary};
 use crate::lattice::{PerAxis, Position};
 use crate::scheme::{Body, Cmp, Coef, CoefId, Component, ComponentId, Op, Precision, Read, Value};
+use ops::{OpKey, key, pruned};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -60,10 +63,6 @@ impl Coefs {
     }
 }
 
-/// Operations told apart by their bits.
-#[derive(PartialEq, Eq, Hash)]
-struct OpKey(u8, [u64; 5]);
-
 /// Writes the body of one update.
 pub struct Emitter<'a> {
     pub graph: &'a mut Graph,
@@ -105,17 +104,31 @@ impl<'a> Emitter<'a> {
 
     /// The body that computes `node`.
     pub fn body(mut self, node: NodeId) -> Result<Body, Refused> {
+        let result = self.value(node)?;
+        Ok(pruned(&self.ops, result))
+    }
+
+    /// The value of `node`. Where the place alone decides between two, each has its own normal form.
+    fn value(&mut self, node: NodeId) -> Result<Value, Refused> {
+        if let Node::If(condition, a, b) = self.graph.node(node)
+            && self.graph.is_dynamic(node)
+            && !self.graph.is_dynamic(condition)
+        {
+            let then = self.value(a)?;
+            let otherwise = self.value(b)?;
+            let condition = self.graph.truth(condition);
+            return self.select(condition, Shift::default(), then, otherwise);
+        }
         let origin = self.origin();
         let linear = Linearizer::new(self.graph, origin).linear(node, Shift::default());
-        let result = match linear {
+        match linear {
             Ok(linear) => {
                 let linear = Rc::try_unwrap(linear).unwrap_or_else(|shared| (*shared).clone());
-                self.chain(linear.groups, linear.constant)?
+                self.chain(linear.groups, linear.constant)
             }
-            Err(NotLinear::Nonlinear) => self.as_written(node, Shift::default())?,
-            Err(NotLinear::TooLarge) => return Err(Refused::TooLarge),
-        };
-        Ok(pruned(&self.ops, result))
+            Err(NotLinear::Nonlinear) => self.as_written(node, Shift::default()),
+            Err(NotLinear::TooLarge) => Err(Refused::TooLarge),
+        }
     }
 
     fn origin(&self) -> Position {
@@ -383,9 +396,12 @@ impl<'a> Emitter<'a> {
                 let otherwise = self.as_written(b, by)?;
                 self.select(c, by, then, otherwise)
             }
-            Node::Number(_) | Node::Coordinate(..) | Node::Time | Node::File(..) => {
-                self.constant(f64::NAN)
-            }
+            // Static nodes are coefficients.
+            Node::Number(_)
+            | Node::Coordinate(..)
+            | Node::Time
+            | Node::File(..)
+            | Node::Table(..) => self.constant(f64::NAN),
         }
     }
 
@@ -530,81 +546,6 @@ impl<'a> Emitter<'a> {
             otherwise,
         })
     }
-}
-
-/// Leaves out what the result does not need, such as the base of a power 0.
-fn pruned(ops: &[Op], result: Value) -> Body {
-    let mut needed = vec![false; ops.len()];
-    needed[result.index()] = true;
-    for (i, op) in ops.iter().enumerate().rev() {
-        if needed[i] {
-            op.operands(|v| needed[v.index()] = true);
-        }
-    }
-    let mut place = vec![Value(0); ops.len()];
-    let mut body = Body {
-        ops: Vec::new(),
-        result,
-    };
-    for (i, op) in ops.iter().enumerate().filter(|(i, _)| needed[*i]) {
-        place[i] = Value(body.ops.len() as u32);
-        let to = |v: Value| place[v.index()];
-        body.ops.push(match *op {
-            Op::Const(_) | Op::Read(_) | Op::Coef(_) => *op,
-            Op::Neg(a) => Op::Neg(to(a)),
-            Op::Abs(a) => Op::Abs(to(a)),
-            Op::Sqrt(a) => Op::Sqrt(to(a)),
-            Op::Add(a, b) => Op::Add(to(a), to(b)),
-            Op::Sub(a, b) => Op::Sub(to(a), to(b)),
-            Op::Mul(a, b) => Op::Mul(to(a), to(b)),
-            Op::Div(a, b) => Op::Div(to(a), to(b)),
-            Op::Fma(a, b, c) => Op::Fma(to(a), to(b), to(c)),
-            Op::Select {
-                cmp,
-                a,
-                b,
-                then,
-                otherwise,
-            } => Op::Select {
-                cmp,
-                a: to(a),
-                b: to(b),
-                then: to(then),
-                otherwise: to(otherwise),
-            },
-        });
-    }
-    body.result = place[result.index()];
-    body
-}
-
-fn key(op: &Op) -> OpKey {
-    let v = |v: Value| u64::from(v.0);
-    let (tag, words) = match *op {
-        Op::Const(c) => (0, [c.to_bits(), 0, 0, 0, 0]),
-        Op::Read(r) => {
-            let o = r.offset.0.map(|n| u64::from(n as u32));
-            let id = u64::from(r.component.0) << 8 | u64::from(r.age);
-            (1, [id, o[0], o[1], o[2], 0])
-        }
-        Op::Coef(c) => (2, [u64::from(c.0), 0, 0, 0, 0]),
-        Op::Neg(a) => (3, [v(a), 0, 0, 0, 0]),
-        Op::Abs(a) => (4, [v(a), 0, 0, 0, 0]),
-        Op::Sqrt(a) => (5, [v(a), 0, 0, 0, 0]),
-        Op::Add(a, b) => (6, [v(a), v(b), 0, 0, 0]),
-        Op::Sub(a, b) => (7, [v(a), v(b), 0, 0, 0]),
-        Op::Mul(a, b) => (8, [v(a), v(b), 0, 0, 0]),
-        Op::Div(a, b) => (9, [v(a), v(b), 0, 0, 0]),
-        Op::Fma(a, b, c) => (10, [v(a), v(b), v(c), 0, 0]),
-        Op::Select {
-            cmp,
-            a,
-            b,
-            then,
-            otherwise,
-        } => (11, [cmp as u64, v(a), v(b), v(then), v(otherwise)]),
-    };
-    OpKey(tag, words)
 }
 
 #[cfg(test)]

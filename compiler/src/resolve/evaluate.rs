@@ -1,16 +1,14 @@
 //! From syntax to the graph: names are looked up, definitions inlined, shapes and positions checked.
 
-use super::built_in::is_built_in;
 use super::codes;
 use super::graph::Node;
-use super::load::{Found, ItemId, Space};
+use super::load::Space;
 use super::report::{Checked, Place, Reported, count};
-use super::resolver::{Constant, Resolver, Scope};
-use super::suggest::did_you_mean;
-use super::value::{Items, Kind, Operand, Typed, Value};
+use super::resolver::Resolver;
+use super::value::{Items, Kind, Operand, Scope, Typed, Value};
 use crate::host::{HostBinary, HostUnary};
 use crate::lattice::{Axis, HalfIndex, Position};
-use torre_grammar::ast::{BinaryOp, Expr, ExprKind, ItemKind, Level, Name, UnaryOp};
+use torre_grammar::ast::{BinaryOp, Expr, ExprKind, Level, Name, UnaryOp};
 
 /// Expressions evaluated in one go, over all inlining.
 const STEPS: u64 = 400_000;
@@ -40,6 +38,7 @@ impl Resolver<'_> {
         let place = scope.place(expr.span);
         match &expr.node {
             ExprKind::Number(n) => Ok(self.scalar(*n)),
+            ExprKind::Text(text) => Ok(Value::Text(text.as_str().into())),
             ExprKind::Name(name) => self.lookup(scope, name, &place),
             ExprKind::Path(path) => {
                 let item = self.item_at(scope, path, Space::Value, &place)?;
@@ -118,176 +117,6 @@ impl Resolver<'_> {
         })
     }
 
-    fn lookup(&mut self, scope: &Scope, name: &str, place: &Place) -> Checked<Value> {
-        let local = scope.locals.iter().rev().find(|(n, _)| n == name);
-        let value = match local {
-            Some((_, value)) => Some(value.clone()),
-            None if scope.in_scheme => self.frame.names.get(name).cloned(),
-            None => None,
-        };
-        if let Some(value) = value {
-            return match value {
-                Value::Poison => Err(Reported),
-                value => Ok(value),
-            };
-        }
-        match self.library.find(scope.module, Space::Value, name) {
-            Found::Item(item) => return self.constant(item, place),
-            Found::Broken => return Err(Reported),
-            Found::Nothing => {}
-        }
-        if let Some(axis) = self.frame.axis(name) {
-            return Ok(Value::Axis(axis));
-        }
-        match name {
-            "pi" => return Ok(self.scalar(std::f64::consts::PI)),
-            "t" => {
-                let node = self.graph.time();
-                return Ok(Value::Scalar(Typed {
-                    node,
-                    position: None,
-                }));
-            }
-            _ => {}
-        }
-        if is_built_in(name) {
-            let message = format!("`{name}` is an operator and needs arguments");
-            let d = self
-                .error(codes::WRONG_KIND, message, place)
-                .hint(format!("write `{name}(...)`"));
-            return self.fail(d);
-        }
-        let mut d = self.error(
-            codes::UNKNOWN_NAME,
-            format!("there is no `{name}` here"),
-            place,
-        );
-        d.labels[0].text = "not found".to_string();
-        d.hint = self.hint_for(scope, name);
-        self.fail(d)
-    }
-
-    fn hint_for(&self, scope: &Scope, name: &str) -> Option<String> {
-        if !scope.in_scheme && self.frame.names.contains_key(name) {
-            return Some(format!(
-                "definitions see only their parameters: add a parameter and pass `{name}`"
-            ));
-        }
-        let mut known: Vec<&str> = scope.locals.iter().rev().map(|(n, _)| n.as_str()).collect();
-        if scope.in_scheme {
-            known.extend(self.frame.names.keys().map(String::as_str));
-        }
-        known.extend(self.library.names(scope.module, Space::Value));
-        known.extend(self.frame.axes.iter().map(|(n, _)| n.as_str()));
-        known.extend(["pi", "t"]);
-        if let Some(hint) = did_you_mean(name, known) {
-            return Some(hint);
-        }
-        if ["x", "y", "z"].contains(&name) && !self.frame.axes.is_empty() {
-            let axes: Vec<&str> = self.frame.axes.iter().map(|(n, _)| n.as_str()).collect();
-            return Some(format!("the axes of the scheme are {}", axes.join(", ")));
-        }
-        None
-    }
-
-    /// The item that a path such as `std::curl::curl` names.
-    pub fn item_at(
-        &mut self,
-        scope: &Scope,
-        path: &[Name],
-        space: Space,
-        place: &Place,
-    ) -> Checked<ItemId> {
-        let Some((name, module)) = path.split_last() else {
-            let d = self.error(codes::UNKNOWN_NAME, "a name is missing here", place);
-            return self.fail(d);
-        };
-        if module.is_empty() {
-            return match self.library.find(scope.module, space, &name.node) {
-                Found::Item(item) => Ok(item),
-                Found::Broken => Err(Reported),
-                Found::Nothing => {
-                    let what = match space {
-                        Space::Value => "definition",
-                        Space::Scheme => "scheme",
-                        Space::Problem => "problem",
-                        Space::Schedule => "schedule",
-                    };
-                    let message = format!("there is no {what} `{}` here", name.node);
-                    let mut d = self.error(codes::UNKNOWN_NAME, message, place);
-                    d.hint = did_you_mean(&name.node, self.library.names(scope.module, space));
-                    self.fail(d)
-                }
-            };
-        }
-        let opened = self
-            .library
-            .open(self.world, &mut self.report, scope.module, module);
-        let from = opened.ok_or(Reported)?;
-        if let Found::Item(item) = self.library.find(from, space, &name.node)
-            && item.module == from
-        {
-            return Ok(item);
-        }
-        let own = self.library.own(from, space);
-        let module = self.library.module(from).source.name();
-        let message = format!("`{module}` has no item `{}`", name.node);
-        let mut d = self.error(codes::UNKNOWN_ITEM, message, place);
-        d.hint = did_you_mean(&name.node, own.iter().map(|(_, n)| n.node.as_str()));
-        self.fail(d)
-    }
-
-    /// The value of a constant.
-    fn constant(&mut self, item: ItemId, place: &Place) -> Checked<Value> {
-        match self.constants.get(&item) {
-            Some(Constant::Done(Value::Poison)) => return Err(Reported),
-            Some(Constant::Done(value)) => return Ok(value.clone()),
-            Some(Constant::Running) => {
-                let d = self.error(
-                    codes::RECURSIVE,
-                    "this constant is defined by itself",
-                    place,
-                );
-                return self.fail(d);
-            }
-            None => {}
-        }
-        let module = self.library.module(item.module);
-        let (source, ast) = (module.source.clone(), module.ast.clone());
-        let value = match ast.items.get(item.index).map(|i| &i.kind) {
-            Some(ItemKind::Const { value, .. }) => value,
-            Some(ItemKind::Def(def)) => {
-                let name = &def.name.node;
-                let message = format!("`{name}` is an operator and needs arguments");
-                let d = self
-                    .error(codes::WRONG_KIND, message, place)
-                    .hint(format!("write `{name}(...)`"));
-                return self.fail(d);
-            }
-            _ => return Err(Reported),
-        };
-        self.constants.insert(item, Constant::Running);
-        let scope = Scope {
-            source,
-            module: item.module,
-            locals: Vec::new(),
-            in_scheme: false,
-        };
-        // A constant sees no axes: it is the same for all schemes.
-        let frame = std::mem::take(&mut self.frame);
-        let result = self.number(&scope, value);
-        self.frame = frame;
-        let result = match result {
-            Ok(n) => self.scalar(n),
-            Err(Reported) => Value::Poison,
-        };
-        self.constants.insert(item, Constant::Done(result.clone()));
-        match result {
-            Value::Poison => Err(Reported),
-            value => Ok(value),
-        }
-    }
-
     /// A number that is known now.
     pub fn number(&mut self, scope: &Scope, expr: &Expr) -> Checked<f64> {
         let operand = self.operand(scope, expr)?;
@@ -306,6 +135,7 @@ impl Resolver<'_> {
                 }
             }
             Value::Axis(_) => "this is an axis",
+            Value::Text(_) => "this is the name of a file",
             Value::Field(..) => "this is a field",
             Value::Vector(_) => "this is a vector",
             Value::Tensor(_) => "this is a tensor",
@@ -331,7 +161,7 @@ impl Resolver<'_> {
         self.fail(d)
     }
 
-    fn member(&mut self, scope: &Scope, value: Value, name: &Name) -> Checked<Value> {
+    pub fn member(&mut self, scope: &Scope, value: Value, name: &Name) -> Checked<Value> {
         let place = scope.place(name.span);
         let names: Vec<String> = match &value {
             Value::Field(i, level) => {
@@ -364,7 +194,7 @@ impl Resolver<'_> {
                 }
                 self.frame.tensor_names()
             }
-            Value::Scalar(_) | Value::Axis(_) => Vec::new(),
+            Value::Scalar(_) | Value::Axis(_) | Value::Text(_) => Vec::new(),
             Value::Poison => return Err(Reported),
         };
         let mut d = if names.is_empty() || names == [""] {

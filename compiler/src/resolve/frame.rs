@@ -1,11 +1,12 @@
-//! The scheme at hand: its names, axes, fields and grid.
+//! The scheme at hand, as far as it is declared.
 
 use super::report::Place;
-use super::value::{Kind, Value};
+use super::value::{Kind, Scope, Table, Value};
 use crate::lattice::{Axis, Position};
-use crate::scheme::{Component, ComponentId, Grid};
-use std::collections::BTreeMap;
-use torre_grammar::source::Span;
+use crate::scheme::{Component, ComponentId, Grid, OddPositions};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use torre_grammar::ast::{self, Expr, Name};
 
 /// A field as declared.
 #[derive(Clone, Debug)]
@@ -33,25 +34,146 @@ impl FieldFacts {
     }
 }
 
+/// The text that a name stands for.
+#[derive(Clone)]
+pub enum Definition {
+    Number {
+        value: Expr,
+        scope: Rc<Scope>,
+    },
+    /// Cells along an axis.
+    Cells {
+        value: Expr,
+        scope: Rc<Scope>,
+    },
+    /// A condition on the place, which is known once the domain is.
+    Region {
+        region: Rc<ast::Region>,
+        scope: Rc<Scope>,
+    },
+    /// A static field, which is known once the domain is.
+    Coef {
+        coef: Rc<ast::Coef>,
+        scope: Rc<Scope>,
+    },
+}
+
+/// A parameter that a problem or a command line sets.
+pub struct GivenParam {
+    pub name: String,
+    pub value: Expr,
+    pub scope: Rc<Scope>,
+    pub used: bool,
+}
+
+/// A coefficient that a problem sets.
+#[derive(Clone)]
+pub struct GivenCoef {
+    pub name: Name,
+    pub component: Option<Name>,
+    pub value: Expr,
+    pub scope: Rc<Scope>,
+    pub used: bool,
+}
+
+/// A name: its value is computed when it is first needed, so the order of definitions does not matter.
+#[derive(Clone)]
+pub enum Named {
+    Open(Definition),
+    /// Being computed: who needs it now is part of a circle.
+    Running,
+    Known(Value),
+}
+
+/// Names with what they stand for.
+#[derive(Default)]
+pub struct Names {
+    table: BTreeMap<String, Named>,
+    /// Where names are defined.
+    places: BTreeMap<String, Place>,
+    /// Names that an expression has used.
+    used: BTreeSet<String>,
+}
+
+impl Names {
+    pub fn get(&self, name: &str) -> Option<&Named> {
+        self.table.get(name)
+    }
+
+    pub fn value(&self, name: &str) -> Option<&Value> {
+        match self.table.get(name) {
+            Some(Named::Known(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    pub fn contains(&self, name: &str) -> bool {
+        self.table.contains_key(name)
+    }
+
+    pub fn set(&mut self, name: &str, named: Named) {
+        self.table.insert(name.to_string(), named);
+    }
+
+    /// Takes a new name in. A name that is taken gives the place of its first definition.
+    pub fn introduce(&mut self, name: &str, place: Place, named: Named) -> Result<(), Place> {
+        if let Some(first) = self.places.get(name) {
+            return Err(first.clone());
+        }
+        self.places.insert(name.to_string(), place);
+        self.set(name, named);
+        Ok(())
+    }
+
+    pub fn place(&self, name: &str) -> Option<Place> {
+        self.places.get(name).cloned()
+    }
+
+    pub fn note_use(&mut self, name: &str) {
+        if !self.used.contains(name) {
+            self.used.insert(name.to_string());
+        }
+    }
+
+    pub fn is_used(&self, name: &str) -> bool {
+        self.used.contains(name)
+    }
+
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.table.keys().map(String::as_str)
+    }
+}
+
 /// The scheme at hand.
 #[derive(Default)]
 pub struct Frame {
     pub name: String,
     pub axes: Vec<(String, Axis)>,
-    /// Parameters, constants, fields, coefficients and axes.
-    pub names: BTreeMap<String, Value>,
+    pub names: Names,
+    /// Names of the problem.
+    pub problem: Names,
+    pub extents: Names,
     pub params: Vec<String>,
+    pub given_coefs: Vec<GivenCoef>,
     pub fields: Vec<FieldFacts>,
     pub components: Vec<Component>,
+    /// Kinds of sides that the scheme names, with what is odd about them.
+    pub sides: BTreeMap<String, OddPositions>,
     pub dt: f64,
     pub grid: Option<Grid>,
     /// Whether the grid is that of a problem.
     pub has_domain: bool,
-    /// Where each name is declared.
-    pub spans: BTreeMap<String, Span>,
 }
 
 impl Frame {
+    pub fn table(&mut self, table: Table) -> &mut Names {
+        match table {
+            Table::Problem => &mut self.problem,
+            Table::Scheme => &mut self.names,
+            Table::Extents => &mut self.extents,
+        }
+    }
+
     pub fn axis(&self, name: &str) -> Option<Axis> {
         self.axes.iter().find(|(n, _)| n == name).map(|(_, a)| *a)
     }

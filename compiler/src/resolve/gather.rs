@@ -1,19 +1,21 @@
-//! What a problem puts into a calculation and takes out of it: initial values, sources, probes, outputs.
+//! What a problem puts into a calculation: initial values and sources.
 
 use super::codes;
 use super::confine::confine;
-use super::order::{Named, Statement};
-use super::report::{Checked, Place, Reported, count};
-use super::resolver::{Resolver, Scope};
-use super::value::{Kind, Operand, Typed, Value};
-use crate::host::HostExpr;
-use crate::lattice::{Interval, PerAxis, Region};
-use crate::problem::{Init, Output, OutputKind, Probe, Source, StaticValue};
+use super::enclose::enclose;
+use super::files::Site;
+use super::order::{Statement, Targeted};
+use super::record::Recorded;
+use super::report::{Checked, Place, Reported};
+use super::resolver::Resolver;
+use super::value::{Scope, Typed};
+use crate::host::{HostExpr, HostUnary};
+use crate::lattice::Position;
+use crate::problem::{Init, Output, Probe, Source, StaticOutput, StaticValue};
 use crate::scheme::{ComponentId, Grid, Scheme, StageId};
 use std::collections::{BTreeMap, BTreeSet};
-use torre_grammar::ast::{self, CoefValue, Expr, Level, Name, ProblemStmt, Target};
+use torre_grammar::ast::{self, Expr, Level, ProblemStmt, Target, UpdateOp};
 use torre_grammar::diag::Diagnostic;
-use torre_grammar::source::Span;
 
 /// Results of one problem.
 const RESULTS: usize = 10_000;
@@ -27,9 +29,18 @@ pub struct Results {
     pub source_places: Vec<Place>,
     pub probes: Vec<Probe>,
     pub outputs: Vec<Output>,
-    probe_names: BTreeSet<String>,
+    pub statics: Vec<StaticOutput>,
+    pub probe_names: BTreeSet<String>,
     /// How often an output's name was wanted.
-    output_names: BTreeMap<String, u64>,
+    pub output_names: BTreeMap<String, u64>,
+}
+
+/// A source as the problem states it.
+struct Stated<'a> {
+    target: &'a Target,
+    place: &'a ast::Place,
+    op: UpdateOp,
+    value: &'a Expr,
 }
 
 impl Resolver<'_> {
@@ -49,28 +60,64 @@ impl Resolver<'_> {
                 ProblemStmt::Init { target, value } => self.init(scope, target, value, r),
                 ProblemStmt::Source {
                     target,
-                    place: at,
+                    place,
+                    op,
                     value,
-                } => self.source(scope, target, at, value, &grid, statements, r),
-                ProblemStmt::Probe { target, at, name } => {
-                    self.probe(scope, target, at, name.as_ref(), &grid, &place, r)
+                } => {
+                    let source = Stated {
+                        target,
+                        place,
+                        op: *op,
+                        value,
+                    };
+                    self.source(scope, &source, &grid, statements, r)
                 }
-                ProblemStmt::Slice {
-                    target,
-                    axis,
-                    index,
+                ProblemStmt::Probe {
+                    targets,
+                    place: at,
+                    name,
                     every,
-                } => self.slice(scope, target, axis, index, every.as_ref(), &grid, r),
-                ProblemStmt::Volume { target, every } => {
-                    self.volume(scope, target, every.as_ref(), r)
-                }
+                } => self.every(scope, every.as_ref()).and_then(|every| {
+                    let recorded = Recorded {
+                        scope,
+                        place: &place,
+                        every,
+                    };
+                    self.probe(&recorded, targets, at, name.as_ref(), r)
+                }),
+                ProblemStmt::Slice {
+                    targets,
+                    plane,
+                    within,
+                    every,
+                } => self.every(scope, every.as_ref()).and_then(|every| {
+                    let recorded = Recorded {
+                        scope,
+                        place: &place,
+                        every,
+                    };
+                    self.output(&recorded, targets, Some(plane), within, r)
+                }),
+                ProblemStmt::Volume {
+                    targets,
+                    within,
+                    every,
+                } => self.every(scope, every.as_ref()).and_then(|every| {
+                    let recorded = Recorded {
+                        scope,
+                        place: &place,
+                        every,
+                    };
+                    self.output(&recorded, targets, None, within, r)
+                }),
                 _ => Ok(()),
             };
             failed |= done.is_err();
             let total = results.init.len()
                 + results.sources.len()
                 + results.probes.len()
-                + results.outputs.len();
+                + results.outputs.len()
+                + results.statics.len();
             if total > RESULTS {
                 let d = self.error(codes::TOO_COMPLEX, "the problem is too long", &place);
                 return self.fail(d);
@@ -80,7 +127,7 @@ impl Resolver<'_> {
     }
 
     /// A target whose newest value is meant.
-    fn newest(&mut self, scope: &Scope, target: &Target) -> Checked<Named> {
+    pub fn newest(&mut self, scope: &Scope, target: &Target) -> Checked<Targeted> {
         let named = self.target(scope, target)?;
         if let Some(level) = &target.level {
             let d = self.error(
@@ -97,10 +144,10 @@ impl Resolver<'_> {
         &mut self,
         scope: &Scope,
         target: &Target,
-        value: &CoefValue,
+        value: &Expr,
         results: &mut Results,
     ) -> Checked<()> {
-        let Named {
+        let Targeted {
             field,
             kind,
             components,
@@ -127,41 +174,47 @@ impl Resolver<'_> {
             }
             age = 1;
         }
-        match value {
-            CoefValue::File(path) => {
-                for component in components {
-                    let position = self.frame.components[component.index()].position;
-                    self.check_file(&scope.place(path.span), &path.node, position)?;
-                    let file = self.graph.file_id(&path.node, position);
-                    results.init.push(Init {
-                        component,
-                        age,
-                        value: StaticValue::File(file),
-                    });
-                }
-            }
-            CoefValue::Expr(e) => {
-                let operand = self.operand(scope, e)?;
-                let at = operand.place.clone();
-                let items = self.values_for(kind, &components, operand, &place)?;
-                for (component, item) in components.into_iter().zip(items) {
-                    let value = self.host(item, component, &at, "an initial value")?;
-                    results.init.push(Init {
-                        component,
-                        age,
-                        value: StaticValue::Expr(value),
-                    });
-                }
-            }
+        let sites = self.sites(&components);
+        let operand = self.operand_at(scope, value, kind, &sites)?;
+        let at = operand.place.clone();
+        let items = self.values_for(kind, &components, operand, &place)?;
+        for (component, item) in components.into_iter().zip(items) {
+            let value = match self.host(item, component, &at, "an initial value")? {
+                HostExpr::File { file, offset } if offset.0 == [0; 3] => StaticValue::File(file),
+                value => StaticValue::Expr(value),
+            };
+            results.init.push(Init {
+                component,
+                age,
+                value,
+            });
         }
         Ok(())
     }
 
-    /// A value of the problem as the host computes it.
+    /// Where the values of components lie.
+    fn sites(&self, components: &[ComponentId]) -> Vec<Site> {
+        let position = |c: &ComponentId| self.frame.components[c.index()].position;
+        components.iter().map(|c| Site::At(position(c))).collect()
+    }
+
+    /// A value of the problem at a component's position, as the host computes it.
     fn host(
         &mut self,
         item: Typed,
         component: ComponentId,
+        place: &Place,
+        what: &str,
+    ) -> Checked<HostExpr> {
+        let position = self.frame.components[component.index()].position;
+        self.host_at(item, position, place, what)
+    }
+
+    /// A static value at a position, as the host computes it.
+    pub fn host_at(
+        &mut self,
+        item: Typed,
+        position: Position,
         place: &Place,
         what: &str,
     ) -> Checked<HostExpr> {
@@ -174,7 +227,6 @@ impl Resolver<'_> {
             d.labels[0].text = "this depends on field values".to_string();
             return self.fail(d);
         }
-        let position = self.frame.components[component.index()].position;
         match self.graph.host(item.node, position) {
             Some(e) => Ok(e),
             None => {
@@ -188,28 +240,23 @@ impl Resolver<'_> {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the parts of the statement")]
     fn source(
         &mut self,
         scope: &Scope,
-        target: &Target,
-        at: &ast::Place,
-        value: &Expr,
+        source: &Stated<'_>,
         grid: &Grid,
         statements: &[Statement],
         results: &mut Results,
     ) -> Checked<()> {
-        let operand = self.operand(scope, value);
-        let Named {
+        let Targeted {
             kind,
             components,
             place,
             ..
-        } = self.newest(scope, target)?;
-        let condition = match at {
-            ast::Place::Where(c) => Some(self.condition(scope, c)?),
-            _ => None,
-        };
+        } = self.newest(scope, source.target)?;
+        let sites = self.sites(&components);
+        let operand = self.operand_at(scope, source.value, kind, &sites);
+        let condition = self.place_condition(scope, source.place)?;
         let operand = operand?;
         let value_place = operand.place.clone();
         let items = self.values_for(kind, &components, operand, &place)?;
@@ -217,27 +264,20 @@ impl Resolver<'_> {
             let facts = self.frame.components[component.index()].clone();
             let extent = grid.extent(facts.position);
             let live = grid.live(facts.position);
-            let asked = self.source_region(scope, at, extent, &facts.name)?;
+            let asked = self.place_box(scope, source.place, extent, &facts)?;
             let mut region = asked.intersect(live);
             let mut rest = None;
-            if let Some(Operand {
-                value: Value::Scalar(c),
-                place,
-            }) = &condition
-            {
-                if let Some(p) = c.position
-                    && p != facts.position
-                {
-                    return self.off_target(&facts.name, facts.position, p, place);
-                }
-                let confined = confine(&mut self.graph, Some(c.node), facts.position, region);
+            if let Some(condition) = &condition {
+                let node = self.at_position(condition, &facts.name, facts.position)?;
+                let confined = confine(&mut self.graph, Some(node), facts.position, region);
                 region = confined.region;
                 if let Some(node) = confined.rest {
+                    region = enclose(&mut self.graph, node, facts.position, region);
                     let typed = Typed {
                         node,
                         position: None,
                     };
-                    rest = Some(self.host(typed, component, place, "a condition")?);
+                    rest = Some(self.host(typed, component, &condition.place, "a condition")?);
                 }
             }
             let value = self.host(item, component, &value_place, "a source")?;
@@ -254,7 +294,7 @@ impl Resolver<'_> {
             }
             let stage = statements
                 .iter()
-                .rposition(|s| s.updates.iter().any(|(t, _)| *t == component));
+                .rposition(|s| s.updates.iter().any(|u| u.target == component));
             let Some(stage) = stage else {
                 if statements.is_empty() {
                     continue;
@@ -269,9 +309,13 @@ impl Resolver<'_> {
                 return self.fail(d);
             };
             if region.is_empty() {
+                self.warn_of_no_place(&facts.name, "this source acts", &place);
                 continue;
             }
-            let (profile, wave) = value.separate().unwrap_or((HostExpr::Number(1.0), value));
+            let (mut profile, wave) = value.separate().unwrap_or((HostExpr::Number(1.0), value));
+            if source.op == UpdateOp::Sub {
+                profile = HostExpr::unary(HostUnary::Neg, profile);
+            }
             results.source_places.push(place.clone());
             results.sources.push(Source {
                 component,
@@ -280,6 +324,7 @@ impl Resolver<'_> {
                 condition: rest,
                 profile,
                 wave,
+                replaces: source.op == UpdateOp::Set,
             });
         }
         Ok(())
@@ -313,225 +358,7 @@ impl Resolver<'_> {
         if failed { Err(Reported) } else { Ok(()) }
     }
 
-    fn source_region(
-        &mut self,
-        scope: &Scope,
-        at: &ast::Place,
-        extent: Region,
-        name: &str,
-    ) -> Checked<Region> {
-        match at {
-            ast::Place::All | ast::Place::Where(_) => Ok(extent),
-            ast::Place::At(list) => {
-                let at = self.index(scope, list, extent, name)?;
-                Ok(at.map(|i| Interval::new(i, i + 1)))
-            }
-            ast::Place::In(ranges) => {
-                let mut region = extent;
-                for (axis, lo, hi) in ranges {
-                    let axis_id = self.axis_named(scope, axis)?;
-                    let range = Interval::new(self.integer(scope, lo)?, self.integer(scope, hi)?);
-                    let whole = extent[axis_id];
-                    if range.is_empty() || range.lo < whole.lo || range.hi > whole.hi {
-                        let message = if range.is_empty() {
-                            format!("the range {range} along `{}` is empty", axis.node)
-                        } else {
-                            format!(
-                                "the range {range} leaves the indices of `{name}` along `{}`, {whole}",
-                                axis.node
-                            )
-                        };
-                        let d = self
-                            .error(codes::OUTSIDE, message, &scope.place(lo.span.to(hi.span)))
-                            .hint("ranges are half-open: `0..64` ends with 63");
-                        return self.fail(d);
-                    }
-                    region[axis_id] = range;
-                }
-                Ok(region)
-            }
-        }
-    }
-
-    /// Cell indices, within the extent of a component.
-    fn index(
-        &mut self,
-        scope: &Scope,
-        list: &[Expr],
-        extent: Region,
-        name: &str,
-    ) -> Checked<PerAxis<i64>> {
-        let axes = self.frame.axes.clone();
-        if list.len() != axes.len() {
-            let span = match (list.first(), list.last()) {
-                (Some(a), Some(b)) => a.span.to(b.span),
-                _ => Span::default(),
-            };
-            let d = self.error(
-                codes::OUTSIDE,
-                format!(
-                    "{} given, but the scheme has {}",
-                    count(list.len(), "index is", "indices are"),
-                    count(axes.len(), "axis", "axes")
-                ),
-                &scope.place(span),
-            );
-            return self.fail(d);
-        }
-        let mut at = PerAxis::splat(0);
-        for ((axis_name, axis), e) in axes.iter().zip(list) {
-            at[*axis] = self.index_along(scope, e, extent[*axis], axis_name, name)?;
-        }
-        Ok(at)
-    }
-
-    fn index_along(
-        &mut self,
-        scope: &Scope,
-        e: &Expr,
-        range: Interval,
-        axis: &str,
-        name: &str,
-    ) -> Checked<i64> {
-        let i = self.integer(scope, e)?;
-        if range.contains(i) {
-            return Ok(i);
-        }
-        let mut d = self
-            .error(
-                codes::OUTSIDE,
-                format!("`{name}` has no index {i} along {axis}"),
-                &scope.place(e.span),
-            )
-            .hint(format!(
-                "its indices along {axis} go from {} to {}",
-                range.lo,
-                range.hi - 1
-            ));
-        d.labels[0].text = "outside of the domain".to_string();
-        self.fail(d)
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "the parts of the statement")]
-    fn probe(
-        &mut self,
-        scope: &Scope,
-        target: &Target,
-        at: &[Expr],
-        name: Option<&Name>,
-        grid: &Grid,
-        place: &Place,
-        results: &mut Results,
-    ) -> Checked<()> {
-        let Named {
-            kind, components, ..
-        } = self.newest(scope, target)?;
-        for component in components {
-            let facts = self.frame.components[component.index()].clone();
-            let at = self.index(scope, at, grid.extent(facts.position), &facts.name)?;
-            let name = match name {
-                Some(n) if kind == Kind::Scalar => n.node.clone(),
-                Some(n) => match facts.name.split_once('.') {
-                    Some((_, part)) => format!("{}.{part}", n.node),
-                    None => n.node.clone(),
-                },
-                None => {
-                    let parts: Vec<String> = self
-                        .frame
-                        .axes
-                        .iter()
-                        .map(|(_, a)| at[*a].to_string())
-                        .collect();
-                    format!("{}_{}", facts.name, parts.join("_"))
-                }
-            };
-            if !results.probe_names.insert(name.clone()) {
-                let d = self
-                    .error(
-                        codes::SAME_NAME,
-                        format!("there is another probe `{name}`"),
-                        place,
-                    )
-                    .hint("name one of them: `probe ... as name`");
-                return self.fail(d);
-            }
-            results.probes.push(Probe {
-                name,
-                component,
-                at,
-            });
-        }
-        Ok(())
-    }
-
     fn every(&mut self, scope: &Scope, every: Option<&Expr>) -> Checked<u64> {
         every.map_or(Ok(1), |e| self.count_of(scope, e, 1))
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "the parts of the statement")]
-    fn slice(
-        &mut self,
-        scope: &Scope,
-        target: &Target,
-        axis: &Name,
-        index: &Expr,
-        every: Option<&Expr>,
-        grid: &Grid,
-        results: &mut Results,
-    ) -> Checked<()> {
-        let components = self.newest(scope, target)?.components;
-        let every = self.every(scope, every)?;
-        let axis_id = self.axis_named(scope, axis)?;
-        for component in components {
-            let facts = self.frame.components[component.index()].clone();
-            let range = grid.extent(facts.position)[axis_id];
-            let index = self.index_along(scope, index, range, &axis.node, &facts.name)?;
-            let name = format!("{}-{}{index}", facts.name, axis.node);
-            results.add_output(
-                name,
-                component,
-                OutputKind::Slice {
-                    axis: axis_id,
-                    index,
-                },
-                every,
-            );
-        }
-        Ok(())
-    }
-
-    fn volume(
-        &mut self,
-        scope: &Scope,
-        target: &Target,
-        every: Option<&Expr>,
-        results: &mut Results,
-    ) -> Checked<()> {
-        let components = self.newest(scope, target)?.components;
-        let every = self.every(scope, every)?;
-        for component in components {
-            let name = self.frame.components[component.index()].name.clone();
-            results.add_output(name, component, OutputKind::Volume, every);
-        }
-        Ok(())
-    }
-}
-
-impl Results {
-    /// Outputs with one name get numbers.
-    fn add_output(&mut self, name: String, component: ComponentId, kind: OutputKind, every: u64) {
-        // A component's name has no `-`, so a numbered name is not wanted by another output.
-        let count = self.output_names.entry(name.clone()).or_insert(0);
-        *count += 1;
-        let unique = match *count {
-            1 => name,
-            n => format!("{name}-{n}"),
-        };
-        self.outputs.push(Output {
-            name: unique,
-            component,
-            kind,
-            every,
-        });
     }
 }

@@ -8,8 +8,10 @@ use super::rational::Rational;
 use crate::host::{HostBinary, HostExpr, HostUnary};
 use crate::lattice::{Axis, HalfIndex, PerAxis, Position};
 use crate::scheme::{ComponentId, FileId, StaticFile};
+use crate::table::Table;
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::Arc;
 use torre_grammar::ast::Level;
 
 /// Nodes of one file; more mean that the program is too complex.
@@ -39,6 +41,8 @@ pub enum Node {
     Coordinate(Axis, HalfIndex),
     Time,
     File(FileId, Shift),
+    /// The value of a table at an argument.
+    Table(TableId, NodeId),
     Field {
         component: ComponentId,
         /// `None`: the newest value.
@@ -50,6 +54,9 @@ pub enum Node {
     Shift(NodeId, Shift),
     Stencil(NodeId, KernelId),
 }
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TableId(u32);
 
 /// Time levels in a form with an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -133,6 +140,7 @@ pub struct Graph {
     /// What people call a node.
     names: HashMap<NodeId, String>,
     pub files: Vec<StaticFile>,
+    tables: Vec<Arc<Table>>,
     pub spacing: PerAxis<f64>,
     /// The names of the axes.
     pub axes: PerAxis<String>,
@@ -214,7 +222,9 @@ impl Graph {
             | Node::Time
             | Node::File(..)
             | Node::Field { .. } => {}
-            Node::Unary(_, a) | Node::Shift(a, _) | Node::Stencil(a, _) => operand(a, 1),
+            Node::Unary(_, a) | Node::Table(_, a) | Node::Shift(a, _) | Node::Stencil(a, _) => {
+                operand(a, 1);
+            }
             Node::Binary(_, a, b) => {
                 operand(a, 0);
                 operand(b, 1);
@@ -273,6 +283,26 @@ impl Graph {
         FileId(index as u32)
     }
 
+    /// Takes a table in; equal ones are one.
+    pub fn table_id(&mut self, table: Table) -> TableId {
+        let known = self.tables.iter().position(|t| **t == table);
+        let index = known.unwrap_or_else(|| {
+            self.tables.push(Arc::new(table));
+            self.tables.len() - 1
+        });
+        TableId(index as u32)
+    }
+
+    pub fn table(&mut self, table: TableId, a: NodeId) -> NodeId {
+        match self.as_number(a) {
+            Some(a) => {
+                let value = self.tables[table.0 as usize].value(a);
+                self.number(value)
+            }
+            None => self.add(Node::Table(table, a)),
+        }
+    }
+
     pub fn field(&mut self, component: ComponentId, level: Option<LevelKey>) -> NodeId {
         self.add(Node::Field { component, level })
     }
@@ -285,10 +315,37 @@ impl Graph {
     }
 
     pub fn binary(&mut self, op: HostBinary, a: NodeId, b: NodeId) -> NodeId {
-        match (self.as_number(a), self.as_number(b)) {
-            (Some(a), Some(b)) => self.number(op.apply(a, b)),
+        let (n, rest) = match (self.as_number(a), self.as_number(b)) {
+            (Some(a), Some(b)) => return self.number(op.apply(a, b)),
+            (Some(n), None) => (n, b),
+            (None, Some(n)) => (n, a),
+            (None, None) => return self.add(Node::Binary(BinaryKey(op), a, b)),
+        };
+        match op {
+            HostBinary::And if n == 0.0 => self.number(0.0),
+            HostBinary::Or if n != 0.0 => self.number(1.0),
+            HostBinary::And | HostBinary::Or => self.truth(rest),
             _ => self.add(Node::Binary(BinaryKey(op), a, b)),
         }
+    }
+
+    /// A condition as 0 or 1, so that rounding cannot change it.
+    pub fn truth(&mut self, id: NodeId) -> NodeId {
+        use HostBinary as H;
+        let is_truth = match self.node(id) {
+            Node::Number(bits) => [0.0, 1.0].contains(&f64::from_bits(bits)),
+            Node::Unary(op, _) => op.0 == HostUnary::Not,
+            Node::Binary(op, ..) => matches!(
+                op.0,
+                H::Lt | H::Le | H::Gt | H::Ge | H::Eq | H::Ne | H::And | H::Or
+            ),
+            _ => false,
+        };
+        if is_truth {
+            return id;
+        }
+        let zero = self.number(0.0);
+        self.binary(H::Ne, id, zero)
     }
 
     pub fn choose(&mut self, condition: NodeId, then: NodeId, otherwise: NodeId) -> NodeId {
@@ -320,6 +377,10 @@ impl Graph {
         let result = match self.node(a) {
             Node::Coordinate(axis, s) => self.add(Node::Coordinate(axis, s + by[axis])),
             Node::File(file, s) => self.add(Node::File(file, Shift::from_fn(|x| s[x] + by[x]))),
+            Node::Table(table, x) => {
+                let x = self.shift_static(x, by);
+                self.table(table, x)
+            }
             Node::Unary(op, x) => {
                 let x = self.shift_static(x, by);
                 self.unary(op.0, x)
@@ -389,7 +450,9 @@ impl Graph {
             let node = self.node(id);
             f(node);
             match node {
-                Node::Unary(_, a) | Node::Shift(a, _) | Node::Stencil(a, _) => open.push(a),
+                Node::Unary(_, a) | Node::Table(_, a) | Node::Shift(a, _) | Node::Stencil(a, _) => {
+                    open.push(a)
+                }
                 Node::Binary(_, a, b) => open.extend([a, b]),
                 Node::If(a, b, c) => open.extend([a, b, c]),
                 _ => {}
@@ -425,6 +488,9 @@ impl Graph {
                         .map(|n| n.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32),
                 }
             }
+            Node::Table(table, a) => {
+                HostExpr::Table(self.tables[table.0 as usize].clone(), tree(a))
+            }
             Node::Unary(op, a) => HostExpr::Unary(op.0, tree(a)),
             Node::Binary(op, a, b) => HostExpr::Binary(op.0, tree(a), tree(b)),
             Node::If(c, a, b) => HostExpr::If(tree(c), tree(a), tree(b)),
@@ -457,6 +523,12 @@ impl Graph {
             Node::Coordinate(axis, _) => text.push_str(&self.axes[axis]),
             Node::Time => text.push('t'),
             Node::File(file, _) => text.push_str(&self.files[file.index()].path),
+            Node::Table(table, a) => {
+                text.push_str(self.tables[table.0 as usize].name());
+                text.push('(');
+                self.write(a, text);
+                text.push(')');
+            }
             Node::Unary(op, a) => {
                 text.push_str(&format!("{:?}(", op.0).to_lowercase());
                 self.write(a, text);

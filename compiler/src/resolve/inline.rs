@@ -4,9 +4,9 @@ use super::built_in;
 use super::codes;
 use super::load::{Found, ItemId, Space, item_name};
 use super::report::{Checked, Place, Reported, count};
-use super::resolver::{LOCALS, Resolver, Scope, Use};
+use super::resolver::{LOCALS, Resolver};
 use super::suggest::did_you_mean;
-use super::value::Value;
+use super::value::{Scope, Sight, Use, Value};
 use std::rc::Rc;
 use torre_grammar::ast::{Arg, Expr, ExprKind, ItemKind};
 
@@ -26,7 +26,11 @@ impl Resolver<'_> {
             ExprKind::Path(path) => self.item_at(scope, path, Space::Value, &at)?,
             ExprKind::Name(name) => {
                 let hidden = scope.locals.iter().any(|(n, _)| n == name)
-                    || (scope.in_scheme && self.frame.names.contains_key(name));
+                    || scope
+                        .sight
+                        .tables()
+                        .iter()
+                        .any(|t| self.frame.table(*t).contains(name));
                 if hidden {
                     let message = format!("`{name}` is not an operator");
                     let d = self.error(codes::WRONG_KIND, message, &at);
@@ -100,7 +104,7 @@ impl Resolver<'_> {
             source,
             module: item.module,
             locals: Vec::new(),
-            in_scheme: false,
+            sight: Sight::Item,
         };
         let values: Vec<Option<Checked<Value>>> = slots
             .into_iter()

@@ -124,7 +124,12 @@ impl Library {
             };
             let key = (space, name.node.clone());
             if let Some(&first) = spans.get(&key) {
-                report.push(twice(source, &name.node, first, name.span));
+                report.push(twice(
+                    source,
+                    &name.node,
+                    &Place::new(source, first),
+                    name.span,
+                ));
                 continue;
             }
             if space == Space::Value && super::built_in::is_built_in(&name.node) {
@@ -188,7 +193,12 @@ impl Library {
                 if item.is_some()
                     && let Some(&first) = spans.get(&key)
                 {
-                    report.push(twice(&source, &name.node, first, name.span));
+                    report.push(twice(
+                        &source,
+                        &name.node,
+                        &Place::new(&source, first),
+                        name.span,
+                    ));
                     continue;
                 }
                 if item.is_some() {
@@ -233,11 +243,6 @@ impl Library {
         let found = self.open_new(world, report, user, path);
         self.opened.insert(key, found);
         found
-    }
-
-    /// Forgets which paths led nowhere, so that it is reported again.
-    pub fn forget_failures(&mut self) {
-        self.opened.retain(|_, module| module.is_some());
     }
 
     fn open_new(
@@ -306,8 +311,8 @@ impl Library {
 }
 
 /// A name that is defined twice.
-pub fn twice(source: &Source, name: &str, first: Span, second: Span) -> Diagnostic {
+pub fn twice(source: &Source, name: &str, first: &Place, second: Span) -> Diagnostic {
     Diagnostic::error(codes::DEFINED_TWICE, format!("`{name}` is defined twice"))
         .at(source, second, "defined again here")
-        .at(source, first, "first defined here")
+        .at(&first.source, first.span, "first defined here")
 }

@@ -2,13 +2,14 @@
 //! normal form. This is the last stage that knows the user's text.
 //!
 //! ```text
-//! load                                    modules and items
-//! declare, supply, bound                  axes, parameters, fields; coefficients; the grid
-//! evaluate, inline, operate, difference   expressions become nodes of a graph, with shape and position
-//! order                                   statements, in the order in which they run
+//! load, derive                            modules and items; schemes with their bases
+//! declare, supply, files, sides, bound    axes, parameters, fields; coefficients; the grid
+//! evaluate, names, inline, operate, difference
+//!                                         expressions become nodes of a graph, with shape and position
+//! order, branches                         statements, in the order in which they run
 //! linearize, emit                         normal form; operations of one update
-//! confine, assemble                       regions and masks; stages and time levels
-//! gather, fit                             initial values, sources and results; memory
+//! regions, confine, enclose, assemble     regions and masks; stages and time levels
+//! gather, record, places, fit             initial values, sources and results; memory
 //! ```
 //!
 //! `pose` runs these for a problem. Hostile programs are refused in bounded time and memory: expressions that are evaluated, nodes of
@@ -16,13 +17,17 @@
 
 mod assemble;
 mod bound;
+mod branches;
 mod built_in;
 pub mod codes;
 mod confine;
 mod declare;
+mod derive;
 mod difference;
 mod emit;
+mod enclose;
 mod evaluate;
+mod files;
 mod fit;
 mod frame;
 mod gather;
@@ -30,14 +35,19 @@ mod graph;
 mod inline;
 mod linearize;
 mod load;
+mod names;
 mod operate;
 mod order;
+mod places;
 mod pose;
 mod rational;
+mod record;
+mod regions;
 mod report;
 mod resolver;
 mod revise;
 mod scan;
+mod sides;
 mod suggest;
 mod supply;
 mod value;

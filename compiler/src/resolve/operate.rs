@@ -4,8 +4,8 @@ use super::built_in::{name_of, sign_of, unary_of};
 use super::codes;
 use super::difference::Operator;
 use super::report::{Checked, Place, Reported, count};
-use super::resolver::{Resolver, Scope};
-use super::value::{Items, Kind, Located, Operand, Typed, Value};
+use super::resolver::Resolver;
+use super::value::{Items, Kind, Located, Operand, Scope, Typed, Value};
 use crate::host::{HostBinary, HostUnary};
 use crate::lattice::Position;
 use torre_grammar::ast::Arg;
@@ -47,6 +47,12 @@ impl Resolver<'_> {
                     })
                     .collect();
                 (kind, items)
+            }
+            Value::Text(_) => {
+                let d = self
+                    .error(codes::WRONG_KIND, "the name of a file is no value", place)
+                    .hint("its values are `file(\"name.npy\")` or `table(\"name.csv\", x)`");
+                return self.fail(d);
             }
             Value::Poison => return Err(Reported),
         };
@@ -189,7 +195,7 @@ impl Resolver<'_> {
         Ok(kind.with(items))
     }
 
-    fn not_on_fields<T>(&mut self, name: &str, place: &Place) -> Checked<T> {
+    pub fn not_on_fields<T>(&mut self, name: &str, place: &Place) -> Checked<T> {
         let mut d = self
             .error(
                 codes::NOT_ON_FIELDS,
@@ -388,6 +394,8 @@ impl Resolver<'_> {
                 self.apply_binary(HostBinary::Atan2, a, b, place)
             }
             "sym" => self.tensor(scope, args, place),
+            "file" => self.call_file(scope, args, place),
+            "table" => self.call_table(scope, args, place),
             _ => Err(Reported),
         }
     }

@@ -1,16 +1,17 @@
 //! The statements of a step, and the order in which they run.
 
 use super::codes;
-use super::graph::{LevelKey, Node};
+use super::derive::SchemeText;
+use super::graph::{LevelKey, Node, NodeId};
 use super::report::{Checked, Place, Reported, count};
-use super::resolver::{LOCALS, Resolver, Scope};
+use super::resolver::{LOCALS, Resolver};
 use super::suggest::did_you_mean;
-use super::value::{Items, Kind, Operand, Typed, Value};
+use super::value::{Items, Kind, Operand, Scope, Typed, Value};
 use crate::host::HostBinary;
 use crate::scheme::ComponentId;
-use torre_grammar::ast::{self, Level, SchemeStmt, StepStmt, Stmt, Target, UpdateOp};
+use std::collections::BTreeSet;
+use torre_grammar::ast::{self, Level, StepStmt, Stmt, Target, UpdateOp};
 use torre_grammar::diag::Diagnostic;
-use torre_grammar::source::Span;
 
 /// The most statements of a step.
 const STATEMENTS: usize = 4096;
@@ -18,9 +19,7 @@ const STATEMENTS: usize = 4096;
 /// One statement: its targets advance together.
 #[derive(Clone, Debug)]
 pub struct Statement {
-    /// Component and new value.
-    pub updates: Vec<(ComponentId, Typed)>,
-    pub condition: Option<Typed>,
+    pub updates: Vec<Advance>,
     /// `=` rather than `+=` or `-=`.
     pub sets: bool,
     /// The target, as written.
@@ -28,11 +27,21 @@ pub struct Statement {
     /// The right-hand side.
     pub value: Place,
     /// Components whose next value it reads, where that is written.
-    next: Vec<ComponentId>,
+    pub next: Vec<ComponentId>,
+}
+
+/// A component's part of a statement.
+#[derive(Clone, Debug)]
+pub struct Advance {
+    pub target: ComponentId,
+    /// Its new value.
+    pub value: Typed,
+    /// Where it advances; absent: everywhere.
+    pub condition: Option<Typed>,
 }
 
 /// What a target names.
-pub struct Named {
+pub struct Targeted {
     /// Its field, by its index in the frame.
     pub field: usize,
     /// The shape of what is meant: of the field, or of one component.
@@ -42,111 +51,143 @@ pub struct Named {
     pub place: Place,
 }
 
+impl Statement {
+    pub fn targets(&self) -> impl Iterator<Item = ComponentId> + '_ {
+        self.updates.iter().map(|u| u.target)
+    }
+
+    pub fn advances(&self, component: ComponentId) -> bool {
+        self.targets().any(|t| t == component)
+    }
+}
+
 impl Resolver<'_> {
     /// The statements of a scheme in the order in which they run.
-    pub fn statements(&mut self, scope: &Scope, scheme: &ast::Scheme) -> Checked<Vec<Statement>> {
-        let mut step: Option<(&[Stmt<StepStmt>], Span)> = None;
-        for stmt in &scheme.body {
-            if let SchemeStmt::Step { body, .. } = &stmt.kind.node {
-                if let Some((_, first)) = step {
-                    let d = Diagnostic::error(codes::STEP, "the scheme has two steps")
-                        .at(&scope.source, stmt.kind.span, "again here")
-                        .at(&scope.source, first, "first here");
-                    return self.fail(d);
-                }
-                step = Some((body, stmt.kind.span));
-            }
-        }
-        let Some((body, _)) = step else {
+    pub fn statements(&mut self, text: &SchemeText) -> Checked<Vec<Statement>> {
+        if text.steps.is_empty() {
+            let message = format!("scheme `{}` has no step", text.name.node);
             let d = self
-                .error(
-                    codes::STEP,
-                    format!("scheme `{}` has no step", scheme.name.node),
-                    &scope.place(scheme.name.span),
-                )
+                .error(codes::STEP, message, &text.place())
                 .hint("add `step { ... }` with the updates of the fields");
             return self.fail(d);
-        };
+        }
+        let parts = self.step_parts(text)?;
         let mut list = Vec::new();
-        let mut scope = scope.clone();
-        let done = self.block(&mut scope, body, None, &mut list);
-        done?;
+        // Values of `let`s, with the step from which on they are seen.
+        let mut locals: Vec<(usize, (String, Value))> = Vec::new();
+        let mut failed = false;
+        for part in parts {
+            let seen = locals.iter().filter(|(from, _)| *from <= part.level);
+            let mut scope = Scope {
+                locals: seen.map(|(_, local)| local.clone()).collect(),
+                ..(**part.scope).clone()
+            };
+            let (known, before) = (scope.locals.len(), list.len());
+            failed |= self.step_stmt(&mut scope, part.stmt, &mut list).is_err();
+            let new = scope.locals.into_iter().skip(known);
+            locals.extend(new.map(|local| (part.seen_from, local)));
+            let place = part.scope.place(part.stmt.kind.span);
+            self.check_length(list.len(), locals.len(), &place)?;
+            if !part.replaced.is_empty() {
+                let own = list.split_off(before);
+                list.extend(
+                    own.into_iter()
+                        .filter_map(|s| self.without(s, &part.replaced)),
+                );
+            }
+        }
+        if failed {
+            return Err(Reported);
+        }
         self.warn_of_idle_fields(&list);
         self.order(list)
     }
 
+    /// What is left of a statement without some components.
+    fn without(
+        &mut self,
+        mut statement: Statement,
+        gone: &BTreeSet<ComponentId>,
+    ) -> Option<Statement> {
+        statement.updates.retain(|u| !gone.contains(&u.target));
+        statement.next.clear();
+        for advance in &statement.updates {
+            self.next_read_by(advance.value.node, &mut statement.next);
+        }
+        statement.next.sort();
+        statement.next.dedup();
+        (!statement.updates.is_empty()).then_some(statement)
+    }
+
+    /// Components whose next value an expression reads.
+    fn next_read_by(&mut self, node: NodeId, next: &mut Vec<ComponentId>) {
+        self.graph.visit(node, &mut |node| {
+            if let Node::Field {
+                component,
+                level: Some(LevelKey::Next),
+            } = node
+            {
+                next.push(component);
+            }
+        });
+    }
+
     /// Evaluates all statements of a block, going on after errors.
-    fn block(
+    pub fn block(
         &mut self,
         scope: &mut Scope,
         body: &[Stmt<StepStmt>],
-        condition: Option<&Operand>,
         list: &mut Vec<Statement>,
     ) -> Checked<()> {
         let outer = scope.locals.len();
         let mut failed = false;
         for stmt in body {
-            let result = match &stmt.kind.node {
-                StepStmt::Let(bound) => {
-                    let value = self.eval(scope, &bound.value);
-                    let result = value.as_ref().map(|_| ()).map_err(|e| *e);
-                    let value = value.unwrap_or(Value::Poison);
-                    scope.locals.push((bound.name.node.clone(), value));
-                    if scope.locals.len() > LOCALS {
-                        return self.too_complex(&scope.place(bound.name.span));
-                    }
-                    result
-                }
-                StepStmt::Update { target, op, value } => self
-                    .statement(scope, target, *op, value, condition)
-                    .map(|s| list.push(s)),
-                StepStmt::Where {
-                    condition: own,
-                    body,
-                    ..
-                } => self.where_block(scope, own, body, condition, list),
-            };
-            failed |= result.is_err();
-            if list.len() > STATEMENTS {
-                let d = self.error(
-                    codes::TOO_COMPLEX,
-                    format!("a step has up to {STATEMENTS} statements"),
-                    &scope.place(stmt.kind.span),
-                );
+            failed |= self.step_stmt(scope, stmt, list).is_err();
+            let place = scope.place(stmt.kind.span);
+            let short = self.check_length(list.len(), scope.locals.len(), &place);
+            if short.is_err() {
                 scope.locals.truncate(outer);
-                return self.fail(d);
+                return short;
             }
         }
         scope.locals.truncate(outer);
         if failed { Err(Reported) } else { Ok(()) }
     }
 
-    fn where_block(
+    fn check_length(&mut self, statements: usize, locals: usize, place: &Place) -> Checked<()> {
+        if locals > LOCALS {
+            return self.too_complex(place);
+        }
+        if statements > STATEMENTS {
+            let message = format!("a step has up to {STATEMENTS} statements");
+            let d = self.error(codes::TOO_COMPLEX, message, place);
+            return self.fail(d);
+        }
+        Ok(())
+    }
+
+    /// Evaluates one statement; a `let` adds to the locals.
+    fn step_stmt(
         &mut self,
         scope: &mut Scope,
-        own: &ast::Expr,
-        body: &[Stmt<StepStmt>],
-        outer: Option<&Operand>,
+        stmt: &Stmt<StepStmt>,
         list: &mut Vec<Statement>,
     ) -> Checked<()> {
-        let condition = self.condition(scope, own);
-        let Ok(condition) = condition else {
-            // The statements are still looked through for other errors.
-            let mut dropped = Vec::new();
-            let _ = self.block(scope, body, outer, &mut dropped);
-            return Err(Reported);
-        };
-        let condition = match outer {
-            None => condition,
-            Some(outer) => {
-                let place = condition.place.clone();
-                Operand {
-                    value: self.apply_binary(HostBinary::And, outer.clone(), condition, &place)?,
-                    place,
-                }
+        match &stmt.kind.node {
+            StepStmt::Let(bound) => {
+                let value = self.eval(scope, &bound.value);
+                let result = value.as_ref().map(|_| ()).map_err(|e| *e);
+                let value = value.unwrap_or(Value::Poison);
+                scope.locals.push((bound.name.node.clone(), value));
+                result
             }
-        };
-        self.block(scope, body, Some(&condition), list)
+            StepStmt::Update { target, op, value } => {
+                let statement = self.statement(scope, target, *op, value)?;
+                list.push(statement);
+                Ok(())
+            }
+            StepStmt::Where(branches) => self.branches(scope, branches, list),
+        }
     }
 
     /// A condition on the place alone.
@@ -177,14 +218,14 @@ impl Resolver<'_> {
     }
 
     /// The field that a target names, its components, and where it is written.
-    pub fn target(&mut self, scope: &Scope, target: &Target) -> Checked<Named> {
+    pub fn target(&mut self, scope: &Scope, target: &Target) -> Checked<Targeted> {
         let mut span = target.field.span;
         if let Some(c) = &target.component {
             span = span.to(c.span);
         }
         let place = scope.place(span);
         let name = &target.field.node;
-        let field = match self.frame.names.get(name) {
+        let field = match self.frame.names.value(name) {
             Some(Value::Field(index, _)) => *index,
             Some(Value::Poison) => return Err(Reported),
             Some(_) => {
@@ -212,7 +253,7 @@ impl Resolver<'_> {
         };
         let facts = &self.frame.fields[field];
         let Some(component) = &target.component else {
-            return Ok(Named {
+            return Ok(Targeted {
                 field,
                 kind: facts.kind,
                 components: facts.components.clone(),
@@ -220,7 +261,7 @@ impl Resolver<'_> {
             });
         };
         if let Some(c) = facts.component(&component.node) {
-            return Ok(Named {
+            return Ok(Targeted {
                 field,
                 kind: Kind::Scalar,
                 components: vec![c],
@@ -293,10 +334,9 @@ impl Resolver<'_> {
         target: &Target,
         op: UpdateOp,
         value: &ast::Expr,
-        condition: Option<&Operand>,
     ) -> Checked<Statement> {
         let value = self.operand(scope, value);
-        let Named {
+        let Targeted {
             kind,
             components,
             place,
@@ -317,7 +357,6 @@ impl Resolver<'_> {
         let items = self.values_for(kind, &components, value, &place)?;
         let mut statement = Statement {
             updates: Vec::new(),
-            condition: None,
             sets: op == UpdateOp::Set,
             place,
             value: value_place.clone(),
@@ -336,30 +375,7 @@ impl Resolver<'_> {
                 return self.fail(d);
             }
             let position = self.frame.components[c.index()].position;
-            if let Some(Operand {
-                value: Value::Scalar(k),
-                place: at,
-            }) = condition
-            {
-                if let Some(p) = k.position
-                    && p != position
-                {
-                    let name = self.frame.components[c.index()].name.clone();
-                    return self.off_target(&name, position, p, at);
-                }
-                statement.condition = Some(*k);
-            }
-            let mut next = Vec::new();
-            self.graph.visit(item.node, &mut |node| {
-                if let Node::Field {
-                    component,
-                    level: Some(LevelKey::Next),
-                } = node
-                {
-                    next.push(component);
-                }
-            });
-            statement.next.extend(next);
+            self.next_read_by(item.node, &mut statement.next);
             let node = match op {
                 UpdateOp::Set => item.node,
                 UpdateOp::Add | UpdateOp::Sub => {
@@ -371,13 +387,14 @@ impl Resolver<'_> {
                     self.graph.binary(sign, old, item.node)
                 }
             };
-            statement.updates.push((
-                c,
-                Typed {
+            statement.updates.push(Advance {
+                target: c,
+                value: Typed {
                     node,
                     position: Some(position),
                 },
-            ));
+                condition: None,
+            });
         }
         statement.next.sort();
         statement.next.dedup();
@@ -388,8 +405,8 @@ impl Resolver<'_> {
     fn order(&mut self, list: Vec<Statement>) -> Checked<Vec<Statement>> {
         let mut makers: Vec<Vec<usize>> = vec![Vec::new(); self.frame.components.len()];
         for (i, statement) in list.iter().enumerate() {
-            for (target, _) in &statement.updates {
-                makers[target.index()].push(i);
+            for advance in &statement.updates {
+                makers[advance.target.index()].push(i);
             }
         }
         let mut needs: Vec<Vec<usize>> = Vec::new();
@@ -469,7 +486,11 @@ impl Resolver<'_> {
             let idle: Vec<&ComponentId> = field
                 .components
                 .iter()
-                .filter(|c| !list.iter().any(|s| s.updates.iter().any(|(t, _)| t == *c)))
+                .filter(|c| {
+                    !list
+                        .iter()
+                        .any(|s| s.updates.iter().any(|u| u.target == **c))
+                })
                 .collect();
             let Some(first) = idle.first() else { continue };
             let name = if idle.len() == field.components.len() {

@@ -1,13 +1,13 @@
 //! The problem: domain, boundaries, initial values, sources and results.
 
 use super::codes;
-use super::declare::{DeclaredScheme, GivenCoef, GivenParam};
+use super::frame::{Definition, GivenCoef, GivenParam, Named};
 use super::load::{Found, ItemId, ModuleId, Space};
 use super::report::{Checked, Reported};
-use super::resolver::{LOCALS, Resolver, Scope};
+use super::resolver::{LOCALS, Resolver};
 use super::revise::Settings;
 use super::suggest::did_you_mean;
-use super::value::Value;
+use super::value::{Scope, Sight, Table, Value};
 use super::{Options, Resolved};
 use crate::problem::Problem;
 use crate::scheme::Scheme;
@@ -23,8 +23,8 @@ type Schedules = Vec<(String, ast::Schedule)>;
 pub struct Posed {
     pub scheme: Scheme,
     pub problem: Problem,
-    /// The scheme's item.
-    pub item: ItemId,
+    /// The scheme's item, and those of the schemes that it is derived from.
+    pub line: Vec<ItemId>,
 }
 
 /// The scheme that a problem names.
@@ -71,7 +71,7 @@ impl Resolver<'_> {
         };
         let posed = self.pose(item, options)?;
         Ok(Resolved {
-            schedules: self.schedules(module, posed.item)?,
+            schedules: self.schedules(module, &posed.line)?,
             scheme: posed.scheme,
             problem: posed.problem,
             warnings: Diagnostics::default(),
@@ -81,27 +81,35 @@ impl Resolver<'_> {
     /// Checks a scheme by itself.
     pub fn check_scheme(&mut self, item: ItemId, options: &Options) -> Checked<()> {
         self.reset();
-        let DeclaredScheme { scope, scheme } = self.scheme_scope(item)?;
-        self.declare_numbers(&scope, &scheme, &mut [])?;
+        let text = self.scheme_text(item)?;
+        self.begin(&text)?;
+        self.assume_extents();
+        self.declare_regions(&text, None);
+        self.declare_numbers(&text, &mut [])?;
+        let fields = self.declare_fields(&text);
+        let sides = self.declare_sides(&text);
         self.assume_grid();
-        let declared = self.declare_fields(&scope, &scheme, &mut []);
-        let statements = self.statements(&scope, &scheme);
+        let declared = self.declare_statics(&text, None);
+        let declared = fields.and(sides).and(declared);
+        let statements = self.statements(&text);
         declared?;
         self.assemble(&statements?, options.precision)?;
-        self.schedules(item.module, item).map(|_| ())
+        self.schedules(item.module, &text.line).map(|_| ())
     }
 
     /// Checks a problem and the schedules that are written for its scheme.
     pub fn check_problem(&mut self, item: ItemId, options: &Options) -> Checked<()> {
         let posed = self.pose(item, options)?;
-        self.schedules(item.module, posed.item).map(|_| ())
+        self.schedules(item.module, &posed.line).map(|_| ())
     }
 
-    /// Schedules for a scheme, those of `module` first.
-    fn schedules(&mut self, module: ModuleId, scheme: ItemId) -> Checked<Schedules> {
+    /// Schedules for a scheme and those that it is derived from, those of `module` first.
+    fn schedules(&mut self, module: ModuleId, line: &[ItemId]) -> Checked<Schedules> {
         let mut modules = vec![module];
-        if scheme.module != module {
-            modules.push(scheme.module);
+        for scheme in line {
+            if !modules.contains(&scheme.module) {
+                modules.push(scheme.module);
+            }
         }
         let mut list = Vec::new();
         let mut failed = false;
@@ -117,7 +125,7 @@ impl Resolver<'_> {
                 let fits = match &s.scheme {
                     None => true,
                     Some(target) => match self.library.find(m, Space::Scheme, &target.node) {
-                        Found::Item(found) => found == scheme,
+                        Found::Item(found) => line.contains(&found),
                         Found::Broken => false,
                         Found::Nothing => {
                             let mut d = Diagnostic::error(
@@ -148,43 +156,41 @@ impl Resolver<'_> {
         let Some(ItemKind::Problem(problem)) = ast.items.get(item.index).map(|i| &i.kind) else {
             return Err(Reported);
         };
-        let mut scope = Scope {
+        let scope = Scope {
             source,
             module: item.module,
             locals: Vec::new(),
-            in_scheme: true,
+            sight: Sight::Problem,
         };
         let unique = self.check_once(&scope, problem);
         let Chosen {
             item: scheme_item,
             mut params,
         } = self.scheme_of(&scope, problem)?;
-        let DeclaredScheme {
-            scope: scheme_scope,
-            scheme: scheme_ast,
-        } = self.scheme_scope(scheme_item)?;
-        // Constants may depend on parameters, and settings of parameters on constants: what can be is computed first.
-        let early = self.constants(&scope, problem, true);
-        scope.locals = early;
-        let shared = Rc::new(scope.clone());
-        for p in &mut params {
-            p.scope = shared.clone();
-        }
+        let text = self.scheme_text(scheme_item)?;
+        self.begin(&text)?;
         let from_line = params.len();
         let settings = self.read_overrides(&options.overrides, &scope, &mut params);
         let (settings, revised) = match settings {
             Ok(settings) => (settings, Ok(())),
             Err(Reported) => (Settings::default(), Err(Reported)),
         };
-        self.declare_numbers(&scheme_scope, &scheme_ast, &mut params)?;
+        self.declare_constants(&scope, problem);
+        let of_problem = Some((&scope, problem));
+        self.declare_regions(&text, of_problem);
+        let extents = self.declare_extents(&scope, problem, &settings);
+        self.declare_numbers(&text, &mut params)?;
         let params = self.report_unknown_params(&params, from_line);
-        scope.locals.clear();
-        scope.locals = self.constants(&scope, problem, false);
+        let constants = self.constants_of(&scope, problem);
+        extents?;
+        let fields = self.declare_fields(&text);
+        let sides = self.declare_sides(&text);
         self.place_grid(&scope, problem, &settings)?;
-        let mut coefs = given_coefs(&scope, problem);
-        let declared = self.declare_fields(&scheme_scope, &scheme_ast, &mut coefs);
-        let known = self.report_unknown_coefs(&coefs);
-        let statements = self.statements(&scheme_scope, &scheme_ast);
+        self.frame.given_coefs = given_coefs(&scope, problem);
+        let declared = self.declare_statics(&text, of_problem);
+        let declared = fields.and(sides).and(declared);
+        let known = self.report_unknown_coefs();
+        let statements = self.statements(&text);
         let scheme = match (&declared, &statements) {
             (Ok(()), Ok(list)) => self.assemble(list, options.precision),
             _ => Err(Reported),
@@ -195,8 +201,10 @@ impl Resolver<'_> {
         known?;
         unique?;
         params?;
+        constants?;
         revised?;
         let (mut scheme, mut results, steps) = (scheme?, results?, steps?);
+        self.warn_of_unused_regions(&scope, problem);
         self.attach_sources(&scheme, &mut results)?;
         scheme.files = self.graph.files.clone();
         self.check_memory(&scheme, &scope.place(problem.name.span), options)?;
@@ -207,11 +215,12 @@ impl Resolver<'_> {
             sources: results.sources,
             probes: results.probes,
             outputs: results.outputs,
+            statics: results.statics,
         };
         Ok(Posed {
             scheme,
             problem,
-            item: scheme_item,
+            line: text.line,
         })
     }
 
@@ -295,49 +304,37 @@ impl Resolver<'_> {
         self.missing(scope, problem, "scheme", "scheme name")
     }
 
-    /// The constants of a problem. With `quietly`, those that cannot be computed yet are left out.
-    fn constants(
-        &mut self,
-        scope: &Scope,
-        problem: &ast::Problem,
-        quietly: bool,
-    ) -> Vec<(String, Value)> {
-        let mut scope = scope.clone();
-        let mark = self.report.mark();
+    /// Notes the constants of a problem. They are computed when they are needed: parameters may depend on them, or they on
+    /// parameters.
+    fn declare_constants(&mut self, scope: &Scope, problem: &ast::Problem) {
+        let shared = Rc::new(scope.clone());
         for stmt in &problem.body {
-            let ProblemStmt::Const { name, value } = &stmt.kind.node else {
-                continue;
-            };
-            if !quietly && scope.locals.iter().any(|(n, _)| *n == name.node) {
-                let d = self.error(
-                    codes::DEFINED_TWICE,
-                    format!("`{}` is defined twice", name.node),
-                    &scope.place(name.span),
-                );
-                let _ = self.fail::<()>(d);
-            }
-            match self.number(&scope, value) {
-                Ok(n) => {
-                    let value = self.scalar(n);
-                    scope.locals.push((name.node.clone(), value));
-                }
-                Err(Reported) if !quietly => scope.locals.push((name.node.clone(), Value::Poison)),
-                Err(Reported) => {}
-            }
-            if scope.locals.len() > LOCALS {
-                let _ = self.too_complex::<()>(&scope.place(name.span));
-                break;
+            if let ProblemStmt::Const { name, value } = &stmt.kind.node {
+                let definition = Definition::Number {
+                    value: value.clone(),
+                    scope: shared.clone(),
+                };
+                self.introduce_into(Table::Problem, scope, name, Named::Open(definition));
             }
         }
-        if quietly {
-            self.report.forget(mark, &scope.source);
-            self.forget_failures();
-        }
-        scope.locals
     }
 
-    fn report_unknown_coefs(&mut self, given: &[GivenCoef]) -> Checked<()> {
+    /// Computes the constants that nothing has needed so far.
+    fn constants_of(&mut self, scope: &Scope, problem: &ast::Problem) -> Checked<()> {
         let mut failed = false;
+        for stmt in &problem.body {
+            if let ProblemStmt::Const { name, .. } = &stmt.kind.node {
+                let place = scope.place(name.span);
+                let found = self.named(Table::Problem, &name.node, &place);
+                failed |= matches!(found, Some(Err(Reported)));
+            }
+        }
+        if failed { Err(Reported) } else { Ok(()) }
+    }
+
+    fn report_unknown_coefs(&mut self) -> Checked<()> {
+        let mut failed = false;
+        let given = std::mem::take(&mut self.frame.given_coefs);
         for g in given.iter().filter(|g| !g.used) {
             let mut d = self.error(
                 codes::NO_COEF,
@@ -347,18 +344,22 @@ impl Resolver<'_> {
                 ),
                 &g.scope.place(g.name.span),
             );
-            let known = self.frame.names.iter().filter_map(|(n, v)| {
-                let is_coef = !matches!(v, Value::Field(..) | Value::Axis(_))
-                    && !self.frame.params.contains(n);
-                is_coef.then_some(n.as_str())
-            });
-            d.hint = if self.frame.params.contains(&g.name.node) {
-                Some(format!(
+            let frame = &self.frame;
+            let is_param = frame.params.contains(&g.name.node);
+            let is_coef = |name: &&str| {
+                let other = matches!(
+                    frame.names.value(name),
+                    Some(Value::Field(..) | Value::Axis(_))
+                );
+                !other && !frame.params.iter().any(|p| p == name)
+            };
+            let known: Vec<&str> = frame.names.keys().filter(is_coef).collect();
+            d.hint = match is_param {
+                true => Some(format!(
                     "`{0}` is a parameter: write `scheme {1} {{ {0} = ... }}`",
-                    g.name.node, self.frame.name
-                ))
-            } else {
-                did_you_mean(&g.name.node, known)
+                    g.name.node, frame.name
+                )),
+                false => did_you_mean(&g.name.node, known),
             };
             failed |= self.fail::<()>(d).is_err();
         }
@@ -373,14 +374,44 @@ impl Resolver<'_> {
     ) -> Checked<u64> {
         let mut steps = None;
         for stmt in &problem.body {
-            if let ProblemStmt::Steps(e) = &stmt.kind.node {
-                steps = Some(self.count_of(scope, e, 0)?);
+            match &stmt.kind.node {
+                ProblemStmt::Steps(ast::Steps::Count(e)) => {
+                    steps = Some(self.count_of(scope, e, 0)?);
+                }
+                ProblemStmt::Steps(ast::Steps::Until(e)) => {
+                    steps = Some(self.steps_until(scope, e)?);
+                }
+                _ => {}
             }
         }
         match settings.steps.or(steps) {
             Some(n) => Ok(n),
             None => self.missing(scope, problem, "steps", "steps 1000"),
         }
+    }
+
+    /// The fewest steps that last until a time, up to rounding of the time and of the time step.
+    fn steps_until(&mut self, scope: &Scope, e: &Expr) -> Checked<u64> {
+        let time = self.number(scope, e)?;
+        let steps = time / self.frame.dt;
+        let whole = steps.round();
+        let steps = match (steps - whole).abs() <= 1e-9 * whole.max(1.0) {
+            true => whole,
+            false => steps.ceil(),
+        };
+        if (0.0..=(1u64 << 52) as f64).contains(&steps) {
+            return Ok(steps as u64);
+        }
+        let mut d = self.error(
+            codes::COUNT,
+            "a run lasts until a time from 0 up",
+            &scope.place(e.span),
+        );
+        d.labels[0].text = match steps.is_finite() && steps > 0.0 {
+            true => format!("these are {steps:.3e} steps of {}", self.frame.dt),
+            false => format!("this is {time}"),
+        };
+        self.fail(d)
     }
 
     /// A number of steps, at least `least`.

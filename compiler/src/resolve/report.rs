@@ -56,7 +56,12 @@ fn keys(d: &Diagnostic) -> Vec<Key> {
         [] => vec![(d.code.0, d.message.clone(), String::new(), (0, 0))],
         [first, rest @ ..] => {
             let (name, span) = at(first);
-            let mut keys = vec![(d.code.0, String::new(), name, span)];
+            // Notes at one place may concern several values.
+            let message = match d.severity {
+                Severity::Note => d.message.clone(),
+                Severity::Error | Severity::Warning => String::new(),
+            };
+            let mut keys = vec![(d.code.0, message, name, span)];
             if let Some(last) = rest.iter().rfind(|l| l.text == USED) {
                 let (name, span) = at(last);
                 keys.push((d.code.0, d.message.clone(), name, span));
@@ -79,11 +84,6 @@ impl Report {
         self.count(Severity::Error) > 0
     }
 
-    /// How many were found so far, for [`Report::forget`].
-    pub fn mark(&self) -> usize {
-        self.list.len()
-    }
-
     /// Whether no more errors are taken in.
     pub fn is_full(&self) -> bool {
         self.count(Severity::Error) >= LIMIT
@@ -91,20 +91,6 @@ impl Report {
 
     fn count(&self, severity: Severity) -> usize {
         self.list.iter().filter(|d| d.severity == severity).count()
-    }
-
-    /// Takes back what was found after `mark` in `source`.
-    pub fn forget(&mut self, mark: usize, source: &Source) {
-        let found = self.list.split_off(mark.min(self.list.len()));
-        for d in found {
-            if d.labels.first().is_some_and(|l| l.source != *source) {
-                self.list.push(d);
-            } else {
-                for key in keys(&d) {
-                    self.seen.remove(&key);
-                }
-            }
-        }
     }
 
     /// All, in the order of the text of `main`; then what is in other sources only.

@@ -1,42 +1,18 @@
 //! What resolving a file keeps, and how it reports errors.
 
 use super::codes;
+use super::files::FilesRead;
 use super::frame::Frame;
 use super::graph::Graph;
-use super::load::{ItemId, Library, ModuleId};
+use super::load::{ItemId, Library};
 use super::report::{Checked, Place, Report, Reported, USED};
-use super::value::Value;
+use super::value::{Use, Value};
 use crate::world::World;
 use std::collections::BTreeMap;
 use torre_grammar::diag::{Code, Diagnostic};
-use torre_grammar::source::{Source, Span};
 
 /// The most names in a block.
 pub const LOCALS: usize = 1_000;
-
-/// Where an expression is evaluated.
-#[derive(Clone)]
-pub struct Scope {
-    pub source: Source,
-    pub module: ModuleId,
-    /// Later ones hide earlier ones.
-    pub locals: Vec<(String, Value)>,
-    /// Whether the names of the scheme are seen, not just its axes.
-    pub in_scheme: bool,
-}
-
-impl Scope {
-    pub fn place(&self, span: Span) -> Place {
-        Place::new(&self.source, span)
-    }
-}
-
-/// A use of a definition that is being inlined.
-#[derive(Clone)]
-pub struct Use {
-    pub place: Place,
-    pub item: ItemId,
-}
 
 /// A constant that is being computed or has been.
 pub enum Constant {
@@ -54,6 +30,7 @@ pub struct Resolver<'w> {
     pub frame: Frame,
     pub constants: BTreeMap<ItemId, Constant>,
     pub inlined: Vec<Use>,
+    pub files: FilesRead,
     pub nested: usize,
     pub steps: u64,
     /// Whether it was said that the program is too complex.
@@ -70,6 +47,7 @@ impl<'w> Resolver<'w> {
             frame: Frame::default(),
             constants: BTreeMap::new(),
             inlined: Vec::new(),
+            files: FilesRead::default(),
             nested: 0,
             steps: 0,
             exhausted: false,
@@ -81,12 +59,7 @@ impl<'w> Resolver<'w> {
         self.graph = self.graph.successor();
         self.frame = Frame::default();
         self.constants.clear();
-    }
-
-    /// Forgets what may have failed unseen.
-    pub fn forget_failures(&mut self) {
-        self.constants.clear();
-        self.library.forget_failures();
+        self.files.reset();
     }
 
     /// An error at a place; inside of definitions with the places that use them.

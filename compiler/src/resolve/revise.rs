@@ -1,10 +1,11 @@
 //! What the command line says over what the problem says.
 
 use super::codes;
-use super::declare::GivenParam;
+use super::frame::GivenParam;
 use super::report::{Checked, Reported, count};
-use super::resolver::{Resolver, Scope};
+use super::resolver::Resolver;
 use super::suggest::did_you_mean;
+use super::value::Scope;
 use std::rc::Rc;
 use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::Source;

@@ -3,8 +3,9 @@
 use super::built_in;
 use super::codes;
 use super::load::{Found, ModuleId, Space};
-use super::resolver::{Resolver, Scope};
+use super::resolver::Resolver;
 use super::suggest::did_you_mean;
+use super::value::{Scope, Sight};
 use std::collections::BTreeSet;
 use torre_grammar::ast::{Def, Expr, ExprKind, ItemKind};
 
@@ -32,7 +33,7 @@ impl Resolver<'_> {
             source,
             module,
             locals: Vec::new(),
-            in_scheme: false,
+            sight: Sight::Item,
         };
         for item in &ast.items {
             match &item.kind {
@@ -65,7 +66,7 @@ impl Resolver<'_> {
         let mut open = vec![expr];
         while let Some(e) = open.pop() {
             match &e.node {
-                ExprKind::Number(_) | ExprKind::Path(_) => {}
+                ExprKind::Number(_) | ExprKind::Text(_) | ExprKind::Path(_) => {}
                 ExprKind::Name(name) => self.scan_name(scope, e, name, known, false),
                 ExprKind::Member(of, _) | ExprKind::Level(of, _) | ExprKind::Unary(_, of) => {
                     open.push(of);

@@ -1,21 +1,26 @@
 //! Coefficients: from expressions and from files, from the scheme and from the problem.
 
 use super::codes;
-use super::declare::{GivenCoef, Parts};
+use super::declare::Parts;
+use super::files::Site;
 use super::report::{Checked, Place, count};
-use super::resolver::{Resolver, Scope};
+use super::resolver::Resolver;
 use super::suggest::did_you_mean;
-use super::value::{Items, Kind, Typed, Value};
+use super::value::{Items, Kind, Scope, Typed, Value};
 use crate::lattice::Position;
-use torre_grammar::ast::{self, CoefValue, Shape};
+use torre_grammar::ast::{self, Expr, Shape};
 
 impl Resolver<'_> {
-    pub fn declare_coef(
-        &mut self,
-        scope: &Scope,
-        coef: &ast::Coef,
-        given: &mut [GivenCoef],
-    ) -> Checked<Value> {
+    /// The values of a coefficient, with what the problem says of it.
+    pub fn coef(&mut self, scope: &Scope, coef: &ast::Coef, place: &Place) -> Checked<Value> {
+        self.needs_grid(&coef.name.node, "coefficient", place)?;
+        let mut given = Vec::new();
+        for g in &mut self.frame.given_coefs {
+            if g.name.node == coef.name.node {
+                g.used = true;
+                given.push(g.clone());
+            }
+        }
         let shape = match &coef.shape {
             None => Shape::Scalar,
             Some(s) => s.node.clone(),
@@ -39,12 +44,7 @@ impl Resolver<'_> {
             .into_iter()
             .map(|(n, p)| (n, coef.position.is_some().then_some(p)))
             .collect();
-        let whole = given
-            .iter()
-            .rposition(|g| g.name.node == coef.name.node && g.component.is_none());
-        for g in given.iter_mut().filter(|g| g.name.node == coef.name.node) {
-            g.used = true;
-        }
+        let whole = given.iter().rposition(|g| g.component.is_none());
         let own = self.coef_values(scope, &coef.value, kind, &parts, &coef.name.node);
         let mut items = match whole {
             // The declaration is checked all the same.
@@ -56,7 +56,7 @@ impl Resolver<'_> {
             }
             None => own?,
         };
-        for g in given.iter().filter(|g| g.name.node == coef.name.node) {
+        for g in &given {
             let Some(component) = &g.component else {
                 continue;
             };
@@ -95,68 +95,47 @@ impl Resolver<'_> {
     fn coef_values(
         &mut self,
         scope: &Scope,
-        value: &CoefValue,
+        value: &Expr,
         kind: Kind,
         parts: &[(String, Option<Position>)],
         name: &str,
     ) -> Checked<Vec<Typed>> {
-        match value {
-            CoefValue::File(path) => {
-                let place = scope.place(path.span);
-                let mut items = Vec::new();
-                for (_, position) in parts {
-                    let Some(position) = *position else {
-                        let d = self
-                            .error(
-                                codes::FILE_POSITION,
-                                format!("`{name}` needs a position for its values from a file"),
-                                &place,
-                            )
-                            .hint(format!("declare `coef {name} on cells = ...`"));
-                        return self.fail(d);
-                    };
-                    self.check_file(&place, &path.node, position)?;
-                    items.push(Typed {
-                        node: self.graph.file(&path.node, position),
-                        position: Some(position),
-                    });
-                }
-                Ok(items)
-            }
-            CoefValue::Expr(e) => {
-                let operand = self.operand(scope, e)?;
-                let place = operand.place.clone();
-                let Items { kind: found, items } = self.scalars(operand.value, &place)?;
-                let spread = found == Kind::Scalar;
-                if !spread && (found != kind || items.len() != parts.len()) {
-                    let d = self.error(
-                        codes::SHAPES_DIFFER,
-                        format!(
-                            "`{name}` has {}, but this has {}",
-                            count(parts.len(), "component", "components"),
-                            count(items.len(), "component", "components")
-                        ),
-                        &place,
-                    );
-                    return self.fail(d);
-                }
-                let mut list = Vec::new();
-                for (i, (_, position)) in parts.iter().enumerate() {
-                    let item = if spread { items[0] } else { items[i] };
-                    self.check_static(item, &place, "a coefficient")?;
-                    if let (Some(p), Some(q)) = (item.position, *position)
-                        && p != q
-                    {
-                        return self.off_target(name, q, p, &place);
-                    }
-                    list.push(Typed {
-                        node: item.node,
-                        position: position.or(item.position),
-                    });
-                }
-                Ok(list)
-            }
+        let site = |p: &(String, Option<Position>)| match p.1 {
+            Some(position) => Site::At(position),
+            None => Site::Unplaced(name.to_string()),
+        };
+        let sites: Vec<Site> = parts.iter().map(site).collect();
+        let operand = self.operand_at(scope, value, kind, &sites)?;
+        let place = operand.place.clone();
+        let Items { kind: found, items } = self.scalars(operand.value, &place)?;
+        let spread = found == Kind::Scalar;
+        if !spread && (found != kind || items.len() != parts.len()) {
+            let d = self.error(
+                codes::SHAPES_DIFFER,
+                format!(
+                    "`{name}` has {}, but this has {}",
+                    count(parts.len(), "component", "components"),
+                    count(items.len(), "component", "components")
+                ),
+                &place,
+            );
+            return self.fail(d);
         }
+        let mut list = Vec::new();
+        for (i, (_, position)) in parts.iter().enumerate() {
+            let item = if spread { items[0] } else { items[i] };
+            self.check_static(item, &place, "a coefficient")?;
+            if let (Some(p), Some(q)) = (item.position, *position)
+                && p != q
+            {
+                return self.off_target(name, q, p, &place);
+            }
+            list.push(Typed {
+                node: item.node,
+                position: position.or(item.position),
+            });
+        }
+        Ok(list)
     }
 
     /// Reads no fields and no time.
@@ -180,65 +159,6 @@ impl Resolver<'_> {
                 )
                 .hint("what changes with time is added by a `source` of the problem");
             d.labels[0].text = "this depends on `t`".to_string();
-            return self.fail(d);
-        }
-        Ok(())
-    }
-
-    /// Whether a file has one value for each index of a component at `position`.
-    pub fn check_file(&mut self, place: &Place, path: &str, position: Position) -> Checked<()> {
-        let info = match self.world.array(&place.source, path) {
-            Ok(info) => info,
-            Err(reason) => {
-                let d = self.error(
-                    codes::UNREADABLE,
-                    format!("`{path}` cannot be read: {reason}"),
-                    place,
-                );
-                return self.fail(d);
-            }
-        };
-        let kind: String = info
-            .dtype
-            .chars()
-            .skip_while(|c| "<>|=".contains(*c))
-            .collect();
-        const READABLE: [&str; 12] = [
-            "f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1",
-        ];
-        if !READABLE.contains(&kind.as_str()) {
-            let d = self
-                .error(
-                    codes::FILE_TYPE,
-                    format!("`{path}` holds values of type `{}`", info.dtype),
-                    place,
-                )
-                .hint(
-                    "values are real numbers: convert with `.astype(\"f4\")` or `.astype(\"f8\")`",
-                );
-            return self.fail(d);
-        }
-        let Some(grid) = &self.frame.grid else {
-            return Ok(());
-        };
-        let extent = grid.extent(position);
-        let expected: Vec<u64> = grid.present().map(|a| extent[a].len() as u64).collect();
-        if self.frame.has_domain && info.shape != expected {
-            let list = |shape: &[u64]| {
-                let parts: Vec<String> = shape.iter().map(u64::to_string).collect();
-                parts.join(" x ")
-            };
-            let d = self
-                .error(
-                    codes::FILE_SHAPE,
-                    format!(
-                        "`{path}` has the shape {}, but {} is needed",
-                        list(&info.shape),
-                        list(&expected)
-                    ),
-                    place,
-                )
-                .hint("one value per cell index, in the order of the axes");
             return self.fail(d);
         }
         Ok(())

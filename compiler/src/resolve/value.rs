@@ -1,9 +1,12 @@
-//! What an expression of a program stands for.
+//! What expressions evaluate to, and where they are evaluated.
 
 use super::graph::NodeId;
+use super::load::{ItemId, ModuleId};
 use super::report::Place;
 use crate::lattice::{Axis, Position};
+use std::rc::Rc;
 use torre_grammar::ast::Level;
+use torre_grammar::source::{Source, Span};
 
 /// A scalar on the lattice.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,8 +24,66 @@ pub enum Value {
     /// A field, by its index in the frame.
     Field(usize, Option<Level>),
     Axis(Axis),
+    /// The name of a file.
+    Text(Rc<str>),
     /// Its error has been reported.
     Poison,
+}
+
+/// Which names a text sees beyond its own locals and the items of its module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sight {
+    /// Definitions and constants of modules: the axes alone.
+    Item,
+    /// The names of the scheme and the extents of the domain.
+    Scheme,
+    /// The names of the problem, then those of its scheme.
+    Problem,
+}
+
+/// The tables of names, in the order in which a problem's text sees them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Table {
+    /// Constants of the problem.
+    Problem,
+    /// Axes, parameters, constants, fields and coefficients of the scheme.
+    Scheme,
+    /// Cells of the domain per axis: `nx`. Whatever else has such a name hides them.
+    Extents,
+}
+
+/// Where an expression is evaluated.
+#[derive(Clone)]
+pub struct Scope {
+    pub source: Source,
+    pub module: ModuleId,
+    /// Later ones hide earlier ones.
+    pub locals: Vec<(String, Value)>,
+    pub sight: Sight,
+}
+
+impl Sight {
+    /// The tables of names that are seen.
+    pub fn tables(self) -> &'static [Table] {
+        match self {
+            Sight::Item => &[],
+            Sight::Scheme => &[Table::Scheme],
+            Sight::Problem => &[Table::Problem, Table::Scheme],
+        }
+    }
+}
+
+impl Scope {
+    pub fn place(&self, span: Span) -> Place {
+        Place::new(&self.source, span)
+    }
+}
+
+/// A use of a definition that is being inlined.
+#[derive(Clone)]
+pub struct Use {
+    pub place: Place,
+    pub item: ItemId,
 }
 
 /// A value with the place where it was written.

@@ -1,6 +1,6 @@
 //! The grid: axes, cells, and what lies beyond the ends of the domain.
 
-use crate::lattice::{Axis, Interval, PerAxis, Position, Region};
+use crate::lattice::{Axis, HalfIndex, Interval, PerAxis, Position, Region};
 
 /// What a read beyond one end of an axis sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -14,6 +14,53 @@ pub enum Boundary {
     Pec,
     /// The opposite parities.
     Pmc,
+    /// A mirror about the end plane with parities of its own.
+    Mirror(OddPositions),
+}
+
+impl Boundary {
+    /// Whether components at a position are odd about the plane of an end of `axis`. `None`: the end is no mirror.
+    pub fn is_odd(self, axis: Axis, position: Position) -> Option<bool> {
+        match self {
+            Boundary::Zero | Boundary::Periodic => None,
+            Boundary::Pec => Some(!position[axis].is_half()),
+            Boundary::Pmc => Some(position[axis].is_half()),
+            Boundary::Mirror(odd) => Some(odd.contains(position)),
+        }
+    }
+
+    pub fn is_mirror(self) -> bool {
+        !matches!(self, Boundary::Zero | Boundary::Periodic)
+    }
+}
+
+/// Positions in a cell: those of the components that are odd about a plane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct OddPositions(u8);
+
+impl OddPositions {
+    /// One bit for each of the eight positions: its number has the half of axis n in bit n.
+    pub fn from_bits(bits: u8) -> Self {
+        Self(bits)
+    }
+
+    pub fn insert(&mut self, position: Position) {
+        self.0 |= Self::bit(position);
+    }
+
+    pub fn contains(self, position: Position) -> bool {
+        self.0 & Self::bit(position) != 0
+    }
+
+    fn bit(position: Position) -> u8 {
+        let place = |(axis, p): (Axis, &HalfIndex)| u8::from(p.is_half()) << axis.index();
+        1 << position.iter().map(place).sum::<u8>()
+    }
+
+    pub fn positions(self) -> impl Iterator<Item = Position> {
+        let position = |i: u8| Position::from_fn(|a| HalfIndex(i64::from(i >> a.index() & 1)));
+        (0..8).map(position).filter(move |p| self.contains(*p))
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +109,7 @@ impl Grid {
         Region::from_fn(|a| {
             let plane = !position[a].is_half()
                 && self.axes[a].is_some()
-                && self.boundary[a][1] == Boundary::Pmc;
+                && self.boundary[a][1].is_odd(a, position) == Some(false);
             Interval::new(0, self.cells[a] + i64::from(plane))
         })
     }
@@ -72,7 +119,7 @@ impl Grid {
         let mut live = self.extent(position);
         for axis in Axis::ALL {
             if self.axes[axis].is_some()
-                && self.boundary[axis][0] == Boundary::Pec
+                && self.boundary[axis][0].is_odd(axis, position) == Some(true)
                 && !position[axis].is_half()
             {
                 live[axis].lo = 1;
@@ -95,11 +142,11 @@ impl Grid {
                 let half = i64::from(position[axis].is_half());
                 let side = usize::from(i >= range.hi);
                 let plane = if side == 0 { 0 } else { n };
-                let (index, odd) = match self.boundary[axis][side] {
-                    Boundary::Zero => return Located::Zero,
-                    Boundary::Periodic => (i.rem_euclid(n), false),
-                    Boundary::Pec => (2 * plane - i - half, half == 0),
-                    Boundary::Pmc => (2 * plane - i - half, half == 1),
+                let boundary = self.boundary[axis][side];
+                let (index, odd) = match boundary.is_odd(axis, position) {
+                    Some(odd) => (2 * plane - i - half, odd),
+                    None if boundary == Boundary::Periodic => (i.rem_euclid(n), false),
+                    None => return Located::Zero,
                 };
                 if !range.contains(index) {
                     return Located::Zero;

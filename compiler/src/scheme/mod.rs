@@ -30,7 +30,7 @@ mod print;
 mod verify;
 
 pub use body::{Body, Cmp, Op, Read, Value};
-pub use grid::{Boundary, Grid, Located};
+pub use grid::{Boundary, Grid, Located, OddPositions};
 pub use verify::verify;
 
 use crate::host::HostExpr;

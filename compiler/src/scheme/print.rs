@@ -5,12 +5,20 @@ use std::fmt;
 
 impl fmt::Display for Boundary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Boundary::Zero => "zero",
-            Boundary::Periodic => "periodic",
-            Boundary::Pec => "pec",
-            Boundary::Pmc => "pmc",
-        })
+        match self {
+            Boundary::Zero => f.write_str("zero"),
+            Boundary::Periodic => f.write_str("periodic"),
+            Boundary::Pec => f.write_str("pec"),
+            Boundary::Pmc => f.write_str("pmc"),
+            Boundary::Mirror(odd) => {
+                f.write_str("odd at")?;
+                for position in odd.positions() {
+                    let [a, b, c] = position.0;
+                    write!(f, " [{a}, {b}, {c}]")?;
+                }
+                Ok(())
+            }
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use super::row_region;
 use crate::lattice::{Axis, Interval, PerAxis};
 use crate::layout::{ALIGNMENT, Layout, TooLarge};
 use crate::schedule::Pyramid;
-use crate::scheme::{Boundary, ComponentId, Scheme, StageId};
+use crate::scheme::{ComponentId, Scheme, StageId};
 use std::fmt;
 
 /// The tiles of a pyramid schedule.
@@ -279,10 +279,7 @@ fn sources(
     let below = Interval::new(seen.lo, seen.hi.min(extent.lo));
     let above = Interval::new(seen.lo.max(extent.hi), seen.hi);
     for (side, plane, beyond) in [(0, 0, below), (1, scheme.grid.cells[axis], above)] {
-        let mirrored = matches!(
-            scheme.grid.boundary[axis][side],
-            Boundary::Pec | Boundary::Pmc
-        );
+        let mirrored = scheme.grid.boundary[axis][side].is_mirror();
         if mirrored && !beyond.is_empty() {
             let ghost = |i: i64| 2 * plane - i - half;
             let shown = Interval::new(ghost(beyond.hi - 1), ghost(beyond.lo) + 1);

@@ -74,6 +74,7 @@ fn diagnose(section: &Section<'_>, program: &str) -> Diagnostics {
             ("complex.npy", "<c8", vec![100]),
             ("fifty.npy", "<f4", vec![50]),
         ],
+        tables: vec![("wave.csv", "0, 1\n1, 2\n1, 3\n")],
     };
     let options = Options {
         problem: section.problem.clone(),
@@ -100,10 +101,10 @@ fn every_example_gives_its_message() {
             continue;
         };
         let diagnostics = diagnose(&section, program);
-        let severity = if section.code.starts_with('W') {
-            Severity::Warning
-        } else {
-            Severity::Error
+        let severity = match section.code.as_bytes()[0] {
+            b'W' => Severity::Warning,
+            b'N' => Severity::Note,
+            _ => Severity::Error,
         };
         let first = diagnostics.0.iter().find(|d| d.severity == severity);
         let found = first.map(|d| (d.code.0, d.message.as_str()));

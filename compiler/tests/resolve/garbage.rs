@@ -13,7 +13,7 @@ pub struct Bytes<'a> {
 const NAMES: &[&str] = &[
     "x", "y", "z", "h", "dt", "t", "pi", "E", "H", "u", "S", "q", "eps", "k", "a", "b", "f", "g",
     "d", "dc", "d2", "avg", "sqrt", "exp", "min", "max", "sym", "abs", "hx", "xx", "xy", "yx", "n",
-    "std", "curl", "nothing", "atan2", "floor", "s", "p",
+    "std", "curl", "nothing", "disc", "nowhere", "nx", "lx", "hy", "atan2", "floor", "s", "p",
 ];
 const NUMBERS: &[f64] = &[
     0.0,
@@ -198,13 +198,31 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    fn coef_value(&mut self) -> CoefValue {
+    fn coef_value(&mut self) -> Expr {
         match self.pick(5) {
             0 => {
-                let file = self.one(&["eps.npy", "no.npy"]).to_string();
-                CoefValue::File(self.spanned(file))
+                let (callee, file) = *self.one(&[
+                    ("file", "eps.npy"),
+                    ("file", "no.npy"),
+                    ("table", "wave.csv"),
+                    ("table", "eps.npy"),
+                ]);
+                let text = self.spanned(ExprKind::Text(file.to_string()));
+                let mut args = vec![Arg {
+                    name: None,
+                    value: text,
+                }];
+                args.extend(self.many(2, |b| Arg {
+                    name: b.maybe(|b| b.named(&["at", "column", "outside"])),
+                    value: b.expr(1),
+                }));
+                let callee = self.spanned(ExprKind::Name(callee.to_string()));
+                self.spanned(ExprKind::Call {
+                    callee: Box::new(callee),
+                    args,
+                })
             }
-            _ => CoefValue::Expr(self.expr(3)),
+            _ => self.expr(3),
         }
     }
 
@@ -227,11 +245,22 @@ impl<'a> Bytes<'a> {
                     name: b.named(&["a", "b"]),
                     value: b.expr(4),
                 }),
-                1 if depth > 0 => StepStmt::Where {
-                    condition: b.expr(3),
-                    body: b.step(depth - 1),
-                    end: Comments::default(),
-                },
+                1 if depth > 0 => {
+                    let mut branches = b.many(3, |b| Branch {
+                        comments: Comments::default(),
+                        condition: b.maybe(|b| b.expr(3)),
+                        body: b.step(depth - 1),
+                        end: Comments::default(),
+                    });
+                    let first = Branch {
+                        comments: Comments::default(),
+                        condition: Some(b.expr(3)),
+                        body: b.step(depth - 1),
+                        end: Comments::default(),
+                    };
+                    branches.insert(0, first);
+                    StepStmt::Where(branches)
+                }
                 _ => StepStmt::Update {
                     target: b.target(),
                     op: *b.one(&[UpdateOp::Add, UpdateOp::Sub, UpdateOp::Set]),
@@ -291,6 +320,21 @@ impl<'a> Bytes<'a> {
             };
             body.push(self.stmt(SchemeStmt::Coef(coef)));
         }
+        if self.pick(3) == 0 {
+            let side = SchemeStmt::Side {
+                name: self.named(&["free", "fixed", "pec"]),
+                parities: self.many(3, |b| SideParity {
+                    field: b.named(&["E", "H", "u", "S"]),
+                    component: b.maybe(|b| b.named(&["x", "xy"])),
+                    odd: b.pick(2) == 0,
+                }),
+            };
+            body.push(self.stmt(side));
+        }
+        for _ in 0..self.pick(3) {
+            let region = self.region();
+            body.push(self.stmt(SchemeStmt::Region(region)));
+        }
         for _ in 0..1 + self.pick(8) / 7 {
             let step = SchemeStmt::Step {
                 body: self.step(2),
@@ -300,15 +344,38 @@ impl<'a> Bytes<'a> {
         }
         Scheme {
             name: self.named(&["s"]),
+            base: None,
             body,
             end: Comments::default(),
         }
     }
 
+    /// A scheme derived from another one, perhaps from itself.
+    fn derived(&mut self) -> Scheme {
+        let mut scheme = self.scheme();
+        scheme.name = self.named(&["s", "r", "q"]);
+        scheme.base = Some(vec![self.named(&["s", "r"])]);
+        if self.pick(4) > 0 {
+            scheme
+                .body
+                .retain(|stmt| !matches!(stmt.kind.node, SchemeStmt::Axes(_)));
+        }
+        let rest = self.pick(8);
+        scheme.body.truncate(rest);
+        if self.pick(3) > 0 {
+            let step = SchemeStmt::Step {
+                body: self.step(2),
+                end: Comments::default(),
+            };
+            scheme.body.push(self.stmt(step));
+        }
+        scheme
+    }
+
     fn problem(&mut self) -> Problem {
         let mut kinds = vec![
             ProblemStmt::Scheme {
-                path: vec![self.named(&["s"])],
+                path: vec![self.named(&["s", "s", "r"])],
                 params: self.many(2, |b| (b.named(&["h", "dt"]), b.expr(1))),
             },
             ProblemStmt::Domain(match self.pick(4) {
@@ -317,9 +384,12 @@ impl<'a> Bytes<'a> {
                     .map(|_| self.spanned(ExprKind::Number(8.0)))
                     .collect(),
             }),
-            ProblemStmt::Steps(self.expr(0)),
+            ProblemStmt::Steps(match self.pick(3) {
+                0 => Steps::Until(self.expr(1)),
+                _ => Steps::Count(self.expr(0)),
+            }),
         ];
-        kinds.extend(self.many(5, |b| match b.pick(8) {
+        kinds.extend(self.many(5, |b| match b.pick(9) {
             0 => ProblemStmt::Boundary(b.many(3, |b| BoundaryClause {
                 axis: b.named(&["x", "y", "z"]),
                 lower: b.boundary(),
@@ -336,33 +406,40 @@ impl<'a> Bytes<'a> {
             },
             3 => {
                 let target = b.target();
-                let place = match b.pick(4) {
-                    0 => Place::At(b.many(3, |b| b.expr(0))),
-                    1 => Place::In(b.many(2, |b| (b.named(&["x", "y"]), b.expr(0), b.expr(0)))),
-                    2 => Place::Where(b.expr(3)),
-                    _ => Place::All,
+                let place = match b.pick(3) {
+                    0 => Place::Where(b.expr(3)),
+                    1 => Place::All,
+                    _ => b.place(),
                 };
                 ProblemStmt::Source {
                     target,
                     place,
+                    op: *b.one(&[UpdateOp::Add, UpdateOp::Sub, UpdateOp::Set]),
                     value: b.expr(4),
                 }
             }
             4 => ProblemStmt::Probe {
-                target: b.target(),
-                at: b.many(3, |b| b.expr(0)),
+                targets: b.many(2, |b| b.target()),
+                place: b.place(),
                 name: b.maybe(|b| b.name()),
+                every: b.maybe(|b| b.expr(0)),
             },
             5 => ProblemStmt::Slice {
-                target: b.target(),
-                axis: b.named(&["x", "y", "z"]),
-                index: b.expr(0),
+                targets: b.many(2, |b| b.shown()),
+                plane: Plane {
+                    axis: b.named(&["x", "y", "z"]),
+                    at: b.expr(0),
+                    is_length: b.pick(2) == 0,
+                },
+                within: b.within(),
                 every: b.maybe(|b| b.expr(0)),
             },
             6 => ProblemStmt::Volume {
-                target: b.target(),
+                targets: b.many(2, |b| b.shown()),
+                within: b.within(),
                 every: b.maybe(|b| b.expr(0)),
             },
+            7 => ProblemStmt::Region(b.region()),
             _ => ProblemStmt::Const {
                 name: b.named(&["n", "h"]),
                 value: b.expr(2),
@@ -375,9 +452,47 @@ impl<'a> Bytes<'a> {
         }
     }
 
+    fn place(&mut self) -> Place {
+        match self.pick(3) {
+            0 => Place::At(self.many(3, |b| b.expr(0))),
+            1 => Place::Near(self.many(3, |b| (b.named(&["x", "y"]), b.expr(0)))),
+            _ => Place::In(self.within()),
+        }
+    }
+
+    fn within(&mut self) -> Vec<Within> {
+        self.many(3, |b| match b.pick(3) {
+            0 => Within::Region(b.expr(3)),
+            _ => Within::Range {
+                axis: b.named(&["x", "y"]),
+                from: b.expr(0),
+                to: b.maybe(|b| b.expr(0)),
+            },
+        })
+    }
+
+    /// What an output may show.
+    fn shown(&mut self) -> Target {
+        match self.pick(3) {
+            0 => Target {
+                field: self.named(&["eps", "k", "disc", "h"]),
+                ..self.target()
+            },
+            _ => self.target(),
+        }
+    }
+
+    fn region(&mut self) -> Region {
+        Region {
+            name: self.named(&["disc", "q", "a"]),
+            position: self.maybe(|b| b.position()),
+            condition: self.expr(4),
+        }
+    }
+
     fn boundary(&mut self) -> BoundaryKind {
         BoundaryKind {
-            name: self.named(&["pec", "pmc", "zero", "periodic"]),
+            name: self.named(&["pec", "pmc", "zero", "periodic", "odd", "free", "fixed"]),
             args: Vec::new(),
         }
     }
@@ -387,7 +502,8 @@ impl<'a> Bytes<'a> {
             ItemKind::Scheme(self.scheme()),
             ItemKind::Problem(self.problem()),
         ];
-        kinds.extend(self.many(4, |b| match b.pick(4) {
+        kinds.extend(self.many(5, |b| match b.pick(5) {
+            4 => ItemKind::Scheme(b.derived()),
             0 => ItemKind::Use(Use {
                 path: b.many(2, |b| b.named(&["std", "curl"])),
                 names: b.many(2, |b| b.named(&["curl", "f"])),

@@ -192,7 +192,7 @@ problem p { scheme s; domain 8 x 8; coef eps.y = 1 + x; steps 1 }";
     assert_eq!(scheme.coefs.len(), 1);
     assert_eq!(
         scheme.coefs[0].value.to_string(),
-        "(1.0 + (1.0 / (1.0 + pos.lean)))"
+        "(1.0 + (1.0 / (1.0 + pos.outer)))"
     );
 }
 

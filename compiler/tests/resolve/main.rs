@@ -1,12 +1,17 @@
 //! The resolver on whole programs.
 
 mod book;
+mod derive;
 mod diagnostics;
 mod examples;
+mod extents;
+mod files;
 mod garbage;
 mod hostile;
 mod lattice;
+mod places;
 mod problems;
 mod random;
+mod regions;
 mod snapshots;
 mod support;

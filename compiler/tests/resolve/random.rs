@@ -30,6 +30,7 @@ proptest! {
         let source = Source::new("garbage.torre", "0123456789 ".repeat(6));
         let world = TestWorld {
             arrays: vec![("eps.npy", "<f4", vec![8, 8])],
+            tables: vec![("wave.csv", "t a b\n0 1 2\n1 3 4\n")],
             ..TestWorld::default()
         };
         let options = Options::default();

@@ -14,6 +14,7 @@ pub struct TestWorld {
     /// Modules beside the file, by name.
     pub modules: Vec<(&'static str, &'static str)>,
     pub arrays: Vec<(&'static str, &'static str, Vec<u64>)>,
+    pub tables: Vec<(&'static str, &'static str)>,
 }
 
 impl World for TestWorld {
@@ -38,6 +39,12 @@ impl World for TestWorld {
             dtype: dtype.to_string(),
             shape: shape.clone(),
         })
+    }
+
+    fn table(&self, _: &Source, path: &str) -> Result<String, String> {
+        let found = self.tables.iter().find(|(n, _)| *n == path);
+        let (_, text) = found.ok_or("there is no such file")?;
+        Ok(text.to_string())
     }
 }
 
@@ -82,6 +89,7 @@ pub fn show(diagnostics: &Diagnostics) -> String {
         let severity = match d.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
+            Severity::Note => "note",
         };
         writeln!(out, "{severity} {}: {}", d.code.0, d.message).expect("strings take all");
         for label in &d.labels {

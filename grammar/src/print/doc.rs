@@ -348,6 +348,17 @@ impl Lines {
         self.push(" ".repeat(self.indent) + "}", end.trailing.as_deref());
     }
 
+    /// The end of a block and the head of the next one, on one line where no comment stands between.
+    pub fn reopen(&mut self, end: &Comments, comments: &Comments, head: Doc) {
+        if end.trailing.is_some() || !comments.before.is_empty() {
+            self.close(end);
+            return self.open(comments, head);
+        }
+        self.before(end);
+        self.indent -= 2;
+        self.open(comments, Doc::Seq(vec![Doc::text("} "), head]));
+    }
+
     /// A node with a block of statements.
     pub fn block<T>(
         &mut self,

@@ -122,6 +122,7 @@ fn is_short(value: &Expr) -> bool {
 fn doc(value: &Expr, nested: bool) -> Doc {
     match &value.node {
         ExprKind::Number(value) => Doc::Text(number(*value)),
+        ExprKind::Text(text) => Doc::Text(format!("\"{text}\"")),
         ExprKind::Name(name) => Doc::text(name),
         ExprKind::Path(names) => Doc::Text(path(names)),
         ExprKind::Member(base, name) => Doc::Seq(vec![
@@ -285,6 +286,15 @@ fn level_text(level: Level) -> &'static str {
     }
 }
 
+/// The operator of an update.
+pub fn update_text(op: UpdateOp) -> &'static str {
+    match op {
+        UpdateOp::Set => " = ",
+        UpdateOp::Add => " += ",
+        UpdateOp::Sub => " -= ",
+    }
+}
+
 /// The left side of an update.
 pub fn member_target(target: &Target) -> Doc {
     let mut text = target.field.node.clone();
@@ -296,13 +306,6 @@ pub fn member_target(target: &Target) -> Doc {
         text.push_str(level_text(level.node));
     }
     Doc::Text(text)
-}
-
-pub fn coef_value(value: &CoefValue) -> Doc {
-    match value {
-        CoefValue::Expr(value) => expr(value),
-        CoefValue::File(name) => Doc::Text(format!("file(\"{}\")", name.node)),
-    }
 }
 
 /// The shortest text that reads back as the number, with an exponent only where that is easier to read.

@@ -86,7 +86,6 @@ impl Wants {
                 self.operator = true
             }
             Rule::expr
-            | Rule::coef_value
             | Rule::operand
             | Rule::path
             | Rule::number
@@ -128,7 +127,6 @@ pub(super) fn is_punctuation(rule: Rule) -> bool {
             | dot
             | dotdot
             | eq
-            | pluseq
             | bar
             | at
             | times
@@ -152,7 +150,6 @@ pub(super) fn is_punctuation(rule: Rule) -> bool {
             | kw_on
             | kw_at
             | kw_levels
-            | kw_file
             | kw_domain
             | kw_boundary
             | kw_init
@@ -165,6 +162,8 @@ pub(super) fn is_punctuation(rule: Rule) -> bool {
             | kw_in
             | kw_as
             | kw_every
+            | kw_region
+            | kw_until
             | kw_for
             | kw_lean
             | kw_auto
@@ -181,9 +180,10 @@ fn describe(rule: Rule) -> Option<(usize, &'static str)> {
             0,
             "`use`, `const`, `def`, `scheme`, `problem` or `schedule`",
         ),
-        scheme_stmt | axes_stmt | param_stmt | field_stmt | coef_stmt | step_stmt => (
+        scheme_stmt | axes_stmt | param_stmt | field_stmt | coef_stmt | region_stmt | side_stmt
+        | step_stmt => (
             1,
-            "a statement of a scheme (`axes`, `param`, `const`, `field`, `coef` or `step`)",
+            "a statement of a scheme (`axes`, `param`, `const`, `field`, `coef`, `region`, `boundary` or `step`)",
         ),
         step_line | where_stmt | update => (2, "an update, `let` or `where`"),
         problem_stmt | use_scheme | domain_stmt | boundary_stmt | problem_coef | init_stmt
@@ -197,12 +197,11 @@ fn describe(rule: Rule) -> Option<(usize, &'static str)> {
         let_stmt => (5, "`let`"),
         def_body => (6, "the value of the definition"),
         term | term_name => (7, "a tile's shape, such as `diamond(D = 2)` or `span`"),
-        expr | expr_text | operand | number | list | paren | path | if_expr | coef_value | arg
+        expr | expr_text | operand | number | string | list | paren | path | if_expr | arg
         | term_value | term_arg => (8, "an expression"),
-        target => (9, "a field"),
-        name | component | setting | def_param | clause | interval | arg_name | side => {
-            (10, "a name")
-        }
+        target | targets | parity => (9, "a field"),
+        name | component | setting | def_param | clause | interval | coordinate | plane
+        | arg_name | side => (10, "a name"),
         plain_shape | named_shape => (
             11,
             "a shape (`scalar`, `vector`, `tensor` or `{ a on nodes, ... }`)",
@@ -212,12 +211,10 @@ fn describe(rule: Rule) -> Option<(usize, &'static str)> {
             "a position (`nodes`, `edges`, `faces`, `cells` or `[1/2, 0, 0]`)",
         ),
         level_word => (13, "`prev` or `next`"),
-        string => (14, "a string"),
         op | prefix => (15, "an operator"),
         update_op => (16, "`=`, `+=` or `-=`"),
         eq | def_value => (17, "`=`"),
-        pluseq => (18, "`+=`"),
-        colon | coef_shape => (19, "`:`"),
+        colon | coef_shape | derived => (19, "`:`"),
         scope => (20, "`::`"),
         dotdot => (21, "`..`"),
         times => (22, "`x`"),
@@ -229,16 +226,18 @@ fn describe(rule: Rule) -> Option<(usize, &'static str)> {
         rparen => (28, "`)`"),
         rbrack => (29, "`]`"),
         kw_then => (30, "`then`"),
-        kw_else => (31, "`else`"),
+        kw_else | else_where | else_block => (31, "`else`"),
         kw_on | coef_on => (32, "`on`"),
-        kw_at | place_at | field_time => (33, "`at`"),
-        kw_in | place_in => (34, "`in`"),
+        kw_at | place_at | place_near | plane_near | field_time => (33, "`at`"),
+        kw_in | place_in | within => (34, "`in`"),
         place_where => (35, "`where`"),
         kw_slice | kw_volume => (36, "`slice` or `volume`"),
         kw_levels | field_levels => (37, "`levels`"),
         kw_as | probe_name => (38, "`as`"),
         kw_every | every => (39, "`every`"),
         kw_for | schedule_for => (40, "`for`"),
+        parity_word => (45, "`odd` or `even`"),
+        kw_until | until => (46, "`until`"),
         lean | kw_lean | word_clause => (41, "`lean`, `height` or the like"),
         lbrace | scheme_block | step_block | problem_block | schedule_block | def_block
         | settings | use_list => (42, "`{`"),

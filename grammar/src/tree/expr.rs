@@ -265,6 +265,12 @@ impl Builder<'_> {
                 let value = self.number(pair.as_str(), span);
                 Some(self.above(ExprKind::Number(value), span, 0))
             }
+            Rule::string => {
+                // The source's own text: in the grammar's, nothing inside of strings differs.
+                let end = (span.end as usize).saturating_sub(1);
+                let text = self.text(span.start as usize + 1, end).to_string();
+                Some(self.above(ExprKind::Text(text), span, 0))
+            }
             Rule::paren => {
                 let mut inner = self.deep(first(pair)?)?;
                 // The parentheses belong to the expression's place.

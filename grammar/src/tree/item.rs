@@ -9,9 +9,12 @@ use crate::layout::shorten;
 use crate::source::{Span, Spanned};
 use pest::iterators::Pair;
 
-/// The first part that matches a rule.
-fn part(pair: Pair<'_, Rule>, rule: Rule) -> Option<Pair<'_, Rule>> {
-    parts(pair).find(|part| part.as_rule() == rule)
+pub(super) fn update_op(pair: &Pair<'_, Rule>) -> UpdateOp {
+    match pair.as_str() {
+        "+=" => UpdateOp::Add,
+        "-=" => UpdateOp::Sub,
+        _ => UpdateOp::Set,
+    }
 }
 
 impl Builder<'_> {
@@ -29,9 +32,19 @@ impl Builder<'_> {
             Rule::scheme_item => {
                 let mut parts = parts(pair);
                 let name = self.name(parts.next()?);
-                let (body, end) =
-                    self.block(parts.next()?, span, comments_of, Self::scheme_stmt)?;
-                ItemKind::Scheme(Scheme { name, body, end })
+                let mut next = parts.next()?;
+                let mut base = None;
+                if next.as_rule() == Rule::derived {
+                    base = Some(self.path(first(next)?));
+                    next = parts.next()?;
+                }
+                let (body, end) = self.block(next, span, comments_of, Self::scheme_stmt)?;
+                ItemKind::Scheme(Scheme {
+                    name,
+                    base,
+                    body,
+                    end,
+                })
             }
             Rule::problem_item => {
                 let mut parts = parts(pair);
@@ -61,8 +74,12 @@ impl Builder<'_> {
         Some(Item { comments, kind })
     }
 
+    pub(super) fn path(&mut self, pair: Pair<'_, Rule>) -> Vec<Name> {
+        parts(pair).map(|name| self.name(name)).collect()
+    }
+
     /// A node without a block: all of its comments are its own.
-    fn simple<T>(
+    pub(super) fn simple<T>(
         &mut self,
         span: Span,
         comments: &mut Comments,
@@ -75,7 +92,7 @@ impl Builder<'_> {
 
     /// The statements between braces. `comments` are those of the node that owns the block and begins at `owner`; it gets the
     /// comment behind the opening brace.
-    fn block<T>(
+    pub(super) fn block<T>(
         &mut self,
         pair: Pair<'_, Rule>,
         owner: Span,
@@ -97,7 +114,7 @@ impl Builder<'_> {
         Some((body, end))
     }
 
-    fn stmt<T>(
+    pub(super) fn stmt<T>(
         &mut self,
         pair: Pair<'_, Rule>,
         opening: bool,
@@ -112,7 +129,7 @@ impl Builder<'_> {
         })
     }
 
-    fn name_and_value(&mut self, pair: Pair<'_, Rule>) -> Option<(Name, Expr)> {
+    pub(super) fn name_and_value(&mut self, pair: Pair<'_, Rule>) -> Option<(Name, Expr)> {
         let mut parts = parts(pair);
         Some((self.name(parts.next()?), self.expr(parts.next()?)?))
     }
@@ -229,6 +246,8 @@ impl Builder<'_> {
                 Some(SchemeStmt::Const { name, value })
             }
             Rule::field_stmt => b.field(pair).map(SchemeStmt::Field),
+            Rule::region_stmt => b.region(pair).map(SchemeStmt::Region),
+            Rule::side_stmt => b.kind_of_side(pair),
             _ => b.coef(pair).map(SchemeStmt::Coef),
         })
     }
@@ -300,7 +319,7 @@ impl Builder<'_> {
                         name,
                         shape,
                         position,
-                        value: self.coef_value(part)?,
+                        value: self.expr(part)?,
                     });
                 }
             }
@@ -308,36 +327,49 @@ impl Builder<'_> {
         None
     }
 
-    fn coef_value(&mut self, pair: Pair<'_, Rule>) -> Option<CoefValue> {
-        let pair = first(pair)?;
-        if pair.as_rule() == Rule::file_value {
-            return Some(CoefValue::File(self.string(part(pair, Rule::string)?)));
+    pub(super) fn region(&mut self, pair: Pair<'_, Rule>) -> Option<Region> {
+        let mut parts = parts(pair);
+        let name = self.name(parts.next()?);
+        let mut next = parts.next()?;
+        let mut position = None;
+        if next.as_rule() == Rule::coef_on {
+            position = Some(self.position(first(next)?)?);
+            next = parts.next()?;
         }
-        Some(CoefValue::Expr(self.expr(pair)?))
+        Some(Region {
+            name,
+            position,
+            condition: self.expr(next)?,
+        })
     }
 
-    fn string(&mut self, pair: Pair<'_, Rule>) -> Spanned<String> {
-        let span = self.span(&pair);
-        // The source's own text: in the grammar's, nothing inside of strings differs.
-        let text = self.text(
-            span.start as usize + 1,
-            (span.end as usize).saturating_sub(1),
-        );
-        Spanned::new(text.to_string(), span)
+    fn kind_of_side(&mut self, pair: Pair<'_, Rule>) -> Option<SchemeStmt> {
+        let mut rest = parts(pair);
+        let name = self.name(rest.next()?);
+        let mut parities = Vec::new();
+        for pair in rest {
+            let mut parts = parts(pair);
+            let field = self.name(parts.next()?);
+            let mut next = parts.next()?;
+            let mut component = None;
+            if next.as_rule() == Rule::member {
+                component = Some(self.name(first(next)?));
+                next = parts.next()?;
+            }
+            parities.push(SideParity {
+                field,
+                component,
+                odd: next.as_str() == "odd",
+            });
+        }
+        Some(SchemeStmt::Side { name, parities })
     }
 
     fn step_stmt(&mut self, pair: Pair<'_, Rule>, comments: &mut Comments) -> Option<StepStmt> {
         let span = self.span(&pair);
         let pair = first(pair)?;
         if pair.as_rule() == Rule::where_stmt {
-            let mut parts = parts(pair);
-            let condition = self.expr(parts.next()?)?;
-            let (body, end) = self.block(parts.next()?, span, comments, Self::step_stmt)?;
-            return Some(StepStmt::Where {
-                condition,
-                body,
-                end,
-            });
+            return self.branches(pair, span, comments);
         }
         self.simple(span, comments, |b| {
             if pair.as_rule() == Rule::let_stmt {
@@ -345,11 +377,7 @@ impl Builder<'_> {
             }
             let mut parts = parts(pair);
             let target = b.target(parts.next()?)?;
-            let op = match parts.next()?.as_str() {
-                "+=" => UpdateOp::Add,
-                "-=" => UpdateOp::Sub,
-                _ => UpdateOp::Set,
-            };
+            let op = update_op(&parts.next()?);
             Some(StepStmt::Update {
                 target,
                 op,
@@ -358,7 +386,46 @@ impl Builder<'_> {
         })
     }
 
-    fn target(&mut self, pair: Pair<'_, Rule>) -> Option<Target> {
+    /// The branches of a `where` that begins at `owner` and has the comments `own`.
+    fn branches(
+        &mut self,
+        pair: Pair<'_, Rule>,
+        owner: Span,
+        own: &mut Comments,
+    ) -> Option<StepStmt> {
+        let mut rest = parts(pair);
+        let condition = Some(self.expr(rest.next()?)?);
+        let (body, end) = self.block(rest.next()?, owner, own, Self::step_stmt)?;
+        let mut branches = vec![Branch {
+            comments: Comments::default(),
+            condition,
+            body,
+            end,
+        }];
+        for pair in rest {
+            let span = self.span(&pair);
+            let mut comments = self.before(span.start as usize, true);
+            // Blank lines before `else` are not kept.
+            comments.before.retain(|line| !line.is_empty());
+            let mut parts = parts(pair);
+            let mut next = parts.next()?;
+            let mut condition = None;
+            if next.as_rule() == Rule::expr {
+                condition = Some(self.expr(next)?);
+                next = parts.next()?;
+            }
+            let (body, end) = self.block(next, span, &mut comments, Self::step_stmt)?;
+            branches.push(Branch {
+                comments,
+                condition,
+                body,
+                end,
+            });
+        }
+        Some(StepStmt::Where(branches))
+    }
+
+    pub(super) fn target(&mut self, pair: Pair<'_, Rule>) -> Option<Target> {
         let mut parts = parts(pair);
         let mut target = Target {
             field: self.name(parts.next()?),
@@ -375,238 +442,5 @@ impl Builder<'_> {
             }
         }
         Some(target)
-    }
-
-    fn problem_stmt(
-        &mut self,
-        pair: Pair<'_, Rule>,
-        comments: &mut Comments,
-    ) -> Option<ProblemStmt> {
-        let span = self.span(&pair);
-        self.simple(span, comments, |b| b.problem_line(first(pair)?))
-    }
-
-    fn problem_line(&mut self, pair: Pair<'_, Rule>) -> Option<ProblemStmt> {
-        let rule = pair.as_rule();
-        if rule == Rule::const_item {
-            let (name, value) = self.name_and_value(pair)?;
-            return Some(ProblemStmt::Const { name, value });
-        }
-        let mut parts = parts(pair);
-        if rule == Rule::boundary_stmt {
-            let clauses = parts
-                .map(|pair| self.boundary(pair))
-                .collect::<Option<_>>()?;
-            return Some(ProblemStmt::Boundary(clauses));
-        }
-        if rule == Rule::domain_stmt {
-            return Some(ProblemStmt::Domain(self.exprs(parts)?));
-        }
-        let head = parts.next()?;
-        Some(match rule {
-            Rule::use_scheme => {
-                let mut params = Vec::new();
-                for pair in parts.flat_map(super::parts) {
-                    params.push(self.name_and_value(pair)?);
-                }
-                ProblemStmt::Scheme {
-                    path: super::parts(head).map(|name| self.name(name)).collect(),
-                    params,
-                }
-            }
-            Rule::steps_stmt => ProblemStmt::Steps(self.expr(head)?),
-            Rule::problem_coef => {
-                let name = self.name(head);
-                let mut component = None;
-                let mut next = parts.next()?;
-                if next.as_rule() == Rule::member {
-                    component = Some(self.name(first(next)?));
-                    next = parts.next()?;
-                }
-                ProblemStmt::Coef {
-                    name,
-                    component,
-                    value: self.coef_value(next)?,
-                }
-            }
-            Rule::init_stmt => ProblemStmt::Init {
-                target: self.target(head)?,
-                value: self.coef_value(parts.next()?)?,
-            },
-            Rule::source_stmt => {
-                let target = self.target(head)?;
-                let next = parts.next()?;
-                match parts.next() {
-                    Some(value) => ProblemStmt::Source {
-                        target,
-                        place: self.place(next)?,
-                        value: self.expr(value)?,
-                    },
-                    None => ProblemStmt::Source {
-                        target,
-                        place: Place::All,
-                        value: self.expr(next)?,
-                    },
-                }
-            }
-            Rule::probe_stmt => {
-                let target = self.target(head)?;
-                let at = self.exprs(super::parts(parts.next()?))?;
-                let name = match parts.next() {
-                    Some(pair) => Some(self.name(first(pair)?)),
-                    None => None,
-                };
-                ProblemStmt::Probe { target, at, name }
-            }
-            Rule::slice_stmt => {
-                let target = self.target(head)?;
-                let axis = self.name(parts.next()?);
-                let index = self.expr(parts.next()?)?;
-                ProblemStmt::Slice {
-                    target,
-                    axis,
-                    index,
-                    every: self.every(parts.next())?,
-                }
-            }
-            _ => ProblemStmt::Volume {
-                target: self.target(head)?,
-                every: self.every(parts.next())?,
-            },
-        })
-    }
-
-    /// The outer `None` is a fault, as everywhere here.
-    fn every(&mut self, pair: Option<Pair<'_, Rule>>) -> Option<Option<Expr>> {
-        match pair {
-            Some(pair) => Some(Some(self.expr(first(pair)?)?)),
-            None => Some(None),
-        }
-    }
-
-    fn boundary(&mut self, pair: Pair<'_, Rule>) -> Option<BoundaryClause> {
-        let mut parts = parts(pair);
-        let axis = self.name(parts.next()?);
-        let lower = self.side(parts.next()?)?;
-        let upper = match parts.next() {
-            Some(pair) => Some(self.side(pair)?),
-            None => None,
-        };
-        Some(BoundaryClause { axis, lower, upper })
-    }
-
-    fn side(&mut self, pair: Pair<'_, Rule>) -> Option<BoundaryKind> {
-        let mut parts = parts(pair);
-        let name = self.name(parts.next()?);
-        let args = match parts.next() {
-            Some(pair) => self.args(pair)?,
-            None => Vec::new(),
-        };
-        Some(BoundaryKind { name, args })
-    }
-
-    fn place(&mut self, pair: Pair<'_, Rule>) -> Option<Place> {
-        Some(match pair.as_rule() {
-            Rule::place_at => Place::At(self.exprs(parts(first(pair)?))?),
-            Rule::place_where => Place::Where(self.expr(first(pair)?)?),
-            _ => {
-                let mut intervals = Vec::new();
-                for interval in parts(pair) {
-                    let mut parts = parts(interval);
-                    let axis = self.name(parts.next()?);
-                    intervals.push((axis, self.expr(parts.next()?)?, self.expr(parts.next()?)?));
-                }
-                Place::In(intervals)
-            }
-        })
-    }
-
-    pub(super) fn schedule_levels(
-        &mut self,
-        pair: Pair<'_, Rule>,
-    ) -> Option<Vec<Stmt<ScheduleLevel>>> {
-        let mut levels = Vec::new();
-        for part in parts(pair) {
-            levels.push(self.stmt(part, levels.is_empty(), &mut Self::schedule_level)?);
-        }
-        Some(levels)
-    }
-
-    fn schedule_level(
-        &mut self,
-        pair: Pair<'_, Rule>,
-        comments: &mut Comments,
-    ) -> Option<ScheduleLevel> {
-        let span = self.span(&pair);
-        self.simple(span, comments, |b| b.level_line(pair))
-    }
-
-    fn level_line(&mut self, pair: Pair<'_, Rule>) -> Option<ScheduleLevel> {
-        let mut parts = parts(pair);
-        let mut next = parts.next()?;
-        let mut axes = Vec::new();
-        if next.as_rule() == Rule::level_axes {
-            axes = super::parts(next).map(|name| self.name(name)).collect();
-            next = parts.next()?;
-        }
-        let mut term = super::parts(next);
-        let name = self.name(term.next()?);
-        let mut args = Vec::new();
-        for arg in term.flat_map(super::parts) {
-            args.push(self.term_arg(arg)?);
-        }
-        let clauses = parts.map(|pair| self.clause(pair)).collect::<Option<_>>()?;
-        Some(ScheduleLevel {
-            axes,
-            shape: ScheduleTerm { name, args },
-            clauses,
-        })
-    }
-
-    fn term_arg(&mut self, pair: Pair<'_, Rule>) -> Option<ScheduleArg> {
-        let mut name = None;
-        for part in parts(pair) {
-            if part.as_rule() == Rule::arg_name {
-                name = Some(self.name(first(part)?));
-            } else {
-                return Some(ScheduleArg {
-                    name,
-                    value: self.schedule_value(part)?,
-                });
-            }
-        }
-        None
-    }
-
-    fn schedule_value(&mut self, pair: Pair<'_, Rule>) -> Option<ScheduleValue> {
-        if pair.as_rule() == Rule::auto_value || pair.as_str().trim() == "auto" {
-            return Some(ScheduleValue::Auto);
-        }
-        let mut parts = parts(pair);
-        let from = self.expr(parts.next()?)?;
-        Some(match parts.next() {
-            Some(to) => ScheduleValue::Range(from, self.expr(to)?),
-            None => ScheduleValue::Expr(from),
-        })
-    }
-
-    fn clause(&mut self, pair: Pair<'_, Rule>) -> Option<ScheduleClause> {
-        if pair.as_rule() == Rule::lean {
-            let positive = pair
-                .clone()
-                .into_inner()
-                .any(|part| part.as_rule() == Rule::sign && part.as_str() == "+");
-            return Some(ScheduleClause::Lean {
-                positive,
-                axis: self.name(part(pair, Rule::name)?),
-            });
-        }
-        let mut parts = parts(pair);
-        let word = self.name(parts.next()?);
-        let value = match parts.next() {
-            Some(pair) => Some(self.schedule_value(pair)?),
-            None => None,
-        };
-        Some(ScheduleClause::Word { word, value })
     }
 }

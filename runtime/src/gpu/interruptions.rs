@@ -117,8 +117,10 @@ impl Interruptions {
         let too_many = volumes.are_too_many(problem).then_some(
             "more sources add to many cells of a field than towers have instructions for",
         );
+        let replacing = problem.sources.iter().any(|source| source.replaces);
+        let replacing = replacing.then_some("a source replaces values");
         Interruptions {
-            always: many.into_iter().chain(too_many).collect(),
+            always: many.into_iter().chain(too_many).chain(replacing).collect(),
             volume_costs: volumes.of(problem).map(VolumeCost::new).collect(),
             volumes,
             intervals: problem.outputs.iter().map(|o| o.every.max(1)).collect(),

@@ -153,6 +153,7 @@ pub fn source_groups(
                 wave: cell.wave,
                 first: first as i32,
                 count: (group.ghosts.len() - first) as i32,
+                replaces: source.replaces,
             });
         }
     }

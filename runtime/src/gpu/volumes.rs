@@ -177,6 +177,7 @@ mod tests {
             region: *region,
             condition: None,
             profile: HostExpr::Number(1.0),
+            replaces: false,
             wave: wave.clone(),
         };
         let problem = Problem {

@@ -19,6 +19,8 @@ pub const MOST_TABLED_STEPS: u64 = 1 << 20;
 pub struct Hooks {
     sources: Vec<SourceHook>,
     probes: Vec<ProbeHook>,
+    /// Indices into the probes, per (x, y).
+    probe_rows: BTreeMap<(i64, i64), Vec<usize>>,
     slices: Vec<SliceHook>,
     /// Per stage one byte per (x, y): whether any hook sits there.
     flags: Vec<Vec<u8>>,
@@ -36,6 +38,7 @@ struct SourceHook {
     rows: BTreeMap<(i64, i64), Vec<(i64, f64)>>,
     /// Where the wave does not depend on the place: its values per step, computed beforehand.
     waves: Option<Vec<f64>>,
+    replaces: bool,
 }
 
 struct ProbeHook {
@@ -77,6 +80,7 @@ impl Hooks {
         let mut hooks = Hooks {
             sources: Vec::new(),
             probes: Vec::new(),
+            probe_rows: BTreeMap::new(),
             slices: Vec::new(),
             flags: vec![Vec::new(); scheme.stages.len()],
             stages: vec![false; scheme.stages.len()],
@@ -117,6 +121,7 @@ impl Hooks {
                 source: index,
                 rows: acting,
                 waves,
+                replaces: source.replaces,
             });
         }
         for probe in &problem.probes {
@@ -124,6 +129,8 @@ impl Hooks {
             let PerAxis([x, y, _]) = probe.at;
             if let Some(stage) = stage {
                 hooks.flag(stage, rows, std::iter::once((x, y)));
+                let number = hooks.probes.len();
+                hooks.probe_rows.entry((x, y)).or_default().push(number);
             }
             hooks.probes.push(ProbeHook {
                 component: probe.component,
@@ -228,8 +235,12 @@ impl Hooks {
                 };
                 // SAFETY: z lies in the component's extent; the caller excludes other threads.
                 unsafe {
-                    let value = cells.get(start + z);
-                    cells.set(start + z, value.add(T::from_f64(profile * wave)));
+                    let given = T::from_f64(profile * wave);
+                    let value = match hook.replaces {
+                        true => given,
+                        false => cells.get(start + z).add(given),
+                    };
+                    cells.set(start + z, value);
                 }
             }
         }
@@ -257,13 +268,10 @@ impl Hooks {
         let start = layout.element(row, PerAxis([x, y, 0]));
         // SAFETY: indices lie in the component's extent; the caller excludes writers.
         let get = |z: i64| unsafe { cells.get(start + z) }.to_f64();
-        for hook in &self.probes {
-            let PerAxis([px, py, pz]) = hook.at;
-            if hook.component == component
-                && hook.stage == Some(stage)
-                && (px, py) == (x, y)
-                && range.contains(pz)
-            {
+        let probes = self.probe_rows.get(&(x, y)).into_iter().flatten();
+        for hook in probes.map(|&number| &self.probes[number]) {
+            let PerAxis([_, _, pz]) = hook.at;
+            if hook.component == component && hook.stage == Some(stage) && range.contains(pz) {
                 let mut record = lock(&hook.record);
                 let step = step as usize;
                 if record.len() <= step {

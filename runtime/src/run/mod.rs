@@ -15,6 +15,7 @@ pub mod memory;
 pub mod outputs;
 pub mod record;
 mod simulation;
+mod slices;
 pub mod verify;
 
 pub use checkpoint::Checkpoints;

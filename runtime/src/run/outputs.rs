@@ -2,21 +2,22 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `slices/NAME-STEP.npy`, `.png` | one plane, or the values along a line for two axes |
-//! | `volumes/NAME-STEP.npy`, `.vti` | a whole component; `volumes/NAME.pvd` lists the `.vti` with their times |
+//! | `slices/NAME-STEP.npy`, `.png` | one plane, or the values along a line for two axes; step 0 of what does not change |
+//! | `volumes/NAME-STEP.npy`, `.vti` | a component or a box of it; `volumes/NAME.pvd` lists the `.vti` with their times |
 //! | `volumes.zarr` | all volumes over time in one store; until the run ends they are `.npy`, and with checkpoints they stay |
 //! | `fields/NAME.npy`, `.vti`, `fields.zarr` | the components at the end |
 //! | `probes.csv`, `.npy`, `.png` | all probes, one record per step |
 //! | `report.json` | which run this is, and from its end on how it went |
 
-use super::fields::{FieldRows, shape};
+use super::fields::{FieldRows, shape_of};
 use super::record::{self, REPORT, Record};
+use super::slices::Drawing;
 use super::{Simulation, Value};
 use crate::host::hooks::Picture;
 use crate::output::atomic::{remove_leftovers, write_file};
 use crate::output::checkpoint::Identity;
 use crate::output::npy::{self, NpyReader};
-use crate::output::picture::{AxisText, LinePlot, PictureAxis, Scale, Series, SlicePicture};
+use crate::output::picture::{AxisText, LinePlot, Series};
 use crate::output::probes::ProbeTable;
 use crate::output::zarr::{Attributes, Dimension, ZarrStore};
 use crate::output::{Attempt, Cause, FileError, Rows, View, vtk};
@@ -24,10 +25,12 @@ use serde_json::Value as Json;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use torre_compiler::lattice::{Position, Region};
 use torre_compiler::problem::{Output, OutputKind, Problem};
 use torre_compiler::real::Real;
+use torre_compiler::reference::for_each_index;
 use torre_compiler::scheme::{ComponentId, Scheme};
-use torre_compiler::statics::{coordinate, physical_time};
+use torre_compiler::statics::{Files, coef_value, coordinate, physical_time};
 
 /// The format of volumes and final fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,43 +211,86 @@ impl Outputs {
         picture: &Picture,
     ) -> Result<(), FileError> {
         let output = &simulation.problem().outputs[picture.output];
-        let values: Vec<T> = picture.values.iter().map(|v| Real::from_f64(*v)).collect();
-        // A slice of a scheme with one axis is a single value.
-        let shape = match picture.shape.is_empty() {
-            true => &[1][..],
-            false => &picture.shape,
-        };
-        let [values_name, picture_name] = self.slice_names(output, picture.step);
-        if let Some(view) = View::contiguous(&values, shape) {
-            npy::write(&self.folder.join(&values_name), &view)?;
-            self.note(&values_name);
-            let path = self.folder.join(&picture_name);
-            if draw(&path, simulation.scheme(), output, picture, &view)? {
-                self.note(&picture_name);
+        let (drawing, values) = Drawing::of_picture(simulation.scheme(), output, picture);
+        let names = self.slice_names(&output.name, picture.step);
+        self.plane::<T>(simulation.scheme(), &names, &drawing, values)
+    }
+
+    /// Writes a plane as an array and as a picture.
+    fn plane<T: Value>(
+        &self,
+        scheme: &Scheme,
+        [values_name, picture_name]: &[String; 2],
+        drawing: &Drawing,
+        values: Vec<f64>,
+    ) -> Result<(), FileError> {
+        let values: Vec<T> = values.into_iter().map(Real::from_f64).collect();
+        if let Some(view) = View::contiguous(&values, &drawing.shape(scheme)) {
+            npy::write(&self.folder.join(values_name), &view)?;
+            self.note(values_name);
+            if drawing.write(&self.folder.join(picture_name), scheme, &view)? {
+                self.note(picture_name);
             }
         }
         Ok(())
     }
 
-    fn slice_names(&self, output: &Output, step: u64) -> [String; 2] {
-        let stem = format!("slices/{}-{step}", file_name(&output.name));
+    /// Writes what does not change, under the names of step 0.
+    pub fn statics<T: Value>(
+        &self,
+        scheme: &Scheme,
+        problem: &Problem,
+        files: &dyn Files,
+    ) -> Result<(), FileError> {
+        for output in &problem.statics {
+            let mut values = Vec::with_capacity(output.region.volume() as usize);
+            for_each_index(output.region, |at| {
+                let value = coef_value(scheme, files, output.position, &output.value, at);
+                values.push(value);
+            });
+            if let OutputKind::Slice { .. } = output.kind {
+                let names = self.slice_names(&output.name, 0);
+                self.plane::<T>(scheme, &names, &Drawing::of_static(output), values)?;
+                continue;
+            }
+            let values: Vec<T> = values.into_iter().map(Real::from_f64).collect();
+            let shape = shape_of(scheme, output.region);
+            let Some(view) = View::contiguous(&values, &shape) else {
+                continue;
+            };
+            let name = self.volume_name(&output.name, 0);
+            let path = self.folder.join(&name);
+            if let VolumeFormat::Vtk = self.format {
+                let grid = vtk_grid(scheme, output.position, output.region, None);
+                let rows: &dyn Rows<T> = &view;
+                vtk::write(&path, &grid, &[(&output.name, T::any(rows))])?;
+            } else {
+                npy::write(&path, &view)?;
+            }
+            self.note(&name);
+        }
+        Ok(())
+    }
+
+    fn slice_names(&self, output: &str, step: u64) -> [String; 2] {
+        let stem = format!("slices/{}-{step}", file_name(output));
         ["npy", "png"].map(|extension| format!("{stem}.{extension}"))
     }
 
-    fn volume_name(&self, output: &Output, step: u64) -> String {
+    fn volume_name(&self, output: &str, step: u64) -> String {
         let extension = match self.format {
             VolumeFormat::Npy | VolumeFormat::Zarr => "npy",
             VolumeFormat::Vtk => "vti",
         };
-        let name = file_name(&output.name);
+        let name = file_name(output);
         format!("volumes/{name}-{step}.{extension}")
     }
 
     /// The files of an output after a step, its values first.
     fn frame_names(&self, output: &Output, step: u64) -> Vec<String> {
         match output.kind {
-            OutputKind::Slice { .. } => self.slice_names(output, step).into(),
-            OutputKind::Volume => vec![self.volume_name(output, step)],
+            OutputKind::Slice { .. } => self.slice_names(&output.name, step).into(),
+            OutputKind::Volume => vec![self.volume_name(&output.name, step)],
         }
     }
 
@@ -253,12 +299,14 @@ impl Outputs {
         simulation: &dyn Simulation<T>,
         output: &Output,
     ) -> Result<(), FileError> {
-        let rows = FieldRows::new(simulation, output.component, 0);
-        let name = self.volume_name(output, simulation.steps());
+        let rows = FieldRows::within(simulation, output.component, 0, output.region);
+        let name = self.volume_name(&output.name, simulation.steps());
         let path = self.folder.join(&name);
         match self.format {
             VolumeFormat::Npy | VolumeFormat::Zarr => npy::write(&path, &rows)?,
-            VolumeFormat::Vtk => image(&path, simulation, output.component, &rows)?,
+            VolumeFormat::Vtk => {
+                image(&path, simulation, (output.component, output.region), &rows)?
+            }
         }
         self.note(&name);
         Ok(())
@@ -288,10 +336,20 @@ impl Outputs {
             .map(|i| simulation.probe(i))
             .collect();
         let mut table = ProbeTable::<T>::new("t", names);
+        let mut steps = Vec::new();
         for step in 0..simulation.steps() as usize {
-            let values: Vec<T> = records
+            let due = |every: u64| (step as u64 + 1).is_multiple_of(every);
+            if !problem.probes.iter().any(|p| due(p.every)) {
+                continue;
+            }
+            steps.push(step as u64 + 1);
+            // What is not due together with others is no number.
+            let values: Vec<T> = problem
+                .probes
                 .iter()
-                .map(|r| Real::from_f64(r.get(step).copied().unwrap_or(f64::NAN)))
+                .zip(&records)
+                .map(|(p, r)| r.get(step).copied().filter(|_| due(p.every)))
+                .map(|value| Real::from_f64(value.unwrap_or(f64::NAN)))
                 .collect();
             let time = (step + 1) as f64 * simulation.scheme().grid.dt;
             let fits = table.push(time, &values);
@@ -302,7 +360,7 @@ impl Outputs {
         self.note("probes.csv");
         table.write_npy(&self.folder.join("probes.npy"))?;
         self.note("probes.npy");
-        plot(&self.folder.join("probes.png"), simulation, &table)?;
+        plot(&self.folder.join("probes.png"), simulation, &table, &steps)?;
         self.note("probes.png");
         Ok(())
     }
@@ -326,7 +384,8 @@ impl Outputs {
             VolumeFormat::Vtk => {
                 for (id, name) in each("vti") {
                     let rows = FieldRows::new(simulation, id, 0);
-                    image(&self.folder.join(&name), simulation, id, &rows)?;
+                    let path = self.folder.join(&name);
+                    image(&path, simulation, (id, scheme.extent(id)), &rows)?;
                     self.note(&name);
                 }
             }
@@ -335,8 +394,9 @@ impl Outputs {
                 let mut store = ZarrStore::create(&path, "time", None, attributes(scheme))?;
                 for id in scheme.component_ids() {
                     let rows = FieldRows::new(simulation, id, 0);
-                    let name = &scheme.component(id).name;
-                    store.write(name, &rows, &dimensions(scheme, id), Attributes::new())?;
+                    let component = scheme.component(id);
+                    let dimensions = dimensions(scheme, component.position, scheme.extent(id));
+                    store.write(&component.name, &rows, &dimensions, Attributes::new())?;
                 }
                 store.commit()?;
                 self.note("fields.zarr");
@@ -356,7 +416,7 @@ impl Outputs {
             .map(move |n| n * output.every)
             .map(move |step| {
                 let time = physical_time(scheme, output.component, step as i64);
-                (time, self.volume_name(output, step))
+                (time, self.volume_name(&output.name, step))
             })
             .filter(|(_, name)| self.folder.join(name).is_file())
     }
@@ -388,13 +448,13 @@ impl Outputs {
         let mut store = ZarrStore::create(&path, "time", None, attributes(scheme))?;
         let mut spent = Vec::new();
         for output in volumes(simulation) {
-            let id = output.component;
-            let shape = shape(scheme, id);
+            let shape = shape_of(scheme, output.region);
+            let position = scheme.component(output.component).position;
             let series = store.add_series(
                 &output.name,
                 T::TYPE,
                 &shape,
-                &dimensions(scheme, id),
+                &dimensions(scheme, position, output.region),
                 Attributes::new(),
             )?;
             for (time, name) in self.frames(scheme, output, simulation.steps()) {
@@ -442,13 +502,13 @@ fn attributes(scheme: &Scheme) -> Attributes {
     attributes
 }
 
-fn dimensions(scheme: &Scheme, id: ComponentId) -> Vec<Dimension> {
-    let position = scheme.component(id).position;
+/// The axes of a box of values that lie at a position of their cells.
+pub fn dimensions(scheme: &Scheme, position: Position, region: Region) -> Vec<Dimension> {
     let present = scheme.grid.present();
     present
         .map(|axis| Dimension {
             name: scheme.grid.axis_name(axis).to_owned(),
-            start: coordinate(&scheme.grid, axis, position[axis], 0),
+            start: coordinate(&scheme.grid, axis, position[axis], region[axis].lo),
             spacing: scheme.grid.spacing[axis],
             units: None,
         })
@@ -459,29 +519,41 @@ fn dimensions(scheme: &Scheme, id: ComponentId) -> Vec<Dimension> {
 fn image<T: Value>(
     path: &Path,
     simulation: &dyn Simulation<T>,
-    id: ComponentId,
+    (id, region): (ComponentId, Region),
     rows: &FieldRows<'_, T>,
 ) -> Result<(), FileError> {
     let scheme = simulation.scheme();
-    let dimensions = dimensions(scheme, id);
-    let axis =
-        |i: usize, f: fn(&Dimension) -> f64, absent: f64| dimensions.get(i).map_or(absent, f);
-    let grid = vtk::Grid {
-        axes: std::array::from_fn(|i| i < dimensions.len()),
-        origin: std::array::from_fn(|i| axis(i, |d| d.start, 0.0)),
-        spacing: std::array::from_fn(|i| axis(i, |d| d.spacing, 1.0)),
-        time: Some(physical_time(scheme, id, simulation.steps() as i64)),
-    };
+    let time = physical_time(scheme, id, simulation.steps() as i64);
+    let grid = vtk_grid(scheme, scheme.component(id).position, region, Some(time));
     let name = &scheme.component(id).name;
     let rows: &dyn Rows<T> = rows;
     vtk::write(path, &grid, &[(name, T::any(rows))])
 }
 
-/// Draws all probes over time.
+/// Where the values of a box lie, for ParaView.
+pub fn vtk_grid(
+    scheme: &Scheme,
+    position: Position,
+    region: Region,
+    time: Option<f64>,
+) -> vtk::Grid {
+    let dimensions = dimensions(scheme, position, region);
+    let axis =
+        |i: usize, f: fn(&Dimension) -> f64, absent: f64| dimensions.get(i).map_or(absent, f);
+    vtk::Grid {
+        axes: std::array::from_fn(|i| i < dimensions.len()),
+        origin: std::array::from_fn(|i| axis(i, |d| d.start, 0.0)),
+        spacing: std::array::from_fn(|i| axis(i, |d| d.spacing, 1.0)),
+        time,
+    }
+}
+
+/// Draws all probes over time, each at the steps after which it is due.
 fn plot<T: Value>(
     path: &Path,
     simulation: &dyn Simulation<T>,
     table: &ProbeTable<T>,
+    steps: &[u64],
 ) -> Result<(), FileError> {
     let text = |name: &str| AxisText {
         name: name.to_owned(),
@@ -494,6 +566,9 @@ fn plot<T: Value>(
             .iter()
             .zip(table.column(column))
             .map(|(t, v)| (*t, Real::to_f64(v)))
+            .zip(steps)
+            .filter(|(_, step)| step.is_multiple_of(simulation.problem().probes[column].every))
+            .map(|(point, _)| point)
             .collect(),
     };
     LinePlot {
@@ -507,71 +582,6 @@ fn plot<T: Value>(
         series: table.names.iter().enumerate().map(curve).collect(),
     }
     .write(path)
-}
-
-/// Draws a slice: a plane as a colour map, a line as a curve; false for a single value, which has no picture.
-fn draw<T: Value>(
-    path: &Path,
-    scheme: &Scheme,
-    output: &Output,
-    picture: &Picture,
-    view: &View<'_, T>,
-) -> Result<bool, FileError> {
-    let OutputKind::Slice { axis, index } = output.kind else {
-        return Ok(false);
-    };
-    let id = output.component;
-    let (grid, component) = (&scheme.grid, scheme.component(id));
-    let text = |name: &str| AxisText {
-        name: name.to_owned(),
-        units: String::new(),
-    };
-    let axes: Vec<PictureAxis> = grid
-        .present()
-        .zip(dimensions(scheme, id))
-        .filter(|(a, _)| *a != axis)
-        .map(|(_, d)| PictureAxis {
-            text: text(&d.name),
-            start: d.start,
-            spacing: d.spacing,
-        })
-        .collect();
-    let at = coordinate(grid, axis, component.position[axis], index);
-    let time = physical_time(scheme, id, picture.step as i64);
-    let title = component.name.clone();
-    let subtitle = format!(
-        "step {}, time {time:.4e}, {} = {at:.4e}",
-        picture.step,
-        grid.axis_name(axis)
-    );
-    match &axes[..] {
-        [across, up] => SlicePicture {
-            title,
-            subtitle,
-            across: across.clone(),
-            up: up.clone(),
-            quantity: text(&component.name),
-            scale: Scale::Auto,
-        }
-        .write(path, view)
-        .map(|()| true),
-        [across] => {
-            let point = |(i, v): (usize, &f64)| (across.start + i as f64 * across.spacing, *v);
-            LinePlot {
-                title,
-                subtitle,
-                across: across.text.clone(),
-                up: text(&component.name),
-                series: vec![Series {
-                    name: component.name.clone(),
-                    points: picture.values.iter().enumerate().map(point).collect(),
-                }],
-            }
-            .write(path)
-            .map(|()| true)
-        }
-        _ => Ok(false),
-    }
 }
 
 /// A name as a file's name: what could be misread becomes `_`.

@@ -57,7 +57,10 @@ impl Record {
         format: VolumeFormat,
         save_final: bool,
     ) -> Self {
-        let text = format!("{:?} {format:?} {save_final}", problem.outputs);
+        let Problem {
+            outputs, statics, ..
+        } = problem;
+        let text = format!("{outputs:?} {statics:?} {format:?} {save_final}");
         Self {
             identity: identity.clone(),
             steps: problem.steps,

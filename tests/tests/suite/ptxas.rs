@@ -102,6 +102,7 @@ fn plane(update: &Update) -> Source {
         condition: None,
         profile: HostExpr::Number(0.5),
         wave: HostExpr::Time,
+        replaces: false,
     }
 }
 

@@ -15,7 +15,7 @@ use torre_compiler::testing::{
 };
 use torre_compiler::tile::{PyramidProgram, lower};
 use torre_runtime::host::{Calculation, Order, Progress};
-use torre_suite::random::{LIMITS, random_problem, seeds};
+use torre_suite::random::{LIMITS, random_problem, replacing, seeds};
 
 /// A kernel for each stage, phase and single update, and one for all updates of the stage.
 fn kernels(scheme: &Scheme, order: Order<'_>) -> KernelSet {
@@ -129,7 +129,8 @@ fn random_case(seed: u64, some_single: bool) -> (Rng, Scheme, Problem) {
     if some_single && seed % 4 == 3 {
         scheme = one_update_per_stage(scheme);
     }
-    let problem = random_problem(&mut rng, &scheme);
+    let mut problem = random_problem(&mut rng, &scheme);
+    replacing(seed, &mut problem);
     (rng, scheme, problem)
 }
 

@@ -124,7 +124,10 @@ fn add_sources(module: &mut Module, precision: Precision) {
     let added = k.convert(added, real);
     let cell = k.advance(array, place, 1);
     let value = k.load(real, cell, real.bytes(), Access::Plain);
-    let value = k.sum(value, added);
+    let sum = k.sum(value, added);
+    let replaces = field(&mut k, entry, SourceCell::REPLACES, Type::I32);
+    let replaces = k.compare(IntCmp::Ne, replaces, Operand::i32(0));
+    let value = k.choose(replaces, added, sum);
     k.store(value, cell, real.bytes(), Access::Plain);
     let opposite = k.negated(value);
     let until = k.int(IntOp::Add, first, count);

@@ -31,7 +31,7 @@ use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::{Company, Literal, Value, Watch, execute};
 use torre_runtime::world::{FileWorld, read_source};
 use torre_suite::interpreted::Interpreted;
-use torre_suite::random::{LIMITS, random_problem, seeds, volume_sources};
+use torre_suite::random::{LIMITS, random_problem, replacing, seeds, volume_sources};
 
 /// Runs a problem on a device, by towers if there are some, and by the reference, and compares all that can be seen.
 fn compare<T: Value>(
@@ -110,7 +110,8 @@ fn random_runs(device: impl Fn() -> Box<dyn Device>, seeds: std::ops::Range<u64>
         let mut rng = Rng::new(seed);
         let scheme = random_scheme(&mut rng, &LIMITS);
         verify(&scheme).expect("a valid scheme");
-        let problem = random_problem(&mut rng, &scheme);
+        let mut problem = random_problem(&mut rng, &scheme);
+        replacing(seed, &mut problem);
         let shape = random_shape(&mut rng, &scheme);
         let result = compare_any(
             library,
@@ -431,7 +432,7 @@ fn random_problems_by_towers_give_the_bits_of_the_reference() {
         }
         let slope = slope as f64 / 2.0;
         let schedule =
-            &format!("(lean, diamond): diamond(W = {width}) slope {slope} height {height}");
+            &format!("(outer, middle): diamond(W = {width}) slope {slope} height {height}");
         let Some((plan, model)) = planned(&device, &scheme, &problem, schedule) else {
             continue;
         };

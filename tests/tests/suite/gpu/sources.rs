@@ -53,6 +53,7 @@ fn plane_waves_go_by_towers() {
             condition: None,
             profile: HostExpr::Number(0.5),
             wave: HostExpr::unary(HostUnary::Cos, HostExpr::Time),
+            replaces: false,
         }];
         let (plan, model) = plan_of(&device, &scheme, &problem, "torre(D = 2, TH = 2)");
         assert_eq!(plan.note, None);
@@ -98,4 +99,26 @@ fn too_many_sources_in_many_columns_are_noted() {
             .acting(&problem)
             .is_empty()
     );
+}
+
+/// Time blocks only add; with a source that replaces values steps run stage by stage, and say so.
+#[test]
+fn sources_that_replace_keep_steps_out_of_time_blocks() {
+    let Some(library) = library() else { return };
+    let device = Interpreted::new();
+    let (scheme, schedule) = cases_of_towers([3, 4, 2])
+        .into_iter()
+        .next()
+        .expect("a case");
+    let mut problem = random_problem(&mut Rng::new(3), &scheme);
+    problem.outputs.clear();
+    problem.sources.truncate(1);
+    problem.sources[0].replaces = true;
+    let (plan, chip) = plan_of(&device, &scheme, &problem, &schedule);
+    let note = plan.note.clone().expect("why there are no towers");
+    assert!(note.contains("a source replaces values"), "{note}");
+    problem.steps = plan.height() + 1;
+    let towers = &compiled(library, &scheme, &plan, &chip);
+    let starts = |towers| starts(library, &device, 3, &scheme, &problem, towers);
+    assert_eq!(starts(Some(towers)), starts(None));
 }

@@ -120,6 +120,8 @@ pub struct SourceCell {
     /// Its ghosts along the inner axis: `first..first + count` of the table.
     pub first: i32,
     pub count: i32,
+    /// The product becomes the cell's value, rather than being added to it.
+    pub replaces: bool,
 }
 
 impl SourceCell {
@@ -130,13 +132,14 @@ impl SourceCell {
     pub const WAVE: i64 = 16;
     pub const FIRST: i64 = 20;
     pub const COUNT: i64 = 24;
+    pub const REPLACES: i64 = 28;
 
     /// As the kernel reads it.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.extend(self.place.to_le_bytes());
         out.extend(self.profile.to_le_bytes());
         out.extend(self.wave.to_le_bytes());
-        for word in [self.first, self.count, 0] {
+        for word in [self.first, self.count, i32::from(self.replaces)] {
             out.extend(word.to_le_bytes());
         }
     }

@@ -1,0 +1,307 @@
+//! Values from files: arrays with one value per cell index, and tables.
+
+use super::codes;
+use super::graph::TableId;
+use super::report::{Checked, Place};
+use super::resolver::Resolver;
+use super::value::{Items, Kind, Operand, Scope, Typed, Value};
+use crate::lattice::Position;
+use crate::table::{Column, Table};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use torre_grammar::ast::{Arg, Expr};
+
+/// The most tables of a file.
+const TABLES: usize = 256;
+
+/// Where the values of an expression lie, for arrays that it names.
+#[derive(Clone, Debug, Default)]
+pub enum Site {
+    /// An expression that is not evaluated on a lattice of its own.
+    #[default]
+    Nowhere,
+    /// That of a declaration with this name and without a position.
+    Unplaced(String),
+    At(Position),
+}
+
+/// What was read of files.
+#[derive(Default)]
+pub struct FilesRead {
+    pub site: Site,
+    /// How often an expression has named an array.
+    arrays: u64,
+    texts: BTreeMap<String, Rc<str>>,
+    tables: BTreeMap<(String, String), TableId>,
+}
+
+impl FilesRead {
+    /// Forgets what belongs to a graph.
+    pub fn reset(&mut self) {
+        self.tables.clear();
+        self.site = Site::Nowhere;
+    }
+}
+
+impl Resolver<'_> {
+    /// Evaluates an expression at the positions of a target's components. If it names arrays, each component gets the value at its own
+    /// position; otherwise there is one value for all.
+    pub fn operand_at(
+        &mut self,
+        scope: &Scope,
+        expr: &Expr,
+        kind: Kind,
+        sites: &[Site],
+    ) -> Checked<Operand> {
+        let before = self.files.arrays;
+        let outer = std::mem::take(&mut self.files.site);
+        self.files.site = sites.first().cloned().unwrap_or_default();
+        let first = self.operand(scope, expr);
+        let mut each = Vec::new();
+        if self.files.arrays != before && sites.len() > 1 {
+            for site in sites {
+                self.files.site = site.clone();
+                each.push(self.operand(scope, expr));
+            }
+        }
+        self.files.site = outer;
+        let first = first?;
+        if each.is_empty() {
+            return Ok(first);
+        }
+        let mut items = Vec::new();
+        for (i, operand) in each.into_iter().enumerate() {
+            let operand = operand?;
+            let Items { items: list, .. } = self.scalars(operand.value, &operand.place)?;
+            match (list.as_slice(), list.get(i)) {
+                ([one], _) | (_, Some(one)) => items.push(*one),
+                // The shape does not fit, which is said where it is known what for.
+                _ => return Ok(first),
+            }
+        }
+        Ok(Operand {
+            value: kind.with(items),
+            place: first.place,
+        })
+    }
+
+    /// `file("eps.npy")`: one value per cell index, at the position of what it is for.
+    pub fn call_file(&mut self, scope: &Scope, args: &[Arg], place: &Place) -> Checked<Value> {
+        let slots = self.arguments(scope, "file", &["name"], args, place)?;
+        let Some(arg) = slots.first().copied().flatten() else {
+            return self.missing_argument("file", "name", place);
+        };
+        let (path, at) = self.text(scope, &arg.value)?;
+        self.files.arrays += 1;
+        let position = match self.files.site.clone() {
+            Site::At(position) => position,
+            Site::Unplaced(name) => {
+                let d = self
+                    .error(
+                        codes::FILE_POSITION,
+                        format!("`{name}` needs a position for its values from a file"),
+                        &at,
+                    )
+                    .hint("declare it `on nodes`, `on cells` or at another position");
+                return self.fail(d);
+            }
+            Site::Nowhere => {
+                let d = self
+                    .error(
+                        codes::FILE_POSITION,
+                        "values from a file have no position here",
+                        &at,
+                    )
+                    .hint("read them into a coefficient: `coef name on cells = file(...)`");
+                return self.fail(d);
+            }
+        };
+        self.check_file(&at, &path, position)?;
+        Ok(Value::Scalar(Typed {
+            node: self.graph.file(&path, position),
+            position: Some(position),
+        }))
+    }
+
+    /// `table("wave.csv", x)`: linear between the lines of a file; without an argument a function of time.
+    pub fn call_table(&mut self, scope: &Scope, args: &[Arg], place: &Place) -> Checked<Value> {
+        let params = ["name", "at", "column", "outside"];
+        let slots = self.arguments(scope, "table", &params, args, place)?;
+        let [name, at, column, outside] = slots.as_slice() else {
+            return self.missing_argument("table", "name", place);
+        };
+        let Some(name) = name else {
+            return self.missing_argument("table", "name", place);
+        };
+        let (path, of) = self.text(scope, &name.value)?;
+        let argument = match at {
+            Some(arg) => {
+                let operand = self.operand(scope, &arg.value)?;
+                let at = operand.place.clone();
+                let found = self.one_scalar(operand, "the argument of a table")?;
+                if self.graph.is_dynamic(found.node) {
+                    return self.not_on_fields("table", &at);
+                }
+                found
+            }
+            None => Typed {
+                node: self.graph.time(),
+                position: None,
+            },
+        };
+        let column = match column {
+            Some(arg) => self.column(scope, &arg.value)?,
+            None => Column::Number(2),
+        };
+        let outside = match outside {
+            Some(arg) => Some(self.number(scope, &arg.value)?),
+            None => None,
+        };
+        let table = self.table(&path, &column, outside, &of)?;
+        Ok(Value::Scalar(Typed {
+            node: self.graph.table(table, argument.node),
+            position: argument.position,
+        }))
+    }
+
+    /// The second column or a later one, by number or by name.
+    fn column(&mut self, scope: &Scope, expr: &Expr) -> Checked<Column> {
+        let operand = self.operand(scope, expr)?;
+        if let Value::Text(name) = &operand.value {
+            return Ok(Column::Named(name.to_string()));
+        }
+        let n = self.integer(scope, expr)?;
+        match usize::try_from(n) {
+            Ok(n) if n >= 2 => Ok(Column::Number(n)),
+            _ => {
+                let message = "the values of a table are in its second column or a later one";
+                let mut d = self.error(codes::ARGUMENTS, message, &operand.place);
+                d.labels[0].text = format!("this is {n}");
+                self.fail(d)
+            }
+        }
+    }
+
+    fn table(
+        &mut self,
+        path: &str,
+        column: &Column,
+        outside: Option<f64>,
+        place: &Place,
+    ) -> Checked<TableId> {
+        let key = (path.to_string(), format!("{column:?} {outside:?}"));
+        if let Some(&known) = self.files.tables.get(&key) {
+            return Ok(known);
+        }
+        if self.files.tables.len() >= TABLES {
+            let message = format!("a program has up to {TABLES} tables");
+            let d = self.error(codes::TOO_COMPLEX, message, place);
+            return self.fail(d);
+        }
+        let text = match self.files.texts.get(path) {
+            Some(text) => text.clone(),
+            None => match self.world.table(&place.source, path) {
+                Ok(text) => text.into(),
+                Err(reason) => {
+                    let message = format!("`{path}` cannot be read: {reason}");
+                    let d = self.error(codes::UNREADABLE, message, place);
+                    return self.fail(d);
+                }
+            },
+        };
+        self.files.texts.insert(path.to_string(), text.clone());
+        // Reading a long text is work like any other.
+        self.graph.spend(text.len() / 64);
+        match Table::read(path, &text, column, outside) {
+            Ok(table) => {
+                let id = self.graph.table_id(table);
+                self.files.tables.insert(key, id);
+                Ok(id)
+            }
+            Err(fault) => {
+                let message = format!("`{path}` is no table: {}", fault.0);
+                let d = self.error(codes::NO_TABLE, message, place).hint(
+                    "a table has lines of numbers with commas between them, the first rising",
+                );
+                self.fail(d)
+            }
+        }
+    }
+
+    /// A text that is known now, and where it is written.
+    fn text(&mut self, scope: &Scope, expr: &Expr) -> Checked<(String, Place)> {
+        let operand = self.operand(scope, expr)?;
+        match operand.value {
+            Value::Text(text) => Ok((text.to_string(), operand.place)),
+            _ => {
+                let d = self
+                    .error(
+                        codes::ARGUMENTS,
+                        "the name of a file is needed here",
+                        &operand.place,
+                    )
+                    .hint("names stand in double quotes: `\"wave.csv\"`");
+                self.fail(d)
+            }
+        }
+    }
+
+    /// Whether a file has one value for each index of a component at `position`.
+    pub fn check_file(&mut self, place: &Place, path: &str, position: Position) -> Checked<()> {
+        let info = match self.world.array(&place.source, path) {
+            Ok(info) => info,
+            Err(reason) => {
+                let d = self.error(
+                    codes::UNREADABLE,
+                    format!("`{path}` cannot be read: {reason}"),
+                    place,
+                );
+                return self.fail(d);
+            }
+        };
+        let kind: String = info
+            .dtype
+            .chars()
+            .skip_while(|c| "<>|=".contains(*c))
+            .collect();
+        const READABLE: [&str; 12] = [
+            "f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1",
+        ];
+        if !READABLE.contains(&kind.as_str()) {
+            let d = self
+                .error(
+                    codes::FILE_TYPE,
+                    format!("`{path}` holds values of type `{}`", info.dtype),
+                    place,
+                )
+                .hint(
+                    "values are real numbers: convert with `.astype(\"f4\")` or `.astype(\"f8\")`",
+                );
+            return self.fail(d);
+        }
+        let Some(grid) = &self.frame.grid else {
+            return Ok(());
+        };
+        let extent = grid.extent(position);
+        let expected: Vec<u64> = grid.present().map(|a| extent[a].len() as u64).collect();
+        if self.frame.has_domain && info.shape != expected {
+            let list = |shape: &[u64]| {
+                let parts: Vec<String> = shape.iter().map(u64::to_string).collect();
+                parts.join(" x ")
+            };
+            let d = self
+                .error(
+                    codes::FILE_SHAPE,
+                    format!(
+                        "`{path}` has the shape {}, but {} is needed",
+                        list(&info.shape),
+                        list(&expected)
+                    ),
+                    place,
+                )
+                .hint("one value per cell index, in the order of the axes");
+            return self.fail(d);
+        }
+        Ok(())
+    }
+}

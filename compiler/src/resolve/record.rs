@@ -1,0 +1,341 @@
+//! What a problem takes out of a calculation: probes and outputs.
+
+use super::codes;
+use super::confine::confine;
+use super::enclose::enclose;
+use super::gather::Results;
+use super::order::Targeted;
+use super::report::{Checked, Place, Reported};
+use super::resolver::Resolver;
+use super::value::{Items, Kind, Scope, Typed, Value};
+use crate::lattice::{Axis, HalfIndex, Interval, PerAxis, Position, Region};
+use crate::problem::{Output, OutputKind, Probe, StaticOutput};
+use crate::reference::for_each_index;
+use crate::scheme::ComponentId;
+use torre_grammar::ast::{self, Name, Plane, Target, Within};
+use torre_grammar::diag::Diagnostic;
+
+/// Values that one statement records.
+const PROBES: u64 = 4_096;
+
+/// What statements about results share.
+pub struct Recorded<'a> {
+    pub scope: &'a Scope,
+    /// The whole statement.
+    pub place: &'a Place,
+    pub every: u64,
+}
+
+/// A component or a static value, as far as results know them.
+pub struct Shown {
+    pub name: String,
+    pub position: Position,
+    what: What,
+}
+
+enum What {
+    Component(ComponentId),
+    Static(Typed),
+}
+
+impl Resolver<'_> {
+    pub fn probe(
+        &mut self,
+        recorded: &Recorded<'_>,
+        targets: &[Target],
+        at: &ast::Place,
+        name: Option<&Name>,
+        results: &mut Results,
+    ) -> Checked<()> {
+        let scope = recorded.scope;
+        for target in targets {
+            let Targeted {
+                kind,
+                components,
+                place,
+                ..
+            } = self.newest(scope, target)?;
+            for component in components {
+                let facts = self.frame.components[component.index()].clone();
+                let grid = self.frame.grid.as_ref().ok_or(Reported)?;
+                let extent = grid.extent(facts.position);
+                let mut region = self.place_box(scope, at, extent, &facts)?;
+                let condition = self.place_condition(scope, at)?;
+                if let Some(condition) = condition {
+                    let node = self.at_position(&condition, &facts.name, facts.position)?;
+                    let confined = confine(&mut self.graph, Some(node), facts.position, region);
+                    if confined.rest.is_some() {
+                        let d = self
+                            .error(
+                                codes::NO_BOX,
+                                "a probe records a box of cells, and this region is none",
+                                &condition.place,
+                            )
+                            .hint("write the values around it with `output volume ... in ...`");
+                        return self.fail(d);
+                    }
+                    region = confined.region;
+                }
+                if region.is_empty() {
+                    self.warn_of_no_place(&facts.name, "this probe records", &place);
+                    continue;
+                }
+                if region.volume() > PROBES {
+                    let message = format!(
+                        "a probe records up to {PROBES} values, but {} of `{}` lie here",
+                        region.volume(),
+                        facts.name
+                    );
+                    let d = self
+                        .error(codes::TOO_MANY_PROBES, message, recorded.place)
+                        .hint("write them with `output volume ... in ... every ...`");
+                    return self.fail(d);
+                }
+                let prefix = match (name, targets.len()) {
+                    (None, _) => facts.name.clone(),
+                    (Some(n), 1) if kind == Kind::Scalar => n.node.clone(),
+                    (Some(n), 1) => match facts.name.split_once('.') {
+                        Some((_, part)) => format!("{}.{part}", n.node),
+                        None => n.node.clone(),
+                    },
+                    (Some(n), _) => format!("{}.{}", n.node, facts.name),
+                };
+                self.record_box(
+                    recorded,
+                    component,
+                    region,
+                    (prefix, name.is_some()),
+                    results,
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One probe for each index of a box. Names have the indices, those that vary only if the box itself is named.
+    fn record_box(
+        &mut self,
+        recorded: &Recorded<'_>,
+        component: ComponentId,
+        region: Region,
+        (prefix, is_named): (String, bool),
+        results: &mut Results,
+    ) -> Checked<()> {
+        let axes: Vec<Axis> = self.frame.axes.iter().map(|(_, a)| *a).collect();
+        let shown: Vec<Axis> = axes
+            .into_iter()
+            .filter(|a| !is_named || region[*a].len() > 1)
+            .collect();
+        let mut failed = false;
+        for_each_index(region, |at| {
+            let indices = shown.iter().map(|a| format!("_{}", at[*a]));
+            let name = format!("{prefix}{}", indices.collect::<String>());
+            if !results.probe_names.insert(name.clone()) {
+                let d = self
+                    .error(
+                        codes::SAME_NAME,
+                        format!("there is another probe `{name}`"),
+                        recorded.place,
+                    )
+                    .hint("name one of them: `probe ... as name`");
+                failed |= self.fail::<()>(d).is_err();
+            }
+            results.probes.push(Probe {
+                name,
+                component,
+                at,
+                every: recorded.every,
+            });
+        });
+        if failed { Err(Reported) } else { Ok(()) }
+    }
+
+    /// A slice if there is a plane, otherwise a volume.
+    pub fn output(
+        &mut self,
+        recorded: &Recorded<'_>,
+        targets: &[Target],
+        plane: Option<&Plane>,
+        within: &[Within],
+        results: &mut Results,
+    ) -> Checked<()> {
+        let scope = recorded.scope;
+        for target in targets {
+            let (shown, place) = self.shown(scope, target)?;
+            for shown in shown {
+                let grid = self.frame.grid.as_ref().ok_or(Reported)?;
+                let extent = grid.extent(shown.position);
+                let mut region = self.window(scope, within, &shown, extent)?;
+                let (mut kind, mut name) = (OutputKind::Volume, shown.name.clone());
+                if let Some(plane) = plane {
+                    let axis = self.axis_named(scope, &plane.axis)?;
+                    let index = self.plane(scope, plane, &shown, extent[axis], axis)?;
+                    region[axis] = region[axis].intersect(Interval::new(index, index + 1));
+                    kind = OutputKind::Slice { axis, index };
+                    name = format!("{name}-{}{index}", plane.axis.node);
+                }
+                if region.is_empty() {
+                    self.warn_of_no_place(&shown.name, "this output looks", &place);
+                    continue;
+                }
+                let name = results.output_name(name);
+                match shown.what {
+                    What::Component(component) => results.outputs.push(Output {
+                        name,
+                        component,
+                        kind,
+                        region,
+                        every: recorded.every,
+                    }),
+                    What::Static(value) => {
+                        let value = self.host_at(value, shown.position, &place, "an output")?;
+                        results.statics.push(StaticOutput {
+                            name,
+                            position: shown.position,
+                            value,
+                            kind,
+                            region,
+                        });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The index of a plane, by itself or by its place.
+    fn plane(
+        &mut self,
+        scope: &Scope,
+        plane: &Plane,
+        shown: &Shown,
+        range: Interval,
+        axis: Axis,
+    ) -> Checked<i64> {
+        if !plane.is_length {
+            return self.index_along(scope, &plane.at, range, &plane.axis.node, &shown.name);
+        }
+        let stagger = shown.position[axis];
+        let place = self.nearest(scope, (&plane.axis, &plane.at), stagger, range)?;
+        if place.is_moved {
+            let found = format!("{} = {}", plane.axis.node, place.shown);
+            self.note_nearest(&shown.name, &[found], &scope.place(plane.at.span));
+        }
+        Ok(place.index)
+    }
+
+    /// The box of an output: of a region that is no box the smallest one around it.
+    fn window(
+        &mut self,
+        scope: &Scope,
+        within: &[Within],
+        shown: &Shown,
+        extent: Region,
+    ) -> Checked<Region> {
+        let region = self.box_of(scope, within, extent, &shown.name)?;
+        let Some(condition) = self.condition_of(scope, within)? else {
+            return Ok(region);
+        };
+        let node = self.at_position(&condition, &shown.name, shown.position)?;
+        let confined = confine(&mut self.graph, Some(node), shown.position, region);
+        Ok(match confined.rest {
+            None => confined.region,
+            Some(rest) => enclose(&mut self.graph, rest, shown.position, confined.region),
+        })
+    }
+
+    /// What an output's target names: the components of a field, or a coefficient or region of the scheme or problem.
+    fn shown(&mut self, scope: &Scope, target: &Target) -> Checked<(Vec<Shown>, Place)> {
+        let name = &target.field.node;
+        let place = scope.place(target.field.span);
+        let known = [&self.frame.problem, &self.frame.names];
+        let value = known.iter().find_map(|names| names.value(name)).cloned();
+        let value = match value {
+            Some(value @ (Value::Scalar(_) | Value::Vector(_) | Value::Tensor(_))) => value,
+            _ => {
+                let Targeted {
+                    components, place, ..
+                } = self.newest(scope, target)?;
+                let shown = components.into_iter().map(|id| {
+                    let facts = &self.frame.components[id.index()];
+                    Shown {
+                        name: facts.name.clone(),
+                        position: facts.position,
+                        what: What::Component(id),
+                    }
+                });
+                return Ok((shown.collect(), place));
+            }
+        };
+        self.frame.problem.note_use(name);
+        if let Some(level) = &target.level {
+            let d = self.error(
+                codes::LEVEL_OF,
+                format!("`{name}` does not change"),
+                &scope.place(level.span),
+            );
+            return self.fail(d);
+        }
+        let value = match &target.component {
+            Some(component) => self.member(scope, value, component)?,
+            None => value,
+        };
+        let Items { kind, items } = self.scalars(value, &place)?;
+        let axes = self.frame.axes.iter().map(|(n, _)| n.clone());
+        let parts: Vec<String> = match (kind, &target.component) {
+            (Kind::Scalar, Some(component)) => vec![component.node.clone()],
+            (Kind::Scalar, None) => vec![String::new()],
+            (Kind::Vector, _) => axes.collect(),
+            (Kind::Tensor, _) => self.frame.tensor_names(),
+        };
+        // What has no position of its own is shown in the middle of cells.
+        let cells = PerAxis::from_fn(|a| {
+            let present = self.frame.axes.iter().any(|(_, b)| *b == a);
+            HalfIndex(i64::from(present))
+        });
+        let shown = items.into_iter().zip(parts).map(|(item, part)| Shown {
+            name: match part.as_str() {
+                "" => name.clone(),
+                part => format!("{name}.{part}"),
+            },
+            position: item.position.unwrap_or(cells),
+            what: What::Static(item),
+        });
+        Ok((shown.collect(), place))
+    }
+
+    /// Warns where a statement concerns no value.
+    pub fn warn_of_no_place(&mut self, name: &str, does: &str, place: &Place) {
+        self.report.push(
+            Diagnostic::warning(
+                codes::NO_PLACE,
+                format!("no value of `{name}` lies where {does}"),
+            )
+            .at(&place.source, place.span, "this has no effect"),
+        );
+    }
+
+    /// Says where the values nearest to a place lie.
+    pub fn note_nearest(&mut self, name: &str, places: &[String], at: &Place) {
+        let message = format!(
+            "`{name}` is taken at {}, its nearest place",
+            places.join(", ")
+        );
+        let note = Diagnostic::note(codes::NEAREST, message);
+        self.report
+            .push(note.at(&at.source, at.span, "between values"));
+    }
+}
+
+impl Results {
+    /// Outputs with one name get numbers.
+    fn output_name(&mut self, name: String) -> String {
+        // A component's name has no `-`, so a numbered name is not wanted by another output.
+        let count = self.output_names.entry(name.clone()).or_insert(0);
+        *count += 1;
+        match *count {
+            1 => name,
+            n => format!("{name}-{n}"),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Sides of the domain: the kinds that every scheme has, and those that a scheme names.
+
+use super::codes;
+use super::derive::{Declared, SchemeText};
+use super::order::Targeted;
+use super::report::{Checked, Reported};
+use super::resolver::Resolver;
+use super::suggest::did_you_mean;
+use super::value::Scope;
+use crate::lattice::{Axis, Position};
+use crate::scheme::{Boundary, OddPositions};
+use std::collections::BTreeMap;
+use torre_grammar::ast::{self, Name, SchemeStmt, SideParity, Target};
+use torre_grammar::diag::Diagnostic;
+
+/// Sides that need no scheme. About an odd one what lies on it is odd, so that it is 0; about an even one it is even.
+const KINDS: [(&str, Boundary); 6] = [
+    ("zero", Boundary::Zero),
+    ("periodic", Boundary::Periodic),
+    ("odd", Boundary::Pec),
+    ("even", Boundary::Pmc),
+    ("pec", Boundary::Pec),
+    ("pmc", Boundary::Pmc),
+];
+
+impl Resolver<'_> {
+    /// The sides that a scheme names.
+    pub fn declare_sides(&mut self, text: &SchemeText) -> Checked<()> {
+        let mut failed = false;
+        for Declared { scope, stmt, .. } in &text.body {
+            if let SchemeStmt::Side { name, parities } = stmt {
+                failed |= self.declare_side(scope, name, parities).is_err();
+            }
+        }
+        if failed { Err(Reported) } else { Ok(()) }
+    }
+
+    fn declare_side(&mut self, scope: &Scope, name: &Name, parities: &[SideParity]) -> Checked<()> {
+        if KINDS.iter().any(|(n, _)| *n == name.node) {
+            let message = format!("the side `{}` is built in and cannot be defined", name.node);
+            let d = self.error(codes::BUILT_IN, message, &scope.place(name.span));
+            return self.fail(d);
+        }
+        // The component that has set the parity of a position.
+        let mut set: BTreeMap<[i64; 3], (String, bool)> = BTreeMap::new();
+        let mut odd = OddPositions::default();
+        for parity in parities {
+            let target = Target {
+                field: parity.field.clone(),
+                component: parity.component.clone(),
+                level: None,
+            };
+            let Targeted {
+                components, place, ..
+            } = self.target(scope, &target)?;
+            for id in components {
+                let component = &self.frame.components[id.index()];
+                let (of, position) = (component.name.clone(), component.position);
+                let key = position.0.map(|half| half.0);
+                let known = set.entry(key).or_insert((of.clone(), parity.odd));
+                if known.1 != parity.odd {
+                    let message = format!(
+                        "`{of}` and `{}` lie at one position, where a side has one parity",
+                        known.0
+                    );
+                    let d = self.error(codes::SIDE, message, &place);
+                    return self.fail(d);
+                }
+                if parity.odd {
+                    odd.insert(position);
+                }
+            }
+        }
+        if self.frame.sides.insert(name.node.clone(), odd).is_some() {
+            let message = format!("the side `{}` is defined twice", name.node);
+            let d = self.error(codes::DEFINED_TWICE, message, &scope.place(name.span));
+            return self.fail(d);
+        }
+        Ok(())
+    }
+
+    /// What a problem says of an end of an axis.
+    pub fn side(
+        &mut self,
+        scope: &Scope,
+        kind: &ast::BoundaryKind,
+        axis: Axis,
+    ) -> Checked<Boundary> {
+        let name = &kind.name;
+        let built_in = KINDS.iter().find(|(n, _)| *n == name.node);
+        let found = match (built_in, self.frame.sides.get(&name.node)) {
+            (Some((_, boundary)), _) => *boundary,
+            (None, Some(odd)) => self.simplest(*odd, axis),
+            (None, None) => return self.unknown_side(scope, name),
+        };
+        if !kind.args.is_empty() {
+            let d = self.error(
+                codes::BOUNDARY,
+                format!("the boundary `{}` takes no arguments", name.node),
+                &scope.place(name.span),
+            );
+            return self.fail(d);
+        }
+        Ok(found)
+    }
+
+    /// The built-in side with the same parities, if there is one.
+    fn simplest(&self, odd: OddPositions, axis: Axis) -> Boundary {
+        let own = Boundary::Mirror(odd);
+        let same = |other: &Boundary| {
+            let parity = |b: Boundary, p: Position| b.is_odd(axis, p);
+            let components = &self.frame.components;
+            components
+                .iter()
+                .all(|c| parity(own, c.position) == parity(*other, c.position))
+        };
+        let built_in = [Boundary::Pec, Boundary::Pmc];
+        built_in.into_iter().find(same).unwrap_or(own)
+    }
+
+    fn unknown_side<T>(&mut self, scope: &Scope, name: &Name) -> Checked<T> {
+        let own: Vec<&str> = self.frame.sides.keys().map(String::as_str).collect();
+        let known: Vec<&str> = KINDS.iter().map(|(n, _)| *n).chain(own).collect();
+        let mut d = Diagnostic::error(
+            codes::BOUNDARY,
+            format!("there is no boundary `{}`", name.node),
+        )
+        .at(&scope.source, name.span, "unknown");
+        d.hint = did_you_mean(&name.node, known.iter().copied()).or_else(|| {
+            let named = ["fixed", "free"].contains(&name.node.as_str());
+            Some(match named {
+                true => format!(
+                    "scheme `{}` does not say what is odd about a {} side; boundaries are {}",
+                    self.frame.name,
+                    name.node,
+                    known.join(", ")
+                ),
+                false => format!("boundaries are {}", known.join(", ")),
+            })
+        });
+        self.fail(d)
+    }
+}

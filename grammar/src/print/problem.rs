@@ -1,0 +1,189 @@
+//! The statements of problems.
+
+use super::doc::{Doc, Lines};
+use super::expr::{expr, member_target, operand, path, tuple, update_text};
+use super::{named, region_parts};
+use crate::ast::*;
+
+pub fn print_problem_stmts(lines: &mut Lines, body: &[Stmt<ProblemStmt>]) {
+    for stmt in body {
+        let (word, mut parts) = problem_parts(&stmt.kind.node);
+        parts.insert(0, Doc::Text(format!("{word:8} ")));
+        lines.simple(&stmt.comments, &Doc::Seq(parts));
+    }
+}
+
+/// A statement's word and what follows it.
+fn problem_parts(stmt: &ProblemStmt) -> (&'static str, Vec<Doc>) {
+    let every = |value: &Option<Expr>, parts: &mut Vec<Doc>| {
+        if let Some(value) = value {
+            parts.push(Doc::text(" every "));
+            parts.push(operand(value));
+        }
+    };
+    match stmt {
+        ProblemStmt::Scheme { path: of, params } => {
+            let mut parts = vec![Doc::Text(path(of))];
+            if !params.is_empty() {
+                let params = params.iter().map(|(name, value)| {
+                    Doc::Seq(vec![named(name), Doc::text(" = "), expr(value)])
+                });
+                parts.push(Doc::group(" { ", params.collect(), " }"));
+            }
+            ("scheme", parts)
+        }
+        ProblemStmt::Const { name, value } => {
+            ("const", vec![named(name), Doc::text(" = "), expr(value)])
+        }
+        ProblemStmt::Domain(sizes) => {
+            let mut parts = Vec::new();
+            for size in sizes {
+                if !parts.is_empty() {
+                    parts.push(Doc::text(" x "));
+                }
+                parts.push(operand(size));
+            }
+            ("domain", parts)
+        }
+        ProblemStmt::Boundary(clauses) => (
+            "boundary",
+            vec![Doc::Listed(clauses.iter().map(boundary_doc).collect())],
+        ),
+        ProblemStmt::Region(region) => ("region", region_parts(region)),
+        ProblemStmt::Coef {
+            name,
+            component,
+            value,
+        } => {
+            let mut parts = vec![named(name)];
+            if let Some(component) = component {
+                parts.push(Doc::Text(format!(".{}", component.node)));
+            }
+            parts.extend([Doc::text(" = "), expr(value)]);
+            ("coef", parts)
+        }
+        ProblemStmt::Init { target, value } => (
+            "init",
+            vec![member_target(target), Doc::text(" = "), expr(value)],
+        ),
+        ProblemStmt::Source {
+            target,
+            place,
+            op,
+            value,
+        } => {
+            let mut parts = vec![member_target(target)];
+            place_parts(place, &mut parts);
+            parts.extend([Doc::text(update_text(*op)), expr(value)]);
+            ("source", parts)
+        }
+        ProblemStmt::Probe {
+            targets,
+            place,
+            name,
+            every: step,
+        } => {
+            let mut parts = vec![targets_doc(targets)];
+            place_parts(place, &mut parts);
+            if let Some(name) = name {
+                parts.push(Doc::Text(format!(" as {}", name.node)));
+            }
+            every(step, &mut parts);
+            ("probe", parts)
+        }
+        ProblemStmt::Slice {
+            targets,
+            plane,
+            within,
+            every: step,
+        } => {
+            let word = if plane.is_length { " at " } else { " " };
+            let axis = Doc::Text(format!("{word}{} = ", plane.axis.node));
+            let mut parts = vec![Doc::text("slice "), targets_doc(targets), axis];
+            parts.push(operand(&plane.at));
+            within_parts(within, &mut parts);
+            every(step, &mut parts);
+            ("output", parts)
+        }
+        ProblemStmt::Volume {
+            targets,
+            within,
+            every: step,
+        } => {
+            let mut parts = vec![Doc::text("volume "), targets_doc(targets)];
+            within_parts(within, &mut parts);
+            every(step, &mut parts);
+            ("output", parts)
+        }
+        ProblemStmt::Steps(Steps::Count(count)) => {
+            let doc = expr(count);
+            // A name `until` would be read as the word.
+            let begins = doc.flat();
+            let guarded = begins.strip_prefix("until").is_some_and(|rest| {
+                !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+            });
+            let doc = match guarded {
+                true => Doc::group("(", vec![doc], ")"),
+                false => doc,
+            };
+            ("steps", vec![doc])
+        }
+        ProblemStmt::Steps(Steps::Until(time)) => ("steps", vec![Doc::text("until "), expr(time)]),
+    }
+}
+
+fn targets_doc(targets: &[Target]) -> Doc {
+    Doc::Listed(targets.iter().map(member_target).collect())
+}
+
+fn place_parts(place: &Place, parts: &mut Vec<Doc>) {
+    match place {
+        Place::At(at) => parts.extend([Doc::text(" at "), tuple(at)]),
+        Place::Near(coordinates) => {
+            let coordinates = coordinates.iter().map(|(axis, at)| {
+                Doc::Seq(vec![Doc::Text(format!("{} = ", axis.node)), operand(at)])
+            });
+            parts.extend([Doc::text(" at "), Doc::Listed(coordinates.collect())]);
+        }
+        Place::In(list) => within_parts(list, parts),
+        Place::Where(condition) => parts.extend([Doc::text(" where "), operand(condition)]),
+        Place::All => {}
+    }
+}
+
+fn within_parts(list: &[Within], parts: &mut Vec<Doc>) {
+    if !list.is_empty() {
+        let list = list.iter().map(within_doc).collect();
+        parts.extend([Doc::text(" in "), Doc::Listed(list)]);
+    }
+}
+
+fn within_doc(part: &Within) -> Doc {
+    match part {
+        Within::Range { axis, from, to } => {
+            let mut parts = vec![Doc::Text(format!("{} = ", axis.node)), operand(from)];
+            if let Some(to) = to {
+                parts.extend([Doc::text(".."), operand(to)]);
+            }
+            Doc::Seq(parts)
+        }
+        Within::Region(condition) => operand(condition),
+    }
+}
+
+fn boundary_doc(clause: &BoundaryClause) -> Doc {
+    let side = |kind: &BoundaryKind| {
+        if kind.args.is_empty() {
+            return named(&kind.name);
+        }
+        Doc::Seq(vec![named(&kind.name), super::expr::args(&kind.args)])
+    };
+    let mut parts = vec![
+        Doc::Text(format!("{}: ", clause.axis.node)),
+        side(&clause.lower),
+    ];
+    if let Some(upper) = &clause.upper {
+        parts.extend([Doc::text(" | "), side(upper)]);
+    }
+    Doc::Seq(parts)
+}
