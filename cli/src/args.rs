@@ -28,6 +28,8 @@ pub enum Command {
     Run(Run),
     /// Show the schedule that a run would use, and what is expected of it
     Plan(Plan),
+    /// Show which time steps are stable, and how accurate waves are
+    Analyze(Analyze),
     /// Show which value depends on which, and how fast dependences spread
     Cone(Cone),
     /// Measure schedules side by side on this machine
@@ -76,6 +78,24 @@ pub struct Check {
     /// Write the diagnostics to stdout in this format
     #[arg(long, value_name = "FORMAT")]
     pub report: Option<JsonOnly>,
+    /// Do not refuse a time step for which waves grow
+    #[arg(long)]
+    pub allow_unstable: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Analyze {
+    #[command(flatten)]
+    pub what: What,
+    /// The parameter whose largest stable value is looked for
+    #[arg(long, value_name = "NAME", default_value = "dt")]
+    pub vary: String,
+    /// Draw the errors of phase velocities, as SVG or PNG
+    #[arg(long, short, value_name = "FILE.svg|FILE.png")]
+    pub output: Option<PathBuf>,
+    /// Write all that was found to this file, or to stdout where it is `json`
+    #[arg(long, value_name = "FILE|json")]
+    pub report: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -118,6 +138,9 @@ pub struct Run {
     /// Continue from the state in this folder
     #[arg(long, value_name = "DIR")]
     pub resume: Option<PathBuf>,
+    /// Run with a time step for which waves grow
+    #[arg(long)]
+    pub allow_unstable: bool,
 }
 
 #[derive(Debug, Args)]

@@ -22,6 +22,10 @@ pub const DIFFERENCE: Code = Code("E0808");
 pub const OPTIONS: Code = Code("E0809");
 /// A file that is not in canonical layout.
 pub const LAYOUT: Code = Code("E0810");
+/// A time step for which waves grow.
+pub const UNSTABLE: Code = Code("E0811");
+/// A scheme of which growth and frequencies of waves cannot be told.
+pub const NOT_ANALYSED: Code = Code("E0812");
 /// A schedule that the scheme does not allow.
 pub const SLOPE: Code = Code("E0852");
 /// A schedule that the GPU cannot run.
@@ -30,7 +34,7 @@ pub const DEVICE_SCHEDULE: Code = Code("E0853");
 pub const BACKEND: Code = Code("E0902");
 
 /// All of them.
-pub const ALL: [Code; 13] = [
+pub const ALL: [Code; 15] = [
     UNREADABLE,
     UNWRITABLE,
     CHECKPOINT,
@@ -41,6 +45,8 @@ pub const ALL: [Code; 13] = [
     DIFFERENCE,
     OPTIONS,
     LAYOUT,
+    UNSTABLE,
+    NOT_ANALYSED,
     SLOPE,
     DEVICE_SCHEDULE,
     BACKEND,

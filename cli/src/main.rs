@@ -1,6 +1,7 @@
 //! The `torre` command: a thin layer over the compiler and the runtime. It reads the command line, shows diagnostics and
 //! progress, and turns outcomes into exit statuses.
 
+mod analyze;
 mod args;
 mod bench;
 mod build;
@@ -21,6 +22,7 @@ mod render;
 mod report;
 mod run;
 mod schedule;
+mod stability;
 mod write;
 
 use args::{Cli, Command};
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::check(args, &voice),
         Command::Run(args) => run::run(args, &voice),
         Command::Plan(args) => plan::plan(args, &voice),
+        Command::Analyze(args) => analyze::analyze(args, &voice),
         Command::Cone(args) => cone::cone(args, &voice),
         Command::Bench(args) => bench::bench(args, &voice),
         Command::Emit(args) => emit::emit(args, &voice),

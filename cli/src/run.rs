@@ -4,13 +4,14 @@ use crate::args::{self, BackendArg};
 use crate::codes;
 use crate::device;
 use crate::failure::Failure;
-use crate::input;
+use crate::input::Input;
 use crate::interrupt;
 use crate::machine;
 use crate::progress::{self, Extent};
 use crate::render::Voice;
 use crate::report::{self, Report, bytes};
 use crate::schedule;
+use crate::stability::Subject;
 use crate::write;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -37,7 +38,6 @@ use torre_runtime::run::{
     Checkpoints, Company, Compiled, Literal, Outputs, Simulation, Value, Watch,
     cell_stages_per_step, checkpoint, execute, verify,
 };
-use torre_runtime::world::FileWorld;
 
 pub fn run(args: &args::Run, voice: &Voice) -> Result<(), Failure> {
     if args.how.backend == BackendArg::Reference {
@@ -52,10 +52,10 @@ pub fn run(args: &args::Run, voice: &Voice) -> Result<(), Failure> {
             )));
         }
     }
-    let (world, resolved) = input::resolved(&args.what, voice)?;
-    match resolved.scheme.precision {
-        Precision::F32 => Run::<f32>::new(args, voice, &resolved)?.run(&world),
-        Precision::F64 => Run::<f64>::new(args, voice, &resolved)?.run(&world),
+    let input = Input::read(&args.what, voice)?;
+    match input.resolved.scheme.precision {
+        Precision::F32 => Run::<f32>::new(args, voice, &input)?.run(),
+        Precision::F64 => Run::<f64>::new(args, voice, &input)?.run(),
     }
 }
 
@@ -74,6 +74,7 @@ struct Run<'a, T> {
     gpu: Option<OnGpu>,
     args: &'a args::Run,
     voice: &'a Voice,
+    input: &'a Input,
     scheme: &'a Scheme,
     problem: &'a Problem,
     /// `None` for the reference, which knows no schedules, and for GPUs, which have their own.
@@ -102,12 +103,14 @@ struct Made {
 }
 
 impl<'a, T: Value> Run<'a, T> {
-    fn new(args: &'a args::Run, voice: &'a Voice, resolved: &'a Resolved) -> Result<Self, Failure> {
-        let source = input::source(&args.what.file)?;
+    fn new(args: &'a args::Run, voice: &'a Voice, input: &'a Input) -> Result<Self, Failure> {
+        let Input {
+            source, resolved, ..
+        } = input;
         let gpu = match (args.how.backend, args.devices) {
             (BackendArg::Cuda, number) => {
                 let (device, chip) = device::opened(number, &args.how.target)?;
-                let (plan, _) = device::plan(&args.schedule, &source, resolved, &chip)?;
+                let (plan, _) = device::plan(&args.schedule, source, resolved, &chip)?;
                 if let Some(note) = &plan.note {
                     voice.note(note);
                 }
@@ -122,7 +125,7 @@ impl<'a, T: Value> Run<'a, T> {
         };
         let plan = match args.how.backend {
             BackendArg::Reference | BackendArg::Cuda => None,
-            _ => Some(schedule::plan(&args.schedule, &source, resolved, threads)?),
+            _ => Some(schedule::plan(&args.schedule, source, resolved, threads)?),
         };
         let Resolved {
             scheme, problem, ..
@@ -136,6 +139,7 @@ impl<'a, T: Value> Run<'a, T> {
             gpu,
             args,
             voice,
+            input,
             scheme,
             problem,
             plan,
@@ -148,14 +152,15 @@ impl<'a, T: Value> Run<'a, T> {
         })
     }
 
-    fn run(&self, world: &FileWorld) -> Result<(), Failure> {
+    fn run(&self) -> Result<(), Failure> {
         let set = match (&self.plan, &self.gpu) {
             (Some(plan), _) => plan.kernels.clone(),
             (None, Some(gpu)) => gpu.plan.kernels.clone(),
             (None, None) => program::layerwise_kernels(self.scheme).map_err(SetupError::from)?,
         };
         self.check_memory()?;
-        let files = LoadedFiles::load(world, self.scheme)?;
+        let files = LoadedFiles::load(&self.input.world, self.scheme)?;
+        Subject::new(self.input, &files).announce(self.voice, self.args.allow_unstable)?;
         match (&self.gpu, self.args.how.backend.choice()) {
             (Some(gpu), _) => self.run_on_device(&set, &files, gpu),
             (None, Some(choice)) => self.run_compiled(&set, &files, choice),

@@ -1,5 +1,6 @@
 //! What a scheme declares: axes, parameters, fields and coefficients.
 
+use super::Parameter;
 use super::codes;
 use super::evaluate::{Resolver, Scope, Value};
 use super::load::{ItemId, twice};
@@ -58,6 +59,8 @@ pub struct Frame {
     pub grid: Option<Grid>,
     /// Whether the grid is that of a problem.
     pub has_domain: bool,
+    /// The right-hand sides from which stages are made.
+    pub statements: Vec<Place>,
     spans: BTreeMap<String, Span>,
 }
 
@@ -263,6 +266,23 @@ impl Resolver<'_> {
         }
         self.graph.spacing = spacing;
         if failed { Err(Reported) } else { Ok(()) }
+    }
+
+    /// The parameters of the scheme at hand that have values.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        let value = |name: &String| match self.frame.names.get(name)? {
+            Value::Scalar(s) => self.graph.as_number(s.node),
+            _ => None,
+        };
+        let params = self.frame.params.iter();
+        params
+            .filter_map(|name| {
+                Some(Parameter {
+                    name: name.clone(),
+                    value: value(name)?,
+                })
+            })
+            .collect()
     }
 
     /// The first of some names that is a number, or 1; it must be positive.

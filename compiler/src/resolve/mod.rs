@@ -38,6 +38,8 @@ mod scan;
 mod suggest;
 mod supply;
 
+pub use report::Place;
+
 use crate::problem::Problem;
 use crate::scheme::{Precision, Scheme};
 use crate::world::World;
@@ -71,11 +73,22 @@ impl Default for Options {
     }
 }
 
+/// A number that a problem or the command line may set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    pub name: String,
+    pub value: f64,
+}
+
 /// A calculation with all that is known of it.
 #[derive(Clone, Debug)]
 pub struct Resolved {
     pub scheme: Scheme,
     pub problem: Problem,
+    /// The scheme's parameters in the order of its text.
+    pub parameters: Vec<Parameter>,
+    /// The right-hand sides from which the scheme's stages come, stage by stage.
+    pub statements: Vec<Place>,
     /// The schedules that are written for the scheme, those of the problem's file first.
     pub schedules: Vec<(String, ast::Schedule)>,
     pub warnings: Diagnostics,
@@ -93,12 +106,16 @@ pub fn resolve(
         .library
         .load(world, &mut resolver.report, source, Rc::new(ast.clone()));
     let result = resolver.resolve_problem(module, options);
+    let parameters = resolver.parameters();
+    let statements = std::mem::take(&mut resolver.frame.statements);
     let failed = resolver.report.has_errors();
     let diagnostics = resolver.report.finish(source);
     match result {
         Ok((scheme, problem, schedules)) if !failed => Ok(Resolved {
             scheme,
             problem,
+            parameters,
+            statements,
             schedules,
             warnings: diagnostics,
         }),
