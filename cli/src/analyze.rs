@@ -10,13 +10,15 @@ use crate::stability::{Subject, cell, factor, name_pace, name_wave, significant,
 use crate::write;
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::path::Path;
 use torre_compiler::analysis::{
     Analysis, Dispersion, Growth, Kind, Lattice, Limit, Order, Reference, Sample, Sizes,
     analyze as run, draw,
 };
 use torre_compiler::driver::Variable;
 use torre_compiler::scheme::Scheme;
-use torre_grammar::diag::Diagnostic;
+use torre_grammar::diag::{Diagnostic, Diagnostics};
+use torre_runtime::output::picture::{AxisText, LinePlot, Series};
 use torre_runtime::program::LoadedFiles;
 use torre_runtime::world::FileWorld;
 
@@ -60,10 +62,8 @@ pub fn analyze(args: &args::Analyze, voice: &Voice) -> Result<(), Failure> {
         },
         resolve: &mut resolve,
     };
-    let found = run(&resolved.scheme, &files, sizes).map_err(|error| {
-        let hint = "growth and frequencies of waves are known for linear schemes alone; a linear one is had where the factor of the nonlinear part is 0";
-        Failure::from(subject.why_not(&error).hint(hint))
-    })?;
+    let found = run(&resolved.scheme, &files, sizes)
+        .map_err(|error| Failure::from(Diagnostics(subject.obstacles(&error))))?;
     let page = Page {
         scheme: &resolved.scheme,
         problem: &resolved.problem.name,
@@ -72,21 +72,59 @@ pub fn analyze(args: &args::Analyze, voice: &Voice) -> Result<(), Failure> {
         found: &found,
     };
     if let Some(path) = &args.output {
-        let picture = found
-            .dispersion
-            .as_ref()
-            .and_then(|d| draw(&resolved.scheme, d));
-        let Some(picture) = picture else {
-            let message = "no waves move or decay in a way that could be drawn";
-            return Err(Diagnostic::error(codes::NOT_ANALYSED, message).into());
-        };
-        write::result_to(Some(path), &picture)?;
+        picture(path, &resolved.scheme, found.dispersion.as_ref())?;
     }
     let shown = write::report(args.report.as_deref(), &format!("{:#}\n", page.json()))?;
     if !shown {
         write::result(&page.text());
     }
     Ok(())
+}
+
+/// Draws the errors of phase velocities, in the format that the file's name says.
+fn picture(path: &Path, scheme: &Scheme, found: Option<&Dispersion>) -> Result<(), Failure> {
+    let found = found.filter(|d| !d.kinds.is_empty());
+    let Some(found) = found else {
+        let message = "no waves move or decay in a way that could be drawn";
+        return Err(Diagnostic::error(codes::NOT_ANALYSED, message).into());
+    };
+    if path.extension().is_some_and(|e| e == "png") {
+        return Ok(plot(scheme, found).write(path)?);
+    }
+    write::result_to(Some(path), &draw(scheme, found))
+}
+
+/// The curves over points per wavelength.
+fn plot(scheme: &Scheme, found: &Dispersion) -> LinePlot {
+    let text = |name: &str| AxisText {
+        name: name.to_owned(),
+        units: String::new(),
+    };
+    let mut series = Vec::new();
+    for (number, kind) in found.kinds.iter().enumerate() {
+        for (direction, curve) in found.directions.iter().zip(&kind.curves) {
+            let name = match found.kinds.len() {
+                1 => direction.name.clone(),
+                _ => format!("{}: {}", number + 1, direction.name),
+            };
+            let shown = curve.iter().filter(|s| (2.99..=40.0).contains(&s.points));
+            series.push(Series {
+                name,
+                points: shown.map(|s| (s.points, 100.0 * (s.ratio - 1.0))).collect(),
+            });
+        }
+    }
+    let what = match found.kinds.iter().all(|k| k.moves) {
+        true => "error of the phase velocity, %",
+        false => "error of the frequency, %",
+    };
+    LinePlot {
+        title: format!("Numerical dispersion of {}", scheme.name),
+        subtitle: sizes(scheme),
+        across: text("points per wavelength"),
+        up: text(what),
+        series,
+    }
 }
 
 /// What was found, to be told.
@@ -152,7 +190,7 @@ impl Page<'_> {
                 out,
                 "  {}; {kind} {}",
                 name_pace(pace),
-                significant(pace.coefficient, 6)
+                significant(pace.coefficient, 4)
             );
         }
         match limit {

@@ -9,7 +9,7 @@ use torre_compiler::analysis::{
 use torre_compiler::driver::Variable;
 use torre_compiler::lattice::PerAxis;
 use torre_compiler::resolve::{Options, Resolved};
-use torre_compiler::scheme::Scheme;
+use torre_compiler::scheme::{ComponentId, Scheme};
 use torre_compiler::statics::Files;
 use torre_compiler::world::World;
 use torre_grammar::diag::{Diagnostic, Severity};
@@ -47,8 +47,9 @@ impl<'a> Subject<'a> {
                 }
             }
             Err(error) => {
-                let why = self.why_not(error);
-                line = format!("{line}; stability is not known: {}", why.message);
+                let why = self.obstacles(error).into_iter().map(|d| d.message);
+                let why: Vec<String> = why.collect();
+                line = format!("{line}; stability is not known: {}", why.join(", "));
             }
         }
         voice.note(format_args!("{}: {line}", self.resolved.problem.name));
@@ -118,45 +119,46 @@ impl<'a> Subject<'a> {
         largest_step(scheme.grid.dt, &mut with, self.files, &cells, false)
     }
 
-    /// What keeps a scheme from being analysed, at its place in the text.
-    pub fn why_not(&self, error: &NoStep) -> Diagnostic {
+    /// What keeps a scheme from being analysed, at its places in the text.
+    pub fn obstacles(&self, error: &NoStep) -> Vec<Diagnostic> {
         let scheme = &self.resolved.scheme;
-        let name = |target| &scheme.component(target).name;
-        let (stage, message, label) = match error {
-            NoStep::Nonlinear { stage, target, why } => {
-                let by: Vec<String> = why
-                    .components
-                    .iter()
-                    .map(|c| format!("`{}`", scheme.component(*c).name))
-                    .collect();
-                let what = why.operation.describe();
-                (
-                    Some(*stage),
-                    format!("the update of `{}` is not linear", name(*target)),
-                    format!("{what}, of {}", by.join(", ")),
-                )
+        let name = |target: ComponentId| &scheme.component(target).name;
+        let told = |stage: usize, message: String, label: String| {
+            let diagnostic = Diagnostic::error(codes::NOT_ANALYSED, message);
+            match self.resolved.statements.get(stage) {
+                Some(place) => diagnostic.at(&place.source, place.span, label),
+                None => diagnostic,
             }
-            NoStep::NotFinite { stage, target } => (
-                Some(*stage),
-                format!(
+        };
+        match error {
+            NoStep::Nonlinear(updates) => updates
+                .iter()
+                .map(|update| {
+                    let components = update.why.components.iter();
+                    let by: Vec<String> = components.map(|c| format!("`{}`", name(*c))).collect();
+                    let message = format!("the update of `{}` is not linear", name(update.target));
+                    let what = update.why.operation.describe();
+                    told(
+                        update.stage,
+                        message,
+                        format!("{what}, of {}", by.join(", ")),
+                    )
+                })
+                .collect(),
+            NoStep::NotFinite { stage, target } => {
+                let message = format!(
                     "the update of `{}` has a coefficient that is not finite",
                     name(*target)
-                ),
-                "here".to_owned(),
-            ),
-            NoStep::TooLarge { slots } => (
-                None,
-                format!(
+                );
+                vec![told(*stage, message, "here".to_owned())]
+            }
+            NoStep::TooLarge { slots } => {
+                let message = format!(
                     "a cell of `{}` has {slots} values, too many to be analysed",
                     scheme.name
-                ),
-                String::new(),
-            ),
-        };
-        let diagnostic = Diagnostic::error(codes::NOT_ANALYSED, message);
-        match stage.and_then(|s| self.resolved.statements.get(s)) {
-            Some(place) => diagnostic.at(&place.source, place.span, label),
-            None => diagnostic,
+                );
+                vec![Diagnostic::error(codes::NOT_ANALYSED, message)]
+            }
         }
     }
 }
@@ -182,7 +184,7 @@ pub fn name_pace(pace: &Pace) -> String {
         true => "Courant number",
         false => "diffusion number",
     };
-    format!("{name} {}", significant(pace.number, 6))
+    format!("{name} {}", significant(pace.number, 4))
 }
 
 /// `waves of 2 cells along x and y`

@@ -1,11 +1,11 @@
 //! How far waves on the lattice are from those of the equations: orders of accuracy, numerical dispersion, anisotropy.
 //!
-//! The waves of the equations are those of the same scheme with cells and steps that tend to 0, extrapolated from 1/16 and 1/32. Where a scheme's cells or steps cannot be
-//! changed, it is compared with its own long waves instead, whose frequencies are in proportion to a power of the wave number.
+//! The waves of the equations are those of the same scheme with cells and steps that tend to 0, extrapolated from 1/8, 1/16 and 1/32 (L. F. Richardson, Phil. Trans.
+//! A 226 (1927) 299-361). Where a scheme's cells or steps cannot be changed, it is compared with its own long waves instead, whose frequencies are in proportion to a power of the wave number.
 
 use super::stability::Cell;
 use super::step::{Block, Step};
-use super::waves::{Branch, Branches, Medium, branches, wave_numbers};
+use super::waves::{Branch, Branches, Medium, branches, long_waves, wave_numbers};
 use crate::analysis::places::setting;
 use crate::lattice::{Axis, PerAxis};
 use crate::scheme::Scheme;
@@ -18,7 +18,7 @@ pub const POINTS: [f64; 11] = [3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0, 
 /// Points per wavelength over the directions of a plane.
 pub const AROUND: [f64; 3] = [5.0, 10.0, 20.0];
 /// Cells and steps of the reference are divided by these powers of 2.
-const FINE: [i32; 2] = [4, 5];
+const FINE: [i32; 3] = [3, 4, 5];
 /// Halvings from which orders are taken.
 const HALVINGS: i32 = 5;
 
@@ -87,6 +87,21 @@ pub struct Kind {
     pub curves: Vec<Vec<Sample>>,
     /// By [`AROUND`]: angles from the first axis to the second one, in degrees, and the ratio.
     pub around: Vec<Vec<(f64, f64)>>,
+}
+
+impl Kind {
+    /// Without values.
+    fn new(branch: &Branch) -> Self {
+        Self {
+            count: 1,
+            moves: branch.moves(),
+            power: branch.power,
+            coefficients: Vec::new(),
+            table: Vec::new(),
+            curves: Vec::new(),
+            around: Vec::new(),
+        }
+    }
 }
 
 /// The accuracy of a scheme's waves with the coefficients of one cell.
@@ -160,20 +175,20 @@ pub fn dispersion(
     let directions = directions(scheme, &present);
     let in_space = order(&present, &directions, cell, |n| halved(n, 0));
     let in_time = order(&present, &directions, cell, |n| halved(0, n));
-    let lowest = match (in_space, in_time) {
-        (Order::Power(a), Order::Power(b)) => a.min(b),
-        (Order::Power(a), _) | (_, Order::Power(a)) => a,
-        _ => 2,
+    let powers = match (in_space, in_time) {
+        (Order::Power(a), Order::Power(b)) => [a.min(b), a.max(b)],
+        (Order::Power(a), _) | (_, Order::Power(a)) => [a, a],
+        _ => [2, 2],
     };
     let fine = FINE.map(|n| halved(n, n));
     let fine = match &fine {
-        [Some(a), Some(b)] => Some([a, b]),
+        [Some(a), Some(b), Some(c)] => Some([a, b, c]),
         _ => None,
     };
     let compare = Compare {
         present: &present,
         fine,
-        order: lowest,
+        powers: error_powers(powers),
         cell,
     };
     let mut found = Dispersion {
@@ -194,6 +209,14 @@ pub fn dispersion(
     compare.plane(scheme, &mut found);
     found.merge();
     Some(found)
+}
+
+/// The two lowest powers of the errors of a scheme with these orders, the lower one first. Errors of the second order are even.
+fn error_powers([low, high]: [u32; 2]) -> [u32; 2] {
+    match high > low {
+        true => [low, high.min(2 * low)],
+        false => [low, 2 * low],
+    }
 }
 
 /// The axes and diagonals, one of each that the scheme treats alike.
@@ -334,16 +357,17 @@ fn convergence(values: &[Complex64]) -> Order {
 /// Frequencies on the lattice against those of the equations.
 struct Compare<'a> {
     present: &'a Sized,
-    fine: Option<[&'a Sized; 2]>,
-    /// By which the finer ones converge.
-    order: u32,
+    fine: Option<[&'a Sized; 3]>,
+    /// Of the errors of the finer ones.
+    powers: [u32; 2],
     cell: f64,
 }
 
 impl Compare<'_> {
     fn directions(&self, found: &mut Dispersion) -> Option<()> {
         let wanted: Vec<f64> = POINTS.iter().map(|p| TAU / (p * self.cell)).collect();
-        for (i, direction) in found.directions.iter().enumerate() {
+        let mut rays = Vec::new();
+        for direction in std::mem::take(&mut found.directions) {
             let widest = Axis::ALL
                 .iter()
                 .map(|&a| direction.unit[a].abs() * self.present.lattice.spacing[a])
@@ -351,46 +375,25 @@ impl Compare<'_> {
             let last = (0.5 * TAU / widest).min(0.5 * TAU / self.cell);
             let numbers = wave_numbers(self.cell, last, &wanted);
             let (own, reference) = self.pair(direction.unit, &numbers)?;
-            if i == 0 {
-                found.still = own.still;
-                found.spurious = own.spurious;
-                let new = |b: &Branch| Kind {
-                    count: 1,
-                    moves: b.moves(),
-                    power: b.power,
-                    coefficients: Vec::new(),
-                    table: Vec::new(),
-                    curves: Vec::new(),
-                    around: Vec::new(),
-                };
-                found.kinds = own.list.iter().map(new).collect();
-            }
-            if own.list.len() != found.kinds.len() {
-                return None;
-            }
-            for (kind, (branch, exact)) in
-                found.kinds.iter_mut().zip(own.list.iter().zip(&reference))
-            {
+            rays.push((direction, numbers, own, reference));
+        }
+        // Waves of some equations travel in some directions only.
+        let most = rays.iter().map(|(_, _, own, _)| own.list.len()).max()?;
+        rays.retain(|(_, _, own, _)| own.list.len() == most);
+        let (_, _, first, _) = rays.first()?;
+        (found.still, found.spurious) = (first.still, first.spurious);
+        found.kinds = first.list.iter().map(Kind::new).collect();
+        for (direction, numbers, own, reference) in rays {
+            let pairs = own.list.iter().zip(&reference);
+            for (kind, (branch, exact)) in found.kinds.iter_mut().zip(pairs) {
                 let sample = |n: usize| {
-                    sample(
-                        kind.moves,
-                        TAU / (numbers[n] * self.cell),
-                        branch.omega[n],
-                        exact[n],
-                    )
+                    let points = TAU / (numbers[n] * self.cell);
+                    sample(kind.moves, points, branch.omega[n], exact[n])
                 };
                 let curve: Vec<Sample> = (0..numbers.len()).map(sample).collect();
-                let table = POINTS.iter().map(|p| {
-                    let k = TAU / (p * self.cell);
-                    let n = numbers.iter().position(|n| (n - k).abs() < 1e-8 * k);
-                    n.map_or(f64::NAN, |n| n as f64)
-                });
-                kind.table.push(
-                    table
-                        .filter(|n| n.is_finite())
-                        .map(|n| curve[n as usize])
-                        .collect(),
-                );
+                let at = |k: &f64| numbers.iter().position(|n| (n - k).abs() < 1e-8 * k);
+                kind.table
+                    .push(wanted.iter().filter_map(at).map(|n| curve[n]).collect());
                 let long = match kind.moves {
                     true => exact[0].re,
                     false => -exact[0].im,
@@ -399,6 +402,7 @@ impl Compare<'_> {
                     .push(long / numbers[0].powi(kind.power as i32));
                 kind.curves.push(curve);
             }
+            found.directions.push(direction);
         }
         Some(())
     }
@@ -450,43 +454,43 @@ impl Compare<'_> {
         let own = self.present.branches(direction, numbers)?;
         let refined = match self.fine {
             None => None,
-            Some([coarse, fine]) => {
-                let coarse = coarse.branches(direction, numbers)?;
-                let fine = fine.branches(direction, numbers)?;
+            Some(levels) => {
+                let levels = levels.map(|sized| sized.branches(direction, numbers));
+                let levels = levels.into_iter().collect::<Option<Vec<Branches>>>()?;
                 let fits = |b: &Branches| b.list.len() == own.list.len();
-                (fits(&coarse) && fits(&fine)).then(|| self.extrapolated(&coarse, &fine))
+                levels.iter().all(fits).then(|| self.extrapolated(&levels))
             }
         };
         let reference = refined.unwrap_or_else(|| {
             let list = own.list.iter();
-            list.map(|b| long_waves(b, numbers)).collect()
+            list.map(|b| {
+                let long = long_waves(b, numbers);
+                numbers
+                    .iter()
+                    .map(|k| long * k.powi(b.power as i32))
+                    .collect()
+            })
+            .collect()
         });
         Some((own, reference))
     }
 
-    fn extrapolated(&self, coarse: &Branches, fine: &Branches) -> Vec<Vec<Complex64>> {
-        let factor = f64::from(2_u32.pow(self.order.min(20))) - 1.0;
-        let pairs = coarse.list.iter().zip(&fine.list);
-        pairs
-            .map(|(a, b)| {
-                let values = a.omega.iter().zip(&b.omega);
-                values.map(|(a, b)| b + (b - a) / factor).collect()
-            })
+    /// The limit of frequencies on finer and finer lattices.
+    fn extrapolated(&self, levels: &[Branches]) -> Vec<Vec<Complex64>> {
+        let factors = self.powers.map(|p| f64::powi(2.0, p.min(20) as i32) - 1.0);
+        let limit = |kind: usize, n: usize| {
+            let mut values: Vec<Complex64> = levels.iter().map(|b| b.list[kind].omega[n]).collect();
+            for factor in factors {
+                let better = values.windows(2).map(|w| w[1] + (w[1] - w[0]) / factor);
+                values = better.collect();
+            }
+            values[0]
+        };
+        let kinds = levels[0].list.iter().enumerate();
+        kinds
+            .map(|(kind, b)| (0..b.omega.len()).map(|n| limit(kind, n)).collect())
             .collect()
     }
-}
-
-/// The frequencies that waves had if the law of long ones held for all.
-fn long_waves(branch: &Branch, numbers: &[f64]) -> Vec<Complex64> {
-    let power = branch.power as i32;
-    let second = numbers
-        .partition_point(|k| *k < 2.0 * numbers[0])
-        .min(numbers.len() - 1);
-    let [a, b] = [0, second].map(|i| branch.omega[i] / numbers[i].powi(power));
-    // Errors of the second order cancel.
-    let ratio = (numbers[second] / numbers[0]).powi(2);
-    let long = (a * ratio - b) / (ratio - 1.0);
-    numbers.iter().map(|k| long * k.powi(power)).collect()
 }
 
 fn sample(moves: bool, points: f64, own: Complex64, exact: Complex64) -> Sample {

@@ -15,15 +15,12 @@ const DASHES: [&str; 3] = ["", "7 4", "2 4"];
 const SHORTEST: f64 = 3.0;
 const LONGEST: f64 = 40.0;
 
-/// The picture as an SVG document; `None` if no kind of waves has a phase velocity or rate of decay to show.
-pub fn draw(scheme: &Scheme, dispersion: &Dispersion) -> Option<String> {
+/// The picture as an SVG document.
+pub fn draw(scheme: &Scheme, dispersion: &Dispersion) -> String {
     let kinds: Vec<&Kind> = dispersion.kinds.iter().take(ROWS).collect();
-    if kinds.is_empty() {
-        return None;
-    }
     let plane = kinds.iter().any(|k| !k.around.is_empty());
     let columns = if plane { 2.0 } else { 1.0 };
-    let width = 40.0 + columns * (PANEL[0] + 110.0) + 60.0;
+    let width = columns * (PANEL[0] + 180.0);
     let mut svg = Svg::new(width, 24.0 + ROW * kinds.len() as f64);
     for (i, kind) in kinds.iter().enumerate() {
         let top = 34.0 + ROW * i as f64;
@@ -33,11 +30,11 @@ pub fn draw(scheme: &Scheme, dispersion: &Dispersion) -> Option<String> {
         };
         over_points(&mut svg, dispersion, kind, &title, [84.0, top]);
         if !kind.around.is_empty() {
-            over_angles(&mut svg, scheme, kind, [84.0 + PANEL[0] + 150.0, top]);
+            over_angles(&mut svg, scheme, kind, [84.0 + PANEL[0] + 180.0, top]);
         }
     }
     let description = format!("Numerical dispersion of {}", scheme.name);
-    Some(svg.finish(&description))
+    svg.finish(&description)
 }
 
 fn quantity(kind: &Kind) -> &'static str {

@@ -228,6 +228,6 @@ impl Search<'_> {
     fn is_weak(&mut self, low: f64) -> Option<bool> {
         let dt = 0.8 * low;
         let media = self.media(dt)?;
-        Some(media.radius(&self.watched) > 1.0 + 0.1 * self.allowed(dt))
+        Some(media.radius(&self.watched).ln() > 0.1 * SHARP + 1.1 * self.own * dt)
     }
 }

@@ -102,7 +102,26 @@ pub fn weights(body: &Body, coefs: &[f64]) -> Result<Vec<(Read, f64)>, Nonlinear
     Ok(reads)
 }
 
-/// The value of each operation that reads no field.
+/// Which way each choice goes that does not depend on field values.
+pub fn choices(body: &Body, coefs: &[f64]) -> Vec<bool> {
+    let known = known_values(body, coefs);
+    let choice = |op: &Op| match *op {
+        Op::Select { cmp, a, b, .. } => Some(holds(cmp, known[a.index()]?, known[b.index()]?)),
+        _ => None,
+    };
+    body.ops.iter().filter_map(choice).collect()
+}
+
+/// A product is known where a factor is 0, whatever the other one.
+fn product(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a * b),
+        (Some(0.0), None) | (None, Some(0.0)) => Some(0.0),
+        _ => None,
+    }
+}
+
+/// The value of each operation that does not depend on field values.
 fn known_values(body: &Body, coefs: &[f64]) -> Vec<Option<f64>> {
     let mut known: Vec<Option<f64>> = Vec::with_capacity(body.ops.len());
     for op in &body.ops {
@@ -117,9 +136,9 @@ fn known_values(body: &Body, coefs: &[f64]) -> Vec<Option<f64>> {
             Op::Sqrt(a) => k(a).map(f64::sqrt),
             Op::Add(a, b) => both(a, b, |a, b| a + b),
             Op::Sub(a, b) => both(a, b, |a, b| a - b),
-            Op::Mul(a, b) => both(a, b, |a, b| a * b),
+            Op::Mul(a, b) => product(k(a), k(b)),
             Op::Div(a, b) => both(a, b, |a, b| a / b),
-            Op::Fma(a, b, c) => both(a, b, |a, b| a * b).and_then(|p| Some(p + k(c)?)),
+            Op::Fma(a, b, c) => product(k(a), k(b)).and_then(|p| Some(p + k(c)?)),
             Op::Select {
                 cmp,
                 a,
@@ -211,19 +230,21 @@ mod tests {
     #[test]
     fn nonlinear_operations_are_named_unless_their_weight_is_0() {
         let kerr = |chi: f64| {
+            // u / (1 + chi v^2)
             let ops = vec![
                 Op::Read(read(1, 0)),
                 Op::Mul(Value(0), Value(0)),
                 Op::Coef(CoefId(0)),
-                Op::Mul(Value(2), Value(1)),
+                Op::Const(1.0),
+                Op::Fma(Value(2), Value(1), Value(3)),
                 Op::Read(read(0, 0)),
-                Op::Add(Value(4), Value(3)),
+                Op::Div(Value(5), Value(4)),
             ];
             weights(&body(ops), &[chi])
         };
         assert_eq!(kerr(0.0), Ok(vec![(read(0, 0), 1.0)]));
         let refused = kerr(0.5).unwrap_err();
-        assert_eq!(refused.operation, Operation::Product);
+        assert_eq!(refused.operation, Operation::Quotient);
         assert_eq!(refused.components, BTreeSet::from([ComponentId(1)]));
 
         let choice = |cmp, a: f64| {

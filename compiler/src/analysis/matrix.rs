@@ -107,6 +107,20 @@ impl Matrix {
         traces
     }
 
+    /// The traces of the first powers, of which there may be fewer than rows.
+    #[cfg(test)]
+    pub fn first_traces(&self, count: usize) -> Vec<Complex64> {
+        let mut power = self.clone();
+        let mut next = Matrix::zero(self.size);
+        let mut traces = vec![power.trace()];
+        while traces.len() < count {
+            next.product(&power, self);
+            std::mem::swap(&mut power, &mut next);
+            traces.push(power.trace());
+        }
+        traces
+    }
+
     /// ln of the norms of the powers 1, 2, 4, ... up to 2^`doublings`; minus infinity where a power is 0.
     fn log_norms(&self, doublings: i32) -> Vec<f64> {
         let mut norms = Vec::with_capacity(doublings as usize + 1);

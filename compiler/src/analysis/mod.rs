@@ -34,7 +34,7 @@ pub use linear::{Nonlinear, Operation};
 pub use pace::{Pace, pace};
 pub use places::{Place, Places, places};
 pub use stability::{Cell, Stability, of_places, stability};
-pub use step::NoStep;
+pub use step::{NoStep, NonlinearUpdate};
 pub use zone::{Effort, Growth, Phase, TOLERANCE};
 
 use crate::lattice::{Axis, PerAxis};
@@ -114,3 +114,6 @@ pub fn analyze(scheme: &Scheme, files: &dyn Files, sizes: Sizes) -> Result<Analy
         stability,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,11 +2,15 @@
 
 use super::places::{Places, setting};
 use super::step::Step;
-use super::waves::{LONGEST, Medium, branches};
+use super::waves::{Medium, branches, long_waves};
 use crate::lattice::PerAxis;
 use crate::scheme::Scheme;
 use crate::statics::Files;
 use std::f64::consts::TAU;
+
+/// The waves that are looked at, in cells: shorter ones than elsewhere, because in single precision the weights of second differences do not
+/// add up to 0, which shows in the longest waves first.
+const LENGTH: f64 = 32.0;
 
 /// The fastest long waves along the axes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,17 +43,17 @@ pub fn pace(scheme: &Scheme, files: &dyn Files, places: &Places) -> Option<Pace>
         for axis in grid.present() {
             let mut direction = PerAxis::splat(0.0);
             direction[axis] = 1.0;
-            let first = TAU / (LONGEST * grid.spacing[axis]);
+            let first = TAU / (LENGTH * grid.spacing[axis]);
             let numbers: Vec<f64> = (0..=16)
                 .map(|i| first * f64::powf(2.0, f64::from(i) / 14.0))
                 .collect();
             for sign in [1.0, -1.0] {
                 let direction = direction.map(|d| sign * d);
                 for branch in branches(&medium, direction, &numbers)?.list {
-                    let first = branch.omega[0] / numbers[0].powi(branch.power as i32);
+                    let long = long_waves(&branch, &numbers);
                     let (coefficient, power) = match (branch.moves(), branch.power) {
-                        (true, 1) => (first.re.abs(), 1),
-                        (false, 2) => (first.im.abs(), 2),
+                        (true, 1) => (long.re.abs(), 1),
+                        (false, 2) => (long.im.abs(), 2),
                         _ => continue,
                     };
                     let found = Pace {

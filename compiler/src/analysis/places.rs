@@ -4,6 +4,7 @@
 //! ([`crate::host_range`]) leave few: no array has to be filled, and no small body is missed between samples. Where statements are confined to regions,
 //! each region has extremes of its own.
 
+use super::linear::choices;
 use super::step::{NoStep, Setting, Step};
 use crate::host_range::{HostBox, Range, range};
 use crate::lattice::{Axis, HalfIndex, Interval, Offset, PerAxis, Position, Region};
@@ -12,8 +13,9 @@ use crate::statics::{Files, coef_value};
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, BinaryHeap};
 
-/// Boxes that are looked at for one extreme.
-const BOXES: usize = 128;
+/// Boxes that are looked at for the extreme of a coefficient, and of a step's vigour, which takes longer.
+const BOXES: usize = 1000;
+const VIGOUR_BOXES: usize = 100;
 /// Coefficients whose extremes are looked for one by one.
 const COEFS: usize = 24;
 /// Regions with statements of their own.
@@ -74,7 +76,7 @@ pub fn places(scheme: &Scheme, files: &dyn Files) -> Result<Places, NoStep> {
         files,
         bounds: FileBounds::new(scheme, files),
     };
-    let (zones, thin) = zones(scheme);
+    let (zones, mut thin) = zones(scheme);
     let mut found: Vec<Place> = Vec::new();
     let mut combined = Vec::new();
     for zone in zones {
@@ -86,6 +88,20 @@ pub fn places(scheme: &Scheme, files: &dyn Files) -> Result<Places, NoStep> {
             }
         }
         combined.extend(extreme_settings(&found[first..]));
+    }
+    // What acts in a few cells only is no medium that waves could be in, unless there is nothing else.
+    let (thick, dropped): (Vec<Place>, Vec<Place>) = found
+        .iter()
+        .cloned()
+        .partition(|place| search.thinnest(place).is_none());
+    if !thick.is_empty() {
+        for part in dropped.iter().filter_map(|place| search.thinnest(place)) {
+            if !thin.contains(&part) {
+                thin.push(part);
+            }
+        }
+        combined.retain(|c: &Setting| thick.iter().any(|p| p.setting.active == c.active));
+        found = thick;
     }
     // The first error is the answer: a step that cannot be analysed at one place cannot be analysed.
     let mut ranked = Vec::new();
@@ -169,7 +185,7 @@ fn zones(scheme: &Scheme) -> (Vec<Region>, Vec<(Axis, Interval)>) {
 struct Search<'a> {
     scheme: &'a Scheme,
     files: &'a dyn Files,
-    bounds: FileBounds,
+    bounds: FileBounds<'a>,
 }
 
 impl Search<'_> {
@@ -180,17 +196,17 @@ impl Search<'_> {
             .filter(|&c| !self.range(c, zone).is_point())
             .collect();
         for &coef in varying.iter().take(COEFS) {
-            found.push(self.highest(zone, |part| self.range(coef, part).hi));
-            found.push(self.highest(zone, |part| -self.range(coef, part).lo));
+            found.push(self.highest(zone, BOXES, |part| self.range(coef, part).hi));
+            found.push(self.highest(zone, BOXES, |part| -self.range(coef, part).lo));
         }
         if varying.len() > 1 {
-            found.push(self.highest(zone, |part| self.vigour(part)));
+            found.push(self.highest(zone, VIGOUR_BOXES, |part| self.vigour(part)));
         }
         found
     }
 
     /// The cell of a zone with the highest value of a function that is given by upper bounds over boxes, exact ones over cells.
-    fn highest(&self, zone: Region, bound: impl Fn(Region) -> f64) -> PerAxis<i64> {
+    fn highest(&self, zone: Region, boxes: usize, bound: impl Fn(Region) -> f64) -> PerAxis<i64> {
         let middle = |r: Region| r.map(|i| i.lo + (i.len() - 1).max(0) / 2);
         let cell = |at: PerAxis<i64>| at.map(|i| Interval::new(i, i + 1));
         let mut best = (middle(zone), bound(cell(middle(zone))));
@@ -198,7 +214,7 @@ impl Search<'_> {
             bound: bound(zone),
             zone,
         }]);
-        for _ in 0..BOXES {
+        for _ in 0..boxes {
             let Some(Candidate { bound: top, zone }) = queue.pop() else {
                 break;
             };
@@ -230,6 +246,39 @@ impl Search<'_> {
             }
         }
         best.0
+    }
+
+    /// The axis along which, and the cells in which, the same updates act and the same choices are made as at a place, where these are fewer
+    /// than twice the reach of reads.
+    fn thinnest(&self, place: &Place) -> Option<(Axis, Interval)> {
+        let grid = &self.scheme.grid;
+        let reach = self.scheme.reach();
+        let own = self.form(&place.setting);
+        grid.present().find_map(|axis| {
+            let enough = 2 * i64::from(reach[axis].into_iter().max().unwrap_or(0));
+            let enough = enough.min(grid.cells[axis]);
+            let like = |index: &i64| {
+                let mut at = place.at;
+                at[axis] = match grid.is_periodic(axis) {
+                    true => index.rem_euclid(grid.cells[axis]),
+                    false => *index,
+                };
+                let inside = (0..grid.cells[axis]).contains(&at[axis]);
+                inside && self.form(&setting(self.scheme, self.files, at)) == own
+            };
+            let here = place.at[axis];
+            let above = (here + 1..here + enough).take_while(like).count() as i64;
+            let below = (1..enough).map(|d| here - d).take_while(like).count() as i64;
+            (above + below + 1 < enough)
+                .then(|| (axis, Interval::new(here - below, here + above + 1)))
+        })
+    }
+
+    /// Which updates act, and which way their choices go.
+    fn form(&self, setting: &Setting) -> (Vec<Vec<bool>>, Vec<Vec<bool>>) {
+        let updates = self.scheme.stages.iter().flat_map(|s| &s.updates);
+        let choices = updates.map(|u| choices(&u.body, &setting.coefs)).collect();
+        (setting.active.clone(), choices)
     }
 
     /// The values of a coefficient over a box of cells.
@@ -300,7 +349,7 @@ impl PartialOrd for Candidate {
 /// A box of cells as expressions see it.
 struct Cells<'a> {
     scheme: &'a Scheme,
-    bounds: &'a FileBounds,
+    bounds: &'a FileBounds<'a>,
     position: Position,
     zone: Region,
 }
@@ -342,10 +391,14 @@ impl HostBox for Cells<'_> {
 }
 
 /// The ranges of files over blocks of cells.
-struct FileBounds(Vec<(PerAxis<i64>, Vec<Range>)>);
+struct FileBounds<'a> {
+    files: &'a dyn Files,
+    /// By file the number of blocks per axis, and their ranges.
+    blocks: Vec<(PerAxis<i64>, Vec<Range>)>,
+}
 
-impl FileBounds {
-    fn new(scheme: &Scheme, files: &dyn Files) -> Self {
+impl<'a> FileBounds<'a> {
+    fn new(scheme: &Scheme, files: &'a dyn Files) -> Self {
         let ids = (0..scheme.files.len() as u32).map(FileId);
         let used = |id: FileId| {
             let is = |e: &crate::host::HostExpr| matches!(e, crate::host::HostExpr::File { file, .. } if *file == id);
@@ -373,17 +426,25 @@ impl FileBounds {
             });
             (counts, ranges)
         });
-        Self(bounds.collect())
+        Self {
+            files,
+            blocks: bounds.collect(),
+        }
     }
 
     fn range(&self, file: FileId, zone: Region) -> Range {
-        let (counts, ranges) = &self.0[file.index()];
-        let blocks = zone.map(|i| Interval::new(i.lo / BLOCK, (i.hi - 1) / BLOCK + 1));
+        let (counts, ranges) = &self.blocks[file.index()];
         let mut range: Option<Range> = None;
+        let mut add = |own: Range| range = Some(range.map_or(own, |r| r.hull(own)));
+        if zone.volume() <= BLOCK.pow(3) as u64 {
+            for_each(zone, |at| add(Range::point(self.files.value(file, at))));
+            return range.unwrap_or(Range::WHOLE);
+        }
+        let blocks = zone.map(|i| Interval::new(i.lo / BLOCK, (i.hi - 1) / BLOCK + 1));
         for_each(blocks, |block| {
             let index = Axis::ALL.iter().fold(0, |n, &a| n * counts[a] + block[a]);
             let own = ranges.get(index as usize).copied().unwrap_or(Range::WHOLE);
-            range = Some(range.map_or(own, |r| r.hull(own)));
+            add(own);
         });
         range.unwrap_or(Range::WHOLE)
     }

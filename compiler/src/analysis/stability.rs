@@ -7,6 +7,9 @@ use crate::lattice::{Axis, Interval, PerAxis};
 use crate::scheme::Scheme;
 use crate::statics::Files;
 
+/// ln of the growth per step above which a step does not resolve it.
+const RESOLVED: f64 = 0.2;
+
 /// A cell of the domain.
 pub type Cell = PerAxis<i64>;
 
@@ -180,12 +183,13 @@ impl Media {
     }
 
     /// ln of the factor by which uniform values grow of themselves in a step, as the equations may have it. Only growth without a change
-    /// of sign counts: values that swing or alternate more and more do so because the step is too long.
+    /// of sign counts: values that swing or alternate more and more do so because the step is too long. So does growth that the
+    /// step does not resolve.
     pub fn own_growth(&self) -> f64 {
         let growth = |step: &Step, block: &Block| {
             let matrix = step.amplification(block, PerAxis::splat(0.0));
             let rate = matrix.growth();
-            if rate <= TOLERANCE {
+            if !(TOLERANCE..RESOLVED).contains(&rate) {
                 return 0.0;
             }
             let values = matrix.eigenvalues().unwrap_or_default().into_iter();

@@ -47,14 +47,19 @@ pub struct Setting {
     pub active: Vec<Vec<bool>>,
 }
 
+/// An update that is not linear.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NonlinearUpdate {
+    pub stage: usize,
+    pub target: ComponentId,
+    pub why: Nonlinear,
+}
+
 /// Why a step has no amplification matrix.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NoStep {
-    Nonlinear {
-        stage: usize,
-        target: ComponentId,
-        why: Nonlinear,
-    },
+    /// All updates that are not linear.
+    Nonlinear(Vec<NonlinearUpdate>),
     /// More values per cell than are followed.
     TooLarge { slots: usize },
     /// A weight is infinite or NaN.
@@ -97,19 +102,24 @@ impl Step {
         }
         let mut stages = Vec::new();
         let mut reach = PerAxis::splat(0);
+        let mut nonlinear = Vec::new();
         for (index, stage) in scheme.stages.iter().enumerate() {
             let mut rows = Vec::new();
             let acting = stage.updates.iter().zip(&setting.active[index]);
             for (update, _) in acting.filter(|(_, active)| **active) {
                 let target = update.target;
                 let position = scheme.component(target).position;
-                let weights = linear::weights(&update.body, &setting.coefs).map_err(|why| {
-                    NoStep::Nonlinear {
-                        stage: index,
-                        target,
-                        why,
+                let weights = match linear::weights(&update.body, &setting.coefs) {
+                    Ok(weights) => weights,
+                    Err(why) => {
+                        nonlinear.push(NonlinearUpdate {
+                            stage: index,
+                            target,
+                            why,
+                        });
+                        continue;
                     }
-                })?;
+                };
                 if weights.iter().any(|(_, w)| !w.is_finite()) {
                     return Err(NoStep::NotFinite {
                         stage: index,
@@ -136,6 +146,9 @@ impl Step {
             }
             stages.push(rows);
         }
+        if !nonlinear.is_empty() {
+            return Err(NoStep::Nonlinear(nonlinear));
+        }
         let mut step = Self {
             slots,
             first,
@@ -145,6 +158,11 @@ impl Step {
         };
         step.majorant = step.bounds();
         Ok(step)
+    }
+
+    #[cfg(test)]
+    pub fn stages(&self) -> &[Vec<Row>] {
+        &self.stages
     }
 
     /// Farthest reads of one update along each axis, in half cells.

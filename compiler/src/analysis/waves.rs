@@ -6,7 +6,7 @@ use crate::lattice::PerAxis;
 use num_complex::Complex64;
 
 /// The longest wave that is looked at, in cells.
-pub const LONGEST: f64 = 512.0;
+const LONGEST: f64 = 512.0;
 /// Phases per step below which a long wave stands still; what lacks an eigenvector is off by 2e-8.
 const STILL: f64 = 3e-8;
 /// How far exponents may be off whole numbers.
@@ -84,6 +84,19 @@ pub fn branches(
         a.power.cmp(&b.power).then(long).then(short)
     });
     Some(found)
+}
+
+/// The frequency over the power of the wave number to which it is in proportion, for infinitely long waves.
+pub fn long_waves(branch: &Branch, wave_numbers: &[f64]) -> Complex64 {
+    let last = wave_numbers.len() - 1;
+    let second = wave_numbers
+        .partition_point(|k| *k < 2.0 * wave_numbers[0])
+        .min(last);
+    let power = branch.power as i32;
+    let [a, b] = [0, second].map(|i| branch.omega[i] / wave_numbers[i].powi(power));
+    // Errors of the second order cancel.
+    let ratio = (wave_numbers[second] / wave_numbers[0]).powi(2);
+    (a * ratio - b) / (ratio - 1.0)
 }
 
 impl Branches {

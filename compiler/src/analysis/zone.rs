@@ -57,9 +57,9 @@ impl Effort {
     };
     /// Where the answer itself is wanted.
     pub const THOROUGH: Effort = Effort {
-        grid: 1e9,
-        starts: 12,
-        search: 400,
+        grid: 3e8,
+        starts: 8,
+        search: 120,
     };
     /// Products of matrices that one point of the grid takes.
     const PRODUCTS: f64 = 35.0;
@@ -189,6 +189,9 @@ impl<'a> Waves<'a> {
         let spacing = points.iter().map(|p| self.spacing(p)).fold(PI, f64::min);
         let mut measured: Vec<Measured> = points.into_iter().map(|p| self.measure(p)).collect();
         measured.sort_by(|a, b| b.compare(a));
+        // Of waves that decay, the one that does so most slowly.
+        let slowest = measured.iter().max_by(|a, b| a.growth.total_cmp(&b.growth));
+        let slowest = slowest.map(|m| self.fastest_near(m.phase, 0.5 * spacing, effort.search));
         let mut starts: Vec<Measured> = Vec::new();
         for candidate in measured {
             let apart = |other: &Measured| {
@@ -219,6 +222,7 @@ impl<'a> Waves<'a> {
                 }
             })
             .collect();
+        found.extend(slowest);
         found.sort_by(|a, b| b.rate.total_cmp(&a.rate));
         found
     }
