@@ -79,14 +79,14 @@ impl<'a> Variable<'a> {
         parameters.find(|p| p.name == name).map(|p| p.value)
     }
 
-    /// The scheme with other values of some parameters. Coordinates stay those of the calculation as it is, so that a cell keeps its medium
-    /// where the cell size changes. `None` if it cannot be resolved with them.
+    /// The scheme with other values of some parameters. Coordinates stay those of the calculation as it is, so that a
+    /// cell keeps its medium where the cell size changes. `None` if it cannot be resolved with them.
     pub fn with(&self, values: &[(&str, f64)]) -> Option<Scheme> {
         self.resolved(values).map(|(scheme, _)| scheme)
     }
 
-    /// The scheme with another time step and other cell sizes, by the parameters that set them. `None` if there are none, or if they do not
-    /// give these sizes.
+    /// The scheme with another time step and other cell sizes, by the parameters that set them. `None` if there are
+    /// none, or if they do not give these sizes.
     pub fn sized(&self, lattice: &Lattice) -> Option<Scheme> {
         let grid = &self.base.scheme.grid;
         let own: Vec<String> = grid

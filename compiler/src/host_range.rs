@@ -52,7 +52,8 @@ impl Range {
         self.lo == self.hi
     }
 
-    /// Whether a bound is infinite: a value may be none, as after a division by zero, of which no function knows anything.
+    /// Whether a bound is infinite: a value may be none, as after a division by zero, of which no function knows
+    /// anything.
     fn is_unbounded(self) -> bool {
         self.lo.is_infinite() || self.hi.is_infinite()
     }
@@ -106,7 +107,7 @@ impl Range {
         }
     }
 
-    /// Sine or cosine, whose peaks lie at `peak` and whole turns from it, its troughs half a turn further.
+    /// Sine or cosine, whose peaks lie at `peak` and multiples of 2 pi from it, its troughs pi further.
     fn wave(self, f: fn(f64) -> f64, peak: f64) -> Self {
         let Range { lo, hi } = self;
         if self.is_unbounded() {
@@ -194,11 +195,11 @@ fn binary(op: HostBinary, a: Range, b: Range) -> Range {
         H::Gt => Range::decided(a.lo > b.hi, a.hi <= b.lo),
         H::Ge => Range::decided(a.lo >= b.hi, a.hi < b.lo),
         H::Eq | H::Ne => {
-            let apart = a.hi < b.lo || b.hi < a.lo;
+            let disjoint = a.hi < b.lo || b.hi < a.lo;
             let same = a.is_point() && b.is_point() && a.lo == b.lo;
             match op {
-                H::Eq => Range::decided(same, apart),
-                _ => Range::decided(apart, same),
+                H::Eq => Range::decided(same, disjoint),
+                _ => Range::decided(disjoint, same),
             }
         }
         H::And => Range::decided(

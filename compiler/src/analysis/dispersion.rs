@@ -1,7 +1,9 @@
 //! How far waves on the lattice are from those of the equations: orders of accuracy, numerical dispersion, anisotropy.
 //!
-//! The waves of the equations are those of the same scheme with cells and steps that tend to 0, extrapolated from 1/8, 1/16 and 1/32 (L. F. Richardson, Phil. Trans.
-//! A 226 (1927) 299-361). Where a scheme's cells or steps cannot be changed, it is compared with its own long waves instead, whose frequencies are in proportion to a power of the wave number.
+//! The waves of the equations are those of the same scheme with cells and steps that tend to 0, extrapolated from 1/8,
+//! 1/16 and 1/32 (L. F. Richardson, Phil. Trans. A 226 (1927) 299-361). Where a scheme's cells or steps cannot be
+//! changed, it is compared with its own long waves instead, whose frequencies are in proportion to a power of the wave
+//! number.
 
 use super::stability::Cell;
 use super::step::{Block, Step};
@@ -64,9 +66,11 @@ pub enum Order {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
     pub points: f64,
-    /// Phase velocity over that of the equations; of waves that do not move, the rate of decay over that of the equations.
+    /// Phase velocity over that of the equations; of waves that do not move, the rate of decay over that of the
+    /// equations.
     pub ratio: f64,
-    /// The factor that remains of an amplitude after one period beyond what the equations have; 1 for waves that do not move.
+    /// The factor that remains of an amplitude after one period beyond what the equations have; 1 for waves that do
+    /// not move.
     pub remains: f64,
 }
 
@@ -211,7 +215,8 @@ pub fn dispersion(
     Some(found)
 }
 
-/// The two lowest powers of the errors of a scheme with these orders, the lower one first. Errors of the second order are even.
+/// The two lowest powers of the errors of a scheme with these orders, the lower one first. Errors of the second order
+/// are even.
 fn error_powers([low, high]: [u32; 2]) -> [u32; 2] {
     match high > low {
         true => [low, high.min(2 * low)],

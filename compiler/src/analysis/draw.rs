@@ -1,5 +1,5 @@
-//! A picture of numerical dispersion and anisotropy, as SVG: for each kind of waves the error of the phase velocity over the points per
-//! wavelength, and over the direction in the plane of the first two axes.
+//! A picture of numerical dispersion and anisotropy, as SVG: for each kind of waves the error of the phase velocity
+//! over the points per wavelength, and over the direction in the plane of the first two axes.
 
 use super::dispersion::{AROUND, Dispersion, Kind};
 use crate::scheme::Scheme;

@@ -1,9 +1,10 @@
 //! The largest stable time step.
 //!
-//! The scheme is resolved anew for each step that is tried, as only its source tells how the weights depend on it. Between a step that is stable and one that
-//! is not, halving finds the edge for a few watched waves; then the fastest wave just beyond it is looked for and watched, too, until the
-//! edge stays (the method of exchange for semi-infinite problems: R. Hettich and K. O. Kortanek, SIAM Review 35 (1993) 380-429, sec. 7). At
-//! last all waves are looked at below the edge.
+//! The scheme is resolved anew for each step that is tried, as only its source tells how the weights depend on it.
+//! Between a step that is stable and one that is not, halving finds the edge for a few watched waves; then the fastest
+//! wave just beyond it is looked for and watched, too, until the edge stays (the method of exchange for semi-infinite
+//! problems: R. Hettich and K. O. Kortanek, SIAM Review 35 (1993) 380-429, sec. 7). At last all waves are looked at
+//! below the edge.
 
 use super::stability::{Cell, Media};
 use super::zone::{Effort, Growth, Phase};
@@ -15,8 +16,8 @@ const FARTHEST: i32 = 40;
 /// The relative distance between a stable step and one that is not, at the end.
 const CLOSE: f64 = 1e-10;
 
-/// ln of the growth per step that counts as none: less than for a run ([`super::TOLERANCE`]), so that the limit is sharp, and more than the rounding
-/// of eigenvalues that lack an eigenvector.
+/// ln of the growth per step that counts as none: less than for a run ([`super::TOLERANCE`]), so that the limit is
+/// sharp, and more than the rounding of eigenvalues that lack an eigenvector.
 const SHARP: f64 = 1e-7;
 
 /// Where stability ends.
@@ -39,8 +40,8 @@ pub enum Limit {
 /// A scheme whose time step can be chosen. `None`: it cannot be resolved with this step.
 pub type WithStep<'a> = &'a mut dyn FnMut(f64) -> Option<Scheme>;
 
-/// Looks for the limit, from a step on, with the coefficients of some cells; with `combined`, with the largest ones of all of them at
-/// once. `None` where the scheme cannot be analysed with some step.
+/// Looks for the limit, from a step on, with the coefficients of some cells; with `combined`, with the largest ones of
+/// all of them at once. `None` where the scheme cannot be analysed with some step.
 pub fn largest_step(
     start: f64,
     with_step: WithStep,

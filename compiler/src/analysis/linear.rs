@@ -34,8 +34,9 @@ pub struct Nonlinear {
     pub components: BTreeSet<ComponentId>,
 }
 
-/// The values that a body reads, each with its weight in the result; what does not depend on field values is left out. `coefs` are the values
-/// of the scheme's coefficients. A nonlinear operation whose result has no weight does not count.
+/// The values that a body reads, each with its weight in the result; what does not depend on field values is left out.
+/// `coefs` are the values of the scheme's coefficients. A nonlinear operation whose result has no weight does not
+/// count.
 pub fn weights(body: &Body, coefs: &[f64]) -> Result<Vec<(Read, f64)>, Nonlinear> {
     let known = known_values(body, coefs);
     let known = |v: Value| known[v.index()];

@@ -4,7 +4,8 @@
 
 use num_complex::Complex64;
 
-/// [`Matrix::growth_of_powers`] goes up to the exponent 2^16: rounding makes much higher powers of matrices that lack eigenvectors useless.
+/// [`Matrix::growth_of_powers`] goes up to the exponent 2^16: rounding makes much higher powers of matrices that lack
+/// eigenvectors useless.
 const DOUBLINGS: i32 = 16;
 /// [`Matrix::polynomial_growth`] compares the powers 2^11 and 2^12.
 const LONG: i32 = 12;
@@ -145,9 +146,11 @@ impl Matrix {
         norms
     }
 
-    /// ln of the factor by which powers grow from one to the next in the long run: that of the largest absolute eigenvalue.
+    /// ln of the factor by which powers grow from one to the next in the long run: that of the largest absolute
+    /// eigenvalue.
     ///
-    /// Where eigenvectors are missing, rounding by 1e-16 moves eigenvalues by the square root of that, 1e-8, or by a higher root.
+    /// Where eigenvectors are missing, rounding by 1e-16 moves eigenvalues by the square root of that, 1e-8, or by a
+    /// higher root.
     pub fn growth(&self) -> f64 {
         match self.clone().eigenvalues() {
             Some(values) => {
@@ -164,8 +167,8 @@ impl Matrix {
         last / f64::powi(2.0, DOUBLINGS)
     }
 
-    /// The degree p of the polynomial by which powers grow, for a matrix that has no growth otherwise: 0 for bounded powers, 1 where an
-    /// eigenvalue on the unit circle lacks an eigenvector.
+    /// The degree p of the polynomial by which powers grow, for a matrix that has no growth otherwise: 0 for bounded
+    /// powers, 1 where an eigenvalue on the unit circle lacks an eigenvector.
     pub fn polynomial_growth(&self) -> u32 {
         let norms = self.log_norms(LONG);
         match norms[..] {
@@ -182,9 +185,9 @@ impl Matrix {
         }
     }
 
-    /// ln of the sum of the squared norms of the first 64 powers, each weighted a little less than the one before: a smooth measure of
-    /// how near powers are to growth. With S(n) the sum of the first n, S(2n) = S(n) + A*^n S(n) A^n (R. A. Smith, SIAM J. Appl. Math. 16
-    /// (1968) 198-201).
+    /// ln of the sum of the squared norms of the first 64 powers, each weighted a little less than the one before: a
+    /// smooth measure of how near powers are to growth. With S(n) the sum of the first n, S(2n) = S(n) + A*^n S(n) A^n
+    /// (R. A. Smith, SIAM J. Appl. Math. 16 (1968) 198-201).
     pub fn transient(&self) -> f64 {
         let n = self.size;
         let mut sum = Matrix::identity(n);
@@ -208,8 +211,8 @@ impl Matrix {
         }
     }
 
-    /// All eigenvalues, by the QR algorithm with shifts on the Hessenberg form (G. H. Golub and C. F. Van Loan, Matrix Computations,
-    /// 4th ed. (2013), sec. 7.4 and 7.5). `None` if it does not converge or a value is not finite.
+    /// All eigenvalues, by the QR algorithm with shifts on the Hessenberg form (G. H. Golub and C. F. Van Loan, Matrix
+    /// Computations, 4th ed. (2013), sec. 7.4 and 7.5). `None` if it does not converge or a value is not finite.
     pub fn eigenvalues(mut self) -> Option<Vec<Complex64>> {
         if self.values.iter().any(|v| !v.is_finite()) {
             return None;
@@ -475,7 +478,8 @@ mod tests {
         for degree in 0..3 {
             for angle in [0.0, 1.0, std::f64::consts::PI] {
                 let values = vec![Complex64::from_polar(1.0, angle); degree as usize + 1];
-                // In a random basis rounding splits threefold eigenvalues by the third root of its size, 1e-5: real growth.
+                // In a random basis rounding splits threefold eigenvalues by the third root of its size, 1e-5: real
+                // growth.
                 let matrix = match degree {
                     2 => {
                         let mut m = Matrix::zero(3);

@@ -8,8 +8,8 @@ use crate::scheme::Scheme;
 use crate::statics::Files;
 use std::f64::consts::TAU;
 
-/// The waves that are looked at, in cells: shorter ones than elsewhere, because in single precision the weights of second differences do not
-/// add up to 0, which shows in the longest waves first.
+/// The waves that are looked at, in cells: shorter ones than elsewhere, because in single precision the weights of
+/// second differences do not add up to 0, which shows in the longest waves first.
 const LENGTH: f64 = 32.0;
 
 /// The fastest long waves along the axes.
@@ -19,7 +19,8 @@ pub struct Pace {
     pub moves: bool,
     /// Their frequency over the wave number to the power 1 or 2.
     pub coefficient: f64,
-    /// `coefficient * dt / h` where they move and `coefficient * dt / h^2` where they decay, with the smallest cell size h.
+    /// `coefficient * dt / h` where they move and `coefficient * dt / h^2` where they decay, with the smallest cell
+    /// size h.
     pub number: f64,
 }
 

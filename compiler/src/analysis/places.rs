@@ -1,8 +1,8 @@
 //! The places whose coefficients decide: where they are extreme.
 //!
-//! Coefficients are expressions of the place, so their extremes are found by halving boxes of cells, of which the ranges of the expressions
-//! ([`crate::host_range`]) leave few: no array has to be filled, and no small body is missed between samples. Where statements are confined to regions,
-//! each region has extremes of its own.
+//! Coefficients are expressions of the place, so their extremes are found by halving boxes of cells, of which the
+//! ranges of the expressions ([`crate::host_range`]) leave few: no array has to be filled, and no small body is missed
+//! between samples. Where statements are confined to regions, each region has extremes of its own.
 
 use super::linear::choices;
 use super::step::{NoStep, Setting, Step};
@@ -35,8 +35,8 @@ pub struct Place {
 pub struct Places {
     /// With different settings, the most vigorous first.
     pub list: Vec<Place>,
-    /// Per set of updates that act together somewhere: every coefficient at its largest absolute value in that zone, whether or not
-    /// these occur at one place. Empty where one place has them all.
+    /// Per set of updates that act together somewhere: every coefficient at its largest absolute value in that zone,
+    /// whether or not these occur at one place. Empty where one place has them all.
     pub combined: Vec<Setting>,
     /// Regions too thin for waves in them to mean anything: their bounds along an axis.
     pub thin: Vec<(Axis, Interval)>,
@@ -121,7 +121,8 @@ pub fn places(scheme: &Scheme, files: &dyn Files) -> Result<Places, NoStep> {
     })
 }
 
-/// For each set of updates that act at some of the places: all coefficients at their largest absolute values among them.
+/// For each set of updates that act at some of the places: all coefficients at their largest absolute values among
+/// them.
 pub fn extreme_settings(places: &[Place]) -> Vec<Setting> {
     let mut extremes: Vec<Setting> = Vec::new();
     for place in places {
@@ -140,7 +141,8 @@ pub fn extreme_settings(places: &[Place]) -> Vec<Setting> {
     extremes
 }
 
-/// The boxes that the ends of the updates' regions cut the domain into, without those that are thinner than twice the reach of reads.
+/// The boxes that the ends of the updates' regions cut the domain into, without those that are thinner than twice the
+/// reach of reads.
 fn zones(scheme: &Scheme) -> (Vec<Region>, Vec<(Axis, Interval)>) {
     let grid = &scheme.grid;
     let reach = scheme.reach();
@@ -205,7 +207,8 @@ impl Search<'_> {
         found
     }
 
-    /// The cell of a zone with the highest value of a function that is given by upper bounds over boxes, exact ones over cells.
+    /// The cell of a zone with the highest value of a function that is given by upper bounds over boxes, exact ones
+    /// over cells.
     fn highest(&self, zone: Region, boxes: usize, bound: impl Fn(Region) -> f64) -> PerAxis<i64> {
         let middle = |r: Region| r.map(|i| i.lo + (i.len() - 1).max(0) / 2);
         let cell = |at: PerAxis<i64>| at.map(|i| Interval::new(i, i + 1));
@@ -218,7 +221,7 @@ impl Search<'_> {
             let Some(Candidate { bound: top, zone }) = queue.pop() else {
                 break;
             };
-            // Rounding moves bounds and values apart.
+            // Bounds and values of the same expression differ by rounding.
             if top <= best.1 + 1e-12 * best.1.abs() || top.is_nan() {
                 break;
             }
@@ -248,8 +251,8 @@ impl Search<'_> {
         best.0
     }
 
-    /// The axis along which, and the cells in which, the same updates act and the same choices are made as at a place, where these are fewer
-    /// than twice the reach of reads.
+    /// The axis along which, and the cells in which, the same updates act and the same choices are made as at a place,
+    /// where these are fewer than twice the reach of reads.
     fn thinnest(&self, place: &Place) -> Option<(Axis, Interval)> {
         let grid = &self.scheme.grid;
         let reach = self.scheme.reach();
@@ -363,9 +366,9 @@ impl HostBox for Cells<'_> {
         if grid.is_periodic(axis) {
             // Positions start anew at the end of the domain.
             let around = 2 * grid.cells[axis];
-            let turns = first.0.div_euclid(around);
-            if last.0.div_euclid(around) == turns {
-                (first.0, last.0) = (first.0 - turns * around, last.0 - turns * around);
+            let laps = first.0.div_euclid(around);
+            if last.0.div_euclid(around) == laps {
+                (first.0, last.0) = (first.0 - laps * around, last.0 - laps * around);
             } else {
                 (first.0, last.0) = (0, around);
             }

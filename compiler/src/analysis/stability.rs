@@ -20,9 +20,11 @@ pub struct Stability {
     pub worst: Growth,
     /// Where: the cell whose coefficients are taken for those everywhere.
     pub at: Cell,
-    /// ln of the factor per step by which uniform values grow of themselves, as those of an equation u_t = a u do; 0 if they do not.
+    /// ln of the factor per step by which uniform values grow of themselves, as those of an equation u_t = a u do; 0
+    /// if they do not.
     pub own: f64,
-    /// The wave that grows most if all coefficients have their largest values at one place; none where there is such a place.
+    /// The wave that grows most if all coefficients have their largest values at one place; none where there is such a
+    /// place.
     pub combined: Option<Growth>,
     /// Regions that are too thin for waves in them to mean anything.
     pub thin: Vec<(Axis, Interval)>,
@@ -182,9 +184,9 @@ impl Media {
         corners
     }
 
-    /// ln of the factor by which uniform values grow of themselves in a step, as the equations may have it. Only growth without a change
-    /// of sign counts: values that swing or alternate more and more do so because the step is too long. So does growth that the
-    /// step does not resolve.
+    /// ln of the factor by which uniform values grow of themselves in a step, as the equations may have it. Only
+    /// growth without a change of sign counts: values that swing or alternate more and more do so because the step is
+    /// too long. So does growth that the step does not resolve.
     pub fn own_growth(&self) -> f64 {
         let growth = |step: &Step, block: &Block| {
             let matrix = step.amplification(block, PerAxis::splat(0.0));
@@ -205,8 +207,8 @@ impl Media {
         blocks.fold(0.0, f64::max)
     }
 
-    /// The largest absolute value of the eigenvalues of some waves, without those whose powers grow as polynomials: their eigenvalues
-    /// are not exact.
+    /// The largest absolute value of the eigenvalues of some waves, without those whose powers grow as polynomials:
+    /// their eigenvalues are not exact.
     pub fn radius(&self, phases: &[Phase]) -> f64 {
         let mut radius = 0.0_f64;
         for (_, step, blocks) in &self.list {

@@ -1,9 +1,10 @@
 //! One time step with constant coefficients, and its amplification matrix.
 //!
-//! With the coefficients that a scheme has at one place taken for those everywhere, a step maps a wave onto itself times a matrix. The state
-//! of a cell is all versions that are kept of all components ([`Slot`]); a wave exp(i theta . x), `x` in cells, has an amplitude for each. A
-//! read from a distance of `s` half cells multiplies by exp(i theta . s / 2), the half-cell stagger of the components included; a stage replaces
-//! the newest version of its targets and moves the older ones on. The product over all stages is the amplification matrix G(theta) (J. G. Charney, R.
+//! With the coefficients that a scheme has at one place taken for those everywhere, a step maps a wave onto itself
+//! times a matrix. The state of a cell is all versions that are kept of all components ([`Slot`]); a wave exp(i theta
+//! . x), `x` in cells, has an amplitude for each. A read from a distance of `s` half cells multiplies by exp(i theta .
+//! s / 2), the half-cell stagger of the components included; a stage replaces the newest version of its targets and
+//! moves the older ones on. The product over all stages is the amplification matrix G(theta) (J. G. Charney, R.
 //! Fjortoft and J. von Neumann, Tellus 2 (1950) 237-254, for one component).
 
 use super::linear::{self, Nonlinear};
@@ -176,8 +177,8 @@ impl Step {
         self.balanced(slots)
     }
 
-    /// Whether mirroring an axis leaves the step as it is, if values at whole cells change their sign: then waves at a mirror boundary are
-    /// pairs of waves that the amplification matrix knows.
+    /// Whether mirroring an axis leaves the step as it is, if values at whole cells change their sign: then waves at a
+    /// mirror boundary are pairs of waves that the amplification matrix knows.
     pub fn is_mirrored(&self, scheme: &Scheme, axis: Axis) -> bool {
         let odd = |c: ComponentId| !scheme.component(c).position[axis].is_half();
         self.stages.iter().flatten().all(|row| {
@@ -194,8 +195,9 @@ impl Step {
         })
     }
 
-    /// The parts of the state that determine its growth: strongly connected parts of the graph "enters into" over one step. In the order
-    /// of these parts every amplification matrix is block triangular, so its eigenvalues are those of the parts.
+    /// The parts of the state that determine its growth: strongly connected parts of the graph "enters into" over one
+    /// step. In the order of these parts every amplification matrix is block triangular, so its eigenvalues are those
+    /// of the parts.
     pub fn blocks(&self) -> Vec<Block> {
         let n = self.slots.len();
         let reaches = closure(&self.majorant, n);
@@ -245,7 +247,8 @@ impl Step {
         state.into_iter().map(|v| v.re).collect()
     }
 
-    /// An upper bound of ln of the growth per step that depends on the sizes of the weights alone: the larger, the faster something spreads.
+    /// An upper bound of ln of the growth per step that depends on the sizes of the weights alone: the larger, the
+    /// faster something spreads.
     pub fn vigour(&self) -> f64 {
         let growth = |block: &Block| {
             let size = block.slots.len();
@@ -324,7 +327,8 @@ impl Step {
     }
 }
 
-/// Which element is reached from which over one or more edges, where element (i, j) of the matrix is an edge unless it is 0.
+/// Which element is reached from which over one or more edges, where element (i, j) of the matrix is an edge unless it
+/// is 0.
 fn closure(matrix: &[f64], n: usize) -> Vec<bool> {
     let mut reaches: Vec<bool> = matrix.iter().map(|v| *v != 0.0).collect();
     for middle in 0..n {

@@ -47,7 +47,8 @@ pub struct Branches {
     pub spurious: usize,
 }
 
-/// Wave numbers from the longest wave up to `last`, by small factors first, then by small differences; `also` are among them.
+/// Wave numbers from the longest wave up to `last`, by small factors first, then by small differences; `also` are
+/// among them.
 pub fn wave_numbers(cell: f64, last: f64, also: &[f64]) -> Vec<f64> {
     let mut list = Vec::new();
     let first = std::f64::consts::TAU / (LONGEST * cell);

@@ -1,17 +1,19 @@
 //! The waves for which a step grows most.
 //!
-//! Phases per cell are taken from the zone -pi .. pi along each axis, cut down by the symmetries that the step's spectrum has: a grid first,
-//! then a search around its best points. On the grid two measures are taken: the growth of the matrix's powers in the long run, and how near they come
-//! to growth in 64 steps ([`Matrix::transient`]). The second leads the search to places where growth begins between the points of the grid,
-//! and tells something where the first is 0 everywhere, as for all schemes that conserve energy.
+//! Phases per cell are taken from the zone -pi .. pi along each axis, cut down by the symmetries that the step's
+//! spectrum has: a grid first, then a search around its best points. On the grid two measures are taken: the growth of
+//! the matrix's powers in the long run, and how near they come to growth in 64 steps ([`Matrix::transient`]). The
+//! second leads the search to places where growth begins between the points of the grid, and tells something where the
+//! first is 0 everywhere, as for all schemes that conserve energy.
 
 use super::matrix::Matrix;
 use super::step::{Block, Step};
 use crate::lattice::{Axis, PerAxis};
 use std::f64::consts::PI;
 
-/// ln of the growth per step up to which powers count as bounded: a factor of e in a million steps. It lies above what coefficients in single
-/// precision make of a step that conserves (1e-7), and above the rounding of eigenvalues that lack an eigenvector (2e-8).
+/// ln of the growth per step up to which powers count as bounded: a factor of e in a million steps. It lies above what
+/// coefficients in single precision make of a step that conserves (1e-7), and above the rounding of eigenvalues that
+/// lack an eigenvector (2e-8).
 pub const TOLERANCE: f64 = 1e-6;
 
 /// Phases per cell along the axes.
@@ -93,8 +95,8 @@ impl<'a> Waves<'a> {
         }
     }
 
-    /// Symmetries of the spectrum. Two spectra that agree at points in general position agree everywhere, as their traces are
-    /// trigonometric polynomials.
+    /// Symmetries of the spectrum. Two spectra that agree at points in general position agree everywhere, as their
+    /// traces are trigonometric polynomials.
     fn find_symmetries(&mut self) {
         let points = [
             PerAxis([0.7311, 1.9237, 1.3171]),
@@ -129,8 +131,8 @@ impl<'a> Waves<'a> {
         (self.mirrored, self.exchanged) = (mirrored, exchanged);
     }
 
-    /// Phases along an axis from 0 to pi, or from -pi to pi where the directions differ. As waves with opposite phases along all axes are
-    /// each other's conjugates, the first such axis needs one half only.
+    /// Phases along an axis from 0 to pi, or from -pi to pi where the directions differ. As waves with opposite phases
+    /// along all axes are each other's conjugates, the first such axis needs one half only.
     fn ticks(&self, axis: Axis, divisions: i32) -> Vec<f64> {
         let first = self.axes.iter().find(|&&a| !self.mirrored[a]);
         let lowest = if self.mirrored[axis] || first == Some(&axis) {
@@ -143,7 +145,7 @@ impl<'a> Waves<'a> {
             .collect()
     }
 
-    /// The points of a grid with so many intervals from 0 to pi.
+    /// The points of a grid with `divisions` intervals from 0 to pi.
     fn grid(&self, divisions: i32) -> Vec<Phase> {
         let mut points = vec![PerAxis::splat(0.0)];
         for &axis in &self.axes {
@@ -194,11 +196,11 @@ impl<'a> Waves<'a> {
         let slowest = slowest.map(|m| self.fastest_near(m.phase, 0.5 * spacing, effort.search));
         let mut starts: Vec<Measured> = Vec::new();
         for candidate in measured {
-            let apart = |other: &Measured| {
+            let is_distant = |other: &Measured| {
                 let distance = |&a: &Axis| (candidate.phase[a] - other.phase[a]).abs();
                 self.axes.iter().any(|a| distance(a) > 1.5 * spacing)
             };
-            if starts.iter().all(apart) {
+            if starts.iter().all(is_distant) {
                 starts.push(candidate);
             }
             if starts.len() >= effort.starts {

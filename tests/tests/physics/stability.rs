@@ -322,7 +322,8 @@ fn of_losses_and_gains() {
         expect_limit(sigma, found.limit, 0.5 * 6.0 / 7.0);
         assert_eq!(found.stability.own, 0.0);
     }
-    // A medium that amplifies: uniform values grow by exp(sigma t) as they should, and the step is no less stable for it.
+    // A medium that amplifies: uniform values grow by exp(sigma t) as they should, and the step is no less stable for
+    // it.
     let gain = found(&light("-0.01"));
     assert!(gain.stability.is_stable(), "{:?}", gain.stability);
     assert!(
@@ -332,7 +333,8 @@ fn of_losses_and_gains() {
     );
     expect_limit("gain", gain.limit, 0.5 * 6.0 / 7.0);
 
-    // An oscillation that Euler's step makes grow, and a decay that it overshoots, are instabilities though they are uniform.
+    // An oscillation that Euler's step makes grow, and a decay that it overshoots, are instabilities though they are
+    // uniform.
     let params = "param dt = 0.1\n  field u : scalar on nodes\n  field v : scalar on nodes";
     let swing = "u += dt * v\n    v = v - dt * (u - dt * v)";
     let swing = found(&own(1, params, swing));
