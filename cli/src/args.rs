@@ -9,7 +9,7 @@ use torre_runtime::run::VolumeFormat;
 /// Compiles and runs explicit schemes on staggered grids.
 ///
 /// Results go to stdout, messages to stderr. The exit status is 0 on success, 1 on errors in the program or its input, 2 on
-/// wrong usage, 3 where hardware or a library that was asked for is missing.
+/// wrong usage, 3 where hardware or a library that was asked for is missing, 4 where the values of a run become infinite.
 #[derive(Debug, Parser)]
 #[command(name = "torre", version, max_term_width = 100)]
 pub struct Cli {
@@ -141,6 +141,9 @@ pub struct Run {
     /// Run with a time step for which waves grow
     #[arg(long)]
     pub allow_unstable: bool,
+    /// Go on where values become infinite, or none, or grow without bound
+    #[arg(long)]
+    pub allow_nonfinite: bool,
 }
 
 #[derive(Debug, Args)]

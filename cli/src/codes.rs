@@ -26,6 +26,8 @@ pub const LAYOUT: Code = Code("E0810");
 pub const UNSTABLE: Code = Code("E0811");
 /// A scheme of which growth and frequencies of waves cannot be told.
 pub const NOT_ANALYSED: Code = Code("E0812");
+/// Values that became infinite, or none, or grew without bound.
+pub const BLOW_UP: Code = Code("E0813");
 /// A schedule that the scheme does not allow.
 pub const SLOPE: Code = Code("E0852");
 /// A schedule that the GPU cannot run.
@@ -34,7 +36,7 @@ pub const DEVICE_SCHEDULE: Code = Code("E0853");
 pub const BACKEND: Code = Code("E0902");
 
 /// All of them.
-pub const ALL: [Code; 15] = [
+pub const ALL: [Code; 16] = [
     UNREADABLE,
     UNWRITABLE,
     CHECKPOINT,
@@ -47,6 +49,7 @@ pub const ALL: [Code; 15] = [
     LAYOUT,
     UNSTABLE,
     NOT_ANALYSED,
+    BLOW_UP,
     SLOPE,
     DEVICE_SCHEDULE,
     BACKEND,

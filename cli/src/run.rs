@@ -27,7 +27,7 @@ use torre_grammar::diag::Diagnostic;
 use torre_runtime::budget::{self, Bound};
 use torre_runtime::cache::{Cache, Origin};
 use torre_runtime::gpu::{Chip, CudaDevice, Device, DevicePlan, DeviceProgram, OnDevice};
-use torre_runtime::host::{Calculation, Order, SetupError, threads};
+use torre_runtime::host::{Calculation, Order, Progress, SetupError, threads};
 use torre_runtime::output::atomic::write_file;
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::plan::Plan;
@@ -397,7 +397,10 @@ impl<'a, T: Value> Run<'a, T> {
         }
         let writing = Arc::new(Mutex::new(()));
         interrupt::wait_for_writers(writing.clone());
-        let watch = Watch::default();
+        let mut watch = Watch::default();
+        if !args.allow_nonfinite {
+            watch.run = Progress::guarded();
+        }
         let start = simulation.steps();
         let extent = Extent {
             cells: self.cells(),

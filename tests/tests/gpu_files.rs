@@ -8,7 +8,7 @@ use torre_compiler::backend::nvptx::layerwise::Shape;
 use torre_compiler::lattice::Axis;
 use torre_compiler::problem::{Output, OutputKind, Problem};
 use torre_compiler::schedule::notation;
-use torre_compiler::scheme::{Precision, Scheme};
+use torre_compiler::scheme::{Op, Precision, Scheme};
 use torre_compiler::statics::NoFiles;
 use torre_compiler::testing::{Rng, maxwell};
 use torre_grammar::parse_schedule;
@@ -302,5 +302,37 @@ fn values_can_be_looked_at_while_steps_go_on() {
         for scarce in [false, true] {
             look(library, &Interpreted::new(), case, scarce);
         }
+    }
+}
+
+#[test]
+fn a_run_whose_values_blow_up_ends_with_their_place() {
+    let Some(library) = library() else { return };
+    let device = Interpreted::new();
+    for schedule in [None, Some("torre(D = 1, TH = 4)")] {
+        let mut case = Case::new([14, 15, 8], 26, &[1000], schedule);
+        let stages = case.scheme.stages.iter_mut();
+        for op in stages
+            .flat_map(|s| &mut s.updates)
+            .flat_map(|u| &mut u.body.ops)
+        {
+            if let Op::Const(weight) = op {
+                *weight *= 1024.0;
+            }
+        }
+        let run =
+            |progress: &Progress| case.with(library, &device, None, |run| run.run(26, progress));
+        assert!(run(&Progress::default()).is_ok(), "nobody looks");
+        let Err(RunError::BlowUp(found)) = run(&Progress::guarded()) else {
+            panic!("{schedule:?}: nothing was found");
+        };
+        assert!(found.step <= 26 && !(found.value.abs() <= 1e30), "{found}");
+        assert_eq!(found.at.len(), 3, "{found}");
+        // What is regular is not found.
+        let case = Case::new([14, 15, 8], 26, &[1000], schedule);
+        let fine = case.with(library, &device, None, |run| {
+            run.run(26, &Progress::guarded())
+        });
+        assert!(fine.is_ok(), "{schedule:?}");
     }
 }

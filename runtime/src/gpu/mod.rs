@@ -19,6 +19,7 @@ mod chip;
 pub mod code;
 pub mod cuda;
 pub mod device;
+mod lookout;
 pub mod partitions;
 pub mod plan;
 pub mod predict;

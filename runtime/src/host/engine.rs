@@ -2,6 +2,7 @@
 
 use super::batch::Batch;
 use super::ghosts::Ghosts;
+use super::guard::{BlowUp, Guard, irregular};
 use super::hooks::{HookContext, Hooks};
 use super::memory::Cells;
 use super::threads::{self, Barrier};
@@ -33,6 +34,18 @@ pub enum Order<'a> {
 pub struct Progress {
     /// Cell-stages done: cells of an update's region times stages.
     pub done: AtomicU64,
+    /// Looks whether values stay finite.
+    pub guard: Guard,
+}
+
+impl Progress {
+    /// That of a run that is to end where values become infinite, or none.
+    pub fn guarded() -> Self {
+        Self {
+            guard: Guard::awake(),
+            ..Self::default()
+        }
+    }
 }
 
 /// What a run needs to know, shared by its threads.
@@ -49,6 +62,8 @@ pub struct Engine<'a, T> {
     /// Groups that are advanced before what follows their kernels is done.
     pub chunk: i64,
     pub progress: &'a Progress,
+    /// Steps that are done at the end of the run.
+    pub until: u64,
 }
 
 /// Finds the kernels that advance a set of updates.
@@ -168,7 +183,12 @@ impl<T: Real> Engine<'_, T> {
                     unsafe { self.code.run(kernel, base, &[run], range) }
                 }
                 // SAFETY: passed on.
-                unsafe { self.finish(stage, step, updates, part) }
+                unsafe {
+                    self.finish(stage, step, updates, part);
+                    if self.progress.guard.looks_at_step(step, self.until) {
+                        self.look(stage, step, updates, part);
+                    }
+                }
                 lo = hi;
             }
         }
@@ -226,6 +246,33 @@ impl<T: Real> Engine<'_, T> {
                 }
             }
             first = end;
+        }
+    }
+
+    /// Looks at some of the rows that were just advanced.
+    ///
+    /// # Safety
+    /// As for [`Engine::advance`].
+    pub(super) unsafe fn look(&self, stage: StageId, step: u64, updates: UpdateSet, rows: Region) {
+        let [lean, diamond, range] = rows.0;
+        let phase = (step % u64::from(self.kernels.phases as u32)) as u32;
+        let sampled = |axis, interval| Guard::sampled(self.scheme, axis, interval);
+        for x in sampled(Axis::OUTER, lean) {
+            for y in sampled(Axis::MIDDLE, diamond) {
+                for update in updates.iter() {
+                    let target = self.scheme.stages[stage.index()].updates[update].target;
+                    let row = self.layout.target_row(self.scheme, stage, phase, target);
+                    let start = self.layout.element(row, PerAxis([x, y, range.lo]));
+                    // SAFETY: the row lies in the layout, and the caller keeps other threads from writing it.
+                    let values = unsafe { self.cells.row(start, range.len()) };
+                    if let Some(i) = irregular(values) {
+                        let at = PerAxis([x, y, range.lo + i as i64]);
+                        let value = values[i].to_f64();
+                        let found = BlowUp::new(self.scheme, target, at, step + 1, value);
+                        self.progress.guard.trip(found);
+                    }
+                }
+            }
         }
     }
 
@@ -327,6 +374,9 @@ impl<T: Real> Engine<'_, T> {
         let barrier = Barrier::new(threads);
         threads::run(threads, |thread| {
             for step in from..until {
+                if self.progress.guard.ends_before(step) {
+                    break;
+                }
                 for (stage, blocks) in &stages {
                     let mut cells = 0;
                     for block in blocks {

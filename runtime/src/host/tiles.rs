@@ -36,6 +36,8 @@ pub(super) struct ClassKernels {
     batches: Vec<(Rc<Shape>, Stages)>,
     collector: Collector,
     parts: Vec<Part>,
+    /// The first stage of the last step of the time block.
+    last_step: i64,
 }
 
 impl ClassKernels {
@@ -48,6 +50,7 @@ impl ClassKernels {
             batches: Vec::new(),
             collector,
             parts: Vec::new(),
+            last_step: 0,
         }
     }
 
@@ -79,6 +82,9 @@ impl<T: Real> Engine<'_, T> {
                 until.min(start.saturating_add(program.height.saturating_mul(TIME_BLOCKS_AT_ONCE)));
             // SAFETY: passed on.
             unsafe { self.run_time_blocks(program, threads, start, end) };
+            if self.progress.guard.tripped() {
+                return;
+            }
             start = end;
         }
     }
@@ -136,6 +142,10 @@ impl<T: Real> Engine<'_, T> {
         tile: &Tile,
         numbers: Interval,
     ) {
+        if self.progress.guard.tripped() {
+            return;
+        }
+        kernels.last_step = numbers.hi - program.stages_per_step();
         let mut parts = std::mem::take(&mut kernels.parts);
         match kernels.shapes.parts(tile, numbers, &mut parts) {
             // SAFETY: passed on.
@@ -245,7 +255,15 @@ impl<T: Real> Engine<'_, T> {
         };
         let (_, updates, list) = &entries[found];
         // SAFETY: passed on.
-        unsafe { self.advance_batch(list, step, *updates, batch, range, place.origin) };
+        unsafe {
+            self.advance_batch(list, step, *updates, batch, range, place.origin);
+            if number >= kernels.last_step && self.progress.guard.looks() {
+                for run in 0..batch.runs.len() {
+                    let rows = batch.rows(run, self.kernels.run_axis, range, place.origin);
+                    self.look(batch.stage, step, *updates, rows);
+                }
+            }
+        };
         let groups: i64 = batch.runs.iter().map(|r| r.groups).sum();
         kernels.cells += (groups * range.len().max(0)) as u64 * u64::from(updates.0.count_ones());
     }

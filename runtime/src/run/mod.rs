@@ -21,7 +21,7 @@ pub use verify::Difference;
 
 use crate::gpu::DeviceError;
 use crate::host::hooks::slice_shape;
-use crate::host::{Progress, SetupError};
+use crate::host::{BlowUp, Progress, SetupError};
 use crate::output::FileError;
 use std::time::{Duration, Instant};
 use torre_compiler::problem::{OutputKind, Problem};
@@ -38,6 +38,8 @@ pub enum RunError {
     Device(DeviceError),
     /// `--verify` found a difference.
     Difference(Difference),
+    /// Values are infinite, or close to it, or none.
+    BlowUp(BlowUp),
     /// The checkpoint is later than the problem's end.
     Finished {
         step: u64,
