@@ -61,6 +61,11 @@ pub struct Frame {
     pub has_domain: bool,
     /// The right-hand sides from which stages are made.
     pub statements: Vec<Place>,
+    /// Axes for whose cell size there is no parameter, and whether there is none for the step: they are 1.
+    pub unsized_axes: PerAxis<bool>,
+    pub no_step: bool,
+    /// Axes along which differences are taken.
+    pub differences: PerAxis<bool>,
     spans: BTreeMap<String, Span>,
 }
 
@@ -256,12 +261,16 @@ impl Resolver<'_> {
         for (name, axis) in &axes {
             let own = format!("h{name}");
             match self.positive(scope, scheme, &[&own, "h"]) {
-                Ok(h) => spacing[*axis] = h,
+                Ok(Some(h)) => spacing[*axis] = h,
+                Ok(None) => self.frame.unsized_axes[*axis] = true,
                 Err(Reported) => failed = true,
             }
         }
         match self.positive(scope, scheme, &["dt"]) {
-            Ok(dt) => self.frame.dt = dt,
+            Ok(dt) => {
+                self.frame.dt = dt.unwrap_or(1.0);
+                self.frame.no_step = dt.is_none();
+            }
             Err(Reported) => failed = true,
         }
         self.graph.spacing = spacing;
@@ -285,8 +294,13 @@ impl Resolver<'_> {
             .collect()
     }
 
-    /// The first of some names that is a number, or 1; it must be positive.
-    fn positive(&mut self, scope: &Scope, scheme: &ast::Scheme, names: &[&str]) -> Checked<f64> {
+    /// The first of some names that is a number, if there is one; it must be positive.
+    fn positive(
+        &mut self,
+        scope: &Scope,
+        scheme: &ast::Scheme,
+        names: &[&str],
+    ) -> Checked<Option<f64>> {
         for name in names {
             let n = match self.frame.names.get(*name) {
                 Some(Value::Scalar(s)) => self.graph.as_number(s.node),
@@ -295,7 +309,7 @@ impl Resolver<'_> {
             };
             let Some(n) = n else { continue };
             if n > 0.0 && n.is_finite() && n.is_normal() {
-                return Ok(n);
+                return Ok(Some(n));
             }
             let span = self.frame.spans.get(*name).copied();
             let what = if *name == "dt" {
@@ -311,7 +325,7 @@ impl Resolver<'_> {
             d.labels[0].text = format!("this is {n}");
             return self.fail(d);
         }
-        Ok(1.0)
+        Ok(None)
     }
 
     /// A grid for a scheme that is checked without a problem: so large that nothing lies outside.

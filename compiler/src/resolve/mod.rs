@@ -35,6 +35,7 @@ mod rational;
 mod report;
 mod revise;
 mod scan;
+mod sizes;
 mod suggest;
 mod supply;
 

@@ -72,6 +72,7 @@ impl Resolver<'_> {
         let declared = self.declare_fields(&scope, &scheme, &mut []);
         let statements = self.statements(&scope, &scheme);
         declared?;
+        self.warn_of_sizes(&scope, &scheme);
         self.assemble(&statements?, options.precision)?;
         self.schedules(item.module, item).map(|_| ())
     }
@@ -164,6 +165,7 @@ impl Resolver<'_> {
         let declared = self.declare_fields(&scheme_scope, &scheme_ast, &mut coefs);
         let known = self.report_unknown_coefs(&coefs);
         let statements = self.statements(&scheme_scope, &scheme_ast);
+        self.warn_of_sizes(&scheme_scope, &scheme_ast);
         let scheme = match (&declared, &statements) {
             (Ok(()), Ok(list)) => self.assemble(list, options.precision),
             _ => Err(Reported),

@@ -8,5 +8,6 @@ mod hostile;
 mod lattice;
 mod problems;
 mod random;
+mod sizes;
 mod snapshots;
 mod support;

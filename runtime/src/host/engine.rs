@@ -185,7 +185,7 @@ impl<T: Real> Engine<'_, T> {
                 // SAFETY: passed on.
                 unsafe {
                     self.finish(stage, step, updates, part);
-                    if self.progress.guard.looks_at_step(step, self.until) {
+                    if self.progress.guard.looks_after(step, step + 1, self.until) {
                         self.look(stage, step, updates, part);
                     }
                 }

@@ -11,7 +11,7 @@ use torre_compiler::lattice::{Axis, Interval, PerAxis};
 use torre_compiler::real::Real;
 use torre_compiler::scheme::{ComponentId, Precision, Scheme};
 
-/// Steps after which orders without time blocks look.
+/// Steps between two looks at least; time blocks that are higher have one each.
 const STEPS: u64 = 16;
 
 /// A value that no calculation should have.
@@ -126,9 +126,9 @@ impl Guard {
         self.looks && step >= self.end.load(Ordering::Acquire)
     }
 
-    /// Whether an order without time blocks looks at what a step (from 0) computes.
-    pub fn looks_at_step(&self, step: u64, until: u64) -> bool {
-        self.looks && ((step + 1).is_multiple_of(STEPS) || step + 1 == until)
+    /// Whether it looks at the end of a time block that takes a run from step `from` to step `to` on its way to step `until`.
+    pub fn looks_after(&self, from: u64, to: u64, until: u64) -> bool {
+        self.looks && (to / STEPS > from / STEPS || to >= until)
     }
 
     /// The indices of an interval of an outer axis whose rows are looked at.
@@ -198,6 +198,9 @@ mod tests {
         assert_eq!(guard.found().map(|f| f.step), Some(16));
         assert!(guard.tripped() && guard.ends_before(16) && !guard.ends_before(15));
         let asleep = Guard::default();
-        assert!(!asleep.looks_at_step(15, 16) && !asleep.ends_before(u64::MAX));
+        assert!(!asleep.looks_after(15, 16, 16) && !asleep.ends_before(u64::MAX));
+        let looks = |from, to| guard.looks_after(from, to, 100);
+        assert!(looks(15, 16) && looks(0, 16) && looks(3, 40) && looks(99, 100));
+        assert!(!looks(14, 15) && !looks(16, 31));
     }
 }

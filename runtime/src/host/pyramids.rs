@@ -107,11 +107,12 @@ impl<T: Real> Calculation<'_, T> {
             kernels,
             pieces: table.pieces,
             progress,
+            until,
         };
         let arrays = [first, buffers.second.cells::<T>()];
         let own: Vec<Cells<T>> = buffers.own.iter_mut().map(|m| m.cells::<T>()).collect();
         // SAFETY: `&mut self` keeps everybody else away from the arrays until the run's threads have ended.
-        let time_blocks = unsafe { work.time_blocks(arrays, &own[..threads], until) };
+        let time_blocks = unsafe { work.time_blocks(arrays, &own[..threads]) };
         if time_blocks % 2 == 1 {
             std::mem::swap(&mut self.memory, &mut buffers.second);
         }
@@ -132,6 +133,8 @@ struct Work<'a, 'b, T> {
     /// Per stage, the indices of the inner axis that rows are advanced over at a time.
     pieces: Vec<i64>,
     progress: &'a Progress,
+    /// Steps that are done at the end of the run.
+    until: u64,
 }
 
 /// A tile at work.
@@ -155,7 +158,8 @@ impl<T: Real> Work<'_, '_, T> {
     ///
     /// # Safety
     /// Nobody else touches the arrays meanwhile.
-    unsafe fn time_blocks(&self, arrays: [Cells<T>; 2], own: &[Cells<T>], until: u64) -> u64 {
+    unsafe fn time_blocks(&self, arrays: [Cells<T>; 2], own: &[Cells<T>]) -> u64 {
+        let until = self.until;
         let from = self.calculation.steps();
         let height = self.program.height;
         let time_blocks = (until - from).div_ceil(height);
@@ -216,7 +220,11 @@ impl<T: Real> Work<'_, '_, T> {
                 }
             }
             self.store(&tile, target);
-            if self.progress.guard.looks() {
+            if self
+                .progress
+                .guard
+                .looks_after(start, start + steps, self.until)
+            {
                 self.look(&tile, start + steps);
             }
         }

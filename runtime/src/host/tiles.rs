@@ -36,8 +36,8 @@ pub(super) struct ClassKernels {
     batches: Vec<(Rc<Shape>, Stages)>,
     collector: Collector,
     parts: Vec<Part>,
-    /// The first stage of the last step of the time block.
-    last_step: i64,
+    /// The first of the stages whose values are looked at: those of the last step of a time block.
+    looked_from: i64,
 }
 
 impl ClassKernels {
@@ -50,7 +50,7 @@ impl ClassKernels {
             batches: Vec::new(),
             collector,
             parts: Vec::new(),
-            last_step: 0,
+            looked_from: i64::MAX,
         }
     }
 
@@ -145,7 +145,12 @@ impl<T: Real> Engine<'_, T> {
         if self.progress.guard.tripped() {
             return;
         }
-        kernels.last_step = numbers.hi - program.stages_per_step();
+        let per_step = program.stages_per_step();
+        let [first, end] = [numbers.lo, numbers.hi].map(|n| from + (n / per_step) as u64);
+        kernels.looked_from = match self.progress.guard.looks_after(first, end, self.until) {
+            true => numbers.hi - per_step,
+            false => i64::MAX,
+        };
         let mut parts = std::mem::take(&mut kernels.parts);
         match kernels.shapes.parts(tile, numbers, &mut parts) {
             // SAFETY: passed on.
@@ -257,7 +262,7 @@ impl<T: Real> Engine<'_, T> {
         // SAFETY: passed on.
         unsafe {
             self.advance_batch(list, step, *updates, batch, range, place.origin);
-            if number >= kernels.last_step && self.progress.guard.looks() {
+            if number >= kernels.looked_from {
                 for run in 0..batch.runs.len() {
                     let rows = batch.rows(run, self.kernels.run_axis, range, place.origin);
                     self.look(batch.stage, step, *updates, rows);
