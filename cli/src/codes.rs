@@ -23,11 +23,11 @@ pub const OPTIONS: Code = Code("E0809");
 /// A file that is not in canonical layout.
 pub const LAYOUT: Code = Code("E0810");
 /// A time step for which waves grow.
-pub const UNSTABLE: Code = Code("E0811");
+pub const UNSTABLE: Code = Code("E0815");
 /// A scheme of which growth and frequencies of waves cannot be told.
-pub const NOT_ANALYSED: Code = Code("E0812");
+pub const NOT_ANALYSED: Code = Code("E0816");
 /// Values that became infinite, or none, or grew without bound.
-pub const BLOW_UP: Code = Code("E0813");
+pub const BLOW_UP: Code = Code("E0817");
 /// A schedule that the scheme does not allow.
 pub const SLOPE: Code = Code("E0852");
 /// A schedule that the GPU cannot run.

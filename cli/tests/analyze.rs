@@ -115,7 +115,7 @@ fn unstable_steps_are_refused_unless_they_are_allowed() {
     let wave = "examples/02-wave2d.torre --set dt=0.62 --set steps=2";
     for command in ["check", "run"] {
         let error = fail(1, &format!("{command} {wave}"), &[]);
-        assert!(error.contains("E0811"), "{error}");
+        assert!(error.contains("E0815"), "{error}");
         assert!(
             error.contains("waves of 2 cells along x, y grow by a factor of"),
             "{error}"
@@ -127,7 +127,7 @@ fn unstable_steps_are_refused_unless_they_are_allowed() {
         let output = run(&format!("{command} {wave} --allow-unstable"), &[]);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(
-            output.status.success() && stderr.contains("E0811"),
+            output.status.success() && stderr.contains("E0815"),
             "{stderr}"
         );
         succeed(
@@ -138,7 +138,7 @@ fn unstable_steps_are_refused_unless_they_are_allowed() {
     let report = run(&format!("check {wave} --report json"), &[]);
     assert_eq!(report.status.code(), Some(1));
     let list: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
-    assert_eq!(list[0]["code"], "E0811");
+    assert_eq!(list[0]["code"], "E0815");
     assert!(report.stderr.is_empty());
 }
 
@@ -153,7 +153,7 @@ fn media_from_files_count() {
 #[test]
 fn nonlinear_statements_are_named() {
     let error = fail(1, "analyze examples/15-gray-scott.torre", &[]);
-    assert_eq!(error.matches("E0812").count(), 2, "{error}");
+    assert_eq!(error.matches("E0816").count(), 2, "{error}");
     assert!(
         error.contains("a product of field values, of `u`, `v`"),
         "{error}"

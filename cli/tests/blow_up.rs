@@ -75,7 +75,7 @@ fn every_order_of_execution_ends_soon_and_says_where() {
         let (status, message) = run(&["--backend", "reference"]);
         assert_eq!(status, Some(4), "{message}");
         assert!(
-            message.contains("E0813") && message.contains("`u` is "),
+            message.contains("E0817") && message.contains("`u` is "),
             "{message}"
         );
         // The reference looks at every value after every step.
@@ -117,7 +117,7 @@ fn every_order_of_execution_ends_soon_and_says_where() {
             "--allow-nonfinite",
         ]);
         assert_eq!(status, Some(0), "{message}");
-        assert!(!message.contains("E0813"), "{message}");
+        assert!(!message.contains("E0817"), "{message}");
     }
 }
 

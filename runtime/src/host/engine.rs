@@ -2,7 +2,7 @@
 
 use super::batch::Batch;
 use super::ghosts::Ghosts;
-use super::guard::{BlowUp, Guard, irregular};
+use super::guard::{BlowUp, Guard, Sample, irregular};
 use super::hooks::{HookContext, Hooks};
 use super::memory::Cells;
 use super::threads::{self, Barrier};
@@ -153,6 +153,8 @@ impl<T: Real> Engine<'_, T> {
     /// No other thread touches meanwhile what the updates read and write there, ghosts included.
     pub unsafe fn advance(&self, stage: StageId, step: u64, updates: UpdateSet, rows: Region) {
         let kernels = self.kernels.find(stage, step, updates);
+        let guard = &self.progress.guard;
+        let sample = guard.after_step(self.scheme, step, self.until);
         let run = self.kernels.run_axis;
         let outer = match run {
             Axis::MIDDLE => rows[Axis::OUTER],
@@ -185,8 +187,8 @@ impl<T: Real> Engine<'_, T> {
                 // SAFETY: passed on.
                 unsafe {
                     self.finish(stage, step, updates, part);
-                    if self.progress.guard.looks_after(step, step + 1, self.until) {
-                        self.look(stage, step, updates, part);
+                    if let Some(sample) = &sample {
+                        self.look(stage, step, updates, part, sample);
                     }
                 }
                 lo = hi;
@@ -249,27 +251,35 @@ impl<T: Real> Engine<'_, T> {
         }
     }
 
-    /// Looks at some of the rows that were just advanced.
+    /// Looks at a sample of the rows that were just advanced.
     ///
     /// # Safety
     /// As for [`Engine::advance`].
-    pub(super) unsafe fn look(&self, stage: StageId, step: u64, updates: UpdateSet, rows: Region) {
-        let [lean, diamond, range] = rows.0;
+    pub(super) unsafe fn look(
+        &self,
+        stage: StageId,
+        step: u64,
+        updates: UpdateSet,
+        rows: Region,
+        sample: &Sample,
+    ) {
+        let [outer, middle, range] = rows.0;
         let phase = (step % u64::from(self.kernels.phases as u32)) as u32;
-        let sampled = |axis, interval| Guard::sampled(self.scheme, axis, interval);
-        for x in sampled(Axis::OUTER, lean) {
-            for y in sampled(Axis::MIDDLE, diamond) {
+        for x in sample.along(Axis::OUTER, outer) {
+            for y in sample.along(Axis::MIDDLE, middle) {
                 for update in updates.iter() {
                     let target = self.scheme.stages[stage.index()].updates[update].target;
                     let row = self.layout.target_row(self.scheme, stage, phase, target);
-                    let start = self.layout.element(row, PerAxis([x, y, range.lo]));
-                    // SAFETY: the row lies in the layout, and the caller keeps other threads from writing it.
-                    let values = unsafe { self.cells.row(start, range.len()) };
-                    if let Some(i) = irregular(values) {
-                        let at = PerAxis([x, y, range.lo + i as i64]);
-                        let value = values[i].to_f64();
-                        let found = BlowUp::new(self.scheme, target, at, step + 1, value);
-                        self.progress.guard.trip(found);
+                    for piece in sample.pieces(range) {
+                        let start = self.layout.element(row, PerAxis([x, y, piece.lo]));
+                        // SAFETY: the row lies in the layout, and the caller keeps other threads from writing it.
+                        let values = unsafe { self.cells.row(start, piece.len()) };
+                        if let Some(i) = irregular(values) {
+                            let at = PerAxis([x, y, piece.lo + i as i64]);
+                            let value = values[i].to_f64();
+                            let found = BlowUp::new(self.scheme, target, at, step + 1, value);
+                            self.progress.guard.trip(found);
+                        }
                     }
                 }
             }

@@ -10,7 +10,7 @@
 use super::calculation::Calculation;
 use super::engine::{KernelTable, Progress};
 use super::ghosts::Ghosts;
-use super::guard::{BlowUp, Guard, irregular};
+use super::guard::{BlowUp, Sample, irregular};
 use super::hooks::{HookContext, Hooks};
 use super::memory::{Cells, Memory};
 use super::threads::{self, Barrier};
@@ -107,12 +107,11 @@ impl<T: Real> Calculation<'_, T> {
             kernels,
             pieces: table.pieces,
             progress,
-            until,
         };
         let arrays = [first, buffers.second.cells::<T>()];
         let own: Vec<Cells<T>> = buffers.own.iter_mut().map(|m| m.cells::<T>()).collect();
         // SAFETY: `&mut self` keeps everybody else away from the arrays until the run's threads have ended.
-        let time_blocks = unsafe { work.time_blocks(arrays, &own[..threads]) };
+        let time_blocks = unsafe { work.time_blocks(arrays, &own[..threads], until) };
         if time_blocks % 2 == 1 {
             std::mem::swap(&mut self.memory, &mut buffers.second);
         }
@@ -133,8 +132,6 @@ struct Work<'a, 'b, T> {
     /// Per stage, the indices of the inner axis that rows are advanced over at a time.
     pieces: Vec<i64>,
     progress: &'a Progress,
-    /// Steps that are done at the end of the run.
-    until: u64,
 }
 
 /// A tile at work.
@@ -158,8 +155,7 @@ impl<T: Real> Work<'_, '_, T> {
     ///
     /// # Safety
     /// Nobody else touches the arrays meanwhile.
-    unsafe fn time_blocks(&self, arrays: [Cells<T>; 2], own: &[Cells<T>]) -> u64 {
-        let until = self.until;
+    unsafe fn time_blocks(&self, arrays: [Cells<T>; 2], own: &[Cells<T>], until: u64) -> u64 {
         let from = self.calculation.steps();
         let height = self.program.height;
         let time_blocks = (until - from).div_ceil(height);
@@ -220,12 +216,9 @@ impl<T: Real> Work<'_, '_, T> {
                 }
             }
             self.store(&tile, target);
-            if self
-                .progress
-                .guard
-                .looks_after(start, start + steps, self.until)
-            {
-                self.look(&tile, start + steps);
+            let guard = &self.progress.guard;
+            if let Some(sample) = guard.after_time_block(self.scheme(), start + steps, steps) {
+                self.look(&tile, start + steps, &sample);
             }
         }
         let blocks = self.stages.iter().flatten();
@@ -329,28 +322,29 @@ impl<T: Real> Work<'_, '_, T> {
         }
     }
 
-    /// Looks at some rows of the tile's base.
+    /// Looks at a sample of the rows of the tile's base.
     ///
     /// # Safety
     /// No other thread writes the tile's memory.
-    unsafe fn look(&self, tile: &Tile<T>, steps: u64) {
+    unsafe fn look(&self, tile: &Tile<T>, steps: u64, sample: &Sample) {
         let (scheme, layout) = (self.scheme(), &self.program.layout);
         for id in scheme.component_ids() {
             let version = steps * u64::from(scheme.updates_per_step(id));
             let row = layout.row(id, version);
             let [xs, ys, zs] = tile.base.intersect(scheme.extent(id)).0;
-            for x in Guard::sampled(scheme, Axis::OUTER, xs) {
-                for y in Guard::sampled(scheme, Axis::MIDDLE, ys) {
-                    let global = PerAxis([x, y, zs.lo]);
-                    let at = PerAxis::from_fn(|a| global[a] - tile.slabs[a].first);
-                    // SAFETY: the base lies in the tile's memory.
-                    let values = unsafe { tile.own.row(layout.element(row, at), zs.len()) };
-                    if let Some(i) = irregular(values) {
-                        let at = PerAxis([x, y, zs.lo + i as i64]);
-                        let value = values[i].to_f64();
-                        self.progress
-                            .guard
-                            .trip(BlowUp::new(scheme, id, at, steps, value));
+            for x in sample.along(Axis::OUTER, xs) {
+                for y in sample.along(Axis::MIDDLE, ys) {
+                    for piece in sample.pieces(zs) {
+                        let global = PerAxis([x, y, piece.lo]);
+                        let at = PerAxis::from_fn(|a| global[a] - tile.slabs[a].first);
+                        // SAFETY: the base lies in the tile's memory.
+                        let values = unsafe { tile.own.row(layout.element(row, at), piece.len()) };
+                        if let Some(i) = irregular(values) {
+                            let at = PerAxis([x, y, piece.lo + i as i64]);
+                            let value = values[i].to_f64();
+                            let found = BlowUp::new(scheme, id, at, steps, value);
+                            self.progress.guard.trip(found);
+                        }
                     }
                 }
             }

@@ -6,6 +6,7 @@
 
 use super::batch::{Batch, Collector};
 use super::engine::Engine;
+use super::guard::Sample;
 use super::threads::{self, Pause};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -36,8 +37,9 @@ pub(super) struct ClassKernels {
     batches: Vec<(Rc<Shape>, Stages)>,
     collector: Collector,
     parts: Vec<Part>,
-    /// The first of the stages whose values are looked at: those of the last step of a time block.
+    /// The first of the stages whose values are looked at, those of the last step of a time block, and which rows.
     looked_from: i64,
+    sample: Option<Sample>,
 }
 
 impl ClassKernels {
@@ -51,6 +53,7 @@ impl ClassKernels {
             collector,
             parts: Vec::new(),
             looked_from: i64::MAX,
+            sample: None,
         }
     }
 
@@ -147,10 +150,9 @@ impl<T: Real> Engine<'_, T> {
         }
         let per_step = program.stages_per_step();
         let [first, end] = [numbers.lo, numbers.hi].map(|n| from + (n / per_step) as u64);
-        kernels.looked_from = match self.progress.guard.looks_after(first, end, self.until) {
-            true => numbers.hi - per_step,
-            false => i64::MAX,
-        };
+        kernels.looked_from = numbers.hi - per_step;
+        let guard = &self.progress.guard;
+        kernels.sample = guard.after_time_block(self.scheme, end, end - first);
         let mut parts = std::mem::take(&mut kernels.parts);
         match kernels.shapes.parts(tile, numbers, &mut parts) {
             // SAFETY: passed on.
@@ -262,10 +264,12 @@ impl<T: Real> Engine<'_, T> {
         // SAFETY: passed on.
         unsafe {
             self.advance_batch(list, step, *updates, batch, range, place.origin);
-            if number >= kernels.looked_from {
+            if let Some(sample) = &kernels.sample
+                && number >= kernels.looked_from
+            {
                 for run in 0..batch.runs.len() {
                     let rows = batch.rows(run, self.kernels.run_axis, range, place.origin);
-                    self.look(batch.stage, step, *updates, rows);
+                    self.look(batch.stage, step, *updates, rows, sample);
                 }
             }
         };
