@@ -94,9 +94,9 @@ fn every_order_of_execution_ends_soon_and_says_where() {
                 let (status, message) = run(&options);
                 assert_eq!(status, Some(4), "{schedule}: {message}");
                 let found = step(&message);
-                // A time block or 16 steps, and what a value needs to reach rows that are looked at.
+                // All rows have been looked at after 256 steps; values spread, so that it takes less.
                 assert!(
-                    (first..=first + 40).contains(&found),
+                    (first..=first + 256).contains(&found),
                     "{schedule}: {first} {found}"
                 );
             }
@@ -108,7 +108,7 @@ fn every_order_of_execution_ends_soon_and_says_where() {
             &format!("steps={}", first - 1),
         ]);
         assert_eq!(status, Some(0), "{message}");
-        let more = format!("steps={}", first + 60);
+        let more = format!("steps={}", first + 270);
         let (status, message) = run(&[
             "--backend",
             "cranelift",
