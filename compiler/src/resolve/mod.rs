@@ -88,6 +88,8 @@ pub struct Resolved {
     pub problem: Problem,
     /// The scheme's parameters in the order of its text.
     pub parameters: Vec<Parameter>,
+    /// The file and the modules that it uses, in the order in which they were met.
+    pub sources: Vec<Source>,
     /// The right-hand sides from which the scheme's stages come, stage by stage.
     pub statements: Vec<Place>,
     /// The schedules that are written for the scheme, those of the problem's file first.
@@ -108,6 +110,7 @@ pub fn resolve(
         .load(world, &mut resolver.report, source, Rc::new(ast.clone()));
     let result = resolver.resolve_problem(module, options);
     let parameters = resolver.parameters();
+    let sources = resolver.library.sources();
     let statements = std::mem::take(&mut resolver.frame.statements);
     let failed = resolver.report.has_errors();
     let diagnostics = resolver.report.finish(source);
@@ -116,6 +119,7 @@ pub fn resolve(
             scheme,
             problem,
             parameters,
+            sources,
             statements,
             schedules,
             warnings: diagnostics,

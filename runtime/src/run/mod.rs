@@ -8,6 +8,7 @@
 //! ```
 //! A checkpoint is written after all results up to its step, so a run that continues from it writes the rest.
 
+pub mod census;
 pub mod checkpoint;
 mod fields;
 pub mod outputs;
