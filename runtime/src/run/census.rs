@@ -4,6 +4,7 @@ use super::{Simulation, Value};
 use crate::host::BlowUp;
 use std::ops::Range;
 use torre_compiler::lattice::{Axis, PerAxis};
+use torre_compiler::real::Real;
 use torre_compiler::scheme::ComponentId;
 
 /// The values of a component after the last step, over its extent.
@@ -81,16 +82,16 @@ impl Part {
     fn add<T: Value>(&mut self, row: &[T], x: i64, y: i64) {
         // Without an early end, so that it becomes vector instructions. NaN is no larger than anything.
         let largest = |most: f64, v: &T| {
-            let size = v.to_f64().abs();
+            let size = Real::to_f64(*v).abs();
             if size > most { size } else { most }
         };
-        let finite = |v: &T| v.to_f64().is_finite();
+        let finite = |v: &T| Real::to_f64(*v).is_finite();
         if row.iter().fold(true, |all, v| all & finite(v)) {
             self.largest = row.iter().fold(self.largest, largest);
             return;
         }
         for (z, v) in row.iter().enumerate() {
-            let value = v.to_f64();
+            let value = Real::to_f64(*v);
             match value {
                 _ if value.is_finite() => {
                     self.largest = largest(self.largest, v);
