@@ -1,8 +1,8 @@
-//! Prepares for LLVM: notes where the toolchain that builds the compiler lies, since its libLLVM is one of the places
-//! searched at run time, or, with the feature `llvm-static`, links LLVM's archives.
+//! Notes where the toolchain that builds the compiler lies: its libLLVM is one of the places searched at run time. With
+//! the feature `llvm-static`, offers the archives of the libraries that LLVM needs.
 
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -11,13 +11,7 @@ fn main() {
     println!("cargo:rerun-if-env-changed=RUSTC");
     println!("cargo:rustc-env=TORRE_BUILD_SYSROOT={}", sysroot());
     if env::var_os("CARGO_FEATURE_LLVM_STATIC").is_some() {
-        println!("cargo:rerun-if-env-changed={CONFIG_VARIABLE}");
-        if Config::find().and_then(|config| config.link()).is_none() {
-            println!(
-                "cargo::error=the feature `llvm-static` needs LLVM 22 or 23 with its archives: install llvm-22-dev and \
-                 libzstd-dev (Debian), or set {CONFIG_VARIABLE} to its llvm-config"
-            );
-        }
+        ARCHIVES.into_iter().for_each(offer_archive);
     }
 }
 
@@ -34,106 +28,22 @@ fn sysroot() -> String {
     output(&rustc, &["--print", "sysroot"]).unwrap_or_default()
 }
 
-/// The variable that names the `llvm-config` to ask.
-const CONFIG_VARIABLE: &str = "LLVM_CONFIG";
-
-/// Where `llvm-config` is looked for otherwise.
-const CONFIG_NAMES: [&str; 5] = [
-    "llvm-config-22",
-    "llvm-config-23",
-    "/usr/lib/llvm-22/bin/llvm-config",
-    "/usr/lib/llvm-23/bin/llvm-config",
-    "llvm-config",
-];
-
-/// The parts of LLVM that the function table calls; `llvm-config` adds what they need.
-const COMPONENTS: [&str; 6] = [
-    "irreader",
-    "passes",
-    "orcjit",
-    "x86codegen",
-    "x86asmparser",
-    "nvptxcodegen",
-];
-
-/// Libraries of LLVM's that are linked from their archives too, so that the executable needs the C library only.
+/// Libraries that `llvm-sys` links as shared ones after LLVM's archives.
 const ARCHIVES: [&str; 3] = ["stdc++", "z", "zstd"];
 
-/// The `llvm-config` of a version that serves.
-struct Config(OsString);
-
-impl Config {
-    fn find() -> Option<Self> {
-        let chosen = env::var_os(CONFIG_VARIABLE);
-        let names: Vec<OsString> = match chosen {
-            Some(chosen) => vec![chosen],
-            None => CONFIG_NAMES.map(OsString::from).to_vec(),
-        };
-        names.into_iter().map(Self).find(Self::serves)
-    }
-
-    fn serves(&self) -> bool {
-        output(&self.0, &["--version"])
-            .is_some_and(|version| version.starts_with("22.") || version.starts_with("23."))
-    }
-
-    /// The words that `llvm-config` answers with for our components.
-    fn ask(&self, what: &str) -> Option<Vec<String>> {
-        let mut arguments = vec!["--link-static", what];
-        arguments.extend(COMPONENTS);
-        let answer = output(&self.0, &arguments)?;
-        Some(answer.split_whitespace().map(str::to_owned).collect())
-    }
-
-    /// Tells cargo the archives and libraries, each before those that it needs.
-    fn link(&self) -> Option<()> {
-        let directory = output(&self.0, &["--libdir"])?;
-        println!("cargo:rustc-link-search=native={directory}");
-        for word in self.ask("--libs")? {
-            let name = library_name(&word)?;
-            println!("cargo:rustc-link-lib=static:-bundle={name}");
-        }
-        let system = self.ask("--system-libs")?;
-        for word in system.iter().map(String::as_str).chain(["-lstdc++"]) {
-            let name = library_name(word)?;
-            if ARCHIVES.contains(&name) {
-                link_archive(name);
-                continue;
-            }
-            if let Some(directory) = Path::new(word).parent().filter(|d| d.is_absolute()) {
-                println!("cargo:rustc-link-search=native={}", directory.display());
-            }
-            println!("cargo:rustc-link-lib=dylib={name}");
-        }
-        Some(())
-    }
-}
-
-/// The library that a linker's argument means: `z` for `-lz`, `z3` for `/usr/lib/libz3.so`.
-fn library_name(word: &str) -> Option<&str> {
-    word.strip_prefix("-l").or_else(|| {
-        let file = Path::new(word).file_name()?.to_str()?;
-        file.strip_prefix("lib")?
-            .split_once(".so")
-            .map(|(name, _)| name)
-    })
-}
-
-/// Links a library's archive where the C compiler knows one, and the shared library otherwise.
-fn link_archive(name: &str) {
+/// Puts a library's archive before the shared library where the C compiler knows one. Rust's linker takes what it finds
+/// first and drops shared libraries that nothing is taken from, so that the executable needs the C library only; a
+/// linker that insists on the order takes the shared library.
+fn offer_archive(name: &str) {
     let compiler = env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let question = format!("-print-file-name=lib{name}.a");
     // A compiler that knows no such file repeats its name.
-    let archive = output(&compiler, &[&question]).map(PathBuf::from);
-    match archive
-        .as_deref()
+    let archive = output(&compiler, &[&format!("-print-file-name=lib{name}.a")]).map(PathBuf::from);
+    if let Some(directory) = archive
         .filter(|path| path.is_absolute())
+        .as_deref()
         .and_then(Path::parent)
     {
-        Some(directory) => {
-            println!("cargo:rustc-link-search=native={}", directory.display());
-            println!("cargo:rustc-link-lib=static:-bundle={name}");
-        }
-        None => println!("cargo:rustc-link-lib=dylib={name}"),
+        println!("cargo:rustc-link-search=native={}", directory.display());
+        println!("cargo:rustc-link-lib=static:-bundle={name}");
     }
 }

@@ -4,9 +4,8 @@ use crate::baseline::Builder;
 use crate::cases::{CASES, Case};
 use crate::gpu::{Asked, GPU_CASES, GpuCase};
 use crate::program::Backend;
-use torre_compiler::backend::nvptx::tower::MOST_PARTS;
 use torre_compiler::scheme::Precision;
-use torre_runtime::gpu::Lines;
+use torre_compiler::tower::block::{Division, MOST_SLABS};
 
 pub const USAGE: &str = "\
 usage: cargo run --release -p torre-bench -- [OPTIONS]
@@ -27,11 +26,11 @@ On a GPU:
   --gpu-file FILE    the problem of a file, on its own grid or on --sizes, instead of cases; may be repeated
   --set NAME=VALUE   a parameter of it; may be repeated
   --towers TEXT      auto: what the model chooses (the default); every: all that it looks at; WIDTH,HEIGHT or
-                     WIDTH,HEIGHT,STRIP,OVERLAP,LEAD,PARTITIONS: the pitch of both faces in cells, steps of a time_block, strips of so many
+                     WIDTH,HEIGHT,STRIP,OVERLAP,LEAD,PARTITIONS: the pitch of both faces in cells, steps of a time block, strips of so many
                      towers, columns that alternate, stages that neighbours are ahead, parts of the cache that have their own
                      strips; may be repeated
-  --parts N          blocks that share lines, instead of what the model chooses
-  --spans N          values of the spans into which lines are cut, a multiple of 32, instead of what the model chooses
+  --slabs N          blocks of a cluster that share lines, instead of what the model chooses
+  --z-blocks N       values of the z blocks into which lines are cut, a multiple of 32, instead of what the model chooses
   --check            compares instead: the baseline with the CPU, towers with layerwise kernels, bit by bit
   --device N         (default 0)
   --nvcc FILE        the CUDA compiler (default: in PATH, CUDA_HOME/bin, CUDA_PATH/bin, /usr/local/cuda/bin)
@@ -103,8 +102,8 @@ pub struct Args {
     /// Parameters of problems in files.
     pub set: Vec<(String, String)>,
     pub towers: Vec<Asked>,
-    /// How blocks get lines.
-    pub lines: Option<Lines>,
+    /// How lines are divided.
+    pub division: Option<Division>,
     /// On a GPU: whether programs agree, instead of how fast they are.
     pub check: bool,
     pub device: usize,
@@ -138,7 +137,7 @@ pub fn parse(words: &[String], cores: usize) -> Result<Option<Args>, String> {
         gpu_files: Vec::new(),
         set: Vec::new(),
         towers: Vec::new(),
-        lines: None,
+        division: None,
         check: false,
         device: 0,
         nvcc: None,
@@ -232,13 +231,13 @@ impl Args {
                 })?;
             }
             "--towers" => self.towers.push(Asked::parse(value).ok_or_else(wrong)?),
-            "--parts" => {
-                let parts = positive(value).filter(|n| *n <= MOST_PARTS);
-                self.lines = Some(Lines::Shared(parts.ok_or_else(wrong)?));
+            "--slabs" => {
+                let slabs = positive(value).filter(|n| *n <= MOST_SLABS);
+                self.division = Some(Division::Shared(slabs.ok_or_else(wrong)?));
             }
-            "--spans" => {
+            "--z-blocks" => {
                 let values = positive(value).filter(|n| n.is_multiple_of(32));
-                self.lines = Some(Lines::Spans(values.ok_or_else(wrong)? / 32));
+                self.division = Some(Division::ZBlocks(values.ok_or_else(wrong)? / 32));
             }
             "--device" => self.device = value.parse().map_err(|_| wrong())?,
             "--gpu-file" => self.gpu_files.push(value.to_string()),

@@ -194,7 +194,9 @@ impl<'a, T: Real> Running<'a, T> {
         let calculation = &mut self.calculation;
         cores.pinned(threads, || {
             let start = Instant::now();
-            calculation.run(set, code, order, threads, until, &Progress::default());
+            calculation
+                .run(set, code, order, threads, until, &Progress::default())
+                .expect("as many threads as cores");
             start.elapsed().as_secs_f64()
         })
     }

@@ -107,11 +107,12 @@ fn the_model_chooses_towers_that_fit() {
         let point = &all_points(&args).expect("cases")[0];
         let case = (&point.case, point.precision, &point.cells);
         let prepared = Prepared::new(case.0, case.1, case.2, &device, false).expect("kernels");
-        let found = prepared.schedules((&args.towers, args.lines), &device, 1e12);
+        let model = prepared.model(&device, 1e12).expect("a known GPU");
+        let found = prepared.schedules(&args.towers, args.division, &model);
         let found = found.expect("a grid that can be addressed");
         for scheduled in &found {
             assert!(scheduled.expected.is_some_and(|e| e > 0.0));
-            assert!(prepared.towers(scheduled).expect("PTX").is_some());
+            prepared.towers(scheduled, &model).expect("towers");
         }
         found.into_iter().map(|s| s.name).collect()
     };
@@ -119,7 +120,7 @@ fn the_model_chooses_towers_that_fit() {
     let all = names("--gpu-case maxwell42 --precision f32 --sizes 512x512x256 --towers every");
     assert_eq!(best, all[..1]);
     assert!(all.len() > 1, "{all:?}");
-    // Lines of any length are cut into spans.
+    // Lines of any length are cut into z blocks.
     let long = names("--gpu-case maxwell42 --precision f32 --sizes 64x64x20000");
     assert_eq!(long.len(), 1, "{long:?}");
 }

@@ -76,7 +76,7 @@ pub fn analyze(args: &args::Analyze, voice: &Voice) -> Result<(), Failure> {
     }
     let shown = write::report(args.report.as_deref(), &format!("{:#}\n", page.json()))?;
     if !shown {
-        write::result(&page.text());
+        write::result(&page.text())?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! The command line as data.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use torre_compiler::scheme::Precision;
 use torre_runtime::program::{Backend, BackendChoice, TargetChoice};
 use torre_runtime::run::VolumeFormat;
@@ -42,6 +42,33 @@ pub enum Command {
     Fmt(Fmt),
     /// Show what Torre finds on this machine
     Machine(Machine),
+}
+
+impl Command {
+    /// The files that the command writes, each with the program that it reads; none where the names of files are Torre's.
+    pub fn writes_beside(&self) -> Vec<(&Path, &Path)> {
+        let (written, what) = match self {
+            Command::Run(args) => (vec![report_file(args.report.as_deref())], &args.what),
+            Command::Plan(args) => (vec![report_file(args.report.as_deref())], &args.what),
+            Command::Bench(args) => (vec![report_file(args.report.as_deref())], &args.what),
+            Command::Analyze(args) => {
+                let report = report_file(args.report.as_deref());
+                (vec![args.output.as_deref(), report], &args.what)
+            }
+            Command::Emit(args) => (vec![args.output.as_deref()], &args.what),
+            Command::Cone(args) => (vec![args.output.as_deref()], &args.what),
+            Command::Check(_) | Command::Build(_) | Command::Fmt(_) | Command::Machine(_) => {
+                return Vec::new();
+            }
+        };
+        let written = written.into_iter().flatten();
+        written.map(|file| (file, what.file.as_path())).collect()
+    }
+}
+
+/// The file of a report, if it does not go to stdout.
+pub fn report_file(place: Option<&Path>) -> Option<&Path> {
+    place.filter(|path| *path != Path::new("json"))
 }
 
 /// Which calculation is meant.
@@ -123,6 +150,9 @@ pub struct Run {
     /// Write every field after the last step
     #[arg(long, requires = "out")]
     pub save_final: bool,
+    /// Remove the results of another run from the folder first
+    #[arg(long, requires = "out")]
+    pub overwrite: bool,
     /// Write a report to this file, or to stdout where it is `json`
     #[arg(long, value_name = "FILE|json")]
     pub report: Option<PathBuf>,

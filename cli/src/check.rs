@@ -43,7 +43,7 @@ pub fn check(args: &args::Check, voice: &Voice) -> Result<(), Failure> {
     }
     if args.report.is_some() {
         let list: Vec<Value> = diagnostics.0.iter().map(as_json).collect();
-        write::result(&format!("{:#}\n", Value::from(list)));
+        write::result(&format!("{:#}\n", Value::from(list)))?;
         return match diagnostics.has_errors() {
             true => Err(Failure::silent()),
             false => Ok(()),

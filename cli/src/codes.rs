@@ -22,6 +22,14 @@ pub const DIFFERENCE: Code = Code("E0808");
 pub const OPTIONS: Code = Code("E0809");
 /// A file that is not in canonical layout.
 pub const LAYOUT: Code = Code("E0810");
+/// Another run writes to a folder.
+pub const IN_USE: Code = Code("E0811");
+/// A folder has results of another run.
+pub const OTHER_RESULTS: Code = Code("E0812");
+/// Threads cannot be started.
+pub const THREADS: Code = Code("E0813");
+/// Results would take the place of the program.
+pub const OVERWRITES: Code = Code("E0814");
 /// A time step for which waves grow.
 pub const UNSTABLE: Code = Code("E0815");
 /// A scheme of which growth and frequencies of waves cannot be told.
@@ -36,7 +44,7 @@ pub const DEVICE_SCHEDULE: Code = Code("E0853");
 pub const BACKEND: Code = Code("E0902");
 
 /// All of them.
-pub const ALL: [Code; 16] = [
+pub const ALL: [Code; 20] = [
     UNREADABLE,
     UNWRITABLE,
     CHECKPOINT,
@@ -47,6 +55,10 @@ pub const ALL: [Code; 16] = [
     DIFFERENCE,
     OPTIONS,
     LAYOUT,
+    IN_USE,
+    OTHER_RESULTS,
+    THREADS,
+    OVERWRITES,
     UNSTABLE,
     NOT_ANALYSED,
     BLOW_UP,

@@ -56,7 +56,7 @@ pub fn cone(args: &args::Cone, voice: &Voice) -> Result<(), Failure> {
             if let Some(tiling) = tiling {
                 out.push_str(&faces_text(&planner, tiling));
             }
-            write::result(&out);
+            write::result(&out)?;
         }
     }
     match wrong {

@@ -4,15 +4,14 @@ use crate::codes;
 use crate::failure::{Exit, Failure};
 use crate::schedule;
 use serde_json::{Value, json};
-use torre_compiler::backend::nvptx::Gpu;
+use torre_compiler::backend::gpu::Gpu;
 use torre_compiler::resolve::Resolved;
 use torre_compiler::schedule::Choice;
 use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::Source;
-use torre_runtime::gpu::{
-    Chip, CudaDevice, Device, DeviceError, DevicePlan, DevicePlanner, Facts, NoPlan,
-};
+use torre_runtime::gpu::{CudaDevice, Device, DeviceError, DeviceModel, Facts};
 use torre_runtime::host::SetupError;
+use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner, NoPlan};
 use torre_runtime::program::TargetChoice;
 
 /// What code is made for where no device says it.
@@ -24,31 +23,34 @@ pub fn is_gpu(target: &TargetChoice) -> bool {
 }
 
 /// The GPU that computes, with what planning knows of it; code for it or for another one whose code it runs.
-pub fn opened(number: Option<usize>, choice: &TargetChoice) -> Result<(CudaDevice, Chip), Failure> {
+pub fn opened(
+    number: Option<usize>,
+    choice: &TargetChoice,
+) -> Result<(CudaDevice, DeviceModel), Failure> {
     let named = match choice {
         TargetChoice::Named(name) => Some(Gpu::named(name).ok_or_else(|| unknown(name))?),
         TargetChoice::Host => None,
     };
     let device = CudaDevice::open(number.unwrap_or(0))?;
-    let chip = Chip::of(&device, named, device.copy_rate()?)?;
-    Ok((device, chip))
+    let model = DeviceModel::of(&device, named, device.copy_rate()?)?;
+    Ok((device, model))
 }
 
 /// The GPU to make code for: a usual one of the kind that is named, or that of this machine, or a usual one.
-pub fn target(choice: &TargetChoice) -> Result<Chip, Failure> {
+pub fn target(choice: &TargetChoice) -> Result<DeviceModel, Failure> {
     match choice {
         TargetChoice::Named(name) => usual(name),
         TargetChoice::Host => match CudaDevice::open(0) {
-            Ok(device) => Ok(Chip::of(&device, None, device.copy_rate()?)?),
+            Ok(device) => Ok(DeviceModel::of(&device, None, device.copy_rate()?)?),
             Err(_) => usual(USUAL),
         },
     }
 }
 
 /// A usual GPU of a kind.
-fn usual(name: &str) -> Result<Chip, Failure> {
-    let chip = Gpu::named(name).and_then(Chip::usual);
-    chip.ok_or_else(|| unknown(name))
+fn usual(name: &str) -> Result<DeviceModel, Failure> {
+    let model = Gpu::named(name).and_then(DeviceModel::usual);
+    model.ok_or_else(|| unknown(name))
 }
 
 fn unknown(name: &str) -> Failure {
@@ -65,17 +67,17 @@ pub fn plan(
     text: &str,
     source: &Source,
     resolved: &Resolved,
-    chip: &Chip,
+    model: &DeviceModel,
 ) -> Result<(DevicePlan, Vec<Choice>), Failure> {
-    let planner = DevicePlanner::new(&resolved.scheme, &resolved.problem, chip);
+    let planner = DevicePlanner::new(&resolved.scheme, &resolved.problem, model);
     let planner = planner.map_err(SetupError::from)?;
     let template = schedule::template(text, source, resolved, &planner.planner)?;
     let best = planner.best(&template);
-    best.map_err(|error| refused(error, &planner, chip))
+    best.map_err(|error| refused(error, &planner, model))
 }
 
 /// The diagnostic for a schedule that a GPU cannot run.
-pub fn refused(error: NoPlan, planner: &DevicePlanner<'_>, chip: &Chip) -> Failure {
+pub fn refused(error: NoPlan, planner: &DevicePlanner<'_>, model: &DeviceModel) -> Failure {
     match error {
         NoPlan::Any(error) => schedule::refused(error, &planner.planner),
         NoPlan::Refused {
@@ -84,7 +86,7 @@ pub fn refused(error: NoPlan, planner: &DevicePlanner<'_>, chip: &Chip) -> Failu
             fits,
         } => Diagnostic::error(
             codes::DEVICE_SCHEDULE,
-            format!("{} cannot run `{schedule}`: {refusal}", chip.facts.name),
+            format!("{} cannot run `{schedule}`: {refusal}", model.facts.name),
         )
         .hint(fits)
         .into(),

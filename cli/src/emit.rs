@@ -9,9 +9,9 @@ use crate::render::Voice;
 use crate::schedule;
 use crate::write;
 use std::fmt::Write;
+use torre_compiler::backend::gpu::compile;
 use torre_compiler::backend::llvm::cpu::{Shape, emit as emit_llvm};
 use torre_compiler::backend::llvm::library::{self as llvm, Library, Options};
-use torre_compiler::backend::nvptx::compile;
 use torre_compiler::cone::cones;
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::schedule::Schedule;
@@ -172,10 +172,10 @@ fn machine_code(
 fn on_device(args: &args::Emit, voice: &Voice) -> Result<String, Failure> {
     let source = input::source(&args.what.file)?;
     let resolved = input::inspected(&args.what, voice)?;
-    let chip = device::target(&args.target)?;
-    let (plan, _) = device::plan(&args.schedule, &source, &resolved, &chip)?;
+    let model = device::target(&args.target)?;
+    let (plan, _) = device::plan(&args.schedule, &source, &resolved, &model)?;
     let scheme = &resolved.scheme;
-    let module = || plan.module(scheme, &chip);
+    let module = || plan.module(scheme);
     Ok(match args.stage {
         StageArg::Plan => {
             let mut title = plan.choice.schedule.to_string();
@@ -190,8 +190,8 @@ fn on_device(args: &args::Emit, voice: &Voice) -> Result<String, Failure> {
             let library = Library::open().map_err(CompileError::from)?;
             // Kernels of towers may use what is specific to a GPU.
             let gpu = match plan.towers {
-                Some(_) => chip.gpu,
-                None => chip.gpu.portable(),
+                Some(_) => model.gpu,
+                None => model.gpu.portable(),
             };
             let ptx = compile(library, &module(), gpu);
             ptx.map_err(CompileError::from)?.text

@@ -3,8 +3,8 @@
 use crate::codes;
 use torre_compiler::backend::llvm::library as llvm;
 use torre_grammar::diag::{Diagnostic, Diagnostics};
-use torre_runtime::gpu::DeviceError;
-use torre_runtime::host::SetupError;
+use torre_runtime::gpu::{DeviceError, TowerError};
+use torre_runtime::host::{NoThreads, SetupError};
 use torre_runtime::output::{Attempt, Cause, FileError};
 use torre_runtime::program::{Backend, CompileError};
 use torre_runtime::run::RunError;
@@ -71,6 +71,8 @@ impl From<FileError> for Failure {
     fn from(error: FileError) -> Self {
         let code = match (&error.cause, error.attempt) {
             (Cause::Checkpoint(_), Attempt::Open | Attempt::Read) => codes::CHECKPOINT,
+            (Cause::InUse(_), _) => codes::IN_USE,
+            (Cause::OtherResults(_), _) => codes::OTHER_RESULTS,
             (_, Attempt::Open | Attempt::Read) => codes::UNREADABLE,
             _ => codes::UNWRITABLE,
         };
@@ -78,6 +80,10 @@ impl From<FileError> for Failure {
             (codes::CHECKPOINT, _) => Some(
                 "continue with the same scheme, parameters, precision, sources and probes as the run that wrote it",
             ),
+            (codes::IN_USE, _) => Some("wait for its end, or choose another folder"),
+            (codes::OTHER_RESULTS, _) => {
+                Some("`--overwrite` removes those results first; or choose another folder")
+            }
             (_, Cause::ForeignFolder { .. }) => Some("choose another folder, or remove this one"),
             _ => None,
         };
@@ -93,6 +99,7 @@ impl From<RunError> for Failure {
             RunError::Setup(error) => error.into(),
             RunError::File(error) => error.into(),
             RunError::Device(error) => error.into(),
+            RunError::Threads(error) => error.into(),
             RunError::Difference(difference) => Diagnostic::error(
                 codes::DIFFERENCE,
                 format!("verification failed: {difference}"),
@@ -129,6 +136,9 @@ impl From<DeviceError> for Failure {
             DeviceError::NoDriver | DeviceError::NoDevice | DeviceError::NoSuchDevice { .. } => {
                 missing("`torre machine` shows what is there; other back ends run on the processor")
             }
+            DeviceError::Refused(_) => {
+                missing("take the folder out of `LD_LIBRARY_PATH`, or let nobody else write to it")
+            }
             DeviceError::OldDriver { .. } => missing("install a newer driver"),
             DeviceError::Unsupported { .. } => {
                 missing("a newer driver may help; other back ends run on the processor")
@@ -155,9 +165,18 @@ impl From<DeviceError> for Failure {
     }
 }
 
+impl From<NoThreads> for Failure {
+    fn from(error: NoThreads) -> Self {
+        Diagnostic::error(codes::THREADS, error.to_string())
+            .hint("ask for fewer with `--threads N`, or raise the limit of the process")
+            .into()
+    }
+}
+
 impl From<SetupError> for Failure {
     fn from(error: SetupError) -> Self {
         let diagnostic = match error {
+            SetupError::Threads(error) => return error.into(),
             SetupError::TooLarge => Diagnostic::error(
                 codes::MEMORY,
                 "the fields are larger than any memory can be addressed",
@@ -213,6 +232,18 @@ impl From<CompileError> for Failure {
             )),
             CompileError::Llvm(error) => bug(Backend::Llvm, &error.to_string()),
             CompileError::Cranelift(error) => bug(Backend::Cranelift, &error),
+        }
+    }
+}
+
+impl From<TowerError> for Failure {
+    fn from(error: TowerError) -> Self {
+        match error {
+            TowerError::Code(error) => CompileError::Llvm(error).into(),
+            TowerError::Fault(_) => Diagnostic::error(codes::BACKEND, error.to_string())
+                .hint("this is a defect of Torre, not of your program: please report it; `--schedule layerwise` works without towers")
+                .into(),
+            TowerError::Order => Diagnostic::error(codes::DEVICE_SCHEDULE, error.to_string()).into(),
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::render::Voice;
 use std::path::Path;
 use torre_grammar::diag::{Diagnostic, Diagnostics};
 use torre_grammar::{parse, print};
-use torre_runtime::output::atomic::write_file;
+use torre_runtime::output::atomic::{remove_leftovers_of, write_file};
 use torre_runtime::output::{Attempt, FileError};
 
 /// Lays out each file; one that cannot be parsed is left as it is, and the others are done nevertheless.
@@ -61,6 +61,7 @@ fn replace(path: &Path, text: &str) -> Result<(), FileError> {
     let metadata = file
         .metadata()
         .map_err(FileError::io(path, Attempt::Open))?;
+    remove_leftovers_of(&file);
     write_file(&file, text.as_bytes())?;
     std::fs::set_permissions(&file, metadata.permissions())
         .map_err(FileError::io(path, Attempt::Write))

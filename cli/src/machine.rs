@@ -12,8 +12,8 @@ use torre_compiler::backend::llvm::library::{Cpu, Library};
 use torre_compiler::schedule::Machine;
 use torre_runtime::budget;
 use torre_runtime::cache::Cache;
-use torre_runtime::gpu::predict;
 use torre_runtime::host::{measure, threads};
+use torre_runtime::plan::gpu as plan;
 
 pub fn machine(args: &args::Machine) -> Result<(), Failure> {
     let threads = threads::available();
@@ -33,15 +33,14 @@ pub fn machine(args: &args::Machine) -> Result<(), Failure> {
             .iter()
             .map(|fact| (fact.key.to_owned(), fact.value.clone()))
             .collect();
-        write::result(&format!("{:#}\n", Value::from(map)));
+        write::result(&format!("{:#}\n", Value::from(map)))
     } else {
         let mut text = String::new();
         for fact in &facts {
             text.push_str(&format!("{:<12}{}\n", fact.title, fact.text));
         }
-        write::result(&text);
+        write::result(&text)
     }
-    Ok(())
 }
 
 /// What the model of schedules knows about a machine, for reports.
@@ -137,7 +136,11 @@ fn facts() -> Vec<Fact> {
     facts.push(fact("cranelift", "Cranelift", cranelift, text));
     let cache = Cache::of_user();
     let path = cache.directory().map(|d| d.display().to_string());
-    let text = path.clone().unwrap_or_else(|| "none".to_owned());
+    let text = match (&path, cache.refusal()) {
+        (Some(path), _) => path.clone(),
+        (None, Some(refusal)) => format!("none: {refusal}"),
+        (None, None) => "none".to_owned(),
+    };
     facts.push(fact("cache", "code cache", path, text));
     facts
 }
@@ -155,7 +158,7 @@ fn gpus() -> Fact {
                     let rate = rate.map_or_else(String::new, |rate| {
                         format!(", copies at {:.0} GB/s", rate * 1e-9)
                     });
-                    format!("{}, {}{rate}", predict::line(facts), bytes(facts.memory))
+                    format!("{}, {}{rate}", plan::line(facts), bytes(facts.memory))
                 })
                 .collect();
             fact("gpus", "GPUs", values, texts.join("; "))

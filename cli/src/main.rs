@@ -27,26 +27,49 @@ mod write;
 
 use args::{Cli, Command};
 use clap::Parser;
+use failure::Failure;
 use render::Voice;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     write::end_quietly_on_closed_pipes();
-    // Wrong usage ends here with status 2, help and version with 0.
-    let cli = Cli::parse();
-    let voice = Voice::new(cli.quiet);
-    let outcome = match &cli.command {
-        Command::Check(args) => check::check(args, &voice),
-        Command::Run(args) => run::run(args, &voice),
-        Command::Plan(args) => plan::plan(args, &voice),
-        Command::Analyze(args) => analyze::analyze(args, &voice),
-        Command::Cone(args) => cone::cone(args, &voice),
-        Command::Bench(args) => bench::bench(args, &voice),
-        Command::Emit(args) => emit::emit(args, &voice),
-        Command::Build(args) => build::build(args, &voice),
-        Command::Fmt(args) => format::format(args, &voice),
-        Command::Machine(args) => machine::machine(args),
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // Wrong usage ends here with status 2, help and version with 0 if they can be shown.
+        Err(error) => {
+            let shown = error.print();
+            return match shown {
+                Err(shown) if !error.use_stderr() => {
+                    end(&Voice::new(false), Err(write::stdout_failed(&shown)))
+                }
+                _ => ExitCode::from(error.exit_code() as u8),
+            };
+        }
     };
+    let voice = Voice::new(cli.quiet);
+    end(&voice, run_command(&cli.command, &voice))
+}
+
+fn run_command(command: &Command, voice: &Voice) -> Result<(), Failure> {
+    for (written, source) in command.writes_beside() {
+        write::spare(written, source)?;
+    }
+    match command {
+        Command::Check(args) => check::check(args, voice),
+        Command::Run(args) => run::run(args, voice),
+        Command::Plan(args) => plan::plan(args, voice),
+        Command::Analyze(args) => analyze::analyze(args, voice),
+        Command::Cone(args) => cone::cone(args, voice),
+        Command::Bench(args) => bench::bench(args, voice),
+        Command::Emit(args) => emit::emit(args, voice),
+        Command::Build(args) => build::build(args, voice),
+        Command::Fmt(args) => format::format(args, voice),
+        Command::Machine(args) => machine::machine(args),
+    }
+}
+
+/// Shows what went wrong, and gives the exit status.
+fn end(voice: &Voice, outcome: Result<(), Failure>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

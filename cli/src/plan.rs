@@ -16,9 +16,9 @@ use torre_compiler::resolve::Resolved;
 use torre_compiler::schedule::{Choice, Machine, Prediction};
 use torre_grammar::source::Source;
 use torre_runtime::budget;
-use torre_runtime::gpu::plan::{Fit, TowerPlan};
-use torre_runtime::gpu::{Chip, Device, DevicePlan, OnDevice, predict};
+use torre_runtime::gpu::{Device, DeviceModel, OnDevice};
 use torre_runtime::host::{SetupError, threads};
+use torre_runtime::plan::gpu::{self, DevicePlan, Fit, TowerPlan};
 use torre_runtime::plan::{Plan, Planner};
 use torre_runtime::program::{LoadedFiles, TargetChoice};
 
@@ -59,7 +59,7 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
         available: budget::available().map(|a| a.bytes),
     };
     if !write::report(args.report.as_deref(), &shown.json())? {
-        write::result(&shown.text());
+        write::result(&shown.text())?;
     }
     Ok(())
 }
@@ -71,30 +71,30 @@ fn plan_on_device(
     source: &Source,
     resolved: &Resolved,
 ) -> Result<(), Failure> {
-    let (chip, available) = match (&args.how.target, args.devices) {
+    let (model, available) = match (&args.how.target, args.devices) {
         (TargetChoice::Host, _) | (_, Some(_)) => {
-            let (device, chip) = device::opened(args.devices, &args.how.target)?;
-            (chip, device.free_memory()?)
+            let (device, model) = device::opened(args.devices, &args.how.target)?;
+            (model, device.free_memory()?)
         }
         (named, None) => {
-            let chip = device::target(named)?;
-            let memory = chip.facts.memory;
-            (chip, memory)
+            let model = device::target(named)?;
+            let memory = model.facts.memory;
+            (model, memory)
         }
     };
-    let (plan, choices) = device::plan(&args.schedule, source, resolved, &chip)?;
+    let (plan, choices) = device::plan(&args.schedule, source, resolved, &model)?;
     let shown = ShownOnDevice {
         resolved,
         plan: &plan,
         choices: &choices,
-        chip: &chip,
+        model: &model,
         available,
     };
     if let Some(note) = &plan.note {
         voice.note(note);
     }
     if !write::report(args.report.as_deref(), &shown.json())? {
-        write::result(&shown.text());
+        write::result(&shown.text())?;
     }
     Ok(())
 }
@@ -104,7 +104,7 @@ struct ShownOnDevice<'a> {
     plan: &'a DevicePlan,
     /// All members of the family that the GPU runs, best first.
     choices: &'a [Choice],
-    chip: &'a Chip,
+    model: &'a DeviceModel,
     /// Bytes of its memory.
     available: u64,
 }
@@ -146,8 +146,8 @@ impl ShownOnDevice<'_> {
             self.plan.kernels.kernels.len(),
             bytes(self.needed()),
             bytes(self.available),
-            predict::line(&self.chip.facts),
-            self.chip.copy_rate * 1e-9,
+            gpu::line(&self.model.facts),
+            self.model.copy_rate * 1e-9,
         );
         out.push_str(&considered(self.choices));
         out
@@ -167,8 +167,8 @@ impl ShownOnDevice<'_> {
             "precision": scheme.precision.to_string(),
             "towers": towers,
             "note": self.plan.note,
-            "target": self.chip.gpu.name,
-            "device": device::json(&self.chip.facts, Some(self.chip.copy_rate)),
+            "target": self.model.gpu.name,
+            "device": device::json(&self.model.facts, Some(self.model.copy_rate)),
             "device_memory_bytes": self.needed(),
             "available_memory_bytes": self.available,
             "alternatives": alternatives(&self.plan.choice, self.choices),
@@ -181,9 +181,7 @@ impl ShownOnDevice<'_> {
 /// What towers are and need, line by line.
 pub fn towers_text(plan: &TowerPlan) -> String {
     let Fit {
-        towers,
-        flow,
-        rows,
+        block,
         kept,
         registers,
         ..
@@ -197,21 +195,23 @@ pub fn towers_text(plan: &TowerPlan) -> String {
     };
     let shape = format!(
         "cells wide{size}: {} columns of cells, {} steps high; {} in a time block",
-        towers.cells(),
+        plan.fit.towers().cells(),
         plan.height(),
         plan.count
     );
     line("tower", width.to_string(), shape);
-    if let Some(spans) = plan.spans {
-        let each = format!("spans of {}, one after the other", flow.part);
-        line("lines", spans.to_string(), each);
-    } else if flow.cluster > 1 {
-        let each = format!("parts of {}, for the blocks of a cluster", flow.part);
-        line("lines", flow.cluster.to_string(), each);
+    if let Some(z_blocks) = plan.z_blocks {
+        let each = format!("z blocks of {}, one after the other", block.values);
+        line("lines", z_blocks.to_string(), each);
+    } else if let Some(slabs) = block.lines.slabs() {
+        let each = format!("slabs of {}, for the blocks of a cluster", block.values);
+        line("lines", slabs.count.to_string(), each);
     }
-    line("threads", flow.threads.to_string(), "of a block".to_owned());
-    let shared = bytes(u64::from(flow.shared));
-    line("shared", shared, format!("of a block, {rows} rows"));
+    let threads = block.roles.all().to_string();
+    line("threads", threads, "of a block".to_owned());
+    let shared = bytes(u64::from(block.shared_bytes));
+    let rows = format!("of a block, {} rows", block.shared_rows);
+    line("shared", shared, rows);
     let registers = format!("values of a thread, about {registers} registers");
     line("kept", kept.to_string(), registers);
     out
@@ -223,13 +223,13 @@ fn towers_json(plan: &TowerPlan) -> Value {
         "width": width.as_f64(),
         "size": size.map(|size| size.as_f64()),
         "height": plan.height(),
-        "columns_of_cells": plan.fit.towers.cells(),
+        "columns_of_cells": plan.fit.towers().cells(),
         "per_time_block": plan.count,
-        "spans": plan.spans,
-        "blocks_per_line": plan.fit.flow.cluster,
-        "threads": plan.fit.flow.threads,
-        "shared_bytes": plan.fit.flow.shared,
-        "shared_rows": plan.fit.rows,
+        "z_blocks": plan.z_blocks,
+        "blocks_per_line": plan.fit.block.lines.cluster(),
+        "threads": plan.fit.block.roles.all(),
+        "shared_bytes": plan.fit.block.shared_bytes,
+        "shared_rows": plan.fit.block.shared_rows,
         "kept_values": plan.fit.kept,
         "registers": plan.fit.registers,
     })

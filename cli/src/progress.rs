@@ -3,6 +3,7 @@
 use crate::render::Voice;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 use torre_runtime::run::Watch;
 
@@ -33,7 +34,8 @@ pub fn show<R>(voice: &Voice, extent: &Extent, watch: &Watch, work: impl FnOnce(
     );
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let watcher = scope.spawn(|| {
+        // Without a thread for it there is no bar.
+        let watcher = Builder::new().spawn_scoped(scope, || {
             let start = Instant::now();
             while !ended.load(Ordering::Acquire) {
                 draw(&bar, extent, watch, start.elapsed());
@@ -43,7 +45,9 @@ pub fn show<R>(voice: &Voice, extent: &Extent, watch: &Watch, work: impl FnOnce(
         });
         let result = work();
         ended.store(true, Ordering::Release);
-        watcher.thread().unpark();
+        if let Ok(watcher) = &watcher {
+            watcher.thread().unpark();
+        }
         result
     })
 }

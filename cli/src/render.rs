@@ -16,6 +16,12 @@ const BOOK: &str = "docs/src/diagnostics.md";
 /// Where the codes of this crate are.
 const RUNNING: &str = "docs/src/running.md";
 
+/// Lines with more bytes are not drawn: they are hard to read, and a column from 65,535 on cannot be drawn at all.
+const LONGEST_LINE: usize = 1000;
+
+/// Bytes that are shown before and after a place in such a line.
+const AROUND: usize = 40;
+
 /// How messages look.
 pub struct Voice {
     pub quiet: bool,
@@ -127,6 +133,9 @@ struct Shown {
 
 impl Shown {
     fn new(diagnostic: &Diagnostic) -> Self {
+        if diagnostic.labels.iter().any(is_in_long_line) {
+            return Self::told(diagnostic);
+        }
         let first = diagnostic.labels.first().map(|label| &label.source);
         let here = diagnostic
             .labels
@@ -144,6 +153,24 @@ impl Shown {
             source: first.map(named),
             labels: here.enumerate().map(|(i, l)| span(l, i == 0)).collect(),
             related: elsewhere.map(Shown::place).collect(),
+        }
+    }
+
+    /// A diagnostic whose places are told by their lines and columns.
+    fn told(diagnostic: &Diagnostic) -> Self {
+        let mut message = diagnostic.message.clone();
+        for label in &diagnostic.labels {
+            let place = excerpt(label);
+            message.push_str(&format!("\n{place}"));
+        }
+        Self {
+            severity: diagnostic.severity,
+            code: diagnostic.code.0.to_owned(),
+            message,
+            help: diagnostic.hint.clone(),
+            source: None,
+            labels: Vec::new(),
+            related: Vec::new(),
         }
     }
 
@@ -166,15 +193,64 @@ fn named(source: &Source) -> NamedSource<String> {
 }
 
 fn span(label: &Label, primary: bool) -> LabeledSpan {
-    let length = label.source.text().len();
-    let start = (label.span.start as usize).min(length);
-    let end = (label.span.end as usize).clamp(start, length);
+    let [start, end] = ends(label);
     let span = SourceSpan::new(start.into(), end - start);
     let text = (!label.text.is_empty()).then(|| label.text.clone());
     match primary {
         true => LabeledSpan::new_primary_with_span(text, span),
         false => LabeledSpan::new_with_span(text, span),
     }
+}
+
+/// The first and the last byte of a label, within its source.
+fn ends(label: &Label) -> [usize; 2] {
+    let length = label.source.text().len();
+    let start = (label.span.start as usize).min(length);
+    [start, (label.span.end as usize).clamp(start, length)]
+}
+
+/// Whether a label, or a line beside it that would be drawn with it, is in a line that is too long.
+fn is_in_long_line(label: &Label) -> bool {
+    let text = label.source.text().as_bytes();
+    let [start, end] = ends(label);
+    let line_start = |at: usize| {
+        text[..at]
+            .iter()
+            .rposition(|&b| b == b'\n')
+            .map_or(0, |n| n + 1)
+    };
+    let line_end = |at: usize| {
+        let rest = text[at..].iter().position(|&b| b == b'\n');
+        rest.map_or(text.len(), |n| at + n)
+    };
+    let first = line_start(line_start(start).saturating_sub(1));
+    let last = line_end((line_end(end) + 1).min(text.len()));
+    let mut lines = text[first..last].split(|&b| b == b'\n');
+    lines.any(|line| line.len() > LONGEST_LINE)
+}
+
+/// Where a label is, and what is there.
+fn excerpt(label: &Label) -> String {
+    let text = label.source.text();
+    let [start, end] = ends(label);
+    let before = &text[..text.floor_char_boundary(start)];
+    let line = before.matches('\n').count() + 1;
+    let line_start = before.rfind('\n').map_or(0, |n| n + 1);
+    let column = before[line_start..].chars().count() + 1;
+    let from = text.floor_char_boundary(start.saturating_sub(AROUND).max(line_start));
+    let line_end = text[before.len()..]
+        .find('\n')
+        .map_or(text.len(), |n| before.len() + n);
+    let to = text
+        .ceil_char_boundary(end.min(start + AROUND).max(start) + AROUND)
+        .min(line_end);
+    let part = text.get(from..to).unwrap_or_default().trim();
+    let name = label.source.name();
+    let says = match label.text.as_str() {
+        "" => String::new(),
+        says => format!(": {says}"),
+    };
+    format!("{name}:{line}:{column}{says}, in `{part}`")
 }
 
 impl fmt::Display for Shown {

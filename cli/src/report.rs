@@ -2,11 +2,16 @@
 
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::path::PathBuf;
 use std::time::Duration;
 use torre_compiler::scheme::Scheme;
 
 /// The outcome of a run.
 pub struct Report {
+    /// What tells the run's results from those of others, if it wrote any.
+    pub identity: Option<Value>,
+    /// What it wrote outside of the folder of results.
+    pub files: Vec<PathBuf>,
     pub scheme: String,
     pub problem: String,
     pub domain: Vec<i64>,
@@ -50,13 +55,14 @@ impl Report {
         rate.is_finite().then_some(rate)
     }
 
-    pub fn json(&self) -> String {
+    pub fn json(&self) -> Value {
         let bytes: serde_json::Map<String, Value> = self
             .bytes_per_cell_step
             .iter()
             .map(|(level, bytes)| (level.clone(), json!(bytes)))
             .collect();
-        let value = json!({
+        let files = self.files.iter().map(|file| file.display().to_string());
+        json!({
             "torre": env!("CARGO_PKG_VERSION"),
             "scheme": self.scheme,
             "problem": self.problem,
@@ -79,8 +85,10 @@ impl Report {
             "field_memory_bytes": self.field_bytes,
             "peak_memory_bytes": self.peak_bytes,
             "verified": self.verified,
-        });
-        format!("{value:#}\n")
+            "complete": true,
+            "identity": self.identity,
+            "files": files.collect::<Vec<_>>(),
+        })
     }
 
     /// For people.

@@ -1,7 +1,9 @@
 //! `torre run`: compile and run.
 
+mod folders;
+mod memory;
+
 use crate::args::{self, BackendArg};
-use crate::codes;
 use crate::device;
 use crate::failure::Failure;
 use crate::input::Input;
@@ -9,37 +11,38 @@ use crate::interrupt;
 use crate::machine;
 use crate::progress::{self, Extent};
 use crate::render::Voice;
-use crate::report::{self, Report, bytes};
+use crate::report::{self, Report};
 use crate::schedule;
 use crate::stability::Subject;
 use crate::write;
-use std::sync::{Arc, Mutex};
+use folders::Folders;
+use std::path::Path;
 use std::time::{Duration, Instant};
+use torre_compiler::backend::gpu::layerwise::Shape;
 use torre_compiler::backend::llvm::library::Library;
-use torre_compiler::backend::nvptx::layerwise::Shape;
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::Problem;
 use torre_compiler::resolve::Resolved;
 use torre_compiler::schedule::Choice;
 use torre_compiler::scheme::{Precision, Scheme};
-use torre_grammar::diag::Diagnostic;
-use torre_runtime::budget::{self, Bound};
+use torre_runtime::budget;
 use torre_runtime::cache::{Cache, Origin};
-use torre_runtime::gpu::{Chip, CudaDevice, Device, DevicePlan, DeviceProgram, OnDevice};
+use torre_runtime::gpu::{CudaDevice, Device, DeviceModel, DeviceProgram, OnDevice};
 use torre_runtime::host::{Calculation, Order, Progress, SetupError, threads};
-use torre_runtime::output::atomic::write_file;
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::plan::Plan;
+use torre_runtime::plan::gpu::DevicePlan;
 use torre_runtime::program::{
     self, Backend, BackendChoice, CompileError, LoadedFiles, TargetChoice,
 };
 use torre_runtime::run::{
-    Checkpoints, Company, Compiled, Literal, Outputs, Simulation, Value, Watch,
-    cell_stages_per_step, checkpoint, execute, verify,
+    Company, Compiled, Literal, Record, Simulation, Value, Watch, cell_stages_per_step, checkpoint,
+    execute, verify,
 };
 
 pub fn run(args: &args::Run, voice: &Voice) -> Result<(), Failure> {
+    interrupt::end_tidily();
     if args.how.backend == BackendArg::Reference {
         let conflict = [
             ("--verify", args.verify),
@@ -87,8 +90,16 @@ struct Run<'a, T> {
 /// The GPU that computes, and how.
 struct OnGpu {
     device: CudaDevice,
-    chip: Chip,
+    model: DeviceModel,
     plan: DevicePlan,
+}
+
+/// What is there before the first step.
+struct Prepared<'a> {
+    set: &'a KernelSet,
+    files: &'a LoadedFiles,
+    folders: Folders,
+    identity: Identity,
 }
 
 /// How kernels were made, for the report.
@@ -109,12 +120,16 @@ impl<'a, T: Value> Run<'a, T> {
         } = input;
         let gpu = match (args.how.backend, args.devices) {
             (BackendArg::Cuda, number) => {
-                let (device, chip) = device::opened(number, &args.how.target)?;
-                let (plan, _) = device::plan(&args.schedule, source, resolved, &chip)?;
+                let (device, model) = device::opened(number, &args.how.target)?;
+                let (plan, _) = device::plan(&args.schedule, source, resolved, &model)?;
                 if let Some(note) = &plan.note {
                     voice.note(note);
                 }
-                Some(OnGpu { device, chip, plan })
+                Some(OnGpu {
+                    device,
+                    model,
+                    plan,
+                })
             }
             (_, Some(_)) => return Err(Failure::usage("`--devices` goes with `--backend cuda`")),
             (_, None) => None,
@@ -159,72 +174,26 @@ impl<'a, T: Value> Run<'a, T> {
             (None, None) => program::layerwise_kernels(self.scheme).map_err(SetupError::from)?,
         };
         self.check_memory()?;
-        let files = LoadedFiles::load(&self.input.world, self.scheme)?;
-        Subject::new(self.input, &files).announce(self.voice, self.args.allow_unstable)?;
+        let claims = self.claim()?;
+        let files = &LoadedFiles::load(&self.input.world, self.scheme)?;
+        Subject::new(self.input, files).announce(self.voice, self.args.allow_unstable)?;
+        self.check_conditions(files)?;
+        let identity = checkpoint::identity::<T>(self.scheme, self.problem, files);
+        let prepared = Prepared {
+            set: &set,
+            files,
+            folders: self.folders(claims, files, &identity)?,
+            identity,
+        };
         match (&self.gpu, self.args.how.backend.choice()) {
-            (Some(gpu), _) => self.run_on_device(&set, &files, gpu),
-            (None, Some(choice)) => self.run_compiled(&set, &files, choice),
-            (None, None) => self.run_reference(&files),
+            (Some(gpu), _) => self.run_on_device(&prepared, gpu),
+            (None, Some(choice)) => self.run_compiled(&prepared, choice),
+            (None, None) => self.run_reference(&prepared),
         }
     }
 
-    /// Refuses a run that does not fit before any memory is taken.
-    fn check_memory(&self) -> Result<(), Failure> {
-        let Some(available) = budget::available() else {
-            return Ok(());
-        };
-        let layout = Layout::new(self.scheme).map_err(SetupError::from)?;
-        let more = self.plan.as_ref();
-        let more = more.map_or(0, |plan| plan.more_bytes(&layout, self.threads));
-        let fields = match self.args.how.backend {
-            BackendArg::Reference => Literal::<T>::bytes(self.scheme),
-            _ => layout.bytes().saturating_add(more),
-        };
-        let check = match self.check {
-            None => 0,
-            Some(Check::Reference) => Literal::<T>::bytes(self.scheme),
-            Some(Check::Interpreter | Check::Processor) => layout.bytes(),
-        };
-        let files = LoadedFiles::bytes(self.scheme);
-        let needed = fields.saturating_add(check).saturating_add(files);
-        if needed <= available.bytes {
-            return Ok(());
-        }
-        let mut parts = vec![format!("{} for the fields", bytes(fields))];
-        if check > 0 {
-            parts.push(format!("{} for the check", bytes(check)));
-        }
-        if files > 0 {
-            parts.push(format!("{} for the files", bytes(files)));
-        }
-        let bound = match available.bound {
-            Bound::Machine => "this machine has",
-            Bound::Group => "the limit of the process's group leaves",
-        };
-        let message = format!(
-            "`{}` needs {} of memory ({}), and {bound} {}",
-            self.problem.name,
-            bytes(needed),
-            parts.join(", "),
-            bytes(available.bytes),
-        );
-        let fits = |needed: u64| needed <= available.bytes;
-        let hint = if check > 0 && fits(needed - check) {
-            "it fits without `--verify`"
-        } else if self.scheme.precision == Precision::F64 && fits(needed / 2) {
-            "it fits with `--precision f32`"
-        } else {
-            "make the domain smaller: `--set domain=AxBxC`"
-        };
-        Err(Diagnostic::error(codes::MEMORY, message).hint(hint).into())
-    }
-
-    fn run_compiled(
-        &self,
-        set: &KernelSet,
-        files: &LoadedFiles,
-        choice: BackendChoice,
-    ) -> Result<(), Failure> {
+    fn run_compiled(&self, prepared: &Prepared<'_>, choice: BackendChoice) -> Result<(), Failure> {
+        let &Prepared { set, files, .. } = prepared;
         let target = &self.args.how.target;
         let cache = Cache::of_user();
         let compiled = program::compile(self.scheme, set, choice, target, &cache)?;
@@ -236,9 +205,8 @@ impl<'a, T: Value> Run<'a, T> {
         }
         let order = self.plan.as_ref().map_or(Order::Layerwise, Plan::order);
         let mut simulation = self.compiled(set, &*compiled.code, files, order)?;
-        let identity = checkpoint::identity::<T>(self.scheme, self.problem, files);
         if let Some(folder) = &self.args.resume {
-            checkpoint::resume(folder, &identity, &mut simulation.calculation)?;
+            checkpoint::resume(folder, &prepared.identity, &mut simulation.calculation)?;
         }
         let made = Made {
             backend: compiled.backend.to_string(),
@@ -248,20 +216,22 @@ impl<'a, T: Value> Run<'a, T> {
             field_bytes: simulation.calculation.memory_bytes(),
             device: machine::cpu_name(),
         };
-        self.run_checked(&mut simulation, set, files, identity, made)
+        self.run_checked(&mut simulation, prepared, made)
     }
 
     fn run_on_device(
         &self,
-        set: &KernelSet,
-        files: &LoadedFiles,
-        OnGpu { device, chip, plan }: &OnGpu,
+        prepared: &Prepared<'_>,
+        OnGpu {
+            device,
+            model,
+            plan,
+        }: &OnGpu,
     ) -> Result<(), Failure> {
+        let &Prepared { set, files, .. } = prepared;
         let start = Instant::now();
         let library = Library::open().map_err(CompileError::from)?;
-        let (ptx, towers) = plan
-            .compile(library, self.scheme, chip)
-            .map_err(CompileError::from)?;
+        let (ptx, towers) = plan.compile(library, self.scheme, model)?;
         let shape = Shape::of(self.scheme);
         let program = DeviceProgram {
             set,
@@ -274,9 +244,8 @@ impl<'a, T: Value> Run<'a, T> {
         let layout = set.layout.clone();
         let (scheme, problem) = (self.scheme, self.problem);
         let mut calculation = Calculation::arranged(layout, scheme, problem, files, self.threads)?;
-        let identity = checkpoint::identity::<T>(self.scheme, self.problem, files);
         if let Some(folder) = &self.args.resume {
-            checkpoint::resume(folder, &identity, &mut calculation)?;
+            checkpoint::resume(folder, &prepared.identity, &mut calculation)?;
         }
         let mut simulation = OnDevice::new(calculation, files, device, program)?;
         if let Some(towers) = &towers {
@@ -295,32 +264,23 @@ impl<'a, T: Value> Run<'a, T> {
             field_bytes: simulation.memory_bytes(),
             device: device.facts().name.clone(),
         };
-        self.run_checked(&mut simulation, set, files, identity, made)
+        self.run_checked(&mut simulation, prepared, made)
     }
 
     /// Runs beside what it is compared with.
     fn run_checked(
         &self,
         simulation: &mut dyn Simulation<T>,
-        set: &KernelSet,
-        files: &LoadedFiles,
-        identity: Identity,
+        prepared: &Prepared<'_>,
         made: Made,
     ) -> Result<(), Failure> {
-        let checkpoints = match &self.args.checkpoint {
-            Some(folder) => Some(Checkpoints::new(
-                folder,
-                self.args.every.unwrap_or(0),
-                identity.clone(),
-            )?),
-            None => None,
-        };
-        let checkpoints = checkpoints.as_ref();
+        let &Prepared { set, files, .. } = prepared;
+        let folders = &prepared.folders;
         let backend = match self.check {
-            None => return self.execute(simulation, checkpoints, None, made),
+            None => return self.execute(simulation, folders, None, made),
             Some(Check::Reference) => {
                 let mut check = Literal::<T>::new(self.scheme, self.problem, files);
-                return self.execute(simulation, checkpoints, Some(&mut check), made);
+                return self.execute(simulation, folders, Some(&mut check), made);
             }
             Some(Check::Interpreter) => BackendChoice::Only(Backend::Interp),
             Some(Check::Processor) => BackendChoice::Auto,
@@ -339,9 +299,9 @@ impl<'a, T: Value> Run<'a, T> {
         )?;
         let mut check = self.compiled(set, &*code.code, files, Order::Layerwise)?;
         if let Some(folder) = &self.args.resume {
-            checkpoint::resume(folder, &identity, &mut check.calculation)?;
+            checkpoint::resume(folder, &prepared.identity, &mut check.calculation)?;
         }
-        self.execute(simulation, checkpoints, Some(&mut check), made)
+        self.execute(simulation, folders, Some(&mut check), made)
     }
 
     fn compiled<'b>(
@@ -360,7 +320,7 @@ impl<'a, T: Value> Run<'a, T> {
         })
     }
 
-    fn run_reference(&self, files: &LoadedFiles) -> Result<(), Failure> {
+    fn run_reference(&self, prepared: &Prepared<'_>) -> Result<(), Failure> {
         let made = Made {
             backend: "reference".to_owned(),
             code: "reference".to_owned(),
@@ -369,36 +329,19 @@ impl<'a, T: Value> Run<'a, T> {
             field_bytes: Literal::<T>::bytes(self.scheme),
             device: machine::cpu_name(),
         };
-        let mut simulation = Literal::<T>::new(self.scheme, self.problem, files);
-        self.execute(&mut simulation, None, None, made)
+        let mut simulation = Literal::<T>::new(self.scheme, self.problem, prepared.files);
+        self.execute(&mut simulation, &prepared.folders, None, made)
     }
 
     fn execute(
         &self,
         simulation: &mut dyn Simulation<T>,
-        checkpoints: Option<&Checkpoints>,
+        folders: &Folders,
         check: Option<&mut dyn Simulation<T>>,
         made: Made,
     ) -> Result<(), Failure> {
-        let args = self.args;
-        let outputs = match &args.out {
-            Some(folder) => Some(Outputs::create(
-                folder,
-                args.format.into(),
-                args.save_final,
-                args.checkpoint.is_some() || args.resume.is_some(),
-            )?),
-            None => None,
-        };
-        if outputs.is_none() && !(self.problem.outputs.is_empty() && self.problem.probes.is_empty())
-        {
-            self.voice
-                .note("results are not written: name a folder for them with `--out DIR`");
-        }
-        let writing = Arc::new(Mutex::new(()));
-        interrupt::wait_for_writers(writing.clone());
         let mut watch = Watch::default();
-        if !args.allow_nonfinite {
+        if !self.args.allow_nonfinite {
             watch.run = Progress::guarded();
         }
         let start = simulation.steps();
@@ -409,15 +352,14 @@ impl<'a, T: Value> Run<'a, T> {
             check: check.is_some(),
         };
         let company = Company {
-            outputs: outputs.as_ref(),
-            checkpoints,
-            writing: Some(&writing),
+            outputs: folders.outputs.as_ref(),
+            checkpoints: folders.checkpoints.as_ref(),
         };
         let stepping = progress::show(self.voice, &extent, &watch, || {
             execute(simulation, check, company, &watch)
         })?;
-        let report = self.report(made, stepping, self.problem.steps - start);
-        self.publish(&report, outputs.as_ref())
+        let report = self.report(made, stepping, self.problem.steps - start, folders);
+        self.publish(&report, folders)
     }
 
     fn cells(&self) -> u64 {
@@ -431,9 +373,15 @@ impl<'a, T: Value> Run<'a, T> {
         self.plan.as_ref().map(|plan| &plan.choice).or_else(on_gpu)
     }
 
-    fn report(&self, made: Made, stepping: Duration, steps_run: u64) -> Report {
+    fn report(&self, made: Made, stepping: Duration, steps_run: u64, folders: &Folders) -> Report {
         let choice = self.choice();
+        // Files of results are listed by their folder.
+        let checkpoint = folders.checkpoints.as_ref().map(|c| c.path().to_owned());
+        let report = args::report_file(self.args.report.as_deref());
+        let files = checkpoint.into_iter().chain(report.map(Path::to_owned));
         Report {
+            identity: folders.record.as_ref().map(Record::json),
+            files: files.collect(),
             scheme: self.scheme.name.clone(),
             problem: self.problem.name.clone(),
             domain: report::domain(self.scheme),
@@ -470,14 +418,19 @@ impl<'a, T: Value> Run<'a, T> {
         }
     }
 
-    fn publish(&self, report: &Report, outputs: Option<&Outputs>) -> Result<(), Failure> {
-        let json = report.json();
-        if let Some(outputs) = outputs {
-            write_file(&outputs.folder().join("report.json"), json.as_bytes())?;
+    fn publish(&self, report: &Report, folders: &Folders) -> Result<(), Failure> {
+        let value = report.json();
+        if let Some(outputs) = &folders.outputs {
+            outputs.report(&value)?;
         }
+        let value = match &folders.outputs {
+            Some(outputs) => outputs.listed(&value),
+            None => value,
+        };
+        let json = format!("{value:#}\n");
         let shown = write::report(self.args.report.as_deref(), &json)?;
         if !shown && !self.voice.quiet {
-            write::result(&report.text());
+            write::result(&report.text())?;
         }
         Ok(())
     }

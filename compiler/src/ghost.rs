@@ -224,7 +224,14 @@ mod tests {
                         Located::Stored { at, negated } => Some((at, negated)),
                         Located::Zero => None,
                     };
-                    assert_eq!(found.get(&cell.0).copied(), expected, "{:?}", cell.0);
+                    let live = scheme.grid.live(position);
+                    let found = found.get(&cell.0).copied();
+                    if found.is_some_and(|(at, _)| !live.contains(at)) {
+                        // A ghost of a cell that no update writes, which is zero for ever.
+                        assert_eq!(expected, None, "{:?}", cell.0);
+                        return;
+                    }
+                    assert_eq!(found, expected, "{:?}", cell.0);
                     let within = |axis: Axis| {
                         let all = map.0[axis].held();
                         all.iter().any(|range| range.contains(cell[axis]))
@@ -251,7 +258,7 @@ mod tests {
             reach: 3,
         };
         let mut cut = 0;
-        for seed in 0..100 {
+        for seed in 0..300 {
             let scheme = random_scheme(&mut Rng::new(seed), &limits);
             for id in scheme.component_ids() {
                 for axis in Axis::ALL {

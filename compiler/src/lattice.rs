@@ -29,6 +29,7 @@ impl Axis {
         }
     }
 
+    #[inline]
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
@@ -45,20 +46,27 @@ impl fmt::Display for Axis {
 pub struct PerAxis<T>(pub [T; 3]);
 
 impl<T> PerAxis<T> {
+    // Written out, since `array::map` is not inlined across code generation units.
+    #[inline]
     pub fn from_fn(mut f: impl FnMut(Axis) -> T) -> Self {
-        Self(Axis::ALL.map(&mut f))
+        let [outer, middle, inner] = Axis::ALL;
+        Self([f(outer), f(middle), f(inner)])
     }
 
-    pub fn map<U>(self, f: impl FnMut(T) -> U) -> PerAxis<U> {
-        PerAxis(self.0.map(f))
+    #[inline]
+    pub fn map<U>(self, mut f: impl FnMut(T) -> U) -> PerAxis<U> {
+        let [outer, middle, inner] = self.0;
+        PerAxis([f(outer), f(middle), f(inner)])
     }
 
+    #[inline]
     pub fn iter(&self) -> impl Iterator<Item = (Axis, &T)> {
         Axis::ALL.into_iter().zip(&self.0)
     }
 }
 
 impl<T: Copy> PerAxis<T> {
+    #[inline]
     pub fn splat(value: T) -> Self {
         Self([value; 3])
     }
@@ -66,12 +74,14 @@ impl<T: Copy> PerAxis<T> {
 
 impl<T> Index<Axis> for PerAxis<T> {
     type Output = T;
+    #[inline]
     fn index(&self, axis: Axis) -> &T {
         &self.0[axis.index()]
     }
 }
 
 impl<T> IndexMut<Axis> for PerAxis<T> {
+    #[inline]
     fn index_mut(&mut self, axis: Axis) -> &mut T {
         &mut self.0[axis.index()]
     }
@@ -85,14 +95,17 @@ impl HalfIndex {
     pub const ZERO: HalfIndex = HalfIndex(0);
     pub const HALF: HalfIndex = HalfIndex(1);
 
+    #[inline]
     pub fn cells(n: i64) -> Self {
         Self(2 * n)
     }
 
+    #[inline]
     pub fn is_half(self) -> bool {
         self.0 & 1 != 0
     }
 
+    #[inline]
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / 2.0
     }
@@ -100,6 +113,7 @@ impl HalfIndex {
 
 impl Add for HalfIndex {
     type Output = Self;
+    #[inline]
     fn add(self, other: Self) -> Self {
         Self(self.0 + other.0)
     }
@@ -107,6 +121,7 @@ impl Add for HalfIndex {
 
 impl Sub for HalfIndex {
     type Output = Self;
+    #[inline]
     fn sub(self, other: Self) -> Self {
         Self(self.0 - other.0)
     }
@@ -114,6 +129,7 @@ impl Sub for HalfIndex {
 
 impl Neg for HalfIndex {
     type Output = Self;
+    #[inline]
     fn neg(self) -> Self {
         Self(-self.0)
     }
@@ -143,27 +159,33 @@ pub struct Interval {
 }
 
 impl Interval {
+    #[inline]
     pub fn new(lo: i64, hi: i64) -> Self {
         Self { lo, hi }
     }
 
+    #[inline]
     pub fn is_empty(self) -> bool {
         self.lo >= self.hi
     }
 
+    #[inline]
     pub fn len(self) -> i64 {
         (self.hi - self.lo).max(0)
     }
 
+    #[inline]
     pub fn contains(self, i: i64) -> bool {
         self.lo <= i && i < self.hi
     }
 
+    #[inline]
     pub fn intersect(self, other: Self) -> Self {
         Self::new(self.lo.max(other.lo), self.hi.min(other.hi))
     }
 
     /// The smallest interval that covers both; an empty one counts as nothing.
+    #[inline]
     pub fn hull(self, other: Self) -> Self {
         if self.is_empty() {
             other
@@ -185,19 +207,23 @@ impl fmt::Display for Interval {
 pub type Region = PerAxis<Interval>;
 
 impl Region {
+    #[inline]
     pub fn intersect(self, other: Region) -> Region {
         Region::from_fn(|a| self[a].intersect(other[a]))
     }
 
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.iter().any(|i| i.is_empty())
     }
 
+    #[inline]
     pub fn contains(&self, at: PerAxis<i64>) -> bool {
         self.iter().all(|(a, i)| i.contains(at[a]))
     }
 
     /// The number of cells; saturates.
+    #[inline]
     pub fn volume(&self) -> u64 {
         if self.is_empty() {
             return 0;
@@ -209,11 +235,13 @@ impl Region {
 }
 
 /// Floor division for any sign of `a`; `b` must be positive.
+#[inline]
 pub fn div_floor(a: i64, b: i64) -> i64 {
     a.div_euclid(b)
 }
 
 /// Ceiling division for any sign of `a`; `b` must be positive.
+#[inline]
 pub fn div_ceil(a: i64, b: i64) -> i64 {
     -(-a).div_euclid(b)
 }

@@ -15,10 +15,12 @@ pub mod analysis;
 pub mod backend;
 pub mod cone;
 pub mod driver;
+pub mod evaluate;
 pub mod ghost;
 pub mod host;
 mod host_range;
 mod host_row;
+pub mod injection;
 pub mod kernel;
 pub mod lattice;
 pub mod layout;
@@ -33,4 +35,5 @@ mod svg;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod tile;
+pub mod tower;
 pub mod world;

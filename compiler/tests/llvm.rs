@@ -4,11 +4,11 @@ use std::fmt::Write;
 use std::process::Command;
 use std::thread;
 
+use torre_compiler::backend::gpu::Gpu;
 use torre_compiler::backend::llvm::library::{
     Cpu, Entry, Error, Jit, Library, Object, Options, Passes, Target, compile, compile_to_asm,
     optimise,
 };
-use torre_compiler::backend::nvptx::Gpu;
 
 fn gpu(name: &str) -> Target {
     Gpu::named(name).expect("a known name").target()

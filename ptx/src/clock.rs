@@ -39,16 +39,82 @@ impl Times {
         })
     }
 
+    /// The later time of each thread; one of the two where it is that one already, so that what is equal is shared.
     fn join(this: &Arc<Times>, other: &Arc<Times>) -> Arc<Times> {
         if Arc::ptr_eq(this, other) {
             return Arc::clone(this);
         }
-        let mut pairs = this.times.iter().zip(&other.times);
-        if pairs.all(|(this, other)| other <= this) {
+        let (below, above) = order(&this.times, &other.times);
+        if above {
             return Arc::clone(this);
+        }
+        if below {
+            return Arc::clone(other);
         }
         let pairs = this.times.iter().zip(&other.times);
         Times::new(pairs.map(|(this, other)| *this.max(other)).collect())
+    }
+}
+
+/// Whether no time of the first list is later than in the second, and the reverse. The lists are compared in chunks, which
+/// the compiler turns into vector instructions.
+fn order(this: &[u32], other: &[u32]) -> (bool, bool) {
+    let (mut below, mut above) = (true, true);
+    for (this, other) in this.chunks(LANES).zip(other.chunks(LANES)) {
+        let (mut later, mut earlier) = (0, 0);
+        for (this, other) in this.iter().zip(other) {
+            later |= u32::from(this > other);
+            earlier |= u32::from(this < other);
+        }
+        below &= later == 0;
+        above &= earlier == 0;
+        if !below && !above {
+            break;
+        }
+    }
+    (below, above)
+}
+
+/// The latest times of several lists. A list is made only where no single one of them has them all.
+struct Latest {
+    shared: Arc<Times>,
+    /// The times, where they differ from those of `shared`.
+    times: Vec<u32>,
+}
+
+impl Latest {
+    fn new(first: &Arc<Times>) -> Latest {
+        Latest {
+            shared: Arc::clone(first),
+            times: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, other: &Arc<Times>) {
+        if self.times.is_empty() {
+            if Arc::ptr_eq(&self.shared, other) {
+                return;
+            }
+            match order(&self.shared.times, &other.times) {
+                (_, true) => return,
+                (true, false) => {
+                    self.shared = Arc::clone(other);
+                    return;
+                }
+                (false, false) => self.times.clone_from(&self.shared.times),
+            }
+        }
+        for (latest, other) in self.times.iter_mut().zip(&other.times) {
+            *latest = (*latest).max(*other);
+        }
+    }
+
+    fn finish(self) -> Arc<Times> {
+        if self.times.is_empty() {
+            self.shared
+        } else {
+            Times::new(self.times)
+        }
     }
 }
 
@@ -213,29 +279,71 @@ fn join(block: u32, known: &Known, from: u32, news: &Known) -> Known {
             };
         }
     }
-    let mut others: Vec<(u32, Arc<Times>)> = known.others.to_vec();
     let foreign = (from != block).then_some((from, &news.own));
     let heard = news.others.iter().map(|(block, times)| (*block, times));
+    // Copied where something new is heard, which most of the time is not so.
+    let mut others: Option<Vec<(u32, Arc<Times>)>> = None;
     for (other, times) in heard.chain(foreign) {
         if other == block {
             own = Times::join(&own, times);
             continue;
         }
-        match others.binary_search_by_key(&other, |(block, _)| *block) {
-            Ok(index) => others[index].1 = Times::join(&others[index].1, times),
-            Err(index) => others.insert(index, (other, Arc::clone(times))),
+        let list = others.as_deref().unwrap_or(&known.others);
+        match list.binary_search_by_key(&other, |(block, _)| *block) {
+            Ok(index) => {
+                let joined = Times::join(&list[index].1, times);
+                if !Arc::ptr_eq(&joined, &list[index].1) {
+                    others.get_or_insert_with(|| known.others.to_vec())[index].1 = joined;
+                }
+            }
+            Err(index) => {
+                let entry = (other, Arc::clone(times));
+                let others = others.get_or_insert_with(|| known.others.to_vec());
+                others.insert(index, entry);
+            }
         }
     }
-    Known {
-        own,
-        others: Arc::new(others),
+    let others = match others {
+        None => Arc::clone(&known.others),
+        // Lists that say the same are one, so that later joins see it at once.
+        Some(others) if same_others(&others, &news.others) => Arc::clone(&news.others),
+        Some(others) => Arc::new(others),
+    };
+    Known { own, others }
+}
+
+/// Whether two lists hold the same times.
+fn same_others(these: &[(u32, Arc<Times>)], those: &[(u32, Arc<Times>)]) -> bool {
+    let mut pairs = these.iter().zip(those);
+    these.len() == those.len() && pairs.all(|(a, b)| a.0 == b.0 && Arc::ptr_eq(&a.1, &b.1))
+}
+
+/// What several threads of a block know together.
+fn join_all<'a>(block: u32, mut all: impl Iterator<Item = &'a Known>) -> Option<Known> {
+    let first = all.next()?;
+    let mut own = Latest::new(&first.own);
+    let mut rest = Known {
+        own: Arc::clone(&first.own),
+        others: Arc::clone(&first.others),
+    };
+    for known in all {
+        own.add(&known.own);
+        if !Arc::ptr_eq(&rest.others, &known.others) && !known.others.is_empty() {
+            let others = Arc::clone(&known.others);
+            let own = Arc::clone(&rest.own);
+            rest = join(block, &rest, block, &Known { own, others });
+        }
     }
+    // Other blocks may have told something of this one.
+    own.add(&rest.own);
+    rest.own = own.finish();
+    Some(rest)
 }
 
 /// Threads that arrived where others wait for them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Arrivals {
-    /// What they knew, each view once.
+    /// What they knew; views that follow each other differ.
     views: Vec<View>,
     /// Warp, lanes and time.
     stamps: Vec<(u32, u32, u32)>,
@@ -245,7 +353,7 @@ impl Arrivals {
     pub(crate) fn add(&mut self, warp: u32, lanes_mask: u32, time: u32, views: &[View]) {
         for lane in lanes(lanes_mask) {
             if let Some(view) = views.get(lane)
-                && !self.views.iter().rev().any(|other| other.same(view))
+                && !self.views.last().is_some_and(|other| other.same(view))
             {
                 self.views.push(view.clone());
             }
@@ -260,18 +368,14 @@ impl Arrivals {
 
     /// What all that arrived know together, with what they have done.
     pub(crate) fn meet(&self, block: u32) -> Option<View> {
-        let mut views = self.views.iter();
-        let mut all = views.next()?.clone();
-        for view in views {
-            all = learn(
-                block,
-                &all,
-                &Published {
-                    block,
-                    view: view.clone(),
-                },
-            );
-        }
+        let views = || self.views.iter();
+        let near = views().map(|view| view.near.as_ref().unwrap_or(&view.known));
+        let near = self.views.first()?.near.is_some().then_some(near);
+        let mut all = View {
+            known: join_all(block, views().map(|view| &view.known))?,
+            bulk: join_all(block, views().map(|view| &view.bulk))?,
+            near: near.and_then(|near| join_all(block, near)),
+        };
         let parts = [Some(&mut all.known), all.near.as_mut()];
         for known in parts.into_iter().flatten() {
             let mut times = known.own.times.clone();

@@ -1,90 +1,75 @@
 //! Compiled objects kept on disk, so that a program that was compiled once starts at once the next time.
 //!
-//! The cache is never needed: where it cannot be read or written, code is compiled anew, and nothing is said. One
-//! object is one file, named by a hash of everything its code depends on. Files are written under a temporary name and
-//! renamed, so that processes which share the directory see whole files only; whatever else may have happened
-//! to a file shows in its checksum.
+//! The cache is never needed: where it cannot be relied on, read or written, code is compiled anew; `torre machine`
+//! says why. One object is one file, named by a hash of everything its code depends on. Files appear under their names
+//! when they are complete, so that processes which share the folder see whole files only; whatever else may have
+//! happened to a file shows in its checksum. What is loaded is executed, so the folder and its files are the user's
+//! alone (`torre_trust`); the checksum is no protection, since anyone can compute it.
 
-use std::env;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::{Path, PathBuf};
-use std::process;
-use std::sync::atomic::{AtomicU64, Ordering};
+use sha2::{Digest, Sha256};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use torre_compiler::backend::llvm::library::{
     self, Error, Library, Object, Options, Target, Version,
 };
+use torre_trust::{Folder, Refusal};
 
 /// What the user's cache may take on disk, in bytes: some thousands of kernels.
 pub const USER_LIMIT: u64 = 256 << 20;
 
 /// The first bytes of every file; the digit changes with the layout of the file or with what a key covers.
-const MAGIC: [u8; 16] = *b"torre object 1\n\0";
+const MAGIC: [u8; 16] = *b"torre object 2\n\0";
+
+/// Bytes of a SHA-256.
+const HASH_BYTES: usize = 32;
 
 /// Magic, key, checksum of the object and length of the object.
-const HEADER_BYTES: usize = 16 + 16 + 16 + 8;
+const HEADER_BYTES: usize = 16 + 2 * HASH_BYTES + 8;
 
 /// The ending of a cached object's name.
-const EXTENSION: &str = "object";
+const ENDING: &str = ".object";
 
 /// The age after which a temporary file is taken for one that a killed process left behind.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// The name of a compiled object: a hash of everything its bytes depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Key(u128);
+pub struct Key([u8; HASH_BYTES]);
 
 impl Key {
     /// The key of what this Torre makes of IR text with an LLVM of this version.
     pub fn new(version: Version, ir: &str, target: &Target, options: &Options) -> Self {
-        let mut hash = Fnv::new();
-        hash.field(env!("CARGO_PKG_VERSION").as_bytes());
-        hash.field(version.to_string().as_bytes());
-        hash.field(target.triple.as_bytes());
-        hash.field(target.cpu.as_bytes());
-        hash.field(target.features.as_bytes());
-        hash.field(options.passes.as_str().as_bytes());
-        hash.field(&[options.level.number()]);
-        hash.field(ir.as_bytes());
-        Self(hash.0)
+        let mut hash = Sha256::new();
+        for field in [
+            env!("CARGO_PKG_VERSION").as_bytes(),
+            version.to_string().as_bytes(),
+            target.triple.as_bytes(),
+            target.cpu.as_bytes(),
+            target.features.as_bytes(),
+            options.passes.as_str().as_bytes(),
+            &[options.level.number()],
+            ir.as_bytes(),
+        ] {
+            // After its length, so that a border between fields cannot move.
+            hash.update((field.len() as u64).to_le_bytes());
+            hash.update(field);
+        }
+        Self(hash.finalize().into())
     }
 
     fn file_name(self) -> String {
-        format!("{:032x}.{EXTENSION}", self.0)
+        let digits: String = self.0.iter().map(|byte| format!("{byte:02x}")).collect();
+        digits + ENDING
     }
 }
 
-/// FNV-1a with 128 bits: stable between versions and machines, and no two inputs that are not made for it collide.
-/// (Fowler, Noll, Vo, Eastlake, "The FNV Non-Cryptographic Hash Algorithm", RFC 9923.)
-struct Fnv(u128);
-
-impl Fnv {
-    const PRIME: u128 = (1 << 88) + 0x13b;
-
-    fn new() -> Self {
-        Self(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d)
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = (self.0 ^ u128::from(byte)).wrapping_mul(Self::PRIME);
-        }
-    }
-
-    /// Adds bytes after their number, so that a border between fields cannot move.
-    fn field(&mut self, bytes: &[u8]) {
-        self.bytes(&(bytes.len() as u64).to_le_bytes());
-        self.bytes(bytes);
-    }
-
-    fn of(bytes: &[u8]) -> u128 {
-        let mut hash = Self::new();
-        hash.bytes(bytes);
-        hash.0
-    }
+/// Whether a file has a name that [`Key::file_name`] makes.
+fn is_object(name: &str) -> bool {
+    let digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    name.strip_suffix(ENDING)
+        .is_some_and(|digits| digits.len() == 2 * HASH_BYTES && digits.bytes().all(digit))
 }
 
 /// Whether an object was compiled or found.
@@ -113,11 +98,12 @@ pub fn compile(
     Ok((object, Origin::Compiled))
 }
 
-/// A directory of compiled objects, or none.
+/// A folder of compiled objects, or none.
 #[derive(Clone, Debug)]
 pub struct Cache {
-    /// A directory that this user owns and nobody else may write to: what lies there is executed.
-    directory: Option<PathBuf>,
+    folder: Option<Arc<Folder>>,
+    /// Why there is no folder, where there should be one.
+    refusal: Option<Refusal>,
     /// The bytes that all files together may take.
     limit: u64,
 }
@@ -125,23 +111,22 @@ pub struct Cache {
 impl Cache {
     /// The cache in `$XDG_CACHE_HOME/torre`, or in `~/.cache/torre`.
     pub fn of_user() -> Self {
-        let absolute = |name| {
-            env::var_os(name)
-                .map(PathBuf::from)
-                .filter(|p| p.is_absolute())
-        };
-        let home =
-            absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
-        match home {
-            Some(home) => Self::at(&home.join("torre").join("objects"), USER_LIMIT),
-            None => Self::off(),
-        }
+        Self::new(Folder::of_user(&["torre", "objects"]), USER_LIMIT)
     }
 
-    /// The cache in a directory, which is created if need be. One that cannot be used is no cache.
-    pub fn at(directory: &Path, limit: u64) -> Self {
+    /// The cache in the folder `objects` below another one. It is created if need be.
+    pub fn below(base: &Path, limit: u64) -> Self {
+        Self::new(Folder::below(base, &["objects"]), limit)
+    }
+
+    fn new(folder: Result<Folder, Refusal>, limit: u64) -> Self {
+        let (folder, refusal) = match folder {
+            Ok(folder) => (Some(Arc::new(folder)), None),
+            Err(refusal) => (None, Some(refusal)),
+        };
         Self {
-            directory: prepare(directory).ok(),
+            folder,
+            refusal,
             limit,
         }
     }
@@ -149,33 +134,37 @@ impl Cache {
     /// No cache: nothing is found, and nothing is kept.
     pub fn off() -> Self {
         Self {
-            directory: None,
+            folder: None,
+            refusal: None,
             limit: 0,
         }
     }
 
-    /// The directory, or `None` where there is no cache.
+    /// The folder, or `None` where there is no cache.
     pub fn directory(&self) -> Option<&Path> {
-        self.directory.as_deref()
+        self.folder.as_ref().map(|folder| folder.path())
     }
 
-    /// The object of a key, if it is there and whole.
+    /// Why there is no cache where there should be one.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        self.refusal.as_ref()
+    }
+
+    /// The object of a key, if it is there, whole, and nobody else's.
     pub fn get(&self, key: Key) -> Option<Object> {
-        let path = self.directory.as_ref()?.join(key.file_name());
-        let mut file = File::open(path).ok()?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).ok()?;
+        let folder = self.folder.as_ref()?;
+        let (file, bytes) = folder.read(&key.file_name(), self.limit).ok()?;
         let object = decode(key, bytes)?;
         // The time of the last use decides what is evicted; without it the time of writing does.
         let _ = file.set_modified(SystemTime::now());
-        // SAFETY: `put` wrote these bytes from an object under this key, as the checksum says, in a directory that
-        // only this user can write to.
+        // SAFETY: `put` wrote these bytes from an object under this key: the file is the user's, nobody else could
+        // write it, and the checksum says that it is whole.
         Some(unsafe { Object::from_bytes(object) })
     }
 
     /// Keeps an object, if that is possible, and removes those unused for longest where the limit is exceeded.
     pub fn put(&self, key: Key, object: &Object) {
-        let Some(directory) = &self.directory else {
+        let Some(folder) = &self.folder else {
             return;
         };
         let bytes = encode(key, object.bytes());
@@ -183,32 +172,17 @@ impl Cache {
             return;
         }
         // A cache that cannot be written is ignored.
-        let _ = write_whole(directory, &key.file_name(), &bytes);
-        let _ = evict(directory, self.limit);
+        let _ = folder.write(&key.file_name(), &bytes);
+        let _ = evict(folder, self.limit);
     }
-}
-
-/// Creates the directory, and refuses one that others may write to.
-fn prepare(directory: &Path) -> io::Result<PathBuf> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(directory)?;
-    let metadata = fs::metadata(directory)?;
-    let user = fs::metadata("/proc/self")?.uid();
-    let others_may_write = metadata.mode() & 0o022 != 0;
-    if metadata.uid() != user || others_may_write {
-        return Err(io::ErrorKind::PermissionDenied.into());
-    }
-    Ok(directory.to_owned())
 }
 
 /// A file of the cache: the header and the object.
 fn encode(key: Key, object: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER_BYTES + object.len());
     bytes.extend(MAGIC);
-    bytes.extend(key.0.to_le_bytes());
-    bytes.extend(Fnv::of(object).to_le_bytes());
+    bytes.extend(key.0);
+    bytes.extend(Sha256::digest(object));
     bytes.extend((object.len() as u64).to_le_bytes());
     bytes.extend(object);
     bytes
@@ -218,62 +192,33 @@ fn encode(key: Key, object: &[u8]) -> Vec<u8> {
 fn decode(key: Key, mut bytes: Vec<u8>) -> Option<Vec<u8>> {
     let (header, object) = bytes.split_at_checked(HEADER_BYTES)?;
     let (magic, header) = header.split_at(16);
-    let (stored_key, header) = header.split_at(16);
-    let (checksum, length) = header.split_at(16);
+    let (stored_key, header) = header.split_at(HASH_BYTES);
+    let (checksum, length) = header.split_at(HASH_BYTES);
     let whole = magic == MAGIC
-        && stored_key == key.0.to_le_bytes()
+        && stored_key == key.0
         && length == (object.len() as u64).to_le_bytes()
-        && checksum == Fnv::of(object).to_le_bytes();
+        && checksum == Sha256::digest(object).as_slice();
     whole.then(|| bytes.split_off(HEADER_BYTES))
 }
 
-/// Writes a file under a temporary name and renames it. The disk is not waited for, unlike for a result: what a loss of
-/// power damages is found by its checksum and compiled again.
-fn write_whole(directory: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let temporary = directory.join(format!(".{name}.{}.{count}", process::id()));
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&temporary)?;
-    let written = file
-        .write_all(bytes)
-        .and_then(|()| fs::rename(&temporary, directory.join(name)));
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    written
-}
-
-/// Removes the files unused for longest until the rest is within the limit, and temporary files that nobody writes any
-/// more. Files that vanish meanwhile are the work of another process.
-fn evict(directory: &Path, limit: u64) -> io::Result<()> {
-    let now = SystemTime::now();
-    let mut objects = Vec::new();
-    let mut total = 0;
-    for entry in fs::read_dir(directory)?.flatten() {
-        let path = entry.path();
-        let Ok(metadata) = entry.metadata() else {
-            continue;
-        };
-        let Ok(used) = metadata.modified() else {
-            continue;
-        };
-        if path.extension().is_some_and(|e| e == EXTENSION) {
-            total += metadata.len();
-            objects.push((used, path, metadata.len()));
-        } else if now.duration_since(used).is_ok_and(|age| age > ABANDONED) {
-            let _ = fs::remove_file(path);
-        }
-    }
-    objects.sort();
-    for (_, path, bytes) in objects {
+/// Removes the objects unused for longest until the rest is within the limit, and temporary files that nobody writes
+/// any more. Other files are left alone, whoever put them there.
+fn evict(folder: &Folder, limit: u64) -> Result<(), Refusal> {
+    folder.remove_abandoned(is_object, ABANDONED)?;
+    let mut objects = folder.entries()?;
+    objects.retain(|entry| is_object(&entry.name));
+    objects.sort_by(|a, b| (a.modified, &a.name).cmp(&(b.modified, &b.name)));
+    let mut total = objects
+        .iter()
+        .map(|entry| entry.bytes)
+        .fold(0, u64::saturating_add);
+    for entry in objects {
         if total <= limit {
             break;
         }
-        let _ = fs::remove_file(path);
-        total -= bytes;
+        // One that vanishes meanwhile is the work of another process.
+        let _ = folder.remove(&entry.name);
+        total -= entry.bytes;
     }
     Ok(())
 }
@@ -283,21 +228,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hash_gives_its_published_values() {
-        assert_eq!(Fnv::of(b""), 0x6c62272e07bb014262b821756295c58d);
-        assert_eq!(Fnv::of(b"a"), 0xd228cb696f1a8caf78912b704e4a8964);
-        assert_eq!(Fnv::of(b"foobar"), 0x343e1662793c64bf6f0d3597ba446f18);
+    fn objects_are_told_by_their_names() {
+        let name = Key([0xa7; HASH_BYTES]).file_name();
+        assert_eq!(name, "a7".repeat(32) + ".object");
+        assert!(is_object(&name));
+        for other in [
+            "object".to_owned(),
+            "thesis.object".to_owned(),
+            name.to_uppercase(),
+            name.replace('a', "g"),
+            format!("0{name}"),
+            name[1..].to_owned(),
+            format!("{name}.object"),
+        ] {
+            assert!(!is_object(&other), "{other}");
+        }
     }
 
     #[test]
     fn a_file_changed_anywhere_is_refused() {
-        let key = Key(1);
+        let key = Key([1; HASH_BYTES]);
         let whole = encode(key, b"some object");
         assert_eq!(
             decode(key, whole.clone()).as_deref(),
             Some(&b"some object"[..])
         );
-        assert_eq!(decode(Key(2), whole.clone()), None);
+        assert_eq!(decode(Key([2; HASH_BYTES]), whole.clone()), None);
         for i in 0..whole.len() {
             let mut changed = whole.clone();
             changed[i] ^= 1;

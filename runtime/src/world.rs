@@ -2,7 +2,7 @@
 //! beside the user's source.
 
 use crate::output::npy::NpyReader;
-use std::fs::File;
+use crate::output::open::open;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use torre_compiler::world::{ArrayInfo, World};
@@ -45,7 +45,7 @@ impl FileWorld {
 /// Reads a source file.
 pub fn read_source(path: &Path) -> io::Result<Source> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_BYTES).read_to_end(&mut bytes)?;
+    open(path)?.take(MAX_BYTES).read_to_end(&mut bytes)?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let message = format!("it is not text in UTF-8: see byte {}", at + 1);

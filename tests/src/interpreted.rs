@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use torre_compiler::backend::gpu::abi::Argument;
 use torre_ptx::{Buffer, Device, Module, Options, Param};
-use torre_runtime::gpu::device::{
-    self, Address, Argument, DeviceError, Facts, Function, Mark, Reading,
-};
+use torre_runtime::gpu::device::{self, Address, DeviceError, Facts, Function, Mark, Reading};
 
 /// A small GPU of compute capability 9.0.
 #[derive(Debug)]
@@ -52,7 +51,7 @@ impl Interpreted {
                 clock: 1_000_000,
                 memory: MEMORY,
                 l2: 1 << 20,
-                near: vec![0, 1],
+                l2_partition: vec![0, 1],
             },
             state: Mutex::default(),
         }
@@ -202,7 +201,7 @@ impl device::Device for Interpreted {
         let params: Vec<Param> = arguments
             .iter()
             .map(|argument| match *argument {
-                Argument::Place(place) => Param::U64(place.0),
+                Argument::Place(place) => Param::U64(place),
                 Argument::Word(word) => Param::U32(word as u32),
                 Argument::Long(long) => Param::U64(long as u64),
             })

@@ -45,7 +45,7 @@ fn somewhere() -> HostExpr {
 
 /// Sources that act in many columns of cells: planes and boxes, some of them on the same cells, some with one profile everywhere, some only
 /// where a condition holds, and one in one column before and after them.
-pub fn dense_sources(rng: &mut Rng, scheme: &Scheme, count: usize) -> Vec<Source> {
+pub fn volume_sources(rng: &mut Rng, scheme: &Scheme, count: usize) -> Vec<Source> {
     let mut sources = Vec::new();
     let stages: Vec<StageId> = scheme.stage_ids().collect();
     for number in 0..count {

@@ -353,15 +353,15 @@ impl GpuCase {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use torre_runtime::gpu::Dense;
+    use torre_runtime::gpu::VolumeChoice;
 
     #[test]
     fn sources_that_are_measured_act_in_many_columns() {
         let cases = GPU_CASES.iter().filter(|case| case.sources);
         let found = cases.map(|case| {
             let (resolved, _) = case.resolve(Precision::F32, &[48, 48, 64])?;
-            let dense = Dense::new(&resolved.scheme, &resolved.problem);
-            Ok(dense.acting(&resolved.problem).len())
+            let chosen = VolumeChoice::new(&resolved.scheme, &resolved.problem);
+            Ok(chosen.acting(&resolved.problem).len())
         });
         let found: Result<Vec<usize>, String> = found.collect();
         assert_eq!(found, Ok(vec![1, 1, 1]));

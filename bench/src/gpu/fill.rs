@@ -90,7 +90,7 @@ pub fn fill<T: Value>(calculation: &mut Calculation<'_, T>, coefs: Option<[f64; 
     let plane = layout.stride[Axis::OUTER] as usize * bytes;
     let array = &mut calculation.array_mut()[start as usize * bytes..];
     let planes = Mutex::new(array.chunks_mut(plane).enumerate());
-    threads::run(threads::available(), |_| {
+    let run = threads::run(threads::available(), |_| {
         let next = || planes.lock().unwrap_or_else(PoisonError::into_inner).next();
         while let Some((x, plane)) = next() {
             for (number, row) in rows.iter().enumerate() {
@@ -109,6 +109,7 @@ pub fn fill<T: Value>(calculation: &mut Calculation<'_, T>, coefs: Option<[f64; 
             }
         }
     });
+    run.expect("as many threads as cores");
 }
 
 #[cfg(test)]

@@ -22,9 +22,10 @@ use nvcc::Programs;
 use points::{Check, Point, Rate, Setting};
 use serde_json::json;
 use std::fmt;
-use torre_compiler::backend::nvptx::tower::Order;
 use torre_compiler::scheme::Precision;
-use torre_runtime::gpu::{CudaDevice, Device, predict};
+use torre_compiler::tower::Order;
+use torre_runtime::gpu::{CudaDevice, Device};
+use torre_runtime::plan::gpu as plan;
 
 /// Towers to measure: `auto`, `every`, `WIDTH,HEIGHT` or `WIDTH,HEIGHT,STRIP,OVERLAP,LEAD,PARTITIONS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,7 +154,7 @@ pub fn gpu(args: &Args, report: &mut Report) -> bool {
         }
     };
     drop(device);
-    let line = predict::line(&facts);
+    let line = plan::line(&facts);
     println!("\nGPU: {line}; copies {:.0} GB/s", copies * 1e-9);
     let mut programs = match args.baseline {
         true => Programs::find(

@@ -10,7 +10,9 @@ use serde_json::{Value as Json, json};
 use std::fmt;
 use std::time::Instant;
 use torre_compiler::scheme::Precision;
-use torre_runtime::gpu::{Device, OnDevice, predict};
+use torre_compiler::tower::TowerProgram;
+use torre_runtime::gpu::{Device, OnDevice};
+use torre_runtime::plan::gpu as plan;
 use torre_runtime::run::Value;
 
 /// Names of programs in tables.
@@ -145,7 +147,7 @@ fn measure_in<T: Value>(
             Err(message) => eprintln!("{point}: {message}"),
         }
     }
-    let expected = predict::layerwise(scheme, setting.copies).prediction.rate;
+    let expected = plan::layerwise(scheme, setting.copies).prediction.rate;
     let steps_in = |rate: f64| ((args.seconds * rate / point.count()).ceil() as u64).max(1);
     let mut simulation = prepared.start::<T>(device)?;
     let array = simulation.memory_bytes() as f64 * 1e-9;
@@ -157,7 +159,8 @@ fn measure_in<T: Value>(
         expected: Some(expected * 1e-9),
         notes: format!("{array:.1} GB"),
     });
-    let schedules = prepared.schedules((&args.towers, args.lines), device, setting.copies)?;
+    let model = prepared.model(device, setting.copies)?;
+    let schedules = prepared.schedules(&args.towers, args.division, &model)?;
     if schedules.is_empty() {
         eprintln!("{point}: this device can run no towers");
     }
@@ -167,25 +170,28 @@ fn measure_in<T: Value>(
             eprintln!("{point}: not {name}: {} s are over", args.limit);
             continue;
         }
-        let Some(time_block) = prepared.towers(scheduled)? else {
-            eprintln!("{point}: not {name}: this device cannot run such towers");
-            continue;
+        let time_block = match prepared.towers(scheduled, &model) {
+            Ok(time_block) => time_block,
+            Err(reason) => {
+                eprintln!("{point}: not {name}: {reason}");
+                continue;
+            }
         };
         simulation = by_towers(simulation, &time_block)?;
-        let blocks = time_block.program.kernels.flow.as_ref();
-        let blocks = blocks.map_or(String::new(), |f| format!("{} x {}", f.cluster, f.part));
+        let TowerProgram { towers, block, .. } = &time_block.towers.program;
+        let blocks = format!("{} x {}", block.lines.cluster(), block.values);
         // Whole time blocks, as many as may take the time that layerwise kernels would take for half as many steps.
-        let steps = (2 * steps_in(layerwise * 1e9)).div_ceil(time_block.program.steps)
-            * time_block.program.steps;
+        let steps = (2 * steps_in(layerwise * 1e9)).div_ceil(time_block.towers.steps)
+            * time_block.towers.steps;
         rates.push(Rate {
             name: name.clone(),
             gcells: turns(&mut simulation, point, steps, rounds)?,
             expected: scheduled.expected.map(|e| e * 1e-9),
             notes: format!(
                 "{} steps, {} towers, lines {blocks}, {:.1} bytes, {:.1} s to compile",
-                time_block.program.steps,
-                time_block.program.count(),
-                time_block.program.towers.bytes_per_cell(scheme),
+                time_block.towers.steps,
+                time_block.towers.count(),
+                towers.bytes_per_cell(scheme),
                 time_block.compiling,
             ),
         });
@@ -199,7 +205,7 @@ fn by_towers<'a, T: Value>(
     time_block: &TimeBlock,
 ) -> Result<OnDevice<'a, T>, String> {
     let simulation = simulation
-        .by_towers(&time_block.program)
+        .by_towers(&time_block.towers)
         .map_err(|e| e.to_string())?;
     match simulation.goes_by_towers() {
         true => Ok(simulation),
@@ -361,14 +367,18 @@ fn check_towers<T: Value>(point: &Point, setting: Setting<'_>) -> Result<Vec<Che
     let Setting { args, device, .. } = setting;
     let prepared = point.prepared(setting)?;
     let mut checks = Vec::new();
-    for scheduled in prepared.schedules((&args.towers, args.lines), device, setting.copies)? {
+    let model = prepared.model(device, setting.copies)?;
+    for scheduled in prepared.schedules(&args.towers, args.division, &model)? {
         let name = &scheduled.name;
-        let Some(time_block) = prepared.towers(&scheduled)? else {
-            eprintln!("{point}: not {name}: this device cannot run such towers");
-            continue;
+        let time_block = match prepared.towers(&scheduled, &model) {
+            Ok(time_block) => time_block,
+            Err(reason) => {
+                eprintln!("{point}: not {name}: {reason}");
+                continue;
+            }
         };
         // Two time blocks, which is where a time block's end could go wrong, and a step behind them.
-        let steps = 2 * time_block.program.steps + 1;
+        let steps = 2 * time_block.towers.steps + 1;
         let run = |towers: bool| {
             let mut simulation = prepared.start::<T>(device)?;
             if towers {

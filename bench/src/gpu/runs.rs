@@ -3,10 +3,9 @@
 use super::fill::fill;
 use super::{Asked, GpuCase};
 use std::time::Instant;
+use torre_compiler::backend::gpu::layerwise::Shape;
+use torre_compiler::backend::gpu::{Gpu, Ptx};
 use torre_compiler::backend::llvm::library::Library;
-use torre_compiler::backend::nvptx::layerwise::Shape;
-use torre_compiler::backend::nvptx::tower::Order;
-use torre_compiler::backend::nvptx::{Gpu, Ptx};
 use torre_compiler::cone::{Rational, cones};
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::lattice::{Axis, PerAxis};
@@ -14,11 +13,11 @@ use torre_compiler::real::Real;
 use torre_compiler::resolve::Resolved;
 use torre_compiler::schedule::{Cut, Frame, Level, Schedule, Template, Tiling};
 use torre_compiler::scheme::{Precision, Scheme};
-use torre_compiler::tile::lower;
-use torre_runtime::gpu::{
-    Chip, Dense, Device, DevicePlanner, DeviceProgram, Facts, Lines, OnDevice, TowerProgram, code,
-};
+use torre_compiler::tower::Order;
+use torre_compiler::tower::block::Division;
+use torre_runtime::gpu::{CompiledTowers, Device, DeviceModel, DeviceProgram, OnDevice, code};
 use torre_runtime::host::{Calculation, Progress, threads};
+use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::{Simulation, Value};
 
@@ -29,8 +28,6 @@ pub struct Prepared {
     pub set: KernelSet,
     library: &'static Library,
     gpu: Gpu,
-    /// Of the device.
-    facts: Facts,
     ptx: Ptx,
     shape: Shape,
     coefs: Option<[f64; 2]>,
@@ -44,8 +41,8 @@ const STEPS: u64 = 1 << 20;
 pub struct Scheduled {
     pub name: String,
     tiling: Tiling,
-    /// How blocks get lines.
-    lines: Lines,
+    /// How lines are divided.
+    division: Option<Division>,
     order: Option<Order>,
     /// What the model expects, in cell-steps per second.
     pub expected: Option<f64>,
@@ -53,7 +50,7 @@ pub struct Scheduled {
 
 /// Towers, compiled.
 pub struct TimeBlock {
-    pub program: TowerProgram,
+    pub towers: CompiledTowers,
     /// Seconds for it.
     pub compiling: f64,
 }
@@ -89,7 +86,6 @@ impl Prepared {
             set,
             library,
             gpu,
-            facts: device.facts().clone(),
             shape,
             coefs: case.coefs,
         })
@@ -124,27 +120,35 @@ impl Prepared {
         OnDevice::new(calculation, &self.files, device, program).map_err(|e| e.to_string())
     }
 
-    /// The towers that are asked for, on a device whose copies run at some rate; those that the model chooses are ones that it can run. `lines`:
-    /// how blocks get them, if it is not what the model chooses.
-    pub fn schedules(
-        &self,
-        (asked, lines): (&[Asked], Option<Lines>),
-        device: &dyn Device,
-        copies: f64,
-    ) -> Result<Vec<Scheduled>, String> {
+    /// The model of the device, whose copies run at some rate.
+    pub fn model(&self, device: &dyn Device, copies: f64) -> Result<DeviceModel, String> {
+        DeviceModel::of(device, Some(self.gpu), copies).map_err(|e| e.to_string())
+    }
+
+    fn planner<'a>(
+        &'a self,
+        model: &'a DeviceModel,
+        division: Option<Division>,
+    ) -> Result<DevicePlanner<'a>, String> {
         let Resolved {
             scheme, problem, ..
         } = &self.resolved;
-        let chip = Chip::of(device, Some(self.gpu), copies).map_err(|e| e.to_string())?;
-        let planner = DevicePlanner::new(scheme, problem, &chip);
+        let planner = DevicePlanner::new(scheme, problem, model);
         let mut planner = planner.map_err(|_| "the grid is too large".to_string())?;
-        planner.lines = lines;
-        // What does not fit is said to be so when it is compiled.
-        let of = |tiling: &Tiling| {
-            let fit = planner.fit(tiling);
-            fit.map_or(Lines::Shared(1), |fit| Lines::of(&fit.flow))
-        };
-        let lines = |tiling: &Tiling| lines.unwrap_or_else(|| of(tiling));
+        planner.division = division;
+        Ok(planner)
+    }
+
+    /// The towers that are asked for; those that the model chooses are ones that the device can run. `division`: how lines are divided, if it is not
+    /// what the model chooses.
+    pub fn schedules(
+        &self,
+        asked: &[Asked],
+        division: Option<Division>,
+        model: &DeviceModel,
+    ) -> Result<Vec<Scheduled>, String> {
+        let scheme = self.scheme();
+        let planner = self.planner(model, division)?;
         let choices = planner.choices(&Template::Auto);
         let choices = choices.map_err(|e| format!("the model has no choice: {e:?}"))?;
         let modelled: Vec<Scheduled> = choices
@@ -152,7 +156,7 @@ impl Prepared {
             .filter_map(|choice| match choice.schedule {
                 Schedule::Tiled(tiling) => Some(Scheduled {
                     name: choice.name,
-                    lines: lines(&tiling),
+                    division,
                     tiling,
                     order: None,
                     expected: Some(choice.prediction.rate),
@@ -176,7 +180,7 @@ impl Prepared {
                         name: format!("towers {asked}"),
                         // It knows its own order.
                         expected: same.filter(|_| order.is_none()).and_then(|m| m.expected),
-                        lines: lines(&tiling),
+                        division,
                         tiling,
                         order: *order,
                     });
@@ -186,28 +190,27 @@ impl Prepared {
         Ok(found)
     }
 
-    /// Compiles towers; `None` where the device cannot run such.
-    pub fn towers(&self, scheduled: &Scheduled) -> Result<Option<TimeBlock>, String> {
+    /// Compiles towers; an error where the device cannot run such.
+    pub fn towers(&self, scheduled: &Scheduled, model: &DeviceModel) -> Result<TimeBlock, String> {
         let begun = Instant::now();
         let scheme = self.scheme();
-        let layout = &self.set.layout;
-        let tiling = &scheduled.tiling;
-        let tiles = lower(scheme, &Frame::new(scheme, &cones(scheme)).opened(), tiling);
-        let problem = &self.resolved.problem;
-        let sheets = Dense::new(scheme, problem).acting(problem);
-        let (gpu, lines) = ((self.gpu, &self.facts), scheduled.lines);
-        let program = TowerProgram::new(self.library, scheme, layout, &tiles, &sheets, gpu, lines);
-        let program = program.map_err(|e| e.to_string())?;
-        let program = match scheduled.order {
-            Some(order) => {
-                program.and_then(|p| p.with_time_blocks(scheme, layout, tiling.height, order))
-            }
-            None => program,
-        };
-        Ok(program.map(|program| TimeBlock {
-            program,
+        let Scheduled {
+            tiling,
+            division,
+            order,
+            ..
+        } = scheduled;
+        let planner = self.planner(model, *division)?;
+        let plan = planner.tower_plan(tiling).map_err(|e| e.to_string())?;
+        let mut time_blocks = plan.order;
+        time_blocks.order = order.unwrap_or(time_blocks.order);
+        let (layout, program) = (&self.set.layout, plan.program);
+        let towers =
+            CompiledTowers::new(self.library, scheme, layout, program, self.gpu, time_blocks);
+        Ok(TimeBlock {
+            towers: towers.map_err(|e| e.to_string())?,
             compiling: begun.elapsed().as_secs_f64(),
-        }))
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Schedules on a GPU.
 
-use super::{Bench, Contestant, Field, contestants, differs, quiet};
+use super::contest::{Bench, Contestant, Field, contestants, differs, quiet};
 use crate::args;
 use crate::device;
 use crate::failure::Failure;
@@ -8,17 +8,18 @@ use crate::input::Input;
 use crate::render::Voice;
 use crate::schedule;
 use std::time::{Duration, Instant};
+use torre_compiler::backend::gpu::Ptx;
+use torre_compiler::backend::gpu::layerwise::Shape;
 use torre_compiler::backend::llvm::library::Library;
-use torre_compiler::backend::nvptx::Ptx;
-use torre_compiler::backend::nvptx::layerwise::Shape;
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::problem::Problem;
 use torre_compiler::schedule::{Choice, Template};
 use torre_compiler::scheme::{Precision, Scheme};
-use torre_runtime::gpu::plan::DevicePlan;
-use torre_runtime::gpu::towers::{TimeBlocks, TowerProgram};
-use torre_runtime::gpu::{CudaDevice, Device, DevicePlanner, DeviceProgram, OnDevice, code};
+use torre_runtime::gpu::{
+    CompiledTowers, CudaDevice, Device, DeviceProgram, OnDevice, TimeBlocks, code,
+};
 use torre_runtime::host::{Calculation, Progress, SetupError, threads};
+use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner};
 use torre_runtime::program::{CompileError, LoadedFiles};
 use torre_runtime::run::{Simulation, Value as Number, verify};
 
@@ -33,10 +34,10 @@ pub fn bench(args: &args::Bench, voice: &Voice) -> Result<(), Failure> {
         ..
     } = Input::read(&args.what, voice)?;
     let scheme = &resolved.scheme;
-    let (device, chip) = device::opened(args.devices, &args.how.target)?;
+    let (device, model) = device::opened(args.devices, &args.how.target)?;
     let problem = quiet(&resolved.problem, STEPS);
-    let planner = DevicePlanner::new(scheme, &problem, &chip).map_err(SetupError::from)?;
-    let refused = |error| device::refused(error, &planner, &chip);
+    let planner = DevicePlanner::new(scheme, &problem, &model).map_err(SetupError::from)?;
+    let refused = |error| device::refused(error, &planner, &model);
     let layerwise = planner.choices(&Template::Layerwise).map_err(refused)?;
     let choices = contestants(args, layerwise, |text| {
         let template = schedule::template(text, &source, &resolved, &planner.planner)?;
@@ -60,12 +61,12 @@ pub fn bench(args: &args::Bench, voice: &Voice) -> Result<(), Failure> {
         None => return Ok(()),
     };
     let shape = Shape::of(scheme);
-    let ptx = code::ptx(library, scheme, set, shape, chip.gpu).map_err(CompileError::from)?;
+    let ptx = code::ptx(library, scheme, set, shape, model.gpu).map_err(CompileError::from)?;
     let compiling = start.elapsed();
     for plan in &plans {
         let start = Instant::now();
-        let towers = plan.compile_towers(library, scheme, &chip);
-        made.push(towers.map_err(CompileError::from)?);
+        let towers = plan.compile_towers(library, scheme, &model);
+        made.push(towers?);
         contestants.push(Contestant {
             choice: plan.choice.clone(),
             height: plan.height(),
@@ -82,7 +83,10 @@ pub fn bench(args: &args::Bench, voice: &Voice) -> Result<(), Failure> {
         threads: args.threads.map_or_else(threads::available, |n| n as usize),
         backend: "cuda".to_owned(),
         code: format!("LLVM {}, {}", library.version(), ptx.gpu),
-        machine: ("device", device::json(device.facts(), Some(chip.copy_rate))),
+        machine: (
+            "device",
+            device::json(device.facts(), Some(model.copy_rate)),
+        ),
     };
     let on = OnGpu {
         scheme,
@@ -108,7 +112,7 @@ struct OnGpu<'a> {
     set: &'a KernelSet,
     ptx: &'a Ptx,
     /// Of each plan.
-    towers: &'a [Option<TowerProgram>],
+    towers: &'a [Option<CompiledTowers>],
 }
 
 impl<'a> OnGpu<'a> {

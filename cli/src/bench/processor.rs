@@ -1,6 +1,6 @@
 //! Schedules on the processor.
 
-use super::{Bench, Contestant, Field, contestants, differs, quiet};
+use super::contest::{Bench, Contestant, Field, contestants, differs, quiet};
 use crate::args;
 use crate::codes;
 use crate::failure::Failure;
@@ -244,7 +244,7 @@ impl<'a, T: Number> Field for Turns<'a, T> {
             on.machine.threads,
             until,
             &Progress::default(),
-        );
+        )?;
         Ok(start.elapsed())
     }
 }

@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::input;
 use crate::render::Voice;
 use crate::report::domain;
+use crate::write;
 use header::Header;
 use serde_json::{Value, json};
 use torre_compiler::backend::llvm::cpu::{Shape, emit};
@@ -17,7 +18,6 @@ use torre_compiler::lattice::PerAxis;
 use torre_compiler::problem::Problem;
 use torre_compiler::scheme::Scheme;
 use torre_runtime::host::SetupError;
-use torre_runtime::output::atomic::write_file;
 use torre_runtime::program::{self, CompileError};
 
 /// What all names start with, in the IR too. Built ones go on with the problem's name, so that several fit into one program.
@@ -44,9 +44,9 @@ pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
     };
     let description = describe(scheme, problem, &set, &cpu, library);
     let file = |extension: &str| args.output.join(format!("{name}.{extension}"));
-    write_file(&file("o"), object.bytes())?;
-    write_file(&file("h"), header.print().as_bytes())?;
-    write_file(&file("json"), format!("{description:#}\n").as_bytes())?;
+    write::file(&file("o"), object.bytes())?;
+    write::file(&file("h"), header.print().as_bytes())?;
+    write::file(&file("json"), format!("{description:#}\n").as_bytes())?;
     voice.note(format_args!(
         "{}: {name}.o, {name}.h and {name}.json for {}",
         args.output.display(),

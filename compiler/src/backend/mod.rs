@@ -2,9 +2,9 @@
 
 #[cfg(feature = "cranelift")]
 pub mod cranelift;
+pub mod gpu;
 pub mod interp;
 pub mod llvm;
-pub mod nvptx;
 pub mod rows;
 #[cfg(test)]
 mod tests;

@@ -43,6 +43,63 @@ pub enum RowOp {
 }
 
 impl RowOp {
+    /// The same of an operation that reads nothing.
+    pub fn of(op: &Op) -> Option<RowOp> {
+        Some(match *op {
+            Op::Read(_) | Op::Coef(_) => return None,
+            Op::Const(c) => RowOp::Const(c.to_bits()),
+            Op::Neg(a) => RowOp::Neg(a),
+            Op::Abs(a) => RowOp::Abs(a),
+            Op::Sqrt(a) => RowOp::Sqrt(a),
+            Op::Add(a, b) => RowOp::Add(a, b),
+            Op::Sub(a, b) => RowOp::Sub(a, b),
+            Op::Mul(a, b) => RowOp::Mul(a, b),
+            Op::Div(a, b) => RowOp::Div(a, b),
+            Op::Fma(a, b, c) => RowOp::Fma(a, b, c),
+            Op::Select {
+                cmp,
+                a,
+                b,
+                then,
+                otherwise,
+            } => RowOp::Select {
+                cmp,
+                a,
+                b,
+                then,
+                otherwise,
+            },
+        })
+    }
+
+    /// The same operation on other values.
+    fn map(self, of: impl Fn(Value) -> Value) -> RowOp {
+        match self {
+            RowOp::Load(_) | RowOp::Const(_) => self,
+            RowOp::Neg(a) => RowOp::Neg(of(a)),
+            RowOp::Abs(a) => RowOp::Abs(of(a)),
+            RowOp::Sqrt(a) => RowOp::Sqrt(of(a)),
+            RowOp::Add(a, b) => RowOp::Add(of(a), of(b)),
+            RowOp::Sub(a, b) => RowOp::Sub(of(a), of(b)),
+            RowOp::Mul(a, b) => RowOp::Mul(of(a), of(b)),
+            RowOp::Div(a, b) => RowOp::Div(of(a), of(b)),
+            RowOp::Fma(a, b, c) => RowOp::Fma(of(a), of(b), of(c)),
+            RowOp::Select {
+                cmp,
+                a,
+                b,
+                then,
+                otherwise,
+            } => RowOp::Select {
+                cmp,
+                a: of(a),
+                b: of(b),
+                then: of(then),
+                otherwise: of(otherwise),
+            },
+        }
+    }
+
     /// What it is computed from.
     pub fn operands(&self) -> [Option<Value>; 4] {
         match *self {
@@ -186,49 +243,27 @@ impl Builder<'_> {
                 values.push(Value(u32::MAX));
                 continue;
             }
-            let of = |v: Value| values[v.index()];
-            let op = match *op {
-                Op::Const(c) => RowOp::Const(c.to_bits()),
+            let resolved = match op {
                 Op::Read(read) => {
                     let shift = i64::from(read.offset[crate::lattice::Axis::INNER]);
                     let at = layout.displacement(
                         self.scheme,
                         self.kernel.stage,
                         self.kernel.phase,
-                        &read,
+                        read,
                     );
-                    RowOp::Load(Place {
+                    Some(RowOp::Load(Place {
                         row: at - shift,
                         shift,
-                    })
+                    }))
                 }
-                Op::Coef(coef) => RowOp::Load(Place {
-                    row: self.row(layout.coef_row(coef)),
+                Op::Coef(coef) => Some(RowOp::Load(Place {
+                    row: self.row(layout.coef_row(*coef)),
                     shift: 0,
-                }),
-                Op::Neg(a) => RowOp::Neg(of(a)),
-                Op::Abs(a) => RowOp::Abs(of(a)),
-                Op::Sqrt(a) => RowOp::Sqrt(of(a)),
-                Op::Add(a, b) => RowOp::Add(of(a), of(b)),
-                Op::Sub(a, b) => RowOp::Sub(of(a), of(b)),
-                Op::Mul(a, b) => RowOp::Mul(of(a), of(b)),
-                Op::Div(a, b) => RowOp::Div(of(a), of(b)),
-                Op::Fma(a, b, c) => RowOp::Fma(of(a), of(b), of(c)),
-                Op::Select {
-                    cmp,
-                    a,
-                    b,
-                    then,
-                    otherwise,
-                } => RowOp::Select {
-                    cmp,
-                    a: of(a),
-                    b: of(b),
-                    then: of(then),
-                    otherwise: of(otherwise),
-                },
+                })),
+                op => RowOp::of(op).map(|op| op.map(|v| values[v.index()])),
             };
-            values.push(self.value(op));
+            values.push(resolved.map_or(Value(u32::MAX), |op| self.value(op)));
         }
         values[body.result.index()]
     }

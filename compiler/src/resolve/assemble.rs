@@ -3,10 +3,9 @@
 use super::codes;
 use super::confine::{confine, truth};
 use super::emit::{Coefs, Emitter, Refused};
-use super::evaluate::Resolver;
-use super::operate::count;
 use super::order::Statement;
-use super::report::{Checked, Reported};
+use super::report::{Checked, Reported, count};
+use super::resolver::Resolver;
 use crate::lattice::PerAxis;
 use crate::scheme::{
     Body, Cmp, Coef, CoefId, ComponentId, Op, Precision, Read, Scheme, Stage, Update, Value, verify,

@@ -1,9 +1,8 @@
 //! The grid of a problem: how many cells, and what lies beyond them.
 
 use super::codes;
-use super::evaluate::{Resolver, Scope};
-use super::operate::count;
-use super::report::{Checked, Place, Reported};
+use super::report::{Checked, Place, Reported, count};
+use super::resolver::{Resolver, Scope};
 use super::revise::Settings;
 use super::suggest::did_you_mean;
 use crate::lattice::{Axis, PerAxis};

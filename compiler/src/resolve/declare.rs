@@ -1,14 +1,15 @@
 //! What a scheme declares: axes, parameters, fields and coefficients.
 
 use super::Parameter;
+use super::built_in::is_built_in;
 use super::codes;
-use super::evaluate::{Resolver, Scope, Value};
+use super::frame::{FieldFacts, Frame};
 use super::load::{ItemId, twice};
-use super::operate::{Kind, count};
-use super::report::{Checked, Place, Reported};
+use super::report::{Checked, Place, Reported, count};
+use super::resolver::{Resolver, Scope};
+use super::value::{Kind, Value};
 use crate::lattice::{Axis, HalfIndex, PerAxis, Position};
 use crate::scheme::{Boundary, Component, ComponentId, Grid};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use torre_grammar::ast::{self, CoefValue, Expr, ItemKind, Name, SchemeStmt, Shape, Stmt};
 use torre_grammar::diag::Diagnostic;
@@ -18,103 +19,6 @@ use torre_grammar::source::{Source, Span};
 const COMPONENTS: usize = 256;
 /// The most components of a field: an update of all of them is one stage.
 const OF_A_FIELD: usize = 64;
-
-/// A field as declared.
-#[derive(Clone, Debug)]
-pub struct FieldFacts {
-    pub name: String,
-    pub kind: Kind,
-    /// Behind the dot; one empty name for a scalar.
-    pub names: Vec<String>,
-    pub components: Vec<ComponentId>,
-    pub levels: u8,
-    pub place: Place,
-}
-
-impl FieldFacts {
-    pub fn component(&self, name: &str) -> Option<ComponentId> {
-        let find = |name: &str| self.names.iter().position(|n| n == name);
-        let index = find(name).or_else(|| {
-            // `S.yx` is `S.xy`.
-            let swapped: String = name.chars().rev().collect();
-            (self.kind == Kind::Tensor)
-                .then(|| find(&swapped))
-                .flatten()
-        })?;
-        self.components.get(index).copied()
-    }
-}
-
-/// The scheme at hand.
-#[derive(Default)]
-pub struct Frame {
-    pub name: String,
-    pub axes: Vec<(String, Axis)>,
-    /// Parameters, constants, fields, coefficients and axes.
-    pub names: BTreeMap<String, Value>,
-    pub params: Vec<String>,
-    pub fields: Vec<FieldFacts>,
-    pub components: Vec<Component>,
-    pub dt: f64,
-    pub grid: Option<Grid>,
-    /// Whether the grid is that of a problem.
-    pub has_domain: bool,
-    /// The right-hand sides from which stages are made.
-    pub statements: Vec<Place>,
-    /// Axes for whose cell size there is no parameter, and whether there is none for the step: they are 1.
-    pub unsized_axes: PerAxis<bool>,
-    pub no_step: bool,
-    /// Axes along which differences are taken.
-    pub differences: PerAxis<bool>,
-    spans: BTreeMap<String, Span>,
-}
-
-impl Frame {
-    pub fn axis(&self, name: &str) -> Option<Axis> {
-        self.axes.iter().find(|(n, _)| n == name).map(|(_, a)| *a)
-    }
-
-    pub fn field_of(&self, component: ComponentId) -> Option<usize> {
-        self.fields
-            .iter()
-            .position(|f| f.components.contains(&component))
-    }
-
-    /// `[1/2, 0, 0]`
-    pub fn show(&self, position: Position) -> String {
-        let parts: Vec<String> = self
-            .axes
-            .iter()
-            .map(|(_, a)| position[*a].to_string())
-            .collect();
-        format!("[{}]", parts.join(", "))
-    }
-
-    /// Pairs of axes, by their place in the scheme's list.
-    fn tensor_pairs(&self) -> &'static [(usize, usize)] {
-        match self.axes.len() {
-            0 => &[],
-            1 => &[(0, 0)],
-            2 => &[(0, 0), (1, 1), (0, 1)],
-            _ => &[(0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1)],
-        }
-    }
-
-    pub fn tensor_names(&self) -> Vec<String> {
-        self.tensor_pairs()
-            .iter()
-            .map(|&(a, b)| format!("{}{}", self.axes[a].0, self.axes[b].0))
-            .collect()
-    }
-
-    pub fn tensor_index(&self, name: &str) -> Option<usize> {
-        let axes = &self.axes;
-        self.tensor_pairs().iter().position(|&(a, b)| {
-            let (a, b) = (&axes[a].0, &axes[b].0);
-            name == format!("{a}{b}") || name == format!("{b}{a}")
-        })
-    }
-}
 
 /// A parameter that a problem or a command line sets.
 pub struct GivenParam {
@@ -133,6 +37,19 @@ pub struct GivenCoef {
     pub used: bool,
 }
 
+/// A scheme's own text, and the scope in which it is evaluated.
+pub struct DeclaredScheme {
+    pub scope: Scope,
+    pub scheme: ast::Scheme,
+}
+
+/// The components of a shape.
+pub struct Parts {
+    pub kind: Kind,
+    /// Names, which are empty for a scalar, and positions.
+    pub parts: Vec<(String, Position)>,
+}
+
 impl Resolver<'_> {
     /// Notes a new name of the scheme.
     fn introduce(&mut self, source: &Source, name: &Name, value: Value) {
@@ -141,7 +58,7 @@ impl Resolver<'_> {
                 .push(twice(source, &name.node, first, name.span));
             return;
         }
-        if super::operate::is_built_in(&name.node) || ["t", "pi"].contains(&name.node.as_str()) {
+        if is_built_in(&name.node) || ["t", "pi"].contains(&name.node.as_str()) {
             let message = format!("`{}` is built in and cannot be defined", name.node);
             self.report.push(
                 Diagnostic::error(codes::BUILT_IN, message)
@@ -154,18 +71,18 @@ impl Resolver<'_> {
     }
 
     /// The scope of a scheme's own text, and its statements.
-    pub fn scheme_scope(&self, item: ItemId) -> Checked<(Scope, ast::Scheme)> {
+    pub fn scheme_scope(&self, item: ItemId) -> Checked<DeclaredScheme> {
         let module = self.library.module(item.module);
         match module.ast.items.get(item.index).map(|i| &i.kind) {
-            Some(ItemKind::Scheme(scheme)) => Ok((
-                Scope {
+            Some(ItemKind::Scheme(scheme)) => Ok(DeclaredScheme {
+                scope: Scope {
                     source: module.source.clone(),
                     module: item.module,
                     locals: Vec::new(),
                     in_scheme: true,
                 },
-                scheme.clone(),
-            )),
+                scheme: scheme.clone(),
+            }),
             _ => Err(Reported),
         }
     }
@@ -417,7 +334,8 @@ impl Resolver<'_> {
             },
         };
         let place = scope.place(field.name.span);
-        let (kind, parts) = self.positions(scope, &field.shape, field.position.as_ref(), &place)?;
+        let Parts { kind, parts } =
+            self.positions(scope, &field.shape, field.position.as_ref(), &place)?;
         if parts.len() > OF_A_FIELD || self.frame.components.len() + parts.len() > COMPONENTS {
             let d = self.error(
                 codes::TOO_MANY_COMPONENTS,
@@ -467,7 +385,7 @@ impl Resolver<'_> {
         shape: &Shape,
         position: Option<&torre_grammar::source::Spanned<ast::Position>>,
         place: &Place,
-    ) -> Checked<(Kind, Vec<(String, Position)>)> {
+    ) -> Checked<Parts> {
         if let Shape::Named(parts) = shape {
             let mut list: Vec<(String, Position)> = Vec::new();
             for (name, position) in parts {
@@ -486,7 +404,10 @@ impl Resolver<'_> {
                 let d = self.error(codes::LIST, "a field needs a component", place);
                 return self.fail(d);
             }
-            return Ok((Kind::Vector, list));
+            return Ok(Parts {
+                kind: Kind::Vector,
+                parts: list,
+            });
         }
         let Some(position) = position else {
             let d = self
@@ -507,11 +428,11 @@ impl Resolver<'_> {
             }
             p
         };
-        match shape {
-            Shape::Named(_) => Err(Reported),
+        let (kind, parts) = match shape {
+            Shape::Named(_) => return Err(Reported),
             Shape::Scalar => {
                 let p = self.scalar_position(scope, word, span)?;
-                Ok((Kind::Scalar, vec![(String::new(), p)]))
+                (Kind::Scalar, vec![(String::new(), p)])
             }
             Shape::Vector => {
                 let mut list = Vec::new();
@@ -531,7 +452,7 @@ impl Resolver<'_> {
                     };
                     list.push((name.clone(), p));
                 }
-                Ok((Kind::Vector, list))
+                (Kind::Vector, list)
             }
             Shape::Tensor => {
                 let on_cells = match word {
@@ -555,9 +476,10 @@ impl Resolver<'_> {
                         (name, p)
                     })
                     .collect();
-                Ok((Kind::Tensor, list))
+                (Kind::Tensor, list)
             }
-        }
+        };
+        Ok(Parts { kind, parts })
     }
 
     fn wrong_position<T>(&mut self, scope: &Scope, span: Span, message: &str) -> Checked<T> {

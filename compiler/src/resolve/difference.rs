@@ -1,11 +1,11 @@
 //! Differences and means along an axis.
 
 use super::codes;
-use super::evaluate::{Resolver, Scope, Typed, Value};
 use super::graph::{Coefficient, Kernel};
-use super::operate::{Operand, small_integer};
-use super::rational::{self, Rational};
+use super::rational::{self, Rational, small_integer};
 use super::report::{Checked, Place, Reported};
+use super::resolver::{Resolver, Scope};
+use super::value::{Items, Operand, Typed, Value};
 use crate::lattice::{Axis, HalfIndex};
 use torre_grammar::ast::Arg;
 use torre_grammar::diag::Diagnostic;
@@ -62,7 +62,7 @@ impl Resolver<'_> {
             }
         };
         let kernel = self.kernel(name, operator, axis, order)?;
-        let (kind, items) = self.scalars(f.value, &f.place)?;
+        let Items { kind, items } = self.scalars(f.value, &f.place)?;
         let moves = matches!(operator, Operator::Staggered | Operator::Mean);
         let items = items
             .into_iter()

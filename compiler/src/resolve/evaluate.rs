@@ -1,19 +1,16 @@
 //! From syntax to the graph: names are looked up, definitions inlined, shapes and positions checked.
 
+use super::built_in::is_built_in;
 use super::codes;
-use super::declare::Frame;
-use super::graph::{Graph, Node, NodeId};
-use super::load::{Found, ItemId, Library, ModuleId, Space};
-use super::operate::{self, Operand};
-use super::report::{Checked, Place, Report, Reported, USED};
+use super::graph::Node;
+use super::load::{Found, ItemId, Space};
+use super::report::{Checked, Place, Reported, count};
+use super::resolver::{Constant, Resolver, Scope};
 use super::suggest::did_you_mean;
+use super::value::{Items, Kind, Operand, Typed, Value};
 use crate::host::{HostBinary, HostUnary};
 use crate::lattice::{Axis, HalfIndex, Position};
-use crate::world::World;
-use std::collections::BTreeMap;
 use torre_grammar::ast::{BinaryOp, Expr, ExprKind, ItemKind, Level, Name, UnaryOp};
-use torre_grammar::diag::{Code, Diagnostic};
-use torre_grammar::source::{Source, Span};
 
 /// Expressions evaluated in one go, over all inlining.
 const STEPS: u64 = 400_000;
@@ -21,141 +18,7 @@ const STEPS: u64 = 400_000;
 const NESTED: usize = 220;
 /// The longest list.
 const LIST: usize = 256;
-/// The most names in a block.
-pub const LOCALS: usize = 1_000;
-
-/// A scalar on the lattice.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Typed {
-    pub node: NodeId,
-    /// `None`: it is evaluated where it is used.
-    pub position: Option<Position>,
-}
-
-#[derive(Clone, Debug)]
-pub enum Value {
-    Scalar(Typed),
-    Vector(Vec<Typed>),
-    Tensor(Vec<Typed>),
-    /// A field, by its index in the frame.
-    Field(usize, Option<Level>),
-    Axis(Axis),
-    /// Its error has been reported.
-    Poison,
-}
-
-/// Where an expression is evaluated.
-#[derive(Clone)]
-pub struct Scope {
-    pub source: Source,
-    pub module: ModuleId,
-    /// Later ones hide earlier ones.
-    pub locals: Vec<(String, Value)>,
-    /// Whether the names of the scheme are seen, not just its axes.
-    pub in_scheme: bool,
-}
-
-impl Scope {
-    pub fn place(&self, span: Span) -> Place {
-        Place::new(&self.source, span)
-    }
-}
-
-/// A use of a definition that is being inlined.
-#[derive(Clone)]
-pub struct Use {
-    pub place: Place,
-    pub item: ItemId,
-}
-
-/// A constant that is being computed or has been.
-enum Constant {
-    Running,
-    Done(Value),
-}
-
-/// What resolving a file keeps.
-pub struct Resolver<'w> {
-    pub world: &'w dyn World,
-    pub library: Library,
-    pub graph: Graph,
-    pub report: Report,
-    /// The scheme at hand, as far as it is declared.
-    pub frame: Frame,
-    constants: BTreeMap<ItemId, Constant>,
-    pub inlined: Vec<Use>,
-    nested: usize,
-    steps: u64,
-    /// Whether it was said that the program is too complex.
-    exhausted: bool,
-}
-
-impl<'w> Resolver<'w> {
-    pub fn new(world: &'w dyn World) -> Self {
-        Self {
-            world,
-            library: Library::default(),
-            graph: Graph::default(),
-            report: Report::default(),
-            frame: Frame::default(),
-            constants: BTreeMap::new(),
-            inlined: Vec::new(),
-            nested: 0,
-            steps: 0,
-            exhausted: false,
-        }
-    }
-
-    /// Forgets a scheme before the next one.
-    pub fn reset(&mut self) {
-        self.graph = self.graph.successor();
-        self.frame = Frame::default();
-        self.constants.clear();
-    }
-
-    /// Forgets what may have failed unseen.
-    pub fn forget_failures(&mut self) {
-        self.constants.clear();
-        self.library.forget_failures();
-    }
-
-    /// An error at a place; inside of definitions with the places that use them.
-    pub fn error(&self, code: Code, message: impl Into<String>, at: &Place) -> Diagnostic {
-        Diagnostic::error(code, message).at(&at.source, at.span, "here")
-    }
-
-    pub fn fail<T>(&mut self, mut diagnostic: Diagnostic) -> Checked<T> {
-        let uses = self.inlined.iter().rev();
-        let shown: Vec<Place> = match self.inlined.len() {
-            0..=3 => uses.map(|u| u.place.clone()).collect(),
-            _ => uses
-                .clone()
-                .take(1)
-                .chain(self.inlined.first())
-                .map(|u| u.place.clone())
-                .collect(),
-        };
-        for place in shown {
-            diagnostic = diagnostic.at(&place.source, place.span, USED);
-        }
-        self.report.push(diagnostic);
-        Err(Reported)
-    }
-
-    pub fn too_complex<T>(&mut self, place: &Place) -> Checked<T> {
-        if std::mem::replace(&mut self.exhausted, true) {
-            return Err(Reported);
-        }
-        let d = self
-            .error(
-                codes::TOO_COMPLEX,
-                "this is too complex: it has too many operations once all definitions are inlined",
-                place,
-            )
-            .hint("make it shorter, or store intermediate values in fields");
-        self.fail(d)
-    }
-
+impl Resolver<'_> {
     pub fn eval(&mut self, scope: &Scope, expr: &Expr) -> Checked<Value> {
         self.steps += 1;
         if self.report.is_full() {
@@ -287,7 +150,7 @@ impl<'w> Resolver<'w> {
             }
             _ => {}
         }
-        if operate::is_built_in(name) {
+        if is_built_in(name) {
             let message = format!("`{name}` is an operator and needs arguments");
             let d = self
                 .error(codes::WRONG_KIND, message, place)
@@ -581,7 +444,7 @@ impl<'w> Resolver<'w> {
             let message = format!(
                 "{} offsets are given, but the scheme has {}",
                 offsets.len(),
-                operate::count(axes.len(), "axis", "axes")
+                count(axes.len(), "axis", "axes")
             );
             let d = self.error(codes::OFFSET, message, place);
             return self.fail(d);
@@ -602,7 +465,7 @@ impl<'w> Resolver<'w> {
             }
             by[axis] = HalfIndex(doubled as i64);
         }
-        let (kind, items) = self.scalars(value, place)?;
+        let Items { kind, items } = self.scalars(value, place)?;
         let items = items
             .into_iter()
             .map(|s| Typed {
@@ -636,9 +499,9 @@ impl<'w> Resolver<'w> {
 
     /// A value that stands in a list.
     pub fn component_scalar(&mut self, operand: Operand) -> Checked<Typed> {
-        let (kind, items) = self.scalars(operand.value, &operand.place)?;
+        let Items { kind, items } = self.scalars(operand.value, &operand.place)?;
         match (kind, items.as_slice()) {
-            (operate::Kind::Scalar, [s]) => Ok(*s),
+            (Kind::Scalar, [s]) => Ok(*s),
             _ => {
                 let d = self.error(
                     codes::LIST,

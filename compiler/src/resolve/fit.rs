@@ -2,8 +2,8 @@
 
 use super::Options;
 use super::codes;
-use super::evaluate::Resolver;
 use super::report::{Checked, Place};
+use super::resolver::Resolver;
 use crate::layout::Layout;
 use crate::scheme::{Precision, Scheme};
 

@@ -2,10 +2,10 @@
 
 use super::codes;
 use super::confine::confine;
-use super::evaluate::{Resolver, Scope, Typed, Value};
-use super::operate::{Kind, Operand, count};
-use super::order::Statement;
-use super::report::{Checked, Place, Reported};
+use super::order::{Named, Statement};
+use super::report::{Checked, Place, Reported, count};
+use super::resolver::{Resolver, Scope};
+use super::value::{Kind, Operand, Typed, Value};
 use crate::host::HostExpr;
 use crate::lattice::{Interval, PerAxis, Region};
 use crate::problem::{Init, Output, OutputKind, Probe, Source, StaticValue};
@@ -80,12 +80,8 @@ impl Resolver<'_> {
     }
 
     /// A target whose newest value is meant.
-    fn newest(
-        &mut self,
-        scope: &Scope,
-        target: &Target,
-    ) -> Checked<(Kind, Vec<ComponentId>, Place)> {
-        let (_, kind, components, place) = self.target(scope, target)?;
+    fn newest(&mut self, scope: &Scope, target: &Target) -> Checked<Named> {
+        let named = self.target(scope, target)?;
         if let Some(level) = &target.level {
             let d = self.error(
                 codes::LEVEL_OF,
@@ -94,7 +90,7 @@ impl Resolver<'_> {
             );
             return self.fail(d);
         }
-        Ok((kind, components, place))
+        Ok(named)
     }
 
     fn init(
@@ -104,7 +100,12 @@ impl Resolver<'_> {
         value: &CoefValue,
         results: &mut Results,
     ) -> Checked<()> {
-        let (field, kind, components, place) = self.target(scope, target)?;
+        let Named {
+            field,
+            kind,
+            components,
+            place,
+        } = self.target(scope, target)?;
         let mut age = 0;
         if let Some(level) = &target.level {
             let facts = &self.frame.fields[field];
@@ -199,7 +200,12 @@ impl Resolver<'_> {
         results: &mut Results,
     ) -> Checked<()> {
         let operand = self.operand(scope, value);
-        let (kind, components, place) = self.newest(scope, target)?;
+        let Named {
+            kind,
+            components,
+            place,
+            ..
+        } = self.newest(scope, target)?;
         let condition = match at {
             ast::Place::Where(c) => Some(self.condition(scope, c)?),
             _ => None,
@@ -417,7 +423,9 @@ impl Resolver<'_> {
         place: &Place,
         results: &mut Results,
     ) -> Checked<()> {
-        let (kind, components, _) = self.newest(scope, target)?;
+        let Named {
+            kind, components, ..
+        } = self.newest(scope, target)?;
         for component in components {
             let facts = self.frame.components[component.index()].clone();
             let at = self.index(scope, at, grid.extent(facts.position), &facts.name)?;
@@ -471,7 +479,7 @@ impl Resolver<'_> {
         grid: &Grid,
         results: &mut Results,
     ) -> Checked<()> {
-        let (_, components, _) = self.newest(scope, target)?;
+        let components = self.newest(scope, target)?.components;
         let every = self.every(scope, every)?;
         let axis_id = self.axis_named(scope, axis)?;
         for component in components {
@@ -499,7 +507,7 @@ impl Resolver<'_> {
         every: Option<&Expr>,
         results: &mut Results,
     ) -> Checked<()> {
-        let (_, components, _) = self.newest(scope, target)?;
+        let components = self.newest(scope, target)?.components;
         let every = self.every(scope, every)?;
         for component in components {
             let name = self.frame.components[component.index()].name.clone();

@@ -463,7 +463,7 @@ impl Graph {
                 text.push(')');
             }
             Node::Binary(op, a, b) => {
-                let sign = format!(" {} ", super::operate::sign_of(op.0));
+                let sign = format!(" {} ", super::built_in::sign_of(op.0));
                 text.push('(');
                 self.write(a, text);
                 text.push_str(&sign);

@@ -1,11 +1,12 @@
 //! Calls: definitions are put in at every use.
 
+use super::built_in;
 use super::codes;
-use super::evaluate::{LOCALS, Resolver, Scope, Use, Value};
 use super::load::{Found, ItemId, Space, item_name};
-use super::operate;
-use super::report::{Checked, Place, Reported};
+use super::report::{Checked, Place, Reported, count};
+use super::resolver::{LOCALS, Resolver, Scope, Use};
 use super::suggest::did_you_mean;
+use super::value::Value;
 use std::rc::Rc;
 use torre_grammar::ast::{Arg, Expr, ExprKind, ItemKind};
 
@@ -34,7 +35,7 @@ impl Resolver<'_> {
                 match self.library.find(scope.module, Space::Value, name) {
                     Found::Item(item) => item,
                     Found::Broken => return Err(Reported),
-                    Found::Nothing if operate::is_built_in(name) => {
+                    Found::Nothing if built_in::is_built_in(name) => {
                         return self.call_built_in(scope, name, args, place);
                     }
                     Found::Nothing => {
@@ -44,7 +45,7 @@ impl Resolver<'_> {
                         let known = self
                             .library
                             .names(scope.module, Space::Value)
-                            .chain(operate::BUILT_IN.iter().copied());
+                            .chain(built_in::BUILT_IN.iter().copied());
                         d.hint = did_you_mean(name, known).or_else(|| {
                             self.world
                                 .modules()
@@ -185,7 +186,7 @@ impl Resolver<'_> {
                 None => {
                     let message = format!(
                         "`{callee}` takes {}",
-                        operate::count(params.len(), "argument", "arguments")
+                        count(params.len(), "argument", "arguments")
                     );
                     let mut d = self.error(codes::ARGUMENTS, message, &scope.place(arg.value.span));
                     d.labels[0].text = "one too many".to_string();

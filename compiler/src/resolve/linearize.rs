@@ -4,8 +4,7 @@
 //! with a weight in which all numbers are folded (`dt / h` times the exact coefficient of the difference).
 
 use super::graph::{Coefficient, Graph, LevelKey, Node, NodeId, Shift};
-use super::operate::small_integer;
-use super::rational::Rational;
+use super::rational::{Rational, small_integer};
 use crate::host::{HostBinary, HostUnary};
 use crate::lattice::{HalfIndex, PerAxis, Position};
 use crate::scheme::ComponentId;

@@ -132,7 +132,7 @@ impl Library {
                 report.push(twice(source, &name.node, first, name.span));
                 continue;
             }
-            if space == Space::Value && super::operate::is_built_in(&name.node) {
+            if space == Space::Value && super::built_in::is_built_in(&name.node) {
                 let message = format!("`{}` is built in and cannot be defined", name.node);
                 report.push(
                     Diagnostic::error(codes::BUILT_IN, message)

@@ -16,6 +16,7 @@
 
 mod assemble;
 mod bound;
+mod built_in;
 pub mod codes;
 mod confine;
 mod declare;
@@ -23,6 +24,7 @@ mod difference;
 mod emit;
 mod evaluate;
 mod fit;
+mod frame;
 mod gather;
 mod graph;
 mod inline;
@@ -33,19 +35,21 @@ mod order;
 mod pose;
 mod rational;
 mod report;
+mod resolver;
 mod revise;
 mod scan;
 mod sizes;
 mod suggest;
 mod supply;
+mod value;
 
 pub use report::Place;
 
 use crate::problem::Problem;
 use crate::scheme::{Precision, Scheme};
 use crate::world::World;
-use evaluate::Resolver;
 use load::Space;
+use resolver::Resolver;
 use std::rc::Rc;
 use torre_grammar::ast::{self, Ast};
 use torre_grammar::diag::{Diagnostic, Diagnostics};
@@ -109,20 +113,12 @@ pub fn resolve(
         .library
         .load(world, &mut resolver.report, source, Rc::new(ast.clone()));
     let result = resolver.resolve_problem(module, options);
-    let parameters = resolver.parameters();
-    let sources = resolver.library.sources();
-    let statements = std::mem::take(&mut resolver.frame.statements);
     let failed = resolver.report.has_errors();
     let diagnostics = resolver.report.finish(source);
     match result {
-        Ok((scheme, problem, schedules)) if !failed => Ok(Resolved {
-            scheme,
-            problem,
-            parameters,
-            sources,
-            statements,
-            schedules,
+        Ok(resolved) if !failed => Ok(Resolved {
             warnings: diagnostics,
+            ..resolved
         }),
         _ if failed => Err(diagnostics),
         _ => Err(

@@ -1,52 +1,15 @@
 //! Arithmetic on values: shapes by component, positions as types.
 
+use super::built_in::{name_of, sign_of, unary_of};
 use super::codes;
 use super::difference::Operator;
-use super::evaluate::{Resolver, Scope, Typed, Value};
-use super::report::{Checked, Place, Reported};
+use super::report::{Checked, Place, Reported, count};
+use super::resolver::{Resolver, Scope};
+use super::value::{Items, Kind, Located, Operand, Typed, Value};
 use crate::host::{HostBinary, HostUnary};
 use crate::lattice::Position;
 use torre_grammar::ast::Arg;
 use torre_grammar::diag::Diagnostic;
-
-/// Every operator that needs no definition.
-pub const BUILT_IN: &[&str] = &[
-    "d", "dc", "d2", "avg", "sym", "sqrt", "abs", "min", "max", "exp", "log", "sin", "cos", "tan",
-    "tanh", "atan2", "floor", "ceil", "round",
-];
-
-pub fn is_built_in(name: &str) -> bool {
-    BUILT_IN.contains(&name)
-}
-
-/// `1 axis`, `2 axes`.
-pub fn count(n: usize, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
-}
-
-/// A value with the place where it was written.
-#[derive(Clone, Debug)]
-pub struct Operand {
-    pub value: Value,
-    pub place: Place,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    Scalar,
-    Vector,
-    Tensor,
-}
-
-impl Kind {
-    pub fn with(self, mut items: Vec<Typed>) -> Value {
-        match self {
-            Kind::Scalar => items.pop().map_or(Value::Poison, Value::Scalar),
-            Kind::Vector => Value::Vector(items),
-            Kind::Tensor => Value::Tensor(items),
-        }
-    }
-}
 
 /// `a vector of 3`, for messages.
 fn shape(kind: Kind, n: usize) -> String {
@@ -59,8 +22,8 @@ fn shape(kind: Kind, n: usize) -> String {
 
 impl Resolver<'_> {
     /// The scalars that a value is made of.
-    pub fn scalars(&mut self, value: Value, place: &Place) -> Checked<(Kind, Vec<Typed>)> {
-        Ok(match value {
+    pub fn scalars(&mut self, value: Value, place: &Place) -> Checked<Items> {
+        let (kind, items) = match value {
             Value::Scalar(s) => (Kind::Scalar, vec![s]),
             Value::Vector(v) => (Kind::Vector, v),
             Value::Tensor(t) => (Kind::Tensor, t),
@@ -86,12 +49,13 @@ impl Resolver<'_> {
                 (kind, items)
             }
             Value::Poison => return Err(Reported),
-        })
+        };
+        Ok(Items { kind, items })
     }
 
     /// A single scalar; `what` says what for.
     pub fn one_scalar(&mut self, operand: Operand, what: &str) -> Checked<Typed> {
-        let (kind, items) = self.scalars(operand.value, &operand.place)?;
+        let Items { kind, items } = self.scalars(operand.value, &operand.place)?;
         match (kind, items.as_slice()) {
             (Kind::Scalar, [s]) => Ok(*s),
             _ => {
@@ -107,12 +71,8 @@ impl Resolver<'_> {
     }
 
     /// The common position of two operands.
-    pub fn unify(
-        &mut self,
-        a: (Option<Position>, &Place),
-        b: (Option<Position>, &Place),
-    ) -> Checked<Option<Position>> {
-        match (a.0, b.0) {
+    pub fn unify(&mut self, a: Located<'_>, b: Located<'_>) -> Checked<Option<Position>> {
+        match (a.position, b.position) {
             (None, p) | (p, None) => Ok(p),
             (Some(p), Some(q)) if p == q => Ok(Some(p)),
             (Some(p), Some(q)) => {
@@ -124,9 +84,17 @@ impl Resolver<'_> {
                         self.frame.show(q)
                     ),
                 )
-                .at(&a.1.source, a.1.span, format!("at {}", self.frame.show(p)))
-                .at(&b.1.source, b.1.span, format!("at {}", self.frame.show(q)));
-                d.hint = Some(self.move_hint(q, p, b.1));
+                .at(
+                    &a.place.source,
+                    a.place.span,
+                    format!("at {}", self.frame.show(p)),
+                )
+                .at(
+                    &b.place.source,
+                    b.place.span,
+                    format!("at {}", self.frame.show(q)),
+                );
+                d.hint = Some(self.move_hint(q, p, b.place));
                 self.fail(d)
             }
         }
@@ -192,7 +160,7 @@ impl Resolver<'_> {
     }
 
     pub fn apply_unary(&mut self, op: HostUnary, a: Operand) -> Checked<Value> {
-        let (kind, items) = match op {
+        let Items { kind, items } = match op {
             HostUnary::Neg => self.scalars(a.value, &a.place)?,
             _ => {
                 let what = match op {
@@ -205,7 +173,10 @@ impl Resolver<'_> {
                 if !works && self.graph.is_dynamic(s.node) {
                     return self.not_on_fields(name_of(op), &place);
                 }
-                (Kind::Scalar, vec![s])
+                Items {
+                    kind: Kind::Scalar,
+                    items: vec![s],
+                }
             }
         };
         let items = items
@@ -237,8 +208,14 @@ impl Resolver<'_> {
         b: Operand,
         place: &Place,
     ) -> Checked<Value> {
-        let (ka, xs) = self.scalars(a.value, &a.place)?;
-        let (kb, ys) = self.scalars(b.value, &b.place)?;
+        let Items {
+            kind: ka,
+            items: xs,
+        } = self.scalars(a.value, &a.place)?;
+        let Items {
+            kind: kb,
+            items: ys,
+        } = self.scalars(b.value, &b.place)?;
         let scalars = ka == Kind::Scalar && kb == Kind::Scalar;
         let same = ka == kb && xs.len() == ys.len();
         let fixed = |list: &[Typed]| list.iter().all(|s| !self.graph.is_dynamic(s.node));
@@ -275,7 +252,7 @@ impl Resolver<'_> {
             let (Some(x), Some(y)) = (pick(&xs, i), pick(&ys, i)) else {
                 return Err(Reported);
             };
-            let position = self.unify((x.position, &a.place), (y.position, &b.place))?;
+            let position = self.unify(x.located(&a.place), y.located(&b.place))?;
             let dynamic = self.graph.is_dynamic(x.node) || self.graph.is_dynamic(y.node);
             if dynamic {
                 self.check_dynamic(op, x, y, &b.place, place)?;
@@ -327,8 +304,14 @@ impl Resolver<'_> {
     ) -> Checked<Value> {
         let at = condition.place.clone();
         let c = self.one_scalar(condition, "a condition")?;
-        let (ka, xs) = self.scalars(then.value, &then.place)?;
-        let (kb, ys) = self.scalars(otherwise.value, &otherwise.place)?;
+        let Items {
+            kind: ka,
+            items: xs,
+        } = self.scalars(then.value, &then.place)?;
+        let Items {
+            kind: kb,
+            items: ys,
+        } = self.scalars(otherwise.value, &otherwise.place)?;
         if ka != kb || xs.len() != ys.len() {
             let mut d = self.error(
                 codes::SHAPES_DIFFER,
@@ -340,8 +323,12 @@ impl Resolver<'_> {
         }
         let mut items = Vec::with_capacity(xs.len());
         for (x, y) in xs.into_iter().zip(ys) {
-            let sides = self.unify((x.position, &then.place), (y.position, &otherwise.place))?;
-            let position = self.unify((sides, &then.place), (c.position, &at))?;
+            let sides = self.unify(x.located(&then.place), y.located(&otherwise.place))?;
+            let sides = Located {
+                position: sides,
+                place: &then.place,
+            };
+            let position = self.unify(sides, c.located(&at))?;
             items.push(Typed {
                 node: self.graph.choose(c.node, x.node, y.node),
                 position,
@@ -449,53 +436,5 @@ impl Resolver<'_> {
             list.push(self.component_scalar(item)?);
         }
         Ok(Value::Tensor(list))
-    }
-}
-
-/// A double that is a whole number and can be treated as one exactly.
-pub fn small_integer(n: f64) -> Option<i64> {
-    (n == n.trunc() && n.abs() <= 9e15).then_some(n as i64)
-}
-
-fn unary_of(name: &str) -> Option<HostUnary> {
-    UNARY.iter().find(|(n, _)| *n == name).map(|(_, op)| *op)
-}
-
-fn name_of(op: HostUnary) -> &'static str {
-    UNARY.iter().find(|(_, o)| *o == op).map_or("", |(n, _)| n)
-}
-
-const UNARY: &[(&str, HostUnary)] = &[
-    ("abs", HostUnary::Abs),
-    ("sqrt", HostUnary::Sqrt),
-    ("exp", HostUnary::Exp),
-    ("log", HostUnary::Log),
-    ("sin", HostUnary::Sin),
-    ("cos", HostUnary::Cos),
-    ("tan", HostUnary::Tan),
-    ("tanh", HostUnary::Tanh),
-    ("floor", HostUnary::Floor),
-    ("ceil", HostUnary::Ceil),
-    ("round", HostUnary::Round),
-];
-
-pub fn sign_of(op: HostBinary) -> &'static str {
-    match op {
-        HostBinary::Add => "+",
-        HostBinary::Sub => "-",
-        HostBinary::Mul => "*",
-        HostBinary::Div => "/",
-        HostBinary::Pow => "^",
-        HostBinary::Atan2 => "atan2",
-        HostBinary::Min => "min",
-        HostBinary::Max => "max",
-        HostBinary::Lt => "<",
-        HostBinary::Le => "<=",
-        HostBinary::Gt => ">",
-        HostBinary::Ge => ">=",
-        HostBinary::Eq => "==",
-        HostBinary::Ne => "!=",
-        HostBinary::And => "and",
-        HostBinary::Or => "or",
     }
 }

@@ -1,11 +1,11 @@
 //! The statements of a step, and the order in which they run.
 
 use super::codes;
-use super::evaluate::{LOCALS, Resolver, Scope, Typed, Value};
 use super::graph::{LevelKey, Node};
-use super::operate::{Kind, Operand, count};
-use super::report::{Checked, Place, Reported};
+use super::report::{Checked, Place, Reported, count};
+use super::resolver::{LOCALS, Resolver, Scope};
 use super::suggest::did_you_mean;
+use super::value::{Items, Kind, Operand, Typed, Value};
 use crate::host::HostBinary;
 use crate::scheme::ComponentId;
 use torre_grammar::ast::{self, Level, SchemeStmt, StepStmt, Stmt, Target, UpdateOp};
@@ -29,6 +29,17 @@ pub struct Statement {
     pub value: Place,
     /// Components whose next value it reads, where that is written.
     next: Vec<ComponentId>,
+}
+
+/// What a target names.
+pub struct Named {
+    /// Its field, by its index in the frame.
+    pub field: usize,
+    /// The shape of what is meant: of the field, or of one component.
+    pub kind: Kind,
+    pub components: Vec<ComponentId>,
+    /// Where it is written.
+    pub place: Place,
 }
 
 impl Resolver<'_> {
@@ -166,11 +177,7 @@ impl Resolver<'_> {
     }
 
     /// The field that a target names, its components, and where it is written.
-    pub fn target(
-        &mut self,
-        scope: &Scope,
-        target: &Target,
-    ) -> Checked<(usize, Kind, Vec<ComponentId>, Place)> {
+    pub fn target(&mut self, scope: &Scope, target: &Target) -> Checked<Named> {
         let mut span = target.field.span;
         if let Some(c) = &target.component {
             span = span.to(c.span);
@@ -205,10 +212,20 @@ impl Resolver<'_> {
         };
         let facts = &self.frame.fields[field];
         let Some(component) = &target.component else {
-            return Ok((field, facts.kind, facts.components.clone(), place));
+            return Ok(Named {
+                field,
+                kind: facts.kind,
+                components: facts.components.clone(),
+                place,
+            });
         };
         if let Some(c) = facts.component(&component.node) {
-            return Ok((field, Kind::Scalar, vec![c], place));
+            return Ok(Named {
+                field,
+                kind: Kind::Scalar,
+                components: vec![c],
+                place,
+            });
         }
         let names = facts.names.clone();
         let mut d = self.error(
@@ -234,7 +251,7 @@ impl Resolver<'_> {
         target: &Place,
     ) -> Checked<Vec<Typed>> {
         let place = operand.place.clone();
-        let (found, items) = self.scalars(operand.value, &place)?;
+        let Items { kind: found, items } = self.scalars(operand.value, &place)?;
         if found != kind || items.len() != components.len() {
             let describe = |kind: Kind, n: usize| match kind {
                 Kind::Scalar => "a scalar".to_string(),
@@ -279,7 +296,12 @@ impl Resolver<'_> {
         condition: Option<&Operand>,
     ) -> Checked<Statement> {
         let value = self.operand(scope, value);
-        let (_, kind, components, place) = self.target(scope, target)?;
+        let Named {
+            kind,
+            components,
+            place,
+            ..
+        } = self.target(scope, target)?;
         let value = value?;
         if let Some(level) = &target.level
             && level.node == Level::Prev

@@ -1,30 +1,41 @@
 //! The problem: domain, boundaries, initial values, sources and results.
 
-use super::Options;
 use super::codes;
-use super::declare::{GivenCoef, GivenParam};
-use super::evaluate::{LOCALS, Resolver, Scope, Value};
+use super::declare::{DeclaredScheme, GivenCoef, GivenParam};
 use super::load::{Found, ItemId, ModuleId, Space};
 use super::report::{Checked, Reported};
+use super::resolver::{LOCALS, Resolver, Scope};
 use super::revise::Settings;
 use super::suggest::did_you_mean;
+use super::value::Value;
+use super::{Options, Resolved};
 use crate::problem::Problem;
 use crate::scheme::Scheme;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use torre_grammar::ast::{self, Expr, ItemKind, ProblemStmt};
-use torre_grammar::diag::Diagnostic;
+use torre_grammar::diag::{Diagnostic, Diagnostics};
 use torre_grammar::source::Span;
 
 type Schedules = Vec<(String, ast::Schedule)>;
 
+/// A problem with its scheme.
+pub struct Posed {
+    pub scheme: Scheme,
+    pub problem: Problem,
+    /// The scheme's item.
+    pub item: ItemId,
+}
+
+/// The scheme that a problem names.
+struct Chosen {
+    item: ItemId,
+    params: Vec<GivenParam>,
+}
+
 impl Resolver<'_> {
-    /// The scheme, the problem and the schedules of the problem that is meant.
-    pub fn resolve_problem(
-        &mut self,
-        module: ModuleId,
-        options: &Options,
-    ) -> Checked<(Scheme, Problem, Schedules)> {
+    /// The problem that is meant, with its scheme and the schedules for it.
+    pub fn resolve_problem(&mut self, module: ModuleId, options: &Options) -> Checked<Resolved> {
         let problems = self.library.own(module, Space::Problem);
         let names: Vec<String> = problems.iter().map(|(_, n)| n.node.clone()).collect();
         let item = match (&options.problem, problems.as_slice()) {
@@ -58,15 +69,22 @@ impl Resolver<'_> {
                 return self.fail(d);
             }
         };
-        let (scheme, problem, scheme_item) = self.pose(item, options)?;
-        let schedules = self.schedules(module, scheme_item)?;
-        Ok((scheme, problem, schedules))
+        let posed = self.pose(item, options)?;
+        Ok(Resolved {
+            parameters: self.parameters(),
+            sources: self.library.sources(),
+            statements: std::mem::take(&mut self.frame.statements),
+            schedules: self.schedules(module, posed.item)?,
+            scheme: posed.scheme,
+            problem: posed.problem,
+            warnings: Diagnostics::default(),
+        })
     }
 
     /// Checks a scheme by itself.
     pub fn check_scheme(&mut self, item: ItemId, options: &Options) -> Checked<()> {
         self.reset();
-        let (scope, scheme) = self.scheme_scope(item)?;
+        let DeclaredScheme { scope, scheme } = self.scheme_scope(item)?;
         self.declare_numbers(&scope, &scheme, &mut [])?;
         self.assume_grid();
         let declared = self.declare_fields(&scope, &scheme, &mut []);
@@ -79,8 +97,8 @@ impl Resolver<'_> {
 
     /// Checks a problem and the schedules that are written for its scheme.
     pub fn check_problem(&mut self, item: ItemId, options: &Options) -> Checked<()> {
-        let (_, _, scheme) = self.pose(item, options)?;
-        self.schedules(item.module, scheme).map(|_| ())
+        let posed = self.pose(item, options)?;
+        self.schedules(item.module, posed.item).map(|_| ())
     }
 
     /// Schedules for a scheme, those of `module` first.
@@ -127,7 +145,7 @@ impl Resolver<'_> {
     }
 
     /// Resolves a problem with its scheme.
-    pub fn pose(&mut self, item: ItemId, options: &Options) -> Checked<(Scheme, Problem, ItemId)> {
+    pub fn pose(&mut self, item: ItemId, options: &Options) -> Checked<Posed> {
         self.reset();
         let module = self.library.module(item.module);
         let (source, ast) = (module.source.clone(), module.ast.clone());
@@ -141,8 +159,14 @@ impl Resolver<'_> {
             in_scheme: true,
         };
         let unique = self.check_once(&scope, problem);
-        let (scheme_item, mut params) = self.scheme_of(&scope, problem)?;
-        let (scheme_scope, scheme_ast) = self.scheme_scope(scheme_item)?;
+        let Chosen {
+            item: scheme_item,
+            mut params,
+        } = self.scheme_of(&scope, problem)?;
+        let DeclaredScheme {
+            scope: scheme_scope,
+            scheme: scheme_ast,
+        } = self.scheme_scope(scheme_item)?;
         // Constants may depend on parameters, and settings of parameters on constants: what can be is computed first.
         let early = self.constants(&scope, problem, true);
         scope.locals = early;
@@ -189,7 +213,11 @@ impl Resolver<'_> {
             probes: results.probes,
             outputs: results.outputs,
         };
-        Ok((scheme, problem, scheme_item))
+        Ok(Posed {
+            scheme,
+            problem,
+            item: scheme_item,
+        })
     }
 
     fn check_once(&mut self, scope: &Scope, problem: &ast::Problem) -> Checked<()> {
@@ -232,11 +260,7 @@ impl Resolver<'_> {
         self.fail(d)
     }
 
-    fn scheme_of(
-        &mut self,
-        scope: &Scope,
-        problem: &ast::Problem,
-    ) -> Checked<(ItemId, Vec<GivenParam>)> {
+    fn scheme_of(&mut self, scope: &Scope, problem: &ast::Problem) -> Checked<Chosen> {
         for stmt in &problem.body {
             let ProblemStmt::Scheme { path, params } = &stmt.kind.node else {
                 continue;
@@ -268,7 +292,10 @@ impl Resolver<'_> {
             if given.len() > LOCALS {
                 return self.too_complex(&scope.place(stmt.kind.span));
             }
-            return Ok((item, given));
+            return Ok(Chosen {
+                item,
+                params: given,
+            });
         }
         self.missing(scope, problem, "scheme", "scheme name")
     }

@@ -144,6 +144,11 @@ pub fn centred_second(order: u32) -> Option<Vec<Rational>> {
     Some(c)
 }
 
+/// A double that is a whole number and can be treated as one exactly.
+pub fn small_integer(n: f64) -> Option<i64> {
+    (n == n.trunc() && n.abs() <= 9e15).then_some(n as i64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

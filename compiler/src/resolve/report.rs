@@ -121,3 +121,8 @@ impl Report {
         Diagnostics(list)
     }
 }
+
+/// `1 axis`, `2 axes`.
+pub fn count(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}

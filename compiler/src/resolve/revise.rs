@@ -2,9 +2,8 @@
 
 use super::codes;
 use super::declare::GivenParam;
-use super::evaluate::{Resolver, Scope};
-use super::operate::count;
-use super::report::{Checked, Reported};
+use super::report::{Checked, Reported, count};
+use super::resolver::{Resolver, Scope};
 use super::suggest::did_you_mean;
 use std::rc::Rc;
 use torre_grammar::diag::Diagnostic;

@@ -1,9 +1,9 @@
 //! Looks through definitions that nothing uses: what they name must exist all the same.
 
+use super::built_in;
 use super::codes;
-use super::evaluate::{Resolver, Scope};
 use super::load::{Found, ModuleId, Space};
-use super::operate;
+use super::resolver::{Resolver, Scope};
 use super::suggest::did_you_mean;
 use std::collections::BTreeSet;
 use torre_grammar::ast::{Def, Expr, ExprKind, ItemKind};
@@ -102,7 +102,7 @@ impl Resolver<'_> {
     ) {
         let found = known.contains(name)
             || ["t", "pi"].contains(&name)
-            || operate::is_built_in(name)
+            || built_in::is_built_in(name)
             || !matches!(
                 self.library.find(scope.module, Space::Value, name),
                 Found::Nothing
@@ -121,7 +121,7 @@ impl Resolver<'_> {
             .iter()
             .map(String::as_str)
             .chain(self.library.names(scope.module, Space::Value))
-            .chain(operate::BUILT_IN.iter().copied());
+            .chain(built_in::BUILT_IN.iter().copied());
         d.hint = did_you_mean(name, names);
         let _ = self.fail::<()>(d);
     }

@@ -1,7 +1,7 @@
 //! Warnings about cell sizes and time steps that have other names than those that count.
 
 use super::codes;
-use super::evaluate::{Resolver, Scope};
+use super::resolver::{Resolver, Scope};
 use torre_grammar::ast::{self, Name, SchemeStmt};
 use torre_grammar::diag::Diagnostic;
 

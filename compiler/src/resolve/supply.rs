@@ -1,11 +1,11 @@
 //! Coefficients: from expressions and from files, from the scheme and from the problem.
 
 use super::codes;
-use super::declare::GivenCoef;
-use super::evaluate::{Resolver, Scope, Typed, Value};
-use super::operate::{Kind, count};
-use super::report::{Checked, Place};
+use super::declare::{GivenCoef, Parts};
+use super::report::{Checked, Place, count};
+use super::resolver::{Resolver, Scope};
 use super::suggest::did_you_mean;
+use super::value::{Items, Kind, Typed, Value};
 use crate::lattice::Position;
 use torre_grammar::ast::{self, CoefValue, Shape};
 
@@ -34,7 +34,7 @@ impl Resolver<'_> {
         // Without a position the components' names still follow from the shape.
         let nodes = torre_grammar::source::Spanned::new(ast::Position::Nodes, coef.name.span);
         let at = coef.position.as_ref().unwrap_or(&nodes);
-        let (kind, parts) = self.positions(scope, &shape, Some(at), &place)?;
+        let Parts { kind, parts } = self.positions(scope, &shape, Some(at), &place)?;
         let parts: Vec<(String, Option<Position>)> = parts
             .into_iter()
             .map(|(n, p)| (n, coef.position.is_some().then_some(p)))
@@ -126,7 +126,7 @@ impl Resolver<'_> {
             CoefValue::Expr(e) => {
                 let operand = self.operand(scope, e)?;
                 let place = operand.place.clone();
-                let (found, items) = self.scalars(operand.value, &place)?;
+                let Items { kind: found, items } = self.scalars(operand.value, &place)?;
                 let spread = found == Kind::Scalar;
                 if !spread && (found != kind || items.len() != parts.len()) {
                     let d = self.error(

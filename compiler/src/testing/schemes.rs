@@ -15,6 +15,13 @@ pub fn everywhere(scheme: &mut Scheme) {
     }
 }
 
+/// The scheme with other ends.
+pub fn bounded(mut scheme: Scheme, boundary: [[Boundary; 2]; 3]) -> Scheme {
+    scheme.grid.boundary = PerAxis(boundary);
+    everywhere(&mut scheme);
+    scheme
+}
+
 /// The difference across one point at half a cell, by order: distances in half cells and weights.
 fn difference(order: u32) -> &'static [(i64, f64)] {
     match order {

@@ -65,6 +65,19 @@ pub fn random_tiling(rng: &mut Rng, scheme: &Scheme, frame: &Frame) -> Tiling {
     }
 }
 
+/// Towers: one level of faces along both diagonals of the first two axes, with these pitches.
+pub fn diamonds(frame: &Frame, pitches: [Rational; 2], height: u64) -> Tiling {
+    let cut = |form: [i32; 3], pitch| Cut {
+        face: frame.fitting(PerAxis(form)),
+        pitch,
+    };
+    let cuts = vec![cut([1, 1, 0], pitches[0]), cut([1, -1, 0], pitches[1])];
+    Tiling {
+        height,
+        levels: vec![Level { cuts }],
+    }
+}
+
 /// Small pyramids, of which some do not cut some axes.
 pub fn random_pyramid(rng: &mut Rng) -> Pyramid {
     let height = rng.within(1, 4) as u64;

@@ -16,7 +16,6 @@ pub mod check;
 mod lower;
 mod print;
 mod pyramid;
-pub mod residency;
 mod sets;
 mod shape;
 mod strips;

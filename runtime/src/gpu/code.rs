@@ -1,12 +1,15 @@
 //! From a scheme to kernels on a device, and the list of starts that a step is.
 
-use super::around::{Sources, probe_places, row_copies};
-use super::device::{Address, Argument, Device, DeviceError, Function, Threads};
+use super::device::{Address, Device, DeviceError, Function, Threads};
+use super::step_tables::{probe_places, row_copies, source_groups};
 use crate::program::layerwise_kernels_for;
+use torre_compiler::backend::gpu::abi::{
+    AddSources, Argument, CellGhost, CopyRows, RowCopy, SourceCell,
+};
+use torre_compiler::backend::gpu::layerwise::{self, Shape, Start};
+use torre_compiler::backend::gpu::{Gpu, Module, Ptx, compile, service};
 use torre_compiler::backend::llvm::library::{Error, Library};
-use torre_compiler::backend::nvptx::layerwise::{self, Shape, Start};
-use torre_compiler::backend::nvptx::service::{self, CellGhost, RowCopy, SourceCell};
-use torre_compiler::backend::nvptx::{Gpu, Module, Ptx, compile};
+use torre_compiler::injection::Injections;
 use torre_compiler::kernel::{KernelSet, RowKernel};
 use torre_compiler::layout::{Layout, TooLarge};
 use torre_compiler::problem::Problem;
@@ -131,7 +134,7 @@ impl DeviceCode {
         program: DeviceProgram<'_>,
         scheme: &Scheme,
         problem: &Problem,
-        sources: &Sources,
+        injections: &Injections,
         array: Address,
     ) -> Result<DeviceCode, DeviceError> {
         let DeviceProgram { set, ptx, shape } = program;
@@ -185,9 +188,9 @@ impl DeviceCode {
                     let start = layerwise::start(scheme, set, shape, block.region, wanted)
                         .ok_or(DeviceError::TooLong)?;
                     let function = find(kernel).ok_or_else(missing)?;
-                    jobs.updates.push(code.update(function, &start, set));
+                    jobs.updates.push(code.update(function, &start));
                 }
-                for group in sources.groups(scheme, problem, &set.layout, stage, phase) {
+                for group in source_groups(injections, scheme, &set.layout, stage, phase) {
                     let cells = packed(&group.cells, SourceCell::BYTES, SourceCell::write);
                     let ghosts = packed(&group.ghosts, CellGhost::BYTES, CellGhost::write);
                     jobs.sources.push(SourceJob {
@@ -208,10 +211,7 @@ impl DeviceCode {
         Ok(code)
     }
 
-    fn update(&self, function: Function, start: &Start, set: &KernelSet) -> Job {
-        let group = start.element * set.layout.element_bytes as i64;
-        let mut arguments = vec![Argument::Place(self.array.offset(group))];
-        arguments.extend(start.params.map(Argument::Word));
+    fn update(&self, function: Function, start: &Start) -> Job {
         Job {
             function,
             threads: Threads {
@@ -219,7 +219,7 @@ impl DeviceCode {
                 threads: start.threads,
                 shared: 0,
             },
-            arguments,
+            arguments: start.params(self.array.0).arguments(),
         }
     }
 
@@ -245,11 +245,12 @@ impl DeviceCode {
                 threads: [32, service::ROWS_PER_BLOCK, 1],
                 shared: 0,
             },
-            arguments: vec![
-                Argument::Place(self.array),
-                Argument::Place(table),
-                Argument::Word(count),
-            ],
+            arguments: CopyRows {
+                array: self.array.0,
+                table: table.0,
+                count,
+            }
+            .arguments(),
         }))
     }
 
@@ -271,13 +272,14 @@ impl DeviceCode {
                             threads: [service::THREADS, 1, 1],
                             shared: 0,
                         },
-                        arguments: vec![
-                            Argument::Place(self.array),
-                            Argument::Place(source.cells),
-                            Argument::Word(source.count),
-                            Argument::Place(source.ghosts),
-                            Argument::Place(waves),
-                        ],
+                        arguments: AddSources {
+                            array: self.array.0,
+                            table: source.cells.0,
+                            count: source.count,
+                            ghosts: source.ghosts.0,
+                            waves: waves.0,
+                        }
+                        .arguments(),
                     },
                 )?;
             }

@@ -1,9 +1,7 @@
 //! NVIDIA GPUs through the CUDA driver, whose library is opened when it is first needed: where there is none, everything else works.
 
-use super::device::{
-    Address, Argument, Device, DeviceError, Facts, Function, Mark, Reading, Threads,
-};
-use super::partitions::near;
+use super::device::{Address, Device, DeviceError, Facts, Function, Mark, Reading, Threads};
+use super::l2_partitions::near;
 use super::transfer::{Bus, Download, SMALL, Staging};
 use cudarc::driver::sys::{self, CUresult};
 use pinned::{Pinned, Way};
@@ -12,6 +10,7 @@ use std::ffi::{CStr, CString, c_void};
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use torre_compiler::backend::gpu::abi::Argument;
 
 /// The oldest CUDA whose driver has all functions that are called here.
 const OLDEST_CUDA: u32 = 11040;
@@ -110,7 +109,11 @@ fn check(what: &'static str, result: CUresult) -> Result<(), DeviceError> {
 impl CudaDevice {
     /// How many devices the driver finds, and the newest CUDA that it knows.
     pub fn count() -> Result<(usize, u32), DeviceError> {
-        // SAFETY: opening the driver's library runs its initialisers, which are made for that.
+        // The names that `cudarc` tries begin so.
+        torre_trust::check_library_path(&["libcuda.so", "libcuda64", "libnvcuda"])
+            .map_err(DeviceError::Refused)?;
+        // SAFETY: opening the driver's library runs its initialisers, which are made for that; it lies where the system or
+        // the user puts it, and nobody else could have put it there.
         if !unsafe { sys::is_culib_present() } {
             return Err(DeviceError::NoDriver);
         }
@@ -176,7 +179,7 @@ impl CudaDevice {
             .stages
             .extend((0..READINGS).map(|_| Staging::new()));
         // Without that, all multiprocessors count as alike.
-        opened.facts.near = near(&opened).unwrap_or_default();
+        opened.facts.l2_partition = near(&opened).unwrap_or_default();
         Ok(opened)
     }
 
@@ -281,7 +284,7 @@ fn facts(device: sys::CUdevice, cuda: u32) -> Result<Facts, DeviceError> {
         clock: 1000 * u64::from(attribute(A::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?),
         memory: memory as u64,
         l2: u64::from(attribute(A::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?),
-        near: Vec::new(),
+        l2_partition: Vec::new(),
     })
 }
 
@@ -486,7 +489,7 @@ impl Device for CudaDevice {
         let mut words: Vec<u64> = arguments
             .iter()
             .map(|argument| match *argument {
-                Argument::Place(place) => place.0,
+                Argument::Place(place) => place,
                 Argument::Word(word) => u64::from(word as u32),
                 Argument::Long(long) => long as u64,
             })

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::time::Duration;
+use torre_compiler::backend::gpu::abi::Argument;
 
 /// A place in a device's memory, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,14 +38,6 @@ pub struct Threads {
     pub shared: u32,
 }
 
-/// A parameter of a kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Argument {
-    Place(Address),
-    Word(i32),
-    Long(i64),
-}
-
 /// What is known about a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
@@ -65,13 +58,13 @@ pub struct Facts {
     pub l2: u64,
     /// The partition of that cache that is near each multiprocessor, by its number; empty or all 0 where there is one, or nothing is known. A partition keeps
     /// copies of what the multiprocessors near it use: what all use takes room in all of them.
-    pub near: Vec<u32>,
+    pub l2_partition: Vec<u32>,
 }
 
 impl Facts {
     /// Partitions of the cache that all multiprocessors share.
     pub fn partitions(&self) -> u32 {
-        self.near.iter().max().map_or(1, |last| last + 1)
+        self.l2_partition.iter().max().map_or(1, |last| last + 1)
     }
 }
 
@@ -118,6 +111,8 @@ pub trait Device: Send + Sync {
 pub enum DeviceError {
     /// The driver's library is not there.
     NoDriver,
+    /// The driver's library could be replaced by others.
+    Refused(torre_trust::Refusal),
     /// The driver has no device.
     NoDevice,
     /// There are not so many devices.
@@ -161,6 +156,9 @@ fn version(cuda: u32) -> String {
 impl fmt::Display for DeviceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            DeviceError::Refused(refusal) => {
+                write!(f, "the NVIDIA driver is not opened: {refusal}")
+            }
             DeviceError::NoDriver => {
                 f.write_str("the CUDA driver is not there: no libcuda.so was found")
             }

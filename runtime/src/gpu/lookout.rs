@@ -3,13 +3,14 @@
 //! The cells form a lattice over all components, so that what spreads by a cell per step from anywhere is met after as many steps as
 //! the lattice is wide. They are gathered like probes, without another kernel, and come back while the device goes on.
 
-use super::around::probe_places;
 use super::code::blocks;
-use super::device::{Address, Argument, Device, DeviceError, Function, Threads};
+use super::device::{Address, Device, DeviceError, Function, Threads};
 use super::records::{Batch, Records};
+use super::step_tables::probe_places;
 use crate::host::BlowUp;
 use crate::host::guard::bound;
-use torre_compiler::backend::nvptx::service;
+use torre_compiler::backend::gpu::abi::Gather;
+use torre_compiler::backend::gpu::service;
 use torre_compiler::lattice::{Axis, Interval, PerAxis};
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::{Probe, Problem};
@@ -82,12 +83,13 @@ impl Lookout {
         }
         let (to, back) = self.records.room(device, bytes)?;
         let phase = ((steps - 1) % self.places.len() as u64) as usize;
-        let arguments = [
-            Argument::Place(array),
-            Argument::Place(self.places[phase]),
-            Argument::Word(self.cells.len() as i32),
-            Argument::Place(to),
-        ];
+        let arguments = Gather {
+            array: array.0,
+            table: self.places[phase].0,
+            count: self.cells.len() as i32,
+            out: to.0,
+        }
+        .arguments();
         let threads = Threads {
             blocks: [blocks(self.cells.len() as u64, service::THREADS)?, 1, 1],
             threads: [service::THREADS, 1, 1],

@@ -1,40 +1,41 @@
 //! Calculations on NVIDIA GPUs.
 //!
 //! ```text
-//! DevicePlanner::best(template)               layerwise, or which towers                  plan, from predict, chip, apart
-//! CudaDevice::open(number)                    the driver, opened at run time             cuda: Device
-//! code::ptx(library, scheme, set, ..)         kernels for it                             code
-//! OnDevice::new(calculation, device, ptx)     values on the device                       simulation: Simulation
-//!   step: updates, sources, ghosts            starts of kernels, from tables             code, around
-//!   time block: many steps by towers                one start of a kernel                      towers, sheets
-//!   records: probes, slices                   come back many steps at a time             simulation, records
-//!   copies from and to the host               through page-locked memory                 transfer
+//! CudaDevice::open(number)                    the driver, opened at run time               cuda: Device
+//! DeviceModel::of(device, ..)                 what planning knows of it                    device_model, l2_partitions
+//! code::ptx(library, scheme, set, ..)         kernels for whole stages                     code
+//! CompiledTowers::new(library, program, ..)   a tower program's kernels                    towers
+//! OnDevice::new(calculation, device, ptx)     values on the device                         simulation: Simulation
+//!   step: updates, injections, ghosts         launches of kernels, with tables             code, step_tables
+//!   time block: many steps by towers          few launches                                 time_blocks, volumes
+//!   between time blocks                       slices, volumes, the end of a run            interruptions
+//!   records: probes, slices                   come back many steps at a time               simulation, records
+//!   copies from and to the host               through page-locked memory                   transfer
 //! ```
 //!
 //! Whatever acts on single values is the same as on the host, and gives the same bits.
 
-mod apart;
-pub mod around;
-mod chip;
 pub mod code;
 pub mod cuda;
 pub mod device;
+mod device_model;
+mod interruptions;
+pub mod l2_partitions;
 mod lookout;
-pub mod partitions;
-pub mod plan;
-pub mod predict;
 mod records;
-mod sheets;
 mod simulation;
+pub mod step_tables;
+mod time_blocks;
 pub mod towers;
 mod transfer;
+mod volumes;
 
-pub use apart::{Apart, Heights};
-pub use chip::Chip;
 pub use code::DeviceProgram;
 pub use cuda::CudaDevice;
 pub use device::{Device, DeviceError, Facts};
-pub use plan::{DevicePlan, DevicePlanner, NoPlan};
-pub use sheets::Dense;
+pub use device_model::DeviceModel;
+pub use interruptions::{Heights, Interruptions};
 pub use simulation::OnDevice;
-pub use towers::{Lines, TowerProgram};
+pub use time_blocks::TimeBlocks;
+pub use towers::{CompiledTowers, TimeBlockOrder, TowerError};
+pub use volumes::VolumeChoice;

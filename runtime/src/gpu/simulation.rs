@@ -4,14 +4,15 @@
 //! only waves of sources go to the device, and records of probes and slices come back, many steps at a time. While files are written, the
 //! device goes on with the steps after that: what is written is in the host's memory, or in a copy on the device.
 
-use super::apart::Apart;
-use super::around::{Sources, slice_place};
 use super::code::{DeviceCode, DeviceProgram};
 use super::device::{Address, Device, DeviceError, Mark, Reading};
+use super::interruptions::Interruptions;
 use super::lookout::{self, Lookout};
 use super::records::Records;
-use super::sheets::Placed;
-use super::towers::{Ghosts, TimeBlocks, TowerProgram};
+use super::step_tables::slice_place;
+use super::time_blocks::{GhostKernel, Injected, TimeBlocks};
+use super::towers::CompiledTowers;
+use super::volumes;
 use crate::host::hooks::Picture;
 use crate::host::{BlowUp, Calculation, Progress};
 use crate::run::{RunError, Simulation, Value, cell_stages_per_step};
@@ -20,10 +21,13 @@ use std::collections::VecDeque;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use torre_compiler::backend::gpu::abi::Volumes;
+use torre_compiler::injection::{Injections, receivers};
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::problem::Problem;
 use torre_compiler::scheme::{ComponentId, Scheme};
 use torre_compiler::statics::Files;
+use torre_compiler::tower::Points;
 
 mod recording;
 
@@ -42,7 +46,7 @@ const CELLS_BETWEEN_MARKS: u64 = 1 << 26;
 /// Marks that may lie ahead of what the device has done.
 const MARKS_AHEAD: usize = 16;
 
-/// Starts of kernels that the device is given before its host periods to files: the driver lets about 1000 wait.
+/// Starts of kernels that the device is given before its host turns to files: the driver lets about 1000 wait.
 const STARTS_AHEAD: usize = 512;
 
 /// A calculation on a device.
@@ -53,10 +57,10 @@ pub struct OnDevice<'a, T> {
     code: DeviceCode,
     time_blocks: Option<TimeBlocks>,
     /// Makes ghosts along the inner axis, if they are out of date in the array.
-    stale: Option<Ghosts>,
-    apart: Apart,
-    /// Sheets of towers, once there were some; `None` where they cannot be.
-    sheets: OnceLock<Option<Vec<Placed>>>,
+    stale: Option<GhostKernel>,
+    interruptions: Interruptions,
+    /// The volume sources of towers, once there were some; `None` where they cannot be.
+    volumes: OnceLock<Option<Volumes>>,
     array: Address,
     /// A copy of the array that is read while steps go on, once there was one.
     shadow: Option<Address>,
@@ -73,7 +77,7 @@ pub struct OnDevice<'a, T> {
     beside: Option<(Instant, [Mark; 2])>,
     /// How long steps went on beside something else.
     overlapped: Duration,
-    sources: Sources,
+    injections: Injections,
     /// Place and capacity in steps.
     waves: (Address, u64),
     /// Steps whose waves are on the device.
@@ -108,14 +112,14 @@ impl<'a, T: Value> OnDevice<'a, T> {
         }
         let array = device.take(set.layout.bytes())?;
         device.write(array, calculation.array())?;
-        let sources = Sources::new(scheme, problem, files);
-        let code = DeviceCode::new(device, program, scheme, problem, &sources, array)?;
+        let injections = Injections::new(scheme, problem, files);
+        let code = DeviceCode::new(device, program, scheme, problem, &injections, array)?;
         let per_step = |count: usize, bytes: u64| {
             let bytes = count as u64 * bytes;
             let steps = (RECORD_BYTES / bytes.max(1)).clamp(1, problem.steps.max(STEPS_KEPT));
             (bytes * steps, steps)
         };
-        let (bytes, steps) = per_step(sources.waves.len(), 8);
+        let (bytes, steps) = per_step(injections.waves.len(), 8);
         let waves = (device.take(bytes)?, steps);
         let (bytes, _) = per_step(problem.probes.len(), T::PRECISION.bytes() as u64);
         let probes = Records::new(device, bytes)?;
@@ -132,8 +136,8 @@ impl<'a, T: Value> OnDevice<'a, T> {
             code,
             time_blocks: None,
             stale: None,
-            apart: Apart::new(scheme, problem),
-            sheets: OnceLock::new(),
+            interruptions: Interruptions::new(scheme, problem),
+            volumes: OnceLock::new(),
             array,
             shadow: None,
             marks: VecDeque::new(),
@@ -141,7 +145,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
             since: 0,
             beside: None,
             overlapped: Duration::ZERO,
-            sources,
+            injections,
             waves,
             waves_of: 0..0,
             probes,
@@ -154,9 +158,9 @@ impl<'a, T: Value> OnDevice<'a, T> {
         })
     }
 
-    /// Advances by towers where nothing else happens in every step; `program` is that of the same scheme and layout.
-    pub fn by_towers(mut self, program: &TowerProgram) -> Result<Self, DeviceError> {
-        self.time_blocks = self.time_blocks(program)?;
+    /// Advances by towers where nothing else happens in every step; the towers are those of the same scheme and layout.
+    pub fn by_towers(mut self, towers: &CompiledTowers) -> Result<Self, DeviceError> {
+        self.time_blocks = self.time_blocks(towers)?;
         Ok(self)
     }
 
@@ -166,21 +170,27 @@ impl<'a, T: Value> OnDevice<'a, T> {
     }
 
     /// Towers made ready, to be exchanged for others; `None` where they cannot do what the problem asks for.
-    pub fn time_blocks(&self, program: &TowerProgram) -> Result<Option<TimeBlocks>, DeviceError> {
-        let (dense, problem) = (&self.apart.dense, self.problem());
-        if !self.apart.always.is_empty() || program.sheets != dense.acting(problem) {
+    pub fn time_blocks(&self, towers: &CompiledTowers) -> Result<Option<TimeBlocks>, DeviceError> {
+        let (scheme, problem) = (self.scheme(), self.problem());
+        let chosen = &self.interruptions.volumes;
+        if !self.interruptions.always.is_empty() || towers.program.sources != chosen.acting(problem)
+        {
             return Ok(None);
         }
-        if self.sheets.get().is_none() {
-            let placed = Placed::all(self.device, &self.sources, dense)?;
-            self.sheets.get_or_init(|| placed);
+        if self.volumes.get().is_none() {
+            let placed = volumes::place(self.device, &self.injections, chosen)?;
+            self.volumes.get_or_init(|| placed);
         }
-        let Some(Some(sheets)) = self.sheets.get() else {
+        let Some(Some(volumes)) = self.volumes.get() else {
             return Ok(None);
         };
-        let around = (self.sources.hooks(problem, dense), sheets.clone());
+        let receivers = receivers(scheme, problem);
+        let injected = Injected {
+            points: Points::new(&self.injections, receivers, |source| chosen.has(source)),
+            volumes: volumes.clone(),
+        };
         let layout = &self.calculation.layout;
-        TimeBlocks::new(self.device, program, self.scheme(), layout, around)
+        TimeBlocks::new(self.device, towers, scheme, layout, injected)
     }
 
     /// Advances by other towers, or by none, from here on; leaves those that it went by.
@@ -194,9 +204,9 @@ impl<'a, T: Value> OnDevice<'a, T> {
         let most = |count: usize, steps: u64| if count == 0 { u64::MAX } else { steps };
         let probes = self.probes.capacity() / self.probe_bytes().max(1);
         let room = self
-            .apart
+            .interruptions
             .room(self.asked, until)
-            .min(most(self.sources.waves.len(), self.waves.1))
+            .min(most(self.injections.waves.len(), self.waves.1))
             .min(most(self.records.len(), probes));
         time_blocks.heights.next(self.asked, room)
     }
@@ -422,7 +432,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
     /// Where the waves of the next steps lie: so many of them, for which there is room.
     fn waves(&mut self, until: u64, steps: u64) -> Result<Address, DeviceError> {
         let (place, most) = self.waves;
-        let each = self.sources.waves.len() as u64 * 8;
+        let each = self.injections.waves.len() as u64 * 8;
         if each == 0 {
             return Ok(place);
         }
@@ -432,7 +442,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
             let mut bytes = Vec::with_capacity(((last - self.asked) * each) as usize);
             for step in self.asked..last {
                 let (scheme, problem) = (self.scheme(), self.problem());
-                for wave in self.sources.waves(scheme, problem, self.files, step) {
+                for wave in self.injections.waves(scheme, problem, self.files, step) {
                     bytes.extend(wave.to_le_bytes());
                 }
             }

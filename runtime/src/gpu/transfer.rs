@@ -6,6 +6,8 @@
 
 use super::device::{Address, DeviceError};
 use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+use std::thread::Builder;
 
 /// Bytes that are moved at a time, at most.
 const PIECE: usize = 32 << 20;
@@ -243,15 +245,21 @@ pub(super) fn wrong_size() -> DeviceError {
 /// Copies within the host's memory by several threads, if that is worth it; both have the same size.
 pub(super) fn copy_widely(from: &[u8], to: &mut [u8]) {
     let each = from.len().div_ceil(THREADS).max(WORTH_A_THREAD);
-    std::thread::scope(|scope| {
-        let mut parts = from.chunks(each).zip(to.chunks_mut(each));
-        let own = parts.next();
-        for (from, to) in parts {
-            scope.spawn(move || to.copy_from_slice(from));
-        }
-        if let Some((from, to)) = own {
+    // Threads take parts until there are none, so that it does not matter how many can be started.
+    let parts = Mutex::new(from.chunks(each).zip(to.chunks_mut(each)));
+    let work = || {
+        let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+        while let Some((from, to)) = next() {
             to.copy_from_slice(from);
         }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..from.len().div_ceil(each.max(1)) {
+            if Builder::new().spawn_scoped(scope, work).is_err() {
+                break;
+            }
+        }
+        work();
     });
 }
 

@@ -1,7 +1,7 @@
 //! Runs each stage over the whole grid in boxes, then the next.
 
 use super::engine::Engine;
-use super::threads::{self, Barrier};
+use super::threads::{self, Barrier, NoThreads};
 use std::sync::atomic::{AtomicU64, Ordering};
 use torre_compiler::lattice::{Interval, PerAxis, Region, div_ceil};
 use torre_compiler::real::Real;
@@ -46,7 +46,13 @@ impl<T: Real> Engine<'_, T> {
     ///
     /// # Safety
     /// Nobody else touches the cells meanwhile.
-    pub unsafe fn run_boxes(&self, boxes: &Boxes, threads: usize, from: u64, until: u64) {
+    pub unsafe fn run_boxes(
+        &self,
+        boxes: &Boxes,
+        threads: usize,
+        from: u64,
+        until: u64,
+    ) -> Result<(), NoThreads> {
         let stages: Vec<(StageId, Vec<Block>)> = self
             .scheme
             .stage_ids()
@@ -82,7 +88,7 @@ impl<T: Real> Engine<'_, T> {
                     barrier.wait();
                 }
             }
-        });
+        })
     }
 
     /// # Safety

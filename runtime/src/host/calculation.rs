@@ -5,7 +5,7 @@ use super::ghosts::Ghosts;
 use super::hooks::{Hooks, Picture, slice_shape};
 use super::memory::{Cells, Memory};
 use super::pyramids::Buffers;
-use super::threads;
+use super::threads::{self, NoThreads};
 use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -34,6 +34,14 @@ pub enum SetupError {
         at: Vec<i64>,
         value: f64,
     },
+    /// Not all threads could be started.
+    Threads(NoThreads),
+}
+
+impl From<NoThreads> for SetupError {
+    fn from(error: NoThreads) -> Self {
+        SetupError::Threads(error)
+    }
 }
 
 impl From<TooLarge> for SetupError {
@@ -132,6 +140,7 @@ impl<'a, T: Real> Calculation<'a, T> {
     }
 
     /// Runs until `until` steps are done, with kernels compiled for this calculation's layout, or for that of the pyramids.
+    /// After an error the values are of no use.
     ///
     /// Panics if the set was not made for it.
     pub fn run(
@@ -142,9 +151,9 @@ impl<'a, T: Real> Calculation<'a, T> {
         threads: usize,
         until: u64,
         progress: &Progress,
-    ) {
+    ) -> Result<(), NoThreads> {
         if until <= self.steps {
-            return;
+            return Ok(());
         }
         if let Order::Pyramids(program) = order {
             return self.run_pyramids(set, code, program, threads, until, progress);
@@ -176,10 +185,11 @@ impl<'a, T: Real> Calculation<'a, T> {
                 Order::Tiles(program) => engine.run_tiles(program, threads, self.steps, until),
                 Order::Boxes(boxes) => engine.run_boxes(boxes, threads, self.steps, until),
                 // Done above.
-                Order::Pyramids(_) => {}
+                Order::Pyramids(_) => Ok(()),
             }
-        }
+        }?;
         self.steps = until;
+        Ok(())
     }
 
     /// The row of the newest version of a component.
@@ -339,7 +349,7 @@ impl<T: Real> Fill<'_, T> {
                     next.store(nx, Ordering::Relaxed);
                 }
             }
-        });
+        })?;
         match failure.into_inner() {
             Ok(Some(error)) => Err(error),
             _ => Ok(()),

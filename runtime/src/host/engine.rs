@@ -5,7 +5,7 @@ use super::ghosts::Ghosts;
 use super::guard::{BlowUp, Guard, Sample, irregular};
 use super::hooks::{HookContext, Hooks};
 use super::memory::Cells;
-use super::threads::{self, Barrier};
+use super::threads::{self, Barrier, NoThreads};
 use std::sync::atomic::{AtomicU64, Ordering};
 use torre_compiler::kernel::{Code, KernelSet, RowKernel, Run, UpdateSet, run_axis};
 use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
@@ -368,7 +368,12 @@ impl<T: Real> Engine<'_, T> {
     ///
     /// # Safety
     /// Nobody else touches the cells meanwhile.
-    pub unsafe fn run_layerwise(&self, threads: usize, from: u64, until: u64) {
+    pub unsafe fn run_layerwise(
+        &self,
+        threads: usize,
+        from: u64,
+        until: u64,
+    ) -> Result<(), NoThreads> {
         let stages: Vec<(StageId, Vec<Block>)> = self
             .scheme
             .stage_ids()
@@ -404,7 +409,7 @@ impl<T: Real> Engine<'_, T> {
                     barrier.wait();
                 }
             }
-        });
+        })
     }
 
     /// A thread's part of a region: the same slab of the grid in all stages.

@@ -13,7 +13,7 @@ use torre_compiler::scheme::{ComponentId, Scheme, StageId};
 use torre_compiler::statics::{Files, coef_value, source_acts, source_wave};
 
 /// Longer runs evaluate the waves of sources when they are needed.
-const MOST_TABLED_STEPS: u64 = 1 << 20;
+pub const MOST_TABLED_STEPS: u64 = 1 << 20;
 
 /// All hooks of a problem.
 pub struct Hooks {
@@ -85,17 +85,24 @@ impl Hooks {
         let rows = (layout.extent[Axis::OUTER] * layout.extent[Axis::MIDDLE]) as usize;
         for (index, source) in problem.sources.iter().enumerate() {
             let position = scheme.component(source.component).position;
+            let [outer, middle, inner] = source.region.0;
             let mut acting: BTreeMap<(i64, i64), Vec<(i64, f64)>> = BTreeMap::new();
-            torre_compiler::reference::for_each_index(source.region, |at| {
-                if source_acts(scheme, files, source, at) {
-                    let profile = coef_value(scheme, files, position, &source.profile, at);
-                    let key = (at[Axis::OUTER], at[Axis::MIDDLE]);
-                    acting
-                        .entry(key)
-                        .or_default()
-                        .push((at[Axis::INNER], profile));
+            let mut row = Vec::new();
+            for (x, y) in
+                (outer.lo..outer.hi).flat_map(|x| (middle.lo..middle.hi).map(move |y| (x, y)))
+            {
+                for z in inner.lo..inner.hi {
+                    let at = PerAxis([x, y, z]);
+                    if source_acts(scheme, files, source, at) {
+                        row.push((z, coef_value(scheme, files, position, &source.profile, at)));
+                    }
                 }
-            });
+                if !row.is_empty() {
+                    // A copy has no more room than it needs, as the memory of a run is counted (`run::memory`).
+                    acting.insert((x, y), row.clone());
+                    row.clear();
+                }
+            }
             hooks.flag(source.stage, rows, acting.keys().copied());
             let tabled = !source.wave.depends_on_place() && problem.steps <= MOST_TABLED_STEPS;
             let waves = tabled.then(|| {

@@ -1,50 +1,73 @@
-//! Measures this computer for the model of schedules, once; the result is kept in the user's cache directory.
+//! Measures this computer for the model of schedules, once; the result is kept in the user's cache folder.
 
 use super::threads::{self, Barrier};
-use crate::output::atomic::write_file;
 use std::fs;
 use std::hint::black_box;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use torre_compiler::schedule::Machine;
+use torre_trust::{Fault, Folder, Refusal};
 
 /// Changes when what is measured, or how, changes.
 const VERSION: &str = "torre-machine 2";
+
+/// What is measured, in the user's cache folder.
+const FILE: &str = "machine.txt";
+
+/// Held while a process measures: two that measure at once would each find half a machine.
+const LOCK: &str = "machine.lock";
+
+/// How long another process is waited for. A measurement takes about half a second.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Longer files are not read.
+const MAX_BYTES: u64 = 1 << 16;
+
+/// The age after which a temporary file is taken for one that a killed process left behind.
+const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// The machine as measured before, or now; `threads` are those of the run.
 ///
 /// Sizes of caches come from the system. Takes about half a second the first time.
 pub fn machine(threads: usize) -> Machine {
-    let path = cache_file();
-    let known = path.as_deref().and_then(|p| read(p, threads));
-    known.unwrap_or_else(|| {
-        let machine = measure(threads);
-        if let Some(path) = path {
-            // A cache that cannot be written costs half a second next time.
-            if let Some(folder) = path.parent() {
-                let _ = fs::create_dir_all(folder);
-            }
-            let _ = write_file(&path, write(&machine).as_bytes());
-        }
-        machine
-    })
+    find(Folder::of_user(&["torre"]).ok().as_ref(), threads)
 }
 
 /// Measures, whatever is stored, and stores the result.
 pub fn measure_again(threads: usize) -> Machine {
-    if let Some(path) = cache_file() {
-        let _ = fs::remove_file(path);
-    }
-    machine(threads)
+    let folder = Folder::of_user(&["torre"]).ok();
+    let _ = folder.as_ref().map(|folder| folder.remove(FILE));
+    find(folder.as_ref(), threads)
 }
 
-fn cache_file() -> Option<PathBuf> {
-    let base = std::env::var_os("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .filter(|p| p.is_absolute())
-        .or_else(|| std::env::var_os("HOME").map(|h| PathBuf::from(h).join(".cache")))?;
-    Some(base.join("torre").join("machine.txt"))
+fn find(folder: Option<&Folder>, threads: usize) -> Machine {
+    let Some(folder) = folder else {
+        return measure(threads);
+    };
+    if let Some(known) = read(folder, threads) {
+        return known;
+    }
+    let lock = folder.lock(LOCK, PATIENCE);
+    // Another process may have measured meanwhile.
+    if let Some(known) = read(folder, threads) {
+        return known;
+    }
+    let machine = measure(threads);
+    // What two processes measure at once is not kept. Where locks do not work at all, nobody else is known of.
+    let alone = !matches!(
+        lock,
+        Err(Refusal::Place {
+            fault: Fault::Locked,
+            ..
+        })
+    );
+    if alone {
+        // What cannot be written costs half a second next time.
+        let _ = folder.remove_abandoned(|name| name == FILE, ABANDONED);
+        let _ = folder.write(FILE, write(&machine).as_bytes());
+    }
+    machine
 }
 
 /// What tells machines apart that share a home directory.
@@ -73,8 +96,10 @@ fn write(m: &Machine) -> String {
     )
 }
 
-fn read(path: &Path, threads: usize) -> Option<Machine> {
-    let text = fs::read_to_string(path).ok()?;
+/// What was measured before, if the file is the user's, of this machine, and possible.
+fn read(folder: &Folder, threads: usize) -> Option<Machine> {
+    let (_, bytes) = folder.read(FILE, MAX_BYTES).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
     let mut lines = text.lines();
     if lines.next()? != identity() {
         return None;
@@ -83,20 +108,22 @@ fn read(path: &Path, threads: usize) -> Option<Machine> {
         .filter_map(|l| l.split_once(' '))
         .filter_map(|(k, v)| Some((k, v.parse().ok()?)))
         .collect();
-    let get = |name: &str| {
+    let get = |name: &str, least: f64, most: f64| {
         let found = values.iter().find(|(k, _)| *k == name).map(|(_, v)| *v);
-        found.filter(|v| v.is_finite() && *v > 0.0)
+        found.filter(|v| (least..=most).contains(v))
     };
+    let bytes = |name| get(name, 1024.0, 1e13).map(|bytes| bytes as u64);
+    let rate = |name| get(name, 1e6, 1e16);
     Some(Machine {
         threads,
-        l2: get("l2")? as u64,
-        l3: get("l3")? as u64,
-        l2_rate: get("l2_rate")?,
-        l3_rate: get("l3_rate")?,
-        memory_rate: get("memory_rate")?,
-        memory_rate_all: get("memory_rate_all")?,
-        vector_rate: get("vector_rate")?,
-        vector_bytes: get("vector_bytes")? as usize,
+        l2: bytes("l2")?,
+        l3: bytes("l3")?,
+        l2_rate: rate("l2_rate")?,
+        l3_rate: rate("l3_rate")?,
+        memory_rate: rate("memory_rate")?,
+        memory_rate_all: rate("memory_rate_all")?,
+        vector_rate: rate("vector_rate")?,
+        vector_bytes: get("vector_bytes", 8.0, 1024.0)? as usize,
     })
 }
 
@@ -142,13 +169,14 @@ fn measure(threads: usize) -> Machine {
     }
 }
 
-/// Bytes read and written per second by `count` cores that each sweep over their part of `bytes`, adding in place.
+/// Bytes read and written per second by `count` cores that each sweep over their part of `bytes`, adding in place; by one
+/// core where so many threads cannot be started.
 fn sweep_rate(count: usize, bytes: u64) -> f64 {
     let each = (bytes as usize / count / 4).max(1024);
     let sweeps = (64 << 20) / (each * 4) + 2;
     let barrier = Barrier::new(count);
     let slowest = Mutex::new(0.0f64);
-    threads::run(count, |_| {
+    let run = threads::run(count, |_| {
         let mut data = vec![1.0f32; each];
         let mut sweep = || {
             let [a, b] = black_box([1.000_001f32, 1e-9]);
@@ -171,6 +199,9 @@ fn sweep_rate(count: usize, bytes: u64) -> f64 {
             *slowest = slowest.max(best);
         }
     });
+    if run.is_err() {
+        return sweep_rate(1, bytes);
+    }
     let seconds = slowest.into_inner().unwrap_or(1.0).max(1e-9);
     (sweeps * each * 4 * 2 * count) as f64 / seconds
 }
@@ -224,6 +255,7 @@ fn vector_bytes() -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_stored_machine_reads_back() {
@@ -238,13 +270,34 @@ mod tests {
             vector_rate: 8.9e9,
             vector_bytes: 64,
         };
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let path = folder.path().join("machine.txt");
-        fs::write(&path, write(&machine)).expect("a file");
-        assert_eq!(read(&path, 2), Some(machine));
-        fs::write(&path, "another machine\nl2 3\n").expect("a file");
-        assert_eq!(read(&path, 2), None);
-        fs::write(&path, format!("{}\nl2 nan\n", identity())).expect("a file");
-        assert_eq!(read(&path, 2), None);
+        let scratch = tempfile::tempdir().expect("a temporary folder");
+        let folder = Folder::below(scratch.path(), &["torre"]).expect("a folder");
+        let put = |text: &str| folder.write(FILE, text.as_bytes()).expect("a file");
+        put(&write(&machine));
+        assert_eq!(read(&folder, 2), Some(machine.clone()));
+        assert_eq!(find(Some(&folder), 2), machine);
+        put("another machine\nl2 3\n");
+        assert_eq!(read(&folder, 2), None);
+        for (value, other) in [
+            ("l2 1048576", "l2 nan"),
+            ("l2 1048576", "l2 1e300"),
+            ("l2 1048576", "l2 0"),
+            ("l2_rate 1.5e11", "l2_rate inf"),
+            ("l2_rate 1.5e11", "l2_rate -1"),
+            ("vector_bytes 64", "vector_bytes 1e18"),
+        ] {
+            let text = write(&machine);
+            let changed = text.replace(value, other);
+            assert_ne!(text, changed);
+            put(&changed);
+            assert_eq!(read(&folder, 2), None, "{other}");
+        }
+        put(&(write(&machine) + &"\n".repeat(1 << 16)));
+        assert_eq!(read(&folder, 2), None, "too long");
+        // Who could have written it is not known.
+        put(&write(&machine));
+        let path = folder.path().join(FILE);
+        fs::set_permissions(path, fs::Permissions::from_mode(0o666)).expect("a mode");
+        assert_eq!(read(&folder, 2), None);
     }
 }

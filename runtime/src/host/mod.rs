@@ -16,3 +16,4 @@ mod tiles;
 pub use calculation::{Calculation, SetupError};
 pub use engine::{Order, Progress};
 pub use guard::BlowUp;
+pub use threads::NoThreads;

@@ -13,7 +13,7 @@ use super::ghosts::Ghosts;
 use super::guard::{BlowUp, Sample, irregular};
 use super::hooks::{HookContext, Hooks};
 use super::memory::{Cells, Memory};
-use super::threads::{self, Barrier};
+use super::threads::{self, Barrier, NoThreads};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use torre_compiler::kernel::{Code, KernelSet, Run, run_axis};
@@ -67,7 +67,7 @@ impl<T: Real> Calculation<'_, T> {
         threads: usize,
         until: u64,
         progress: &Progress,
-    ) {
+    ) -> Result<(), NoThreads> {
         assert_eq!(set.layout, program.layout);
         let threads = (threads as u64).min(program.count()).max(1) as usize;
         let kept = self.buffers.take().filter(|b| b.serves(program, threads));
@@ -111,12 +111,13 @@ impl<T: Real> Calculation<'_, T> {
         let arrays = [first, buffers.second.cells::<T>()];
         let own: Vec<Cells<T>> = buffers.own.iter_mut().map(|m| m.cells::<T>()).collect();
         // SAFETY: `&mut self` keeps everybody else away from the arrays until the run's threads have ended.
-        let time_blocks = unsafe { work.time_blocks(arrays, &own[..threads], until) };
+        let time_blocks = unsafe { work.time_blocks(arrays, &own[..threads], until) }?;
         if time_blocks % 2 == 1 {
             std::mem::swap(&mut self.memory, &mut buffers.second);
         }
         self.buffers = Some(buffers);
         self.steps = until;
+        Ok(())
     }
 }
 
@@ -155,7 +156,12 @@ impl<T: Real> Work<'_, '_, T> {
     ///
     /// # Safety
     /// Nobody else touches the arrays meanwhile.
-    unsafe fn time_blocks(&self, arrays: [Cells<T>; 2], own: &[Cells<T>], until: u64) -> u64 {
+    unsafe fn time_blocks(
+        &self,
+        arrays: [Cells<T>; 2],
+        own: &[Cells<T>],
+        until: u64,
+    ) -> Result<u64, NoThreads> {
         let from = self.calculation.steps();
         let height = self.program.height;
         let time_blocks = (until - from).div_ceil(height);
@@ -184,8 +190,8 @@ impl<T: Real> Work<'_, '_, T> {
                 }
                 barrier.wait();
             }
-        });
-        time_blocks
+        })?;
+        Ok(time_blocks)
     }
 
     /// # Safety

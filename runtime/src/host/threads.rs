@@ -1,28 +1,70 @@
 //! Threads of a run: one per core, pinned, and a barrier that spins briefly before it yields.
 
+use std::fmt;
+use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::Builder;
 
-/// Runs `work(thread)` on `count` threads, each pinned to a core of its own where the system allows; returns when all are done.
-/// A single one runs on the calling thread, unpinned.
-pub fn run(count: usize, work: impl Fn(usize) + Sync) {
+/// Not all threads of a run could be started.
+#[derive(Debug)]
+pub struct NoThreads {
+    pub wanted: usize,
+    pub started: usize,
+    pub error: io::Error,
+}
+
+impl fmt::Display for NoThreads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            wanted,
+            started,
+            error,
+        } = self;
+        write!(
+            f,
+            "only {started} of {wanted} threads could be started: {error}"
+        )
+    }
+}
+
+impl std::error::Error for NoThreads {}
+
+/// Runs `work(thread)` on `count` threads, each pinned to a core of its own where the system allows; returns when all are
+/// done. A single one runs on the calling thread, unpinned. Where not all can be started, none does any work, as they may
+/// wait for each other.
+pub fn run(count: usize, work: impl Fn(usize) + Sync) -> Result<(), NoThreads> {
     if count <= 1 {
         work(0);
-        return;
+        return Ok(());
     }
     let cores = cores();
+    // Whether all are there.
+    let complete = OnceLock::new();
     std::thread::scope(|scope| {
         for thread in 0..count {
             let core = cores.get(thread).copied();
-            let work = &work;
-            scope.spawn(move || {
-                if let Some(core) = core {
-                    core_affinity::set_for_current(core);
+            let (work, complete) = (&work, &complete);
+            let started = Builder::new().spawn_scoped(scope, move || {
+                if *complete.wait() {
+                    if let Some(core) = core {
+                        core_affinity::set_for_current(core);
+                    }
+                    work(thread);
                 }
-                work(thread);
             });
+            if let Err(error) = started {
+                let _ = complete.set(false);
+                return Err(NoThreads {
+                    wanted: count,
+                    started: thread,
+                    error,
+                });
+            }
         }
-    });
+        let _ = complete.set(true);
+        Ok(())
+    })
 }
 
 /// The cores that this process could use when it was first asked.
@@ -78,6 +120,25 @@ impl Pause {
             std::hint::spin_loop();
         } else {
             std::thread::yield_now();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_threads_work_and_wait_for_each_other() {
+        for count in [1, 2, 5] {
+            let barrier = Barrier::new(count);
+            let sum = AtomicUsize::new(0);
+            run(count, |thread| {
+                sum.fetch_add(thread + 1, Ordering::Relaxed);
+                barrier.wait();
+                assert_eq!(sum.load(Ordering::Relaxed), count * (count + 1) / 2);
+            })
+            .unwrap();
         }
     }
 }

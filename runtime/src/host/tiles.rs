@@ -7,7 +7,7 @@
 use super::batch::{Batch, Collector};
 use super::engine::Engine;
 use super::guard::Sample;
-use super::threads::{self, Pause};
+use super::threads::{self, NoThreads, Pause};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use torre_compiler::kernel::UpdateSet;
@@ -78,21 +78,34 @@ impl<T: Real> Engine<'_, T> {
     ///
     /// # Safety
     /// Nobody else touches the cells meanwhile.
-    pub unsafe fn run_tiles(&self, program: &TileProgram, threads: usize, from: u64, until: u64) {
+    pub unsafe fn run_tiles(
+        &self,
+        program: &TileProgram,
+        threads: usize,
+        from: u64,
+        until: u64,
+    ) -> Result<(), NoThreads> {
         let mut start = from;
         while start < until {
             let end =
                 until.min(start.saturating_add(program.height.saturating_mul(TIME_BLOCKS_AT_ONCE)));
             // SAFETY: passed on.
-            unsafe { self.run_time_blocks(program, threads, start, end) };
+            unsafe { self.run_time_blocks(program, threads, start, end) }?;
             if self.progress.guard.tripped() {
-                return;
+                break;
             }
             start = end;
         }
+        Ok(())
     }
 
-    unsafe fn run_time_blocks(&self, program: &TileProgram, threads: usize, from: u64, until: u64) {
+    unsafe fn run_time_blocks(
+        &self,
+        program: &TileProgram,
+        threads: usize,
+        from: u64,
+        until: u64,
+    ) -> Result<(), NoThreads> {
         let strips = Strips::new(program, until - from);
         let counters: Vec<Counter> = (0..strips.len())
             .map(|_| Counter(AtomicI64::new(-1)))
@@ -130,7 +143,7 @@ impl<T: Real> Engine<'_, T> {
                 });
                 counter.store(DONE, Ordering::Release);
             }
-        });
+        })
     }
 
     /// Runs a tile stage by stage.

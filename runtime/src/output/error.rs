@@ -33,6 +33,8 @@ pub enum Attempt {
     Read,
     /// Removing what an earlier run left.
     Remove,
+    /// Having a folder for a run alone.
+    Claim,
 }
 
 /// Why a file operation failed.
@@ -58,6 +60,12 @@ pub enum Cause {
     },
     /// A name that the format cannot hold.
     Name(String),
+    /// A device, a pipe or something else that is neither a file nor a folder.
+    Irregular,
+    /// Another run writes to this folder; it says which one it is.
+    InUse(String),
+    /// The folder has results of another run: in what they differ from this one's.
+    OtherResults(String),
 }
 
 impl FileError {
@@ -85,6 +93,7 @@ impl fmt::Display for Attempt {
             Self::Open => "open",
             Self::Read => "read",
             Self::Remove => "remove",
+            Self::Claim => "use",
         })
     }
 }
@@ -105,6 +114,10 @@ impl fmt::Display for Cause {
                 f,
                 "a folder without `{marker}` exists there and is not replaced"
             ),
+            Self::Irregular => f.write_str("it is no regular file"),
+            Self::InUse(run) if run.is_empty() => f.write_str("another run writes to it"),
+            Self::InUse(run) => write!(f, "another run writes to it ({run})"),
+            Self::OtherResults(what) => write!(f, "it has results {what}"),
             Self::Name(name) => write!(f, "the name {name:?} cannot be stored in this format"),
         }
     }

@@ -3,7 +3,7 @@
 //! A field reaches a file through [`Rows`]: a shape and a way to copy a stretch of one row, so a volume that
 //! lies padded, bricked or on a device is streamed and never copied as a whole. Everything is written under a
 //! temporary name and renamed when complete ([`atomic`]), so a killed run leaves no half-written file under a
-//! final name. What goes wrong is a [`FileError`]: the path, what was attempted, and the facts.
+//! final name; and a folder of results belongs to one run at a time ([`claim`]). What goes wrong is a [`FileError`]: the path, what was attempted, and the facts.
 //!
 //! | module | files |
 //! |---|---|
@@ -18,9 +18,11 @@ pub mod array;
 pub mod atomic;
 pub mod checkpoint;
 pub(crate) mod checksum;
+pub mod claim;
 pub mod csv;
 pub mod error;
 pub mod npy;
+pub mod open;
 pub mod picture;
 pub mod probes;
 pub mod vtk;

@@ -4,6 +4,7 @@
 use super::fields::{FieldRows, shape};
 use super::{RunError, Simulation, Value};
 use crate::host::Calculation;
+use crate::output::atomic::remove_leftovers;
 use crate::output::checkpoint::{self as file, Checkpoint, Identity};
 use crate::output::checksum::Xxh64;
 use crate::output::{AnyRows, FileError, Rows, View};
@@ -27,15 +28,18 @@ pub struct Checkpoints {
 
 impl Checkpoints {
     /// Removes what a killed run left in the folder under temporary names.
-    pub fn new(folder: &Path, every: u64, identity: Identity) -> Result<Self, FileError> {
-        if folder.is_dir() {
-            crate::output::atomic::remove_leftovers(folder)?;
-        }
-        Ok(Self {
+    pub fn new(folder: &Path, every: u64, identity: Identity) -> Self {
+        remove_leftovers(folder);
+        Self {
             path: folder.join(FILE),
             every,
             identity,
-        })
+        }
+    }
+
+    /// The file that is written.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The next step that is due.
@@ -123,6 +127,13 @@ pub fn identity<T: Value>(scheme: &Scheme, problem: &Problem, files: &LoadedFile
         problem: hash(&text),
         precision: T::TYPE,
     }
+}
+
+/// The step of the checkpoint in a folder, if it is one of this calculation.
+pub fn step(folder: &Path, identity: &Identity) -> Result<u64, FileError> {
+    let checkpoint = Checkpoint::open(&folder.join(FILE))?;
+    checkpoint.expect(identity)?;
+    Ok(checkpoint.header().step)
 }
 
 /// Continues from the checkpoint in a folder.

@@ -10,69 +10,34 @@
 
 pub mod census;
 pub mod checkpoint;
+mod error;
 mod fields;
+pub mod memory;
 pub mod outputs;
+pub mod record;
 mod simulation;
 pub mod verify;
 
 pub use checkpoint::Checkpoints;
-pub use outputs::{Outputs, VolumeFormat};
-pub use simulation::{Compiled, Literal, Simulation, Value, next_volume};
-pub use verify::Difference;
+pub use error::{Difference, RunError};
+pub use outputs::{Missing, Outputs, VolumeFormat};
+pub use record::Record;
+pub use simulation::{Compiled, Literal, Simulation, Value, cell_stages_per_step, next_volume};
 
-use crate::gpu::DeviceError;
+use crate::host::Progress;
 use crate::host::hooks::slice_shape;
-use crate::host::{BlowUp, Progress, SetupError};
-use crate::output::FileError;
 use std::time::{Duration, Instant};
 use torre_compiler::problem::{OutputKind, Problem};
 use torre_compiler::scheme::Scheme;
 
 /// Pictures that may wait in memory before the run pauses to write them, in bytes.
-const WAITING_PICTURES: u64 = 256 << 20;
-
-/// Why a run ended early.
-#[derive(Debug)]
-pub enum RunError {
-    Setup(SetupError),
-    File(FileError),
-    Device(DeviceError),
-    /// `--verify` found a difference.
-    Difference(Difference),
-    /// Values are infinite, or close to it, or none.
-    BlowUp(BlowUp),
-    /// The checkpoint is later than the problem's end.
-    Finished {
-        step: u64,
-        steps: u64,
-    },
-}
-
-impl From<FileError> for RunError {
-    fn from(error: FileError) -> Self {
-        RunError::File(error)
-    }
-}
-
-impl From<DeviceError> for RunError {
-    fn from(error: DeviceError) -> Self {
-        RunError::Device(error)
-    }
-}
-
-impl From<SetupError> for RunError {
-    fn from(error: SetupError) -> Self {
-        RunError::Setup(error)
-    }
-}
+pub(crate) const WAITING_PICTURES: u64 = 256 << 20;
 
 /// What accompanies a run.
 #[derive(Clone, Copy, Default)]
 pub struct Company<'a> {
     pub outputs: Option<&'a Outputs>,
     pub checkpoints: Option<&'a Checkpoints>,
-    /// Is held while files are written.
-    pub writing: Option<&'a std::sync::Mutex<()>>,
 }
 
 /// How far the parts of a run have come, for whoever watches.
@@ -118,10 +83,6 @@ pub fn execute<T: Value>(
                 .and_then(|()| verify::compare_pictures(simulation, &pictures, &checked))
                 .map_err(RunError::Difference)?;
         }
-        // A lock that a panic poisoned guards nothing that could be broken.
-        let _writing = company
-            .writing
-            .map(|m| m.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
         if let Some(outputs) = company.outputs {
             if simulation.steps() > done {
                 outputs.write(simulation, &pictures)?;
@@ -174,13 +135,4 @@ fn picture_bytes_per_step(scheme: &Scheme, problem: &Problem) -> f64 {
         OutputKind::Volume => 0.0,
     };
     problem.outputs.iter().map(bytes).sum()
-}
-
-/// The cell-stages of one step, as [`Progress`] counts them: cells of an update's region times stages.
-pub fn cell_stages_per_step(scheme: &Scheme) -> u64 {
-    scheme
-        .stage_ids()
-        .flat_map(|stage| torre_compiler::tile::stage_blocks(scheme, stage))
-        .map(|block| block.region.volume() * u64::from(block.updates.0.count_ones()))
-        .fold(0, u64::saturating_add)
 }

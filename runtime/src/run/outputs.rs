@@ -7,16 +7,22 @@
 //! | `volumes.zarr` | all volumes over time in one store; until the run ends they are `.npy`, and with checkpoints they stay |
 //! | `fields/NAME.npy`, `.vti`, `fields.zarr` | the components at the end |
 //! | `probes.csv`, `.npy`, `.png` | all probes, one record per step |
+//! | `report.json` | which run this is, and from its end on how it went |
 
 use super::fields::{FieldRows, shape};
+use super::record::{self, REPORT, Record};
 use super::{Simulation, Value};
 use crate::host::hooks::Picture;
-use crate::output::atomic::remove_leftovers;
+use crate::output::atomic::{remove_leftovers, write_file};
+use crate::output::checkpoint::Identity;
 use crate::output::npy::{self, NpyReader};
 use crate::output::picture::{AxisText, LinePlot, PictureAxis, Scale, Series, SlicePicture};
 use crate::output::probes::ProbeTable;
 use crate::output::zarr::{Attributes, Dimension, ZarrStore};
-use crate::output::{Attempt, FileError, Rows, View, vtk};
+use crate::output::{Attempt, Cause, FileError, Rows, View, vtk};
+use serde_json::Value as Json;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use torre_compiler::problem::{Output, OutputKind, Problem};
 use torre_compiler::real::Real;
@@ -32,7 +38,7 @@ pub enum VolumeFormat {
 }
 
 /// Where results go.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Outputs {
     folder: PathBuf,
     format: VolumeFormat,
@@ -40,6 +46,18 @@ pub struct Outputs {
     save_final: bool,
     /// Whether the volumes that a Zarr store is made of stay, because a longer run may continue this one.
     keep_volumes: bool,
+    /// The files that there are, by their paths in the folder.
+    written: RefCell<BTreeSet<String>>,
+}
+
+/// Frames of an output that a folder lacks, as they were written before a checkpoint, elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The output's name.
+    pub output: String,
+    pub frames: u64,
+    /// The first and the last step of them.
+    pub steps: [u64; 2],
 }
 
 impl Outputs {
@@ -56,12 +74,10 @@ impl Outputs {
             format,
             save_final,
             keep_volumes,
+            written: RefCell::default(),
         };
         for part in ["", "slices", "volumes", "fields"] {
-            let part = outputs.folder.join(part);
-            if part.is_dir() {
-                remove_leftovers(&part)?;
-            }
+            remove_leftovers(&outputs.folder.join(part));
         }
         Ok(outputs)
     }
@@ -69,6 +85,96 @@ impl Outputs {
     /// The folder of all results.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Which run writes here.
+    pub fn record(&self, identity: &Identity, problem: &Problem) -> Record {
+        Record::new(identity, problem, self.format, self.save_final)
+    }
+
+    /// Makes the folder that of this run, which is refused beside results of another one unless `overwrite` removes them.
+    /// `report` is the report as far as it is known. A run that goes on from a checkpoint after `resumed` steps learns
+    /// which frames are missing.
+    pub fn begin(
+        &self,
+        record: &Record,
+        problem: &Problem,
+        resumed: Option<u64>,
+        overwrite: bool,
+        report: &Json,
+    ) -> Result<Vec<Missing>, FileError> {
+        match record.check(&self.folder, resumed.is_some()) {
+            Err(_) if overwrite => record::clear(&self.folder)?,
+            checked => checked?,
+        }
+        self.report(report)?;
+        let steps = resumed.unwrap_or(0);
+        let there = match steps {
+            0 => BTreeSet::new(),
+            _ => self.frames_there(),
+        };
+        let outputs = problem.outputs.iter();
+        let missing = outputs.filter_map(|output| self.missing(output, steps, &there));
+        Ok(missing.collect())
+    }
+
+    /// The names of all files that could be frames.
+    fn frames_there(&self) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        for folder in ["slices", "volumes"] {
+            let entries = std::fs::read_dir(self.folder.join(folder));
+            for entry in entries.into_iter().flatten().flatten() {
+                if let Some(name) = entry.file_name().to_str() {
+                    names.insert(format!("{folder}/{name}"));
+                }
+            }
+        }
+        names
+    }
+
+    /// Notes the frames of the first steps that are there, and says which are not.
+    fn missing(&self, output: &Output, steps: u64, there: &BTreeSet<String>) -> Option<Missing> {
+        let mut missing = None;
+        for step in (1..=steps / output.every).map(|n| n * output.every) {
+            let names = self.frame_names(output, step);
+            if !there.contains(&names[0]) {
+                let missing = missing.get_or_insert(Missing {
+                    output: output.name.clone(),
+                    frames: 0,
+                    steps: [step; 2],
+                });
+                missing.frames += 1;
+                missing.steps[1] = step;
+            }
+            let names = names.into_iter().filter(|name| there.contains(name));
+            self.written.borrow_mut().extend(names);
+        }
+        missing
+    }
+
+    /// Writes the report, with the list of all files of results in it.
+    pub fn report(&self, report: &Json) -> Result<(), FileError> {
+        self.note(REPORT);
+        let text = format!("{:#}\n", self.listed(report));
+        write_file(&self.folder.join(REPORT), text.as_bytes())
+    }
+
+    /// A report with the list of all files of results put before the files that it names.
+    pub fn listed(&self, report: &Json) -> Json {
+        let mut report = report.clone();
+        let files: Vec<String> = self.written.borrow().iter().cloned().collect();
+        if let Json::Object(entries) = &mut report {
+            let others = entries.get("files").and_then(Json::as_array).cloned();
+            let all = files.into_iter().map(Json::from);
+            let all = all.chain(others.into_iter().flatten()).collect();
+            entries.insert("files".to_owned(), all);
+        }
+        report
+    }
+
+    /// Notes that a file is there.
+    fn note(&self, name: &str) {
+        self.written.borrow_mut().insert(name.to_owned());
     }
 
     /// Whether a whole component is written after a step.
@@ -108,23 +214,38 @@ impl Outputs {
             true => &[1][..],
             false => &picture.shape,
         };
-        let stem = format!("slices/{}-{}", file_name(&output.name), picture.step);
-        let path = |extension: &str| self.folder.join(format!("{stem}.{extension}"));
+        let [values_name, picture_name] = self.slice_names(output, picture.step);
         if let Some(view) = View::contiguous(&values, shape) {
-            npy::write(&path("npy"), &view)?;
-            draw(&path("png"), simulation.scheme(), output, picture, &view)?;
+            npy::write(&self.folder.join(&values_name), &view)?;
+            self.note(&values_name);
+            let path = self.folder.join(&picture_name);
+            if draw(&path, simulation.scheme(), output, picture, &view)? {
+                self.note(&picture_name);
+            }
         }
         Ok(())
     }
 
-    fn volume_path(&self, output: &Output, step: u64) -> PathBuf {
+    fn slice_names(&self, output: &Output, step: u64) -> [String; 2] {
+        let stem = format!("slices/{}-{step}", file_name(&output.name));
+        ["npy", "png"].map(|extension| format!("{stem}.{extension}"))
+    }
+
+    fn volume_name(&self, output: &Output, step: u64) -> String {
         let extension = match self.format {
             VolumeFormat::Npy | VolumeFormat::Zarr => "npy",
             VolumeFormat::Vtk => "vti",
         };
         let name = file_name(&output.name);
-        self.folder
-            .join(format!("volumes/{name}-{step}.{extension}"))
+        format!("volumes/{name}-{step}.{extension}")
+    }
+
+    /// The files of an output after a step, its values first.
+    fn frame_names(&self, output: &Output, step: u64) -> Vec<String> {
+        match output.kind {
+            OutputKind::Slice { .. } => self.slice_names(output, step).into(),
+            OutputKind::Volume => vec![self.volume_name(output, step)],
+        }
     }
 
     fn volume<T: Value>(
@@ -133,11 +254,14 @@ impl Outputs {
         output: &Output,
     ) -> Result<(), FileError> {
         let rows = FieldRows::new(simulation, output.component, 0);
-        let path = self.volume_path(output, simulation.steps());
+        let name = self.volume_name(output, simulation.steps());
+        let path = self.folder.join(&name);
         match self.format {
-            VolumeFormat::Npy | VolumeFormat::Zarr => npy::write(&path, &rows),
-            VolumeFormat::Vtk => image(&path, simulation, output.component, &rows),
+            VolumeFormat::Npy | VolumeFormat::Zarr => npy::write(&path, &rows)?,
+            VolumeFormat::Vtk => image(&path, simulation, output.component, &rows)?,
         }
+        self.note(&name);
+        Ok(())
     }
 
     /// Writes what is known at the end only.
@@ -173,30 +297,37 @@ impl Outputs {
             let fits = table.push(time, &values);
             debug_assert!(fits);
         }
+        drop(records);
         table.write_csv(&self.folder.join("probes.csv"))?;
+        self.note("probes.csv");
         table.write_npy(&self.folder.join("probes.npy"))?;
-        plot(&self.folder.join("probes.png"), simulation, &table)
+        self.note("probes.npy");
+        plot(&self.folder.join("probes.png"), simulation, &table)?;
+        self.note("probes.png");
+        Ok(())
     }
 
     fn fields<T: Value>(&self, simulation: &dyn Simulation<T>) -> Result<(), FileError> {
         let scheme = simulation.scheme();
-        let folder = self.folder.join("fields");
         let each = |extension: &'static str| {
             scheme.component_ids().map(move |id| {
                 let name = file_name(&scheme.component(id).name);
-                (id, format!("{name}.{extension}"))
+                (id, format!("fields/{name}.{extension}"))
             })
         };
         match self.format {
             VolumeFormat::Npy => {
                 for (id, name) in each("npy") {
-                    npy::write(&folder.join(name), &FieldRows::new(simulation, id, 0))?;
+                    let rows = FieldRows::new(simulation, id, 0);
+                    npy::write(&self.folder.join(&name), &rows)?;
+                    self.note(&name);
                 }
             }
             VolumeFormat::Vtk => {
                 for (id, name) in each("vti") {
                     let rows = FieldRows::new(simulation, id, 0);
-                    image(&folder.join(name), simulation, id, &rows)?;
+                    image(&self.folder.join(&name), simulation, id, &rows)?;
+                    self.note(&name);
                 }
             }
             VolumeFormat::Zarr => {
@@ -208,6 +339,7 @@ impl Outputs {
                     store.write(name, &rows, &dimensions(scheme, id), Attributes::new())?;
                 }
                 store.commit()?;
+                self.note("fields.zarr");
             }
         }
         Ok(())
@@ -219,25 +351,29 @@ impl Outputs {
         scheme: &'a Scheme,
         output: &'a Output,
         steps: u64,
-    ) -> impl Iterator<Item = (f64, PathBuf)> + 'a {
+    ) -> impl Iterator<Item = (f64, String)> + 'a {
         (1..=steps / output.every)
             .map(move |n| n * output.every)
             .map(move |step| {
                 let time = physical_time(scheme, output.component, step as i64);
-                (time, self.volume_path(output, step))
+                (time, self.volume_name(output, step))
             })
-            .filter(|(_, path)| path.is_file())
+            .filter(|(_, name)| self.folder.join(name).is_file())
     }
 
     fn collections<T: Value>(&self, simulation: &dyn Simulation<T>) -> Result<(), FileError> {
         for output in volumes(simulation) {
             let frames: Vec<(f64, String)> = self
                 .frames(simulation.scheme(), output, simulation.steps())
-                .filter_map(|(time, path)| Some((time, path.file_name()?.to_str()?.to_owned())))
                 .collect();
-            let list: Vec<(f64, &str)> = frames.iter().map(|(t, p)| (*t, p.as_str())).collect();
+            // Paths in a collection are relative to it.
+            let beside = |name: &'_ String| name.rsplit('/').next().unwrap_or(name).to_owned();
+            let names: Vec<String> = frames.iter().map(|(_, name)| beside(name)).collect();
+            let times = frames.iter().map(|(time, _)| *time);
+            let list: Vec<(f64, &str)> = times.zip(names.iter().map(String::as_str)).collect();
             let name = format!("volumes/{}.pvd", file_name(&output.name));
-            vtk::write_collection(&self.folder.join(name), &list)?;
+            vtk::write_collection(&self.folder.join(&name), &list)?;
+            self.note(&name);
         }
         Ok(())
     }
@@ -261,20 +397,33 @@ impl Outputs {
                 &dimensions(scheme, id),
                 Attributes::new(),
             )?;
-            for (time, path) in self.frames(scheme, output, simulation.steps()) {
-                let values: Vec<T> = NpyReader::open(&path)?.read_all()?;
+            for (time, name) in self.frames(scheme, output, simulation.steps()) {
+                let path = self.folder.join(&name);
+                let mut reader = NpyReader::open(&path)?;
+                let found = &reader.header().shape;
+                if *found != shape {
+                    let cause = Cause::Shape {
+                        expected: shape,
+                        found: found.clone(),
+                    };
+                    return Err(FileError::new(&path, Attempt::Read, cause));
+                }
+                let values: Vec<T> = reader.read_all()?;
                 if let Some(view) = View::contiguous(&values, &shape) {
                     store.append(series, time, &view)?;
                 }
-                spent.push(path);
+                spent.push(name);
             }
         }
         store.commit()?;
+        self.note("volumes.zarr");
         if self.keep_volumes {
             return Ok(());
         }
-        for path in spent {
+        for name in spent {
+            let path = self.folder.join(&name);
             std::fs::remove_file(&path).map_err(FileError::io(&path, Attempt::Remove))?;
+            self.written.borrow_mut().remove(&name);
         }
         // Stays where something else lies in it.
         let _ = std::fs::remove_dir(self.folder.join("volumes"));
@@ -360,16 +509,16 @@ fn plot<T: Value>(
     .write(path)
 }
 
-/// Draws a slice: a plane as a colour map, a line as a curve; a single value has no picture.
+/// Draws a slice: a plane as a colour map, a line as a curve; false for a single value, which has no picture.
 fn draw<T: Value>(
     path: &Path,
     scheme: &Scheme,
     output: &Output,
     picture: &Picture,
     view: &View<'_, T>,
-) -> Result<(), FileError> {
+) -> Result<bool, FileError> {
     let OutputKind::Slice { axis, index } = output.kind else {
-        return Ok(());
+        return Ok(false);
     };
     let id = output.component;
     let (grid, component) = (&scheme.grid, scheme.component(id));
@@ -404,7 +553,8 @@ fn draw<T: Value>(
             quantity: text(&component.name),
             scale: Scale::Auto,
         }
-        .write(path, view),
+        .write(path, view)
+        .map(|()| true),
         [across] => {
             let point = |(i, v): (usize, &f64)| (across.start + i as f64 * across.spacing, *v);
             LinePlot {
@@ -418,8 +568,9 @@ fn draw<T: Value>(
                 }],
             }
             .write(path)
+            .map(|()| true)
         }
-        _ => Ok(()),
+        _ => Ok(false),
     }
 }
 

@@ -1,6 +1,6 @@
 //! A calculation that can be advanced and looked at, whatever advances it.
 
-use super::RunError;
+use super::error::RunError;
 use crate::host::guard::{BlowUp, irregular};
 use crate::host::hooks::{Picture, slice_shape};
 use crate::host::{Calculation, Order, Progress};
@@ -75,6 +75,15 @@ pub fn next_volume(problem: &Problem, steps: u64) -> u64 {
         .fold(problem.steps, u64::min)
 }
 
+/// The cell-stages of one step, as [`Progress`] counts them: cells of an update's region times stages.
+pub fn cell_stages_per_step(scheme: &Scheme) -> u64 {
+    scheme
+        .stage_ids()
+        .flat_map(|stage| torre_compiler::tile::stage_blocks(scheme, stage))
+        .map(|block| block.region.volume() * u64::from(block.updates.0.count_ones()))
+        .fold(0, u64::saturating_add)
+}
+
 /// A calculation in memory, advanced by kernels.
 pub struct Compiled<'a, T> {
     pub calculation: Calculation<'a, T>,
@@ -109,7 +118,7 @@ impl<T: Value> Simulation<T> for Compiled<'_, T> {
             self.threads,
             until,
             progress,
-        );
+        )?;
         match progress.guard.found() {
             Some(found) => Err(RunError::BlowUp(found)),
             None => Ok(()),
@@ -185,7 +194,7 @@ impl<T: Value> Simulation<T> for Literal<'_, T> {
     }
 
     fn run(&mut self, until: u64, progress: &Progress) -> Result<(), RunError> {
-        let cells = super::cell_stages_per_step(self.scheme);
+        let cells = cell_stages_per_step(self.scheme);
         while self.reference.steps() < until {
             self.reference.step();
             self.record();

@@ -1,46 +1,11 @@
 //! Comparing two calculations bit by bit.
 
-use super::{Simulation, Value};
+use super::error::Difference;
+use super::simulation::{Simulation, Value};
 use crate::host::hooks::Picture;
-use std::fmt;
 use torre_compiler::lattice::{Axis, PerAxis};
 use torre_compiler::real::Real;
 use torre_compiler::scheme::Scheme;
-
-/// The first value that differs, and how many do.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Difference {
-    /// What holds the value: a component, a probe, a slice.
-    pub what: String,
-    /// Cell index; of a probe, nothing.
-    pub at: Vec<i64>,
-    /// Steps done when it was seen; of a probe, the step of the value.
-    pub step: u64,
-    /// Of the run and of the check.
-    pub values: [f64; 2],
-    /// Differing values of the same component, probe or slice.
-    pub count: u64,
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [found, expected] = self.values;
-        write!(f, "{}", self.what)?;
-        if !self.at.is_empty() {
-            let at: Vec<String> = self.at.iter().map(i64::to_string).collect();
-            write!(f, " at ({})", at.join(", "))?;
-        }
-        write!(
-            f,
-            " after step {} is {found:e} where the check has {expected:e}",
-            self.step
-        )?;
-        match self.count {
-            0 | 1 => Ok(()),
-            n => write!(f, ", and {} more values of it differ", n - 1),
-        }
-    }
-}
 
 /// Collects differences of one kind of values.
 struct Finder {

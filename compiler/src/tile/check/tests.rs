@@ -468,7 +468,7 @@ steps = 4
 events = 61808
 reads = 537712
 level 0: tiles = 34, loads = 97188, stores = 54436
-time_blocks = 2
+time blocks = 2
 barriers = 1
 strips = 10
 waits = 65

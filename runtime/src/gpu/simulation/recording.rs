@@ -1,13 +1,14 @@
 //! Records of a calculation on a device: kernels gather them after a step, and they come back many steps at a time.
 
 use super::OnDevice;
-use crate::gpu::around::slice_place;
 use crate::gpu::code::blocks;
-use crate::gpu::device::{Address, Argument, DeviceError, Threads};
+use crate::gpu::device::{Address, DeviceError, Threads};
 use crate::gpu::records::Batch;
+use crate::gpu::step_tables::slice_place;
 use crate::host::hooks::{Picture, slice_shape};
 use crate::run::Value;
-use torre_compiler::backend::nvptx::service;
+use torre_compiler::backend::gpu::abi::{Gather, GatherPlane};
+use torre_compiler::backend::gpu::service;
 use torre_compiler::problem::OutputKind;
 use torre_compiler::real::Real;
 
@@ -48,12 +49,13 @@ impl<T: Value> OnDevice<'_, T> {
             return Ok(());
         }
         let phase = (step % self.code.probes.len() as u64) as usize;
-        let arguments = [
-            Argument::Place(self.array),
-            Argument::Place(self.code.probes[phase]),
-            Argument::Word(count as i32),
-            Argument::Place(to),
-        ];
+        let arguments = Gather {
+            array: self.array.0,
+            table: self.code.probes[phase].0,
+            count: count as i32,
+            out: to.0,
+        }
+        .arguments();
         let threads = Threads {
             blocks: [blocks(count as u64, service::THREADS)?, 1, 1],
             threads: [service::THREADS, 1, 1],
@@ -91,14 +93,15 @@ impl<T: Value> OnDevice<'_, T> {
         let (to, back) = self.planes.room(self.device, bytes)?;
         self.keep_planes(back);
         let word = |n: i64| i32::try_from(n).map_err(|_| DeviceError::TooLong);
-        let arguments = [
-            Argument::Place(self.array.offset(place.first)),
-            Argument::Long(place.between_rows),
-            Argument::Long(place.between_values),
-            Argument::Word(word(place.rows)?),
-            Argument::Word(word(place.values)?),
-            Argument::Place(to),
-        ];
+        let arguments = GatherPlane {
+            first: self.array.offset(place.first).0,
+            between_rows: place.between_rows,
+            between_values: place.between_values,
+            rows: word(place.rows)?,
+            values: word(place.values)?,
+            out: to.0,
+        }
+        .arguments();
         let threads = Threads {
             blocks: [
                 blocks(place.values.max(1) as u64, service::THREADS)?,

@@ -4,14 +4,10 @@
 use std::fmt;
 use std::io::{self, Read};
 
-use super::NpyFault;
+use super::fault::{MAX_AXES, MAX_HEADER, NpyFault};
 use crate::output::array::ElementType;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
-/// Headers longer than this are refused: those of plain arrays stay far below.
-pub const MAX_HEADER: usize = 1 << 16;
-/// NumPy's own limit of axes.
-pub const MAX_AXES: usize = 64;
 
 /// What the file says about its array.
 #[derive(Clone, Debug, PartialEq, Eq)]

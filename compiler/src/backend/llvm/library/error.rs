@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::SUPPORTED_VERSIONS;
+use super::version::SUPPORTED_VERSIONS;
 
 /// A failure of the LLVM back end's library.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,10 +76,10 @@ pub struct Attempt {
     pub reason: String,
 }
 
-#[cfg(feature = "llvm-static")]
+#[cfg(not(feature = "llvm-dlopen"))]
 impl NotFound {
     /// The LLVM linked into this executable has a version that the IR is not written for.
-    pub(super) fn linked(version: super::Version) -> Self {
+    pub(super) fn linked(version: super::version::Version) -> Self {
         let attempt = Attempt {
             path: PathBuf::from("the LLVM linked into this executable"),
             reason: unsupported(&version.to_string()),
@@ -141,7 +141,9 @@ const FATAL_STATUS: c_int = 101;
 
 /// Ends the process with a message. LLVM calls this where it cannot go on, for instance for an intrinsic that the chosen
 /// processor cannot execute; returning would abort, and unwinding through C++ is not possible.
-pub(super) unsafe extern "C" fn on_fatal_error(reason: *const c_char) {
+///
+/// Only LLVM may call it; the type of handlers in `llvm-sys` has no `unsafe` to say so.
+pub(super) extern "C" fn on_fatal_error(reason: *const c_char) {
     let reason = if reason.is_null() {
         "no reason given".into()
     } else {

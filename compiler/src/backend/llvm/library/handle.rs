@@ -1,13 +1,25 @@
 //! Owners of LLVM's objects: each frees what it holds, and its lifetime says what it depends on.
 
 use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::marker::PhantomData;
 use std::ptr;
 use std::rc::Rc;
 
-use super::api::*;
-use super::{Error, Target};
+use llvm_sys::LLVMDiagnosticSeverity;
+use llvm_sys::analysis::LLVMVerifierFailureAction;
+use llvm_sys::error::LLVMErrorRef;
+use llvm_sys::prelude::{
+    LLVMContextRef, LLVMDiagnosticInfoRef, LLVMMemoryBufferRef, LLVMModuleRef,
+};
+use llvm_sys::target_machine::{
+    LLVMCodeGenFileType, LLVMCodeGenOptLevel, LLVMCodeModel, LLVMRelocMode, LLVMTargetMachineRef,
+};
+
+use super::api::Api;
+use super::error::Error;
+use super::options::Level;
+use super::target::Target;
 
 /// A text for LLVM, ended by zero; `what` tells what it is.
 pub fn c_string(text: &str, what: &'static str) -> Result<CString, Error> {
@@ -37,7 +49,7 @@ pub unsafe fn take_message(api: &Api, message: *mut c_char) -> String {
 ///
 /// # Safety
 /// The error comes from LLVM, and the caller owns it.
-pub unsafe fn take_error(api: &Api, error: *mut LlvmError) -> Result<(), String> {
+pub unsafe fn take_error(api: &Api, error: LLVMErrorRef) -> Result<(), String> {
     if error.is_null() {
         return Ok(());
     }
@@ -54,7 +66,7 @@ pub unsafe fn take_error(api: &Api, error: *mut LlvmError) -> Result<(), String>
 /// A block of bytes that LLVM owns.
 pub struct Buffer<'a> {
     api: &'a Api,
-    raw: *mut LlvmMemoryBuffer,
+    raw: LLVMMemoryBufferRef,
 }
 
 impl<'a> Buffer<'a> {
@@ -80,7 +92,7 @@ impl<'a> Buffer<'a> {
     }
 
     /// Gives the buffer up to a function of LLVM that takes it over.
-    pub fn into_raw(self) -> *mut LlvmMemoryBuffer {
+    pub fn into_raw(self) -> LLVMMemoryBufferRef {
         let raw = self.raw;
         std::mem::forget(self);
         raw
@@ -101,13 +113,16 @@ struct Sink<'a> {
 }
 
 /// Collects a diagnostic. Without a handler LLVM prints diagnostics and ends the process at the first error.
-unsafe extern "C" fn on_diagnostic(info: *mut LlvmDiagnosticInfo, opaque: *mut c_void) {
+///
+/// Only LLVM may call it; the type of handlers in `llvm-sys` has no `unsafe` to say so.
+extern "C" fn on_diagnostic(info: LLVMDiagnosticInfoRef, opaque: *mut c_void) {
     // SAFETY: `opaque` is the sink that `Context::new` registered; it lives as long as the context and is reached from
     // the one thread that uses the context.
     let sink = unsafe { &*opaque.cast::<Sink>() };
-    // SAFETY: the diagnostic lives during this call, and its description is ours to free.
+    // SAFETY: the diagnostic lives during this call, its severity is one of the four declared values, and its
+    // description is ours to free.
     unsafe {
-        if (sink.api.LLVMGetDiagInfoSeverity)(info) == SEVERITY_ERROR {
+        if (sink.api.LLVMGetDiagInfoSeverity)(info) == LLVMDiagnosticSeverity::LLVMDSError {
             let message = (sink.api.LLVMGetDiagInfoDescription)(info);
             sink.errors
                 .borrow_mut()
@@ -119,7 +134,7 @@ unsafe extern "C" fn on_diagnostic(info: *mut LlvmDiagnosticInfo, opaque: *mut c
 /// What modules live in. It belongs to one thread; other threads use contexts of their own.
 pub struct Context<'a> {
     api: &'a Api,
-    raw: *mut LlvmContext,
+    raw: LLVMContextRef,
     /// Counted, since LLVM holds its address.
     sink: Rc<Sink<'a>>,
 }
@@ -176,7 +191,11 @@ impl<'a> Context<'a> {
         let mut message = ptr::null_mut();
         // SAFETY: the module is alive; with this action the verifier only reports.
         let broken = unsafe {
-            (self.api.LLVMVerifyModule)(module.raw, VERIFIER_RETURN_STATUS, &mut message)
+            (self.api.LLVMVerifyModule)(
+                module.raw,
+                LLVMVerifierFailureAction::LLVMReturnStatusAction,
+                &mut message,
+            )
         };
         // SAFETY: a message of LLVM for us to free, present in both cases.
         let message = unsafe { take_message(self.api, message) };
@@ -198,7 +217,7 @@ impl Drop for Context<'_> {
 /// Verified IR in a context.
 pub struct Module<'c> {
     api: &'c Api,
-    raw: *mut LlvmModule,
+    raw: LLVMModuleRef,
     _context: PhantomData<&'c Context<'c>>,
 }
 
@@ -254,21 +273,33 @@ pub enum File {
 /// A code generator for one target.
 pub struct Machine<'a> {
     api: &'a Api,
-    raw: *mut LlvmTargetMachine,
+    raw: LLVMTargetMachineRef,
     triple: CString,
 }
 
 impl<'a> Machine<'a> {
-    /// A code generator at one of LLVM's levels 0 to 3. On a CPU its code is position independent and in the small
+    /// A code generator. On a CPU its code is position independent and in the small
     /// model: constants are addressed relative to the instruction pointer, and no address is patched into the code.
-    pub fn new(api: &'a Api, target: &Target, level: c_int) -> Result<Self, Error> {
+    pub fn new(api: &'a Api, target: &Target, level: Level) -> Result<Self, Error> {
         let triple = c_string(&target.triple, "target triple")?;
         let cpu = c_string(&target.cpu, "processor's name")?;
         let features = c_string(&target.features, "feature list")?;
         let (reloc, code_model) = if target.is_cpu() {
-            (RELOC_PIC, CODE_MODEL_SMALL)
+            (
+                LLVMRelocMode::LLVMRelocPIC,
+                LLVMCodeModel::LLVMCodeModelSmall,
+            )
         } else {
-            (RELOC_DEFAULT, CODE_MODEL_DEFAULT)
+            (
+                LLVMRelocMode::LLVMRelocDefault,
+                LLVMCodeModel::LLVMCodeModelDefault,
+            )
+        };
+        let level = match level {
+            Level::None => LLVMCodeGenOptLevel::LLVMCodeGenLevelNone,
+            Level::Less => LLVMCodeGenOptLevel::LLVMCodeGenLevelLess,
+            Level::Default => LLVMCodeGenOptLevel::LLVMCodeGenLevelDefault,
+            Level::Aggressive => LLVMCodeGenOptLevel::LLVMCodeGenLevelAggressive,
         };
         let failure = |message: String| Error::Target {
             target: target.to_string(),
@@ -303,8 +334,8 @@ impl<'a> Machine<'a> {
     /// Generates the code of a module, which is used up: code generation changes its IR.
     pub fn emit(&self, module: Module, file: File) -> Result<Buffer<'a>, Error> {
         let file = match file {
-            File::Assembly => FILE_ASSEMBLY,
-            File::Object => FILE_OBJECT,
+            File::Assembly => LLVMCodeGenFileType::LLVMAssemblyFile,
+            File::Object => LLVMCodeGenFileType::LLVMObjectFile,
         };
         let (mut raw, mut message) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: machine and module are alive, and results are written through valid pointers; the message is ours.

@@ -6,7 +6,13 @@ use std::ops::Deref;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::api::{Api, LlvmError, LlvmJit, LlvmSymbolPair, SYMBOL_EXPORTED_CALLABLE};
+use llvm_sys::error::LLVMErrorRef;
+use llvm_sys::orc2::lljit::LLVMOrcLLJITRef;
+use llvm_sys::orc2::{
+    LLVMJITEvaluatedSymbol, LLVMJITSymbolFlags, LLVMJITSymbolGenericFlags, LLVMOrcCSymbolMapPair,
+};
+
+use super::api::Api;
 use super::error::Work;
 use super::handle::{Buffer, c_string, take_error};
 use super::{Error, Library, Object};
@@ -19,7 +25,7 @@ pub struct Jit(Arc<Code>);
 /// A session of LLVM's ORC linker that holds one object.
 struct Code {
     library: &'static Library,
-    raw: *mut LlvmJit,
+    raw: LLVMOrcLLJITRef,
     /// Shared with the linker, which reports what it cannot resolve.
     sink: Arc<Sink>,
 }
@@ -49,7 +55,9 @@ impl Sink {
 }
 
 /// Collects an error of a session; LLVM would print it.
-unsafe extern "C" fn on_session_error(opaque: *mut c_void, error: *mut LlvmError) {
+///
+/// Only LLVM may call it; the type of reporters in `llvm-sys` has no `unsafe` to say so.
+extern "C" fn on_session_error(opaque: *mut c_void, error: LLVMErrorRef) {
     // SAFETY: `opaque` is the sink that `Jit::load` registered, and its session keeps it alive.
     let sink = unsafe { &*opaque.cast::<Sink>() };
     // SAFETY: the reporter takes over the error.
@@ -84,7 +92,7 @@ impl Jit {
         // `on_session_error` may run on any thread. Adding an object takes the buffer over, also where it fails.
         let added = unsafe {
             let session = (api.LLVMOrcLLJITGetExecutionSession)(raw);
-            (api.LLVMOrcExecutionSessionSetErrorReporter)(session, Some(on_session_error), sink);
+            (api.LLVMOrcExecutionSessionSetErrorReporter)(session, on_session_error, sink);
             define_symbols(api, raw).map_err(failure)?;
             let dylib = (api.LLVMOrcLLJITGetMainJITDylib)(raw);
             let error = (api.LLVMOrcLLJITAddObjectFile)(raw, dylib, buffer.into_raw());
@@ -171,22 +179,31 @@ impl<F> Deref for Entry<F> {
     }
 }
 
+/// The flags of a function that other code may call.
+const EXPORTED_AND_CALLABLE: u8 = LLVMJITSymbolGenericFlags::LLVMJITSymbolGenericFlagsExported
+    as u8
+    | LLVMJITSymbolGenericFlags::LLVMJITSymbolGenericFlagsCallable as u8;
+
 /// Makes the functions of [`symbols`] known to a session.
 ///
 /// # Safety
 /// The session is alive.
-unsafe fn define_symbols(api: &Api, jit: *mut LlvmJit) -> Result<(), String> {
+unsafe fn define_symbols(api: &Api, jit: LLVMOrcLLJITRef) -> Result<(), String> {
     let mut pairs = Vec::new();
     for (name, address) in symbols() {
         let Ok(name) = std::ffi::CString::new(name) else {
             continue;
         };
-        pairs.push(LlvmSymbolPair {
+        pairs.push(LLVMOrcCSymbolMapPair {
             // SAFETY: the session is alive and the name ends in zero.
-            name: unsafe { (api.LLVMOrcLLJITMangleAndIntern)(jit, name.as_ptr()) },
-            address: address.expose_provenance() as u64,
-            generic_flags: SYMBOL_EXPORTED_CALLABLE,
-            target_flags: 0,
+            Name: unsafe { (api.LLVMOrcLLJITMangleAndIntern)(jit, name.as_ptr()) },
+            Sym: LLVMJITEvaluatedSymbol {
+                Address: address.expose_provenance() as u64,
+                Flags: LLVMJITSymbolFlags {
+                    GenericFlags: EXPORTED_AND_CALLABLE,
+                    TargetFlags: 0,
+                },
+            },
         });
     }
     // SAFETY: the array is valid during the call, which takes over the names but not the array. The unit goes to the

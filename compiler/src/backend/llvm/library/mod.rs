@@ -8,49 +8,41 @@
 //! unsafe { jit.entry::<F>("kernel") }      ──> Entry<F>    a function pointer that keeps its code alive
 //! ```
 //!
-//! This folder alone holds the unsafe code of the LLVM back end. It is also the one part of the compiler that looks
+//! Types, constants and declarations of the C API come from the crate `llvm-sys`; `api` is the table of the functions
+//! that are called. This folder alone holds the unsafe code of the LLVM back end. It is also the one part of the compiler that looks
 //! at the file system and the environment: to find the library.
+
+#[cfg(all(feature = "llvm-dlopen", feature = "llvm-static"))]
+compile_error!(
+    "LLVM is opened at run time (`llvm-dlopen`, a default feature) or linked (`llvm-static`), not both: \
+     to link it, build with `--no-default-features --features cranelift,llvm-static`"
+);
 
 mod api;
 mod compile;
+mod cpu;
 mod error;
 mod handle;
 mod jit;
-#[cfg(not(feature = "llvm-static"))]
+mod options;
+#[cfg(feature = "llvm-dlopen")]
 mod search;
 mod target;
+mod version;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-pub use compile::{Level, Object, Options, Passes, compile, compile_to_asm, optimise};
+pub use compile::{Object, compile, compile_to_asm, optimise};
+pub use cpu::Cpu;
 pub use error::{Attempt, Error, NotFound};
 pub use jit::{Entry, Jit};
-pub use target::{Cpu, Target};
+pub use options::{Level, Options, Passes};
+pub use target::Target;
+pub use version::{SUPPORTED_VERSIONS, Version};
 
 use api::Api;
-
-/// The major versions of LLVM that the printed IR is written for. Older versions do not reject intrinsics that they
-/// do not know, but call them as functions, so the lower end is strict.
-pub const SUPPORTED_VERSIONS: std::ops::RangeInclusive<u32> = 22..=23;
-
-/// A version of LLVM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Version {
-    /// Decides whether the library serves.
-    pub major: u32,
-    /// The release within the major version.
-    pub minor: u32,
-    /// The correction of the release.
-    pub patch: u32,
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
-    }
-}
 
 /// A usable LLVM: its functions bound, its code generators registered, its fatal errors routed to us.
 ///
@@ -83,13 +75,13 @@ impl Library {
         self.path.as_deref()
     }
 
-    #[cfg(not(feature = "llvm-static"))]
+    #[cfg(feature = "llvm-dlopen")]
     fn load() -> Result<Self, NotFound> {
         let opened = search::open(&search::Places::of_process())?;
         Ok(Self::start(opened.api, Some(opened.path)))
     }
 
-    #[cfg(feature = "llvm-static")]
+    #[cfg(not(feature = "llvm-dlopen"))]
     fn load() -> Result<Self, NotFound> {
         let api = Api::linked();
         let version = api.version();

@@ -3,7 +3,8 @@
 //! The order: what `$TORRE_LLVM` names, and then nothing else; the directory of the executable and the `lib` beside it,
 //! where a release puts its own copy; the Rust toolchain that built Torre; any other toolchain of rustup; the
 //! system's LLVM packages; the system's library directories. The current directory and `$PATH` are never searched,
-//! since opening a library runs its code.
+//! since opening a library runs its code. For the same reason a library that others may replace is not opened
+//! (`torre_trust`).
 
 use std::collections::BTreeSet;
 use std::env;
@@ -13,9 +14,11 @@ use std::path::{Path, PathBuf};
 
 use libloading::os::unix::{Library as Handle, RTLD_LOCAL, RTLD_NOW};
 
-use super::SUPPORTED_VERSIONS;
+use torre_trust::{Named, Refusal, check_library};
+
 use super::api::{Api, GetVersion, version_from};
 use super::error::{Attempt, NotFound, unsupported};
+use super::version::SUPPORTED_VERSIONS;
 
 /// The environment variable that names the library to take.
 const OVERRIDE: &str = "TORRE_LLVM";
@@ -101,6 +104,10 @@ pub fn open(places: &Places) -> Result<Opened, NotFound> {
             }
         }
     }
+    let named = match places.chosen {
+        Some(_) => Named::ByUser,
+        None => Named::BySearch,
+    };
     let mut rejected = Vec::new();
     let mut seen = BTreeSet::new();
     for path in candidates {
@@ -109,7 +116,7 @@ pub fn open(places: &Places) -> Result<Opened, NotFound> {
         if !seen.insert(file.clone()) {
             continue;
         }
-        match open_one(&file) {
+        match open_one(&file, named) {
             Ok(api) => return Ok(Opened { api, path }),
             Err(reason) => rejected.push(Attempt { path, reason }),
         }
@@ -158,7 +165,7 @@ fn major_in_name(path: &Path) -> Option<u32> {
 }
 
 /// Opens one library, asks its version and binds the table; the error is the reason why it does not serve.
-fn open_one(path: &Path) -> Result<Api, String> {
+fn open_one(path: &Path, named: Named) -> Result<Api, String> {
     // Opening a library runs its code, so one whose name tells the wrong version stays closed. `libLLVM.so.1` tells
     // none: it is a name of a Debian package's link.
     let major = path
@@ -170,10 +177,13 @@ fn open_one(path: &Path) -> Result<Api, String> {
     {
         return Err(unsupported(&major.to_string()));
     }
-    let path = std::path::absolute(path).map_err(|error| error.to_string())?;
+    let path = check_library(path, named).map_err(|refusal| match refusal {
+        Refusal::Place { path: at, fault } if at == path => fault.to_string(),
+        refusal => format!("is not opened: {refusal}"),
+    })?;
     // SAFETY: opening runs the initialisers of whatever the file is; it lies where the user or the system installs
-    // libraries, under LLVM's name. `RTLD_LOCAL` keeps its symbols from mixing with those of another LLVM in this
-    // process, such as a graphics driver's.
+    // libraries, under LLVM's name, and nobody else could have put it there. `RTLD_LOCAL` keeps its symbols from
+    // mixing with those of another LLVM in this process, such as a graphics driver's.
     let handle = unsafe { Handle::open(Some(&path), RTLD_NOW | RTLD_LOCAL) }
         .map_err(|error| with_cause(&error))?;
     // SAFETY: LLVM has declared this function so since it exists, and a library without it is no LLVM of use to us.
@@ -209,7 +219,9 @@ mod tests {
 
     impl Scratch {
         fn new(name: &str) -> Self {
-            let path = env::temp_dir().join(format!("torre-search-{name}-{}", std::process::id()));
+            // Not in the temporary folder itself, where others may make files.
+            let name = format!("torre-search-{name}-{}/lib", std::process::id());
+            let path = env::temp_dir().join(name);
             fs::create_dir_all(&path).expect("a temporary directory");
             Self(path)
         }
@@ -223,7 +235,7 @@ mod tests {
 
     impl Drop for Scratch {
         fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
+            let _ = fs::remove_dir_all(self.0.parent().unwrap_or(&self.0));
         }
     }
 
@@ -289,6 +301,36 @@ mod tests {
         assert!(tried.empty.is_empty());
         let tried = failure(Some(scratch.0.clone()), all);
         assert_eq!(tried.empty.to_vec(), vec![scratch.0.clone()]);
+    }
+
+    #[test]
+    fn a_library_that_others_may_replace_stays_closed() {
+        use std::os::unix::fs::PermissionsExt;
+        let scratch = Scratch::new("shared");
+        let file = scratch.file("libLLVM.so.22.1");
+        let chmod = |path: &Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode")
+        };
+        let reason = |chosen| {
+            let places = vec![scratch.0.clone()];
+            failure(chosen, places).rejected[0].reason.clone()
+        };
+        chmod(&file, 0o666);
+        for chosen in [None, Some(file.clone())] {
+            assert_eq!(reason(chosen), "may be written by everybody");
+        }
+        chmod(&file, 0o644);
+        chmod(&scratch.0, 0o777);
+        for chosen in [None, Some(file.clone())] {
+            let expected = format!(
+                "is not opened: `{}` may be written by everybody",
+                scratch.0.display()
+            );
+            assert_eq!(reason(chosen), expected);
+        }
+        // Then it is opened, and turns out to be none.
+        chmod(&scratch.0, 0o755);
+        assert!(!reason(None).contains("written"));
     }
 
     #[test]

@@ -1,0 +1,236 @@
+//! Runs that are stopped, killed and continued end with the same files as those that are not.
+
+use crate::support::*;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// A calculation with two time levels, a source, probes, recorded slices, slices from memory, and volumes.
+const PROGRAM: &str = "
+use std::wave::wave_2d
+
+problem pond {
+  scheme   wave_2d
+  domain   SIZE x 70
+  boundary x: pmc | pec, y: periodic
+  init     u = exp(-((x - 20) / 4)^2 - ((y - 30) / 6)^2)
+  source   u at (10, 11) += sin(t / 3)
+  probe    u at (25, 31) as near
+  probe    u at (40, 69) as far
+  output   slice u x = 20 every 3
+  output   volume u every 8
+  steps    STEPS
+}
+";
+
+fn program(folder: &Path, size: u32, steps: u32) -> PathBuf {
+    let path = folder.join("pond.torre");
+    let text = PROGRAM
+        .replace("SIZE", &size.to_string())
+        .replace("STEPS", &steps.to_string());
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+#[test]
+fn a_resumed_run_gives_the_same_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = program(folder.path(), 50, 40);
+    for format in ["npy", "zarr", "vtk"] {
+        for precision in ["f32", "f64"] {
+            let path = |name: &str| folder.path().join(format!("{name}-{format}-{precision}"));
+            let (whole, parts, state) = (path("whole"), path("parts"), path("state"));
+            let common =
+                format!("run {{0}} --quiet --save-final --format {format} --precision {precision}");
+            succeed(&format!("{common} --out {{1}}"), &[&source, &whole]);
+            let stop = "--set steps=13 --checkpoint {2}";
+            succeed(
+                &format!("{common} --out {{1}} {stop}"),
+                &[&source, &parts, &state],
+            );
+            // By another back end, with a check, writing checkpoints on its way.
+            let resume = "--set steps=29 --resume {2} --checkpoint {2} --every 5 --verify";
+            succeed(
+                &format!("{common} --out {{1}} --backend cranelift {resume}"),
+                &[&source, &parts, &state],
+            );
+            succeed(
+                &format!("{common} --out {{1}} --resume {{2}}"),
+                &[&source, &parts, &state],
+            );
+            let (whole, mut parts) = (results(&whole), results(&parts));
+            if format == "zarr" {
+                // A run that may be continued keeps what a longer one makes its store of.
+                parts.retain(|name, _| !name.starts_with("volumes/"));
+            }
+            assert_same_files(&whole, &parts, format);
+        }
+    }
+}
+
+#[test]
+fn a_checkpoint_of_another_calculation_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = program(folder.path(), 50, 10);
+    let state = folder.path().join("state");
+    succeed("run {0} --quiet --checkpoint {1}", &[&source, &state]);
+    let error = fail(
+        1,
+        "run {0} --quiet --resume {1} --set dt=0.3",
+        &[&source, &state],
+    );
+    assert!(
+        error.contains("E0803") && error.contains("another scheme"),
+        "{error}"
+    );
+    let error = fail(
+        1,
+        "run {0} --quiet --resume {1} --precision f64",
+        &[&source, &state],
+    );
+    assert!(error.contains("E0803"), "{error}");
+    let error = fail(
+        1,
+        "run {0} --quiet --resume {1} --set steps=5",
+        &[&source, &state],
+    );
+    assert!(error.contains("after the last of this run, 5"), "{error}");
+    let file = state.join("state.checkpoint");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    let error = fail(1, "run {0} --quiet --resume {1}", &[&source, &state]);
+    assert!(error.contains("damaged"), "{error}");
+}
+
+/// Whether a file is complete, as far as its format shows.
+fn assert_complete(name: &str, bytes: &[u8]) {
+    let whole = match name.rsplit('.').next().unwrap() {
+        "npy" => {
+            let header = String::from_utf8_lossy(&bytes[..128]);
+            let size = if header.contains("<f8") { 8 } else { 4 };
+            let shape = header.split("'shape': (").nth(1).unwrap();
+            let shape = shape.split(')').next().unwrap();
+            let count: usize = shape
+                .split(',')
+                .filter_map(|n| n.trim().parse::<usize>().ok())
+                .product();
+            header.contains('[') || npy_values(bytes).len() == count * size
+        }
+        "png" => bytes.ends_with(b"IEND\xaeB`\x82"),
+        "json" => serde_json::from_slice::<serde_json::Value>(bytes).is_ok(),
+        "csv" => bytes.ends_with(b"\n"),
+        // Its checksums are tested by resuming from it.
+        "checkpoint" => true,
+        other => panic!("a file of an unknown kind: {name} ({other})"),
+    };
+    assert!(whole, "{name} is cut short");
+}
+
+/// Temporary names and locks are allowed after a kill, and only then.
+fn is_temporary(name: &str) -> bool {
+    name.ends_with(".part") || name == ".torre.lock"
+}
+
+#[test]
+fn a_killed_run_leaves_whole_files_and_can_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = program(folder.path(), 400, 240);
+    let path = |name: &str| folder.path().join(name);
+    let (whole, parts, state) = (path("whole"), path("parts"), path("state"));
+    let common = "run {0} --quiet --save-final --threads 1";
+    let start = Instant::now();
+    succeed(&format!("{common} --out {{1}}"), &[&source, &whole]);
+    let usual = start.elapsed().max(Duration::from_millis(40));
+    let mut kills = 0;
+    for attempt in 0u32..60 {
+        let mut command = torre();
+        command
+            .args([
+                "run",
+                "--quiet",
+                "--save-final",
+                "--threads",
+                "1",
+                "--every",
+                "5",
+            ])
+            .arg(&source)
+            .arg("--out")
+            .arg(&parts)
+            .arg("--checkpoint")
+            .arg(&state)
+            .stdin(Stdio::null());
+        if state.join("state.checkpoint").exists() {
+            command.arg("--resume").arg(&state);
+        }
+        let mut child = command.spawn().unwrap();
+        // Somewhere between the start and beyond the usual end; later attempts get more time, so that the end is reached.
+        let part = f64::from(attempt.wrapping_mul(2_654_435_761) >> 16 & 0xff) / 256.0;
+        let limit = usual.mul_f64(0.2 + part + f64::from(attempt) / 10.0);
+        let begun = Instant::now();
+        let ended = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break Some(status);
+            }
+            if begun.elapsed() > limit {
+                // SIGKILL: no handler can tidy up.
+                child.kill().unwrap();
+                child.wait().unwrap();
+                break None;
+            }
+            std::thread::yield_now();
+        };
+        for folder in [&parts, &state] {
+            if folder.exists() {
+                for (name, bytes) in files(folder) {
+                    if !is_temporary(&name) {
+                        assert_complete(&name, &bytes);
+                    }
+                }
+            }
+        }
+        match ended {
+            Some(status) => {
+                assert!(status.success());
+                break;
+            }
+            None => kills += 1,
+        }
+    }
+    println!("{kills} kills");
+    assert!(kills > 0);
+    assert_same_files(&results(&whole), &results(&parts), "after kills");
+}
+
+#[test]
+fn an_interrupt_ends_a_run_at_once_and_tidily() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = program(folder.path(), 400, 4_000_000);
+    let out = folder.path().join("out");
+    let mut child = torre()
+        .args(["run", "--quiet"])
+        .arg(&source)
+        .arg("--out")
+        .arg(&out)
+        .spawn()
+        .unwrap();
+    let first = out.join("volumes");
+    let begun = Instant::now();
+    while !first.exists() && begun.elapsed() < Duration::from_secs(60) {
+        std::thread::yield_now();
+    }
+    let pid = child.id().to_string();
+    let sent = std::process::Command::new("kill")
+        .args(["-INT", &pid])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(130));
+    for (name, bytes) in files(&out) {
+        assert!(!is_temporary(&name), "{name}");
+        assert_complete(&name, &bytes);
+    }
+}

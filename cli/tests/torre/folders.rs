@@ -1,0 +1,374 @@
+//! Folders of results: one run at a time, one program, and nothing left behind.
+
+use crate::support::*;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+const PROGRAM: &str = "
+use std::wave::wave_2d
+
+problem pond {
+  scheme   wave_2d
+  domain   SIZE x 70
+  init     u = exp(-((x - 20) / 4)^2 - ((y - 30) / 6)^2)
+  probe    u at (25, 31) as near
+  output   slice u x = 20 every 3
+  output   volume u every 8
+  steps    STEPS
+}
+";
+
+fn program(folder: &Path, size: u32, steps: u32) -> PathBuf {
+    let path = folder.join("pond.torre");
+    let text = PROGRAM
+        .replace("SIZE", &size.to_string())
+        .replace("STEPS", &steps.to_string());
+    fs::write(&path, text).unwrap();
+    path
+}
+
+/// A run that ends when this is dropped.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a run that takes long, and waits until it has its folder.
+fn start(command: &mut Command, out: &Path) -> Running {
+    let running = Running(command.stdin(Stdio::null()).spawn().unwrap());
+    let begun = Instant::now();
+    while !out.join("report.json").exists() {
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    running
+}
+
+fn report(folder: &Path) -> Value {
+    serde_json::from_slice(&fs::read(folder.join("report.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn a_folder_belongs_to_one_run_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = program(folder.path(), 300, 4_000_000);
+    let (out, state) = (folder.path().join("out"), folder.path().join("state"));
+    let mut command = torre();
+    command.args(["run", "--quiet", "--threads", "1"]);
+    command.arg(&source).arg("--out").arg(&out);
+    command
+        .arg("--checkpoint")
+        .arg(&state)
+        .args(["--every", "100000"]);
+    let running = start(&mut command, &out);
+    let id = running.0.id();
+    assert_eq!(report(&out)["complete"], false);
+    for arguments in [
+        "run {0} --quiet --set steps=3 --out {1}",
+        "run {0} --quiet --set steps=3 --out {1} --overwrite",
+        "run {0} --quiet --set steps=3 --checkpoint {1}",
+        "run {0} --quiet --set steps=3 --out {1}/../state",
+        "run {0} --quiet --set steps=3 --checkpoint {2}",
+    ] {
+        let error = fail(1, arguments, &[&source, &out, &state]);
+        assert!(error.contains("E0811"), "{arguments}: {error}");
+        let expected = format!("another run writes to it (pond.torre, process {id}");
+        assert!(error.replace("\n  | ", " ").contains(&expected), "{error}");
+    }
+    // Whatever comes of the process, its lock ends with it.
+    drop(running);
+    assert!(out.join(".torre.lock").exists());
+    succeed(
+        "run {0} --quiet --set steps=3 --out {1} --overwrite --checkpoint {2}",
+        &[&source, &out, &state],
+    );
+    assert!(!out.join(".torre.lock").exists() && !state.join(".torre.lock").exists());
+    // Results and checkpoints may share a folder.
+    let both = folder.path().join("both");
+    succeed(
+        "run {0} --quiet --set steps=3 --out {1} --checkpoint {1}",
+        &[&source, &both],
+    );
+}
+
+/// Runs a command in a namespace of processes of its own, as a container does; nothing where that is not allowed.
+fn in_container(command: &Command) -> Option<Command> {
+    let mut contained = Command::new("unshare");
+    contained.args(["--pid", "--fork", "--kill-child"]);
+    let allowed = Command::new("unshare")
+        .args(["--pid", "--fork", "true"])
+        .stderr(Stdio::null())
+        .status();
+    if !allowed.is_ok_and(|status| status.success()) {
+        println!("skipped: namespaces of processes are not allowed");
+        return None;
+    }
+    contained
+        .arg(command.get_program())
+        .args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => contained.env(name, value),
+            None => contained.env_remove(name),
+        };
+    }
+    contained.current_dir(root());
+    Some(contained)
+}
+
+#[test]
+fn a_run_in_another_container_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = program(folder.path(), 300, 4_000_000);
+    let out = folder.path().join("out");
+    let mut command = torre();
+    command.args(["run", "--quiet", "--threads", "1"]);
+    command.arg(&source).arg("--out").arg(&out);
+    let Some(mut contained) = in_container(&command) else {
+        return;
+    };
+    let _running = start(&mut contained, &out);
+    let error = fail(
+        1,
+        "run {0} --quiet --set steps=3 --out {1}",
+        &[&source, &out],
+    );
+    assert!(error.contains("E0811"), "{error}");
+    // And the other way round, where the process of the first run has no ID at all.
+    let second = folder.path().join("second");
+    let mut command = torre();
+    command.args(["run", "--quiet", "--threads", "1"]);
+    command.arg(&source).arg("--out").arg(&second);
+    let _other = start(&mut command, &second);
+    let output = in_container(&command).unwrap().output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && error.contains("E0811"),
+        "{error}"
+    );
+}
+
+#[test]
+fn pairs_of_runs_lose_no_frames() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = program(folder.path(), 60, 48);
+    let whole = folder.path().join("whole");
+    let common = "run {0} --quiet --format zarr --out {1}";
+    succeed(common, &[&source, &whole]);
+    let whole = results(&whole);
+    let mut refused = 0;
+    for pair in 0..6 {
+        let out = folder.path().join(format!("out-{pair}"));
+        let run = || {
+            let mut command = torre();
+            command.args(["run", "--quiet", "--format", "zarr"]);
+            command.arg(&source).arg("--out").arg(&out);
+            command.stderr(Stdio::piped()).spawn().unwrap()
+        };
+        let outputs = [run(), run()].map(|child| child.wait_with_output().unwrap());
+        assert!(outputs.iter().any(|output| output.status.success()));
+        for output in outputs.iter().filter(|output| !output.status.success()) {
+            let error = String::from_utf8_lossy(&output.stderr);
+            assert!(error.contains("E0811"), "{error}");
+            refused += 1;
+        }
+        assert_same_files(&whole, &results(&out), "a pair");
+    }
+    println!("{refused} refused");
+}
+
+#[test]
+fn results_of_another_run_are_not_mixed_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = program(folder.path(), 50, 40);
+    let out = folder.path().join("out");
+    let run = "run {0} --quiet --out {1}";
+    succeed(run, &[&source, &out]);
+    let first = results(&out);
+    // The same once more.
+    succeed(run, &[&source, &out]);
+    assert_same_files(&first, &results(&out), "the same");
+    for (more, expected) in [
+        ("--set steps=17", "of 40 steps"),
+        ("--set dt=0.3", "another scheme, or with other parameters"),
+        ("--precision f64", "in f32"),
+        ("--save-final", "with other outputs"),
+        ("--format zarr", "with other outputs"),
+    ] {
+        let error = fail(1, &format!("{run} {more}"), &[&source, &out]);
+        let error = error.replace("\n  | ", " ");
+        assert!(
+            error.contains("E0812") && error.contains(expected),
+            "{more}: {error}"
+        );
+        assert!(error.contains("--overwrite"), "{error}");
+        assert_same_files(&first, &results(&out), more);
+    }
+    // Nothing of the longer run stays, and nothing else goes.
+    fs::write(out.join("slices/notes.txt"), "mine").unwrap();
+    let short = folder.path().join("short");
+    let more = "--set steps=17 --overwrite";
+    succeed(&format!("{run} {more}"), &[&source, &out]);
+    succeed(&format!("{run} {more}"), &[&source, &short]);
+    let mut found = results(&out);
+    assert_eq!(found.remove("slices/notes.txt").unwrap(), b"mine");
+    assert_same_files(&results(&short), &found, "overwritten");
+    // Results without a report could be anything.
+    fs::remove_file(out.join("report.json")).unwrap();
+    let error = fail(1, &format!("{run} --set steps=17"), &[&source, &out]);
+    assert!(
+        error.contains("E0812") && error.contains("an unknown run"),
+        "{error}"
+    );
+    // A run that was killed says which one it was.
+    let killed = folder.path().join("killed");
+    let mut command = torre();
+    command.args(["run", "--quiet", "--set", "steps=4000000"]);
+    command.arg(&source).arg("--out").arg(&killed);
+    drop(start(&mut command, &killed));
+    let error = fail(1, run, &[&source, &killed]);
+    assert!(error.contains("of 4000000 steps"), "{error}");
+}
+
+#[test]
+fn a_run_that_goes_on_elsewhere_says_what_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = program(folder.path(), 50, 40);
+    let path = |name: &str| folder.path().join(name);
+    let (out, state, other) = (path("out"), path("state"), path("other"));
+    let paths = [&*source, &out, &state, &other];
+    succeed(
+        "run {0} --quiet --set steps=17 --out {1} --checkpoint {2}",
+        &paths,
+    );
+    let run = |arguments: &str| {
+        let output = run(arguments, &paths);
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let said = run("run {0} --resume {2} --out {3}");
+    assert!(
+        said.contains("lacks 5 frames, of steps 3 to 15, of"),
+        "{said}"
+    );
+    assert!(
+        said.contains("lacks 2 frames, of steps 8 to 16, of"),
+        "{said}"
+    );
+    // Where they are, nothing is said, and a longer run may go on beside a shorter one.
+    let said = run("run {0} --resume {2} --out {1}");
+    assert!(!said.contains("lacks"), "{said}");
+    // But not beside frames after its end.
+    let error = fail(
+        1,
+        "run {0} --quiet --resume {2} --out {1} --set steps=20",
+        &paths,
+    );
+    assert!(
+        error.contains("E0812") && error.contains("of 40 steps"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_report_lists_every_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = program(folder.path(), 50, 40);
+    for format in ["npy", "zarr", "vtk"] {
+        let path = |name: &str| folder.path().join(format!("{name}-{format}"));
+        let (out, state, extra) = (path("out"), path("state"), path("report.json"));
+        let paths = [&*source, &out, &state, &extra];
+        let common = format!("run {{0}} --quiet --save-final --format {format} --out {{1}}");
+        let check = |out: &Path, more: &[&Path]| {
+            let report = report(out);
+            assert_eq!(report["complete"], true);
+            let listed = report["files"].as_array().unwrap();
+            let mut listed: Vec<&str> = listed.iter().map(|name| name.as_str().unwrap()).collect();
+            for path in more {
+                let at = listed.iter().position(|name| Path::new(name) == *path);
+                listed.remove(at.expect("a file outside"));
+            }
+            // A store is one result.
+            let mut found: Vec<String> = files(out)
+                .into_keys()
+                .map(|name| match name.find(".zarr/") {
+                    Some(at) => name[..at + 5].to_owned(),
+                    None => name,
+                })
+                .collect();
+            found.dedup();
+            assert_eq!(listed, found);
+        };
+        succeed(&format!("{common} --report {{3}}"), &paths);
+        check(&out, &[&extra]);
+        let copy: Value = serde_json::from_slice(&fs::read(&extra).unwrap()).unwrap();
+        assert_eq!(copy, report(&out));
+        // In parts.
+        let parts = path("parts");
+        let paths = [&*source, &parts, &state];
+        succeed(
+            &format!("{common} --set steps=17 --checkpoint {{2}}"),
+            &paths,
+        );
+        check(&parts, &[&state.join("state.checkpoint")]);
+        succeed(&format!("{common} --resume {{2}}"), &paths);
+        check(&parts, &[]);
+    }
+}
+
+#[test]
+fn what_killed_processes_left_is_cleared_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = program(folder.path(), 50, 10);
+    let at = |name: &str| folder.path().join(name);
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    // With the ID of a process that lives, as it may in another container.
+    let now = format!("{}-{}-9", &boot[..8], std::process::id());
+    let left = |name: &str, of: &str| {
+        let path = at(&format!("{name}.{of}.part"));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "half").unwrap();
+        if of != now {
+            let file = fs::File::options().write(true).open(&path).unwrap();
+            let time = SystemTime::now() - Duration::from_secs(100_000);
+            file.set_modified(time).unwrap();
+        }
+        path
+    };
+    for of in [now.as_str(), "0123abcd-77-0"] {
+        let mut all = vec![
+            left("r.json", of),
+            left("e.txt", of),
+            left("out/report.json", of),
+            left("out/slices/a-1.npy", of),
+            left("out/volumes/a-1.npy", of),
+            left("out/fields/u.npy", of),
+            left("state/state.checkpoint", of),
+        ];
+        let other = left("other.json", of);
+        let store = at(&format!("out/volumes.zarr.{now}.part"));
+        fs::create_dir_all(store.join("u/c")).unwrap();
+        all.push(store);
+        succeed("emit {0} --stage scheme -o {1}", &[&source, &at("e.txt")]);
+        succeed(
+            "run {0} --quiet --overwrite --out {1} --checkpoint {2} --report {3}",
+            &[&source, &at("out"), &at("state"), &at("r.json")],
+        );
+        if has_llvm() {
+            all.push(left("built/pond.o", of));
+            all.push(left("built/pond.h", of));
+            succeed("build {0} --quiet -o {1}", &[&source, &at("built")]);
+        }
+        for path in all {
+            assert!(!path.exists(), "{}", path.display());
+        }
+        assert!(other.exists(), "of a file that is not written");
+    }
+}

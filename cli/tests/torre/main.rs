@@ -1,0 +1,15 @@
+//! The command line as its users see it. One program, so that the tests share the cores to the end.
+
+mod analyze;
+mod bench;
+mod blow_up;
+mod checkpoint;
+mod cone;
+mod examples;
+mod folders;
+mod gpu;
+mod header;
+mod limits;
+mod plan;
+mod support;
+mod usage;

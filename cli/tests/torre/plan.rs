@@ -1,0 +1,313 @@
+//! `torre plan`, `torre machine` and the later stages of `torre emit`: what is said about schedules without running them.
+
+use crate::support::*;
+use serde_json::Value;
+
+const MAXWELL: &str = "examples/08-maxwell42.torre";
+
+fn command(words: &[&str]) -> (Option<i32>, String, String) {
+    let output = torre().args(words).output().unwrap();
+    (
+        output.status.code(),
+        String::from_utf8(output.stdout).unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+#[test]
+fn plans_are_written_for_people_and_for_programs() {
+    // Measured once, so that both see the same machine.
+    let folder = tempfile::tempdir().unwrap();
+    let plan = |more: &[&str]| {
+        let output = torre()
+            .args(["plan", MAXWELL, "--threads", "2"])
+            .args(more)
+            .env("XDG_CACHE_HOME", folder.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = plan(&[]);
+    let report: Value = serde_json::from_str(&plan(&["--report", "json"])).unwrap();
+    let name = report["schedule"].as_str().unwrap();
+    assert!(text.starts_with(name), "{text}");
+    assert!(text.contains(report["tiling"].as_str().unwrap()), "{text}");
+    for line in [
+        "  rate ",
+        "  memory ",
+        "  fields ",
+        "  machine ",
+        "  kernels ",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+    assert!(text.contains("256 x 256 x 256 cells"), "{text}");
+    assert_eq!(report["threads"], 2);
+    assert_eq!(report["domain"], serde_json::json!([256, 256, 256]));
+    assert!(report["predicted_gcells_per_s"].as_f64().unwrap() > 0.0);
+    assert!(report["bytes_per_cell_step"]["memory"].as_f64().unwrap() > 0.0);
+    assert!(report["field_memory_bytes"].as_u64().unwrap() > 24 << 24);
+    assert!(report["machine"]["memory_gb_per_s"].as_f64().unwrap() > 0.0);
+    let others = report["alternatives"].as_array().unwrap();
+    assert!(others.iter().any(|other| other["schedule"] == "layerwise"));
+    assert!(others.iter().all(|other| other["schedule"] != name));
+}
+
+#[test]
+fn a_plan_of_a_schedule_without_open_sizes_has_no_alternatives() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("plan.json");
+    let (status, text, _) = command(&[
+        "plan",
+        MAXWELL,
+        "--schedule",
+        "torre(D = 2, TH = 8)",
+        "--report",
+        file.to_str().unwrap(),
+    ]);
+    assert_eq!(status, Some(0));
+    assert!(
+        text.starts_with("torre(W = 6, G = 1, TH = 8, Z = 0)\n"),
+        "{text}"
+    );
+    assert!(!text.contains("considered"), "{text}");
+    let report: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(report["alternatives"].as_array().unwrap().len(), 0);
+    let (status, _, error) = command(&[
+        "plan",
+        MAXWELL,
+        "--schedule",
+        "(x, y): diamond(W = 6) slope 1 height 8",
+    ]);
+    assert_eq!(status, Some(1));
+    assert!(error.contains("E0852"), "{error}");
+}
+
+/// With a source, records, and an end of each kind.
+const SMALL: &str = "
+use std::maxwell::maxwell42
+use std::sources::ricker
+problem small {
+  scheme   maxwell42 { h = 1 }
+  domain   26 x 22 x 40
+  boundary x: pec, y: periodic, z: pec | pmc
+  init     E.z = exp(-((x - 12)^2 + (y - 3)^2 + (z - 20)^2) / 9)
+  source   E.z at (5, 21, 9) += ricker(t, f0 = 0.1)
+  probe    E.y at (6, 1, 10)
+  output   slice E.x z = 12 every 3
+  steps    8
+}
+";
+
+#[test]
+fn pyramids_and_boxes_are_planned_drawn_and_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("picture.svg");
+    let program = folder.path().join("small.torre");
+    std::fs::write(&program, SMALL).unwrap();
+    let program = program.to_str().unwrap();
+    for (schedule, shown) in [
+        (
+            "(x, y): pyramid(base = 10) height 3",
+            "height 3; pyramids of base 10 x 10 x *",
+        ),
+        (
+            "pyramid(B = 9, TH = 2, Z = 20)",
+            "height 2; pyramids of base 9 x 9 x 20",
+        ),
+        (
+            "y: pyramid(base = 5); x: pyramid(base = 8) height 4",
+            "height 4; pyramids of base 8 x 5 x *",
+        ),
+        ("box(B = 7, Z = 16)", "stage by stage; boxes of 7 x 7 x 16"),
+        (
+            "x: box(8); (x, z): box(3)",
+            "stage by stage; boxes of 8 x * x *; boxes of 3 x * x 3",
+        ),
+        (
+            "(x, y): diamond(W = 6) height 3; z: box(16)",
+            "height 3; x+y slope 3/2 pitch 6, x-y slope 3/2 pitch 6; t slope 1 pitch 1; z slope 3/2 pitch 16",
+        ),
+    ] {
+        let (status, text, error) = command(&["plan", program, "--schedule", schedule]);
+        assert_eq!(status, Some(0), "{schedule}: {error}");
+        assert!(text.contains(shown), "{schedule}: {text}");
+        let (status, _, error) = command(&["run", program, "--verify", "--schedule", schedule]);
+        assert_eq!(status, Some(0), "{schedule}: {error}");
+        let drawn = ["-o", file.to_str().unwrap()];
+        let (status, _, error) =
+            command(&["cone", program, "--schedule", schedule, drawn[0], drawn[1]]);
+        assert_eq!(status, Some(0), "{schedule}: {error}");
+        let picture = std::fs::read_to_string(&file).unwrap();
+        assert!(picture.contains("tile of"), "{schedule}");
+    }
+    for (schedule, wrong) in [
+        (
+            "x: pyramid(base = 8) height 2; x: pyramid(base = 4)",
+            "a pyramid holds no other level",
+        ),
+        (
+            "x: pyramid(base = 8) height 2; z: skewed(P = 4)",
+            "do not combine",
+        ),
+        (
+            "x: pyramid(base = 5/2) height 2",
+            "`base` is a whole number",
+        ),
+        ("x: pyramid(base = 0) height 2", "`base` must be positive"),
+        ("x: pyramid(W = 8) height 2", "`pyramid` has no size `W`"),
+        (
+            "x: pyramid(base = 8) slope 2 height 2",
+            "`slope` says nothing",
+        ),
+        ("x: box(8) height 2", "a box is one stage high"),
+        ("x: box(8); x: skewed(P = 4) height 2", "holds no tiles"),
+        ("x: box", "`box` needs one size"),
+        ("pyramid(B = 8, D = 2)", "`pyramid` has no size `D`"),
+    ] {
+        let (status, _, error) = command(&["plan", MAXWELL, "--schedule", schedule]);
+        assert_eq!(status, Some(1), "{schedule}");
+        assert!(
+            error.contains("E0851") && error.contains(wrong),
+            "{schedule}: {error}"
+        );
+    }
+}
+
+#[test]
+fn stages_that_depend_on_a_schedule_show_it() {
+    let emit = |stage: &str, schedule: &str| {
+        let (status, text, error) =
+            command(&["emit", MAXWELL, "--stage", stage, "--schedule", schedule]);
+        assert_eq!(status, Some(0), "{stage}: {error}");
+        text
+    };
+    let torre = "torre(D = 2, G = 2, TH = 8)";
+    assert_eq!(
+        emit("schedule", torre),
+        "height 8; x+y slope 3/2 pitch 12, x-y slope 3/2 pitch 12; x+y slope 3/2 pitch 6, x-y slope 3/2 pitch 6\n"
+    );
+    assert_eq!(emit("schedule", "layerwise"), "layerwise\n");
+    let open = emit("schedule", "torre(D = 2)");
+    assert!(open.starts_with("height "), "{open}");
+    let tiles = emit("tiles", torre);
+    for line in [
+        "  level 0: plane 0 pitch 24, plane 1 pitch 24\n",
+        "  level 1: plane 0 pitch 12, plane 1 pitch 12\n",
+        "  stage s1\n    class 0: updates 0 in ",
+    ] {
+        assert!(tiles.contains(line), "{tiles}");
+    }
+    assert_eq!(emit("tiles", "layerwise"), "layerwise\n");
+    let plan = emit("plan", torre);
+    assert!(plan.starts_with("height 8; "), "{plan}");
+    assert!(
+        plan.contains("\nmemory: ") && plan.contains(" r2 E.z\n"),
+        "{plan}"
+    );
+    assert!(plan.contains("\nkernels\n  s0_p0_u1: H.x\n"), "{plan}");
+    // Tiles run other sets of updates together than whole stages do.
+    let sets = |schedule: &str| emit("plan", schedule).matches("\n  s").count();
+    assert!(sets(torre) > sets("layerwise"));
+    assert_ne!(emit("clif", torre), emit("clif", "layerwise"));
+    if has_llvm() {
+        let kernels = |text: String| text.matches("define ").count();
+        assert_eq!(kernels(emit("llvm", torre)), sets(torre));
+        assert!(emit("asm", torre).contains("torre_s0_p0_u5:"));
+    }
+}
+
+#[test]
+fn the_machine_is_measured_once_and_again_when_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let machine = |more: &[&str]| {
+        let output = torre()
+            .arg("machine")
+            .args(more)
+            .env("XDG_CACHE_HOME", folder.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let first = machine(&[]);
+    assert!(first.contains("GB/s from L2"), "{first}");
+    let measured = || {
+        let report: Value = serde_json::from_str(&machine(&["--report", "json"])).unwrap();
+        report["measured"].clone()
+    };
+    let kept = measured();
+    assert!(kept["l3_gb_per_s"].as_f64().unwrap() > 0.0);
+    assert_eq!(kept, measured());
+    let stored = folder.path().join("torre/machine.txt");
+    let text = std::fs::read_to_string(&stored).unwrap();
+    std::fs::remove_file(&stored).unwrap();
+    machine(&["--measure"]);
+    let again = std::fs::read_to_string(&stored).unwrap();
+    assert_eq!(again.lines().next(), text.lines().next());
+}
+
+#[test]
+fn two_first_starts_at_once_measure_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = || {
+        torre()
+            .args(["machine", "--report", "json"])
+            .env("XDG_CACHE_HOME", folder.path())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    // Side by side, each would find half of the memory's bandwidth, and never the same numbers.
+    let measured = [start(), start(), start()].map(|child| {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success());
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        report["measured"].clone()
+    });
+    assert!(measured[0]["l3_gb_per_s"].as_f64().unwrap() > 0.0);
+    assert_eq!(measured[0], measured[1]);
+    assert_eq!(measured[0], measured[2]);
+}
+
+#[test]
+fn a_folder_of_others_is_not_relied_on_and_the_command_says_so() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let facts = |home: Option<&std::path::Path>| {
+        let mut command = torre();
+        command.arg("machine").env_remove("XDG_CACHE_HOME");
+        match home {
+            Some(home) => command.env("HOME", home),
+            None => command.env_remove("HOME"),
+        };
+        let output = command.output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = facts(Some(folder.path()));
+    let made = folder.path().join(".cache/torre");
+    assert!(text.contains(made.to_str().unwrap()), "{text}");
+    for place in [&made, &made.join("objects"), &folder.path().join(".cache")] {
+        let mode = std::fs::metadata(place).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700, "{}", place.display());
+    }
+    // A measurement that anyone may have planted.
+    let planted = std::fs::read_to_string(made.join("machine.txt")).unwrap();
+    let planted: String = planted
+        .lines()
+        .map(|line| match line.split_once(' ') {
+            Some(("memory_rate", _)) => "memory_rate 1.23456e15\n".to_owned(),
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    std::fs::write(made.join("machine.txt"), planted).unwrap();
+    assert!(facts(Some(folder.path())).contains("1234560 from memory"));
+    std::fs::set_permissions(&made, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let text = facts(Some(folder.path()));
+    assert!(!text.contains("1234560 from memory"), "{text}");
+    assert!(text.contains("none: `"), "{text}");
+    assert!(text.contains("may be written by everybody"), "{text}");
+    assert!(facts(None).contains("none: neither `XDG_CACHE_HOME` nor `HOME`"));
+}

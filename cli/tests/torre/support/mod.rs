@@ -1,0 +1,154 @@
+//! Running the `torre` command and looking at what it leaves behind.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The command under test; its code cache stays out of the user's.
+pub fn torre() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_torre"));
+    command
+        .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"))
+        .env_remove("NO_COLOR")
+        .current_dir(root());
+    command
+}
+
+/// The folder of the workspace.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Runs the command with arguments separated by blanks, and paths put in for `{0}`, `{1}`, ...
+pub fn run(arguments: &str, paths: &[&Path]) -> Output {
+    let words = arguments.split_whitespace().map(|word| {
+        paths
+            .iter()
+            .enumerate()
+            .fold(word.to_owned(), |word, (i, path)| {
+                word.replace(&format!("{{{i}}}"), path.to_str().unwrap())
+            })
+    });
+    torre().args(words).output().unwrap()
+}
+
+/// Runs the command, which must succeed, and returns its stdout.
+#[track_caller]
+pub fn succeed(arguments: &str, paths: &[&Path]) -> String {
+    let output = run(arguments, paths);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "torre {arguments}: {}\n{stderr}",
+        output.status
+    );
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Runs the command, which must end with this status, and returns its stderr.
+#[track_caller]
+pub fn fail(status: i32, arguments: &str, paths: &[&Path]) -> String {
+    let output = run(arguments, paths);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(
+        output.status.code(),
+        Some(status),
+        "torre {arguments}\n{stderr}"
+    );
+    stderr
+}
+
+/// Whether LLVM is there; a test that needs it says that it is skipped.
+pub fn has_llvm() -> bool {
+    let facts: serde_json::Value =
+        serde_json::from_str(&succeed("machine --report json", &[])).unwrap();
+    let found = !facts["llvm"].is_null();
+    if !found {
+        println!("skipped: no LLVM");
+    }
+    found
+}
+
+/// All files under a folder by their relative paths, in order.
+pub fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![folder.to_path_buf()];
+    while let Some(next) = open.pop() {
+        for entry in std::fs::read_dir(&next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().display().to_string();
+                found.insert(name, std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+/// The files of results: all but the report, which has times in it.
+pub fn results(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = files(folder);
+    found.remove("report.json");
+    found
+}
+
+#[track_caller]
+pub fn assert_same_files(a: &BTreeMap<String, Vec<u8>>, b: &BTreeMap<String, Vec<u8>>, what: &str) {
+    let names = |m: &BTreeMap<String, Vec<u8>>| m.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(a), names(b), "{what}");
+    for (name, bytes) in a {
+        assert!(*bytes == b[name], "{what}: {name} differs");
+    }
+}
+
+/// The bytes of the values of a `.npy` file.
+pub fn npy_values(bytes: &[u8]) -> &[u8] {
+    assert_eq!(&bytes[..6], b"\x93NUMPY");
+    let length = u16::from_le_bytes([bytes[8], bytes[9]]) as usize;
+    &bytes[10 + length..]
+}
+
+/// The examples with their texts, in order, made small enough for every back end.
+pub fn examples() -> Vec<(String, String)> {
+    let folder = root().join("examples");
+    let mut found: Vec<(String, String)> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "torre"))
+        .map(|path| {
+            let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            let text = std::fs::read_to_string(&path).unwrap();
+            let text = match name.as_str() {
+                "08-maxwell42" => text
+                    .replace("256 x 256 x 256", "52 x 40 x 36")
+                    .replace("(64, 64, 64)", "(21, 20, 18)")
+                    .replace("(100, 64, 64)", "(30, 20, 18)")
+                    .replace("z = 128 every 20", "z = 17 every 2")
+                    .replace("64*h", "20*h"),
+                "03-wave3d-order8" => text.replace("96 x 64 x 64", "72 x 40 x 36"),
+                _ => text,
+            };
+            (name, text)
+        })
+        .collect();
+    found.sort();
+    assert!(found.len() >= 10);
+    found
+}
+
+/// Writes an example, with its arrays, into a folder.
+pub fn place_example(folder: &Path, name: &str, text: &str) -> PathBuf {
+    let media = folder.join("media");
+    std::fs::create_dir_all(&media).unwrap();
+    for entry in std::fs::read_dir(root().join("examples/media")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|e| e == "npy") {
+            std::fs::copy(&path, media.join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    let path = folder.join(format!("{name}.torre"));
+    std::fs::write(&path, text).unwrap();
+    path
+}

@@ -1,0 +1,246 @@
+//! What the command says, and the status that it ends with.
+
+use crate::support::*;
+use std::path::Path;
+
+/// Compares with a file of `tests/expected`; a difference shows both.
+#[track_caller]
+fn expect(file: &str, found: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/expected")
+        .join(file);
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        expected == found,
+        "cli/tests/expected/{file} has\n{expected}\nbut now it is\n{found}"
+    );
+}
+
+#[test]
+fn help_is_as_expected() {
+    expect("help.txt", &succeed("--help", &[]));
+    expect("help-run.txt", &succeed("run --help", &[]));
+}
+
+#[test]
+fn wrong_usage_ends_with_2() {
+    for arguments in [
+        "",
+        "fly",
+        "run",
+        "run examples/01-wave1d.torre --backend quantum",
+        "run examples/01-wave1d.torre --set h",
+        "run examples/01-wave1d.torre --threads 0",
+        "run examples/01-wave1d.torre --every 5",
+        "run examples/01-wave1d.torre --save-final",
+        "run examples/01-wave1d.torre --backend reference --verify",
+        "run examples/01-wave1d.torre --backend interp --target x86-64-v3",
+        "run examples/01-wave1d.torre --devices 0",
+        "emit examples/01-wave1d.torre --stage soul",
+        "emit examples/01-wave1d.torre --stage ptx --target sm_1",
+        "bench examples/01-wave1d.torre --devices 0",
+        "fmt",
+    ] {
+        fail(2, arguments, &[]);
+    }
+    if has_llvm() {
+        let error = fail(
+            2,
+            "run examples/01-wave1d.torre --backend llvm --target pdp11",
+            &[],
+        );
+        assert!(error.contains("no processor `pdp11` is known"), "{error}");
+    }
+}
+
+#[test]
+fn errors_in_the_program_end_with_1_and_are_all_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    // Diagnostics name the file as the user did, so the command runs beside it.
+    std::fs::write(folder.path().join("wrong.torre"), WRONG).unwrap();
+    let check = |arguments: &[&str]| {
+        let output = torre()
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        (
+            String::from_utf8(output.stdout).unwrap(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    let (stdout, stderr) = check(&["check", "wrong.torre"]);
+    assert_eq!(stdout, "");
+    expect("wrong.txt", &stderr);
+    let (stdout, stderr) = check(&["check", "wrong.torre", "--report", "json"]);
+    assert_eq!(stderr, "");
+    let list: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let codes: Vec<&str> = list
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|d| d["code"].as_str().unwrap())
+        .collect();
+    assert!(codes.len() >= 3, "{codes:?}");
+    assert_eq!(list[0]["labels"][0]["line"], 7);
+
+    std::fs::write(
+        folder.path().join("syntax.torre"),
+        "scheme a {\n  axes x,,\n",
+    )
+    .unwrap();
+    for command in [
+        &["check", "syntax.torre"][..],
+        &["run", "syntax.torre"],
+        &["cone", "syntax.torre"],
+        &["emit", "syntax.torre", "--stage", "ast"],
+        &["fmt", "syntax.torre"],
+    ] {
+        let (stdout, stderr) = check(command);
+        assert_eq!(stdout, "");
+        assert!(stderr.contains("E00"), "{stderr}");
+    }
+}
+
+const WRONG: &str = "use std::curl::curl
+
+scheme s {
+  axes x, y
+  field E : vector on edges
+  step {
+    E += crul(E)
+    E.x = d(E.y, x)
+  }
+}
+
+problem p {
+  scheme s
+  domain 8 x 8
+  probe  E.z at (1, 2)
+  steps  3
+}
+";
+
+#[test]
+fn unreadable_files_end_with_1() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = fail(1, "check {0}/absent.torre", &[folder.path()]);
+    assert!(error.contains("E0801"), "{error}");
+    let bytes = folder.path().join("bytes.torre");
+    std::fs::write(&bytes, b"// caf\xe9\n").unwrap();
+    let error = fail(1, "fmt {0}", &[&bytes]);
+    assert!(error.contains("not text in UTF-8"), "{error}");
+    assert_eq!(std::fs::read(&bytes).unwrap(), b"// caf\xe9\n");
+    fail(1, "check {0}", &[folder.path()]);
+}
+
+#[test]
+fn what_cannot_fit_is_refused_before_memory_is_taken() {
+    let error = fail(
+        1,
+        "run examples/15-gray-scott.torre --set domain=4000000x4000000",
+        &[],
+    );
+    assert!(error.contains("memory"), "{error}");
+    let error = fail(
+        1,
+        "run examples/15-gray-scott.torre --set domain=40000000000000x40000000000000",
+        &[],
+    );
+    assert!(error.contains("E0"), "{error}");
+}
+
+#[test]
+fn a_missing_library_ends_with_3_and_has_a_substitute() {
+    let command = |backend: &str| {
+        torre()
+            .args(["run", "examples/01-wave1d.torre", "--set", "steps=3"])
+            .args(["--backend", backend, "--report", "json"])
+            .env("TORRE_LLVM", "/nonexistent")
+            .output()
+            .unwrap()
+    };
+    let asked = command("llvm");
+    assert_eq!(asked.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&asked.stderr).contains("E0804"));
+    let automatic = command("auto");
+    assert!(automatic.status.success());
+    let stderr = String::from_utf8_lossy(&automatic.stderr);
+    assert!(stderr.contains("so `cranelift` is used"), "{stderr}");
+    let report: serde_json::Value = serde_json::from_slice(&automatic.stdout).unwrap();
+    assert_eq!(report["backend"], "cranelift");
+}
+
+#[test]
+fn quiet_runs_say_nothing() {
+    let output = run("run examples/13-diffusion.torre --set steps=2 --quiet", &[]);
+    assert!(output.status.success());
+    assert_eq!((output.stdout.len(), output.stderr.len()), (0, 0));
+}
+
+#[test]
+fn formatting_is_checked_and_done_in_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("f.torre");
+    let link = folder.path().join("link.torre");
+    std::fs::write(&file, "const   a=1 // one\n").unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let error = fail(1, "fmt --check {0}", &[&file]);
+    assert!(error.contains("E0810"), "{error}");
+    assert_eq!(
+        std::fs::read_to_string(&file).unwrap(),
+        "const   a=1 // one\n"
+    );
+    succeed("fmt {0}", &[&link]);
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.starts_with("const a = 1"), "{text}");
+    assert!(link.is_symlink());
+    succeed("fmt --check {0}", &[&file]);
+    assert_eq!(succeed("fmt {0}", &[&file]), "");
+}
+
+#[test]
+fn every_stage_is_shown() {
+    let emit = |stage: &str| {
+        succeed(
+            &format!("emit examples/04-maxwell1d.torre --stage {stage}"),
+            &[],
+        )
+    };
+    assert!(emit("ast").contains("problem "));
+    assert!(emit("scheme").starts_with("scheme "));
+    assert!(emit("cones").starts_with("cones of "));
+    assert!(emit("clif").contains("function u0:0("));
+    if has_llvm() {
+        assert!(emit("llvm").contains("define "));
+        assert!(emit("asm").contains("torre_s0_p0_u1:"));
+    }
+}
+
+#[test]
+fn the_program_of_the_readme_is_right() {
+    let text = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let program = text.split("```torre\n").nth(1).unwrap();
+    let program = program.split("```").next().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("readme.torre");
+    std::fs::write(&source, program).unwrap();
+    let report = succeed("check {0} --report json", &[&source]);
+    assert_eq!(report, "[]\n");
+    succeed("run {0} --quiet --set steps=1", &[&source]);
+}
+
+#[test]
+fn a_closed_pipe_ends_the_command_quietly() {
+    use std::process::Stdio;
+    let mut child = torre()
+        .args(["emit", "examples/12-elastic3d.torre", "--stage", "scheme"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}

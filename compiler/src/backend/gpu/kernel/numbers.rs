@@ -1,0 +1,140 @@
+//! Numbers, of one or several lanes.
+
+use super::Kernel;
+use crate::backend::gpu::ir::{Kind, Operand, Type};
+use crate::backend::rows::RowOp;
+use crate::scheme::{Cmp, Value};
+
+impl Kernel<'_> {
+    /// A lane of a vector.
+    pub fn lane(&mut self, vector: Operand, lane: u32) -> Operand {
+        match (vector.ty.lanes(), vector.kind) {
+            (1, _) => vector,
+            (_, Kind::Real(_) | Kind::Poison) => Operand {
+                ty: vector.ty.element(),
+                kind: vector.kind,
+            },
+            _ => self.result(
+                vector.ty.element(),
+                format_args!("extractelement {}, i32 {lane}", vector.typed()),
+            ),
+        }
+    }
+
+    /// A vector of single numbers; the number itself if it is one.
+    pub fn pack(&mut self, lanes: &[Operand]) -> Operand {
+        let (Some(first), true) = (lanes.first(), lanes.len() > 1) else {
+            return lanes[0];
+        };
+        let Type::Real { precision, .. } = first.ty else {
+            return *first;
+        };
+        let ty = Type::vector(precision, lanes.len() as u32);
+        let mut vector = Operand::poison(ty);
+        for (i, lane) in lanes.iter().enumerate() {
+            vector = self.result(
+                ty,
+                format_args!(
+                    "insertelement {}, {}, i32 {i}",
+                    vector.typed(),
+                    lane.typed()
+                ),
+            );
+        }
+        vector
+    }
+
+    fn two(&mut self, name: &str, a: Operand, b: Operand) -> Operand {
+        debug_assert_eq!(a.ty, b.ty);
+        self.result(a.ty, format_args!("{name} {} {a}, {b}", a.ty))
+    }
+
+    fn of_numbers(&mut self, name: &str, args: &[Operand]) -> Operand {
+        let ty = args[0].ty;
+        self.value_of(&format!("llvm.{name}.{}", ty.suffix()), ty, args)
+    }
+
+    /// An operation on numbers; `None` for one that is none: a load or a constant.
+    pub fn number(&mut self, op: &RowOp, of: impl Fn(Value) -> Operand) -> Option<Operand> {
+        Some(match *op {
+            RowOp::Load(_) | RowOp::Const(_) => return None,
+            RowOp::Neg(a) => {
+                let a = of(a);
+                self.result(a.ty, format_args!("fneg {} {a}", a.ty))
+            }
+            RowOp::Abs(a) => self.of_numbers("fabs", &[of(a)]),
+            RowOp::Sqrt(a) => self.of_numbers("sqrt", &[of(a)]),
+            RowOp::Add(a, b) => self.two("fadd", of(a), of(b)),
+            RowOp::Sub(a, b) => self.two("fsub", of(a), of(b)),
+            RowOp::Mul(a, b) => self.two("fmul", of(a), of(b)),
+            RowOp::Div(a, b) => self.two("fdiv", of(a), of(b)),
+            RowOp::Fma(a, b, c) => self.fma(of(a), of(b), of(c)),
+            RowOp::Select {
+                cmp,
+                a,
+                b,
+                then,
+                otherwise,
+            } => self.select(cmp, of(a), of(b), of(then), of(otherwise)),
+        })
+    }
+
+    /// `a * b + c`, rounded once.
+    pub fn fma(&mut self, a: Operand, b: Operand, c: Operand) -> Operand {
+        self.of_numbers("fma", &[a, b, c])
+    }
+
+    /// The sum.
+    pub fn sum(&mut self, a: Operand, b: Operand) -> Operand {
+        self.two("fadd", a, b)
+    }
+
+    /// The product.
+    pub fn product(&mut self, a: Operand, b: Operand) -> Operand {
+        self.two("fmul", a, b)
+    }
+
+    /// The sign bit flipped.
+    pub fn negated(&mut self, a: Operand) -> Operand {
+        self.result(a.ty, format_args!("fneg {} {a}", a.ty))
+    }
+
+    /// A number in another precision, rounded to the nearest.
+    pub fn convert(&mut self, a: Operand, ty: Type) -> Operand {
+        let name = match a.ty.element().bytes().cmp(&ty.element().bytes()) {
+            std::cmp::Ordering::Less => "fpext",
+            std::cmp::Ordering::Greater => "fptrunc",
+            std::cmp::Ordering::Equal => return a,
+        };
+        self.result(ty, format_args!("{name} {} to {ty}", a.typed()))
+    }
+
+    /// `then` where `a cmp b` holds, else `otherwise`, lane by lane.
+    pub fn select(
+        &mut self,
+        cmp: Cmp,
+        a: Operand,
+        b: Operand,
+        then: Operand,
+        otherwise: Operand,
+    ) -> Operand {
+        let name = match cmp {
+            Cmp::Lt => "olt",
+            Cmp::Le => "ole",
+            Cmp::Eq => "oeq",
+            Cmp::Ne => "une",
+        };
+        let truth = a.ty.truth();
+        // The type of the intermediate result only matters to the text.
+        let holds = self.fresh(Type::I1);
+        self.line(format_args!("{holds} = fcmp {name} {} {a}, {b}", a.ty));
+        self.result(
+            then.ty,
+            format_args!(
+                "select {truth} {holds}, {}, {}",
+                then.typed(),
+                otherwise.typed()
+            ),
+        )
+    }
+}

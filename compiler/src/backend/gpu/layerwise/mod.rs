@@ -1,0 +1,290 @@
+//! Layerwise kernels: each advances a set of updates of one stage over a box of the grid.
+//!
+//! ```text
+//! thread            one vector of 16 bytes along the inner axis, one place along the middle axis
+//!   march:            group after group along the outer axis, some tens of them
+//!     load              what is new; what a later group needs again stays in registers
+//!     compute           all updates, in the order of their bodies
+//!     store             vectors; single lanes at the ends of the range
+//! ```
+//!
+//! Ghosts along the inner axis are stored by the thread that has their source, since every row has some. Those along the other axes,
+//! where few rows have any, are copied afterwards ([`super::service`]).
+
+mod march;
+mod pieces;
+#[cfg(test)]
+mod tests;
+
+use super::abi::Stage;
+use super::ir::{Launch, Module, Operand, Type};
+use super::kernel::{IntCmp, IntOp, Kernel, Special};
+use crate::backend::rows::RowProgram;
+use crate::kernel::{KernelSet, RowKernel};
+use crate::lattice::{Axis, Region};
+use crate::scheme::Scheme;
+use march::{Marching, Place};
+use pieces::Streams;
+use std::collections::BTreeSet;
+
+/// Bytes of a vector, and of the widest access that all GPUs have.
+const VECTOR_BYTES: u32 = 16;
+
+/// How kernels are shaped: what may be tried, without an effect on results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Threads of a block along the inner axis and the middle axis.
+    pub threads: [u32; 2],
+    /// Groups that a thread marches over, where the grid is large enough.
+    pub march: u32,
+    /// Groups whose code follows each other without a jump.
+    pub unroll: u32,
+    /// Registers of 32 bits for values that are kept along the march.
+    pub kept: u32,
+    /// Registers of 32 bits for the thread's own vectors of the next group, which are loaded one group ahead: those of its neighbours then
+    /// come from the caches. Where more registers were needed, none are loaded ahead.
+    pub ahead: u32,
+    /// Blocks that a multiprocessor should hold at least; 0: as many as the values of a thread leave room for. Without a number, the
+    /// assembler aims at more, and spills registers or loads late.
+    pub blocks: u32,
+}
+
+/// Registers of a thread besides those for what it loads.
+const OTHER_REGISTERS: i64 = 40;
+
+/// Blocks of so many threads for which a multiprocessor has registers.
+fn fitting_blocks(registers: i64, threads: u32) -> u32 {
+    let blocks = 65536 / (registers.clamp(32, 255) * i64::from(threads.max(1)));
+    blocks.clamp(1, 16) as u32
+}
+
+impl Shape {
+    /// For grids with or without a middle axis.
+    pub fn of(scheme: &Scheme) -> Shape {
+        let threads = match scheme.grid.axes[Axis::MIDDLE] {
+            Some(_) => [32, 4],
+            None => [128, 1],
+        };
+        Shape {
+            threads,
+            march: 16,
+            unroll: 2,
+            kept: 96,
+            ahead: 64,
+            blocks: 0,
+        }
+    }
+}
+
+/// How a kernel is started over a box.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    pub blocks: [u32; 3],
+    pub threads: [u32; 3],
+    /// If the array lies at 0.
+    params: Stage,
+}
+
+impl Start {
+    /// What the kernel is started with on an array at a place.
+    pub fn params(&self, array: u64) -> Stage {
+        Stage {
+            first: self.params.first.wrapping_add(array),
+            ..self.params
+        }
+    }
+}
+
+/// Elements of a vector.
+fn lanes(scheme: &Scheme) -> u32 {
+    VECTOR_BYTES / scheme.precision.bytes() as u32
+}
+
+/// How to run a kernel of this shape over a box, on a device that likes at least so many threads at a time; `None` where the box
+/// exceeds what can be started at once.
+pub fn start(
+    scheme: &Scheme,
+    set: &KernelSet,
+    shape: Shape,
+    region: Region,
+    threads: u64,
+) -> Option<Start> {
+    let [outer, middle, inner] = region.0;
+    let lanes = i64::from(lanes(scheme));
+    let [wide, deep] = shape.threads.map(i64::from);
+    let first = inner.lo.div_euclid(lanes) * lanes;
+    let along = div_ceil(inner.hi - first, wide * lanes);
+    let across = div_ceil(middle.len(), deep);
+    // Enough threads are more important than long marches.
+    let most = i64::from(shape.march.max(1)).min(outer.len().max(1));
+    let wanted = (threads as i64).max(1);
+    let line = along.saturating_mul(across).saturating_mul(wide * deep);
+    let marches = div_ceil(wanted, line.max(1)).max(div_ceil(outer.len(), most));
+    let march = div_ceil(outer.len(), marches.min(outer.len()).max(1)).max(1);
+    let small = |n: i64, most: i64| u32::try_from(n).ok().filter(|_| n <= most);
+    let number = |n: i64| i32::try_from(n).ok().filter(|n| *n < i32::MAX - 1024);
+    Some(Start {
+        blocks: [
+            small(along, i64::from(i32::MAX))?,
+            small(across, 65535)?,
+            small(div_ceil(outer.len(), march), 65535)?,
+        ],
+        threads: [shape.threads[0], shape.threads[1], 1],
+        params: Stage {
+            first: (set.layout.group(outer.lo, middle.lo) * set.layout.element_bytes as i64) as u64,
+            outer: number(outer.len())?,
+            middle: number(middle.len())?,
+            lo: number(inner.lo)?,
+            hi: number(inner.hi)?,
+            march: number(march)?,
+        },
+    })
+}
+
+fn div_ceil(a: i64, b: i64) -> i64 {
+    crate::lattice::div_ceil(a, b)
+}
+
+/// Adds a kernel for each one of a set, under the name of its [`RowProgram`], with the parameters of [`Stage`].
+pub fn emit(module: &mut Module, scheme: &Scheme, set: &KernelSet, shape: Shape) {
+    // A kernel that the set lists twice is written once.
+    let kernels: BTreeSet<&RowKernel> = set.kernels.iter().collect();
+    for kernel in kernels {
+        let program = RowProgram::new(scheme, set, kernel);
+        let lanes = lanes(scheme);
+        let streams = Streams::new(
+            &program,
+            &set.layout,
+            i64::from(lanes),
+            i64::from(shape.kept),
+        );
+        let [x, y] = shape.threads;
+        let element = scheme.precision.bytes() as u32;
+        let own = streams.own_words(element).min(i64::from(shape.ahead));
+        let registers = streams.words(element) + own + OTHER_REGISTERS;
+        let blocks = match shape.blocks {
+            0 => fitting_blocks(registers, x * y),
+            blocks => blocks,
+        };
+        let launch = Launch {
+            threads: [x, y, 1],
+            blocks,
+            ..Launch::default()
+        };
+        let writer = module.kernel(&program.symbol, Stage::TYPES, launch);
+        Writer {
+            k: writer,
+            scheme,
+            set,
+            kernel,
+            program: &program,
+            streams: &streams,
+            shape,
+            vector: Type::vector(scheme.precision, lanes),
+        }
+        .write();
+    }
+}
+
+struct Writer<'a, 'm> {
+    k: Kernel<'m>,
+    scheme: &'a Scheme,
+    set: &'a KernelSet,
+    kernel: &'a RowKernel,
+    program: &'a RowProgram,
+    streams: &'a Streams,
+    shape: Shape,
+    /// The type of a thread's vector.
+    vector: Type,
+}
+
+impl Writer<'_, '_> {
+    fn write(mut self) {
+        let place = self.place();
+        let [count, chunk] = [Stage::OUTER, Stage::MARCH].map(|i| self.k.param(i));
+        let block = self.k.special(Special::Block(2));
+        let from = self.k.int(IntOp::Mul, block, chunk);
+        let until = self.k.int(IntOp::Add, from, chunk);
+        let until = self.k.int(IntOp::Min, until, count);
+        let stride = self.bytes(self.set.layout.stride[Axis::OUTER]);
+        let wide = self.k.resize(from, Type::I64);
+        let by = self.k.int(IntOp::Mul, wide, Operand::i64(stride));
+        let first = self.k.advance(place.pointer, by, 1);
+        let pointer = self.k.variable_of(first);
+        let marching = Marching {
+            scheme: self.scheme,
+            kernel: self.kernel,
+            program: self.program,
+            streams: self.streams,
+            vector: self.vector,
+            place: &place,
+        };
+        let mut k = self.k;
+        let kept = marching.keep(&mut k, first);
+        let words = self.streams.own_words(self.vector.element().bytes());
+        let ahead = match words <= i64::from(self.shape.ahead) {
+            true => marching.load_ahead(&mut k, first),
+            false => Vec::new(),
+        };
+        let last = k.int(IntOp::Sub, until, Operand::i32(1));
+        k.repeat(
+            from,
+            until,
+            Operand::i32(1),
+            Some(self.shape.unroll),
+            |k, group| {
+                let here = k.get(pointer);
+                let next = k.offset(here, stride);
+                // Behind the last group lies nothing that could be read.
+                let more = k.compare(IntCmp::Lt, group, last);
+                let readable = k.choose(more, next, here);
+                marching.group(k, here, readable, &kept, &ahead);
+                k.set(pointer, next);
+            },
+        );
+        k.finish();
+    }
+
+    fn bytes(&self, elements: i64) -> i64 {
+        elements * self.set.layout.element_bytes as i64
+    }
+
+    /// Finds the thread's place; threads outside of the box end.
+    fn place(&mut self) -> Place {
+        let lanes = self.vector.lanes() as i32;
+        let element = self.vector.element().bytes();
+        let group = self.bytes(self.set.layout.stride[Axis::MIDDLE]);
+        let [wide, deep] = self.shape.threads.map(|n| n as i32);
+        let k = &mut self.k;
+        let [across, lo, hi] = [Stage::MIDDLE, Stage::LO, Stage::HI].map(|i| k.param(i));
+        let [block_z, thread_z] = [Special::Block(0), Special::Thread(0)].map(|s| k.special(s));
+        let number = k.int(IntOp::Mul, block_z, Operand::i32(wide));
+        let number = k.int(IntOp::Add, number, thread_z);
+        let by = k.int(IntOp::Mul, number, Operand::i32(lanes));
+        let first = k.int(IntOp::And, lo, Operand::i32(-lanes));
+        let z = k.int(IntOp::Add, first, by);
+        let behind = k.compare(IntCmp::Ge, z, hi);
+        k.exit_if(behind);
+        let [block_y, thread_y] = [Special::Block(1), Special::Thread(1)].map(|s| k.special(s));
+        let y = k.int(IntOp::Mul, block_y, Operand::i32(deep));
+        let y = k.int(IntOp::Add, y, thread_y);
+        let beside = k.compare(IntCmp::Ge, y, across);
+        k.exit_if(beside);
+        let y = k.resize(y, Type::I64);
+        let by = k.int(IntOp::Mul, y, Operand::i64(group));
+        let row = k.advance(k.param(Stage::FIRST), by, 1);
+        let wide_z = k.resize(z, Type::I64);
+        let pointer = k.advance(row, wide_z, element);
+        let end = k.int(IntOp::Add, z, Operand::i32(lanes));
+        let begun = k.compare(IntCmp::Ge, z, lo);
+        let ended = k.compare(IntCmp::Le, end, hi);
+        let whole = k.int(IntOp::And, begun, ended);
+        Place {
+            pointer,
+            z,
+            lo,
+            hi,
+            whole,
+        }
+    }
+}

@@ -1,0 +1,465 @@
+//! Boundary periods: row by row in memory, with a condition for each row.
+//!
+//! The same rows in the same stages as in an interior period, with the same barriers. A row that lies in the region of its update is computed
+//! from memory and stored, together with its ghosts; but those along the inner axis, where memory does not hold them: then threads near an
+//! end read their sources.
+
+use super::super::ir::{Operand, Type};
+use super::super::kernel::{Access, IntCmp, IntOp, Kernel};
+use super::context::{Context, Lane, in_interval, word};
+use super::ghosts_folded as folded;
+use super::numbers;
+use super::points::{PointStage, PointTable};
+use super::volume::{self, Places, RowPlace, Rows};
+use super::worker::Worker;
+use super::z_block::Between;
+use crate::evaluate::evaluate;
+use crate::ghost::{AxisGhosts, Fold};
+use crate::lattice::{Axis, div_ceil};
+use crate::layout::RowId;
+use crate::scheme::{Cmp, ComponentId, Op, Update};
+use crate::tower::block::LineFolds;
+use crate::tower::{BoundaryUpdate, GroupBox, StageAt, VolumeSource, keeps_old, without_ghosts};
+
+/// A period of a tower that ends of the grid may cut.
+#[derive(Clone, Copy)]
+pub(super) struct BoundaryPeriod {
+    /// Where the origin's group lies, at the thread's index; where an axis is periodic, where that of index 0 of all axes does.
+    pub own: Operand,
+    /// The index of the origin, counted on around periodic axes.
+    pub at: [Operand; 2],
+    /// Of the task.
+    pub limits: [Operand; 2],
+    /// The list of the rows of all alignments.
+    pub rows: Operand,
+    /// The period's number.
+    pub number: Operand,
+    pub points: PointTable,
+}
+
+/// Some rows of an update that are advanced together.
+struct Batch<'p> {
+    period: BoundaryPeriod,
+    /// The first one, and the end of the update's rows, as numbers of the list.
+    first: Operand,
+    until: Operand,
+    update: &'p Update,
+    /// Where the outer axis is periodic, the first index that counts, and how many do.
+    window: Option<(Operand, i64)>,
+    /// Whether the thread takes part in the stage, where lines are cut into z blocks.
+    active: Option<Operand>,
+}
+
+/// A row.
+struct Row {
+    /// Where it is, and whether the thread has something to do.
+    place: RowPlace,
+    /// Row 0 of its group, at the thread's index.
+    from: Operand,
+}
+
+/// What an update reads: elements from row 0 of the target's group; and how threads near an end find it elsewhere, with the distance along the
+/// inner axis.
+struct Read {
+    at: i64,
+    folded: Option<(LineFolds, i64)>,
+}
+
+/// What an update reads: in the order of its operations, then mask and old value.
+struct Reads {
+    operands: Vec<Option<Read>>,
+    mask: Option<Read>,
+    old: Option<Read>,
+}
+
+impl Reads {
+    fn iter(&self) -> impl Iterator<Item = Option<&Read>> {
+        let operands = self.operands.iter().map(Option::as_ref);
+        operands.chain([self.mask.as_ref(), self.old.as_ref()])
+    }
+}
+
+impl Worker<'_> {
+    /// All stages of a period; threads meet after each.
+    pub fn boundary(&self, k: &mut Kernel<'_>, period: BoundaryPeriod) {
+        let context = &self.context;
+        let boundary = &context.program.boundary;
+        let stages = &boundary.periods[context.alignment];
+        for (number, updates) in stages.iter().enumerate() {
+            let stage = StageAt::new(context.scheme, number as i64);
+            let between = Between::new(k, context, period.number, self.lane.thread);
+            let stage_number = number as i64;
+            let active =
+                between.map(|between| between.takes_part(k, context, stage_number, stage_number));
+            for rows in updates {
+                self.update_rows(k, period, rows, (stage, number), active);
+            }
+            let points = PointStage {
+                period: period.number,
+                stage: number,
+                active,
+            };
+            period.points.act(k, context, &self.lane, points);
+            self.sync.fenced(k);
+        }
+    }
+
+    fn update_rows(
+        &self,
+        k: &mut Kernel<'_>,
+        period: BoundaryPeriod,
+        rows: &BoundaryUpdate,
+        (stage, number): (StageAt, usize),
+        active: Option<Operand>,
+    ) {
+        let Worker { context, lane, .. } = self;
+        let scheme = context.scheme;
+        let update = &stage.updates(scheme)[rows.update];
+        let window = self.window(k, period.number, number, rows.update);
+        let [from, until] = [rows.rows.start, rows.rows.end].map(|n| word(n as i64));
+        let reads = self.reads(update, stage);
+        let z_blocks = context.z_blocks().is_some();
+        let together = rows.together(scheme, context.towers(), stage, z_blocks);
+        let step = Operand::i32(together as i32);
+        k.repeat(from, until, step, Some(1), |k, first| {
+            let displaced = of_folded(&reads, |folds, by| {
+                folded::displacement(k, context, lane, folds, by)
+            });
+            let batch = Batch {
+                period,
+                first,
+                until,
+                update,
+                window,
+                active,
+            };
+            // All loads of some rows come before all their stores, so that they are under way together.
+            let rows: Vec<Row> = (0..together).map(|n| self.row(k, &batch, n)).collect();
+            let loaded: Vec<Vec<Option<Operand>>> = rows
+                .iter()
+                .map(|row| load_row(k, context, row, &reads, &displaced))
+                .collect();
+            let negated = of_folded(&reads, |folds, by| folded::is_negated(k, lane, folds, by));
+            let mut values: Vec<Operand> = loaded
+                .into_iter()
+                .map(|loaded| {
+                    let loaded = negated_as_seen(k, loaded, &negated);
+                    compute_row(k, context, lane, update, &loaded)
+                })
+                .collect();
+            let places: Vec<RowPlace> = rows.iter().map(|row| row.place).collect();
+            let volumes = Rows {
+                source: VolumeSource {
+                    stage: stage.stage,
+                    component: update.target,
+                },
+                active: None,
+                period: period.number,
+                step: (number / scheme.stages.len()) as i32,
+                places: Places::Boundary(&places),
+            };
+            volume::add(k, context, lane, &volumes, &mut values);
+            let target = stage.target(scheme, context.layout, update);
+            let target = context.bytes(i64::from(target.0) * context.layout.row_stride);
+            let GroupBox { x, y } = without_ghosts(scheme, update);
+            for (row, value) in rows.iter().zip(values) {
+                k.when(row.place.inside, |k| {
+                    let to = k.offset(row.from, target);
+                    let own = self.target(update.target, to);
+                    context.store(k, lane, own, value);
+                    // Most rows have none: one jump then, and the same one for all threads.
+                    let mut near = Operand::int(Type::I1, 0);
+                    for (at, inner) in row.place.at.into_iter().zip([x, y]) {
+                        let far = in_interval(k, at, inner);
+                        let at_end = k.int(IntOp::Xor, far, Operand::int(Type::I1, 1));
+                        near = k.int(IntOp::Or, near, at_end);
+                    }
+                    k.when(near, |k| {
+                        self.write_ghosts(k, update.target, to, row.place.at, value);
+                    });
+                });
+            }
+        });
+    }
+
+    /// Where the outer axis is periodic, the first index that counts for an update in a stage of a period, and how many do.
+    fn window(
+        &self,
+        k: &mut Kernel<'_>,
+        period: Operand,
+        number: usize,
+        update: usize,
+    ) -> Option<(Operand, i64)> {
+        let Context { scheme, .. } = self.context;
+        let seam = self.context.towers().rings.seam.as_ref()?;
+        let window = seam.window(number % scheme.stages.len(), update);
+        let stages = self.context.towers().per_period();
+        // Divisions are without a sign.
+        let more = div_ceil((-window.from).max(0), window.unit);
+        let from = window.from + window.rate * number as i64 + more * window.unit;
+        let wide = k.resize(period, Type::I64);
+        let passed = k.int(IntOp::Mul, wide, Operand::i64(window.rate * stages));
+        let passed = k.int(IntOp::Add, passed, Operand::i64(from));
+        let edge = k.int(IntOp::Div, passed, Operand::i64(window.unit));
+        let edge = k.int(IntOp::Sub, edge, Operand::i64(more));
+        let edge = k.resize(edge, Type::I32);
+        let first = if window.begins {
+            k.int(IntOp::Sub, Operand::i32(0), edge)
+        } else {
+            k.int(IntOp::Add, edge, Operand::i32((1 - window.cells) as i32))
+        };
+        Some((first, window.cells))
+    }
+
+    /// One of some rows that are advanced together.
+    fn row(&self, k: &mut Kernel<'_>, batch: &Batch<'_>, number: u32) -> Row {
+        let Worker { context, lane, .. } = self;
+        let rings = &context.towers().rings;
+        let number = k.int(IntOp::Add, batch.first, Operand::i32(number as i32));
+        let there = k.compare(IntCmp::Lt, number, batch.until);
+        let last = k.int(IntOp::Sub, batch.until, Operand::i32(1));
+        let number = k.int(IntOp::Min, number, last);
+        let number = k.resize(number, Type::I64);
+        let bytes = 4 * context.program.boundary.words() as u32;
+        let entry = k.advance(batch.period.rows, number, bytes);
+        let half = Operand::i32(16);
+        let pair = |k: &mut Kernel<'_>, from: Operand| {
+            let word = k.load(Type::I32, from, 4, Access::ReadOnly);
+            let low = k.int(IntOp::Left, word, half);
+            [low, word].map(|word| k.int(IntOp::RightSigned, word, half))
+        };
+        let offsets = pair(k, entry);
+        // Where rows are shorter than others, ghosts lie beyond their ends, which other threads write.
+        let extent = context.scheme.extent(batch.update.target)[Axis::INNER];
+        let within = lane.is_within(k, extent);
+        let mut inside = k.int(IntOp::And, there, within);
+        if let Some(active) = batch.active {
+            inside = k.int(IntOp::And, inside, active);
+        }
+        if rings.narrow {
+            let second = k.offset(entry, 4);
+            for (depth, limit) in pair(k, second).into_iter().zip(batch.period.limits) {
+                let own = k.compare(IntCmp::Lt, depth, limit);
+                inside = k.int(IntOp::And, inside, own);
+            }
+        }
+        let mut at = batch.period.at;
+        let mut pointer = batch.period.own;
+        for (n, axis) in [Axis::OUTER, Axis::MIDDLE].into_iter().enumerate() {
+            let mut by = offsets[n];
+            at[n] = k.int(IntOp::Add, at[n], by);
+            if let (Axis::OUTER, Some((first, cells))) = (axis, batch.window) {
+                let on = k.int(IntOp::Sub, at[n], first);
+                let counts = k.compare(IntCmp::Below, on, Operand::i32(cells as i32));
+                inside = k.int(IntOp::And, inside, counts);
+            }
+            if let Some(around) = rings.cells[n] {
+                at[n] = wrapped(k, at[n], around);
+            }
+            let within = in_interval(k, at[n], batch.update.region[axis]);
+            inside = k.int(IntOp::And, inside, within);
+            if rings.is_any() {
+                by = at[n];
+            }
+            let by = k.resize(by, Type::I64);
+            let stride = context.bytes(context.layout.stride[axis]);
+            let by = k.int(IntOp::Mul, by, Operand::i64(stride));
+            pointer = k.advance(pointer, by, 1);
+        }
+        Row {
+            place: RowPlace { at, inside },
+            from: pointer,
+        }
+    }
+
+    fn reads(&self, update: &Update, stage: StageAt) -> Reads {
+        let Context { scheme, layout, .. } = self.context;
+        let own = |row: RowId| Read {
+            at: i64::from(row.0) * layout.row_stride,
+            folded: None,
+        };
+        let of = |op: &Op| match op {
+            Op::Read(read) => {
+                let by = i64::from(read.offset[Axis::INNER]);
+                let folds = folded::folds(&self.context, read.component, by);
+                Some(Read {
+                    at: layout.displacement(scheme, stage.stage, stage.phase, read),
+                    folded: (folds != LineFolds::default()).then_some((folds, by)),
+                })
+            }
+            Op::Coef(coef) => Some(own(layout.coef_row(*coef))),
+            _ => None,
+        };
+        let target = stage.target(scheme, layout, update);
+        Reads {
+            operands: update.body.ops.iter().map(of).collect(),
+            mask: update.mask.map(|mask| own(layout.coef_row(mask))),
+            old: keeps_old(scheme, update).then(|| own(target)),
+        }
+    }
+
+    /// Writes a row to where it appears again along the first two axes.
+    fn write_ghosts(
+        &self,
+        k: &mut Kernel<'_>,
+        id: ComponentId,
+        to: Operand,
+        at: [Operand; 2],
+        value: Operand,
+    ) {
+        let Worker { context, lane, .. } = self;
+        let scheme = context.scheme;
+        let axes = [Axis::OUTER, Axis::MIDDLE];
+        let mut ghosts = axes.map(|axis| {
+            let folds = AxisGhosts::new(scheme, id, axis).folds();
+            let folds = folds.into_iter().flatten().map(Some);
+            std::iter::once(None)
+                .chain(folds)
+                .collect::<Vec<Option<Fold>>>()
+        });
+        let second = std::mem::take(&mut ghosts[1]);
+        for a in &ghosts[0] {
+            for b in second.iter().filter(|b| a.is_some() || b.is_some()) {
+                let mut seen = Operand::int(Type::I1, 1);
+                let mut by = Operand::i64(0);
+                let mut negated = false;
+                for (n, fold) in [a, b].into_iter().enumerate() {
+                    let Some(fold) = fold else { continue };
+                    let visible = scheme.visible(id)[axes[n]];
+                    let extent = scheme.extent(id)[axes[n]];
+                    let sign = Operand::i32(fold.sign as i32);
+                    let index = k.int(IntOp::Mul, at[n], sign);
+                    let index = k.int(IntOp::Add, index, Operand::i32(fold.by as i32));
+                    let shown = in_interval(k, index, visible);
+                    let stored = in_interval(k, index, extent);
+                    let beyond = k.int(IntOp::Xor, stored, Operand::int(Type::I1, 1));
+                    let shown = k.int(IntOp::And, shown, beyond);
+                    seen = k.int(IntOp::And, seen, shown);
+                    let cells = k.int(IntOp::Sub, index, at[n]);
+                    let cells = k.resize(cells, Type::I64);
+                    let stride = context.bytes(context.layout.stride[axes[n]]);
+                    let bytes = k.int(IntOp::Mul, cells, Operand::i64(stride));
+                    by = k.int(IntOp::Add, by, bytes);
+                    negated ^= fold.negated;
+                }
+                k.when(seen, |k| {
+                    let to = k.advance(to, by, 1);
+                    let value = if negated {
+                        opposite(k, context, lane, id, value)
+                    } else {
+                        value
+                    };
+                    context.store(k, lane, self.target(id, to), value);
+                });
+            }
+        }
+    }
+}
+
+/// A row with the other sign, but for the zeros on a plane about which it is odd.
+fn opposite(
+    k: &mut Kernel<'_>,
+    context: &Context<'_>,
+    lane: &Lane,
+    id: ComponentId,
+    value: Operand,
+) -> Operand {
+    let negated = k.negated(value);
+    let position = context.scheme.component(id).position;
+    let live = context.scheme.grid.live(position)[Axis::INNER];
+    if live.lo == 0 {
+        return negated;
+    }
+    let inside = lane.is_within(k, live);
+    k.choose(inside, negated, Operand::real(context.real, 0f64.to_bits()))
+}
+
+/// What is known of reads that may be folded, computed once for those that are in the same way.
+fn of_folded<T: Copy>(
+    reads: &Reads,
+    mut compute: impl FnMut(LineFolds, i64) -> T,
+) -> Vec<Option<T>> {
+    let mut known: Vec<((LineFolds, i64), T)> = Vec::new();
+    let folded = reads.iter().map(|read| read?.folded);
+    let folded = folded.map(|folded| {
+        let key = folded?;
+        let found = known.iter().find(|(other, _)| *other == key);
+        if let Some((_, value)) = found {
+            return Some(*value);
+        }
+        let value = compute(key.0, key.1);
+        known.push((key, value));
+        Some(value)
+    });
+    folded.collect()
+}
+
+fn load_row(
+    k: &mut Kernel<'_>,
+    context: &Context<'_>,
+    row: &Row,
+    reads: &Reads,
+    displaced: &[Option<Operand>],
+) -> Vec<Option<Operand>> {
+    let load = |(read, by): (Option<&Read>, &Option<Operand>)| {
+        read.map(|read| {
+            let from = match by {
+                Some(by) => k.advance_by_word(row.from, *by),
+                None => row.from,
+            };
+            let from = k.offset(from, context.bytes(read.at));
+            k.load_if(row.place.inside, context.real, from)
+        })
+    };
+    reads.iter().zip(displaced).map(load).collect()
+}
+
+/// `loaded`: of the operations, then mask and old value.
+fn compute_row(
+    k: &mut Kernel<'_>,
+    context: &Context<'_>,
+    lane: &Lane,
+    update: &Update,
+    loaded: &[Option<Operand>],
+) -> Operand {
+    let real = context.real;
+    let mut value = evaluate(
+        k,
+        &update.body,
+        |_, n| loaded[n].unwrap_or(Operand::poison(real)),
+        |k, op, values| numbers::number(k, real, op, values),
+    );
+    let [mask, old] = [2, 1].map(|n| loaded.get(loaded.len() - n).copied().flatten());
+    let zero = Operand::real(real, 0f64.to_bits());
+    if let (Some(mask), Some(old)) = (mask, old) {
+        value = k.select(Cmp::Ne, mask, zero, value, old);
+    }
+    context.in_range(k, lane, update, value, old)
+}
+
+/// Values with the sign that they have where the thread reads.
+fn negated_as_seen(
+    k: &mut Kernel<'_>,
+    loaded: Vec<Option<Operand>>,
+    negated: &[Option<Option<Operand>>],
+) -> Vec<Option<Operand>> {
+    let seen = |(value, negated): (Option<Operand>, &Option<Option<Operand>>)| {
+        let (Some(value), Some(Some(negated))) = (value, negated) else {
+            return value;
+        };
+        let other = k.negated(value);
+        Some(k.choose(*negated, other, value))
+    };
+    loaded.into_iter().zip(negated).map(seen).collect()
+}
+
+/// An index on a ring of so many cells that is at most once around too far.
+fn wrapped(k: &mut Kernel<'_>, index: Operand, around: i64) -> Operand {
+    let around = Operand::i32(around as i32);
+    let below = k.compare(IntCmp::Lt, index, Operand::i32(0));
+    let up = k.int(IntOp::Add, index, around);
+    let index = k.choose(below, up, index);
+    let above = k.compare(IntCmp::Ge, index, around);
+    let down = k.int(IntOp::Sub, index, around);
+    k.choose(above, down, index)
+}

@@ -1,0 +1,161 @@
+//! What the code of all threads of a tower's alignment has in common, and what a thread knows about itself.
+
+use super::super::ir::{Operand, Type};
+use super::super::kernel::{IntCmp, IntOp, Kernel};
+use crate::evaluate::{Elsewhere, range};
+use crate::lattice::{Axis, Interval};
+use crate::layout::Layout;
+use crate::scheme::{Scheme, Update};
+use crate::tower::block::{Block, InnerGhosts, Slabs, ZBlocks};
+use crate::tower::{Allocation, PeriodProgram, RowRef, StageProgram, TowerProgram, Towers};
+
+/// What is known when a kernel is written; the same for all of its threads.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'a> {
+    pub scheme: &'a Scheme,
+    pub layout: &'a Layout,
+    pub program: &'a TowerProgram,
+    pub alignment: usize,
+    /// Code for periods of which ends of the grid may cut rows off.
+    pub predicated: bool,
+    pub real: Type,
+    /// What accesses to memory add to a pointer by themselves lies between this and its negative.
+    pub near: i64,
+}
+
+impl<'a> Context<'a> {
+    pub fn towers(&self) -> &'a Towers {
+        &self.program.towers
+    }
+
+    pub fn block(&self) -> &'a Block {
+        &self.program.block
+    }
+
+    pub fn period(&self) -> &'a PeriodProgram {
+        &self.program.periods[self.alignment]
+    }
+
+    pub fn allocation(&self) -> &'a Allocation {
+        &self.program.allocations[self.alignment]
+    }
+
+    /// The stages of a period, as interior or as predicated code.
+    pub fn stages(&self) -> &'a [StageProgram] {
+        let period = self.period();
+        match &period.predicated {
+            Some(predicated) if self.predicated => predicated,
+            _ => &period.stages,
+        }
+    }
+
+    pub fn slabs(&self) -> Option<&'a Slabs> {
+        self.block().lines.slabs()
+    }
+
+    pub fn z_blocks(&self) -> Option<&'a ZBlocks> {
+        self.block().lines.z_blocks()
+    }
+
+    /// Ghosts along the inner axis that towers make.
+    pub fn ghosts(&self) -> Option<&'a InnerGhosts> {
+        self.block().ghosts.as_ref()
+    }
+
+    pub fn bytes(&self, elements: i64) -> i64 {
+        elements * self.layout.element_bytes as i64
+    }
+
+    /// From the origin's group to a row, in bytes.
+    pub fn distance(&self, row: RowRef) -> i64 {
+        let stride = &self.layout.stride;
+        let group = row.at.x * stride[Axis::OUTER] + row.at.y * stride[Axis::MIDDLE];
+        self.bytes(group + i64::from(row.row.0) * self.layout.row_stride)
+    }
+
+    /// From the place of an origin to that of the next period, in bytes.
+    pub fn advance(&self) -> i64 {
+        self.distance(RowRef {
+            at: self.towers().advance,
+            row: crate::layout::RowId(0),
+        })
+    }
+
+    /// What is done only by threads with an index in a range.
+    pub fn within(
+        &self,
+        k: &mut Kernel<'_>,
+        lane: &Lane,
+        range: Interval,
+        body: impl FnOnce(&mut Kernel<'_>),
+    ) {
+        if range.hi >= self.block().line_threads() && range.lo <= 0 {
+            body(k);
+            return;
+        }
+        let inside = lane.is_within(k, range);
+        k.when(inside, body);
+    }
+
+    /// The new value where an update acts along the inner axis, the old one elsewhere, and 0 where it is known to be.
+    pub fn in_range(
+        &self,
+        k: &mut Kernel<'_>,
+        lane: &Lane,
+        update: &Update,
+        value: Operand,
+        old: Option<Operand>,
+    ) -> Operand {
+        let (range, elsewhere) = range(self.scheme, update);
+        let zero = Operand::real(self.real, 0f64.to_bits());
+        let otherwise = match elsewhere {
+            Elsewhere::Nothing => return value,
+            Elsewhere::Zero => zero,
+            Elsewhere::Old => old.unwrap_or(zero),
+        };
+        let inside = lane.is_within(k, range);
+        k.choose(inside, value, otherwise)
+    }
+}
+
+/// What a thread that advances values knows all the time.
+#[derive(Clone, Copy)]
+pub(super) struct Lane {
+    /// Its index along the inner axis; behind the end of a line for threads that write nothing.
+    pub thread: Operand,
+    /// The index at which it reads, in 64 bits: threads behind the end of rows see the last index.
+    pub index: Operand,
+    /// Its own value in shared row 0.
+    pub own: Operand,
+    /// The beginning of shared rows.
+    pub rows: Operand,
+}
+
+impl Lane {
+    /// The thread's value in a shared row, or that of an index so far away.
+    pub fn shared(
+        &self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        row: usize,
+        by: i64,
+    ) -> Operand {
+        let stride = context.block().shared_row.stride;
+        k.offset(self.own, context.bytes(row as i64 * stride + by))
+    }
+
+    pub fn is_within(&self, k: &mut Kernel<'_>, range: Interval) -> Operand {
+        in_interval(k, self.thread, range)
+    }
+}
+
+/// Whether an index lies in a range.
+pub(super) fn in_interval(k: &mut Kernel<'_>, index: Operand, range: Interval) -> Operand {
+    let from = k.int(IntOp::Sub, index, word(range.lo));
+    k.compare(IntCmp::Below, from, word(range.len()))
+}
+
+/// A constant of 32 bits.
+pub(super) fn word(n: i64) -> Operand {
+    Operand::i32(n as i32)
+}

@@ -1,0 +1,87 @@
+//! Makes the ghosts along the inner axis anew, where towers leave them out of date in memory: for who reads them there.
+
+use super::super::abi::GhostsOf;
+use super::super::ir::{Launch, Module, Operand, Type};
+use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special};
+use super::context::in_interval;
+use crate::ghost::AxisGhosts;
+use crate::lattice::{Axis, Interval};
+use crate::layout::Layout;
+use crate::scheme::Scheme;
+use crate::tower::block::GhostPass;
+
+/// The kernel's name.
+pub const SYMBOL: &str = "torre_ghosts";
+
+/// Adds the kernel, whose threads have a group each.
+pub(super) fn write(module: &mut Module, scheme: &Scheme, layout: &Layout, pass: &GhostPass) {
+    let [outer, middle] = [Axis::OUTER, Axis::MIDDLE].map(|axis| layout.visible(axis));
+    let launch = Launch {
+        threads: [pass.threads, 1, 1],
+        ..Launch::default()
+    };
+    let mut k = module.kernel(SYMBOL, GhostsOf::TYPES, launch);
+    let block = k.special(Special::Block(0));
+    let first = k.int(IntOp::Mul, block, Operand::i32(pass.threads as i32));
+    let thread = k.special(Special::Thread(0));
+    let number = k.int(IntOp::Add, first, thread);
+    let beyond = k.compare(IntCmp::Ge, number, Operand::i32(pass.groups));
+    k.exit_if(beyond);
+    let across = Operand::i32(middle.len() as i32);
+    let [x, y] = [(IntOp::Div, outer.lo), (IntOp::Rem, middle.lo)].map(|(op, lo)| {
+        let from = k.int(op, number, across);
+        k.int(IntOp::Add, from, Operand::i32(lo as i32))
+    });
+    let bytes = |elements: i64| elements * layout.element_bytes as i64;
+    let wide = k.resize(number, Type::I64);
+    let by = k.int(
+        IntOp::Mul,
+        wide,
+        Operand::i64(bytes(layout.stride[Axis::MIDDLE])),
+    );
+    let array = k.param(GhostsOf::ARRAY);
+    let first = k.offset(array, bytes(layout.group(outer.lo, middle.lo)));
+    let group = k.advance(first, by, 1);
+    let real = Type::scalar(scheme.precision);
+    for id in scheme.component_ids() {
+        let ghosts = AxisGhosts::new(scheme, id, Axis::INNER).pairs();
+        if ghosts.is_empty() {
+            continue;
+        }
+        // What lies on a plane about which it is odd stays 0, in ghosts, too.
+        let mut has = Operand::int(Type::I1, 1);
+        for (at, axis) in [(x, Axis::OUTER), (y, Axis::MIDDLE)] {
+            let there = is_one_of(&mut k, at, &AxisGhosts::new(scheme, id, axis).held());
+            has = k.int(IntOp::And, has, there);
+        }
+        k.when(has, |k| {
+            let levels = 0..scheme.component(id).time_levels;
+            for row in levels.map(|level| layout.row(id, level.into())) {
+                let row = k.offset(group, bytes(i64::from(row.0) * layout.row_stride));
+                let mut values = Vec::new();
+                for (source, _) in &ghosts {
+                    let from = k.offset(row, bytes(*source));
+                    values.push(k.load(real, from, real.bytes(), Access::Plain));
+                }
+                for ((_, ghost), value) in ghosts.iter().zip(values) {
+                    let to = k.offset(row, bytes(ghost.index));
+                    let value = match ghost.negated {
+                        true => k.negated(value),
+                        false => value,
+                    };
+                    k.store(value, to, real.bytes(), Access::Plain);
+                }
+            }
+        });
+    }
+    k.finish();
+}
+
+fn is_one_of(k: &mut Kernel<'_>, index: Operand, ranges: &[Interval]) -> Operand {
+    let mut found = Operand::int(Type::I1, 0);
+    for range in ranges {
+        let within = in_interval(k, index, *range);
+        found = k.int(IntOp::Or, found, within);
+    }
+    found
+}

@@ -1,0 +1,413 @@
+//! Interior periods: the row operations of a tower program, printed.
+
+use super::super::ir::{Operand, Type};
+use super::super::kernel::{Access, IntOp, Kernel, Variable};
+use super::cluster::Across;
+use super::numbers;
+use super::predicate::Predicate;
+use super::steer::RowPointers;
+use super::volume::{self, Places, Rows};
+use super::worker::{Left, Worker};
+use super::z_block::{self, Between};
+use crate::evaluate::{Elsewhere, range};
+use crate::scheme::{self, Cmp};
+use crate::tower::block::Ends;
+use crate::tower::{self, RowOp, RowRef, RowUpdate, StageAt, VolumeSource, Written};
+use std::collections::BTreeMap;
+
+/// The values that a thread keeps from one period to the next.
+type Carried = BTreeMap<RowRef, Variable>;
+
+/// A period that is being written.
+#[derive(Clone, Copy)]
+struct Period {
+    /// Row 0 of the origin's group at the thread's index.
+    own: Operand,
+    /// Which period it is, from the end of the interior ones on.
+    number: Operand,
+    /// Where the thread is, where lines are cut into z blocks.
+    between: Option<Between>,
+}
+
+impl Worker<'_> {
+    /// Runs interior periods: those in a range of the time block, the first of which has its origin's group at a place in memory.
+    pub fn interior(&self, k: &mut Kernel<'_>, first: Operand, periods: [Operand; 2]) {
+        self.clone().with_ends(k).periods(k, first, periods);
+    }
+
+    fn periods(&self, k: &mut Kernel<'_>, first: Operand, periods: [Operand; 2]) {
+        let context = &self.context;
+        let [from, until] = periods;
+        // Counted to zero: there is no register for the last one.
+        let number = k.int(IntOp::Sub, from, until);
+        let predicate = self.predicate(k, number);
+        let between = Between::new(k, context, from, self.lane.thread);
+        let carried = self.begin(k, first, predicate, between);
+        let own = k.variable_of(first);
+        let between = between.map(|Between(n)| k.variable_of(n));
+        let [zero, one] = [0, 1].map(Operand::i32);
+        k.repeat(number, zero, one, Some(1), |k, number| {
+            let now = k.get(own);
+            let place = between.map(|between| Between(k.get(between)));
+            let period = Period {
+                own: now,
+                number,
+                between: place,
+            };
+            match self.is_busy(k, place) {
+                Some(busy) => {
+                    k.either(busy, |k| self.period(k, period, &carried), |k| self.pass(k))
+                }
+                None => self.period(k, period, &carried),
+            }
+            if let (Some(variable), Some(Between(now))) = (between, place) {
+                let lean = z_block::lean_of_period(context);
+                let next = k.int(IntOp::Add, now, Operand::i32(lean as i32));
+                k.set(variable, next);
+            }
+            let next = k.offset(now, context.advance());
+            k.set(own, next);
+        });
+        let own = k.get(own);
+        let predicate = self.predicate(k, zero);
+        let between = between.map(|between| Between(k.get(between)));
+        self.end(k, own, predicate, between, &carried);
+    }
+
+    /// Loads what is kept when a period begins; of parts of lines, what some thread needs.
+    fn begin(
+        &self,
+        k: &mut Kernel<'_>,
+        own: Operand,
+        predicate: Option<Predicate>,
+        between: Option<Between>,
+    ) -> Carried {
+        let context = &self.context;
+        let real = context.real;
+        let mut variables = Carried::new();
+        let mut rows = RowPointers::new(own);
+        let mut needed: BTreeMap<Ends, Operand> = BTreeMap::new();
+        for carried in &context.period().carried {
+            let from = rows.row(k, context, carried.row);
+            let there = predicate.map(|p| p.has(k, context, carried.row));
+            let part = between.zip(context.z_blocks()).map(|(between, z_blocks)| {
+                let ends = z_blocks.needed(carried.uses);
+                *needed
+                    .entry(ends)
+                    .or_insert_with(|| between.lies(k, context, ends, 1))
+            });
+            let has = match (there, part) {
+                (Some(there), Some(part)) => Some(k.int(IntOp::And, there, part)),
+                (there, part) => there.or(part),
+            };
+            let value = match has {
+                None => k.load(real, from, real.bytes(), Access::Plain),
+                Some(has) => k.load_if(has, real, from),
+            };
+            variables.insert(carried.row, k.variable_of(value));
+        }
+        self.sync.meet(k);
+        if let Some(ghosts) = &self.ghosts {
+            ghosts.make_held(k, context, &self.lane);
+        }
+        variables
+    }
+
+    /// Stores what only the tower has.
+    fn end(
+        &self,
+        k: &mut Kernel<'_>,
+        own: Operand,
+        predicate: Option<Predicate>,
+        between: Option<Between>,
+        variables: &Carried,
+    ) {
+        let context = &self.context;
+        let mut rows = RowPointers::new(own);
+        for carried in &context.period().carried {
+            let (Some(written), Some(variable)) = (carried.written, variables.get(&carried.row))
+            else {
+                continue;
+            };
+            let value = k.get(*variable);
+            if let Some(component) = context.layout.component_of(carried.row.row) {
+                let left = Left {
+                    component,
+                    row: carried.row,
+                    to: rows.row(k, context, carried.row),
+                    written,
+                };
+                self.leave(k, predicate, between, left, value);
+            }
+        }
+    }
+
+    /// Whether some thread of the warp has something to do in a period; `None` where all have.
+    fn is_busy(&self, k: &mut Kernel<'_>, between: Option<Between>) -> Option<Operand> {
+        let context = &self.context;
+        let (between, z_blocks) = between.zip(context.z_blocks())?;
+        let one = Operand::int(Type::I1, 1);
+        let busy = z_blocks.busy(context.allocation());
+        let does = between.lies(k, context, busy, 1);
+        let none = k.int(IntOp::Xor, does, one);
+        let none = k.all(none);
+        Some(k.int(IntOp::Xor, none, one))
+    }
+
+    /// A period in which the warp only keeps order with others.
+    fn pass(&self, k: &mut Kernel<'_>) {
+        for _ in self.context.stages() {
+            self.sync.wait_for_loads(k);
+            self.sync.end_stage(k, &self.context, 0);
+        }
+    }
+
+    fn period(&self, k: &mut Kernel<'_>, period: Period, variables: &Carried) {
+        let context = &self.context;
+        let mut values: BTreeMap<RowRef, Operand> = BTreeMap::new();
+        for (row, variable) in variables {
+            values.insert(*row, k.get(*variable));
+        }
+        for (number, stage) in context.stages().iter().enumerate() {
+            let mut writer = Stage {
+                worker: self,
+                number,
+                at: StageAt::new(context.scheme, number as i64),
+                rows: RowPointers::new(period.own),
+                // There are no registers to keep it from stage to stage.
+                predicate: self.predicate(k, period.number),
+                period,
+                active: None,
+                values: &mut values,
+                old: BTreeMap::new(),
+                cross_lane: BTreeMap::new(),
+                across: None,
+                sent: 0,
+            };
+            let number = number as i64;
+            let active = period.between;
+            writer.active = active.map(|between| between.takes_part(k, context, number, number));
+            stage.ops.iter().for_each(|op| writer.op(k, op));
+            let sent = writer.sent;
+            self.sync.end_stage(k, context, sent);
+        }
+        for (row, variable) in variables {
+            let now = RowRef {
+                at: row.at + context.towers().advance,
+                row: row.row,
+            };
+            if let Some(value) = values.get(&now) {
+                k.set(*variable, *value);
+            }
+        }
+    }
+}
+
+/// A stage of a period that is being written.
+struct Stage<'s, 'a> {
+    worker: &'s Worker<'a>,
+    number: usize,
+    at: StageAt,
+    rows: RowPointers,
+    predicate: Option<Predicate>,
+    period: Period,
+    /// Whether the thread takes part in the stage, where lines are cut into z blocks.
+    active: Option<Operand>,
+    /// What the thread has in registers.
+    values: &'s mut BTreeMap<RowRef, Operand>,
+    /// Old values of rows whose new ones are not final yet.
+    old: BTreeMap<RowUpdate, Operand>,
+    /// What it has read of other threads, by the distance along the inner axis.
+    cross_lane: BTreeMap<(RowRef, i64), Operand>,
+    /// How other blocks get values. It is not kept from stage to stage: there are no registers for it.
+    across: Option<Across>,
+    /// Rows of which they do.
+    sent: usize,
+}
+
+impl Stage<'_, '_> {
+    fn op(&mut self, k: &mut Kernel<'_>, op: &RowOp) {
+        let Worker {
+            context,
+            lane,
+            sync,
+            ghosts,
+            ..
+        } = self.worker;
+        match op {
+            RowOp::Prefetch { update, rows } => {
+                volume::prefetch(k, context, lane, &self.rows_of(*update, rows));
+            }
+            RowOp::Await => {
+                sync.wait_for_loads(k);
+                if let Some(ghosts) = ghosts {
+                    ghosts.make_arrived(k, context, lane, self.number);
+                }
+            }
+            RowOp::Update(update) => self.update(k, update),
+            RowOp::Inject { update, rows } => {
+                let targets: Vec<RowRef> = rows.iter().map(|row| self.target(row)).collect();
+                let mut values: Vec<Operand> = targets.iter().map(|t| self.values[t]).collect();
+                volume::add(k, context, lane, &self.rows_of(*update, rows), &mut values);
+                self.values.extend(targets.into_iter().zip(values));
+            }
+            RowOp::Commit(row) => self.commit(k, row),
+            RowOp::Publish { row, shared } => self.publish(k, *row, *shared),
+            RowOp::Store { row, before } => self.store(k, *row, *before),
+            RowOp::Keep(operand) => {
+                self.value(k, *operand);
+            }
+        }
+    }
+
+    /// The row that an update writes.
+    fn target(&self, row: &RowUpdate) -> RowRef {
+        let context = &self.worker.context;
+        let update = &self.at.updates(context.scheme)[row.update];
+        RowRef {
+            at: row.at,
+            row: self.at.target(context.scheme, context.layout, update),
+        }
+    }
+
+    /// Rows of an update as volume sources see them.
+    fn rows_of<'r>(&self, update: usize, rows: &'r [RowUpdate]) -> Rows<'r> {
+        let scheme = self.worker.context.scheme;
+        Rows {
+            source: VolumeSource {
+                stage: self.at.stage,
+                component: self.at.updates(scheme)[update].target,
+            },
+            active: self.active,
+            period: self.period.number,
+            step: (self.number / scheme.stages.len()) as i32,
+            places: Places::Interior {
+                rows,
+                words: self.worker.words,
+            },
+        }
+    }
+
+    fn value(&mut self, k: &mut Kernel<'_>, operand: tower::Operand) -> Operand {
+        let Worker { context, lane, .. } = self.worker;
+        let real = context.real;
+        match operand {
+            tower::Operand::Register(row) => self.values[&row],
+            tower::Operand::Entering { row, shared } => {
+                let from = lane.shared(k, context, shared, 0);
+                let value = k.load(real, from, real.bytes(), Access::Plain);
+                self.values.insert(row, value);
+                value
+            }
+            tower::Operand::CrossLane { row, shared, by } => {
+                if let Some(value) = self.cross_lane.get(&(row, by)) {
+                    return *value;
+                }
+                let from = lane.shared(k, context, shared, by);
+                let value = k.load(real, from, real.bytes(), Access::Plain);
+                self.cross_lane.insert((row, by), value);
+                value
+            }
+        }
+    }
+
+    fn update(&mut self, k: &mut Kernel<'_>, op: &tower::Update) {
+        let Worker { context, lane, .. } = self.worker;
+        let update: &scheme::Update = &self.at.updates(context.scheme)[op.row.update];
+        let mut value = crate::evaluate::evaluate(
+            &mut (&mut *self, &mut *k),
+            &update.body,
+            |(stage, k), n| match op.operands[n] {
+                Some(operand) => stage.value(k, operand),
+                None => Operand::poison(context.real),
+            },
+            |(_, k), op, values| numbers::number(k, context.real, op, values),
+        );
+        let mut old = None;
+        if let (Some(mask), Some(kept)) = (op.mask, op.old) {
+            let mask = self.value(k, mask);
+            let kept = self.value(k, kept);
+            let zero = Operand::real(context.real, 0f64.to_bits());
+            value = k.select(Cmp::Ne, mask, zero, value, kept);
+            old = Some(kept);
+        }
+        if range(context.scheme, update).1 == Elsewhere::Old && old.is_none() {
+            old = op.old.map(|kept| self.value(k, kept));
+        }
+        value = context.in_range(k, lane, update, value, old);
+        if old.is_none() {
+            old = op.old.map(|kept| self.value(k, kept));
+        }
+        if let (Some(active), Some(old)) = (self.active, old) {
+            value = k.choose(active, value, old);
+        }
+        self.values.insert(op.target, value);
+        if let Some(old) = old {
+            self.old.insert(op.row, old);
+        }
+    }
+
+    /// Rows that an end of the grid cuts off keep their old value.
+    fn commit(&mut self, k: &mut Kernel<'_>, row: &RowUpdate) {
+        let context = &self.worker.context;
+        let old = self.old.remove(row);
+        let (Some(predicate), Some(old)) = (self.predicate, old) else {
+            return;
+        };
+        let update = &self.at.updates(context.scheme)[row.update];
+        let target = self.target(row);
+        let acts = predicate.acts(k, update, row);
+        let value = k.choose(acts, self.values[&target], old);
+        self.values.insert(target, value);
+    }
+
+    fn publish(&mut self, k: &mut Kernel<'_>, row: RowRef, shared: usize) {
+        let Worker {
+            context,
+            lane,
+            sync,
+            ..
+        } = self.worker;
+        let Some(component) = context.layout.component_of(row.row) else {
+            return;
+        };
+        let value = self.values[&row];
+        let to = lane.shared(k, context, shared, 0);
+        match context.slabs() {
+            // Ghosts are what neighbours send.
+            Some(slabs) if slabs.ring => context.write_values(k, lane, component, to, value),
+            _ => {
+                let target = self.worker.target(component, to);
+                context.write_shared(k, lane, target, shared, value);
+            }
+        }
+        if self.across.is_none() {
+            self.across = sync.across(k, context, lane);
+        }
+        if let Some(across) = self.across {
+            let stride = context.block().shared_row.stride;
+            across.send(k, value, context.bytes(shared as i64 * stride));
+            self.sent += 1;
+        }
+    }
+
+    fn store(&mut self, k: &mut Kernel<'_>, row: RowRef, before: i64) {
+        let worker = self.worker;
+        let context = &worker.context;
+        let Some(component) = context.layout.component_of(row.row) else {
+            return;
+        };
+        let number = self.number as i64;
+        let left = Left {
+            component,
+            row,
+            to: self.rows.row(k, context, row),
+            written: Written {
+                first: number - before,
+                last: number,
+            },
+        };
+        let value = self.values[&row];
+        worker.leave(k, self.predicate, self.period.between, left, value);
+    }
+}

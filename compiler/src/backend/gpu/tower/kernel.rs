@@ -1,0 +1,575 @@
+//! All towers of a time block in one launch: blocks take towers from work queues, and wait for the neighbours of each, stage by stage.
+//!
+//! The warps of a block have four roles. While those that *compute* run stage k (counted from the start of the time block), the *producers* wait
+//! until what stage k + 1 reads of neighbours is in memory, and copy to shared memory what enters there ([`super::pipeline`]); the *publisher* tells
+//! other blocks that the stages before k are done, and takes the next tower from the queue ([`super::queue`]); the *poller* always looks how
+//! far the neighbours are, and tells the producers ([`super::progress`]). At the end of a stage each warp that computes waits for the two beside it
+//! ([`super::neighbours`]); all meet at the ends of stages of boundary periods.
+//!
+//! A tower reads rows of its neighbours one index lower along one face or both. That nothing else needs to be waited for follows
+//! from the pitches: [`Towers::are_adjacent`](crate::tower::Towers::are_adjacent). Those that run never wait for ever for one that has no block.
+
+use super::super::abi::{TaskWord, TowerParams};
+use super::super::feature::Feature;
+use super::super::ir::{Launch, Module, Operand, Type};
+use super::super::kernel::{IntCmp, IntOp, Kernel, Special};
+use super::boundary::BoundaryPeriod;
+use super::cluster::{self, ClusterBarrier};
+use super::context::{Context, Lane};
+use super::ghosts_on_load::GhostList;
+use super::load::{self, LoadPeriod, Producer};
+use super::neighbours::{self, Neighbours};
+use super::pipeline::{self, Arrivals, Pipeline, Scarce};
+use super::points::PointTable;
+use super::predicate::Predicate;
+use super::progress::{Poller, Waiting, narrow, publish};
+use super::queue::NextTask;
+use super::steer;
+use super::sync::Sync;
+use super::task::{self, Fields, fields};
+use super::worker::Worker;
+use super::z_block::Between;
+use crate::tower::block::{CLUSTER_BARRIERS, OTHERS};
+
+/// The kernel's name.
+pub const SYMBOL: &str = "torre_towers";
+
+/// The code of an alignment.
+#[derive(Clone, Copy)]
+pub(super) struct Code<'a> {
+    pub interior: Context<'a>,
+    /// `None` where no end of the grid may cut rows off interior periods.
+    pub predicated: Option<Context<'a>>,
+    /// What makes ghosts along the inner axis of rows that arrive, where towers do so.
+    pub ghosts: Option<GhostList<'a>>,
+}
+
+impl<'a> Code<'a> {
+    /// Runs what is done for interior periods: once for those that nothing cuts, and once for those of which ends cut rows off, if there are such.
+    fn by_kind(
+        &self,
+        k: &mut Kernel<'_>,
+        predicated: Operand,
+        run: impl Fn(&mut Kernel<'_>, &Context<'a>),
+    ) {
+        let Some(other) = &self.predicated else {
+            run(k, &self.interior);
+            return;
+        };
+        let is_whole = k.compare(IntCmp::Eq, predicated, Operand::i32(0));
+        k.either(is_whole, |k| run(k, &self.interior), |k| run(k, other));
+    }
+}
+
+/// The shared memory that the kernel has: rows, and what it names.
+struct Named {
+    task: Operand,
+    pipeline: Operand,
+    /// Where blocks share lines.
+    cluster: Option<Operand>,
+    neighbours: Operand,
+}
+
+impl Named {
+    /// For so many blocks of a cluster, with so many warps that compute.
+    fn take(module: &mut Module, blocks: u32, warps: u32) -> Named {
+        Named {
+            task: module.shared(Type::I32, TaskWord::shared(blocks), 16),
+            pipeline: pipeline::barriers(module),
+            cluster: (blocks > 1).then(|| module.shared(Type::I64, CLUSTER_BARRIERS, 16)),
+            neighbours: neighbours::barriers(module, warps),
+        }
+    }
+}
+
+/// Adds the kernel: with the code of each alignment, the shared rows, and the list of rows of boundary periods.
+pub(super) fn write(module: &mut Module, codes: &[Code<'_>], shared: Operand, rows: Operand) {
+    let Some(code) = codes.first() else {
+        return;
+    };
+    let context = &code.interior;
+    let block = context.block();
+    let roles = block.roles;
+    let blocks = block.lines.cluster();
+    let Named {
+        task: words,
+        pipeline: barriers,
+        cluster: of_cluster,
+        neighbours: of_neighbours,
+    } = Named::take(module, blocks, roles.warps());
+    let launch = Launch {
+        threads: [roles.all(), 1, 1],
+        blocks: 1,
+        cluster: if blocks > 1 { blocks } else { 0 },
+        ..Launch::default()
+    };
+    let sources = context.program.sources.len();
+    let params = TowerParams::types(sources, context.z_blocks().is_some());
+    let mut k = module.kernel(SYMBOL, &params, launch);
+    if block.options.asynchronous {
+        k.need(Feature::AsyncCopy);
+    }
+    let thread = k.special(Special::Thread(0));
+    load::clear(&mut k, context, shared, thread, i64::from(roles.all()));
+    // Each thread has one role only, so one count of stages does for all of them.
+    let scarce = Scarce {
+        place: context.ghosts().is_some() || sources > 0,
+        // Threads that compute in f64 have none to spare if others of their group are there.
+        lane: roles.completing_produce() && context.real.bytes() == 8,
+    };
+    let pipeline = Pipeline::new(&mut k, barriers, block.options.suspends, scarce);
+    let neighbours = block.chain.map(|chain| {
+        Neighbours::new(
+            of_neighbours,
+            chain,
+            roles.warps(),
+            context.slabs(),
+            pipeline,
+        )
+    });
+    if let Some(neighbours) = &neighbours {
+        k.need(Feature::SharedBarrier);
+        let first = k.compare(IntCmp::Eq, thread, Operand::i32(0));
+        let arrivals = Arrivals {
+            producers: roles.producers(),
+            warps: roles.warps(),
+        };
+        k.when(first, |k| pipeline::initialise(k, barriers, arrivals));
+        neighbours.initialise(&mut k);
+    }
+    let mut sync = Sync {
+        roles,
+        cluster: None,
+        pipeline: neighbours.map(|neighbours| (pipeline, neighbours)),
+    };
+    match of_cluster {
+        Some(barriers) => {
+            let warps = roles.working() / 32;
+            sync.cluster = Some(ClusterBarrier::new(&mut k, barriers, blocks, warps));
+            cluster::meet_all(&mut k);
+        }
+        None => k.barrier(),
+    }
+    let threads = |count: u32| Operand::i32(count as i32);
+    let computes = k.compare(IntCmp::Lt, thread, threads(roles.group));
+    let (compute, help) = (k.label(), k.label());
+    k.branch(computes, compute, help);
+
+    k.place(compute);
+    if let Some(moved) = roles.moved {
+        k.registers(true, moved.computing);
+    }
+    let (produce, other) = (k.label(), k.label());
+    let mut producer = None;
+    if roles.group > roles.compute {
+        let completes = k.compare(IntCmp::Ge, thread, threads(roles.compute));
+        if roles.completing_produce() {
+            producer = Some(k.int(IntOp::Sub, thread, threads(roles.compute)));
+            let work = k.label();
+            k.branch(completes, produce, work);
+            k.place(work);
+        } else {
+            k.exit_if(completes);
+        }
+    }
+    let next = k.label();
+    k.place(next);
+    sync.begin(&mut k, words, |_| ());
+    sync.meet(&mut k);
+    let alignment = fields(&mut k, words).alignment;
+    for (i, code) in codes.iter().enumerate() {
+        let mine = k.compare(IntCmp::Eq, alignment, Operand::i32(i as i32));
+        let worker = |k: &mut Kernel<'_>| {
+            let thread = steer::thread(k);
+            Worker {
+                context: code.interior,
+                lane: Lane::new(k, &code.interior, shared, thread),
+                ends: None,
+                sync,
+                words,
+                ghosts: code.ghosts,
+            }
+        };
+        k.when(mine, |k| tower(k, code, words, rows, worker));
+    }
+    k.jump(next);
+
+    k.place(help);
+    if let Some(moved) = roles.moved {
+        k.registers(false, moved.others);
+    }
+    let rest = k.int(IntOp::Sub, thread, threads(roles.group));
+    let (producer, other_thread) = match producer {
+        Some(producer) => {
+            let idle = k.compare(IntCmp::Ge, rest, threads(OTHERS));
+            k.exit_if(idle);
+            k.jump(other);
+            (producer, rest)
+        }
+        None => {
+            let swapped = roles.swapped(context.real.bytes());
+            let rest = k.int(IntOp::Xor, rest, threads(swapped));
+            let producers = threads(roles.producers());
+            let produces = k.compare(IntCmp::Lt, rest, producers);
+            let other_thread = k.int(IntOp::Sub, rest, producers);
+            k.branch(produces, produce, other);
+            (rest, other_thread)
+        }
+    };
+
+    k.place(produce);
+    let count = i64::from(roles.producers());
+    let producers: Vec<Producer> = codes
+        .iter()
+        .map(|code| Producer::new(&mut k, &code.interior, shared, producer, count))
+        .collect();
+    let next = k.label();
+    k.place(next);
+    sync.begin(&mut k, words, |_| ());
+    produce_tower(&mut k, codes, &producers, &sync, words);
+    k.jump(next);
+
+    k.place(other);
+    let (poll, announce) = (k.label(), k.label());
+    let looks = k.compare(IntCmp::Ge, other_thread, threads(OTHERS / 2));
+    k.branch(looks, poll, announce);
+
+    k.place(poll);
+    let poller = Poller::new(&mut k, words, blocks);
+    let stages = context.program.per_period() as i32;
+    let next = k.label();
+    k.place(next);
+    sync.begin(&mut k, words, |k| poller.forget(k));
+    let task = fields(&mut k, words);
+    let extra = narrow(&mut k, context, words);
+    poller.look(&mut k, &task, stages, extra);
+    k.jump(next);
+
+    k.place(announce);
+    let ahead = NextTask::new(&mut k, words, blocks);
+    ahead.take(&mut k);
+    let next = k.label();
+    k.place(next);
+    ahead.take_elsewhere(&mut k);
+    sync.begin(&mut k, words, |k| ahead.show(k));
+    publish_tower(&mut k, context, &sync, &ahead, words);
+    k.jump(next);
+    k.finish();
+}
+
+/// What the threads of a tower do: boundary periods, interior ones, and boundary periods again.
+fn tower<'a>(
+    k: &mut Kernel<'_>,
+    code: &Code<'a>,
+    words: Operand,
+    rows: Operand,
+    worker: impl Fn(&mut Kernel<'_>) -> Worker<'a>,
+) {
+    // Boundary periods before and after have one code: it is long, and instructions are fetched.
+    let parts = [0, 2].map(Operand::i32);
+    k.repeat(parts[0], parts[1], Operand::i32(1), Some(1), |k, part| {
+        let before = k.compare(IntCmp::Eq, part, Operand::i32(0));
+        let task = fields(k, words);
+        let [from, until] = task.interior;
+        let periods = [
+            k.choose(before, task.first, until),
+            k.choose(before, from, task.end),
+        ];
+        let some = k.compare(IntCmp::Lt, periods[0], periods[1]);
+        k.when(some, |k| {
+            let worker = worker(k);
+            boundary(k, &worker, &task, periods, rows);
+        });
+        let some = k.compare(IntCmp::Lt, from, until);
+        let some = k.int(IntOp::And, some, before);
+        k.when(some, |k| {
+            let task = fields(k, words);
+            let worker = worker(k);
+            code.by_kind(k, task.predicated, |k, context| {
+                let worker = Worker {
+                    context: *context,
+                    ..worker.clone()
+                };
+                let start = start(k, &worker, &task);
+                let first = shifted(k, context, start, task.interior[0]);
+                worker.interior(k, first, task.interior);
+            });
+            worker.sync.fenced(k);
+        });
+    });
+}
+
+/// Where a tower starts in memory, at the thread's index.
+fn start(k: &mut Kernel<'_>, worker: &Worker<'_>, task: &Fields) -> Operand {
+    let origin = k.advance(k.param(TowerParams::ARRAY), task.offset, 1);
+    worker.at(k, origin)
+}
+
+fn boundary(
+    k: &mut Kernel<'_>,
+    worker: &Worker<'_>,
+    task: &Fields,
+    periods: [Operand; 2],
+    rows: Operand,
+) {
+    let worker = &match worker.context.ghosts() {
+        Some(_) => worker.clone(),
+        None => worker.clone().with_ends(k),
+    };
+    let context = &worker.context;
+    let rings = &context.towers().rings;
+    let start = if rings.is_any() {
+        let zero = context.bytes(context.layout.group(0, 0));
+        let zero = k.offset(k.param(TowerParams::ARRAY), zero);
+        worker.at(k, zero)
+    } else {
+        start(k, worker, task)
+    };
+    let limits = match rings.narrow {
+        true => TaskWord::LIMITS.map(|number| task::word(k, worker.words, number)),
+        false => [Operand::i32(i32::MAX); 2],
+    };
+    let [from, until] = periods;
+    k.repeat(from, until, Operand::i32(1), Some(1), |k, number| {
+        let mut at = task.origin;
+        for (at, by) in at.iter_mut().zip(context.towers().advance.array()) {
+            let by = k.int(IntOp::Mul, number, Operand::i32(by as i32));
+            *at = k.int(IntOp::Add, *at, by);
+        }
+        let own = match rings.is_any() {
+            true => start,
+            false => shifted(k, context, start, number),
+        };
+        let period = BoundaryPeriod {
+            own,
+            at,
+            limits,
+            rows,
+            number,
+            points: PointTable::new(k, worker.words),
+        };
+        worker.boundary(k, period);
+    });
+}
+
+/// Where a pointer into the origin's group is some periods later.
+fn shifted(
+    k: &mut Kernel<'_>,
+    context: &Context<'_>,
+    pointer: Operand,
+    periods: Operand,
+) -> Operand {
+    let wide = k.resize(periods, Type::I64);
+    let by = k.int(IntOp::Mul, wide, Operand::i64(context.advance()));
+    k.advance(pointer, by, 1)
+}
+
+/// What producer threads do for a tower.
+fn produce_tower(
+    k: &mut Kernel<'_>,
+    codes: &[Code<'_>],
+    producers: &[Producer],
+    sync: &Sync<'_>,
+    words: Operand,
+) {
+    let task = fields(k, words);
+    let context = &codes[0].interior;
+    let extra = narrow(k, context, words);
+    let waiting = Waiting::new(k, words, context.block().lines.cluster(), extra);
+    let stages = context.program.per_period() as i32;
+    let last = k.int(IntOp::Mul, task.end, Operand::i32(stages));
+    let last = k.int(IntOp::Sub, last, Operand::i32(1));
+    let wait = |k: &mut Kernel<'_>, stage: Operand| {
+        let stage = k.int(IntOp::Min, stage, last);
+        waiting.wait(k, stage);
+    };
+    let first = k.int(IntOp::Mul, task.first, Operand::i32(stages));
+    let first = k.int(IntOp::Add, first, k.param(TowerParams::LEAD));
+    wait(k, first);
+    sync.meet(k);
+    let boundary = |k: &mut Kernel<'_>, from: Operand, until: Operand| {
+        each_stage(k, from, until, stages, |k, number| {
+            let next = k.int(IntOp::Add, number, Operand::i32(1));
+            wait(k, next);
+            sync.fenced(k);
+        });
+    };
+    boundary(k, task.first, task.interior[0]);
+    let some = k.compare(IntCmp::Lt, task.interior[0], task.interior[1]);
+    k.when(some, |k| {
+        for (i, (code, producer)) in codes.iter().zip(producers).enumerate() {
+            let mine = k.compare(IntCmp::Eq, task.alignment, Operand::i32(i as i32));
+            k.when(mine, |k| {
+                code.by_kind(k, task.predicated, |k, context| {
+                    let interior = Produced {
+                        context,
+                        producer,
+                        sync,
+                        words,
+                    };
+                    interior.produce(k, &task, &wait);
+                });
+            });
+        }
+        // The tower has stored what only it had, and rows are read from memory again.
+        let next = k.int(IntOp::Mul, task.interior[1], Operand::i32(stages));
+        wait(k, next);
+        sync.fenced(k);
+    });
+    boundary(k, task.interior[1], task.end);
+}
+
+/// The interior periods of a tower, as producer threads see them.
+struct Produced<'s, 'a> {
+    context: &'s Context<'a>,
+    producer: &'s Producer,
+    sync: &'s Sync<'a>,
+    words: Operand,
+}
+
+impl Produced<'_, '_> {
+    /// A period, where its chunks lie.
+    fn period(&self, k: &mut Kernel<'_>, chunk: Operand, number: Operand) -> LoadPeriod {
+        let predicated = self.context.predicated;
+        LoadPeriod {
+            chunk,
+            predicate: predicated.then(|| Predicate::new(k, self.context, self.words, number)),
+            base: Between::of_base(k, self.context, number),
+        }
+    }
+
+    /// Copies what the periods need; `wait`: until the neighbours have done so many stages.
+    fn produce(&self, k: &mut Kernel<'_>, task: &Fields, wait: &impl Fn(&mut Kernel<'_>, Operand)) {
+        let Produced {
+            context,
+            producer,
+            sync,
+            ..
+        } = self;
+        let pipeline = sync.pipeline.map(|(pipeline, _)| pipeline);
+        let all = context.stages();
+        let stages = Operand::i32(all.len() as i32);
+        let origin = k.advance(k.param(TowerParams::ARRAY), task.offset, 1);
+        let start = producer.at(k, origin);
+        let [from, until] = task.interior;
+        let first = shifted(k, context, start, from);
+        let period = self.period(k, first, from);
+        producer.copy(k, context, period, &context.period().held);
+        load::wait_for_copies(k, context);
+        sync.meet(k);
+        if let Some(pipeline) = pipeline {
+            pipeline.fill(k, 0);
+        }
+        let chunk = k.variable_of(first);
+        k.repeat(from, until, Operand::i32(1), Some(1), |k, number| {
+            let now = k.get(chunk);
+            let period = self.period(k, now, number);
+            let before = k.int(IntOp::Mul, number, stages);
+            for (n, stage) in all.iter().enumerate() {
+                let next = k.int(IntOp::Add, before, Operand::i32(n as i32 + 1));
+                let copy = |k: &mut Kernel<'_>| {
+                    wait(k, next);
+                    if let Some(pipeline) = pipeline {
+                        let begun = k.int(IntOp::Mul, from, stages);
+                        let begun = k.int(IntOp::Add, begun, Operand::i32(1));
+                        let older = k.compare(IntCmp::Gt, next, begun);
+                        k.when(older, |k| pipeline.wait_for_free(k));
+                    }
+                    let period = producer.for_stage(k, period, n);
+                    producer.copy(k, context, period, &stage.loads);
+                    if let Some(pipeline) = pipeline {
+                        pipeline.fill(k, 1);
+                    }
+                };
+                if n + 1 == all.len() {
+                    let next = k.int(IntOp::Add, number, Operand::i32(1));
+                    let more = k.compare(IntCmp::Lt, next, until);
+                    k.when(more, copy);
+                } else {
+                    copy(k);
+                }
+                match pipeline {
+                    Some(pipeline) => pipeline.next(k),
+                    None => {
+                        load::wait_for_copies(k, context);
+                        sync.meet(k);
+                    }
+                }
+            }
+            let next = k.offset(now, context.advance());
+            k.set(chunk, next);
+        });
+    }
+}
+
+/// What the publisher does for a tower.
+fn publish_tower(
+    k: &mut Kernel<'_>,
+    context: &Context<'_>,
+    sync: &Sync<'_>,
+    ahead: &NextTask,
+    words: Operand,
+) {
+    let task = fields(k, words);
+    let stages = context.program.per_period() as i32;
+    let last = k.int(IntOp::Mul, task.end, Operand::i32(stages));
+    let last = k.int(IntOp::Sub, last, Operand::i32(1));
+    sync.meet(k);
+    let announce = |k: &mut Kernel<'_>, number: Operand| {
+        let reached = k.int(IntOp::Add, number, k.param(TowerParams::SINCE));
+        publish(k, ahead.leads, ahead.block, &task, reached);
+        let now = k.compare(IntCmp::Eq, number, last);
+        k.when(now, |k| ahead.take(k));
+    };
+    let boundary = |k: &mut Kernel<'_>, from: Operand, until: Operand| {
+        each_stage(k, from, until, stages, |k, number| {
+            announce(k, number);
+            sync.meet(k);
+        });
+    };
+    boundary(k, task.first, task.interior[0]);
+    let [from, until] = task.interior;
+    let some = k.compare(IntCmp::Lt, from, until);
+    k.when(some, |k| {
+        // The interior periods begin.
+        sync.meet(k);
+        match sync.pipeline {
+            Some((pipeline, _)) => {
+                let end = k.int(IntOp::Mul, until, Operand::i32(stages));
+                let allow = |k: &mut Kernel<'_>, number: Operand, ahead: i32| {
+                    let later = k.int(IntOp::Add, number, Operand::i32(ahead));
+                    let there = k.compare(IntCmp::Lt, later, end);
+                    k.when(there, |k| pipeline.allow(k, ahead));
+                };
+                let first = k.int(IntOp::Mul, from, Operand::i32(stages));
+                allow(k, first, 0);
+                allow(k, first, 1);
+                each_stage(k, from, until, stages, |k, number| {
+                    announce(k, number);
+                    pipeline.wait_for_end(k);
+                    allow(k, number, 2);
+                    pipeline.next(k);
+                });
+            }
+            None => boundary(k, from, until),
+        }
+        // The tower has stored what only it had.
+        sync.meet(k);
+    });
+    boundary(k, task.interior[1], task.end);
+    let over = k.param(TowerParams::OVER);
+    publish(k, ahead.leads, ahead.block, &task, over);
+}
+
+/// What is done for each stage of some periods.
+fn each_stage(
+    k: &mut Kernel<'_>,
+    from: Operand,
+    until: Operand,
+    stages: i32,
+    body: impl FnOnce(&mut Kernel<'_>, Operand),
+) {
+    let from = k.int(IntOp::Mul, from, Operand::i32(stages));
+    let until = k.int(IntOp::Mul, until, Operand::i32(stages));
+    k.repeat(from, until, Operand::i32(1), Some(1), body);
+}

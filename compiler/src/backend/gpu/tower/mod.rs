@@ -1,0 +1,111 @@
+//! The kernel of a tower program: a block of threads runs a tower from its first to its last period, with all values that evolve on the chip.
+//!
+//! ```text
+//! thread            one index along the inner axis; the values of that index in registers
+//!   begin             load what an interior period of this alignment begins with
+//!   period after period, stage after stage: the row operations of the program, printed              interior
+//!   end               store what memory does not have yet
+//!   boundary periods  row by row in memory, with a condition for each row                            boundary
+//! ```
+//!
+//! What is done, in which order and out of which places, is in the program ([`crate::tower`]). Here are the instructions for it: how warps share the
+//! work ([`kernel`]) and keep order ([`pipeline`], [`neighbours`], [`cluster`], [`sync`]), how blocks take towers ([`queue`]) and wait for each
+//! other ([`progress`]), and what steers the assembler ([`steer`]).
+
+mod boundary;
+mod cluster;
+mod context;
+mod ghost_kernel;
+mod ghosts_folded;
+mod ghosts_on_load;
+mod ghosts_on_store;
+mod interior;
+mod kernel;
+mod load;
+mod neighbours;
+mod numbers;
+mod pipeline;
+mod points;
+mod predicate;
+mod progress;
+mod queue;
+mod steer;
+mod sync;
+mod task;
+#[cfg(test)]
+mod tests;
+mod volume;
+mod worker;
+mod z_block;
+
+pub use ghost_kernel::SYMBOL as GHOSTS;
+pub use kernel::SYMBOL as TOWERS;
+pub use steer::NEAR;
+
+use super::abi::boundary_words;
+use super::ir::{Module, Type};
+use crate::layout::{GPU_ALIGNMENT, Layout};
+use crate::scheme::Scheme;
+use crate::tower::TowerProgram;
+use context::Context;
+use ghosts_on_load::{ArrivingGhosts, GhostList};
+use kernel::Code;
+
+/// Adds the kernels of a tower program to an empty module: [`TOWERS`], and [`GHOSTS`] if towers leave ghosts along the inner axis out of date.
+pub fn emit(module: &mut Module, scheme: &Scheme, layout: &Layout, program: &TowerProgram) {
+    emit_with(module, scheme, layout, program, NEAR);
+}
+
+/// The same; accesses to memory add less than `near` to a pointer by themselves.
+fn emit_with(
+    module: &mut Module,
+    scheme: &Scheme,
+    layout: &Layout,
+    program: &TowerProgram,
+    near: i64,
+) {
+    let shared = module.shared_on_demand(GPU_ALIGNMENT as u32);
+    let rows = module.constants(&boundary_words(&program.boundary));
+    let block = &program.block;
+    let mut list = Vec::new();
+    let arriving: Vec<ArrivingGhosts> = match &block.ghosts {
+        Some(ghosts) => {
+            let of = |allocation| {
+                ArrivingGhosts::new(ghosts, layout, block.shared_row, allocation, &mut list)
+            };
+            program.allocations.iter().map(of).collect()
+        }
+        None => Vec::new(),
+    };
+    let list = block.ghosts.is_some().then(|| {
+        ArrivingGhosts::end(&arriving, &mut list);
+        module.table(&list)
+    });
+    let context = |alignment: usize| Context {
+        scheme,
+        layout,
+        program,
+        alignment,
+        predicated: false,
+        real: Type::scalar(scheme.precision),
+        near,
+    };
+    let code = |alignment: usize| {
+        let interior = context(alignment);
+        let predicates = program.periods[alignment].predicated.is_some();
+        let ghosts = arriving.get(alignment).zip(list);
+        Code {
+            interior,
+            predicated: predicates.then_some(Context {
+                predicated: true,
+                ..interior
+            }),
+            ghosts: ghosts.map(|(ghosts, list)| GhostList { ghosts, list }),
+        }
+    };
+    let codes: Vec<Code<'_>> = (0..program.periods.len()).map(code).collect();
+    kernel::write(module, &codes, shared, rows);
+    if let Some(pass) = &block.ghost_pass {
+        ghost_kernel::write(module, scheme, layout, pass);
+    }
+}

@@ -1,0 +1,74 @@
+//! Periods of which ends of the grid without ghosts cut rows off, as the same straight-line code as that of interior periods.
+//!
+//! A row that is in no region keeps its value. What memory does not have is nobody's, so it may be anything: zeros are copied and loaded
+//! instead. So each row needs one condition more, the same for all threads, and no row is read again from memory in each stage, as where
+//! ghosts have to be kept up to date ([`super::boundary`]).
+
+use super::super::ir::Operand;
+use super::super::kernel::{IntOp, Kernel};
+use super::context::{Context, in_interval};
+use super::task;
+use crate::lattice::Axis;
+use crate::scheme::{ComponentId, Update};
+use crate::tower::{Group, GroupBox, RowRef, RowUpdate, written_groups};
+
+/// A period of which ends may cut rows off.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Predicate {
+    /// The index of its origin in the array.
+    at: [Operand; 2],
+}
+
+impl Predicate {
+    /// The period of this number of the task whose words these are.
+    pub fn new(
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        words: Operand,
+        number: Operand,
+    ) -> Predicate {
+        let mut at = task::interior_origin(k, words, context.towers().rings.is_any());
+        for (at, by) in at.iter_mut().zip(context.towers().advance.array()) {
+            let by = k.int(IntOp::Mul, number, Operand::i32(by as i32));
+            *at = k.int(IntOp::Add, *at, by);
+        }
+        Predicate { at }
+    }
+
+    /// Whether a group so far from the origin lies in a box.
+    fn lies(&self, k: &mut Kernel<'_>, by: Group, groups: GroupBox) -> Operand {
+        let GroupBox { x, y } = groups.seen_from(by);
+        let [x, y] = [(0, x), (1, y)].map(|(n, range)| in_interval(k, self.at[n], range));
+        k.int(IntOp::And, x, y)
+    }
+
+    /// Whether memory has a row.
+    pub fn has(&self, k: &mut Kernel<'_>, context: &Context<'_>, row: RowRef) -> Operand {
+        let held = GroupBox {
+            x: context.layout.visible(Axis::OUTER),
+            y: context.layout.visible(Axis::MIDDLE),
+        };
+        self.lies(k, row.at, held)
+    }
+
+    /// Whether an update acts on a row.
+    pub fn acts(&self, k: &mut Kernel<'_>, update: &Update, row: &RowUpdate) -> Operand {
+        let region = GroupBox {
+            x: update.region[Axis::OUTER],
+            y: update.region[Axis::MIDDLE],
+        };
+        self.lies(k, row.at, region)
+    }
+
+    /// Whether a row of a component has values that updates may write.
+    pub fn stores(
+        &self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        component: ComponentId,
+        row: RowRef,
+    ) -> Operand {
+        let written = written_groups(context.scheme, component);
+        self.lies(k, row.at, written)
+    }
+}

@@ -1,0 +1,79 @@
+//! What steers the assembler, without an effect on results.
+//!
+//! Threads that compute have no register to spare. The assembler would keep whatever it can compute once: places of rows, numbers of threads, what
+//! follows from them. Here it is hidden from it that these are the same each time, so that it finds them anew.
+
+use super::super::ir::{Operand, Type};
+use super::super::kernel::{IntOp, Kernel};
+use super::context::Context;
+use crate::lattice::Axis;
+use crate::tower::RowRef;
+use std::collections::BTreeMap;
+
+/// What accesses to memory add to a pointer by themselves: signed numbers of 24 bits.
+pub const NEAR: i64 = 1 << 23;
+
+/// Pointers to rows, from one in the origin's group on. Where planes across the first axis are so far apart that accesses to memory do not
+/// add that by themselves, each plane has a pointer, made in a way that the assembler does not see through. Else it makes one for each
+/// access, well before it is needed: dozens of registers.
+pub(super) struct RowPointers {
+    origin: Operand,
+    /// Bytes between planes, as the assembler does not know them.
+    stride: Option<Operand>,
+    known: BTreeMap<i64, Operand>,
+}
+
+impl RowPointers {
+    pub fn new(origin: Operand) -> RowPointers {
+        RowPointers {
+            origin,
+            stride: None,
+            known: BTreeMap::new(),
+        }
+    }
+
+    /// Where a row is.
+    pub fn row(&mut self, k: &mut Kernel<'_>, context: &Context<'_>, row: RowRef) -> Operand {
+        let far = context.distance(row);
+        let stride = context.bytes(context.layout.stride[Axis::OUTER]);
+        let (Ok(by), Ok(x)) = (i32::try_from(stride), i32::try_from(row.at.x)) else {
+            return k.offset(self.origin, far);
+        };
+        if x == 0 || (-context.near..context.near).contains(&far) {
+            return k.offset(self.origin, far);
+        }
+        let stride = *self.stride.get_or_insert_with(|| {
+            let zero = k.unknown_zero(false);
+            k.int(IntOp::Add, zero, Operand::i32(by))
+        });
+        let plane = *self.known.entry(row.at.x).or_insert_with(|| {
+            let code = "mad.wide.s32 $0, $1, $2, $3;";
+            let args = [stride, Operand::i32(x), self.origin];
+            k.assembly(code, "=l,r,n,l", &[self.origin.ty], &args, false)[0]
+        });
+        k.offset(plane, far - row.at.x * i64::from(by))
+    }
+}
+
+/// The thread's number, such that what follows from it is not kept from one part of a tower to the next.
+pub(super) fn thread(k: &mut Kernel<'_>) -> Operand {
+    let thread = k.assembly("mov.u32 $0, %tid.x;", "=r", &[Type::I32], &[], true);
+    thread[0]
+}
+
+/// The block's number in its cluster, such that what follows from it is not kept.
+pub(super) fn rank(k: &mut Kernel<'_>) -> Operand {
+    k.assembly(
+        "mov.u32 $0, %cluster_ctarank;",
+        "=r",
+        &[Type::I32],
+        &[],
+        true,
+    )[0]
+}
+
+/// A pointer for one stage of a period, such that the assembler does not keep where rows are from one stage to the next.
+pub(super) fn distinct(k: &mut Kernel<'_>, pointer: Operand, stage: usize) -> Operand {
+    let zero = k.unknown_zero(stage.is_multiple_of(2));
+    k.advance_by_word(pointer, zero)
+}

@@ -1,0 +1,121 @@
+//! Towers of random schemes: same bits as row kernels stage by stage.
+
+use super::*;
+use crate::cone::Rational;
+use crate::lattice::Axis;
+use crate::testing::{Limits, Rng, random_scheme};
+
+/// Schemes whose towers are small.
+pub const LIMITS: Limits = Limits {
+    dimensions: 3,
+    components: 3,
+    stages: 3,
+    ops: 8,
+    length: 14,
+    width: 20,
+    reach: 2,
+};
+
+/// Updates act everywhere but for what they leave out along the inner axis.
+pub fn zones_along_lines_only(scheme: &mut Scheme) {
+    for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
+        let position = scheme.components[update.target.index()].position;
+        let range = update.region[Axis::INNER];
+        update.region = scheme.grid.live(position);
+        if !range.is_empty() {
+            update.region[Axis::INNER] = range;
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Tried {
+    schemes: usize,
+    with_interior: usize,
+    /// Lines are shared by two blocks.
+    shared: usize,
+    /// The outer or the middle axis is periodic.
+    rings: usize,
+    makes_ghosts: usize,
+}
+
+fn run(seeds: impl Iterator<Item = u64>) {
+    let Some(library) = library() else { return };
+    let mut tried = Tried::default();
+    for seed in seeds {
+        let mut rng = Rng::new(seed);
+        let mut scheme = random_scheme(&mut rng, &LIMITS);
+        if scheme.grid.dimensions() < 3 || scheme.grid.cells[Axis::INNER] < 6 {
+            continue;
+        }
+        let longer = match tried.schemes % 2 {
+            1 => rng.within(30, 60),
+            _ => 0,
+        };
+        scheme.grid.cells[Axis::INNER] += longer;
+        for axis in [Axis::OUTER, Axis::MIDDLE] {
+            let ring = if scheme.grid.is_periodic(axis) { 14 } else { 0 };
+            scheme.grid.cells[axis] = ring + rng.within(14, 22);
+        }
+        for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
+            let position = scheme.components[update.target.index()].position;
+            let end = scheme.grid.live(position)[Axis::INNER].hi;
+            let range = &mut update.region[Axis::INNER];
+            if range.hi + longer == end {
+                range.hi += longer;
+            }
+        }
+        zones_along_lines_only(&mut scheme);
+        let mut pitch = || Rational::new(rng.within(4, 16), 2).unwrap_or(Rational::ONE);
+        let pitches = match seed % 3 {
+            0 => [pitch(), pitch()],
+            _ => [pitch(); 2],
+        };
+        let options = Options {
+            asynchronous: rng.once_in(2) || longer > 0,
+            moves_registers: true,
+            suspends: seed % 4 < 2,
+            division: Division::Shared(if longer > 0 { 2 } else { 1 }),
+            shared_bytes: if seed % 5 < 2 { 0 } else { u32::MAX },
+            ..Options::default()
+        };
+        let trial = Trial {
+            pitches,
+            options,
+            near: if seed % 3 == 0 { 64 } else { NEAR },
+            seed,
+            ..Trial::new(library, &scheme, 1, 1 + rng.below(3))
+        };
+        if let Ok(report) = trial.run() {
+            let ring = |axis: &Axis| scheme.grid.is_periodic(*axis);
+            tried.schemes += 1;
+            tried.rings += usize::from([Axis::OUTER, Axis::MIDDLE].iter().any(ring));
+            tried.with_interior += report.with_interior;
+            tried.makes_ghosts += usize::from(report.makes_ghosts);
+            tried.shared += usize::from(longer > 0);
+        }
+    }
+    let Tried {
+        schemes,
+        with_interior,
+        shared,
+        rings,
+        makes_ghosts,
+    } = tried;
+    assert!(schemes > 0 && with_interior > 10 * schemes, "{tried:?}");
+    assert!(3 * shared > schemes, "{tried:?}");
+    assert!(3 * makes_ghosts > schemes, "{tried:?}");
+    assert!(5 * rings > schemes, "{tried:?}");
+}
+
+// Two tests, so that two cores share the work.
+
+#[test]
+fn towers_of_random_schemes_give_the_bits_of_rows() {
+    run((0..150).step_by(2));
+}
+
+#[test]
+fn towers_of_more_random_schemes_give_the_bits_of_rows() {
+    run((1..150).step_by(2));
+}

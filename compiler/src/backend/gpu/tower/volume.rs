@@ -1,0 +1,318 @@
+//! Volume sources: sources in so many columns of cells that interior periods run them.
+//!
+//! Profiles lie in memory as an array over the box, of which each thread reads the values at its own index; a period whose threads have added is like
+//! any other. A kernel is made for a list of sources; where each of them acts, and what it adds, are parameters. Volume sources act before points do.
+
+use super::super::abi::{TowerParams, VolumeParams};
+use super::super::ir::{Operand, Type};
+use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Variable};
+use super::context::{Context, Lane};
+use super::task;
+use crate::lattice::Interval;
+use crate::scheme::{Cmp, Precision};
+use crate::tower::{Group, RowUpdate, VolumeSource};
+
+/// Along an axis.
+#[derive(Clone, Copy)]
+struct Range {
+    lo: Operand,
+    len: Operand,
+    stride: Operand,
+}
+
+/// A source as a kernel finds it in its parameters.
+struct Volume {
+    profiles: Operand,
+    ranges: [Range; 3],
+    wave: Operand,
+}
+
+/// Indices of a row along the first two axes, and whether the thread has something to do there.
+#[derive(Clone, Copy)]
+pub(super) struct RowPlace {
+    pub at: [Operand; 2],
+    pub inside: Operand,
+}
+
+/// Where a thread is that a source concerns: from the first index of its box along the inner axis, and in the periods of the time block.
+#[derive(Clone, Copy)]
+struct Within {
+    z: Operand,
+    period: Operand,
+}
+
+/// Rows of one update to which sources add.
+pub(super) struct Rows<'r> {
+    pub source: VolumeSource,
+    /// Whether the thread writes rows of interior periods, if that is not all of them.
+    pub active: Option<Operand>,
+    /// The period of the time block, which interior ones count from the last one's end on; and the step of the period.
+    pub period: Operand,
+    pub step: i32,
+    pub places: Places<'r>,
+}
+
+/// Where rows are.
+#[derive(Clone, Copy)]
+pub(super) enum Places<'r> {
+    /// Relative to the origin of an interior period; the block's task, from which that follows.
+    Interior {
+        rows: &'r [RowUpdate],
+        words: Operand,
+    },
+    Boundary(&'r [RowPlace]),
+}
+
+impl Volume {
+    fn new(k: &Kernel<'_>, number: usize) -> Volume {
+        let param = |parameter: usize| k.param(TowerParams::of_volume(number, parameter));
+        let range = |axis: usize| Range {
+            lo: param(VolumeParams::lo(axis)),
+            len: param(VolumeParams::len(axis)),
+            stride: param(VolumeParams::stride(axis)),
+        };
+        Volume {
+            profiles: param(VolumeParams::PROFILES),
+            ranges: [0, 1, 2].map(range),
+            wave: param(VolumeParams::WAVE),
+        }
+    }
+
+    /// Whether profiles are not the same everywhere.
+    fn differs(&self, k: &mut Kernel<'_>) -> Operand {
+        let [outer, ..] = self.ranges;
+        k.compare(IntCmp::Ne, outer.stride, Operand::i32(0))
+    }
+
+    /// Whether a row is in the box, and the thread has something to do there.
+    fn has(&self, k: &mut Kernel<'_>, row: RowPlace) -> Operand {
+        let mut inside = row.inside;
+        for (at, range) in row.at.into_iter().zip(self.ranges) {
+            let from = k.int(IntOp::Sub, at, range.lo);
+            let within = k.compare(IntCmp::Below, from, range.len);
+            inside = k.int(IntOp::And, inside, within);
+        }
+        inside
+    }
+
+    /// Where the profile of a row lies at an index of the box along the inner axis.
+    fn profile(&self, k: &mut Kernel<'_>, z: Operand, row: RowPlace) -> Operand {
+        let [.., along] = self.ranges;
+        let mut element = k.int(IntOp::Mul, z, along.stride);
+        for (at, range) in row.at.into_iter().zip(self.ranges) {
+            let from = k.int(IntOp::Sub, at, range.lo);
+            let by = k.int(IntOp::Mul, from, range.stride);
+            element = k.int(IntOp::Add, element, by);
+        }
+        let element = k.resize(element, Type::I64);
+        k.advance(self.profiles, element, 8)
+    }
+
+    /// Whether some of a period's rows, or what lies between them, may be in the box.
+    fn is_near(&self, k: &mut Kernel<'_>, at: [Operand; 2], rows: &[RowUpdate]) -> Operand {
+        let mut near = Operand::int(Type::I1, 1);
+        for (n, (at, range)) in at.into_iter().zip(self.ranges).enumerate() {
+            let offsets = rows.iter().map(|row| row.at.array()[n]);
+            let none = Interval::new(0, 0);
+            let hull = offsets.fold(none, |hull, at| hull.hull(Interval::new(at, at + 1)));
+            let last = k.int(IntOp::Add, at, Operand::i32(hull.hi as i32 - 1));
+            let from = k.int(IntOp::Sub, last, range.lo);
+            let more = Operand::i32(hull.len() as i32 - 1);
+            // There is no register to keep it in.
+            let len = k.again(range.len);
+            let len = k.int(IntOp::Add, len, more);
+            let within = k.compare(IntCmp::Below, from, len);
+            near = k.int(IntOp::And, near, within);
+        }
+        near
+    }
+
+    /// What is done by threads whose index along the inner axis is in the box.
+    fn along(
+        &self,
+        k: &mut Kernel<'_>,
+        lane: &Lane,
+        rows: &Rows<'_>,
+        body: impl FnOnce(&mut Kernel<'_>, Within),
+    ) {
+        // Threads have no register to keep it in.
+        let thread = k.again(lane.thread);
+        let [.., along] = self.ranges;
+        let z = k.int(IntOp::Sub, thread, along.lo);
+        let mut there = k.compare(IntCmp::Below, z, along.len);
+        if let Some(active) = rows.active {
+            there = k.int(IntOp::And, there, active);
+        }
+        k.when(there, |k| {
+            let period = match rows.places {
+                Places::Interior { words, .. } => {
+                    let end = task::interior_end(k, words);
+                    k.int(IntOp::Add, rows.period, end)
+                }
+                Places::Boundary(_) => rows.period,
+            };
+            body(k, Within { z, period });
+        });
+    }
+
+    /// What is done in interior periods near the box: with where the rows are, all of which are the thread's.
+    fn near(
+        &self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        period: Operand,
+        (rows, words): (&[RowUpdate], Operand),
+        body: impl FnOnce(&mut Kernel<'_>, &[RowPlace]),
+    ) {
+        let at = origin(k, context, period, words);
+        let near = self.is_near(k, at, rows);
+        k.when(near, |k| {
+            let place = |k: &mut Kernel<'_>, row: &RowUpdate| {
+                let Group { x, y } = row.at;
+                let by = [x, y].map(|n| Operand::i32(n as i32));
+                RowPlace {
+                    at: [0, 1].map(|n| k.int(IntOp::Add, at[n], by[n])),
+                    inside: Operand::int(Type::I1, 1),
+                }
+            };
+            let places: Vec<RowPlace> = rows.iter().map(|row| place(k, row)).collect();
+            body(k, &places);
+        });
+    }
+
+    /// Where the wave of a step lies.
+    fn wave(
+        &self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        rows: &Rows<'_>,
+        at: Within,
+    ) -> Operand {
+        let steps = Operand::i32(context.towers().steps as i32);
+        let step = k.int(IntOp::Mul, at.period, steps);
+        let step = k.int(IntOp::Add, step, Operand::i32(rows.step));
+        let by = k.int(IntOp::Mul, step, k.param(TowerParams::WAVE_BYTES));
+        let by = k.int(IntOp::Add, by, self.wave);
+        k.advance_by_word(k.param(TowerParams::WAVES), by)
+    }
+
+    /// What the source adds, at an index of its box along the inner axis.
+    fn add(
+        &self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        rows: &Rows<'_>,
+        at: Within,
+        places: &[RowPlace],
+        variables: &[Variable],
+    ) {
+        let double = Type::scalar(Precision::F64);
+        let wave = self.wave(k, context, rows, at);
+        let wave = k.load(double, wave, 8, Access::ReadOnly);
+        let added = |k: &mut Kernel<'_>, profile: Operand| {
+            let added = k.product(profile, wave);
+            k.convert(added, context.real)
+        };
+        let inside: Vec<Operand> = places.iter().map(|place| self.has(k, *place)).collect();
+        let differs = self.differs(k);
+        let differ = |k: &mut Kernel<'_>| {
+            // All profiles are under way together, as far as there are registers.
+            let loads = places.iter().zip(&inside).map(|(place, inside)| {
+                let from = self.profile(k, at.z, *place);
+                k.load_if(*inside, double, from)
+            });
+            let profiles: Vec<Operand> = loads.collect();
+            for ((profile, inside), variable) in profiles.into_iter().zip(&inside).zip(variables) {
+                let added = added(k, profile);
+                let before = k.get(*variable);
+                let after = k.sum(before, added);
+                let after = k.select(Cmp::Eq, profile, profile, after, before);
+                let after = k.choose(*inside, after, before);
+                k.set(*variable, after);
+            }
+        };
+        k.either(differs, differ, |k| {
+            let profile = k.load(double, self.profiles, 8, Access::ReadOnly);
+            let added = added(k, profile);
+            for (inside, variable) in inside.iter().zip(variables) {
+                let before = k.get(*variable);
+                let after = k.sum(before, added);
+                let after = k.choose(*inside, after, before);
+                k.set(*variable, after);
+            }
+        });
+    }
+}
+
+/// The index of the origin of a period of the time block.
+fn origin(
+    k: &mut Kernel<'_>,
+    context: &Context<'_>,
+    period: Operand,
+    words: Operand,
+) -> [Operand; 2] {
+    let at = task::interior_origin(k, words, context.towers().rings.is_any());
+    let advance = context.towers().advance.array();
+    [0, 1].map(|n| {
+        let by = Operand::i32(advance[n] as i32);
+        let by = k.int(IntOp::Mul, period, by);
+        k.int(IntOp::Add, at[n], by)
+    })
+}
+
+/// The sources that add to some rows, by their numbers.
+fn sources_of<'c>(context: &Context<'c>, rows: &Rows<'_>) -> impl Iterator<Item = usize> + use<'c> {
+    let source = rows.source;
+    let all = context.program.sources.iter().enumerate();
+    all.filter_map(move |(number, other)| (*other == source).then_some(number))
+}
+
+/// Adds to the values of some rows what sources add.
+pub(super) fn add(
+    k: &mut Kernel<'_>,
+    context: &Context<'_>,
+    lane: &Lane,
+    rows: &Rows<'_>,
+    values: &mut [Operand],
+) {
+    for number in sources_of(context, rows) {
+        let volume = Volume::new(k, number);
+        let variables: Vec<Variable> = values.iter().map(|v| k.variable_of(*v)).collect();
+        volume.along(k, lane, rows, |k, at| match rows.places {
+            Places::Boundary(places) => volume.add(k, context, rows, at, places, &variables),
+            Places::Interior { rows: own, words } => {
+                volume.near(k, context, at.period, (own, words), |k, places| {
+                    volume.add(k, context, rows, at, places, &variables);
+                });
+            }
+        });
+        for (value, variable) in values.iter_mut().zip(variables) {
+            *value = k.get(variable);
+        }
+    }
+}
+
+/// Fetches what sources will add to rows of an interior period, so that it is near when it is needed.
+pub(super) fn prefetch(k: &mut Kernel<'_>, context: &Context<'_>, lane: &Lane, rows: &Rows<'_>) {
+    let Places::Interior { rows: own, words } = rows.places else {
+        return;
+    };
+    for number in sources_of(context, rows) {
+        let volume = Volume::new(k, number);
+        volume.along(k, lane, rows, |k, at| {
+            let wave = volume.wave(k, context, rows, at);
+            k.prefetch_if(Operand::int(Type::I1, 1), wave);
+            // One value for all is soon there anyway.
+            let differ = volume.differs(k);
+            k.when(differ, |k| {
+                volume.near(k, context, at.period, (own, words), |k, places| {
+                    for place in places {
+                        let inside = volume.has(k, *place);
+                        let from = volume.profile(k, at.z, *place);
+                        k.prefetch_if(inside, from);
+                    }
+                });
+            });
+        });
+    }
+}

@@ -1,0 +1,161 @@
+//! A thread that computes: what it knows while it runs towers of one alignment.
+
+use super::super::ir::Operand;
+use super::super::kernel::{IntCmp, IntOp, Kernel};
+use super::cluster::first_index;
+use super::context::{Context, Lane};
+use super::ghosts_on_load::GhostList;
+use super::ghosts_on_store::{LineEnds, Target};
+use super::predicate::Predicate;
+use super::steer::rank;
+use super::sync::Sync;
+use super::z_block::{self, Between};
+use super::{cluster, task};
+use crate::scheme::ComponentId;
+use crate::tower::block::WARP;
+use crate::tower::{RowRef, Written};
+use std::rc::Rc;
+
+#[derive(Clone)]
+pub(super) struct Worker<'a> {
+    pub context: Context<'a>,
+    pub lane: Lane,
+    /// `None` where no component has ghosts along the inner axis, or the thread does not know yet where they lie.
+    pub ends: Option<Rc<LineEnds>>,
+    pub sync: Sync<'a>,
+    /// The words of the block's task.
+    pub words: Operand,
+    /// What makes ghosts along the inner axis of rows that arrive, where towers do so.
+    pub ghosts: Option<GhostList<'a>>,
+}
+
+impl Lane {
+    /// Of a thread of the block, with shared rows at a place.
+    pub fn new(k: &mut Kernel<'_>, context: &Context<'_>, rows: Operand, thread: Operand) -> Lane {
+        let slabs = context.slabs();
+        let first = slabs.map(|slabs| {
+            let rank = rank(k);
+            first_index(k, slabs, rank)
+        });
+        let first = first.or_else(|| z_block::base(k, context));
+        let shape = context.block().shared_row;
+        let own = slabs.map_or(shape.length, |slabs| slabs.width);
+        let idle = slabs.is_some() && own % WARP != 0;
+        let mut local = thread;
+        if idle {
+            // Threads beyond the end of a slab see its last index.
+            local = k.int(IntOp::Min, thread, Operand::i32(own as i32 - 1));
+        }
+        let [mut thread, mut seen] = [thread, local];
+        if let Some(first) = first {
+            [thread, seen] = [thread, local].map(|n| k.int(IntOp::Add, n, first));
+        }
+        if idle {
+            let same = k.compare(IntCmp::Eq, thread, seen);
+            let behind = Operand::i32(context.block().line_threads() as i32);
+            thread = k.choose(same, thread, behind);
+        }
+        let last = Operand::i32(shape.length as i32 - 1);
+        let at = k.int(IntOp::Min, seen, last);
+        let index = k.resize(at, super::super::ir::Type::I64);
+        let lead = k.offset(rows, context.bytes(shape.lead));
+        let within = match first {
+            Some(first) => {
+                let mut within = k.int(IntOp::Sub, at, first);
+                if let Some((slabs, beyond)) = slabs.and_then(|s| Some((s, s.idle?))) {
+                    // Nobody keeps order with warps beyond the end of the line.
+                    let idle = (slabs.last - 1) / WARP * WARP + WARP;
+                    let idle = k.compare(IntCmp::Ge, local, Operand::i32(idle as i32));
+                    let rank = rank(k);
+                    let is_last = cluster::is_last(k, slabs, rank);
+                    let idle = k.int(IntOp::And, idle, is_last);
+                    let beyond = k.int(IntOp::Max, local, Operand::i32(beyond as i32));
+                    within = k.choose(idle, beyond, within);
+                }
+                k.resize(within, super::super::ir::Type::I64)
+            }
+            None => index,
+        };
+        Lane {
+            thread,
+            index,
+            own: k.advance(lead, within, context.real.bytes()),
+            rows,
+        }
+    }
+}
+
+/// A row that a period leaves in memory.
+#[derive(Clone, Copy)]
+pub(super) struct Left {
+    pub component: ComponentId,
+    pub row: RowRef,
+    /// The thread's value in memory.
+    pub to: Operand,
+    pub written: Written,
+}
+
+impl<'a> Worker<'a> {
+    /// The thread knows where its ghosts along the inner axis lie.
+    pub fn with_ends(self, k: &mut Kernel<'_>) -> Worker<'a> {
+        Worker {
+            ends: LineEnds::new(k, &self.context, &self.lane).map(Rc::new),
+            ..self
+        }
+    }
+
+    /// Where the thread's values of an origin's group lie.
+    pub fn at(&self, k: &mut Kernel<'_>, origin: Operand) -> Operand {
+        k.advance(origin, self.lane.index, self.context.real.bytes())
+    }
+
+    /// Where a thread writes a row of a component.
+    pub fn target(&self, component: ComponentId, to: Operand) -> Target<'_> {
+        Target {
+            component,
+            to,
+            ends: self.ends.as_deref(),
+        }
+    }
+
+    /// What an interior period has to know where ends may cut rows off: that of this number, counted from the end of the interior periods on.
+    pub fn predicate(&self, k: &mut Kernel<'_>, from_end: Operand) -> Option<Predicate> {
+        if !self.context.predicated {
+            return None;
+        }
+        let end = task::interior_end(k, self.words);
+        let number = k.int(IntOp::Add, from_end, end);
+        Some(Predicate::new(k, &self.context, self.words, number))
+    }
+
+    /// Writes a value to a row in memory that a period leaves there: where the thread has had a part in the stages that wrote it, if lines are cut
+    /// into z blocks.
+    pub fn leave(
+        &self,
+        k: &mut Kernel<'_>,
+        predicate: Option<Predicate>,
+        between: Option<Between>,
+        left: Left,
+        value: Operand,
+    ) {
+        let Left {
+            component,
+            row,
+            to,
+            written,
+        } = left;
+        let there = predicate.map(|p| p.stores(k, &self.context, component, row));
+        let wrote = between.map(|b| b.takes_part(k, &self.context, written.first, written.last));
+        let stores = match (there, wrote) {
+            (Some(there), Some(wrote)) => Some(k.int(IntOp::And, there, wrote)),
+            (there, wrote) => there.or(wrote),
+        };
+        let target = self.target(component, to);
+        match stores {
+            None => self.context.store(k, &self.lane, target, value),
+            Some(stores) => k.when(stores, |k| {
+                self.context.store(k, &self.lane, target, value);
+            }),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Injections and receivers: what sources and probes do to single values, right after their updates.
+//!
+//! This is the one table of places and the one arithmetic. Host, layerwise kernels and towers take from here in which cells which source acts,
+//! in which order, with which profile and wave; and after which stage a probe records. The reference evaluates sources by itself.
+
+use crate::lattice::PerAxis;
+use crate::problem::{Problem, Source};
+use crate::real::Real;
+use crate::reference::for_each_index;
+use crate::scheme::{ComponentId, Scheme, StageId};
+use crate::statics::{Files, coef_value, source_acts, source_wave};
+
+/// A cell in which a source acts: after each update it adds `round(profile * wave)`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Injection {
+    pub at: PerAxis<i64>,
+    pub profile: f64,
+    /// Index into the waves of a step.
+    pub wave: u32,
+}
+
+/// Where a source acts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InjectionSource {
+    /// After whose updates it acts; one of them updates the cells.
+    pub stage: StageId,
+    pub component: ComponentId,
+    /// The last index varies fastest.
+    pub cells: Vec<Injection>,
+}
+
+/// What injections of a step are multiplied with: the time function of a source, for all of its cells or for one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wave {
+    /// Index into the problem's sources.
+    pub source: usize,
+    /// Where it is evaluated.
+    pub at: PerAxis<i64>,
+}
+
+/// All injections of a problem.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Injections {
+    /// One for each source of the problem. Those to the same cell act in their order.
+    pub sources: Vec<InjectionSource>,
+    /// Those of a step.
+    pub waves: Vec<Wave>,
+}
+
+impl Injections {
+    pub fn new(scheme: &Scheme, problem: &Problem, files: &dyn Files) -> Injections {
+        let mut injections = Injections::default();
+        for (number, source) in problem.sources.iter().enumerate() {
+            let position = scheme.component(source.component).position;
+            let everywhere = !source.wave.depends_on_place();
+            let mut cells = Vec::new();
+            for_each_index(source.region, |at| {
+                if !source_acts(scheme, files, source, at) {
+                    return;
+                }
+                if cells.is_empty() || !everywhere {
+                    injections.waves.push(Wave { source: number, at });
+                }
+                cells.push(Injection {
+                    at,
+                    profile: coef_value(scheme, files, position, &source.profile, at),
+                    wave: injections.waves.len() as u32 - 1,
+                });
+            });
+            injections.sources.push(InjectionSource {
+                stage: source.stage,
+                component: source.component,
+                cells,
+            });
+        }
+        injections
+    }
+
+    /// The value of a wave for the values that step `step` (from 0) computes.
+    pub fn wave(
+        &self,
+        scheme: &Scheme,
+        problem: &Problem,
+        files: &dyn Files,
+        wave: u32,
+        step: u64,
+    ) -> f64 {
+        let Wave { source, at } = self.waves[wave as usize];
+        source_wave(scheme, files, &problem.sources[source], step, at)
+    }
+
+    /// The waves of a step, in order.
+    pub fn waves<'a>(
+        &'a self,
+        scheme: &'a Scheme,
+        problem: &'a Problem,
+        files: &'a dyn Files,
+        step: u64,
+    ) -> impl Iterator<Item = f64> + 'a {
+        let all = 0..self.waves.len() as u32;
+        all.map(move |wave| self.wave(scheme, problem, files, wave, step))
+    }
+}
+
+/// What an injection makes of a value: the product is taken in double precision and rounded, the sum is in the value's precision.
+pub fn inject<T: Real>(value: T, profile: f64, wave: f64) -> T {
+    value.add(T::from_f64(profile * wave))
+}
+
+/// Whether one wave serves all cells of a source.
+pub fn has_one_wave(source: &Source) -> bool {
+    !source.wave.depends_on_place()
+}
+
+/// A value that a probe records after every step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receiver {
+    pub component: ComponentId,
+    pub at: PerAxis<i64>,
+    /// The last stage of a step that may change it. `None`: nothing ever does.
+    pub stage: Option<StageId>,
+}
+
+/// The receivers of a problem, one for each probe.
+pub fn receivers(scheme: &Scheme, problem: &Problem) -> Vec<Receiver> {
+    let of = |probe: &crate::problem::Probe| Receiver {
+        component: probe.component,
+        at: probe.at,
+        stage: last_stage(scheme, probe.component, Some(probe.at)),
+    };
+    problem.probes.iter().map(of).collect()
+}
+
+/// The last stage of a step that can change a value of a component: any, or the one at `at`.
+pub fn last_stage(scheme: &Scheme, id: ComponentId, at: Option<PerAxis<i64>>) -> Option<StageId> {
+    let changes = |stage: &StageId| {
+        let mut updates = scheme.stages[stage.index()].updates.iter();
+        updates.any(|u| u.target == id && at.is_none_or(|at| u.region.contains(at)))
+    };
+    scheme.stage_ids().filter(changes).last()
+}

@@ -1,0 +1,59 @@
+//! Operators that need no definition: their names and signs.
+
+use crate::host::{HostBinary, HostUnary};
+
+/// Every operator that needs no definition.
+pub const BUILT_IN: &[&str] = &[
+    "d", "dc", "d2", "avg", "sym", "sqrt", "abs", "min", "max", "exp", "log", "sin", "cos", "tan",
+    "tanh", "atan2", "floor", "ceil", "round",
+];
+
+pub fn is_built_in(name: &str) -> bool {
+    BUILT_IN.contains(&name)
+}
+
+/// The built-in operator of one argument with this name.
+pub fn unary_of(name: &str) -> Option<HostUnary> {
+    UNARY.iter().find(|(n, _)| *n == name).map(|(_, op)| *op)
+}
+
+/// The name of a built-in operator of one argument; empty for a sign.
+pub fn name_of(op: HostUnary) -> &'static str {
+    UNARY.iter().find(|(_, o)| *o == op).map_or("", |(n, _)| n)
+}
+
+const UNARY: &[(&str, HostUnary)] = &[
+    ("abs", HostUnary::Abs),
+    ("sqrt", HostUnary::Sqrt),
+    ("exp", HostUnary::Exp),
+    ("log", HostUnary::Log),
+    ("sin", HostUnary::Sin),
+    ("cos", HostUnary::Cos),
+    ("tan", HostUnary::Tan),
+    ("tanh", HostUnary::Tanh),
+    ("floor", HostUnary::Floor),
+    ("ceil", HostUnary::Ceil),
+    ("round", HostUnary::Round),
+];
+
+/// An operator of two arguments as it is written.
+pub fn sign_of(op: HostBinary) -> &'static str {
+    match op {
+        HostBinary::Add => "+",
+        HostBinary::Sub => "-",
+        HostBinary::Mul => "*",
+        HostBinary::Div => "/",
+        HostBinary::Pow => "^",
+        HostBinary::Atan2 => "atan2",
+        HostBinary::Min => "min",
+        HostBinary::Max => "max",
+        HostBinary::Lt => "<",
+        HostBinary::Le => "<=",
+        HostBinary::Gt => ">",
+        HostBinary::Ge => ">=",
+        HostBinary::Eq => "==",
+        HostBinary::Ne => "!=",
+        HostBinary::And => "and",
+        HostBinary::Or => "or",
+    }
+}

@@ -1,0 +1,128 @@
+//! What resolving a file keeps, and how it reports errors.
+
+use super::codes;
+use super::frame::Frame;
+use super::graph::Graph;
+use super::load::{ItemId, Library, ModuleId};
+use super::report::{Checked, Place, Report, Reported, USED};
+use super::value::Value;
+use crate::world::World;
+use std::collections::BTreeMap;
+use torre_grammar::diag::{Code, Diagnostic};
+use torre_grammar::source::{Source, Span};
+
+/// The most names in a block.
+pub const LOCALS: usize = 1_000;
+
+/// Where an expression is evaluated.
+#[derive(Clone)]
+pub struct Scope {
+    pub source: Source,
+    pub module: ModuleId,
+    /// Later ones hide earlier ones.
+    pub locals: Vec<(String, Value)>,
+    /// Whether the names of the scheme are seen, not just its axes.
+    pub in_scheme: bool,
+}
+
+impl Scope {
+    pub fn place(&self, span: Span) -> Place {
+        Place::new(&self.source, span)
+    }
+}
+
+/// A use of a definition that is being inlined.
+#[derive(Clone)]
+pub struct Use {
+    pub place: Place,
+    pub item: ItemId,
+}
+
+/// A constant that is being computed or has been.
+pub enum Constant {
+    Running,
+    Done(Value),
+}
+
+/// What resolving a file keeps.
+pub struct Resolver<'w> {
+    pub world: &'w dyn World,
+    pub library: Library,
+    pub graph: Graph,
+    pub report: Report,
+    /// The scheme at hand, as far as it is declared.
+    pub frame: Frame,
+    pub constants: BTreeMap<ItemId, Constant>,
+    pub inlined: Vec<Use>,
+    pub nested: usize,
+    pub steps: u64,
+    /// Whether it was said that the program is too complex.
+    exhausted: bool,
+}
+
+impl<'w> Resolver<'w> {
+    pub fn new(world: &'w dyn World) -> Self {
+        Self {
+            world,
+            library: Library::default(),
+            graph: Graph::default(),
+            report: Report::default(),
+            frame: Frame::default(),
+            constants: BTreeMap::new(),
+            inlined: Vec::new(),
+            nested: 0,
+            steps: 0,
+            exhausted: false,
+        }
+    }
+
+    /// Forgets a scheme before the next one.
+    pub fn reset(&mut self) {
+        self.graph = self.graph.successor();
+        self.frame = Frame::default();
+        self.constants.clear();
+    }
+
+    /// Forgets what may have failed unseen.
+    pub fn forget_failures(&mut self) {
+        self.constants.clear();
+        self.library.forget_failures();
+    }
+
+    /// An error at a place; inside of definitions with the places that use them.
+    pub fn error(&self, code: Code, message: impl Into<String>, at: &Place) -> Diagnostic {
+        Diagnostic::error(code, message).at(&at.source, at.span, "here")
+    }
+
+    pub fn fail<T>(&mut self, mut diagnostic: Diagnostic) -> Checked<T> {
+        let uses = self.inlined.iter().rev();
+        let shown: Vec<Place> = match self.inlined.len() {
+            0..=3 => uses.map(|u| u.place.clone()).collect(),
+            _ => uses
+                .clone()
+                .take(1)
+                .chain(self.inlined.first())
+                .map(|u| u.place.clone())
+                .collect(),
+        };
+        for place in shown {
+            diagnostic = diagnostic.at(&place.source, place.span, USED);
+        }
+        self.report.push(diagnostic);
+        Err(Reported)
+    }
+
+    pub fn too_complex<T>(&mut self, place: &Place) -> Checked<T> {
+        if std::mem::replace(&mut self.exhausted, true) {
+            return Err(Reported);
+        }
+        let d = self
+            .error(
+                codes::TOO_COMPLEX,
+                "this is too complex: it has too many operations once all definitions are inlined",
+                place,
+            )
+            .hint("make it shorter, or store intermediate values in fields");
+        self.fail(d)
+    }
+}

@@ -1,0 +1,22 @@
+//! Texts that take long to compile and are wanted again.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+/// What was made of each text, in this process.
+static MADE: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
+
+/// What `make` makes of a text, which depends on nothing else; it runs once for each. Failures are not kept.
+pub fn once<E>(text: &str, make: impl FnOnce() -> Result<String, E>) -> Result<String, E> {
+    let lock = || MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = lock().get(text).cloned();
+    match known {
+        Some(made) => Ok(made),
+        None => {
+            // Other threads compile meanwhile; two that want the same text may both make it.
+            let made = make()?;
+            lock().insert(text.to_owned(), made.clone());
+            Ok(made)
+        }
+    }
+}

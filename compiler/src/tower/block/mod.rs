@@ -1,0 +1,22 @@
+//! A block of threads that runs towers: how it gets lines along the inner axis, what its shared memory holds, and what its warps do.
+
+mod chain;
+mod ghosts;
+mod lines;
+mod roles;
+mod shape;
+mod shared;
+mod slabs;
+mod z_block;
+
+pub use chain::WarpChain;
+pub use ghosts::{GhostPass, InnerGhosts, LineFold, LineFolds, Reader, Shown, UpperFold};
+pub use lines::{Division, Lines};
+pub use roles::{Demand, HELPERS, MOST_REGISTERS, Moved, OTHERS, Roles};
+pub use shape::{
+    ACROSS, Block, CLUSTER_BARRIERS, MOST_THREADS, Misfit, NEIGHBOURS, Options, PIPELINE_BARRIERS,
+    TASK_WORDS, WARP_BYTES, boundary_rows,
+};
+pub use shared::{CHUNK, SharedRow};
+pub use slabs::{MOST_SLABS, Slabs, WARP};
+pub use z_block::{Ends, ZBlock, ZBlocks};

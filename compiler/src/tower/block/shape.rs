@@ -1,0 +1,300 @@
+//! The shape of a block: the first one that leaves room for all shared rows.
+
+use super::chain::WarpChain;
+use super::ghosts::{GhostPass, InnerGhosts};
+use super::lines::{Division, Lines};
+use super::roles::{Demand, HELPERS, Roles};
+use super::shared::{ALIGNMENTS, SharedRow};
+use super::slabs::WARP;
+use crate::ghost::AxisGhosts;
+use crate::lattice::{Axis, div_ceil};
+use crate::layout::{GPU_ALIGNMENT, Layout};
+use crate::scheme::Scheme;
+use crate::tower::allocate::Allocation;
+use crate::tower::boundary::BoundaryRows;
+use crate::tower::towers::Towers;
+use std::fmt;
+
+/// What a processor offers to towers, and how lines should be divided. None of it changes results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    pub division: Division,
+    /// Rows are copied to shared memory while threads compute.
+    pub asynchronous: bool,
+    /// Threads that only copy give registers to those that compute if these need more.
+    pub moves_registers: bool,
+    /// Threads that wait for copies are suspended.
+    pub suspends: bool,
+    /// Bytes of shared memory that a block can have. Rows lie as close to each other as that takes, and no closer.
+    pub shared_bytes: u32,
+    /// Registers that a thread needs beside those for the values that it keeps. Usually what the assembler takes for FDTD(4,2); it takes
+    /// [`ACROSS`] more where blocks share lines.
+    pub working_registers: u32,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            division: Division::Shared(1),
+            asynchronous: true,
+            moves_registers: false,
+            suspends: false,
+            shared_bytes: u32::MAX,
+            working_registers: 48,
+        }
+    }
+}
+
+/// Why a block cannot run towers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misfit {
+    /// A block cannot have a line, or the part of it that it should have.
+    Line,
+    /// A period of each alignment has so many rows together, more than a list can hold, or farther from each other.
+    Rows(usize),
+    /// Towers depend on others than their neighbours.
+    Far,
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Misfit::Line => f.write_str("a block of threads cannot have lines as long as these"),
+            Misfit::Rows(rows) => write!(
+                f,
+                "a period has {rows} rows, which are more than a list can hold, or too far from each other"
+            ),
+            Misfit::Far => f.write_str(
+                "the towers are so narrow that they depend on others than their neighbours",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Misfit {}
+
+/// Slabs have a multiple of so many values: the first of these with which there is room. Whole warps store whole lines of the cache.
+const UNITS: [i64; 4] = [32, 16, 8, 4];
+/// Bytes of shared memory that a block has beside shared rows, at most.
+const NAMED: i64 = 1024;
+/// Registers that a thread needs at least where updates read coefficients, which boundary periods load with the rest.
+const MEDIA: u32 = 184;
+/// Registers that a thread needs where blocks share lines, beside others; it gets them where registers are moved, too.
+pub const ACROSS: u32 = 24;
+/// The most threads of a block.
+pub const MOST_THREADS: i64 = 1024;
+
+/// Bytes of a barrier object.
+const BARRIER: u32 = 8;
+/// Words that a block knows of its task and of what comes next, besides the progress of the blocks of its neighbours.
+pub const TASK_WORDS: u32 = 23;
+/// Towers that a tower waits for.
+pub const NEIGHBOURS: u32 = 3;
+/// Barrier objects: per stage in flight one for rows that have arrived and one for rows that are free; two between blocks of a cluster.
+pub const PIPELINE_BARRIERS: u32 = 4;
+pub const CLUSTER_BARRIERS: u32 = 2;
+/// Bytes for the order of a warp with the two beside it: two barrier objects for each side, and what is known of who waits there.
+pub const WARP_BYTES: u32 = 2 * (2 * BARRIER + 8);
+
+/// A block that runs towers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Block {
+    pub lines: Lines,
+    /// Which warps read what others tell them. `None`: all threads meet after each stage.
+    pub chain: Option<WarpChain>,
+    pub shared_row: SharedRow,
+    /// Shared rows, the most of all alignments.
+    pub shared_rows: usize,
+    /// Ghosts along the inner axis that towers make, and the kernel that makes them in memory. `None`: memory holds them.
+    pub ghosts: Option<InnerGhosts>,
+    pub ghost_pass: Option<GhostPass>,
+    pub roles: Roles,
+    /// Values of a line that a block has, at most.
+    pub values: u32,
+    /// Bytes of shared memory for shared rows.
+    pub shared_bytes: u32,
+    /// What the processor offers.
+    pub options: Options,
+}
+
+/// How lines lie in the shared memory of blocks.
+struct Shape {
+    lines: Lines,
+    chain: Option<WarpChain>,
+    shared_row: SharedRow,
+    ghosts: Option<InnerGhosts>,
+}
+
+impl Block {
+    pub fn new(
+        scheme: &Scheme,
+        layout: &Layout,
+        towers: &Towers,
+        allocations: &[Allocation],
+        options: Options,
+    ) -> Result<Block, Misfit> {
+        if !towers.are_adjacent() {
+            return Err(Misfit::Far);
+        }
+        let shared_rows = allocations.iter().map(|a| a.shared_rows).max().unwrap_or(0);
+        let shape = shape(scheme, layout, shared_rows, options).ok_or(Misfit::Line)?;
+        let Shape {
+            lines,
+            chain,
+            shared_row,
+            ghosts,
+        } = shape;
+        if lines.z_blocks().is_some() && !keep_old(towers) {
+            return Err(Misfit::Line);
+        }
+        let values = lines.own(shared_row.length);
+        let threads = div_ceil(values, WARP) * WARP;
+        if threads + i64::from(HELPERS) > MOST_THREADS {
+            return Err(Misfit::Line);
+        }
+        // Blocks that share lines store parts of a row that another one copies for the stage after.
+        let live_ranges = towers.alignments.iter().flat_map(|a| &a.live_ranges);
+        let mut first = live_ranges.map(|live| live.touches[0]);
+        let clashes = first.any(|touch| touch.cross_lane && touch.write.is_some());
+        if lines.slabs().is_some() && clashes {
+            return Err(Misfit::Line);
+        }
+        let bytes = shared_row.elements(shared_rows) * layout.element_bytes as i64;
+        let ghost_pass = match &ghosts {
+            Some(_) => Some(GhostPass::new(layout).ok_or(Misfit::Line)?),
+            None => None,
+        };
+        Ok(Block {
+            roles: Roles::new(
+                threads as u32,
+                demand(scheme, layout, &lines, allocations, options),
+                options.moves_registers,
+            ),
+            lines,
+            chain,
+            shared_row,
+            shared_rows,
+            ghosts,
+            ghost_pass,
+            values: values as u32,
+            shared_bytes: u32::try_from(bytes).map_err(|_| Misfit::Line)?,
+            options,
+        })
+    }
+
+    /// Bytes of shared memory beside shared rows: the block's task, and barriers.
+    pub fn named_bytes(&self) -> u32 {
+        let task = 4 * (TASK_WORDS + NEIGHBOURS * self.lines.cluster());
+        let cluster = match self.lines {
+            Lines::Slabs(_) => CLUSTER_BARRIERS * BARRIER,
+            _ => 0,
+        };
+        let warps = self.roles.warps() * WARP_BYTES;
+        let pieces = [task, PIPELINE_BARRIERS * BARRIER, cluster, warps];
+        let all = pieces.iter().map(|bytes| bytes.next_multiple_of(16));
+        all.sum::<u32>().next_multiple_of(GPU_ALIGNMENT as u32)
+    }
+
+    /// Bytes of shared memory of a block.
+    pub fn all_shared(&self) -> u32 {
+        self.shared_bytes.saturating_add(self.named_bytes())
+    }
+
+    /// Indices of lines that threads have, of all blocks that run a tower: those of the last block may lie behind the end.
+    pub fn line_threads(&self) -> i64 {
+        match &self.lines {
+            Lines::ZBlocks(z_blocks) => z_blocks.end(),
+            lines => i64::from(self.roles.compute * lines.cluster()),
+        }
+    }
+}
+
+/// Registers that a thread should have.
+fn demand(
+    scheme: &Scheme,
+    layout: &Layout,
+    lines: &Lines,
+    allocations: &[Allocation],
+    options: Options,
+) -> Demand {
+    let kept = allocations.iter().map(|a| a.carried.len()).max();
+    let kept = kept.unwrap_or(0) * layout.element_bytes / 4;
+    let registers = kept as u32 + options.working_registers;
+    let wanted = registers + ACROSS;
+    let demand = Demand {
+        needed: if lines.slabs().is_some() {
+            wanted
+        } else {
+            registers
+        },
+        wanted,
+    };
+    let mut updates = scheme.stages.iter().flat_map(|s| &s.updates);
+    match updates.any(|u| u.mask.is_some() || u.body.coefs().next().is_some()) {
+        true => Demand {
+            needed: demand.needed.max(MEDIA),
+            wanted: demand.wanted.max(MEDIA),
+        },
+        false => demand,
+    }
+}
+
+/// The first shape that leaves room for so many shared rows, or the one whose rows are closest to each other.
+fn shape(scheme: &Scheme, layout: &Layout, rows: usize, options: Options) -> Option<Shape> {
+    let of = |unit| {
+        let lines = Lines::new(scheme, layout, options.division, unit)?;
+        let chain = options.asynchronous.then(|| match options.division {
+            Division::ZBlocks(warps) => Some(WarpChain::of_z_block(warps)),
+            Division::Shared(_) => WarpChain::new(scheme, layout, lines.slabs()),
+        });
+        let chain = chain.flatten();
+        (lines.slabs().is_none() || chain.is_some()).then_some((lines, chain))
+    };
+    // Only slabs have such units.
+    let units = match options.division {
+        Division::Shared(2..) => UNITS.len(),
+        _ => 1,
+    };
+    let has_ghosts = scheme
+        .component_ids()
+        .any(|id| !AxisGhosts::new(scheme, id, Axis::INNER).is_empty());
+    let shapes = UNITS.into_iter().take(units).filter_map(of);
+    let shapes = shapes.flat_map(|(lines, chain)| {
+        let own = lines.own(layout.extent[Axis::INNER]);
+        let ghosts = InnerGhosts::new(scheme, layout, &lines);
+        let neighbours = lines.slabs().is_some() || has_ghosts && ghosts.is_none();
+        ALIGNMENTS.map(|alignment| Shape {
+            lines: lines.clone(),
+            chain,
+            shared_row: SharedRow::new(layout, own, neighbours, alignment),
+            ghosts: ghosts.clone(),
+        })
+    });
+    let fits = |shape: &Shape| {
+        let bytes = shape.shared_row.elements(rows) * layout.element_bytes as i64;
+        bytes + NAMED <= i64::from(options.shared_bytes)
+    };
+    let mut closest: Option<Shape> = None;
+    for shape in shapes {
+        if fits(&shape) {
+            return Some(shape);
+        }
+        let closer = |c: &Shape| shape.shared_row.stride < c.shared_row.stride;
+        if closest.as_ref().is_none_or(closer) {
+            closest = Some(shape);
+        }
+    }
+    closest
+}
+
+/// Whether all updates need the old values of what they write: a thread of a z block keeps these where it has no part in an update.
+fn keep_old(towers: &Towers) -> bool {
+    let live_ranges = towers.alignments.iter().flat_map(|a| &a.live_ranges);
+    let mut touches = live_ranges.flat_map(|live| &live.touches);
+    touches.all(|touch| touch.write.is_none() || touch.old)
+}
+
+/// The list of rows of boundary periods, or why there is none.
+pub fn boundary_rows(towers: &Towers) -> Result<BoundaryRows, Misfit> {
+    BoundaryRows::new(towers).ok_or_else(|| Misfit::Rows(BoundaryRows::count(towers)))
+}

@@ -1,0 +1,50 @@
+//! Rows of shared memory: what the threads of a block tell each other.
+
+use crate::lattice::{Axis, Interval, div_ceil};
+use crate::layout::{GPU_ALIGNMENT, Layout, PIECE};
+
+/// Bytes that a copy from memory to a shared row moves at a time.
+pub const CHUNK: i64 = PIECE as i64;
+/// Index 0 of a shared row lies at a multiple of so many bytes: the first of these with which there is room. With that of a row in memory,
+/// parts of rows that arrive together stay together.
+pub(super) const ALIGNMENTS: [i64; 4] = [GPU_ALIGNMENT as i64, 64, 32, CHUNK];
+
+/// The shape of a shared row, in elements. What lies below index 0 and above the end of a row is between it and the rows beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedRow {
+    /// Before index 0.
+    pub lead: i64,
+    pub stride: i64,
+    /// The indices that a copy moves: those that anyone sees, without what is always zero.
+    pub copied: Interval,
+    /// The largest extent of a row.
+    pub length: i64,
+}
+
+impl SharedRow {
+    /// For `own` values of a line; `neighbours`: rows show others, blocks that have them or ghosts in memory. `alignment` in bytes.
+    pub fn new(layout: &Layout, own: i64, neighbours: bool, alignment: i64) -> SharedRow {
+        let whole = |n: i64, bytes: i64| {
+            let piece = bytes / layout.element_bytes as i64;
+            div_ceil(n, piece) * piece
+        };
+        let [below, above] = layout.reach[Axis::INNER].map(i64::from);
+        let length = layout.extent[Axis::INNER];
+        let copied = match neighbours {
+            true => Interval::new(-whole(below, CHUNK), whole(own + above, CHUNK)),
+            false => Interval::new(0, whole(own, CHUNK)),
+        };
+        let all = copied.hull(Interval::new(-below, own + above));
+        SharedRow {
+            lead: whole(below, alignment),
+            stride: whole(all.len(), alignment),
+            copied,
+            length,
+        }
+    }
+
+    /// The elements of so many shared rows. What lies above the end of the last one is there, too.
+    pub fn elements(&self, rows: usize) -> i64 {
+        rows as i64 * self.stride + self.lead
+    }
+}

@@ -1,0 +1,144 @@
+//! Periods that ends of the grid cut: the rows of a tower, run in memory with a condition for each.
+//!
+//! The same rows in the same stages as in an interior period, with a barrier after each stage. A row that lies in the region of its update is
+//! computed from memory and stored, together with its ghosts; but those along the inner axis, where towers make them where they are read.
+
+use super::group::{Group, PerFace};
+use super::residency::{RowUpdate, StageAt, keeps_old};
+use super::towers::Towers;
+use crate::lattice::div_ceil;
+use crate::scheme::{Op, Scheme, Update};
+use std::ops::Range;
+
+/// A row of a boundary period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BoundaryRow {
+    /// Relative to the origin.
+    pub at: Group,
+    /// How deep it lies in the tower, along both faces: a tower between narrow faces has only rows below its limits.
+    pub depths: PerFace<i64>,
+}
+
+/// The rows of all alignments, in one list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BoundaryRows {
+    pub rows: Vec<BoundaryRow>,
+    /// Whether some towers are narrow, so that depths count.
+    pub narrow: bool,
+    /// Per alignment and stage of a period, the updates that have rows, in their order.
+    pub periods: Vec<Vec<Vec<BoundaryUpdate>>>,
+}
+
+/// The rows of an update in a stage: a range of the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BoundaryUpdate {
+    pub update: usize,
+    pub rows: Range<usize>,
+}
+
+/// Words of constant memory, in which the list lies.
+const MOST_WORDS: usize = 65536 / 4;
+/// Values that are loaded together, so that they are under way at the same time: those of as many rows as this allows.
+const AT_ONCE: usize = 108;
+
+/// Rows that are advanced together at most, by towers of one alignment, of several, and of several that run z blocks.
+struct Most {
+    one: usize,
+    several: usize,
+    in_z_blocks: usize,
+}
+
+const MOST_ROWS: Most = Most {
+    one: 10,
+    several: 10,
+    in_z_blocks: 6,
+};
+/// The same where axes are periodic, so that more has to be known of each row.
+const MOST_ON_RINGS: Most = Most {
+    one: 8,
+    several: 6,
+    in_z_blocks: 4,
+};
+
+impl BoundaryRows {
+    /// `None` where there are more rows than constant memory holds, or they lie too far from each other.
+    pub fn new(towers: &Towers) -> Option<BoundaryRows> {
+        let narrow = towers.rings.narrow;
+        let mut all = BoundaryRows {
+            narrow,
+            ..BoundaryRows::default()
+        };
+        for (alignment, residency) in towers.alignments.iter().enumerate() {
+            let mut stages = Vec::new();
+            for (number, stage) in residency.stages.iter().enumerate() {
+                let mut rows: Vec<RowUpdate> = stage.updates.clone();
+                rows.sort_by_key(|row| (row.update, row.at));
+                let mut updates: Vec<BoundaryUpdate> = Vec::new();
+                for row in rows {
+                    let depths = towers.depths(alignment, number, row)?;
+                    all.rows.push(BoundaryRow { at: row.at, depths });
+                    let end = all.rows.len();
+                    match updates.last_mut() {
+                        Some(last) if last.update == row.update => last.rows.end = end,
+                        _ => updates.push(BoundaryUpdate {
+                            update: row.update,
+                            rows: end - 1..end,
+                        }),
+                    }
+                }
+                stages.push(updates);
+            }
+            all.periods.push(stages);
+        }
+        let short = |n: i64| i16::try_from(n).is_ok();
+        let fits = |row: &BoundaryRow| {
+            row.at.array().into_iter().all(short) && (!narrow || row.depths.into_iter().all(short))
+        };
+        let holds = all.rows.len() * all.words() <= MOST_WORDS;
+        (holds && all.rows.iter().all(fits)).then_some(all)
+    }
+
+    /// Words of a row in the list.
+    pub fn words(&self) -> usize {
+        if self.narrow { 2 } else { 1 }
+    }
+
+    /// Rows of a period of each alignment, together.
+    pub fn count(towers: &Towers) -> usize {
+        let stages = towers.alignments.iter().flat_map(|a| &a.stages);
+        stages.map(|stage| stage.updates.len()).sum()
+    }
+}
+
+impl BoundaryUpdate {
+    /// Rows that are advanced together: as many each time, so that none is computed in vain.
+    pub fn together(
+        &self,
+        scheme: &Scheme,
+        towers: &Towers,
+        stage: StageAt,
+        z_blocks: bool,
+    ) -> u32 {
+        let update = &stage.updates(scheme)[self.update];
+        let loads = loads(scheme, update).max(1) * scheme.precision.bytes() / 4;
+        let most = match towers.rings.is_any() {
+            true => MOST_ON_RINGS,
+            false => MOST_ROWS,
+        };
+        let most = match (towers.alignments.len(), z_blocks) {
+            (0 | 1, _) => most.one,
+            (_, false) => most.several,
+            (_, true) => most.in_z_blocks,
+        };
+        let most = (AT_ONCE / loads).clamp(1, most) as i64;
+        let count = self.rows.len() as i64;
+        div_ceil(count, div_ceil(count, most)) as u32
+    }
+}
+
+/// Values that a row of an update loads.
+fn loads(scheme: &Scheme, update: &Update) -> usize {
+    let read = |op: &&Op| matches!(op, Op::Read(_) | Op::Coef(_));
+    let body = update.body.ops.iter().filter(read).count();
+    body + usize::from(update.mask.is_some()) + usize::from(keeps_old(scheme, update))
+}

@@ -1,0 +1,294 @@
+//! Where on the grid towers are whole, and what they do in a time block there.
+
+use super::group::{Group, PerFace};
+use super::residency::{Residency, RowUpdate};
+use super::seam::{Held, SeamDepths};
+use super::towers::{Located, Towers};
+use crate::ghost::AxisGhosts;
+use crate::lattice::{Axis, Interval};
+use crate::layout::Layout;
+use crate::scheme::{Boundary, ComponentId, Scheme, Update};
+use std::ops::Range;
+
+/// A box of groups.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GroupBox {
+    pub x: Interval,
+    pub y: Interval,
+}
+
+impl GroupBox {
+    const ALL: GroupBox = GroupBox {
+        x: EVERYWHERE,
+        y: EVERYWHERE,
+    };
+
+    pub fn contains(&self, at: Group) -> bool {
+        self.x.contains(at.x) && self.y.contains(at.y)
+    }
+
+    pub fn intersect(self, other: GroupBox) -> GroupBox {
+        GroupBox {
+            x: self.x.intersect(other.x),
+            y: self.y.intersect(other.y),
+        }
+    }
+
+    pub fn hull(self, other: GroupBox) -> GroupBox {
+        GroupBox {
+            x: self.x.hull(other.x),
+            y: self.y.hull(other.y),
+        }
+    }
+
+    /// As seen from a group.
+    pub fn seen_from(self, at: Group) -> GroupBox {
+        let moved = |range: Interval, by: i64| Interval::new(range.lo - by, range.hi - by);
+        GroupBox {
+            x: moved(self.x, at.x),
+            y: moved(self.y, at.y),
+        }
+    }
+}
+
+/// The rows of a component that updates may write. What the others hold never changes; ghosts of their zeros have no sign.
+pub fn written_groups(scheme: &Scheme, component: ComponentId) -> GroupBox {
+    let live = scheme.grid.live(scheme.component(component).position);
+    GroupBox {
+        x: live[Axis::OUTER],
+        y: live[Axis::MIDDLE],
+    }
+}
+
+const EVERYWHERE: Interval = Interval {
+    lo: i64::MIN / 4,
+    hi: i64::MAX / 4,
+};
+
+/// The origins for which periods of an alignment have a property.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// All rows lie in the regions of their updates, and have no ghosts along the two axes.
+    interior: GroupBox,
+    /// The same but for rows beyond ends that have no ghosts: those are in no region. `None` where no end may cut such rows off.
+    predicated: Option<GroupBox>,
+    /// Memory holds all that is kept when the period begins.
+    begin: GroupBox,
+    /// Some row may lie in the region of its update.
+    touched: GroupBox,
+    /// Of the rows of a period.
+    seam: SeamDepths,
+}
+
+impl Bounds {
+    /// Whether a period whose origin is here may be the first one that is run by interior code.
+    pub fn may_begin(&self, at: Group) -> bool {
+        self.begin.contains(at)
+    }
+}
+
+/// What a tower does in a time block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    pub alignment: usize,
+    /// At the start of the time block, counted on around periodic axes: along the outer axis from the seam on.
+    pub origin: Group,
+    /// From there to where the origin lies in the array in interior periods: lengths of rings.
+    pub shift: Group,
+    /// Below which depths rows belong to a narrow tower, along both faces.
+    pub limits: PerFace<Option<i64>>,
+    /// Those in which rows may lie in the grid, counted from the start of the time block.
+    pub periods: Range<u64>,
+    /// Those that interior code runs, or predicated code; the others, a few, are run row by row in memory.
+    pub interior: Range<u64>,
+    /// Ends without ghosts may cut rows off in interior periods. Values that memory does not have are nobody's, and rows in no region keep
+    /// their values.
+    pub predicated: bool,
+}
+
+impl Towers {
+    /// Where towers have to be, per alignment.
+    pub fn bounds(&self, scheme: &Scheme, layout: &Layout) -> Vec<Bounds> {
+        let predicates = self.may_predicate(scheme);
+        let bounds = |residency: &Residency| Bounds {
+            interior: residency.whole(scheme, false),
+            predicated: predicates.then(|| residency.whole(scheme, true)),
+            begin: residency.visible(layout, self.advance),
+            touched: residency.touched(scheme),
+            seam: match &self.rings.seam {
+                Some(seam) => seam.depths(residency),
+                None => SeamDepths::default(),
+            },
+        };
+        self.alignments.iter().map(bounds).collect()
+    }
+
+    /// What a tile has to do in a time block of so many periods; `None` if that is nothing.
+    pub fn place(&self, bounds: &[Bounds], tile: PerFace<i64>, periods: u64) -> Option<Placement> {
+        let Located {
+            alignment,
+            mut origin,
+        } = self.locate(tile)?;
+        let [_, around] = self.rings.cells;
+        if let Some(around) = around {
+            origin.y = origin.y.rem_euclid(around);
+        }
+        let bounds = &bounds[alignment];
+        let at = |period: u64| origin + self.advance * period as i64;
+        let per_period = self.alignments[alignment].stages.len() as i64;
+        let held = |period: u64| match &self.rings.seam {
+            Some(seam) => seam.holds(bounds.seam, period as i64 * per_period, at(period).x),
+            None => Held {
+                all: true,
+                some: true,
+            },
+        };
+        let touches = |period: u64| {
+            let [ring_x, ring_y] = self.rings.cells.map(|cells| cells.is_some());
+            let Group { x, y } = at(period);
+            (ring_x || bounds.touched.x.contains(x))
+                && (ring_y || bounds.touched.y.contains(y))
+                && held(period).some
+        };
+        // Where a tower is moves along a line, and bounds are boxes, so these are ranges.
+        let first = (0..periods).find(|t| touches(*t))?;
+        let end = (first..periods).find(|t| !touches(*t)).unwrap_or(periods);
+        let limits = self.rings.limits(tile);
+        let mut placement = Placement {
+            alignment,
+            origin,
+            shift: Group::default(),
+            limits,
+            periods: first..end,
+            interior: end..end,
+            predicated: false,
+        };
+        if limits.iter().any(Option::is_some) {
+            return Some(placement);
+        }
+        for shift in self.rings.shifts() {
+            let there = |period: u64| at(period) + shift;
+            let fits = |t: u64| bounds.interior.contains(there(t)) && held(t).all;
+            let begin = (first..end).find(|t| fits(*t) && bounds.may_begin(there(*t)));
+            let interior = match begin {
+                Some(begin) => begin..(begin..end).find(|t| !fits(*t)).unwrap_or(end),
+                None => end..end,
+            };
+            let predicated = |t: u64| bounds.predicated.is_some_and(|b| b.contains(there(t)));
+            let fits = |t: u64| predicated(t) && held(t).all;
+            let from = (first..end).find(|t| fits(*t)).unwrap_or(end);
+            let predicated = from..(from..end).find(|t| !fits(*t)).unwrap_or(end);
+            for (periods, predicates) in [(interior, false), (predicated, true)] {
+                let most = placement.interior.end - placement.interior.start;
+                if periods.end - periods.start > most {
+                    placement.interior = periods;
+                    placement.shift = shift;
+                    placement.predicated = predicates;
+                }
+            }
+        }
+        Some(placement)
+    }
+
+    /// Whether ends of the grid may cut rows off interior periods.
+    pub fn may_predicate(&self, scheme: &Scheme) -> bool {
+        let ends = self.predicating_ends(scheme);
+        ends.into_iter().flatten().any(|end| end)
+    }
+
+    /// Which ends of the outer and the middle axis may do so: those without ghosts, if all updates need the old values of what they write.
+    pub fn predicating_ends(&self, scheme: &Scheme) -> [[bool; 2]; 2] {
+        let keep = self.alignments.iter().all(Residency::keeps_all);
+        let open = |end: Boundary| keep && end == Boundary::Zero;
+        [Axis::OUTER, Axis::MIDDLE].map(|axis| scheme.grid.boundary[axis].map(open))
+    }
+}
+
+impl Residency {
+    /// The origins for which all rows of a period lie in the regions of their updates, and none has ghosts along the two axes; `open`: rows
+    /// may lie beyond ends without ghosts.
+    fn whole(&self, scheme: &Scheme, open: bool) -> GroupBox {
+        let ends = |axis: Axis, mut range: Interval| {
+            let [below, above] = scheme.grid.boundary[axis].map(|b| open && b == Boundary::Zero);
+            if below {
+                range.lo = EVERYWHERE.lo;
+            }
+            if above {
+                range.hi = EVERYWHERE.hi;
+            }
+            range
+        };
+        let inner = |update: &Update| without_ghosts(scheme, update);
+        let stages = scheme.stages.iter();
+        let inner: Vec<Vec<GroupBox>> = stages
+            .map(|stage| stage.updates.iter().map(inner).collect())
+            .collect();
+        self.fold_updates(GroupBox::ALL, |bounds, stage, update| {
+            let inner = inner[stage % inner.len()][update.update].seen_from(update.at);
+            bounds.intersect(GroupBox {
+                x: ends(Axis::OUTER, inner.x),
+                y: ends(Axis::MIDDLE, inner.y),
+            })
+        })
+    }
+
+    /// The origins for which some row may lie in the region of its update.
+    fn touched(&self, scheme: &Scheme) -> GroupBox {
+        self.fold_updates(GroupBox::default(), |bounds, stage, update| {
+            let of = &scheme.stages[stage % scheme.stages.len()].updates[update.update];
+            match of.region.is_empty() {
+                true => bounds,
+                false => bounds.hull(groups(of).seen_from(update.at)),
+            }
+        })
+    }
+
+    /// Goes through the updates of a period, each with the number of its stage.
+    fn fold_updates(
+        &self,
+        start: GroupBox,
+        add: impl Fn(GroupBox, usize, &RowUpdate) -> GroupBox,
+    ) -> GroupBox {
+        let stages = self.stages.iter().enumerate();
+        let all = stages.flat_map(|(number, rows)| rows.updates.iter().map(move |u| (number, u)));
+        all.fold(start, |bounds, (stage, update)| add(bounds, stage, update))
+    }
+
+    /// The origins for which memory holds all that is kept when a period begins.
+    fn visible(&self, layout: &Layout, advance: Group) -> GroupBox {
+        let held = GroupBox {
+            x: layout.visible(Axis::OUTER),
+            y: layout.visible(Axis::MIDDLE),
+        };
+        let per_period = self.stages.len();
+        let mut bounds = GroupBox::ALL;
+        for live in &self.live_ranges {
+            // Loads may run one stage ahead.
+            for period in 1..=live.last() / per_period + 1 {
+                let at = live.row.at - advance * (period as i64 - 1);
+                for at in [at, at - advance] {
+                    bounds = bounds.intersect(held.seen_from(at));
+                }
+            }
+        }
+        bounds
+    }
+}
+
+/// The groups in which an update acts.
+fn groups(update: &Update) -> GroupBox {
+    GroupBox {
+        x: update.region[Axis::OUTER],
+        y: update.region[Axis::MIDDLE],
+    }
+}
+
+/// The groups in which an update acts and its values have no ghosts along the first two axes.
+pub fn without_ghosts(scheme: &Scheme, update: &Update) -> GroupBox {
+    let along =
+        |axis: Axis| AxisGhosts::new(scheme, update.target, axis).without(update.region[axis]);
+    GroupBox {
+        x: along(Axis::OUTER),
+        y: along(Axis::MIDDLE),
+    }
+}

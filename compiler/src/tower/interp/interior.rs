@@ -1,0 +1,507 @@
+//! Interior periods: the row operations of a program, one after the other.
+
+use super::line::Line;
+use super::run::{Tower, VolumeAt};
+use super::{Launch, TowerInterp};
+use crate::evaluate::{Elsewhere, evaluate, range};
+use crate::lattice::{Axis, Interval};
+use crate::real::Real;
+use crate::scheme::{self, ComponentId, Op, Scheme, StageId, Value};
+use crate::tower::group::Group;
+use crate::tower::program::{Operand, PeriodProgram, RowOp, StageProgram, Update};
+use crate::tower::residency::{RowRef, RowUpdate, StageAt};
+use crate::tower::{Placement, SharedCopy, Written, written_groups};
+use std::collections::BTreeMap;
+
+/// What the lanes of a tower have in registers.
+pub(super) type Registers<T> = BTreeMap<RowRef, Line<T>>;
+
+/// Copies from memory that are under way: with the values, if these were read as early as possible.
+pub(super) type UnderWay<T> = Vec<(SharedCopy, Option<Line<T>>)>;
+
+/// A stage of an interior period.
+#[derive(Clone, Copy)]
+pub(super) struct Interior<'p> {
+    pub launch: Launch,
+    pub placement: &'p Placement,
+    pub period: u64,
+    /// Of the period.
+    pub stage: usize,
+    /// Copies are as early as possible, not as late.
+    pub early: bool,
+}
+
+impl Interior<'_> {
+    /// The origin of the period, in the array.
+    fn origin(&self, advance: Group) -> Group {
+        let Placement { origin, shift, .. } = self.placement;
+        *origin + *shift + advance * self.period as i64
+    }
+
+    /// The number of a stage of the period, from the start of the time block on.
+    fn number(&self, per_period: i64, stage: i64) -> i64 {
+        self.period as i64 * per_period + stage
+    }
+}
+
+/// An operation on numbers, some of which may be unknown.
+pub(super) fn number<T: Real>(op: &Op, values: &[Option<T>]) -> Option<T> {
+    let get = |value: Value| values[value.index()];
+    Some(match *op {
+        Op::Const(value) => T::from_f64(value),
+        // They are operands.
+        Op::Read(_) | Op::Coef(_) => return None,
+        Op::Neg(a) => get(a)?.neg(),
+        Op::Abs(a) => get(a)?.abs(),
+        Op::Sqrt(a) => get(a)?.sqrt(),
+        Op::Add(a, b) => get(a)?.add(get(b)?),
+        Op::Sub(a, b) => get(a)?.sub(get(b)?),
+        Op::Mul(a, b) => get(a)?.mul(get(b)?),
+        Op::Div(a, b) => get(a)?.div(get(b)?),
+        Op::Fma(a, b, c) => get(a)?.mul_add(get(b)?, get(c)?),
+        Op::Select {
+            cmp,
+            a,
+            b,
+            then,
+            otherwise,
+        } => get(match get(a)?.compare(cmp, get(b)?) {
+            true => then,
+            false => otherwise,
+        })?,
+    })
+}
+
+/// The new value at an index, from that of the body: where mask and range say so.
+pub(super) fn kept<T: Real>(
+    scheme: &Scheme,
+    update: &scheme::Update,
+    z: i64,
+    value: Option<T>,
+    mask: Option<Option<T>>,
+    old: Option<T>,
+) -> Option<T> {
+    let value = match mask {
+        // An unknown mask makes an unknown value.
+        Some(mask) => match mask? != T::from_f64(0.0) {
+            true => value,
+            false => old,
+        },
+        None => value,
+    };
+    let (range, elsewhere) = range(scheme, update);
+    match (range.contains(z), elsewhere) {
+        (true, _) | (_, Elsewhere::Nothing) => value,
+        (false, Elsewhere::Zero) => Some(T::from_f64(0.0)),
+        (false, Elsewhere::Old) => old,
+    }
+}
+
+impl<T: Real> TowerInterp<'_, T> {
+    fn period_of(&self, of: Interior<'_>) -> &PeriodProgram {
+        &self.program.periods[of.placement.alignment]
+    }
+
+    fn stages_of(&self, of: Interior<'_>) -> &[StageProgram] {
+        let period = self.period_of(of);
+        match &period.predicated {
+            Some(stages) if of.placement.predicated => stages,
+            _ => &period.stages,
+        }
+    }
+
+    /// The first interior period begins: registers and shared rows get what is there from before.
+    pub(super) fn begin(&self, of: Interior<'_>, tower: &mut Tower<T>, shared: &mut [Line<T>]) {
+        let origin = of.origin(self.program.towers.advance);
+        let lanes = self.lanes(of.launch);
+        let per_period = self.program.per_period() as i64;
+        let start = of.number(per_period, 0);
+        tower.registers.clear();
+        for carried in &self.period_of(of).carried {
+            let needed = match lanes.z_blocks {
+                Some(z_blocks) => lanes.between(z_blocks.needed(carried.uses), start),
+                None => Interval::new(0, lanes.length),
+            };
+            let row = self.row(carried.row.row, origin + carried.row.at);
+            let needed = needed.intersect(lanes.present());
+            tower.registers.insert(carried.row, only(&row, needed));
+        }
+        let held = self.period_of(of).held.clone();
+        let copies = self.copies(of, &held, origin, start);
+        for (copy, line) in held.iter().zip(copies) {
+            shared[copy.shared] = line;
+        }
+        self.make_shown_ghosts(&held, shared);
+    }
+
+    /// The last interior period is over: memory gets what only the tower has.
+    pub(super) fn end(&mut self, of: Interior<'_>, tower: &Tower<T>) -> Result<(), String> {
+        let next = Interior {
+            period: of.period + 1,
+            ..of
+        };
+        let carried = self.period_of(of).carried.clone();
+        for carried in &carried {
+            if let (Some(written), Some(line)) =
+                (carried.written, tower.registers.get(&carried.row))
+            {
+                self.leave(next, carried.row, written, &line.clone())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What copies bring, as memory is now: what some lane needs of rows that are copied together.
+    fn copies(
+        &self,
+        of: Interior<'_>,
+        copies: &[SharedCopy],
+        origin: Group,
+        start: i64,
+    ) -> Vec<Line<T>> {
+        let lanes = self.lanes(of.launch);
+        let window = lanes.z_blocks.and_then(|z_blocks| z_blocks.window(copies));
+        let copy = |copy: &SharedCopy| {
+            let row = self.row(copy.row.row, origin + copy.row.at);
+            let Some(ends) = window else { return row };
+            only(&row, lanes.between(ends, start))
+        };
+        copies.iter().map(copy).collect()
+    }
+
+    /// Towers make ghosts along the inner axis of rows that have arrived.
+    fn make_shown_ghosts(&self, copies: &[SharedCopy], shared: &mut [Line<T>]) {
+        let Some(ghosts) = &self.program.block.ghosts else {
+            return;
+        };
+        for copy in copies {
+            let component = self.layout.component_of(copy.row.row);
+            let (Some(component), true) = (component, copy.cross_lane) else {
+                continue;
+            };
+            let line = &mut shared[copy.shared];
+            for shown in &ghosts.shown[component.index()] {
+                let value = match shown.source {
+                    Some(source) if shown.negated => line.get(source).map(T::neg),
+                    Some(source) => line.get(source),
+                    None => Some(T::from_f64(0.0)),
+                };
+                line.set(shown.index, value);
+            }
+        }
+    }
+
+    /// A stage of an interior period.
+    pub(super) fn interior(
+        &mut self,
+        of: Interior<'_>,
+        tower: &mut Tower<T>,
+        shared: &mut [Line<T>],
+        volumes: &VolumeAt<'_, T>,
+    ) -> Result<(), String> {
+        let per_period = self.program.per_period() as i64;
+        let advance = self.program.towers.advance;
+        let stage = self.stages_of(of)[of.stage].clone();
+        let arriving = std::mem::take(&mut tower.under_way);
+        let is_last = of.stage as i64 + 1 == per_period;
+        // Those of the last stage are for the next period, if there is one.
+        let more = !is_last || of.period + 1 < of.placement.interior.end;
+        if more {
+            let (origin, start) = (of.origin(advance), of.number(per_period, 0));
+            let early = of.early;
+            let lines = early.then(|| self.copies(of, &stage.loads, origin, start));
+            let mut lines = lines.into_iter().flatten();
+            tower.under_way = stage.loads.iter().map(|c| (*c, lines.next())).collect();
+            for copy in &stage.loads {
+                shared[copy.shared] = self.line();
+            }
+        }
+        let mut lane = Lane {
+            of,
+            at: StageAt::new(self.scheme, of.stage as i64),
+            origin: of.origin(advance),
+            tower,
+            shared,
+            old: BTreeMap::new(),
+            published: Vec::new(),
+        };
+        for op in &stage.ops {
+            self.op(op, &mut lane, &arriving, volumes)?;
+        }
+        for (row, line) in std::mem::take(&mut lane.published) {
+            lane.shared[row] = line;
+        }
+        if is_last {
+            // Only what a period names is there in the next one.
+            let carried = self.period_of(of).carried.iter();
+            let moved = carried.filter_map(|carried| {
+                let now = RowRef {
+                    at: carried.row.at + advance,
+                    row: carried.row.row,
+                };
+                Some((carried.row, lane.tower.registers.get(&now)?.clone()))
+            });
+            lane.tower.registers = moved.collect();
+        }
+        Ok(())
+    }
+
+    fn op(
+        &mut self,
+        op: &RowOp,
+        lane: &mut Lane<'_, '_, T>,
+        arriving: &UnderWay<T>,
+        volumes: &VolumeAt<'_, T>,
+    ) -> Result<(), String> {
+        match op {
+            RowOp::Prefetch { .. } => {}
+            RowOp::Await => {
+                let copies: Vec<SharedCopy> = arriving.iter().map(|(copy, _)| *copy).collect();
+                // What arrives in a first stage, the last stage of the period before has begun to copy.
+                let begun = Interior {
+                    period: lane.of.period - u64::from(lane.of.stage == 0 && !copies.is_empty()),
+                    ..lane.of
+                };
+                let origin = begun.origin(self.program.towers.advance);
+                let start = begun.number(self.program.per_period() as i64, 0);
+                let late = self.copies(begun, &copies, origin, start);
+                for ((copy, early), late) in arriving.iter().zip(late) {
+                    lane.shared[copy.shared] = early.clone().unwrap_or(late);
+                }
+                self.make_shown_ghosts(&copies, lane.shared);
+            }
+            RowOp::Update(update) => self.update(update, lane)?,
+            RowOp::Inject { update, rows } => self.inject(*update, rows, lane, volumes),
+            RowOp::Commit(row) => self.commit(row, lane),
+            RowOp::Publish { row, shared } => {
+                let line = lane.register(*row)?.clone();
+                if let Some(id) = self.layout.component_of(row.row) {
+                    // Other lanes see it when the stage is over; until then nobody knows whether it is there.
+                    let unknown = self.line();
+                    let mut published = std::mem::replace(&mut lane.shared[*shared], unknown);
+                    self.publish(id, &line, &mut published);
+                    lane.published.push((*shared, published));
+                }
+            }
+            RowOp::Store { row, before } => {
+                let line = lane.register(*row)?.clone();
+                let last = lane.of.stage as i64;
+                let first = last - before;
+                self.leave(lane.of, *row, Written { first, last }, &line)?;
+            }
+            RowOp::Keep(operand) => {
+                lane.fetch(*operand)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn update(&mut self, op: &Update, lane: &mut Lane<'_, '_, T>) -> Result<(), String> {
+        let updates = lane.at.updates(self.scheme);
+        let update = &updates[op.row.update];
+        let operands = op.operands.iter().copied().flatten();
+        for operand in operands.chain(op.mask).chain(op.old) {
+            lane.fetch(operand)?;
+        }
+        let lanes = self.lanes(lane.of.launch);
+        let stage = lane
+            .of
+            .number(self.program.per_period() as i64, lane.of.stage as i64);
+        let active = lanes.active(stage, stage);
+        let (mut target, mut before) = (self.line(), self.line());
+        for z in lanes.present().lo..lanes.present().hi {
+            let value = evaluate(
+                &mut *lane,
+                &update.body,
+                |lane, n| op.operands[n].and_then(|operand| lane.value(operand, z)),
+                |_, op, values| number(op, values),
+            );
+            let old = op.old.and_then(|operand| lane.value(operand, z));
+            let mask = op.mask.map(|operand| lane.value(operand, z));
+            let value = kept(self.scheme, update, z, value, mask, old);
+            target.set(z, if active.contains(z) { value } else { old });
+            before.set(z, old);
+        }
+        lane.tower.registers.insert(op.target, target);
+        lane.old.insert(op.row, before);
+        Ok(())
+    }
+
+    /// Rows that an end of the grid cuts off keep their old value.
+    fn commit(&self, row: &RowUpdate, lane: &mut Lane<'_, '_, T>) {
+        let update = &lane.at.updates(self.scheme)[row.update];
+        let group = lane.origin + row.at;
+        let [outer, middle, _] = update.region.0;
+        let acts = outer.contains(group.x) && middle.contains(group.y);
+        let old = lane.old.remove(row);
+        if let (true, false, Some(old)) = (lane.of.placement.predicated, acts, old) {
+            let target = self.target(row, lane);
+            lane.tower.registers.insert(target, old);
+        }
+    }
+
+    fn target(&self, row: &RowUpdate, lane: &Lane<'_, '_, T>) -> RowRef {
+        let update = &lane.at.updates(self.scheme)[row.update];
+        RowRef {
+            at: row.at,
+            row: lane.at.target(self.scheme, self.layout, update),
+        }
+    }
+
+    fn inject(
+        &self,
+        update: usize,
+        rows: &[RowUpdate],
+        lane: &mut Lane<'_, '_, T>,
+        volumes: &VolumeAt<'_, T>,
+    ) {
+        let component = lane.at.updates(self.scheme)[update].target;
+        let stage = lane
+            .of
+            .number(self.program.per_period() as i64, lane.of.stage as i64);
+        let lanes = self.lanes(lane.of.launch);
+        let active = lanes.active(stage, stage).intersect(lanes.present());
+        for row in rows {
+            let group = lane.origin + row.at;
+            let target = self.target(row, lane);
+            let Some(line) = lane.tower.registers.get_mut(&target) else {
+                continue;
+            };
+            for z in active.lo..active.hi {
+                let value = volumes.add(self.key(lane.at.stage, component), group, z, line.get(z));
+                line.set(z, value);
+            }
+        }
+    }
+
+    pub(super) fn key(&self, stage: StageId, component: ComponentId) -> crate::tower::VolumeSource {
+        crate::tower::VolumeSource { stage, component }
+    }
+
+    /// Writes a row to a shared row, with its ghosts along the inner axis.
+    fn publish(&self, id: ComponentId, line: &Line<T>, to: &mut Line<T>) {
+        let extent = self.scheme.extent(id)[Axis::INNER];
+        for z in extent.intersect(line.own()).lo..extent.intersect(line.own()).hi {
+            to.set(z, line.get(z));
+        }
+        for (source, ghost) in self.inner_ghosts(id).pairs() {
+            let value = line.get(source);
+            to.set(
+                ghost.index,
+                if ghost.negated {
+                    value.map(T::neg)
+                } else {
+                    value
+                },
+            );
+        }
+    }
+
+    /// Writes a row to memory where lanes had a part in the stages that wrote it, with its ghosts along the inner axis if memory keeps them.
+    fn leave(
+        &mut self,
+        of: Interior<'_>,
+        row: RowRef,
+        written: Written,
+        line: &Line<T>,
+    ) -> Result<(), String> {
+        let Some(id) = self.layout.component_of(row.row) else {
+            return Err(format!("{row:?} of a coefficient is written"));
+        };
+        let group = of.origin(self.program.towers.advance) + row.at;
+        let inner = self.scheme.extent(id)[Axis::INNER];
+        if of.placement.predicated && !written_groups(self.scheme, id).contains(group) {
+            return Ok(());
+        }
+        let per_period = self.program.per_period() as i64;
+        let [first, last] = [written.first, written.last].map(|n| of.number(per_period, n));
+        let lanes = self.lanes(of.launch);
+        let indices = inner
+            .intersect(lanes.active(first, last))
+            .intersect(lanes.present());
+        for z in indices.lo..indices.hi {
+            self.write(id, row.row, group, z, line.get(z))?;
+        }
+        Ok(())
+    }
+
+    /// Writes a value to memory, with its ghosts along the inner axis if memory keeps them.
+    pub(super) fn write(
+        &mut self,
+        id: ComponentId,
+        row: crate::layout::RowId,
+        group: Group,
+        z: i64,
+        value: Option<T>,
+    ) -> Result<(), String> {
+        let name = &self.scheme.component(id).name;
+        let Some(value) = value else {
+            return Err(format!("{name} at {group:?}, {z} gets an unknown value"));
+        };
+        let at = self.element(row, group, z);
+        self.memory[at] = Some(value);
+        if self.program.block.ghosts.is_some() {
+            return Ok(());
+        }
+        let ghosts: Vec<crate::ghost::Ghost> = self.inner_ghosts(id).of(z).collect();
+        for ghost in ghosts {
+            let at = self.element(row, group, ghost.index);
+            self.memory[at] = Some(if ghost.negated { value.neg() } else { value });
+        }
+        Ok(())
+    }
+}
+
+/// The values at some indices of what is visible; what lies beyond the ends of lines belongs to the indices beside it.
+fn only<T: Real>(line: &Line<T>, range: Interval) -> Line<T> {
+    let mut some = line.clone();
+    for z in line.visible() {
+        if !range.contains(z) {
+            some.set(z, None);
+        }
+    }
+    some
+}
+
+/// What the lanes of a tower have in a stage.
+struct Lane<'s, 'p, T> {
+    of: Interior<'p>,
+    at: StageAt,
+    origin: Group,
+    tower: &'s mut Tower<T>,
+    shared: &'s mut [Line<T>],
+    /// Old values of rows whose new ones are not final yet.
+    old: BTreeMap<RowUpdate, Line<T>>,
+    /// Shared rows as they will be when the stage is over.
+    published: Vec<(usize, Line<T>)>,
+}
+
+impl<T: Real> Lane<'_, '_, T> {
+    fn register(&self, row: RowRef) -> Result<&Line<T>, String> {
+        let found = self.tower.registers.get(&row);
+        found.ok_or_else(|| format!("{row:?} is in no register"))
+    }
+
+    /// Brings an operand to registers, if that is where it will be.
+    fn fetch(&mut self, operand: Operand) -> Result<(), String> {
+        match operand {
+            Operand::Register(row) => self.register(row).map(|_| ()),
+            Operand::Entering { row, shared } => {
+                let line = self.shared[shared].clone();
+                self.tower.registers.insert(row, line);
+                Ok(())
+            }
+            Operand::CrossLane { .. } => Ok(()),
+        }
+    }
+
+    /// An operand of the lane at an index.
+    fn value(&self, operand: Operand, z: i64) -> Option<T> {
+        match operand {
+            Operand::Register(row) | Operand::Entering { row, .. } => {
+                self.tower.registers.get(&row)?.get(z)
+            }
+            Operand::CrossLane { shared, by, .. } => self.shared[shared].get(z + by),
+        }
+    }
+}

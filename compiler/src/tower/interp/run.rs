@@ -1,0 +1,314 @@
+//! Time blocks: towers side by side, in an order that the rules for waiting allow.
+
+use super::boundary::Boundary;
+use super::interior::{Interior, Registers, UnderWay};
+use super::line::Line;
+use super::{Launch, TowerInterp};
+use crate::injection::{Injection, inject};
+use crate::lattice::PerAxis;
+use crate::real::Real;
+use crate::tower::block::Lines;
+use crate::tower::group::Group;
+use crate::tower::points::{PointPlan, TaskStage};
+use crate::tower::program::VolumeSource;
+use crate::tower::tasks::TaskList;
+use std::collections::{BTreeMap, VecDeque};
+
+/// The cells of a volume source.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VolumeCells {
+    pub source: VolumeSource,
+    /// By their places.
+    pub cells: BTreeMap<[i64; 3], Injection>,
+}
+
+/// What happens to values in a time block besides updates.
+pub struct Injected<'a> {
+    /// Whose stages are those of the task list.
+    pub points: &'a PointPlan,
+    /// In the order of the program's sources.
+    pub volumes: &'a [VolumeCells],
+    /// The value of a wave in a step of the time block.
+    pub wave: &'a dyn Fn(u64, u32) -> f64,
+}
+
+/// A value that a receiver has recorded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Recorded<T> {
+    /// Of the time block.
+    pub step: u64,
+    pub receiver: usize,
+    pub value: T,
+}
+
+/// Volume sources in a step.
+pub(super) struct VolumeAt<'a, T> {
+    injected: &'a Injected<'a>,
+    step: u64,
+    real: std::marker::PhantomData<T>,
+}
+
+impl<T: Real> VolumeAt<'_, T> {
+    /// What volume sources make of a value, after an update of a component in a stage.
+    pub fn add(&self, of: VolumeSource, group: Group, z: i64, mut value: Option<T>) -> Option<T> {
+        for volume in self.injected.volumes.iter().filter(|v| v.source == of) {
+            if let Some(cell) = volume.cells.get(&[group.x, group.y, z]) {
+                let wave = (self.injected.wave)(self.step, cell.wave);
+                value = value.map(|value| inject(value, cell.profile, wave));
+            }
+        }
+        value
+    }
+}
+
+/// A tower that a worker runs.
+pub(super) struct Tower<T> {
+    task: usize,
+    /// The next stage, from the start of the time block on.
+    next: i64,
+    pub registers: Registers<T>,
+    pub under_way: UnderWay<T>,
+}
+
+/// Who runs towers, one after the other.
+struct Worker<T> {
+    /// Tasks that it takes.
+    queue: usize,
+    shared: Vec<Line<T>>,
+    tower: Option<Tower<T>>,
+}
+
+/// The towers of a launch.
+struct Running<'t> {
+    list: &'t TaskList,
+    launch: Launch,
+    /// Stages that each task has done, from the start of the time block on; `i64::MAX` when it is over.
+    progress: Vec<i64>,
+    queues: Vec<VecDeque<usize>>,
+    lead: i64,
+}
+
+impl<T: Real> TowerInterp<'_, T> {
+    /// Runs a time block of so many steps with `workers` workers for each work queue; `pick` chooses below a number. Gives the records in no
+    /// order; an error where the program is wrong.
+    pub fn time_block(
+        &mut self,
+        list: &TaskList,
+        steps: u64,
+        lead: u32,
+        injected: &Injected<'_>,
+        workers: usize,
+        mut pick: impl FnMut(usize) -> usize,
+    ) -> Result<Vec<Recorded<T>>, String> {
+        let stages = steps * self.scheme.stages.len() as u64;
+        let z_blocks = match &self.program.block.lines {
+            Lines::ZBlocks(z_blocks) => {
+                let all = z_blocks.of(stages).ok_or("z blocks lean too much")?;
+                all.into_iter().map(Some).collect()
+            }
+            _ => vec![None],
+        };
+        self.forget_inner_ghosts();
+        let mut records = Vec::new();
+        for z_block in z_blocks {
+            let mut progress = vec![0; list.tasks.len()];
+            for (number, counts) in list.launches.iter().enumerate() {
+                let mut first = list.of_launch(number).start;
+                let queue = |count: &usize| {
+                    let tasks = first..first + count;
+                    first += count;
+                    tasks.collect()
+                };
+                let running = Running {
+                    list,
+                    launch: Launch { z_block },
+                    progress,
+                    queues: counts.iter().map(queue).collect(),
+                    lead: lead.into(),
+                };
+                progress = self.launch(running, injected, workers, &mut pick, &mut records)?;
+            }
+        }
+        self.make_inner_ghosts();
+        Ok(records)
+    }
+
+    fn launch(
+        &mut self,
+        mut running: Running<'_>,
+        injected: &Injected<'_>,
+        workers: usize,
+        pick: &mut impl FnMut(usize) -> usize,
+        records: &mut Vec<Recorded<T>>,
+    ) -> Result<Vec<i64>, String> {
+        let mut zeros = self.line();
+        for z in zeros.visible() {
+            zeros.set(z, Some(T::from_f64(0.0)));
+        }
+        let queues = 0..running.queues.len();
+        let queues = queues.flat_map(|queue| std::iter::repeat_n(queue, workers));
+        let mut workers: Vec<Worker<T>> = queues
+            .map(|queue| Worker {
+                queue,
+                shared: vec![zeros.clone(); self.program.block.shared_rows],
+                tower: None,
+            })
+            .collect();
+        loop {
+            for worker in workers.iter_mut().filter(|w| w.tower.is_none()) {
+                worker.tower = self.take(&mut running, worker.queue);
+            }
+            if workers.iter().all(|w| w.tower.is_none()) {
+                return Ok(running.progress);
+            }
+            let able = |w: &Worker<T>| w.tower.as_ref().is_some_and(|t| running.may_go_on(t, self));
+            let able: Vec<usize> = (0..workers.len()).filter(|n| able(&workers[*n])).collect();
+            if able.is_empty() {
+                return Err("all towers wait for each other".to_owned());
+            }
+            let worker = &mut workers[able[pick(able.len())]];
+            let early = pick(2) == 0;
+            self.stage(&mut running, worker, injected, early, records)?;
+        }
+    }
+
+    fn take(&self, running: &mut Running<'_>, queue: usize) -> Option<Tower<T>> {
+        let task = running.queues[queue].pop_front()?;
+        let first = running.list.tasks[task].placement.periods.start as i64;
+        let next = first * self.program.per_period() as i64;
+        Some(Tower {
+            task,
+            next,
+            registers: Registers::new(),
+            under_way: Vec::new(),
+        })
+    }
+
+    /// A worker's tower does its next stage.
+    fn stage(
+        &mut self,
+        running: &mut Running<'_>,
+        worker: &mut Worker<T>,
+        injected: &Injected<'_>,
+        early: bool,
+        records: &mut Vec<Recorded<T>>,
+    ) -> Result<(), String> {
+        let Some(tower) = &mut worker.tower else {
+            return Ok(());
+        };
+        let per_period = self.program.per_period() as i64;
+        let placement = &running.list.tasks[tower.task].placement;
+        let period = (tower.next / per_period) as u64;
+        let stage = (tower.next % per_period) as usize;
+        let step = tower.next as u64 / self.scheme.stages.len() as u64;
+        let volumes = VolumeAt {
+            injected,
+            step,
+            real: std::marker::PhantomData,
+        };
+        let launch = running.launch;
+        if placement.interior.contains(&period) {
+            let number = tower.next + 1;
+            let ready = running.neighbours_have_done(tower.task, number);
+            let of = Interior {
+                launch,
+                placement,
+                period,
+                stage,
+                early: early && ready,
+            };
+            if period == placement.interior.start && stage == 0 {
+                self.begin(of, tower, &mut worker.shared);
+            }
+            self.interior(of, tower, &mut worker.shared, &volumes)?;
+            if period + 1 == placement.interior.end && stage as i64 + 1 == per_period {
+                self.end(of, tower)?;
+            }
+        } else {
+            let of = Boundary {
+                launch,
+                placement,
+                period,
+                stage,
+            };
+            self.boundary(of, &volumes)?;
+            let at = TaskStage {
+                task: tower.task,
+                period,
+                stage,
+            };
+            self.act_on_points(at, launch, injected, step, records)?;
+        }
+        tower.next += 1;
+        running.progress[tower.task] = tower.next;
+        if tower.next == placement.periods.end as i64 * per_period {
+            running.progress[tower.task] = i64::MAX;
+            worker.tower = None;
+        }
+        Ok(())
+    }
+
+    /// Injections and receivers of a stage of a boundary period.
+    fn act_on_points(
+        &mut self,
+        at: TaskStage,
+        launch: Launch,
+        injected: &Injected<'_>,
+        step: u64,
+        records: &mut Vec<Recorded<T>>,
+    ) -> Result<(), String> {
+        let number = at.period as i64 * self.program.per_period() as i64 + at.stage as i64;
+        let lanes = self.lanes(launch);
+        let active = lanes.active(number, number).intersect(lanes.present());
+        for phased in injected.points.stages.get(&at).into_iter().flatten() {
+            let row = &injected.points.rows[phased.row];
+            let id = self.scheme.stages[row.stage.index()].updates[row.update].target;
+            let of = self
+                .layout
+                .target_row(self.scheme, row.stage, phased.phase, id);
+            for (z, cell) in row.cells.iter().filter(|(z, _)| active.contains(**z)) {
+                let place = PerAxis([row.at.x, row.at.y, *z]);
+                let element = self.layout.element(of, place) as usize;
+                let name = &self.scheme.component(id).name;
+                let value = self.memory[element];
+                let mut value = value.ok_or_else(|| format!("{name} at {place:?} is unknown"))?;
+                for (profile, wave) in &cell.injections {
+                    value = inject(value, *profile, (injected.wave)(step, *wave));
+                }
+                if !cell.injections.is_empty() {
+                    for (to, negated) in self.ghosts[id.index()].of_cell(place) {
+                        let to = self.layout.element(of, to) as usize;
+                        self.memory[to] = Some(if negated { value.neg() } else { value });
+                    }
+                }
+                for receiver in &cell.records {
+                    records.push(Recorded {
+                        step,
+                        receiver: *receiver,
+                        value,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Running<'_> {
+    fn neighbours_have_done(&self, task: usize, stages: i64) -> bool {
+        let task = &self.list.tasks[task];
+        let more = i64::from(task.is_narrow());
+        let mut neighbours = task.neighbours.iter().flatten();
+        neighbours.all(|n| self.progress[*n] >= stages + more)
+    }
+
+    /// Whether a tower may begin its next stage.
+    fn may_go_on<T: Real>(&self, tower: &Tower<T>, interp: &TowerInterp<'_, T>) -> bool {
+        let placement = &self.list.tasks[tower.task].placement;
+        let per_period = interp.program.per_period() as i64;
+        let first = placement.periods.start as i64 * per_period;
+        let last = placement.periods.end as i64 * per_period - 1;
+        let lead = if tower.next == first { self.lead } else { 0 };
+        self.neighbours_have_done(tower.task, (tower.next + lead).min(last))
+    }
+}

@@ -1,0 +1,45 @@
+//! Towers.
+mod allocate;
+pub mod block;
+mod boundary;
+mod bounds;
+mod geometry;
+mod group;
+mod interp;
+mod order;
+mod points;
+mod print;
+mod program;
+mod residency;
+mod ring;
+mod seam;
+mod tasks;
+#[cfg(test)]
+mod tests;
+mod tiles;
+mod towers;
+mod unfit;
+mod verify;
+
+pub use allocate::{Allocation, Carried, SharedCopy, StageAllocation, Uses, Written};
+pub use boundary::{BoundaryRow, BoundaryRows, BoundaryUpdate};
+pub use bounds::{Bounds, GroupBox, Placement, without_ghosts, written_groups};
+pub use group::{Group, PerFace};
+pub use interp::{Injected, Recorded, TowerInterp, VolumeCells};
+pub use points::{PhasedRow, PointCell, PointInjection, PointPlan, PointRow, Points, TaskStage};
+pub use print::Printed;
+pub use program::{
+    AllocatedTowers, NoProgram, Operand, PeriodProgram, RowOp, StageProgram, TowerProgram, Update,
+    VolumeSource,
+};
+pub use residency::{
+    LiveRange, Residency, RowRef, RowUpdate, StageAt, StageRows, Touch, is_cross_lane, keeps_old,
+    reach,
+};
+pub use ring::Rings;
+pub use seam::{Seam, Window};
+pub use tasks::{Order, Task, TaskList, tasks};
+pub use tiles::Launches;
+pub use towers::{Located, Towers, Traffic};
+pub use unfit::Unfit;
+pub use verify::{Fault, verify};

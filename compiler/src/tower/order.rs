@@ -1,0 +1,263 @@
+//! The order of row operations in a stage, and the place of each of their operands.
+//!
+//! Operations that need nothing which has to arrive, nor overwrite what another tower may not have read yet, come before the wait for what the
+//! stage before loaded; all others follow.
+
+use super::allocate::{Allocation, StageAllocation};
+use super::group::Group;
+use super::program::{Operand, RowOp, StageProgram, Update, VolumeSource};
+use super::residency::{RowRef, RowUpdate, StageAt, is_cross_lane, keeps_old, reach};
+use crate::layout::{Layout, RowId};
+use crate::scheme::{self, Op, Scheme};
+use std::collections::BTreeSet;
+
+/// Bytes of values to which volume sources add together, so that what they read is under way at the same time: more spill.
+const TOGETHER: usize = 24;
+
+/// What the operations of all alignments have in common.
+pub(super) struct Context<'a> {
+    pub scheme: &'a Scheme,
+    pub layout: &'a Layout,
+    pub advance: Group,
+    pub sources: &'a [VolumeSource],
+}
+
+/// The stages of a period, in the order of their operations.
+struct Order<'a> {
+    context: &'a Context<'a>,
+    allocation: &'a Allocation,
+    /// All updates need the old values of what they write.
+    keeps: bool,
+    /// Rows whose values are in registers.
+    registers: BTreeSet<RowRef>,
+}
+
+impl Context<'_> {
+    /// The stages of a period; `keeps`: all updates need the old values of what they write.
+    pub fn stages(&self, allocation: &Allocation, keeps: bool) -> Vec<StageProgram> {
+        let mut order = Order {
+            context: self,
+            allocation,
+            keeps,
+            registers: allocation.carried.iter().map(|c| c.row).collect(),
+        };
+        let stages = allocation.stages.iter().enumerate();
+        stages
+            .map(|(number, stage)| StageProgram {
+                loads: stage.loads.clone(),
+                ops: order.stage(number, stage),
+            })
+            .collect()
+    }
+
+    fn has_source(&self, stage: StageAt, update: usize) -> bool {
+        let acting = VolumeSource {
+            stage: stage.stage,
+            component: stage.updates(self.scheme)[update].target,
+        };
+        self.sources.contains(&acting)
+    }
+}
+
+impl Order<'_> {
+    fn stage(&mut self, number: usize, allocation: &StageAllocation) -> Vec<RowOp> {
+        let Context { scheme, .. } = *self.context;
+        let stage = StageAt::new(scheme, number as i64);
+        let mut ops = Vec::new();
+        let count = stage.updates(scheme).len();
+        for update in (0..count).filter(|u| self.context.has_source(stage, *u)) {
+            let of = allocation.updates.iter().filter(|row| row.update == update);
+            let rows: Vec<RowUpdate> = of.copied().collect();
+            if !rows.is_empty() {
+                ops.push(RowOp::Prefetch { update, rows });
+            }
+        }
+        let (late, early): (Vec<RowUpdate>, Vec<RowUpdate>) = allocation
+            .updates
+            .iter()
+            .partition(|row| self.is_late(stage, allocation, row) || self.is_shared(number, row));
+        let mut pending: Vec<Vec<RowUpdate>> = vec![Vec::new(); count];
+        for row in early {
+            self.update(stage, allocation, row, &mut pending, &mut ops);
+        }
+        ops.push(RowOp::Await);
+        for row in late {
+            self.update(stage, allocation, row, &mut pending, &mut ops);
+        }
+        for rows in &mut pending {
+            self.inject(stage, allocation, rows, &mut ops);
+        }
+        for copy in &allocation.republish {
+            ops.push(RowOp::Publish {
+                row: copy.row,
+                shared: copy.shared,
+            });
+        }
+        for row in &allocation.wanted {
+            ops.push(RowOp::Keep(self.own(allocation, *row)));
+        }
+        ops
+    }
+
+    /// Whether an update reads something that arrives in this stage.
+    fn is_late(&self, stage: StageAt, allocation: &StageAllocation, row: &RowUpdate) -> bool {
+        let Context { scheme, layout, .. } = *self.context;
+        let update = &stage.updates(scheme)[row.update];
+        let arrives = |by: Group, of: RowId| {
+            allocation.arriving.contains(&RowRef {
+                at: row.at + by,
+                row: of,
+            })
+        };
+        let mut reads = update.body.reads();
+        let mut coefs = update.body.coefs().chain(update.mask);
+        let here = Group::default();
+        reads.any(|read| arrives(reach(read), stage.read(scheme, layout, read)))
+            || coefs.any(|coef| arrives(here, layout.coef_row(coef)))
+            || arrives(here, stage.target(scheme, layout, update))
+    }
+
+    /// Whether another tower may have read or written the target in the stage before: only what arrives says that it has done so.
+    fn is_shared(&self, number: usize, row: &RowUpdate) -> bool {
+        let Context {
+            scheme,
+            layout,
+            advance,
+            ..
+        } = *self.context;
+        let stage = StageAt::new(scheme, number as i64);
+        let target = stage.target(scheme, layout, &stage.updates(scheme)[row.update]);
+        let last = self.allocation.stages.len() - 1;
+        // In the period before, the origin was elsewhere.
+        let (number, at) = match number.checked_sub(1) {
+            Some(number) => (number, row.at),
+            None => (last, row.at + advance),
+        };
+        let before = &self.allocation.stages[number].updates;
+        let stage = StageAt::new(scheme, number as i64);
+        let updates = stage.updates(scheme).iter().enumerate();
+        let mut events = updates.flat_map(|(index, update)| {
+            let reads = update.body.reads();
+            let same = move |read: &&scheme::Read| stage.read(scheme, layout, read) == target;
+            let writes = stage.target(scheme, layout, update) == target;
+            let by = reads.filter(same).map(reach);
+            let by = by.chain(writes.then_some(Group::default()));
+            by.map(move |by| RowUpdate {
+                at: at - by,
+                update: index,
+            })
+        });
+        events.any(|event| !before.contains(&event))
+    }
+
+    /// The thread's own value of a row.
+    fn own(&mut self, allocation: &StageAllocation, row: RowRef) -> Operand {
+        match allocation.entering.get(&row) {
+            Some(&shared) if self.registers.insert(row) => Operand::Entering { row, shared },
+            _ => Operand::Register(row),
+        }
+    }
+
+    fn update(
+        &mut self,
+        stage: StageAt,
+        allocation: &StageAllocation,
+        row: RowUpdate,
+        pending: &mut [Vec<RowUpdate>],
+        ops: &mut Vec<RowOp>,
+    ) {
+        let Context { scheme, layout, .. } = *self.context;
+        let update = &stage.updates(scheme)[row.update];
+        let at = |by: Group, of: RowId| RowRef {
+            at: row.at + by,
+            row: of,
+        };
+        let here = Group::default();
+        let target = at(here, stage.target(scheme, layout, update));
+        let mut operand = |op: &Op| match op {
+            Op::Read(read) => {
+                let from = at(reach(read), stage.read(scheme, layout, read));
+                if from == target || !is_cross_lane(scheme, layout, read) {
+                    return Some(self.own(allocation, from));
+                }
+                Some(Operand::CrossLane {
+                    row: from,
+                    shared: allocation.cross_lane.get(&from).copied().unwrap_or(0),
+                    by: read.offset[crate::lattice::Axis::INNER].into(),
+                })
+            }
+            Op::Coef(coef) => Some(self.own(allocation, at(here, layout.coef_row(*coef)))),
+            _ => None,
+        };
+        let operands = update.body.ops.iter().map(&mut operand).collect();
+        let mask = update.mask.map(|mask| at(here, layout.coef_row(mask)));
+        let mask = mask.map(|mask| self.own(allocation, mask));
+        let keeps = self.keeps || keeps_old(scheme, update);
+        let old = keeps.then(|| self.own(allocation, target));
+        self.registers.insert(target);
+        ops.push(RowOp::Update(Update {
+            row,
+            target,
+            operands,
+            mask,
+            old,
+        }));
+        if !self.context.has_source(stage, row.update) {
+            self.give(stage, allocation, row, ops);
+            return;
+        }
+        let rows = &mut pending[row.update];
+        rows.push(row);
+        if rows.len() * scheme.precision.bytes() >= TOGETHER {
+            self.inject(stage, allocation, rows, ops);
+        }
+    }
+
+    /// Volume sources add to the rows that wait for it.
+    fn inject(
+        &self,
+        stage: StageAt,
+        allocation: &StageAllocation,
+        rows: &mut Vec<RowUpdate>,
+        ops: &mut Vec<RowOp>,
+    ) {
+        let rows = std::mem::take(rows);
+        if let Some(first) = rows.first() {
+            ops.push(RowOp::Inject {
+                update: first.update,
+                rows: rows.clone(),
+            });
+        }
+        for row in rows {
+            self.give(stage, allocation, row, ops);
+        }
+    }
+
+    /// The new value of a row is final, and goes to the threads and towers that need it.
+    fn give(
+        &self,
+        stage: StageAt,
+        allocation: &StageAllocation,
+        row: RowUpdate,
+        ops: &mut Vec<RowOp>,
+    ) {
+        let Context { scheme, layout, .. } = *self.context;
+        let target = RowRef {
+            at: row.at,
+            row: stage.target(scheme, layout, &stage.updates(scheme)[row.update]),
+        };
+        ops.push(RowOp::Commit(row));
+        if let Some(&shared) = allocation.publish.get(&target) {
+            ops.push(RowOp::Publish {
+                row: target,
+                shared,
+            });
+        }
+        if let Some(&before) = allocation.leaving.get(&target) {
+            ops.push(RowOp::Store {
+                row: target,
+                before,
+            });
+        }
+    }
+}

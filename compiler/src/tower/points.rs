@@ -1,0 +1,319 @@
+//! Sources and probes inside of time blocks: what happens to single values right after their updates.
+//!
+//! A period with a cell to which a source adds, or that a probe records, is run row by row in memory, as if an end of the grid cut it. After
+//! the rows of a stage, each thread looks whether something happens to a value that it has just written. So the injections, their order and the
+//! ghosts are those of a run stage by stage.
+
+use super::group::Group;
+use super::residency::RowUpdate;
+use super::tasks::Task;
+use super::towers::Towers;
+use crate::injection::{Injections, Receiver};
+use crate::lattice::{Axis, PerAxis};
+use crate::layout::Layout;
+use crate::scheme::{ComponentId, Scheme, StageId};
+use std::collections::BTreeMap;
+
+/// What happens to single values in each step.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Points {
+    /// Those to the same cell act in their order.
+    pub injections: Vec<PointInjection>,
+    pub receivers: Vec<Receiver>,
+    /// Waves of a step.
+    pub waves: usize,
+}
+
+/// An injection into a cell, after the updates of a stage.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PointInjection {
+    pub stage: StageId,
+    pub component: ComponentId,
+    pub at: PerAxis<i64>,
+    pub profile: f64,
+    /// Index into the waves of a step.
+    pub wave: u32,
+}
+
+/// What happens to a cell.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PointCell {
+    /// In their order: profile, and the number of the wave.
+    pub injections: Vec<(f64, u32)>,
+    /// The numbers of the receivers that record it.
+    pub records: Vec<usize>,
+}
+
+/// A row of an update in which something happens to cells.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PointRow {
+    pub stage: StageId,
+    /// Index into the updates of the stage.
+    pub update: usize,
+    pub at: Group,
+    /// By their index along the inner axis.
+    pub cells: BTreeMap<i64, PointCell>,
+}
+
+/// A row, in a phase of the scheme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PhasedRow {
+    /// Index into the rows.
+    pub row: usize,
+    pub phase: u32,
+}
+
+/// A stage of a period of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TaskStage {
+    pub task: usize,
+    /// Counted from the start of the time block.
+    pub period: u64,
+    /// Of the period.
+    pub stage: usize,
+}
+
+/// The points of the towers of a time block.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PointPlan {
+    pub rows: Vec<PointRow>,
+    /// The rows of each stage that has some.
+    pub stages: BTreeMap<TaskStage, Vec<PhasedRow>>,
+    /// Periods of towers that points keep from running as interior ones, and interior ones left.
+    pub cut: u64,
+    pub interior: u64,
+}
+
+/// A row of an update.
+type RowKey = (StageId, usize, Group);
+
+impl Points {
+    /// What sources and receivers do, but for the sources that towers run as volume sources.
+    pub fn new(
+        injections: &Injections,
+        receivers: Vec<Receiver>,
+        is_volume: impl Fn(usize) -> bool,
+    ) -> Points {
+        let sources = injections.sources.iter().enumerate();
+        let points = sources.filter(|(number, _)| !is_volume(*number));
+        let all = points.flat_map(|(_, source)| {
+            source.cells.iter().map(|cell| PointInjection {
+                stage: source.stage,
+                component: source.component,
+                at: cell.at,
+                profile: cell.profile,
+                wave: cell.wave,
+            })
+        });
+        Points {
+            injections: all.collect(),
+            receivers,
+            waves: injections.waves.len(),
+        }
+    }
+
+    /// Whether a receiver records what no update changes: towers leave that out.
+    pub fn leave_out(&self) -> bool {
+        self.receivers.iter().any(|r| r.stage.is_none())
+    }
+
+    /// `None` where a source adds to what its stage does not update, or a receiver records what its last update does not leave as the newest
+    /// version.
+    fn rows(&self, scheme: &Scheme, layout: &Layout) -> Option<Vec<PointRow>> {
+        let updating = |stage: StageId, id: ComponentId, at: PerAxis<i64>| {
+            let updates = &scheme.stages[stage.index()].updates;
+            let own = updates
+                .iter()
+                .position(|u| u.target == id && u.region.contains(at));
+            own.map(|update| (stage, update, Group::new(at[Axis::OUTER], at[Axis::MIDDLE])))
+        };
+        let mut rows: BTreeMap<RowKey, BTreeMap<i64, PointCell>> = BTreeMap::new();
+        for add in &self.injections {
+            let row = updating(add.stage, add.component, add.at)?;
+            let cells = rows.entry(row).or_default();
+            let cell = cells.entry(add.at[Axis::INNER]).or_default();
+            cell.injections.push((add.profile, add.wave));
+        }
+        for (number, receiver) in self.receivers.iter().enumerate() {
+            let (id, at) = (receiver.component, receiver.at);
+            // What no update changes is recorded otherwise.
+            let Some(stage) = receiver.stage else {
+                continue;
+            };
+            let row = updating(stage, id, at)?;
+            let newest = (0..scheme.phases().max(1)).all(|phase| {
+                let updates = (u64::from(phase) + 1) * u64::from(scheme.updates_per_step(id));
+                layout.row(id, updates) == layout.target_row(scheme, stage, phase, id)
+            });
+            if !newest {
+                return None;
+            }
+            let cells = rows.entry(row).or_default();
+            let cell = cells.entry(at[Axis::INNER]).or_default();
+            cell.records.push(number);
+        }
+        let row = |((stage, update, at), cells)| PointRow {
+            stage,
+            update,
+            at,
+            cells,
+        };
+        Some(rows.into_iter().map(row).collect())
+    }
+
+    /// Attaches the points to the towers of a time block of so many periods, whose interior periods become fewer. `None` where time blocks cannot
+    /// do what is asked for.
+    pub fn attach(
+        &self,
+        scheme: &Scheme,
+        layout: &Layout,
+        towers: &Towers,
+        periods: u64,
+        tasks: &mut [Task],
+    ) -> Option<PointPlan> {
+        let mut plan = PointPlan {
+            rows: self.rows(scheme, layout)?,
+            ..PointPlan::default()
+        };
+        let place = |task: &Task| (task.placement.alignment, task.placement.origin);
+        let known: BTreeMap<(usize, Group), usize> = tasks
+            .iter()
+            .enumerate()
+            .map(|(n, task)| (place(task), n))
+            .collect();
+        let stages = scheme.stages.len();
+        let phases = scheme.phases().max(1);
+        for (number, row) in plan.rows.iter().enumerate() {
+            for (alignment, residency) in towers.alignments.iter().enumerate() {
+                for (stage, of) in residency.stages.iter().enumerate() {
+                    if stage % stages != row.stage.index() {
+                        continue;
+                    }
+                    let phased = PhasedRow {
+                        row: number,
+                        phase: (stage / stages) as u32 % phases,
+                    };
+                    let same = |own: &&RowUpdate| own.update == row.update;
+                    for own in of.updates.iter().filter(same) {
+                        let held = Held {
+                            towers,
+                            alignment,
+                            stage,
+                            own: *own,
+                        };
+                        for (period, origin) in origins(towers, row.at, *own, periods) {
+                            let Some(&task) = known.get(&(alignment, origin)) else {
+                                continue;
+                            };
+                            if held.by(&tasks[task], period, row.stage)? {
+                                let at = TaskStage {
+                                    task,
+                                    period,
+                                    stage,
+                                };
+                                plan.stages.entry(at).or_default().push(phased);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        let bounds = towers.bounds(scheme, layout);
+        for (number, task) in tasks.iter_mut().enumerate() {
+            let first = |task| TaskStage {
+                task,
+                period: 0,
+                stage: 0,
+            };
+            let all = plan.stages.range(first(number)..first(number + 1));
+            let cut: Vec<u64> = all.map(|(at, _)| at.period).collect();
+            let placement = &mut task.placement;
+            let before = placement.interior.end - placement.interior.start;
+            if !cut.is_empty() {
+                let origin = placement.origin + placement.shift;
+                let bounds = &bounds[placement.alignment];
+                let begins = |period: u64| {
+                    let at = origin + towers.advance * period as i64;
+                    placement.predicated || bounds.may_begin(at)
+                };
+                placement.interior = longest(placement.interior.clone(), &cut, begins);
+            }
+            let left = placement.interior.end - placement.interior.start;
+            plan.cut += before - left;
+            plan.interior += left;
+        }
+        Some(plan)
+    }
+}
+
+/// A row of an update in a stage of towers.
+struct Held<'a> {
+    towers: &'a Towers,
+    alignment: usize,
+    stage: usize,
+    own: RowUpdate,
+}
+
+impl Held<'_> {
+    /// Whether the row of a period is a task's: within its limits, and on the right side of a seam.
+    fn by(&self, task: &Task, period: u64, stage: StageId) -> Option<bool> {
+        let depths = self.towers.depths(self.alignment, self.stage, self.own)?;
+        let limits = task.placement.limits;
+        let within = (0..2).all(|n| limits[n].is_none_or(|limit| depths[n] < limit));
+        let x = task.placement.origin.x + period as i64 * self.towers.advance.x + self.own.at.x;
+        let passed = period as i64 * self.towers.per_period() + self.stage as i64;
+        let seam = self.towers.rings.seam.as_ref();
+        let window = seam.map(|s| s.window(stage.index(), self.own.update).at(passed));
+        Some(within && window.is_none_or(|window| window.contains(x)))
+    }
+}
+
+/// The periods, and where a tower begins a time block, such that a row of a period lies at a place of the array: around periodic axes, too.
+fn origins(
+    towers: &Towers,
+    at: Group,
+    own: RowUpdate,
+    periods: u64,
+) -> impl Iterator<Item = (u64, Group)> {
+    let shifts = towers.rings.shifts();
+    let advance = towers.advance;
+    (0..periods).flat_map(move |period| {
+        let start = at - own.at - advance * period as i64;
+        let moved = move |by: &Group| (period, start - *by);
+        shifts.iter().map(moved).collect::<Vec<_>>()
+    })
+}
+
+/// The longest part of a range without some of its periods, ascending, that begins where interior periods can.
+fn longest(
+    all: std::ops::Range<u64>,
+    without: &[u64],
+    begins: impl Fn(u64) -> bool,
+) -> std::ops::Range<u64> {
+    let mut best = all.end..all.end;
+    let mut start = all.start;
+    let inside = without.iter().filter(|t| all.contains(t));
+    for end in inside.copied().chain([all.end]) {
+        let first = (start..end).find(|t| begins(*t)).unwrap_or(end);
+        if end - first > best.end - best.start {
+            best = first..end;
+        }
+        start = end + 1;
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::longest;
+
+    #[test]
+    fn the_longest_part_without_points_is_interior() {
+        let any = |_: u64| true;
+        assert_eq!(longest(2..9, &[], any), 2..9);
+        assert_eq!(longest(2..9, &[0, 4, 5], any), 6..9);
+        assert_eq!(longest(2..9, &[4, 5], |t| t > 7), 8..9);
+        assert_eq!(longest(2..9, &[8], |t| t != 2), 3..8);
+        assert_eq!(longest(2..4, &[2, 3], any), 4..4);
+    }
+}

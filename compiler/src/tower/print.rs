@@ -1,0 +1,214 @@
+//! Tower programs as text: one line per row operation.
+//!
+//! Rows are written as component or coefficient, group relative to the origin, and time level where there are several: `E.x[1, 0]`, `u'1[0, 0]`.
+//! `s3` is shared row 3, `r` a register; `s3+2` is read two indices farther along the inner axis.
+
+use super::allocate::SharedCopy;
+use super::block::{Block, Lines};
+use super::program::{Operand, RowOp, StageProgram, TowerProgram, Update};
+use super::residency::{RowRef, RowUpdate, StageAt};
+use crate::layout::Layout;
+use crate::scheme::Scheme;
+use std::fmt::{self, Write};
+
+/// A tower program with the names of its scheme.
+pub struct Printed<'a> {
+    pub scheme: &'a Scheme,
+    pub layout: &'a Layout,
+    pub program: &'a TowerProgram,
+}
+
+impl fmt::Display for Printed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TowerProgram {
+            towers,
+            block,
+            periods,
+            ..
+        } = self.program;
+        let (steps, advance) = (towers.steps, towers.advance);
+        writeln!(
+            f,
+            "towers: a period has {} and advances by ({}, {}); {}",
+            counted(steps as usize, "step"),
+            advance.x,
+            advance.y,
+            counted(periods.len(), "alignment"),
+        )?;
+        self.block(f, block)?;
+        for (number, period) in periods.iter().enumerate() {
+            let allocation = &self.program.allocations[number];
+            writeln!(
+                f,
+                "alignment {number}: {}, {} carried on",
+                counted(allocation.shared_rows, "shared row"),
+                counted(period.carried.len(), "register"),
+            )?;
+            let carried: Vec<String> = period.carried.iter().map(|c| self.row(c.row)).collect();
+            list(f, "  carry   ", &carried)?;
+            let held = period.held.iter();
+            let held: Vec<String> = held.map(|copy| self.copy(copy)).collect();
+            list(f, "  hold    ", &held)?;
+            for (n, stage) in period.stages.iter().enumerate() {
+                self.stage(f, n, stage)?;
+            }
+            if period.predicated.is_some() {
+                writeln!(
+                    f,
+                    "  predicated: the same, with the old value of each row that is cut off"
+                )?;
+            }
+        }
+        let rows = self.program.boundary.rows.len();
+        writeln!(f, "boundary: {} in memory", counted(rows, "row"))
+    }
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        n => format!("{n} {noun}s"),
+    }
+}
+
+/// Items in lines of at most 110 columns.
+fn list(f: &mut fmt::Formatter<'_>, head: &str, items: &[String]) -> fmt::Result {
+    let mut line = head.to_owned();
+    for item in items {
+        if line.len() + item.len() + 2 > 110 {
+            writeln!(f, "{}", line.trim_end())?;
+            line = " ".repeat(head.len());
+        }
+        // Writing to a string cannot fail.
+        let _ = write!(line, "{item}  ");
+    }
+    match items.is_empty() {
+        true => Ok(()),
+        false => writeln!(f, "{}", line.trim_end()),
+    }
+}
+
+impl Printed<'_> {
+    fn block(&self, f: &mut fmt::Formatter<'_>, block: &Block) -> fmt::Result {
+        let lines = match &block.lines {
+            Lines::Whole => "whole lines".to_owned(),
+            Lines::Slabs(slabs) => format!(
+                "slabs of {} values of a line, {} of them in a cluster",
+                slabs.width, slabs.count
+            ),
+            Lines::ZBlocks(z_blocks) => format!("z blocks of {} values", z_blocks.threads),
+        };
+        let ghosts = match &block.ghosts {
+            Some(_) => "made where rows arrive",
+            None => "in memory",
+        };
+        writeln!(
+            f,
+            "block: {lines}; {} threads compute, {} registers each; {} bytes of shared memory; ghosts along the inner axis {ghosts}",
+            block.roles.compute,
+            block.roles.registers,
+            block.all_shared(),
+        )
+    }
+
+    fn stage(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        number: usize,
+        stage: &StageProgram,
+    ) -> fmt::Result {
+        let at = StageAt::new(self.scheme, number as i64);
+        writeln!(f, "  stage {number} ({}, phase {})", at.stage, at.phase)?;
+        for copy in &stage.loads {
+            writeln!(f, "    load    {}", self.copy(copy))?;
+        }
+        for op in &stage.ops {
+            write!(f, "    ")?;
+            match op {
+                RowOp::Prefetch { update, rows } => {
+                    writeln!(f, "fetch   sources of {}", self.rows(at, *update, rows))?;
+                }
+                RowOp::Await => writeln!(f, "await")?,
+                RowOp::Update(update) => writeln!(f, "update  {}", self.update(update))?,
+                RowOp::Inject { update, rows } => {
+                    writeln!(f, "inject  {}", self.rows(at, *update, rows))?;
+                }
+                RowOp::Commit(row) => {
+                    writeln!(f, "commit  {}", self.rows(at, row.update, &[*row]))?;
+                }
+                RowOp::Publish { row, shared } => {
+                    writeln!(f, "publish {} -> s{shared}", self.row(*row))?;
+                }
+                RowOp::Store { row, .. } => writeln!(f, "store   {}", self.row(*row))?,
+                RowOp::Keep(operand) => writeln!(f, "keep    {}", self.operand(operand))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn copy(&self, copy: &SharedCopy) -> String {
+        format!("{} -> s{}", self.row(copy.row), copy.shared)
+    }
+
+    fn rows(&self, at: StageAt, update: usize, rows: &[RowUpdate]) -> String {
+        let of = &at.updates(self.scheme)[update];
+        let target = at.target(self.scheme, self.layout, of);
+        let row = |row: &RowUpdate| {
+            self.row(RowRef {
+                at: row.at,
+                row: target,
+            })
+        };
+        rows.iter().map(row).collect::<Vec<String>>().join(", ")
+    }
+
+    fn update(&self, update: &Update) -> String {
+        let operands = update.operands.iter().flatten();
+        let mut parts: Vec<String> = operands.map(|o| self.operand(o)).collect();
+        parts.extend(
+            update
+                .mask
+                .iter()
+                .map(|m| format!("mask {}", self.operand(m))),
+        );
+        parts.extend(
+            update
+                .old
+                .iter()
+                .map(|o| format!("old {}", self.operand(o))),
+        );
+        format!("{} from {}", self.row(update.target), parts.join(", "))
+    }
+
+    fn operand(&self, operand: &Operand) -> String {
+        let row = self.row(operand.row());
+        match operand {
+            Operand::Register(_) => format!("{row} r"),
+            Operand::Entering { shared, .. } => format!("{row} s{shared}"),
+            Operand::CrossLane { shared, by: 0, .. } => format!("{row} s{shared}+0"),
+            Operand::CrossLane { shared, by, .. } => format!("{row} s{shared}{by:+}"),
+        }
+    }
+
+    fn row(&self, row: RowRef) -> String {
+        let name = match self.layout.component_of(row.row) {
+            Some(id) => {
+                let component = self.scheme.component(id);
+                let level = row.row.0 - self.layout.row(id, 0).0;
+                match component.time_levels {
+                    1 => component.name.clone(),
+                    _ => format!("{}'{level}", component.name),
+                }
+            }
+            None => {
+                let coefs = self.scheme.coefs.iter().enumerate();
+                let mut named = coefs.filter(|(n, _)| {
+                    self.layout.coef_row(crate::scheme::CoefId(*n as u32)) == row.row
+                });
+                let found = named.next().map(|(_, coef)| coef.name.clone());
+                found.unwrap_or_else(|| row.row.to_string())
+            }
+        };
+        format!("{name}[{}, {}]", row.at.x, row.at.y)
+    }
+}

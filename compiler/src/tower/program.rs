@@ -1,0 +1,249 @@
+//! Tower programs: what a tower does, row operation by row operation.
+//!
+//! A [`TowerProgram`] is a stage of its own between tiles and code. Per alignment it has a straight line of row operations for a period, which
+//! every interior period of every tower of that alignment runs, and the rows of periods that ends of the grid cut. A *row operation* works on a
+//! row along the inner axis: on a GPU each thread of a block has one index of it. Operations name rows relative to the origin of the period.
+//!
+//! ```text
+//! rows of memory  --load-->  shared rows  --update-->  registers  --publish-->  shared rows  --update--> ...
+//!                                                      registers  --store-->    rows of memory
+//! ```
+//!
+//! What is computed is in the scheme; which rows, in which order and out of which places is here. Back ends print it and decide nothing.
+
+use super::allocate::{Allocation, Carried, SharedCopy};
+use super::block::{Block, Misfit, Options, boundary_rows};
+use super::boundary::BoundaryRows;
+use super::order;
+use super::residency::{RowRef, RowUpdate};
+use super::towers::Towers;
+use super::unfit::Unfit;
+use crate::layout::Layout;
+use crate::scheme::{ComponentId, Scheme, StageId};
+use crate::tile::TileProgram;
+use std::fmt;
+
+/// A source in so many columns of cells that interior periods run it: after the update of a component in a stage it adds
+/// `round(profile * wave)` to the values that lie in its box. Box, profiles and waves are data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VolumeSource {
+    pub stage: StageId,
+    pub component: ComponentId,
+}
+
+/// The towers of a schedule, and what each of them does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TowerProgram {
+    pub towers: Towers,
+    /// Per alignment, where the values of a period lie.
+    pub allocations: Vec<Allocation>,
+    /// How a block of threads runs them.
+    pub block: Block,
+    /// The rows of boundary periods.
+    pub boundary: BoundaryRows,
+    /// In the order in which they act.
+    pub sources: Vec<VolumeSource>,
+    /// Per alignment.
+    pub periods: Vec<PeriodProgram>,
+}
+
+/// An interior period of the towers of one alignment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PeriodProgram {
+    /// Values in registers when the period begins; after it each has moved by the advance.
+    pub carried: Vec<Carried>,
+    /// Values in shared rows when the period begins.
+    pub held: Vec<SharedCopy>,
+    pub stages: Vec<StageProgram>,
+    /// The same where ends of the grid may cut rows off: all updates keep old values. `None` where no end may.
+    pub predicated: Option<Vec<StageProgram>>,
+}
+
+/// A stage of a period.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StageProgram {
+    /// Copies from memory to shared rows that begin with the stage and are there when the next one begins. Those of the last stage belong to
+    /// the next period.
+    pub loads: Vec<SharedCopy>,
+    pub ops: Vec<RowOp>,
+}
+
+/// What happens to a row, or to some.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RowOp {
+    /// What volume sources will add to rows of an update is fetched, so that it is near when it is needed.
+    Prefetch { update: usize, rows: Vec<RowUpdate> },
+    /// From here on shared rows hold what the stage before loaded, with its ghosts along the inner axis if towers make them.
+    Await,
+    /// Computes the new value of a row into a register.
+    Update(Update),
+    /// Volume sources add to the new values of rows of an update.
+    Inject { update: usize, rows: Vec<RowUpdate> },
+    /// The new value is final. Rows that an end of the grid cuts off keep their old one.
+    Commit(RowUpdate),
+    /// Writes a row from registers to a shared row, with its ghosts along the inner axis.
+    Publish { row: RowRef, shared: usize },
+    /// Writes a row from registers to memory. It was first written so many stages before.
+    Store { row: RowRef, before: i64 },
+    /// Brings the thread's own value of a shared row to a register, if it is not there, for later stages.
+    Keep(Operand),
+}
+
+/// The update of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Update {
+    pub row: RowUpdate,
+    pub target: RowRef,
+    /// Per operation of the body, where it finds the value that it reads; `None` for those that read nothing.
+    pub operands: Vec<Option<Operand>>,
+    /// Where the update has a mask.
+    pub mask: Option<Operand>,
+    /// The old value, where some threads or rows keep it.
+    pub old: Option<Operand>,
+}
+
+/// Where a thread finds a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operand {
+    /// Its own, in a register.
+    Register(RowRef),
+    /// Its own, in a shared row; from here on it is in a register.
+    Entering { row: RowRef, shared: usize },
+    /// That of an index so far away, in a shared row.
+    CrossLane { row: RowRef, shared: usize, by: i64 },
+}
+
+impl Operand {
+    pub fn row(&self) -> RowRef {
+        match *self {
+            Operand::Register(row)
+            | Operand::Entering { row, .. }
+            | Operand::CrossLane { row, .. } => row,
+        }
+    }
+}
+
+/// Why a schedule has no tower program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoProgram {
+    /// Its tiles are no towers.
+    Unfit(Unfit),
+    /// A block cannot run them.
+    Misfit(Misfit),
+}
+
+impl fmt::Display for NoProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoProgram::Unfit(unfit) => unfit.fmt(f),
+            NoProgram::Misfit(misfit) => misfit.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for NoProgram {}
+
+impl From<Unfit> for NoProgram {
+    fn from(unfit: Unfit) -> Self {
+        NoProgram::Unfit(unfit)
+    }
+}
+
+impl From<Misfit> for NoProgram {
+    fn from(misfit: Misfit) -> Self {
+        NoProgram::Misfit(misfit)
+    }
+}
+
+/// Towers whose values have places, but that no block runs yet: what is the same for all ways to divide lines.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AllocatedTowers {
+    pub towers: Towers,
+    pub allocations: Vec<Allocation>,
+    pub boundary: BoundaryRows,
+}
+
+impl AllocatedTowers {
+    pub fn new(
+        scheme: &Scheme,
+        layout: &Layout,
+        tiles: &TileProgram,
+    ) -> Result<AllocatedTowers, NoProgram> {
+        let towers = Towers::new(scheme, layout, tiles)?;
+        let boundary = boundary_rows(&towers)?;
+        let allocate = |residency| Allocation::new(residency, towers.advance);
+        Ok(AllocatedTowers {
+            allocations: towers.alignments.iter().map(allocate).collect(),
+            towers,
+            boundary,
+        })
+    }
+
+    /// A block that runs them.
+    pub fn block(
+        &self,
+        scheme: &Scheme,
+        layout: &Layout,
+        options: Options,
+    ) -> Result<Block, Misfit> {
+        Block::new(scheme, layout, &self.towers, &self.allocations, options)
+    }
+
+    /// The program of such a block.
+    pub fn program(
+        self,
+        scheme: &Scheme,
+        layout: &Layout,
+        block: Block,
+        sources: &[VolumeSource],
+    ) -> TowerProgram {
+        let AllocatedTowers {
+            towers,
+            allocations,
+            boundary,
+        } = self;
+        let order = order::Context {
+            scheme,
+            layout,
+            advance: towers.advance,
+            sources,
+        };
+        // Threads of a z block that have no part in an update keep the old value.
+        let keeps = block.lines.z_blocks().is_some();
+        let predicates = towers.may_predicate(scheme);
+        let period = |allocation: &Allocation| PeriodProgram {
+            carried: allocation.carried.clone(),
+            held: allocation.held.clone(),
+            stages: order.stages(allocation, keeps),
+            predicated: predicates.then(|| order.stages(allocation, true)),
+        };
+        TowerProgram {
+            periods: allocations.iter().map(period).collect(),
+            towers,
+            allocations,
+            block,
+            boundary,
+            sources: sources.to_vec(),
+        }
+    }
+}
+
+impl TowerProgram {
+    /// The program of the towers of a tile program, if a block gets lines and room in some way.
+    pub fn new(
+        scheme: &Scheme,
+        layout: &Layout,
+        tiles: &TileProgram,
+        sources: &[VolumeSource],
+        options: Options,
+    ) -> Result<TowerProgram, NoProgram> {
+        let towers = AllocatedTowers::new(scheme, layout, tiles)?;
+        let block = towers.block(scheme, layout, options)?;
+        Ok(towers.program(scheme, layout, block, sources))
+    }
+
+    /// Stages of a period.
+    pub fn per_period(&self) -> usize {
+        self.towers.per_period() as usize
+    }
+}

@@ -1,0 +1,166 @@
+//! Periodic axes: how the faces of towers close around them.
+//!
+//! *The middle axis.* The two faces of towers lean along it in opposite ways, so towers go around it as they do along it, if each face comes
+//! back to itself after the length of the ring. Where its pitch does not divide that length, one distance between faces around the ring is
+//! *narrow*: what the others leave. A tower between narrow faces is one of the usual width of which only the events below a limit count.
+//!
+//! *The outer axis.* The ring is cut at a [`Seam`].
+
+use super::geometry::Geometry;
+use super::group::{Group, PerFace};
+use super::seam::Seam;
+use super::unfit::Unfit;
+use crate::lattice::{Axis, Interval, div_ceil, div_floor};
+use crate::scheme::Scheme;
+use crate::tile::TileProgram;
+
+/// The depths at which the faces of a cut lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Spacing {
+    pitch: i64,
+    /// Once around the middle axis.
+    pub around: Option<i64>,
+}
+
+impl Spacing {
+    /// Tiles around the ring.
+    pub fn count(&self) -> Option<i64> {
+        self.around.map(|around| div_ceil(around, self.pitch))
+    }
+
+    /// Where a tile starts.
+    pub fn start(&self, index: i64) -> i64 {
+        match (self.around, self.count()) {
+            (Some(around), Some(count)) => {
+                index.div_euclid(count) * around + index.rem_euclid(count) * self.pitch
+            }
+            _ => index * self.pitch,
+        }
+    }
+
+    /// The tile of a depth.
+    fn index(&self, depth: i64) -> i64 {
+        match (self.around, self.count()) {
+            (Some(around), Some(count)) => {
+                depth.div_euclid(around) * count + depth.rem_euclid(around) / self.pitch
+            }
+            _ => div_floor(depth, self.pitch),
+        }
+    }
+
+    /// The tiles of some depths.
+    pub fn tiles(&self, depths: Interval) -> Interval {
+        Interval::new(self.index(depths.lo), self.index(depths.hi) + 1)
+    }
+
+    /// The width of a tile, if it is narrow.
+    fn narrow(&self, index: i64) -> Option<i64> {
+        let (around, count) = (self.around?, self.count()?);
+        let rest = around % self.pitch;
+        (rest > 0 && index.rem_euclid(count) == count - 1).then_some(rest)
+    }
+}
+
+/// How towers close around periodic axes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rings {
+    /// Cells around the outer and the middle axis, where those are periodic.
+    pub cells: [Option<i64>; 2],
+    pub seam: Option<Seam>,
+    /// Whether some tiles are narrow.
+    pub narrow: bool,
+    pub(super) spacings: PerFace<Spacing>,
+}
+
+/// Towers around a ring, at least.
+const LEAST: i64 = 4;
+
+impl Rings {
+    pub(super) fn new(
+        scheme: &Scheme,
+        program: &TileProgram,
+        geometry: &Geometry,
+    ) -> Result<Rings, Unfit> {
+        let ring = |axis: Axis| {
+            let cells = scheme.grid.cells[axis];
+            scheme.grid.is_periodic(axis).then_some(cells)
+        };
+        let cells = [Axis::OUTER, Axis::MIDDLE].map(ring);
+        let [[a, b], [c, d]] = geometry.forms();
+        let pitches = geometry.pitches();
+        // Both faces lean along the outer axis in one way, and along the middle axis in opposite ones.
+        let usual = a.signum() * c.signum() > 0 && b.signum() * d.signum() < 0;
+        if cells.iter().any(Option::is_some) && !usual {
+            return Err(Unfit::Ring);
+        }
+        let around = |form: i64| {
+            let cells = cells[1]?;
+            form.abs().checked_mul(2)?.checked_mul(cells)
+        };
+        let spacings = [(b, pitches[0]), (d, pitches[1])].map(|(form, pitch)| Spacing {
+            pitch,
+            around: around(form),
+        });
+        let short = |s: &Spacing| s.around.is_some_and(|around| around < LEAST * s.pitch);
+        if spacings.iter().any(short) {
+            return Err(Unfit::Ring);
+        }
+        let seam = match cells[0] {
+            Some(cells) => Some(Seam::new(scheme, program, cells).ok_or(Unfit::Ring)?),
+            None => None,
+        };
+        Ok(Rings {
+            cells,
+            seam,
+            narrow: spacings.iter().any(|s| s.narrow(-1).is_some()),
+            spacings,
+        })
+    }
+
+    /// Whether one of the first two axes is periodic.
+    pub fn is_any(&self) -> bool {
+        self.cells.iter().any(Option::is_some)
+    }
+
+    /// Depths by which tiles lie apart, beside the pitches.
+    pub(super) fn generators(&self) -> Vec<PerFace<i64>> {
+        let [first, second] = &self.spacings;
+        let first = first.around.map(|n| [n, 0]);
+        first
+            .into_iter()
+            .chain(second.around.map(|n| [0, n]))
+            .collect()
+    }
+
+    /// Where a tile starts along both cuts.
+    pub(super) fn start(&self, tile: PerFace<i64>) -> PerFace<i64> {
+        [0, 1].map(|cut| self.spacings[cut].start(tile[cut]))
+    }
+
+    /// Below which depths of a tower, counted from where it starts, events belong to a tile; `None`: all of them.
+    pub(super) fn limits(&self, tile: PerFace<i64>) -> PerFace<Option<i64>> {
+        [0, 1].map(|cut| self.spacings[cut].narrow(tile[cut]))
+    }
+
+    /// By how many cells what lies in the array may appear moved, counted on around periodic axes; nothing comes first.
+    pub fn shifts(&self) -> Vec<Group> {
+        let along = |axis: usize| match self.cells[axis] {
+            Some(around) => vec![0, around, -around],
+            None => vec![0],
+        };
+        let second = along(1);
+        let each = |x: i64| second.iter().map(move |y| Group::new(x, *y));
+        along(0).into_iter().flat_map(each).collect()
+    }
+
+    /// Of the indices that a tile has, once for each time around the ring, those by which it is known. Its neighbours with a lower index along one
+    /// face or both have no higher index along the first one then.
+    pub fn known(&self, [i, j]: PerFace<i64>) -> PerFace<i64> {
+        let counts = [0, 1].map(|cut| self.spacings[cut].count());
+        let [Some(first), Some(second)] = counts else {
+            return [i, j];
+        };
+        let times = j.div_euclid(second);
+        [i + times * first, j - times * second]
+    }
+}

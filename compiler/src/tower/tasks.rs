@@ -1,0 +1,170 @@
+//! The towers of a time block, in an order in which blocks of threads may take them.
+
+use super::bounds::Placement;
+use super::group::{Group, PerFace};
+use super::towers::Towers;
+use crate::lattice::Interval;
+use crate::scheme::Scheme;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// An order of towers: tiles are cut into strips along the first face, and in each of them columns, which are tiles with the same sum of
+/// indices, come one after the other. Strips are dealt to the partitions of the cache that all multiprocessors share: what a strip's towers
+/// store and load again stays in one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// Tiles of a strip along the first face, at least 1: so many run side by side.
+    pub width: i64,
+    /// The last columns of a strip that alternate with the first ones of the next strip of the same partition, at least 0: where ends of the grid make
+    /// towers slow, others run beside them.
+    pub overlap: i64,
+    /// Stages that the neighbours of a tower are ahead at least when it begins. More of them let towers wait less for each other, and keep
+    /// less of what one stores in a cache until the next one loads it: on an H200 the latter weighs more.
+    pub lead: u32,
+    /// Partitions of the cache, each with multiprocessors that are near it; at least 1.
+    pub partitions: u32,
+}
+
+/// A tower that a block runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// In what periods it has rows, and which of these are interior.
+    pub placement: Placement,
+    /// The tasks with an index one lower along the first face, the second, and both; `None` where there is no such task.
+    pub neighbours: [Option<usize>; 3],
+}
+
+/// The towers of a time block.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskList {
+    pub tasks: Vec<Task>,
+    /// How many of these each launch runs for each partition, one after the other: those of a launch begin when the one before is over.
+    pub launches: Vec<Vec<usize>>,
+}
+
+/// All towers of a time block of so many periods that have anything to do. There is an order in which each comes after all that it depends on,
+/// and those of a launch and a partition are in that order. Towers that run at the same time are near each other: what one stores, the next finds
+/// in a cache. `None` where there are too many, or a ring is too short for so many periods or for a strip.
+pub fn tasks(
+    scheme: &Scheme,
+    layout: &crate::layout::Layout,
+    towers: &Towers,
+    periods: u64,
+    order: Order,
+) -> Option<TaskList> {
+    let bounds = towers.bounds(scheme, layout);
+    let launches = towers.launches(scheme, periods)?;
+    let [first, second] = towers.indices(scheme, periods)?;
+    let partitions = i64::from(order.partitions.max(1));
+    let wide = order.width.max(1);
+    let mut placed: Vec<Placed> = Vec::new();
+    // Per strip its columns.
+    let mut columns: BTreeMap<i64, Interval> = BTreeMap::new();
+    for i in first.lo..first.hi {
+        for j in second.lo..second.hi {
+            if let Some(placement) = towers.place(&bounds, [i, j], periods) {
+                let strip = i.div_euclid(wide);
+                let own = Interval::new(i + j, i + j + 1);
+                let all = columns.entry(strip).or_default();
+                *all = all.hull(own);
+                placed.push(Placed {
+                    launch: launches.of(placement.origin),
+                    partition: strip.rem_euclid(partitions) as usize,
+                    column: i + j,
+                    strip,
+                    tile: [i, j],
+                    placement,
+                });
+            }
+        }
+    }
+    // Columns are numbered on from those of the strip before in the same partition, never below those of the strip beside it: then a tile comes
+    // after its neighbours there. Around a ring with more tiles along the second face than along the first one, the tile before the first one of a row
+    // is known by a later column of an earlier strip.
+    let [back, last] = towers.rings.known([0, -1]);
+    let later = if back < 0 { back + last } else { 0 };
+    let mut offsets: BTreeMap<i64, (i64, Interval)> = BTreeMap::new();
+    for (strip, own) in columns {
+        let beside = offsets.last_key_value().map_or(0, |(_, (o, _))| *o);
+        let before = offsets.get(&(strip - partitions));
+        let offset = before.map_or(0, |(o, b)| o + (b.hi - own.lo - order.overlap).max(0));
+        let mut offset = offset.max(beside);
+        if later > 0 {
+            for row in [strip * wide, strip * wide + wide - 1] {
+                let other = (row + back).div_euclid(wide);
+                if other == strip {
+                    return None;
+                }
+                offset = offset.max(offsets.get(&other).map_or(0, |(o, _)| o + later));
+            }
+        }
+        offsets.insert(strip, (offset, own));
+    }
+    for one in &mut placed {
+        one.column += offsets.get(&one.strip).map_or(0, |(offset, _)| *offset);
+    }
+    placed.sort_by_key(|p| (p.launch, p.partition, p.column, p.strip, p.tile[0]));
+    let known: BTreeMap<PerFace<i64>, usize> = placed
+        .iter()
+        .enumerate()
+        .map(|(n, p)| (p.tile, n))
+        .collect();
+    i32::try_from(placed.len()).ok()?;
+    let mut counts = vec![vec![0; partitions as usize]; 2];
+    for one in &placed {
+        counts[one.launch][one.partition] += 1;
+    }
+    counts.retain(|counts| counts.iter().any(|count| *count > 0));
+    let task = |own: Placed| {
+        let [i, j] = own.tile;
+        let neighbour = |di: i64, dj: i64| {
+            let tile = towers.rings.known([i - di, j - dj]);
+            known.get(&tile).copied()
+        };
+        Task {
+            neighbours: [neighbour(1, 0), neighbour(0, 1), neighbour(1, 1)],
+            placement: own.placement,
+        }
+    };
+    Some(TaskList {
+        tasks: placed.into_iter().map(task).collect(),
+        launches: counts,
+    })
+}
+
+/// A tower and what it is ordered by.
+struct Placed {
+    launch: usize,
+    partition: usize,
+    /// Counted on over strips.
+    column: i64,
+    strip: i64,
+    tile: PerFace<i64>,
+    placement: Placement,
+}
+
+impl TaskList {
+    /// The tasks of all launches up to one, that included.
+    pub fn until(&self, launch: usize) -> usize {
+        self.launches.iter().take(launch + 1).flatten().sum()
+    }
+
+    /// The tasks of a launch.
+    pub fn of_launch(&self, launch: usize) -> Range<usize> {
+        let count: usize = self.launches.get(launch).into_iter().flatten().sum();
+        let end = self.until(launch);
+        end - count..end
+    }
+}
+
+impl Task {
+    /// Where the origin lies in the array in interior periods, at the start of the time block.
+    pub fn interior_origin(&self) -> Group {
+        self.placement.origin + self.placement.shift
+    }
+
+    /// Whether a face around a periodic axis is narrow.
+    pub fn is_narrow(&self) -> bool {
+        self.placement.limits.iter().any(Option::is_some)
+    }
+}

@@ -1,0 +1,256 @@
+//! The towers of a tile program: how they lie, move and close around periodic axes.
+
+use super::geometry::{Event, Geometry};
+use super::group::{Group, PerFace};
+use super::residency::{Residency, RowUpdate, StageAt, Tracer, reach};
+use super::ring::Rings;
+use super::unfit::Unfit;
+use crate::layout::{Layout, RowId};
+use crate::scheme::Scheme;
+use crate::tile::{Class, TileProgram};
+use std::collections::BTreeSet;
+
+/// The towers of a tile program whose only level has two cuts over the first two axes.
+///
+/// Towers may lie differently to the lattice: each such *alignment* has rows of its own (towers of odd width with half-integer slopes have
+/// two).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Towers {
+    /// Steps of a period: a multiple of the scheme's phases, with two stages at least, so that in one there is time to load for the next.
+    pub steps: u64,
+    /// From the origin of a period to that of the next one.
+    pub advance: Group,
+    /// One for each way to lie on the lattice.
+    pub alignments: Vec<Residency>,
+    /// How they close around periodic axes.
+    pub rings: Rings,
+    pub(super) geometry: Geometry,
+    adjacent: bool,
+    /// The classes of the tile program, per stage of a step.
+    pub(super) classes: Vec<Vec<Class>>,
+}
+
+/// Values that a tower moves between memory and the chip, per index along the inner axis and period.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Traffic {
+    pub loads: f64,
+    pub stores: f64,
+}
+
+/// A tower's way to lie on the lattice, and the group of its origin at stage 0 of a time block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Located {
+    pub alignment: usize,
+    pub origin: Group,
+}
+
+/// Steps after which a tower has to lie on the lattice as before.
+const MOST_STEPS: u64 = 16;
+
+impl Towers {
+    pub fn new(scheme: &Scheme, layout: &Layout, program: &TileProgram) -> Result<Towers, Unfit> {
+        let geometry = Geometry::new(program)?;
+        let stages = scheme.stages.len() as i64;
+        let phases = u64::from(scheme.phases());
+        let period = (1..=MOST_STEPS / phases.max(1)).find_map(|n| {
+            let steps = n * phases;
+            let advance = geometry.advance(steps as i64 * stages)?;
+            let moves = advance != Group::default();
+            (moves && steps as i64 * stages > 1).then_some((steps, advance))
+        });
+        let (steps, advance) = period.ok_or(Unfit::Advance)?;
+        let rings = Rings::new(scheme, program, &geometry)?;
+        if rings.cells[1].is_some() && advance.y != 0 {
+            return Err(Unfit::Ring);
+        }
+        let tracer = Tracer {
+            scheme,
+            layout,
+            program,
+            geometry: &geometry,
+            steps,
+            advance,
+        };
+        let starts = geometry.alignments(&rings.generators())?;
+        let alignments: Result<Vec<Residency>, Unfit> = starts
+            .into_iter()
+            .map(|start| tracer.trace(start))
+            .collect();
+        let alignments = alignments?;
+        let adjacency = Adjacency {
+            scheme,
+            layout,
+            program,
+            geometry: &geometry,
+            period: steps as i64 * stages,
+        };
+        let adjacent = adjacency.holds();
+        Ok(Towers {
+            steps,
+            advance,
+            alignments,
+            rings,
+            geometry,
+            adjacent,
+            classes: program.stages.clone(),
+        })
+    }
+
+    /// Where a tile lies, by its indices along both faces.
+    pub fn locate(&self, tile: PerFace<i64>) -> Option<Located> {
+        self.locate_start(self.rings.start(tile))
+    }
+
+    fn locate_start(&self, start: PerFace<i64>) -> Option<Located> {
+        let (near, origin) = self.geometry.reduce(start);
+        let found = self.alignments.iter().position(|a| a.start == near);
+        found.map(|alignment| Located { alignment, origin })
+    }
+
+    /// How deep a row lies in a tower, along both faces, from 0 on: that of an update in a stage of a period.
+    pub fn depths(
+        &self,
+        alignment: usize,
+        stage: usize,
+        update: RowUpdate,
+    ) -> Option<PerFace<i64>> {
+        let of = self.classes.get(stage % self.classes.len().max(1))?;
+        let class = of.iter().find(|c| c.updates.contains(update.update))?;
+        let start = self.alignments.get(alignment)?.start;
+        let event = Event {
+            stage: stage as i64,
+            class,
+            at: update.at,
+        };
+        Some(self.geometry.within(start, event))
+    }
+
+    /// Whether a tower that is m stages ahead of another one depends on it only if their indices differ by at most m along each face, and
+    /// the other way round. Then it is enough that a tower waits, before each stage, until its neighbours with an index one lower along one
+    /// face or both have done all stages before: they have waited for theirs.
+    pub fn are_adjacent(&self) -> bool {
+        self.adjacent
+    }
+
+    /// Stages of a period.
+    pub fn per_period(&self) -> i64 {
+        self.steps as i64 * self.classes.len() as i64
+    }
+
+    /// Cells that a tower advances by one stage, on average over the alignments: the area of a tile.
+    pub fn cells(&self) -> f64 {
+        self.geometry.cells()
+    }
+
+    /// What a tower moves, on average over the alignments.
+    pub fn traffic(&self) -> Traffic {
+        let mean = |count: fn(&Residency) -> usize| {
+            let sum: usize = self.alignments.iter().map(count).sum();
+            sum as f64 / self.alignments.len() as f64
+        };
+        Traffic {
+            loads: mean(Residency::loads),
+            stores: mean(Residency::stores),
+        }
+    }
+
+    /// The same in bytes per cell-step.
+    pub fn bytes_per_cell(&self, scheme: &Scheme) -> f64 {
+        let Traffic { loads, stores } = self.traffic();
+        (loads + stores) * scheme.precision.bytes() as f64 / (self.cells() * self.steps as f64)
+    }
+
+    /// What all towers of a column move together, per tower, each value counted once: towers whose indices have the same sum form a column.
+    pub fn traffic_of_column(&self) -> Traffic {
+        let column = self.geometry.column();
+        let mut loads = BTreeSet::new();
+        let mut stores = BTreeSet::new();
+        for start in &column.starts {
+            let Some(Located { alignment, origin }) = self.locate_start(*start) else {
+                continue;
+            };
+            for live in &self.alignments[alignment].live_ranges {
+                let at = column.canonical(self.advance, live.row.at + origin);
+                let row = (at, live.row.row);
+                if live.is_loaded() {
+                    loads.insert(row);
+                }
+                if live.stored().is_some() {
+                    stores.insert(row);
+                }
+            }
+        }
+        let towers = column.starts.len() as f64;
+        Traffic {
+            loads: loads.len() as f64 / towers,
+            stores: stores.len() as f64 / towers,
+        }
+    }
+}
+
+/// See [`Towers::are_adjacent`].
+struct Adjacency<'a> {
+    scheme: &'a Scheme,
+    layout: &'a Layout,
+    program: &'a TileProgram,
+    geometry: &'a Geometry,
+    /// Stages of a period.
+    period: i64,
+}
+
+impl Adjacency<'_> {
+    fn holds(&self) -> bool {
+        (self.period..2 * self.period).all(|number| self.holds_in(number))
+    }
+
+    fn class(&self, number: i64, update: usize) -> Option<&Class> {
+        let stage = StageAt::new(self.scheme, number).stage;
+        let classes = &self.program.stages[stage.index()];
+        classes.iter().find(|c| c.updates.contains(update))
+    }
+
+    /// The class whose update in a stage writes a row.
+    fn writer(&self, number: i64, row: RowId) -> Option<&Class> {
+        let stage = StageAt::new(self.scheme, number);
+        let updates = stage.updates(self.scheme);
+        let own = updates
+            .iter()
+            .position(|u| stage.target(self.scheme, self.layout, u) == row);
+        own.and_then(|update| self.class(number, update))
+    }
+
+    /// Whether the writers of all that a stage accesses, the last ones before it and the first ones after it, lie near enough.
+    fn holds_in(&self, number: i64) -> bool {
+        let stage = StageAt::new(self.scheme, number);
+        let mut updates = stage.updates(self.scheme).iter().enumerate();
+        updates.all(|(index, update)| {
+            let Some(class) = self.class(number, index) else {
+                return true;
+            };
+            let own = stage.target(self.scheme, self.layout, update);
+            let reads = update.body.reads();
+            let reads = reads.map(|r| (stage.read(self.scheme, self.layout, r), reach(r)));
+            reads.chain([(own, Group::default())]).all(|(row, by)| {
+                let mut before = (number - self.period..number).rev();
+                let mut after = number + 1..=number + self.period;
+                let writers = |n: i64| Some((n, self.writer(n, row)?));
+                let near = |(n, other): (i64, &Class)| {
+                    // The difference depends on where the row is, but is largest at some place of a pitch.
+                    let event = Event {
+                        stage: number,
+                        class,
+                        at: Group::default(),
+                    };
+                    let other = Event {
+                        stage: n,
+                        class: other,
+                        at: by,
+                    };
+                    self.geometry.farthest(event, other) <= (n - number).abs()
+                };
+                before.find_map(writers).is_none_or(near)
+                    && after.find_map(writers).is_none_or(near)
+            })
+        })
+    }
+}

@@ -1,0 +1,175 @@
+//! What planning knows of a GPU: the one that is here, or a usual one of its kind.
+
+use super::code;
+use super::device::{Device, DeviceError, Facts};
+use torre_compiler::backend::gpu::Gpu;
+use torre_compiler::scheme::Precision;
+use torre_compiler::tower::block::Block;
+
+/// A GPU, with the rate of its memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceModel {
+    /// What code is made for.
+    pub gpu: Gpu,
+    pub facts: Facts,
+    /// Bytes read and written per second by copies within its memory.
+    pub copy_rate: f64,
+}
+
+/// A GPU of each kind that is often met, from its maker's data sheets; partitions where these tell of some.
+struct Usual {
+    capability: u32,
+    name: &'static str,
+    multiprocessors: u32,
+    l2_kib: u64,
+    /// Of that cache.
+    partitions: u32,
+    memory_gb: u64,
+    /// GB/s between memory and chip.
+    memory_rate: f64,
+    mhz: u64,
+}
+
+const fn usual(
+    (capability, name): (u32, &'static str),
+    multiprocessors: u32,
+    (l2_kib, partitions): (u64, u32),
+    memory_gb: u64,
+    memory_rate: f64,
+    mhz: u64,
+) -> Usual {
+    Usual {
+        capability,
+        name,
+        multiprocessors,
+        l2_kib,
+        partitions,
+        memory_gb,
+        memory_rate,
+        mhz,
+    }
+}
+
+const USUAL: [Usual; 10] = [
+    usual((70, "Tesla V100"), 80, (6 << 10, 1), 32, 900.0, 1530),
+    usual((72, "Jetson AGX Xavier"), 8, (512, 1), 32, 137.0, 1377),
+    usual((75, "Tesla T4"), 40, (4 << 10, 1), 16, 320.0, 1590),
+    usual((80, "A100"), 108, (40 << 10, 2), 80, 2039.0, 1410),
+    usual((86, "GeForce RTX 3090"), 82, (6 << 10, 1), 24, 936.0, 1695),
+    usual((87, "Jetson AGX Orin"), 16, (4 << 10, 1), 64, 205.0, 1300),
+    usual(
+        (89, "GeForce RTX 4090"),
+        128,
+        (72 << 10, 1),
+        24,
+        1008.0,
+        2520,
+    ),
+    usual((90, "H200"), 132, (60 << 10, 2), 141, 4800.0, 1980),
+    usual((100, "B200"), 148, (126 << 10, 1), 180, 8000.0, 1965),
+    usual(
+        (120, "GeForce RTX 5090"),
+        170,
+        (96 << 10, 1),
+        32,
+        1792.0,
+        2407,
+    ),
+];
+
+/// Share of the rate on a data sheet that copies reach: 4.28 of 4.8 TB/s on an H200.
+const COPIES: f64 = 0.89;
+
+/// Shared memory that a block takes beside what it asks for.
+const PER_BLOCK: u64 = 1 << 10;
+
+impl DeviceModel {
+    /// A device whose copies run at some rate, and code for it or for another GPU whose code it runs.
+    pub fn of(
+        device: &dyn Device,
+        gpu: Option<Gpu>,
+        copy_rate: f64,
+    ) -> Result<DeviceModel, DeviceError> {
+        Ok(DeviceModel {
+            gpu: gpu.map_or_else(|| code::gpu_of(device), Ok)?,
+            facts: device.facts().clone(),
+            copy_rate,
+        })
+    }
+
+    /// A usual one of a kind; `None` where none is known.
+    pub fn usual(gpu: Gpu) -> Option<DeviceModel> {
+        let own = USUAL.iter().find(|u| u.capability == gpu.capability)?;
+        Some(DeviceModel {
+            gpu,
+            facts: Facts {
+                name: own.name.to_owned(),
+                capability: gpu.capability,
+                // The first that knows this version of PTX.
+                cuda: 1000 * (gpu.ptx.0 / 10 + 4) + 10 * (gpu.ptx.0 % 10),
+                multiprocessors: own.multiprocessors,
+                threads: gpu.threads,
+                clock: own.mhz * 1_000_000,
+                memory: own.memory_gb * 1_000_000_000,
+                l2: own.l2_kib << 10,
+                l2_partition: (0..own.multiprocessors)
+                    .map(|n| n % own.partitions)
+                    .collect(),
+            },
+            copy_rate: COPIES * own.memory_rate * 1e9,
+        })
+    }
+
+    /// Multiply-adds that a multiprocessor begins per cycle.
+    pub fn lanes(&self, precision: Precision) -> f64 {
+        let [single, double] = match self.facts.capability {
+            ..75 => [64.0, 32.0],
+            75 => [64.0, 2.0],
+            80 => [64.0, 32.0],
+            90 | 100 => [128.0, 64.0],
+            _ => [128.0, 2.0],
+        };
+        match precision {
+            Precision::F32 => single,
+            Precision::F64 => double,
+        }
+    }
+
+    /// Blocks that run side by side on a multiprocessor, at least 1; `registers` per thread.
+    pub fn resident(&self, block: &Block, registers: u64) -> u64 {
+        self.blocks(block.roles.all(), block.all_shared(), registers)
+    }
+
+    /// The same for blocks of so many threads with so many bytes of shared memory.
+    fn blocks(&self, threads: u32, shared_bytes: u32, registers: u64) -> u64 {
+        let threads = u64::from(threads.max(1));
+        let shared = u64::from(self.gpu.shared_per_block) + PER_BLOCK;
+        let by_shared = shared / (u64::from(shared_bytes) + PER_BLOCK);
+        let by_registers = u64::from(self.gpu.registers) / (registers.max(1) * threads);
+        let by_threads = u64::from(self.facts.threads) / threads;
+        by_shared.min(by_registers).min(by_threads).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_gpu_that_code_is_made_for_has_a_usual_one() {
+        for gpu in Gpu::all() {
+            let model = DeviceModel::usual(gpu).expect("a usual GPU");
+            assert_eq!(model.facts.capability, gpu.capability);
+            let known = Gpu::for_device(model.facts.capability, model.facts.cuda);
+            assert!(known.is_some_and(|known| known.ptx <= gpu.ptx), "{gpu}");
+        }
+    }
+
+    #[test]
+    fn blocks_share_a_multiprocessor() {
+        let model = DeviceModel::usual(Gpu::named("sm_90").expect("a GPU")).expect("a usual GPU");
+        assert_eq!(model.blocks(288, 173_184, 128), 1);
+        assert_eq!(model.blocks(96, 50_000, 128), 4);
+        assert_eq!(model.blocks(96, 10_000, 255), 2);
+    }
+}

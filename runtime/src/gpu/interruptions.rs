@@ -1,0 +1,253 @@
+//! Interruptions of time blocks: steps that they cannot contain run in lower time blocks, or stage by stage.
+
+use super::volumes::{VolumeChoice, columns};
+use torre_compiler::host::HostExpr;
+use torre_compiler::lattice::{Axis, Interval, Region, div_ceil};
+use torre_compiler::problem::{Problem, Source};
+use torre_compiler::scheme::Scheme;
+use torre_compiler::tower::Towers;
+
+/// What a problem asks for besides values at its end, and how it affects time blocks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interruptions {
+    /// What time blocks cannot do, in words: then there are none.
+    pub always: Vec<&'static str>,
+    /// Nothing of a time block may lie on both sides of a multiple of these steps.
+    intervals: Vec<u64>,
+    /// Where points lie along the outer and the middle axis: cells of sources that are no volume sources, and of probes.
+    points: Vec<[Interval; 2]>,
+    pub volumes: VolumeChoice,
+    volume_costs: Vec<VolumeCost>,
+}
+
+/// A volume source, as far as it costs time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct VolumeCost {
+    region: Region,
+    /// It adds the same everywhere.
+    same: bool,
+}
+
+impl VolumeCost {
+    fn new(source: &Source) -> VolumeCost {
+        VolumeCost {
+            region: source.region,
+            same: source.condition.is_none() && matches!(source.profile, HostExpr::Number(_)),
+        }
+    }
+}
+
+/// The heights of time blocks, in steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heights {
+    /// That of as many time blocks as possible.
+    most: u64,
+    /// All heights are multiples of it.
+    period: u64,
+    /// Time blocks begin at multiples of it.
+    phases: u64,
+}
+
+/// Of the greatest height: lower time blocks are not worth it.
+const LOWEST: u64 = 8;
+
+/// Steps that are looked at to find a share.
+const LOOKED_AT: u64 = 1 << 14;
+
+/// Cells of sources for which there may be tables.
+const MOST_CELLS: i64 = 1 << 22;
+
+/// Instructions of a cell for a volume source outside its box; more inside of it where one profile serves all cells; and more where profiles are loaded.
+const ADDED: [f64; 3] = [1.1, 8.0, 15.0];
+
+/// Threads of a warp.
+const WARP: i64 = 32;
+
+/// Rows with points, at most, for which there are tables of a time block.
+const MOST_ROWS: i64 = 1 << 15;
+
+impl Heights {
+    /// Those of some towers, up to one that is a whole number of periods.
+    pub fn new(most: u64, towers: &Towers, scheme: &Scheme) -> Heights {
+        Heights {
+            most,
+            period: towers.steps,
+            phases: u64::from(scheme.phases()).max(1),
+        }
+    }
+
+    /// The height of the time block that begins at a step, if nothing is due for so many steps. There are few heights: each half of the one
+    /// before.
+    pub fn next(self, step: u64, room: u64) -> Option<u64> {
+        if !step.is_multiple_of(self.phases) {
+            return None;
+        }
+        let mut height = self.most;
+        while height >= self.period.max(self.most / LOWEST).max(1) {
+            if height <= room {
+                return Some(height);
+            }
+            height = height / 2 / self.period.max(1) * self.period;
+        }
+        None
+    }
+}
+
+impl Interruptions {
+    /// Finds the interruptions of a problem.
+    pub fn new(scheme: &Scheme, problem: &Problem) -> Interruptions {
+        let lines = |region: Region| [region[Axis::OUTER], region[Axis::MIDDLE]];
+        let area = |[x, y]: &[Interval; 2]| x.len().saturating_mul(y.len());
+        let volumes = VolumeChoice::new(scheme, problem);
+        let sources = problem.sources.iter().enumerate();
+        let others = sources.filter(|(number, _)| !volumes.has(*number));
+        let sources: Vec<Region> = others.map(|(_, source)| source.region).collect();
+        let cells = sources
+            .iter()
+            .map(|region| columns(region).saturating_mul(region[Axis::INNER].len()));
+        let cells = cells.fold(0i64, i64::saturating_add);
+        let probes = problem.probes.iter().map(|p| {
+            let at = |axis: Axis| Interval::new(p.at[axis], p.at[axis] + 1);
+            [at(Axis::OUTER), at(Axis::MIDDLE)]
+        });
+        let points: Vec<[Interval; 2]> = sources.into_iter().map(lines).chain(probes).collect();
+        let rows = points.iter().map(area).fold(0i64, i64::saturating_add);
+        let many = cells > MOST_CELLS || rows > MOST_ROWS;
+        let many = many.then_some("sources act, or probes record, in too many cells");
+        let too_many = volumes.are_too_many(problem).then_some(
+            "more sources add to many cells of a field than towers have instructions for",
+        );
+        Interruptions {
+            always: many.into_iter().chain(too_many).collect(),
+            volume_costs: volumes.of(problem).map(VolumeCost::new).collect(),
+            volumes,
+            intervals: problem.outputs.iter().map(|o| o.every.max(1)).collect(),
+            points,
+        }
+    }
+
+    /// Steps from one on, up to another one, in which nothing is due but after the last.
+    pub fn room(&self, step: u64, until: u64) -> u64 {
+        let due = self.intervals.iter().map(|every| every - step % every);
+        due.chain([until.saturating_sub(step)]).min().unwrap_or(0)
+    }
+
+    /// The share of the steps of a run, from the first one on, that time blocks advance.
+    pub fn share(&self, heights: Heights, steps: u64) -> f64 {
+        if !self.always.is_empty() {
+            return 0.0;
+        }
+        let end = steps.min(LOOKED_AT.max(8 * heights.most));
+        let (mut step, mut in_blocks) = (0, 0);
+        while step < end {
+            match heights.next(step, self.room(step, end)) {
+                Some(height) if height > 0 => {
+                    in_blocks += height;
+                    step += height;
+                }
+                _ => step += 1,
+            }
+        }
+        in_blocks as f64 / end.max(1) as f64
+    }
+
+    /// The share of the periods of towers that points keep from running as interior ones, about.
+    pub fn cut(&self, scheme: &Scheme, towers: &Towers) -> f64 {
+        let reach = (2.0 * towers.cells()).sqrt();
+        let [x, y] = [Axis::OUTER, Axis::MIDDLE].map(|axis| scheme.grid.cells[axis].max(1) as f64);
+        let area = self.points.iter().map(|[a, b]| {
+            let [a, b] = [a, b].map(|i| i.len().max(0) as f64);
+            a * b + (a + b) * reach + towers.cells()
+        });
+        (area.sum::<f64>() / (x * y)).min(1.0)
+    }
+
+    /// Instructions of a cell-step for volume sources.
+    pub fn added(&self, scheme: &Scheme) -> f64 {
+        let [x, y, z] = scheme.grid.cells.0.map(|n| n.max(1) as f64);
+        let of = |VolumeCost { region, same }: &VolumeCost| {
+            let Interval { lo, hi } = region[Axis::INNER];
+            let warps = div_ceil(hi.max(lo), WARP) - lo / WARP;
+            let threads = ((warps * WARP) as f64 / z).min(1.0);
+            let share = (columns(region) as f64 / (x * y)).min(1.0);
+            let [always, here, more] = ADDED;
+            let here = if *same { here } else { here + more };
+            always + here * threads * share
+        };
+        self.volume_costs.iter().map(of).sum()
+    }
+
+    /// Why there are no time blocks at all, for people.
+    pub fn refusal(&self) -> Option<String> {
+        let each = self.always.join(" and ");
+        (!each.is_empty()).then(|| format!("{each}, so a GPU goes stage by stage"))
+    }
+
+    /// Why a run is not by towers in all steps, or in few, for people.
+    pub fn note(&self, heights: Heights, steps: u64) -> Option<String> {
+        if let Some(refusal) = self.refusal() {
+            return Some(refusal);
+        }
+        let share = self.share(heights, steps);
+        (share < 0.5).then(|| {
+            format!(
+                "only {:.0} % of the steps run by towers up to {} steps high: they end where a slice or a volume is due, and at the last step",
+                100.0 * share,
+                heights.most
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_blocks_lie_between_what_is_due() {
+        let every = |intervals: &[u64]| Interruptions {
+            intervals: intervals.to_vec(),
+            ..Interruptions::default()
+        };
+        let heights = |most, period| Heights {
+            most,
+            period,
+            phases: 1,
+        };
+        let interruptions = every(&[6]);
+        assert_eq!(
+            [0, 4, 6].map(|step| interruptions.room(step, 100)),
+            [6, 2, 6]
+        );
+        assert_eq!(interruptions.room(96, 97), 1);
+        assert_eq!(interruptions.share(heights(4, 4), 600), 4.0 / 6.0);
+        assert_eq!(interruptions.share(heights(4, 1), 600), 1.0);
+        assert_eq!(every(&[]).share(heights(8, 8), 20), 0.8);
+        assert_eq!(interruptions.share(heights(8, 8), 600), 0.0);
+        assert_eq!(interruptions.share(heights(64, 1), 600), 0.0);
+        assert_eq!(every(&[100]).share(heights(16, 1), 6000), 1.0);
+        let note = interruptions.note(heights(8, 8), 600).unwrap_or_default();
+        assert!(note.contains("only 0 %"), "{note}");
+        assert_eq!(interruptions.note(heights(3, 1), 600), None);
+        let busy = Interruptions {
+            always: vec!["sources act everywhere"],
+            ..Interruptions::default()
+        };
+        assert_eq!(busy.share(heights(1, 1), 10), 0.0);
+        let note = busy.note(heights(4, 1), 10).unwrap_or_default();
+        assert!(note.starts_with("sources act everywhere, so"), "{note}");
+    }
+
+    #[test]
+    fn heights_are_few() {
+        let heights = Heights {
+            most: 24,
+            period: 2,
+            phases: 2,
+        };
+        let next = |room| heights.next(4, room);
+        assert_eq!([100, 24, 23, 11].map(next), [24, 24, 12, 6].map(Some));
+        assert_eq!([4, 2].map(next), [None; 2]);
+        assert_eq!(heights.next(3, 100), None);
+    }
+}

@@ -1,0 +1,256 @@
+//! The time blocks of a calculation on a device: tasks, work queues and points of each height, and the launches of the kernel.
+
+use super::device::{Address, Device, DeviceError, Function, Threads};
+use super::interruptions::Heights;
+use super::towers::CompiledTowers;
+use std::collections::BTreeMap;
+use torre_compiler::backend::gpu::abi::{
+    GhostsOf, TimeBlock, TowerBuffers, Volumes, point_table, queues, task_words,
+};
+use torre_compiler::backend::gpu::tower;
+use torre_compiler::layout::Layout;
+use torre_compiler::scheme::Scheme;
+use torre_compiler::tower::Points;
+use torre_compiler::tower::block::GhostPass;
+
+/// Blocks per multiprocessor that are started; those that find no room wait without harm.
+const BLOCKS: u32 = 4;
+
+/// A kernel that makes ghosts along the inner axis, which towers have left out of date in memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GhostKernel {
+    function: Function,
+    threads: Threads,
+}
+
+impl GhostKernel {
+    fn new(function: Function, pass: &GhostPass) -> GhostKernel {
+        GhostKernel {
+            function,
+            threads: Threads {
+                blocks: [pass.blocks, 1, 1],
+                threads: [pass.threads, 1, 1],
+                shared: 0,
+            },
+        }
+    }
+
+    /// Makes those of an array of the layout.
+    pub fn make(&self, device: &dyn Device, array: Address) -> Result<(), DeviceError> {
+        let arguments = GhostsOf { array: array.0 }.arguments();
+        // SAFETY: the kernel's parameter is the array, all places are in the layout.
+        unsafe { device.start(self.function, self.threads, &arguments) }
+    }
+}
+
+/// What happens to values inside of time blocks.
+#[derive(Clone, Debug)]
+pub(super) struct Injected {
+    pub points: Points,
+    pub volumes: Volumes,
+}
+
+/// The towers of a calculation, on a device.
+#[derive(Debug)]
+pub struct TimeBlocks {
+    function: Function,
+    /// If these neither read ghosts along the inner axis in memory nor keep them there.
+    ghosts: Option<GhostKernel>,
+    /// The most clusters of a launch.
+    clusters: u32,
+    pub(super) heights: Heights,
+    towers: CompiledTowers,
+    injected: Injected,
+    /// Receivers record what no tower does: that has to be recorded before each time block.
+    pub(super) leaves_out: bool,
+    /// Made when they are needed, by their steps; `None` for those that cannot be run.
+    ready: BTreeMap<u64, Option<Ready>>,
+}
+
+/// A time block of some height, ready to run.
+#[derive(Clone, Debug)]
+struct Ready {
+    time_block: TimeBlock,
+    /// But for the array, waves and records.
+    buffers: TowerBuffers,
+    /// What progress has reached.
+    since: u32,
+}
+
+/// Progress starts anew beyond this.
+const MOST: u32 = 1 << 30;
+
+fn words(device: &dyn Device, words: &[i32]) -> Result<u64, DeviceError> {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let place = device.take(bytes.len().max(4) as u64)?;
+    device.write(place, &bytes)?;
+    Ok(place.0)
+}
+
+impl TimeBlocks {
+    /// Makes towers ready; `None` where they cannot do what the points ask for.
+    pub(super) fn new(
+        device: &dyn Device,
+        towers: &CompiledTowers,
+        scheme: &Scheme,
+        layout: &Layout,
+        injected: Injected,
+    ) -> Result<Option<TimeBlocks>, DeviceError> {
+        let block = &towers.program.block;
+        let mut names = vec![tower::TOWERS.to_owned()];
+        if block.ghost_pass.is_some() {
+            names.push(tower::GHOSTS.to_owned());
+        }
+        let functions = device.load(&towers.ptx.text, &names)?;
+        let Some(function) = functions.first().copied() else {
+            return Err(DeviceError::Code {
+                message: "a kernel is missing".to_owned(),
+            });
+        };
+        let ghosts = block.ghost_pass.as_ref().zip(functions.get(1));
+        let most = device.facts().multiprocessors.max(1).saturating_mul(BLOCKS);
+        let mut time_blocks = TimeBlocks {
+            function,
+            ghosts: ghosts.map(|(pass, function)| GhostKernel::new(*function, pass)),
+            clusters: (most / block.lines.cluster()).max(1),
+            heights: towers.heights(scheme),
+            towers: towers.clone(),
+            leaves_out: injected.points.leave_out(),
+            injected,
+            ready: BTreeMap::new(),
+        };
+        let possible = time_blocks.has(device, scheme, layout, towers.steps)?;
+        Ok(possible.then_some(time_blocks))
+    }
+
+    /// What has to be run after a time block, before anyone but such towers looks at ghosts along the inner axis.
+    pub(super) fn ghosts(&self) -> Option<GhostKernel> {
+        self.ghosts
+    }
+
+    /// Makes the towers of a time block ready, if it can be run.
+    pub(super) fn has(
+        &mut self,
+        device: &dyn Device,
+        scheme: &Scheme,
+        layout: &Layout,
+        steps: u64,
+    ) -> Result<bool, DeviceError> {
+        if !self.ready.contains_key(&steps) {
+            let ready = match self.prepare(device, scheme, layout, steps) {
+                // Single steps do what lower time blocks would have done.
+                Err(DeviceError::Memory { .. }) if !self.ready.is_empty() => None,
+                other => other?,
+            };
+            self.ready.insert(steps, ready);
+        }
+        Ok(matches!(self.ready.get(&steps), Some(Some(_))))
+    }
+
+    fn prepare(
+        &self,
+        device: &dyn Device,
+        scheme: &Scheme,
+        layout: &Layout,
+        steps: u64,
+    ) -> Result<Option<Ready>, DeviceError> {
+        let program = &self.towers.program;
+        let towers = &program.towers;
+        let Some(mut list) = self.towers.list_of(scheme, layout, steps) else {
+            return Ok(None);
+        };
+        let points = &self.injected.points;
+        let periods = steps / towers.steps;
+        let plan = points.attach(scheme, layout, towers, periods, &mut list.tasks);
+        let table = plan.and_then(|plan| {
+            let per_period = program.per_period();
+            point_table(scheme, layout, points, &plan, &list.tasks, per_period)
+        });
+        let Some(table) = table else {
+            return Ok(None);
+        };
+        let count = list.tasks.len();
+        let tasks = list.tasks.iter().zip(&table.tasks);
+        let tasks = tasks.map(|(task, points)| task_words(layout, task, count, *points));
+        let tasks: Option<Vec<[i32; _]>> = tasks.collect();
+        let Some(time_block) = self.towers.time_block(scheme, list, steps) else {
+            return Ok(None);
+        };
+        let tasks = tasks.ok_or(DeviceError::TooLong)?;
+        if time_block.over(0) > MOST / 4 {
+            return Err(DeviceError::TooLong);
+        }
+        let progress = time_block.progress(0);
+        let needed = progress.len() + table.bytes.len() + tasks.as_flattened().len() * 4;
+        let (needed, available) = (needed as u64, device.free_memory()?);
+        if needed > available {
+            return Err(DeviceError::Memory { needed, available });
+        }
+        let points = device.take(table.bytes.len() as u64)?;
+        device.write(points, &table.bytes)?;
+        let near = &device.facts().l2_partition;
+        let launches = 0..time_block.list.launches.len();
+        let queue = |launch| {
+            let queue = queues(&time_block.list, launch, near).ok_or(DeviceError::TooLong)?;
+            words(device, &queue)
+        };
+        let queues = launches.map(queue).collect::<Result<Vec<u64>, _>>()?;
+        let place = device.take(progress.len() as u64)?;
+        device.write(place, &progress)?;
+        Ok(Some(Ready {
+            buffers: TowerBuffers {
+                array: 0,
+                tasks: words(device, tasks.as_flattened())?,
+                progress: place.0,
+                queues,
+                points: points.0,
+                waves: 0,
+                records: 0,
+            },
+            time_block,
+            since: 0,
+        }))
+    }
+
+    /// Runs a time block of so many steps, which has to be ready, on an array of the layout, with the waves of its steps; receivers record from a
+    /// place on. Gives the number of launches.
+    pub(super) fn run(
+        &mut self,
+        device: &dyn Device,
+        steps: u64,
+        array: Address,
+        waves: Address,
+        records: Address,
+    ) -> Result<u64, DeviceError> {
+        let Some(Some(ready)) = self.ready.get_mut(&steps) else {
+            return Err(DeviceError::TooLong);
+        };
+        let time_block = &ready.time_block;
+        if ready.since > MOST {
+            let progress = Address(ready.buffers.progress);
+            device.write(progress, &time_block.progress(0))?;
+            ready.since = 0;
+        }
+        let buffers = TowerBuffers {
+            array: array.0,
+            waves: waves.0,
+            records: records.0,
+            ..ready.buffers.clone()
+        };
+        let launches = time_block.launches(&buffers, &self.injected.volumes, ready.since);
+        for launch in &launches {
+            let towers = u32::try_from(launch.towers).unwrap_or(u32::MAX);
+            let clusters = towers.min(self.clusters);
+            let threads = Threads {
+                blocks: [clusters * time_block.cluster, 1, 1],
+                threads: [time_block.threads, 1, 1],
+                shared: time_block.shared_bytes,
+            };
+            // SAFETY: the parameters are those that the compiler lists; the tasks' rows and the places of points lie in the array of the layout,
+            // profiles in arrays over the boxes of volume sources, and there are waves of all steps of the time block, and room for their records.
+            unsafe { device.start(self.function, threads, &launch.arguments) }?;
+        }
+        ready.since = time_block.over(ready.since);
+        Ok(launches.len() as u64)
+    }
+}

@@ -1,0 +1,235 @@
+//! Sources in many columns of cells, which towers run as volume sources.
+
+use super::device::{Device, DeviceError};
+use torre_compiler::backend::gpu::abi::{VolumeBox, VolumeParams, Volumes};
+use torre_compiler::injection::{Injection, Injections};
+use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
+use torre_compiler::problem::{Problem, Source};
+use torre_compiler::scheme::Scheme;
+use torre_compiler::tower::VolumeSource;
+
+/// A source is a volume source if it acts in more columns of cells, or in a greater share of them: points keep periods from being interior ones.
+const MOST_COLUMNS: i64 = 1 << 12;
+const MOST_SHARE: i64 = 64;
+
+/// Volume sources after one update, and of a kernel: each costs instructions in every tower, and parameters.
+const MOST_VOLUMES: [usize; 2] = [8, 32];
+
+/// Which sources of a problem are volume sources, by their numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VolumeChoice(Vec<bool>);
+
+/// Columns of cells of a region.
+pub(super) fn columns(region: &Region) -> i64 {
+    let [x, y] = [Axis::OUTER, Axis::MIDDLE].map(|axis| region[axis].len());
+    x.saturating_mul(y)
+}
+
+fn meet(a: &Source, b: &Source) -> bool {
+    let both = |axis: Axis| !a.region[axis].intersect(b.region[axis]).is_empty();
+    (a.component, a.stage) == (b.component, b.stage) && Axis::ALL.into_iter().all(both)
+}
+
+impl VolumeChoice {
+    /// Volume sources act before points: what comes before one on a cell is one, too. A source whose wave is another one at each place cannot be one.
+    pub fn new(scheme: &Scheme, problem: &Problem) -> VolumeChoice {
+        let sources = &problem.sources;
+        let all: i64 = [Axis::OUTER, Axis::MIDDLE]
+            .map(|axis| scheme.grid.cells[axis])
+            .into_iter()
+            .product();
+        let many = |source: &Source| {
+            let columns = columns(&source.region);
+            columns > MOST_COLUMNS || columns.saturating_mul(MOST_SHARE) > all
+        };
+        let mut possible: Vec<bool> = Vec::new();
+        for (number, source) in sources.iter().enumerate() {
+            let mut before = sources[..number].iter().zip(&possible);
+            let can = before.all(|(other, can)| *can || !meet(other, source));
+            possible.push(can && !source.wave.depends_on_place());
+        }
+        let mut dense = vec![false; sources.len()];
+        for (number, source) in sources.iter().enumerate().rev() {
+            let mut after = sources.iter().zip(&dense).skip(number + 1);
+            let before_one = after.any(|(other, dense)| *dense && meet(source, other));
+            dense[number] = possible[number] && (before_one || many(source));
+        }
+        VolumeChoice(dense)
+    }
+
+    pub fn has(&self, source: usize) -> bool {
+        self.0.get(source).copied().unwrap_or(false)
+    }
+
+    /// The volume sources, in their order.
+    pub fn of<'p>(&'p self, problem: &'p Problem) -> impl Iterator<Item = &'p Source> {
+        let sources = problem.sources.iter().zip(&self.0);
+        sources
+            .filter(|(_, dense)| **dense)
+            .map(|(source, _)| source)
+    }
+
+    /// What kernels have to know of them.
+    pub fn acting(&self, problem: &Problem) -> Vec<VolumeSource> {
+        let acting = |source: &Source| VolumeSource {
+            stage: source.stage,
+            component: source.component,
+        };
+        self.of(problem).map(acting).collect()
+    }
+
+    /// Whether there are more of them than kernels should be made for.
+    pub fn are_too_many(&self, problem: &Problem) -> bool {
+        let acting = self.acting(problem);
+        let same = |one: &VolumeSource| acting.iter().filter(|other| *other == one).count();
+        let [each, all] = MOST_VOLUMES;
+        acting.len() > all || acting.iter().any(|one| same(one) > each)
+    }
+}
+
+/// Brings the volume sources of a problem to a device; `None` where they are too large, or where something is added that is no number.
+pub(super) fn place(
+    device: &dyn Device,
+    injections: &Injections,
+    chosen: &VolumeChoice,
+) -> Result<Option<Volumes>, DeviceError> {
+    let Ok(wave_bytes) = i32::try_from(injections.waves.len() * 8) else {
+        return Ok(None);
+    };
+    let mut sources = Vec::new();
+    for (number, source) in injections.sources.iter().enumerate() {
+        if !chosen.has(number) {
+            continue;
+        }
+        let Some((volume, bytes)) = volume(&source.cells, device.free_memory()?) else {
+            return Ok(None);
+        };
+        let profiles = device.take(bytes.len() as u64)?;
+        device.write(profiles, &bytes)?;
+        let Some(params) = VolumeParams::new(profiles.0, &volume) else {
+            return Ok(None);
+        };
+        sources.push(params);
+    }
+    Ok(Some(Volumes {
+        wave_bytes,
+        sources,
+    }))
+}
+
+/// The box of a source that acts in some cells, and its profiles; `None` where these need more than half of what is available, or where one
+/// is no number.
+fn volume(cells: &[Injection], available: u64) -> Option<(VolumeBox, Vec<u8>)> {
+    let none = PerAxis::splat(Interval::new(0, 0));
+    let region = cells.iter().fold(none, |region, cell| {
+        PerAxis::from_fn(|axis| {
+            let at = cell.at[axis];
+            region[axis].hull(Interval::new(at, at + 1))
+        })
+    });
+    let count = columns(&region).checked_mul(region[Axis::INNER].len())?;
+    let (profile, wave) = cells.first().map_or((0.0, 0), |c| (c.profile, c.wave));
+    if cells.iter().any(|cell| cell.profile.is_nan()) {
+        return None;
+    }
+    let everywhere = cells.len() as i64 == count;
+    let same = |cell: &Injection| cell.profile.to_bits() == profile.to_bits();
+    let mut volume = VolumeBox {
+        region,
+        stride: PerAxis::splat(0),
+        wave,
+    };
+    if everywhere && cells.iter().all(same) {
+        return Some((volume, profile.to_le_bytes().to_vec()));
+    }
+    // Indices of profiles are words.
+    let count = i32::try_from(count).ok()?;
+    if count as u64 * 8 > available / 2 {
+        return None;
+    }
+    let [_, y, z] = region.map(|i| i.len() as i32).0;
+    volume.stride = PerAxis([y * z, z, 1]);
+    let mut bytes = f64::NAN.to_le_bytes().repeat(count as usize);
+    for cell in cells {
+        let along = Axis::ALL
+            .into_iter()
+            .map(|axis| (cell.at[axis] - region[axis].lo) * i64::from(volume.stride[axis]));
+        let first = along.sum::<i64>() as usize * 8;
+        bytes[first..first + 8].copy_from_slice(&cell.profile.to_le_bytes());
+    }
+    Some((volume, bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use torre_compiler::backend::gpu::abi::Argument;
+    use torre_compiler::host::{HostExpr, HostUnary};
+    use torre_compiler::lattice::HalfIndex;
+    use torre_compiler::scheme::{Precision, StageId};
+    use torre_compiler::testing::maxwell;
+
+    fn chosen(sources: &[(Region, HostExpr)]) -> Vec<bool> {
+        let scheme = maxwell(2, Precision::F32, [60, 60, 20]);
+        let source = |(region, wave): &(Region, HostExpr)| Source {
+            component: scheme.stages[0].updates[0].target,
+            stage: StageId(0),
+            region: *region,
+            condition: None,
+            profile: HostExpr::Number(1.0),
+            wave: wave.clone(),
+        };
+        let problem = Problem {
+            sources: sources.iter().map(source).collect(),
+            ..Problem::default()
+        };
+        VolumeChoice::new(&scheme, &problem).0
+    }
+
+    #[test]
+    fn what_comes_before_a_volume_source_is_one() {
+        let in_box = |x, y, z| PerAxis([x, y, z].map(|(lo, hi)| Interval::new(lo, hi)));
+        let plane = || (in_box((1, 50), (1, 50), (9, 10)), HostExpr::Time);
+        let cell = |z| (in_box((3, 4), (5, 6), (z, z + 1)), HostExpr::Time);
+        let leaning = |z| {
+            let wave = HostExpr::Coordinate(Axis::OUTER, HalfIndex::ZERO);
+            (cell(z).0, HostExpr::unary(HostUnary::Sin, wave))
+        };
+        assert_eq!(chosen(&[cell(9), plane(), cell(9)]), [true, true, false]);
+        assert_eq!(chosen(&[cell(8), plane()]), [false, true]);
+        assert_eq!(chosen(&[plane(), leaning(9)]), [true, false]);
+        assert_eq!(chosen(&[leaning(9), plane(), plane()]), [false; 3]);
+        assert_eq!(chosen(&[leaning(8), plane()]), [false, true]);
+    }
+
+    #[test]
+    fn profiles_are_those_of_cells() {
+        let cell = |x, z, profile: f64| Injection {
+            at: PerAxis([x, 4, z]),
+            profile,
+            wave: 7,
+        };
+        let of = |cells: &[_]| volume(cells, 1 << 20);
+        let (same, bytes) = of(&[cell(2, 5, -0.0), cell(3, 5, -0.0)]).expect("two cells");
+        assert_eq!((same.stride, bytes.len()), (PerAxis::splat(0), 8));
+        let words: Vec<Argument> = [2, 2, 0, 4, 1, 0, 5, 1, 0, 56].map(Argument::Word).to_vec();
+        let params = VolumeParams::new(3, &same).expect("small");
+        let arguments: Vec<Argument> = params.arguments().collect();
+        assert_eq!(arguments[0], Argument::Place(3));
+        assert_eq!(arguments[1..], words);
+        let (other, bytes) = of(&[cell(2, 5, 1.5), cell(3, 6, 1.5)]).expect("two cells");
+        assert_eq!(other.stride, PerAxis([2, 2, 1]));
+        let value = |n: usize| f64::from_le_bytes(bytes[8 * n..][..8].try_into().expect("eight"));
+        let values = [0, 1, 2, 3].map(value);
+        assert_eq!([values[0], values[3]], [1.5; 2]);
+        assert!(values[1].is_nan() && values[2].is_nan());
+        let (none, _) = of(&[]).expect("nothing");
+        assert_eq!(none.region, PerAxis::splat(Interval::new(0, 0)));
+        assert_eq!(of(&[cell(2, 5, f64::NAN)]), None);
+        let far = Injection {
+            at: PerAxis([9, 9, 1]),
+            ..cell(0, 0, 1.0)
+        };
+        assert_eq!(volume(&[cell(2, 5, 1.0), far], 64), None);
+    }
+}

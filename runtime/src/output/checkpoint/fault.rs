@@ -1,0 +1,93 @@
+//! Why a checkpoint is refused.
+
+use crate::output::array::ElementType;
+use std::fmt;
+
+/// The version that is written and read.
+pub const VERSION: u32 = 1;
+
+/// Why a checkpoint is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CheckpointFault {
+    /// The file does not start as checkpoints do.
+    Magic,
+    /// A version that this program does not read.
+    Version(u32),
+    /// The header's length or checksum is wrong, or it is no JSON.
+    HeaderDamaged,
+    /// This entry of the header is missing or has a wrong form.
+    Header(&'static str),
+    /// The file is shorter or longer than its header says.
+    Length {
+        /// Bytes that the header implies.
+        expected: u64,
+        /// Bytes that are there.
+        found: u64,
+    },
+    /// Written for another scheme, problem or precision.
+    Other {
+        /// Which of them.
+        what: &'static str,
+        /// What the run has.
+        expected: String,
+        /// What the file has.
+        found: String,
+    },
+    /// No array of this name.
+    NoArray(String),
+    /// The array has another type or shape than the run needs.
+    Array {
+        /// Its name.
+        name: String,
+        /// Type and shape that the run has.
+        expected: (ElementType, Vec<usize>),
+        /// Type and shape that the file has.
+        found: (ElementType, Vec<usize>),
+    },
+    /// The values of this array are damaged.
+    Checksum(String),
+}
+
+impl fmt::Display for CheckpointFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Magic => f.write_str("not a checkpoint of Torre"),
+            Self::Version(version) => write!(
+                f,
+                "the checkpoint has version {version} of the format, this program reads {VERSION}"
+            ),
+            Self::HeaderDamaged => f.write_str("the header of the checkpoint is damaged"),
+            Self::Header(entry) => {
+                write!(f, "the header of the checkpoint has no valid {entry:?}")
+            }
+            Self::Length { expected, found } => write!(
+                f,
+                "the checkpoint has {found} bytes where its header needs {expected}"
+            ),
+            Self::Other {
+                what,
+                expected,
+                found,
+            } => write!(
+                f,
+                "the checkpoint was written for another {what} ({found}, this run has {expected})"
+            ),
+            Self::NoArray(name) => write!(f, "the checkpoint has no array `{name}`"),
+            Self::Array {
+                name,
+                expected,
+                found,
+            } => write!(
+                f,
+                "the array `{name}` of the checkpoint is {} {:?}, this run needs {} {:?}",
+                found.0, found.1, expected.0, expected.1
+            ),
+            Self::Checksum(name) => write!(
+                f,
+                "the array `{name}` of the checkpoint is damaged: its checksum differs"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for CheckpointFault {}

@@ -1,0 +1,563 @@
+//! From a schedule as asked for to what a run on a GPU needs: layerwise, or towers that it can run.
+
+mod blocks;
+mod order;
+mod predict;
+mod refusal;
+#[cfg(test)]
+mod tests;
+
+pub use blocks::{candidates, options};
+pub use order::usual_order;
+pub use predict::{layerwise, line};
+pub use refusal::Refusal;
+
+use crate::gpu::{
+    CompiledTowers, DeviceModel, Heights, Interruptions, TimeBlockOrder, TowerError, code, towers,
+};
+use crate::plan::{PlanError, Planner};
+use predict::Slowdown;
+use torre_compiler::backend::gpu::{Module, Ptx, layerwise::Shape};
+use torre_compiler::backend::llvm::library::Library;
+use torre_compiler::cone::Rational;
+use torre_compiler::kernel::KernelSet;
+use torre_compiler::lattice::Axis;
+use torre_compiler::layout::{Layout, TooLarge};
+use torre_compiler::problem::Problem;
+use torre_compiler::schedule::template::{self, Size};
+use torre_compiler::schedule::{
+    Choice, Level, Prediction, Schedule, Template, Tiling, check_tiling,
+};
+use torre_compiler::scheme::Scheme;
+use torre_compiler::tile::lower;
+use torre_compiler::tower::block::{Block, Division, Misfit};
+use torre_compiler::tower::{AllocatedTowers, TowerProgram, Towers, Unfit, VolumeSource, tasks};
+
+/// What `auto` tries: sizes in units of twice the slope, those of them that are whole cells, and steps of a time block.
+const SIZES: [[i64; 2]; 8] = [
+    [1, 1],
+    [5, 4],
+    [4, 3],
+    [3, 2],
+    [5, 3],
+    [2, 1],
+    [3, 1],
+    [4, 1],
+];
+const HEIGHTS: [i64; 6] = [8, 12, 16, 32, 64, 128];
+
+/// Towers are chosen if they are expected to be this much faster; less is within the model's error.
+const WORTHWHILE: f64 = 1.1;
+
+/// Towers that a GPU can run.
+#[derive(Clone, Debug)]
+pub struct Fit {
+    pub allocated: AllocatedTowers,
+    pub block: Block,
+    pub sources: Vec<VolumeSource>,
+    /// Values that a thread keeps from one stage to the next, at most.
+    pub kept: usize,
+    /// Registers of a thread for them, and for its work.
+    pub registers: u64,
+    /// Accesses to shared memory per cell-step.
+    pub accesses: f64,
+    /// Values of a row that two z blocks load where they meet, if lines are cut into such.
+    pub in_common: f64,
+}
+
+impl Fit {
+    pub fn towers(&self) -> &Towers {
+        &self.allocated.towers
+    }
+
+    /// Z blocks into which lines are cut in time blocks of so many steps, if they are; 0 where that is not possible.
+    pub fn z_blocks(&self, scheme: &Scheme, steps: u64) -> Option<usize> {
+        let z_blocks = self.block.lines.z_blocks()?;
+        let z_blocks = z_blocks.of(steps * scheme.stages.len() as u64);
+        Some(z_blocks.map_or(0, |all| all.len()))
+    }
+
+    /// What a run executes.
+    pub fn program(&self, scheme: &Scheme, layout: &Layout) -> TowerProgram {
+        let (allocated, block) = (self.allocated.clone(), self.block.clone());
+        allocated.program(scheme, layout, block, &self.sources)
+    }
+}
+
+/// Why there is no plan.
+#[derive(Debug)]
+pub enum NoPlan {
+    /// The scheme does not allow the schedule on any machine.
+    Any(PlanError),
+    /// The GPU does not run it.
+    Refused {
+        schedule: String,
+        refusal: Refusal,
+        /// What it would run instead.
+        fits: String,
+    },
+}
+
+impl From<PlanError> for NoPlan {
+    fn from(error: PlanError) -> Self {
+        NoPlan::Any(error)
+    }
+}
+
+impl From<TooLarge> for NoPlan {
+    fn from(error: TooLarge) -> Self {
+        NoPlan::Any(error.into())
+    }
+}
+
+/// A schedule that was chosen for a GPU.
+#[derive(Clone, Debug)]
+pub struct DevicePlan {
+    pub choice: Choice,
+    /// Layerwise; towers have kernels of their own.
+    pub kernels: KernelSet,
+    pub towers: Option<TowerPlan>,
+    /// Why it is not by towers in all steps, for people.
+    pub note: Option<String>,
+}
+
+/// The towers of a schedule.
+#[derive(Clone, Debug)]
+pub struct TowerPlan {
+    pub tiling: Tiling,
+    pub fit: Fit,
+    pub program: TowerProgram,
+    pub order: TimeBlockOrder,
+    /// Towers of a time block.
+    pub count: usize,
+    /// Z blocks into which lines are cut, if they are: each of them has a launch for all these towers.
+    pub z_blocks: Option<usize>,
+}
+
+/// What planning a run on a GPU needs to know.
+pub struct DevicePlanner<'a> {
+    pub planner: Planner<'a>,
+    problem: &'a Problem,
+    model: &'a DeviceModel,
+    interruptions: Interruptions,
+    layerwise: Choice,
+    /// How lines have to be divided, instead of the way that is expected to be fastest.
+    pub division: Option<Division>,
+}
+
+/// A member of a family: what it is expected to do, or why it does not run.
+type Member = Result<Choice, NoPlan>;
+
+impl<'a> DevicePlanner<'a> {
+    pub fn new(
+        scheme: &'a Scheme,
+        problem: &'a Problem,
+        model: &'a DeviceModel,
+    ) -> Result<Self, TooLarge> {
+        Ok(DevicePlanner {
+            planner: {
+                let planner = Planner::new(scheme)?;
+                Planner {
+                    layout: Layout::for_gpu(scheme)?,
+                    frame: planner.frame.opened(),
+                    ..planner
+                }
+            },
+            problem,
+            model,
+            interruptions: Interruptions::new(scheme, problem),
+            layerwise: predict::layerwise(scheme, model.copy_rate),
+            division: None,
+        })
+    }
+
+    /// The members of a family that the GPU runs, the one that is expected to be fastest first; an error if there is none.
+    pub fn choices(&self, template: &Template) -> Result<Vec<Choice>, NoPlan> {
+        let plain = || self.layerwise.clone();
+        let frame = &self.planner.frame;
+        let members = match template {
+            Template::Layerwise => return Ok(vec![plain()]),
+            Template::Tiled(tiled) => tiled.members(frame),
+            Template::Auto if self.interruptions.always.is_empty() && self.has_towers() => {
+                let families = self.usual(&HEIGHTS).map(|(_, family)| family);
+                families.flat_map(|family| family.members(frame)).collect()
+            }
+            Template::Auto => return Ok(vec![plain()]),
+        };
+        let mut fits: Vec<(Tiling, Result<Vec<Fit>, Refusal>)> = Vec::new();
+        let mut found = Vec::new();
+        let mut refused = None;
+        for (name, schedule) in members {
+            match self.member(&mut fits, name, schedule) {
+                Ok(choice) => found.push(choice),
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        found.sort_by(|a, b| b.prediction.rate.total_cmp(&a.prediction.rate));
+        if *template == Template::Auto {
+            let worth =
+                |c: &Choice| c.prediction.rate >= WORTHWHILE * self.layerwise.prediction.rate;
+            let at = found.iter().position(|c| !worth(c)).unwrap_or(found.len());
+            found.insert(at, plain());
+        }
+        match refused {
+            Some(error) if found.is_empty() => Err(error),
+            _ => Ok(found),
+        }
+    }
+
+    /// The plan of the member that is expected to be fastest, and all members that the GPU runs.
+    pub fn best(&self, template: &Template) -> Result<(DevicePlan, Vec<Choice>), NoPlan> {
+        let choices = self.choices(template)?;
+        let best = choices.first().unwrap_or(&self.layerwise);
+        let mut plan = self.plan(best.clone())?;
+        let kept = *template == Template::Auto && !self.interruptions.always.is_empty();
+        if kept && !self.fitting().is_empty() {
+            plan.note = self.interruptions.refusal();
+        }
+        Ok((plan, choices))
+    }
+
+    /// The plan for one choice.
+    pub fn plan(&self, choice: Choice) -> Result<DevicePlan, NoPlan> {
+        let scheme = self.planner.scheme;
+        let kernels = code::kernels(scheme)?;
+        let towers = match &choice.schedule {
+            Schedule::Tiled(tiling) => {
+                let plan = self.tower_plan(tiling);
+                Some(plan.map_err(|refusal| self.refused(&choice.name, refusal))?)
+            }
+            _ => None,
+        };
+        let note = towers.as_ref();
+        let note = note.and_then(|plan| {
+            let heights = Heights::new(plan.height(), plan.fit.towers(), scheme);
+            self.interruptions.note(heights, self.problem.steps)
+        });
+        Ok(DevicePlan {
+            choice,
+            kernels,
+            towers,
+            note,
+        })
+    }
+
+    /// The towers of a legal tiling.
+    pub fn tower_plan(&self, tiling: &Tiling) -> Result<TowerPlan, Refusal> {
+        let Planner { scheme, layout, .. } = &self.planner;
+        let fit = self.fit(tiling)?;
+        let facts = &self.model.facts;
+        let towers = fit.towers();
+        let steps = whole_periods(tiling.height, towers);
+        let order = TimeBlockOrder {
+            steps,
+            order: usual_order(scheme, towers, &fit.block, tiling.height, facts),
+            most_queues: order::most_queues(&fit.block, facts),
+        };
+        let tasks = tasks(scheme, layout, towers, steps / towers.steps, order.order);
+        let count = tasks.ok_or(Refusal::Many)?.tasks.len();
+        Ok(TowerPlan {
+            tiling: tiling.clone(),
+            program: fit.program(scheme, layout),
+            z_blocks: fit.z_blocks(scheme, steps),
+            fit,
+            order,
+            count,
+        })
+    }
+
+    /// Whether there could be towers at all: two axes to cut, and one for threads.
+    fn has_towers(&self) -> bool {
+        self.planner.scheme.grid.dimensions() == 3
+    }
+
+    /// The towers that `auto` considers, by size, as one writes it.
+    fn usual(&self, heights: &[i64]) -> impl Iterator<Item = (String, template::TiledTemplate)> {
+        let unit = template::tower_unit(&self.planner.frame);
+        let sizes = SIZES.into_iter().filter_map(|[a, b]| Rational::new(a, b));
+        sizes.filter_map(move |size| {
+            let pitch = unit * size;
+            // Written sizes are multiples of 1/64.
+            let (name, value, unit) = match 64 % size.den() {
+                0 => ("D", size, unit),
+                _ => ("W", pitch, Rational::ONE),
+            };
+            let open = Size {
+                name: name.to_owned(),
+                values: vec![value],
+            };
+            let family = template::towers(open, unit, Size::of("TH", heights));
+            let whole = Rational::whole(pitch.floor()) == pitch;
+            whole.then(|| (format!("`torre({name} = {value})`"), family))
+        })
+    }
+
+    fn member(
+        &self,
+        fits: &mut Vec<(Tiling, Result<Vec<Fit>, Refusal>)>,
+        name: String,
+        schedule: Schedule,
+    ) -> Member {
+        let tiling = match &schedule {
+            Schedule::Layerwise => return Ok(self.layerwise.clone()),
+            Schedule::Tiled(tiling) => tiling,
+            Schedule::Pyramids(_) => return Err(self.refused(&name, Refusal::Shape("pyramids"))),
+            Schedule::Boxes(_) => return Err(self.refused(&name, Refusal::Shape("boxes"))),
+        };
+        check_tiling(&self.planner.frame, tiling)
+            .map_err(|illegal| NoPlan::Any(PlanError::Illegal(illegal)))?;
+        let known = fits
+            .iter()
+            .position(|(other, _)| other.levels == tiling.levels);
+        let known = known.unwrap_or_else(|| {
+            fits.push((tiling.clone(), self.fits(tiling)));
+            fits.len() - 1
+        });
+        let fits = match &fits[known].1 {
+            Ok(fits) => fits,
+            Err(refusal) => return Err(self.refused(&name, refusal.clone())),
+        };
+        let Some((fit, whole)) = self.fastest(fits, tiling.height) else {
+            let steps = fits
+                .first()
+                .map(|fit| whole_periods(tiling.height, fit.towers()));
+            let lean = |steps| Refusal::Lean { steps };
+            return Err(self.refused(&name, steps.map_or(Refusal::Far, lean)));
+        };
+        let towers = fit.towers();
+        let height = whole_periods(tiling.height, towers);
+        let scheme = self.planner.scheme;
+        if towers.launches(scheme, height / towers.steps).is_none() {
+            return Err(self.refused(&name, Refusal::Ring { steps: height }));
+        }
+        let heights = Heights::new(height, towers, scheme);
+        let share = self.interruptions.share(heights, self.problem.steps);
+        Ok(Choice {
+            prediction: predict::mixed(whole, &self.layerwise.prediction, share),
+            name,
+            schedule,
+        })
+    }
+
+    fn refused(&self, schedule: &str, refusal: Refusal) -> NoPlan {
+        let fits = match refusal {
+            Refusal::Shared { .. }
+            | Refusal::Registers { .. }
+            | Refusal::Line { .. }
+            | Refusal::Rows { .. }
+            | Refusal::Far
+            | Refusal::Unfit(Unfit::Size | Unfit::Advance) => self.narrower(),
+            _ if !self.has_towers() => {
+                "towers are for calculations on three axes: use `layerwise` or `auto`".to_owned()
+            }
+            Refusal::Shape(_) => {
+                "use one level of towers that leaves the last axis whole, such as `torre(D = 2)`"
+                    .to_owned()
+            }
+            _ => "use `layerwise` or `auto`".to_owned(),
+        };
+        NoPlan::Refused {
+            schedule: schedule.to_owned(),
+            refusal,
+            fits,
+        }
+    }
+
+    /// Whether towers of the sizes that `auto` considers fit the lines of the grid.
+    fn sizes(&self) -> impl Iterator<Item = (String, Result<Fit, Refusal>)> {
+        let frame = &self.planner.frame;
+        let sizes = self.usual(&HEIGHTS[..1]);
+        sizes.filter_map(move |(name, family)| match family.members(frame).pop() {
+            Some((_, Schedule::Tiled(tiling))) => Some((name, self.fit(&tiling))),
+            _ => None,
+        })
+    }
+
+    /// The sizes that fit.
+    fn fitting(&self) -> Vec<String> {
+        let fitting = self.sizes().filter(|(_, fit)| fit.is_ok());
+        fitting.map(|(name, _)| name).collect()
+    }
+
+    /// The sizes that fit the lines of the grid, or the lines that fit.
+    fn narrower(&self) -> String {
+        let fitting = self.fitting();
+        if !fitting.is_empty() {
+            let verb = if fitting.len() == 1 { "fits" } else { "fit" };
+            return format!("for these lines {} {verb}", fitting.join(", "));
+        }
+        match self.sizes().next() {
+            Some((_, Err(Refusal::Shared { bytes, most, .. }))) => {
+                let cells = self.planner.scheme.grid.cells[Axis::INNER];
+                let cells = (cells as f64 * most as f64 / bytes.max(1) as f64) as i64 / 8 * 8;
+                format!(
+                    "the narrowest towers fit for lines of about {cells} cells along the last axis; or use `layerwise`"
+                )
+            }
+            Some((_, Err(Refusal::Line { .. }))) => {
+                "make the last axis shorter with `--set domain=AxBxC`, or use `layerwise`"
+                    .to_owned()
+            }
+            _ => "no towers of this scheme fit: use `layerwise`".to_owned(),
+        }
+    }
+
+    /// Of blocks with several divisions of lines, those that are expected to be fastest in time blocks of some height.
+    fn fastest<'f>(&self, fits: &'f [Fit], height: u64) -> Option<(&'f Fit, Prediction)> {
+        let scheme = self.planner.scheme;
+        let possible = fits.iter().filter(|fit| {
+            let height = whole_periods(height, fit.towers());
+            fit.z_blocks(scheme, height) != Some(0)
+        });
+        let predicted = possible.map(|fit| {
+            let height = whole_periods(height, fit.towers());
+            let slowdown = Slowdown {
+                cut: self.interruptions.cut(scheme, fit.towers()),
+                volumes: self.interruptions.added(scheme),
+            };
+            let prediction = predict::towers(scheme, fit, height, slowdown, self.model);
+            (fit, prediction)
+        });
+        predicted.max_by(|(_, a), (_, b)| a.rate.total_cmp(&b.rate))
+    }
+
+    /// What the towers of a legal tiling need, if the GPU has it.
+    pub fn fit(&self, tiling: &Tiling) -> Result<Fit, Refusal> {
+        let fits = self.fits(tiling)?;
+        let fastest = self.fastest(&fits, tiling.height);
+        let steps = tiling.height;
+        fastest
+            .map(|(fit, _)| fit.clone())
+            .ok_or(Refusal::Lean { steps })
+    }
+
+    /// The same for each division of lines that is possible.
+    fn fits(&self, tiling: &Tiling) -> Result<Vec<Fit>, Refusal> {
+        let Planner {
+            scheme,
+            layout,
+            frame,
+            ..
+        } = &self.planner;
+        if tiling.levels.len() > 1 {
+            return Err(Refusal::Shape("levels of tiles inside of tiles"));
+        }
+        let cuts_inner =
+            |level: &Level| level.cuts.iter().any(|cut| cut.face.form[Axis::INNER] != 0);
+        if self.has_towers() && tiling.levels.iter().any(cuts_inner) {
+            return Err(Refusal::Shape("tiles that are cut along the last axis"));
+        }
+        let tiles = lower(scheme, frame, tiling);
+        let allocated = AllocatedTowers::new(scheme, layout, &tiles)
+            .map_err(|reason| Refusal::from_no_program(reason, layout))?;
+        let gpu = self.model.gpu;
+        let blocks = match self.division {
+            Some(division) => {
+                vec![allocated.block(scheme, layout, options(gpu, division))]
+            }
+            None => candidates(scheme, layout, &allocated, gpu),
+        };
+        let fits = blocks
+            .into_iter()
+            .map(|block| self.fit_of(&allocated, block));
+        fits.collect()
+    }
+
+    /// The same for some block.
+    fn fit_of(
+        &self,
+        allocated: &AllocatedTowers,
+        block: Result<Block, Misfit>,
+    ) -> Result<Fit, Refusal> {
+        let Planner { scheme, layout, .. } = &self.planner;
+        let towers = &allocated.towers;
+        let block = block.map_err(|misfit| Refusal::from_misfit(misfit, layout))?;
+        let [bytes, most] = [block.all_shared(), self.model.gpu.shared_per_block].map(u64::from);
+        if bytes > most {
+            let rows = block.shared_rows;
+            return Err(Refusal::Shared { rows, bytes, most });
+        }
+        let registers = blocks::registers(scheme, towers, &block);
+        let kept = blocks::most_kept(towers);
+        let most = u64::from(block.roles.registers);
+        if registers > most {
+            return Err(Refusal::Registers {
+                kept,
+                needed: registers,
+                threads: block.roles.all(),
+                most,
+            });
+        }
+        let z_blocks = block.lines.z_blocks();
+        let in_common = z_blocks.map(|z| z.in_common(allocated.allocations.iter()));
+        Ok(Fit {
+            in_common: in_common.unwrap_or(0.0),
+            accesses: predict::shared_accesses(scheme, layout, allocated),
+            allocated: allocated.clone(),
+            sources: self.interruptions.volumes.acting(self.problem),
+            block,
+            kept,
+            registers,
+        })
+    }
+}
+
+impl DevicePlan {
+    /// Steps that it takes at once.
+    pub fn height(&self) -> u64 {
+        self.towers.as_ref().map_or(1, TowerPlan::height)
+    }
+
+    /// The kernels that are its own, as IR: those of its towers, or of whole stages.
+    pub fn module(&self, scheme: &Scheme) -> Module {
+        match &self.towers {
+            Some(plan) => towers::module(scheme, &self.kernels.layout, &plan.program),
+            None => code::module(scheme, &self.kernels, Shape::of(scheme)),
+        }
+    }
+
+    /// Compiles its kernels: those of whole stages, and of towers if it has some.
+    pub fn compile(
+        &self,
+        library: &Library,
+        scheme: &Scheme,
+        model: &DeviceModel,
+    ) -> Result<(Ptx, Option<CompiledTowers>), TowerError> {
+        let ptx = code::ptx(library, scheme, &self.kernels, Shape::of(scheme), model.gpu)?;
+        Ok((ptx, self.compile_towers(library, scheme, model)?))
+    }
+
+    /// Compiles the kernels of its towers if it has some.
+    pub fn compile_towers(
+        &self,
+        library: &Library,
+        scheme: &Scheme,
+        model: &DeviceModel,
+    ) -> Result<Option<CompiledTowers>, TowerError> {
+        let compile = |plan: &TowerPlan| {
+            let (layout, program) = (&self.kernels.layout, plan.program.clone());
+            CompiledTowers::new(library, scheme, layout, program, model.gpu, plan.order)
+        };
+        self.towers.as_ref().map(compile).transpose()
+    }
+}
+
+impl TowerPlan {
+    /// The pitch of its faces in cells, and in units of twice their steepest slope, the size of DiamondTorre.
+    pub fn width(&self) -> (Rational, Option<Rational>) {
+        let cuts = || self.tiling.levels.iter().flat_map(|level| &level.cuts);
+        let pitch = cuts().map(|cut| cut.pitch).max().unwrap_or_default();
+        let slope = cuts().map(|cut| cut.face.slope).max().unwrap_or_default();
+        (pitch, pitch.checked_div(slope * Rational::whole(2)))
+    }
+
+    /// Steps of a time block: whole periods.
+    pub fn height(&self) -> u64 {
+        self.order.steps
+    }
+}
+
+/// The steps of a time block of about this height, at least a period.
+fn whole_periods(height: u64, towers: &Towers) -> u64 {
+    (height / towers.steps).max(1) * towers.steps
+}

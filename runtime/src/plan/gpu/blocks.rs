@@ -1,0 +1,118 @@
+//! The blocks of threads that could run towers on a GPU, by how lines are divided.
+
+use torre_compiler::backend::gpu::{Feature, Gpu};
+use torre_compiler::lattice::Axis;
+use torre_compiler::layout::Layout;
+use torre_compiler::scheme::Scheme;
+use torre_compiler::tower::block::{
+    Block, Division, MOST_REGISTERS, MOST_SLABS, MOST_THREADS, Misfit, Options, WARP,
+};
+use torre_compiler::tower::{AllocatedTowers, Towers};
+
+/// Registers of a thread for all but the values that it keeps, at least; [`Options::working_registers`] is what it takes where there are more.
+const WORKING: u64 = 24;
+
+/// Registers beside them for threads of z blocks that may be at an end where ghosts are made: with fewer, they keep periods and places in memory.
+const AT_ENDS: u64 = 28;
+
+/// Registers beyond those that a thread needs at least, with which it usually spills none.
+const PLENTY: u64 = 32;
+
+/// How many numbers of slabs are tried, from the least one on, and how many sizes of z blocks, from the largest one on.
+const TRIED_SLABS: usize = 3;
+const TRIED_Z_BLOCKS: usize = 5;
+
+/// Warps that compute of a block by which sizes of z blocks are estimated.
+const USUAL_WARPS: u32 = 8;
+
+/// Values that a thread keeps from one stage to the next, at most.
+pub fn most_kept(towers: &Towers) -> usize {
+    let kept = towers.alignments.iter().map(|a| a.most_kept());
+    kept.max().unwrap_or(0)
+}
+
+/// Registers for the values that a thread of towers keeps, and for its work, at least.
+fn least_registers(scheme: &Scheme, towers: &Towers) -> u64 {
+    (most_kept(towers) * scheme.precision.bytes()).div_ceil(4) as u64 + WORKING
+}
+
+/// Registers that a thread of a block needs at least.
+pub fn registers(scheme: &Scheme, towers: &Towers, block: &Block) -> u64 {
+    let at_ends = block.lines.z_blocks().is_some() && block.ghosts.is_some();
+    least_registers(scheme, towers) + if at_ends { AT_ENDS } else { 0 }
+}
+
+/// What a GPU offers to towers whose lines are divided in some way.
+pub fn options(gpu: Gpu, division: Division) -> Options {
+    Options {
+        division,
+        asynchronous: gpu.has(Feature::AsyncCopy),
+        moves_registers: gpu.has(Feature::RegisterShift),
+        suspends: gpu.has(Feature::Cluster),
+        shared_bytes: gpu.shared_per_block,
+        ..Options::default()
+    }
+}
+
+/// The blocks of a GPU that may run towers. If one block holds whole lines, that is all; else as few slabs as possible, or some more, where the GPU has
+/// clusters; or z blocks that are as long as possible, or somewhat shorter. If nothing fits, the block with whole lines, or why there is none.
+pub fn candidates(
+    scheme: &Scheme,
+    layout: &Layout,
+    towers: &AllocatedTowers,
+    gpu: Gpu,
+) -> Vec<Result<Block, Misfit>> {
+    let of = |division| towers.block(scheme, layout, options(gpu, division));
+    let towers = &towers.towers;
+    let least = least_registers(scheme, towers);
+    let block_fits = |block: &Block| {
+        block.all_shared() <= gpu.shared_per_block
+            && registers(scheme, towers, block) <= u64::from(block.roles.registers)
+    };
+    let fits = |block: &Result<Block, Misfit>| block.as_ref().is_ok_and(block_fits);
+    let enough = (least + PLENTY).min(u64::from(MOST_REGISTERS) - PLENTY / 2);
+    let plenty = |block: &Result<Block, Misfit>| {
+        let has = |block: &Block| block_fits(block) && enough <= u64::from(block.roles.registers);
+        block.as_ref().is_ok_and(has)
+    };
+    let whole = of(Division::Shared(1));
+    if least > u64::from(MOST_REGISTERS) || !towers.are_adjacent() || plenty(&whole) {
+        return vec![whole];
+    }
+    let best = |divisions: &mut dyn Iterator<Item = Division>, tried| {
+        let mut some: Vec<Result<Block, Misfit>> =
+            divisions.map(of).filter(fits).take(tried).collect();
+        if some.iter().any(plenty) {
+            some.retain(plenty);
+        }
+        some
+    };
+    // Shorter z blocks take less memory.
+    let most = of(Division::ZBlocks(USUAL_WARPS)).map_or(0, |block| {
+        USUAL_WARPS * gpu.shared_per_block / block.all_shared().max(1)
+    });
+    let length = layout.extent[Axis::INNER];
+    let most = most.min((length.min(MOST_THREADS) / WARP) as u32);
+    let z_blocks = best(&mut (1..=most).rev().map(Division::ZBlocks), TRIED_Z_BLOCKS);
+    // Fewer slabs than this have too little memory or too few threads.
+    let least = whole
+        .as_ref()
+        .map_or(2, |block| block.all_shared().div_ceil(gpu.shared_per_block));
+    let most = if gpu.has(Feature::Cluster) {
+        MOST_SLABS
+    } else {
+        0
+    };
+    let mut all = best(
+        &mut (least.max(2)..=most).map(Division::Shared),
+        TRIED_SLABS,
+    );
+    all.extend(z_blocks);
+    if all.iter().any(plenty) {
+        all.retain(plenty);
+    }
+    match all.first() {
+        Some(first) if plenty(first) || !fits(&whole) => all,
+        _ => vec![whole],
+    }
+}

@@ -1,0 +1,327 @@
+//! What a run on a device is expected to do: layerwise, and by towers.
+
+use super::{Fit, usual_order};
+use crate::gpu::DeviceModel;
+use crate::gpu::device::Facts;
+use crate::program::layerwise_bytes_per_cell_step;
+use torre_compiler::lattice::Axis;
+use torre_compiler::layout::Layout;
+use torre_compiler::schedule::{Choice, Prediction, Schedule};
+use torre_compiler::scheme::{Boundary, Scheme};
+use torre_compiler::tile::stage_blocks;
+use torre_compiler::tower::{AllocatedTowers, StageAllocation, Traffic, is_cross_lane};
+
+// Fitted to rates on an H200, whose plain copies run at 4.26 TB/s: 130 schedules of FDTD(4,2), in media and with walls, and of elasticity, in f32 and
+// f64, W = 4 to 6, TH = 8 to 32, strips of 2 to 12 towers for each of two partitions, lines of one block, of two, and in z blocks of 4 to 9 warps. The root
+// of the mean square of the logarithm of measured by expected is 0.054; 0.064 with what was measured afterwards, the scalar wave of orders 2 and 8 too.
+
+/// Share of the rate of plain copies that layerwise kernels reach: 51.3e9 cell-steps per second of 72 bytes, 25.0e9 of 144; 0.90 for the wave of
+/// order 2 and for elasticity. And what is lost of it for each cell that updates read beyond two: 0.65 for the wave of order 8.
+const SHARE: f64 = 0.87;
+const FAR: f64 = 0.11;
+/// The same for all that towers load and store, if that were all they do, while the cache of all multiprocessors has it.
+const FLOW: f64 = 2.95;
+/// What may pass between a store and the load of it by the next column, by the size of a partition of that cache, before anything comes from memory;
+/// and how much more until all of it does.
+const KEPT: [f64; 2] = [0.35, 1.56];
+/// Share of what a tower at an end of a column moves that comes from memory: the strip beside it has run long before.
+const STRIP: f64 = 0.2;
+/// Share of the peak rate of instructions that straight-line code reaches, if that were all there is.
+const ISSUE: f64 = 0.567;
+/// Share of the instructions of the quarter of a multiprocessor that has most warps for which the others wait, where warps are spread unevenly.
+const UNEVEN: f64 = 0.5;
+/// Warps of a block that could compute in the time that it loses between stages.
+const BETWEEN: f64 = 1.1;
+/// Seconds of a stage for which a block waits for another one, and what it reads to arrive, if that were all; and how much longer for each other
+/// block with which it shares lines.
+const LATENCY: [f64; 2] = [0.15e-6, 1.45e-6];
+/// Instructions of the periods of all alignments that the first cache for them holds, and bytes per cycle of those of a period where there are more.
+const CODE: [f64; 2] = [2000.0, 4.8];
+/// Seconds that a tower takes before its first stage.
+const BEGIN: f64 = 3.0e-6;
+/// Stages that a column has to be ahead of the next one, and seconds that are enough.
+const WAIT: [f64; 2] = [0.53, 1.1e-6];
+/// Periods of a whole tower in the time of one that an end of the grid cuts, which runs row by row in memory, and of one that an end without ghosts
+/// clips.
+const CUT: [f64; 2] = [2.55, 1.4];
+/// Seconds, for each stage of a time block and each byte of a value of the rows that a tower reads in a step, for which all wait where a strip begins or ends
+/// with towers that are cut: 110 microseconds for both ends and 16 stages, for FDTD(4,2) with D = 2 in f32, 256 to 1536 cells along both axes.
+const STRIP_END: f64 = 0.875e-9;
+
+/// Instructions that a multiprocessor begins per cycle, each for a warp, and bytes of an instruction.
+const WARPS: f64 = 4.0;
+const INSTRUCTION: f64 = 16.0;
+/// Multiprocessors of the groups of a GPU; all blocks of a cluster run in one. An H200 has such, others similar ones.
+const GROUPS: [f64; 8] = [16.0, 16.0, 16.0, 16.0, 16.0, 16.0, 18.0, 18.0];
+/// Bytes that the cache of all multiprocessors gives or takes at a time, at most.
+const PIECE: f64 = 128.0;
+/// Such pieces for the ghosts of a row.
+const ENDS: f64 = 4.0;
+/// Around a ring whose length the pitch of faces does not divide, widths of whole towers in the time for what is narrow of a column: others wait for it.
+const NARROW: f64 = 8.0;
+/// Threads of a warp.
+const WARP: f64 = 32.0;
+
+/// Seconds between the starts of two kernels that have little to do.
+const START: f64 = 3e-6;
+
+/// The layerwise schedule, with the rate that follows from its bytes: each stage reads and writes whole arrays, and nothing stays on
+/// the chip from one stage to the next. `copy_rate`: bytes read and written per second.
+pub fn layerwise(scheme: &Scheme, copy_rate: f64) -> Choice {
+    let bytes = layerwise_bytes_per_cell_step(scheme);
+    let cells: f64 = scheme.grid.cells.0.iter().map(|&n| n as f64).product();
+    let starts: usize = scheme
+        .stage_ids()
+        .map(|stage| stage_blocks(scheme, stage).len())
+        .sum();
+    let reach = scheme.reach().iter().flat_map(|(_, reach)| *reach).max();
+    let far = f64::from((reach.unwrap_or(0) - 2).max(0));
+    let share = (SHARE - FAR * far).max(SHARE / 4.0);
+    let step = cells * bytes / (share * copy_rate) + starts as f64 * START;
+    Choice {
+        name: "layerwise".to_owned(),
+        schedule: Schedule::Layerwise,
+        prediction: Prediction {
+            rate: cells / step,
+            compute: 0.0,
+            cache_bytes: bytes,
+            memory_bytes: bytes,
+            footprint: 0.0,
+        },
+    }
+}
+
+/// Arithmetic instructions of a cell-step.
+pub(super) fn arithmetic(scheme: &Scheme) -> usize {
+    let updates = scheme.stages.iter().flat_map(|s| &s.updates);
+    updates.map(|u| u.body.arithmetic()).sum()
+}
+
+/// Accesses to shared memory per cell-step of towers: reads of other indices along the inner axis, and rows that are put there or taken
+/// from there.
+pub fn shared_accesses(scheme: &Scheme, layout: &Layout, allocated: &AllocatedTowers) -> f64 {
+    let AllocatedTowers {
+        towers,
+        allocations,
+        ..
+    } = allocated;
+    let updates = scheme.stages.iter().flat_map(|s| &s.updates);
+    let reads = updates.flat_map(|u| u.body.reads());
+    let cross_lane = reads
+        .filter(|read| is_cross_lane(scheme, layout, read))
+        .count();
+    let moved = |s: &StageAllocation| {
+        s.loads.len() + s.entering.len() + s.publish.len() + s.republish.len()
+    };
+    let stages = allocations.iter().flat_map(|a| &a.stages);
+    let rows: usize = stages.map(moved).sum();
+    let alignments = allocations.len().max(1) as f64;
+    cross_lane as f64 + rows as f64 / (alignments * towers.cells() * towers.steps as f64)
+}
+
+/// How a problem slows towers down.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Slowdown {
+    /// Share of the periods that points keep from running as interior ones.
+    pub cut: f64,
+    /// Instructions of a cell-step for volume sources.
+    pub volumes: f64,
+}
+
+/// What time blocks of towers are expected to do, `height` steps each, if the problem slows them down so.
+///
+/// For a stage of each of its blocks, a multiprocessor has four things to do, which overlap in part: the time is the cube root of the sum
+/// of their cubes. They are its bytes, at a rate near that of the shared cache as far as what one column stores is still there when the
+/// next one loads it; its instructions, and fetching them where a period has more than the cache for them; what nothing hides. Columns of [`usual_order`]'s
+/// width follow each other: with all multiprocessors of a partition busy, the next one is a *lag* of height * stages * width / multiprocessors stages
+/// behind, and if that is little, many wait. Towers that an end of the grid cuts count several times, and a time block ends when its last tower has.
+pub fn towers(
+    scheme: &Scheme,
+    fit: &Fit,
+    height: u64,
+    slowdown: Slowdown,
+    model: &DeviceModel,
+) -> Prediction {
+    let element = scheme.precision.bytes() as f64;
+    let cells: [f64; 3] = scheme.grid.cells.0.map(|n| n as f64);
+    let Slowdown { cut, volumes } = slowdown;
+    let (towers, block) = (&fit.allocated.towers, &fit.block);
+    let (steps, stages) = (height as f64, scheme.stages.len() as f64);
+    // The values of a line that a launch advances, and how many launches there are: threads that wait for their part of a z block take as long as
+    // others.
+    let all = steps as u64 * scheme.stages.len() as u64;
+    let (length, launches) = match block.lines.z_blocks() {
+        Some(z_blocks) => (f64::from(block.values), z_blocks.weight(all).unwrap_or(1.0)),
+        None => (cells[Axis::INNER.index()], 1.0),
+    };
+    // The share of them that it stores, and how much more than that it loads.
+    let values = cells[Axis::INNER.index()];
+    let [part, twice] = match fit.z_blocks(scheme, height) {
+        Some(count) => {
+            let count = count.max(1) as f64;
+            let twice = (count - 1.0) * fit.in_common / values;
+            [values / (count * length), 1.0 + twice]
+        }
+        None => [1.0; 2],
+    };
+    // Threads get all registers that one block of a cluster leaves them.
+    let blocks = match block.lines.cluster() {
+        1 => model.resident(block, fit.registers) as f64,
+        _ => 1.0,
+    };
+    // Those that run the blocks of a tower are like one that does more at once.
+    let together = f64::from(block.lines.cluster());
+    let used = GROUPS.map(|n| (n / together).floor() * together);
+    let whole_clusters = used.iter().sum::<f64>() / GROUPS.iter().sum::<f64>();
+    let processors = f64::from(model.facts.multiprocessors.max(1)) * whole_clusters / together;
+    let processors = processors.floor().max(1.0);
+    let bytes = |Traffic { loads, stores }: Traffic| {
+        (loads * twice + stores) * element / (towers.cells() * towers.steps as f64)
+    };
+    let [own, column] = [towers.traffic(), towers.traffic_of_column()].map(bytes);
+    // Cell-steps of a stage of a tower, a step's work being shared evenly among its stages.
+    let stage = towers.cells() * length / stages;
+
+    let arithmetic = arithmetic(scheme);
+    let each =
+        arithmetic as f64 * (WARPS * WARP / model.lanes(scheme.precision)) + fit.accesses + volumes;
+    let clock = model.facts.clock.max(1) as f64;
+    // Threads beyond the end of a part compute, too; and in part all wait for the quarter of a multiprocessor that has most warps.
+    let warps = (f64::from(block.values) / WARP).ceil() * blocks;
+    let busiest = (warps / WARPS).ceil() * WARPS;
+    let warps = (warps + UNEVEN * (busiest - warps)) / blocks + BETWEEN;
+    let threads = warps * WARP * together;
+    let compute = each * threads / length / (WARPS * WARP * together * ISSUE * clock);
+    let code = towers.cells() * towers.steps as f64 * (arithmetic as f64 + fit.accesses);
+    let [held, rate] = CODE;
+    let fetch = if code * towers.alignments.len() as f64 > held {
+        code * INSTRUCTION / (towers.steps as f64 * stages * rate * clock)
+    } else {
+        0.0
+    };
+    let order = usual_order(scheme, towers, block, height, &model.facts);
+    let width = order.width as f64;
+    let width = width.min(cells[Axis::MIDDLE.index()] / (2.0 * towers.cells()).sqrt());
+    let partitions = f64::from(order.partitions);
+    let lag = steps * stages * width * partitions / (processors * blocks);
+    let passed = steps * stages * width * stage * part * own;
+    let [kept, more] = KEPT;
+    let held = model.facts.l2.max(1) as f64 / f64::from(model.facts.partitions());
+    let lost = ((passed / held - kept) / more).clamp(0.0, 1.0);
+    let lost = lost + (1.0 - lost) * STRIP / order.width as f64;
+    // Ghosts at both ends of a line, where they are in memory, are pieces of a row of their own, and small ones cost more than others.
+    let ends = scheme.grid.boundary[Axis::INNER] != [Boundary::Zero; 2];
+    let ends = ends && block.ghosts.is_none();
+    let line = length * element;
+    let pieces = if ends { 1.0 + ENDS * PIECE / line } else { 1.0 };
+    let near = (1.0 - lost) * own * pieces / (FLOW * model.copy_rate);
+    let far = lost * column / (SHARE * model.copy_rate);
+    let flow = stage * part * (near + far) * processors;
+    let [alone, more] = LATENCY;
+    let latency = alone + more * (together - 1.0);
+    let parts = [
+        latency,
+        blocks * flow,
+        blocks * stage * compute,
+        blocks * fetch,
+    ];
+    // Per stage of one tower, where a multiprocessor runs several: what one waits for, others use.
+    let time = parts.map(|t| t.powi(3)).iter().sum::<f64>().cbrt() / blocks;
+
+    let [x, y] = [Axis::OUTER, Axis::MIDDLE].map(|axis| cells[axis.index()]);
+    let by = towers.advance.array().map(|n| n.abs() as f64);
+    let wide = (2.0 * towers.cells()).sqrt();
+    let reach = wide + by[0].max(by[1]);
+    // Around a ring there is one end instead of two.
+    let beyond = match towers.rings.cells[1] {
+        Some(_) if towers.rings.narrow => NARROW * wide,
+        Some(_) => 0.0,
+        None => reach,
+    };
+    let all = (x + reach) * (y + beyond);
+    let inner = (x - reach).max(0.0) * (y - reach).max(0.0);
+    let [rows, clipped] = CUT;
+    let running = inner * (1.0 - cut + rows * cut) + clipped * (all - inner);
+    let running = running / towers.cells();
+    // Strips end at the sides of the grid, at each as often as it is long; around a ring of the middle axis, at the others only.
+    let clips = towers.predicating_ends(scheme);
+    let along_x = towers.rings.cells[1].map_or(x, |_| 0.0);
+    let sides = [(clips[0], y), (clips[1], along_x)];
+    let closed = sides.map(|(clips, long)| long * clips.iter().filter(|c| !**c).count() as f64);
+    let closed = closed.iter().sum::<f64>() / (2.0 * sides.iter().map(|s| s.1).sum::<f64>());
+    let strips = (x + y) / (wide * width).max(1.0);
+    let updates = scheme.stages.iter().flat_map(|s| &s.updates);
+    let reads = updates.flat_map(|u| u.body.reads()).count() as f64;
+    let ends = STRIP_END * element * towers.cells() * reads * steps * stages;
+    // What waits near one partition holds up those near others in part.
+    let waits = 2.0 * ends * closed * strips * 2.0 / (1.0 + partitions);
+    let [stages_ahead, enough] = WAIT;
+    let ahead = stages_ahead.min(enough / (time * blocks));
+    let busy = (running / (processors * blocks)).min(1.0) / 1f64.hypot(ahead / lag);
+    let tower = steps * stages * time + BEGIN / blocks;
+    let starts = if towers.rings.seam.is_some() {
+        2.0
+    } else {
+        1.0
+    };
+    let time_block =
+        starts * (START + tower * blocks) + tower * running / (processors * busy) + waits;
+    let time_block = launches * time_block;
+    Prediction {
+        rate: x * y * cells[Axis::INNER.index()] * steps / time_block,
+        compute,
+        cache_bytes: own,
+        memory_bytes: column,
+        footprint: f64::from(block.shared_bytes),
+    }
+}
+
+/// A run of which a share of the steps is by towers, and the rest layerwise.
+pub fn mixed(towers: Prediction, layerwise: &Prediction, share: f64) -> Prediction {
+    let mean = |a: f64, b: f64| share * a + (1.0 - share) * b;
+    Prediction {
+        rate: 1.0 / mean(1.0 / towers.rate, 1.0 / layerwise.rate),
+        cache_bytes: mean(towers.cache_bytes, layerwise.cache_bytes),
+        memory_bytes: mean(towers.memory_bytes, layerwise.memory_bytes),
+        ..towers
+    }
+}
+
+/// A device in a line.
+pub fn line(facts: &Facts) -> String {
+    format!(
+        "{}, {} multiprocessors, compute capability {}.{}, CUDA {}.{}",
+        facts.name,
+        facts.multiprocessors,
+        facts.capability / 10,
+        facts.capability % 10,
+        facts.cuda / 1000,
+        facts.cuda % 1000 / 10,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use torre_compiler::scheme::Precision;
+    use torre_compiler::testing::maxwell;
+
+    /// Large grids run at the rate of memory, small ones at that of starts.
+    #[test]
+    fn the_rate_follows_from_bytes_and_starts() {
+        let rate = |cells| {
+            let scheme = maxwell(4, Precision::F32, cells);
+            let starts = scheme
+                .stage_ids()
+                .map(|stage| stage_blocks(&scheme, stage).len())
+                .sum::<usize>() as f64;
+            (layerwise(&scheme, 4.1e12).prediction.rate, starts)
+        };
+        let (large, _) = rate([1536, 1536, 256]);
+        assert!((4.8e10..5.1e10).contains(&large), "{large:e}");
+        let (small, starts) = rate([16, 16, 16]);
+        assert!(starts >= 2.0);
+        let expected = 4096.0 / (starts * START);
+        assert!((small - expected).abs() < 0.02 * expected, "{small:e}");
+    }
+}

@@ -1,0 +1,107 @@
+//! Why a GPU does not run a schedule, and what it says about that.
+
+use std::fmt;
+use torre_compiler::lattice::Axis;
+use torre_compiler::layout::Layout;
+use torre_compiler::tower::block::{MOST_THREADS, Misfit};
+use torre_compiler::tower::{NoProgram, Unfit};
+
+/// Why a GPU does not run a schedule.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Refusal {
+    /// It is none of towers, but of these.
+    Shape(&'static str),
+    Unfit(Unfit),
+    /// Towers depend on others than their neighbours.
+    Far,
+    /// A line has more values than a block has threads.
+    Line {
+        values: i64,
+    },
+    /// More rows than code can list, or farther from each other.
+    Rows {
+        rows: usize,
+    },
+    Shared {
+        rows: usize,
+        bytes: u64,
+        most: u64,
+    },
+    Registers {
+        kept: usize,
+        needed: u64,
+        threads: u32,
+        most: u64,
+    },
+    /// Z blocks lean too much in time blocks of so many steps.
+    Lean {
+        steps: u64,
+    },
+    /// A time block has more towers than can be counted.
+    Many,
+    /// The first axis is periodic, and too short for time blocks of so many steps.
+    Ring {
+        steps: u64,
+    },
+}
+
+impl Refusal {
+    pub fn from_misfit(misfit: Misfit, layout: &Layout) -> Refusal {
+        match misfit {
+            Misfit::Line => Refusal::Line {
+                values: layout.extent[Axis::INNER],
+            },
+            Misfit::Rows(rows) => Refusal::Rows { rows },
+            Misfit::Far => Refusal::Far,
+        }
+    }
+
+    pub fn from_no_program(reason: NoProgram, layout: &Layout) -> Refusal {
+        match reason {
+            NoProgram::Unfit(unfit) => Refusal::Unfit(unfit),
+            NoProgram::Misfit(misfit) => Refusal::from_misfit(misfit, layout),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Shape(what) => write!(f, "GPUs run no {what}"),
+            Refusal::Unfit(unfit) => unfit.fmt(f),
+            Refusal::Far => f.write_str(
+                "the towers are so narrow that they depend on others than their neighbours",
+            ),
+            Refusal::Line { values } => write!(
+                f,
+                "a tower needs a thread for each of the {values} values of a line, and a block has {MOST_THREADS}, of which some serve the others"
+            ),
+            Refusal::Rows { rows } => write!(
+                f,
+                "a period has {rows} rows, which are more than code for GPUs can list, or too far from each other"
+            ),
+            Refusal::Shared { rows, bytes, most } => write!(
+                f,
+                "a tower needs {bytes} bytes of shared memory for {rows} rows, and a block has {most}"
+            ),
+            Refusal::Registers {
+                kept,
+                needed,
+                threads,
+                most,
+            } => write!(
+                f,
+                "each thread keeps {kept} values, for which it needs {needed} registers, and a thread of {threads} has {most}"
+            ),
+            Refusal::Ring { steps } => write!(
+                f,
+                "towers of {steps} steps reach once around the first axis, which is periodic"
+            ),
+            Refusal::Lean { steps } => write!(
+                f,
+                "a block does not hold lines, and in {steps} steps the ends of parts that it holds lean too much"
+            ),
+            Refusal::Many => f.write_str("a time block has too many towers to be counted"),
+        }
+    }
+}

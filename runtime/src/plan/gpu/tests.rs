@@ -1,0 +1,187 @@
+//! What is planned for GPUs, and what is refused.
+
+use super::*;
+use torre_compiler::backend::gpu::Gpu;
+use torre_compiler::scheme::{Boundary, Precision};
+use torre_compiler::testing::maxwell;
+
+fn h200() -> DeviceModel {
+    usual("sm_90")
+}
+
+fn usual(name: &str) -> DeviceModel {
+    DeviceModel::usual(Gpu::named(name).expect("a GPU")).expect("a usual GPU")
+}
+
+fn problem() -> Problem {
+    Problem {
+        name: "empty".to_owned(),
+        steps: 1000,
+        ..Problem::default()
+    }
+}
+
+/// The member of a size and a height, or all that `auto` considers.
+fn choices(scheme: &Scheme, size: Option<(i64, i64)>) -> Result<Vec<Choice>, NoPlan> {
+    let (problem, model) = (problem(), h200());
+    let planner = DevicePlanner::new(scheme, &problem, &model)?;
+    let one = |(d, th): (i64, i64)| {
+        let [d, th] = [Size::of("D", &[d]), Size::of("TH", &[th])];
+        Template::Tiled(template::towers(
+            d,
+            template::tower_unit(&planner.planner.frame),
+            th,
+        ))
+    };
+    planner.choices(&size.map_or(Template::Auto, one))
+}
+
+#[test]
+fn large_grids_go_by_the_widest_towers_that_fit() {
+    for (precision, cells, rate) in [
+        (Precision::F32, [1536, 1536, 256], 120e9..160e9),
+        (Precision::F64, [1536, 1536, 128], 55e9..80e9),
+    ] {
+        let scheme = maxwell(4, precision, cells);
+        let choices = choices(&scheme, None).expect("towers");
+        assert!(
+            choices[0].name.starts_with("torre(D = 2"),
+            "{}",
+            choices[0].name
+        );
+        assert!(rate.contains(&choices[0].prediction.rate), "{choices:?}");
+        let narrow = choices.iter().find(|c| c.name.starts_with("torre(D = 1"));
+        let share = narrow.map(|c| c.prediction.rate / choices[0].prediction.rate);
+        assert!(share.is_some_and(|s| (0.55..0.9).contains(&s)), "{share:?}");
+        assert!(choices.iter().any(|c| c.schedule == Schedule::Layerwise));
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_numbers() {
+    let refusal_of = |scheme: Scheme, size| match choices(&scheme, Some((size, 8))) {
+        Err(NoPlan::Refused { refusal, fits, .. }) => Some((refusal, fits)),
+        _ => None,
+    };
+    let refusal = |cells, size| refusal_of(maxwell(4, Precision::F32, cells), size);
+    let shared = |rows, bytes| Refusal::Shared {
+        rows,
+        bytes,
+        most: 227 << 10,
+    };
+    let (found, fits) = refusal([99, 99, 256], 3).expect("no room");
+    assert_eq!(found, shared(290, (290 * 260 + 4) * 4 + 640));
+    assert_eq!(
+        fits,
+        "for these lines `torre(D = 1)`, `torre(W = 4)`, `torre(W = 5)`, `torre(D = 2)` fit"
+    );
+    // Short lines leave room in shared memory, but not in registers.
+    let (found, _) = refusal([99, 99, 64], 3).expect("no room");
+    let registers = Refusal::Registers {
+        kept: 238,
+        needed: 262,
+        threads: 192,
+        most: 255,
+    };
+    assert_eq!(found, registers);
+    // Cut towers run by a list of rows in constant memory.
+    let (found, fits) = refusal([99, 99, 64], 28).expect("too many rows");
+    assert!(
+        matches!(found, Refusal::Rows { rows } if rows > 16384),
+        "{found:?}"
+    );
+    assert!(fits.contains("`torre(D = 2)`"), "{fits}");
+    // Blocks share longer lines.
+    let (found, fits) = refusal([99, 99, 800], 3).expect("no registers");
+    assert!(
+        matches!(found, Refusal::Shared { rows: 290, .. }),
+        "{found:?}"
+    );
+    assert!(fits.contains("`torre(D = 2)` fit"), "{fits}");
+    for cells in [256, 500, 512, 1000, 1024, 2000, 9000] {
+        assert!(refusal([99, 99, cells], 2).is_none(), "{cells}");
+    }
+    // Those that are periodic are not cut.
+    let mut scheme = maxwell(4, Precision::F32, [99, 99, 9000]);
+    scheme.grid.boundary[Axis::INNER] = [Boundary::Periodic; 2];
+    for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
+        let position = scheme.components[update.target.index()].position;
+        update.region = scheme.grid.live(position);
+    }
+    let (found, fits) = refusal_of(scheme, 2).expect("no threads");
+    assert_eq!(found, Refusal::Line { values: 9000 });
+    assert!(fits.contains("--set domain"), "{fits}");
+}
+
+#[test]
+fn lines_that_one_block_does_not_hold_are_shared() {
+    for (target, precision, cells, blocks) in [
+        ("sm_90", Precision::F32, 256, 1),
+        ("sm_90", Precision::F32, 512, 2),
+        ("sm_90", Precision::F32, 1000, 4),
+        ("sm_90", Precision::F64, 128, 1),
+        ("sm_90", Precision::F64, 256, 2),
+        ("sm_90", Precision::F64, 512, 4),
+        // A larger block, whose threads get registers of others.
+        ("sm_90a", Precision::F32, 336, 1),
+    ] {
+        let scheme = maxwell(4, precision, [512, 512, cells]);
+        // Z blocks would lean too much in time blocks as high as that.
+        let all = choices(&scheme, Some((2, 128))).expect("towers");
+        let (problem, model) = (problem(), usual(target));
+        let planner = DevicePlanner::new(&scheme, &problem, &model).expect("a small grid");
+        let plan = planner.plan(all[0].clone()).expect("towers");
+        let block = plan.towers.expect("towers").fit.block;
+        assert_eq!(
+            block.lines.cluster(),
+            blocks,
+            "{cells} in {precision} for {target}"
+        );
+    }
+}
+
+/// Lines are cut into z blocks where GPUs have no clusters, or where one asks for it.
+#[test]
+fn long_lines_are_cut() {
+    let problem = problem();
+    let plan = |target, cells, th: i64, division| {
+        let model = usual(target);
+        let scheme = maxwell(4, Precision::F32, [512, 512, cells]);
+        let planner = DevicePlanner::new(&scheme, &problem, &model).expect("a small grid");
+        let planner = DevicePlanner {
+            division,
+            ..planner
+        };
+        let [d, th] = [Size::of("D", &[2]), Size::of("TH", &[th])];
+        let unit = template::tower_unit(&planner.planner.frame);
+        let asked = Template::Tiled(template::towers(d, unit, th));
+        let (plan, choices) = planner.best(&asked)?;
+        let towers = plan.towers.expect("towers");
+        assert_eq!(towers.fit.block.lines.cluster(), 1);
+        let rate = choices[0].prediction.rate;
+        Ok((towers.z_blocks, towers.fit.block.values, rate))
+    };
+    let of = |values: u32| Some(Division::ZBlocks(values / 32));
+    let (count, values, rate) = plan("sm_80", 512, 8, None).expect("z blocks");
+    assert_eq!((count, values), (Some(3), 192));
+    // Higher time blocks lean more, up to where blocks do not reach.
+    let (more, _, less) = plan("sm_80", 512, 16, of(192)).expect("z blocks");
+    assert!(more > count && less < rate, "{more:?}");
+    let refused: Result<_, NoPlan> = plan("sm_80", 512, 128, None);
+    let Err(NoPlan::Refused { refusal, .. }) = refused else {
+        panic!("faces lean farther than threads reach");
+    };
+    assert_eq!(refusal, Refusal::Lean { steps: 128 });
+    let (count, values, _) = plan("sm_90a", 768, 8, of(288)).expect("z blocks");
+    assert_eq!((count, values), (Some(3), 288));
+}
+
+#[test]
+fn small_grids_leave_multiprocessors_idle() {
+    let rate = |cells| {
+        let scheme = maxwell(4, Precision::F32, cells);
+        choices(&scheme, Some((2, 32))).map(|all| all[0].prediction.rate)
+    };
+    let [small, large] = [[48, 48, 256], [768, 768, 256]].map(|cells| rate(cells).expect("towers"));
+    assert!(small < 0.4 * large, "{small:e} {large:e}");
+}

@@ -1,0 +1,368 @@
+//! Which run the results in a folder belong to, as `report.json` in it says from the first step on.
+
+use super::outputs::VolumeFormat;
+use crate::output::checkpoint::Identity;
+use crate::output::checksum::Xxh64;
+use crate::output::open::open;
+use crate::output::{Attempt, Cause, ElementType, FileError};
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+use torre_compiler::problem::Problem;
+
+/// The name of the report in a folder of results.
+pub const REPORT: &str = "report.json";
+
+/// Longer reports are not read.
+const MAX_BYTES: u64 = 256 << 20;
+
+/// Files of results that lie in the folder itself.
+const FILES: [&str; 4] = [REPORT, "probes.csv", "probes.npy", "probes.png"];
+
+/// Folders of results.
+const FOLDERS: [&str; 3] = ["slices", "volumes", "fields"];
+
+/// Stores, and the file that makes a folder one.
+const STORES: [&str; 2] = ["volumes.zarr", "fields.zarr"];
+const STORE_MARKER: &str = "zarr.json";
+
+/// The endings of files in the folders.
+const ENDINGS: [&str; 4] = ["npy", "png", "vti", "pvd"];
+
+/// Which run results belong to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    pub identity: Identity,
+    /// Steps of the problem.
+    pub steps: u64,
+    /// Hash of what is written when, and in which format.
+    pub outputs: String,
+}
+
+/// What lies in a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// No results.
+    Nothing,
+    /// Results of which nothing is known.
+    Unknown,
+    Results(Record),
+}
+
+impl Record {
+    pub fn new(
+        identity: &Identity,
+        problem: &Problem,
+        format: VolumeFormat,
+        save_final: bool,
+    ) -> Self {
+        let text = format!("{:?} {format:?} {save_final}", problem.outputs);
+        Self {
+            identity: identity.clone(),
+            steps: problem.steps,
+            outputs: format!("{:016x}", Xxh64::of(text.as_bytes())),
+        }
+    }
+
+    /// What a report says about it, beside the number of steps and the precision.
+    pub fn json(&self) -> Value {
+        json!({
+            "scheme": self.identity.scheme,
+            "problem": self.identity.problem,
+            "outputs": self.outputs,
+        })
+    }
+
+    fn read(folder: &Path) -> Option<Self> {
+        let file = open(&folder.join(REPORT)).ok()?;
+        let mut text = String::new();
+        file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
+        let report: Value = serde_json::from_str(&text).ok()?;
+        let identity = report.get("identity")?;
+        let hash = |key: &str| Some(identity.get(key)?.as_str()?.to_owned());
+        Some(Self {
+            identity: Identity {
+                scheme: hash("scheme")?,
+                problem: hash("problem")?,
+                precision: match report.get("precision")?.as_str()? {
+                    "f32" => ElementType::F32,
+                    "f64" => ElementType::F64,
+                    _ => return None,
+                },
+            },
+            steps: report.get("steps")?.as_u64()?,
+            outputs: hash("outputs")?,
+        })
+    }
+
+    /// What results in a folder belong to.
+    pub fn find(folder: &Path) -> Found {
+        if let Some(record) = Self::read(folder) {
+            return Found::Results(record);
+        }
+        let mut names = FILES.iter().chain(&FOLDERS).chain(&STORES);
+        match names.any(|name| fs::symlink_metadata(folder.join(name)).is_ok()) {
+            true => Found::Unknown,
+            false => Found::Nothing,
+        }
+    }
+
+    /// Whether this run may write beside what a folder has. `resumed`: it goes on after a checkpoint, and needs what was
+    /// written before.
+    pub fn check(&self, folder: &Path, resumed: bool) -> Result<(), FileError> {
+        let what = match Self::find(folder) {
+            Found::Nothing => return Ok(()),
+            Found::Unknown => vec!["of an unknown run".to_owned()],
+            Found::Results(other) => self.differences(&other, resumed),
+        };
+        match what.is_empty() {
+            true => Ok(()),
+            false => {
+                let cause = Cause::OtherResults(what.join(", "));
+                Err(FileError::new(folder, Attempt::Claim, cause))
+            }
+        }
+    }
+
+    /// In what the results of another run differ from those of this one.
+    fn differences(&self, other: &Self, resumed: bool) -> Vec<String> {
+        let mut what = Vec::new();
+        let (own, found) = (&self.identity, &other.identity);
+        if own.scheme != found.scheme {
+            what.push("of another scheme, or with other parameters".to_owned());
+        }
+        if own.problem != found.problem {
+            what.push("with other start values, sources or probes".to_owned());
+        }
+        if own.precision != found.precision {
+            what.push(format!("in {}", found.precision));
+        }
+        // A run that goes on has more steps than the one before.
+        let longer = other.steps > self.steps;
+        if longer || !resumed && other.steps != self.steps {
+            what.push(format!(
+                "of {} steps (this run has {})",
+                other.steps, self.steps
+            ));
+        }
+        if !resumed && other.outputs != self.outputs {
+            what.push("with other outputs".to_owned());
+        }
+        what
+    }
+}
+
+/// Whether a file lies where results in a folder do, so that a run could replace it.
+pub fn is_place_of_results(folder: &Path, file: &Path) -> bool {
+    let (Ok(folder), Ok(file)) = (fs::canonicalize(folder), fs::canonicalize(file)) else {
+        return false;
+    };
+    // Folders of results may be links to others.
+    let real =
+        |name: &str| fs::canonicalize(folder.join(name)).unwrap_or_else(|_| folder.join(name));
+    FILES.iter().any(|name| real(name) == file)
+        || FOLDERS
+            .iter()
+            .chain(&STORES)
+            .any(|name| file.starts_with(real(name)))
+}
+
+/// Removes all results from a folder, whatever run wrote them. Files with other names than results have stay.
+pub fn clear(folder: &Path) -> Result<(), FileError> {
+    for name in FILES {
+        let path = folder.join(name);
+        gone(fs::remove_file(&path)).map_err(FileError::io(&path, Attempt::Remove))?;
+    }
+    for name in FOLDERS {
+        let path = folder.join(name);
+        let fail = || FileError::io(&path, Attempt::Remove);
+        let entries = match own_folder(&path).map_err(fail())? {
+            true => fs::read_dir(&path).map_err(fail())?,
+            false => continue,
+        };
+        for entry in entries {
+            let entry = entry.map_err(fail())?.path();
+            let ending = entry.extension().and_then(|ending| ending.to_str());
+            if ending.is_some_and(|ending| ENDINGS.contains(&ending)) && !entry.is_dir() {
+                gone(fs::remove_file(&entry)).map_err(FileError::io(&entry, Attempt::Remove))?;
+            }
+        }
+        // Stays where something else lies in it.
+        let _ = fs::remove_dir(&path);
+    }
+    for name in STORES {
+        let path = folder.join(name);
+        let fail = || FileError::io(&path, Attempt::Remove);
+        if own_folder(&path).map_err(fail())? && path.join(STORE_MARKER).is_file() {
+            gone(fs::remove_dir_all(&path)).map_err(fail())?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a folder is there, and no link to another one: what lies behind a link is not removed.
+fn own_folder(path: &Path) -> io::Result<bool> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => Err(io::Error::other(
+            "it is a symbolic link, and what lies behind it may be in use elsewhere",
+        )),
+        Ok(found) => Ok(found.is_dir()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// What is not there is gone.
+fn gone(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(steps: u64) -> Record {
+        Record {
+            identity: Identity {
+                scheme: "1".to_owned(),
+                problem: "2".to_owned(),
+                precision: ElementType::F32,
+            },
+            steps,
+            outputs: "3".to_owned(),
+        }
+    }
+
+    fn store(folder: &Path, record: &Record) {
+        let report = json!({
+            "steps": record.steps,
+            "precision": record.identity.precision.name(),
+            "identity": record.json(),
+        });
+        fs::write(folder.join(REPORT), report.to_string()).unwrap();
+    }
+
+    #[test]
+    fn results_of_another_run_are_told_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let own = record(10);
+        assert_eq!(Record::find(folder), Found::Nothing);
+        store(folder, &own);
+        assert_eq!(Record::find(folder), Found::Results(own.clone()));
+        own.check(folder, false).unwrap();
+        let said = |other: &Record, resumed| {
+            store(folder, other);
+            own.check(folder, resumed)
+                .err()
+                .map(|error| error.to_string())
+        };
+        let changed = |change: fn(&mut Record)| {
+            let mut other = record(10);
+            change(&mut other);
+            other
+        };
+        for (other, resumed, expected) in [
+            (
+                changed(|r| r.identity.scheme.push('x')),
+                true,
+                Some("another scheme"),
+            ),
+            (
+                changed(|r| r.identity.problem.push('x')),
+                true,
+                Some("other start values"),
+            ),
+            (
+                changed(|r| r.identity.precision = ElementType::F64),
+                true,
+                Some("in f64"),
+            ),
+            (
+                changed(|r| r.outputs.push('x')),
+                false,
+                Some("other outputs"),
+            ),
+            (changed(|r| r.outputs.push('x')), true, None),
+            (changed(|r| r.steps = 9), false, Some("of 9 steps")),
+            (changed(|r| r.steps = 9), true, None),
+            (changed(|r| r.steps = 11), true, Some("of 11 steps")),
+            (changed(|_| ()), false, None),
+        ] {
+            let found = said(&other, resumed);
+            match expected {
+                Some(text) => assert!(
+                    found.as_ref().is_some_and(|f| f.contains(text)),
+                    "{found:?}"
+                ),
+                None => assert_eq!(found, None),
+            }
+        }
+        for damaged in ["", "{", "[]", r#"{"steps": 1}"#] {
+            fs::write(folder.join(REPORT), damaged).unwrap();
+            assert_eq!(Record::find(folder), Found::Unknown, "{damaged}");
+            assert!(own.check(folder, true).is_err());
+        }
+    }
+
+    #[test]
+    fn clearing_removes_results_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let results = [
+            "probes.csv",
+            "slices/a-1.npy",
+            "slices/a-1.png",
+            "volumes/a.pvd",
+            "fields/a.vti",
+        ];
+        let store = ["volumes.zarr/zarr.json", "volumes.zarr/u/c/0"];
+        let others = [
+            "notes.txt",
+            "probes.txt",
+            "slices/mine.txt",
+            "fields.zarr/mine",
+            "volumes/x.npy/y",
+        ];
+        for name in results.iter().chain(&store).chain(&others) {
+            let path = folder.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "x").unwrap();
+        }
+        assert_eq!(Record::find(folder), Found::Unknown);
+        clear(folder).unwrap();
+        assert!(
+            results
+                .iter()
+                .chain(&store)
+                .all(|name| !folder.join(name).exists())
+        );
+        assert!(others.iter().all(|name| folder.join(name).exists()));
+        assert!(!folder.join("fields").exists() && !folder.join("volumes.zarr").exists());
+        // What lies behind a link stays.
+        let elsewhere = tempfile::tempdir().unwrap();
+        fs::write(elsewhere.path().join("b-1.npy"), "x").unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), folder.join("fields")).unwrap();
+        clear(folder).unwrap_err();
+        for (name, inside) in [
+            ("fields/b-1.npy", true),
+            ("slices/mine.txt", true),
+            ("notes.txt", false),
+        ] {
+            assert_eq!(
+                is_place_of_results(folder, &folder.join(name)),
+                inside,
+                "{name}"
+            );
+        }
+        assert!(is_place_of_results(
+            folder,
+            &elsewhere.path().join("b-1.npy")
+        ));
+        assert!(elsewhere.path().join("b-1.npy").exists());
+    }
+}

@@ -1,0 +1,577 @@
+//! Runs on a GPU give the bits of the reference. Without a GPU their PTX is interpreted; where there is one, it runs there, too.
+
+mod l2_partitions;
+mod sources;
+
+use std::fmt;
+use torre_compiler::backend::gpu::Gpu;
+use torre_compiler::backend::gpu::layerwise::Shape;
+use torre_compiler::backend::llvm::library::Library;
+use torre_compiler::cone::{Rational, cones};
+use torre_compiler::driver::load;
+use torre_compiler::host::{HostExpr, HostUnary};
+use torre_compiler::lattice::{Axis, HalfIndex, Interval, PerAxis};
+use torre_compiler::problem::{self, Problem};
+use torre_compiler::resolve::Options;
+use torre_compiler::schedule::{Frame, notation};
+use torre_compiler::scheme::{Boundary, Precision, Scheme, StageId, verify};
+use torre_compiler::statics::{Files, NoFiles};
+use torre_compiler::testing::{
+    Limits, Rng, elasticity, everywhere, lengthen, maxwell, random_scheme,
+};
+use torre_compiler::tower::block::Division;
+use torre_grammar::parse_schedule;
+use torre_grammar::source::Source;
+use torre_runtime::gpu::{
+    CompiledTowers, CudaDevice, Device, DeviceModel, DeviceProgram, OnDevice, VolumeChoice, code,
+};
+use torre_runtime::host::Calculation;
+use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner};
+use torre_runtime::program::LoadedFiles;
+use torre_runtime::run::{Company, Literal, Value, Watch, execute};
+use torre_runtime::world::{FileWorld, read_source};
+use torre_suite::interpreted::Interpreted;
+use torre_suite::random::{LIMITS, random_problem, seeds, volume_sources};
+
+/// Runs a problem on a device, by towers if there are some, and by the reference, and compares all that can be seen.
+fn compare<T: Value>(
+    library: &Library,
+    device: &dyn Device,
+    scheme: &Scheme,
+    problem: &Problem,
+    files: &dyn Files,
+    shape: Shape,
+    towers: Option<&CompiledTowers>,
+) -> Result<(), String> {
+    let set = code::kernels(scheme).expect("a size that can be addressed");
+    let gpu = code::gpu_of(device).expect("a GPU that is known");
+    let ptx = code::ptx(library, scheme, &set, shape, gpu).expect("valid IR");
+    let calculation: Calculation<'_, T> =
+        Calculation::arranged(set.layout.clone(), scheme, problem, files, 1)
+            .expect("a problem of finite values");
+    let program = DeviceProgram {
+        set: &set,
+        ptx: &ptx,
+        shape,
+    };
+    let mut run = OnDevice::new(calculation, files, device, program).map_err(|e| e.to_string())?;
+    if let Some(towers) = towers {
+        run = run.by_towers(towers).map_err(|e| e.to_string())?;
+    }
+    let mut check = Literal::<T>::new(scheme, problem, files);
+    execute(
+        &mut run,
+        Some(&mut check),
+        Company::default(),
+        &Watch::default(),
+    )
+    .map(|_| ())
+    .map_err(|error| format!("{error:?}\n{scheme}"))
+}
+
+fn compare_any(
+    library: &Library,
+    device: &dyn Device,
+    scheme: &Scheme,
+    problem: &Problem,
+    files: &dyn Files,
+    shape: Shape,
+    towers: Option<&CompiledTowers>,
+) -> Result<(), String> {
+    let compare = match scheme.precision {
+        Precision::F32 => compare::<f32>,
+        Precision::F64 => compare::<f64>,
+    };
+    compare(library, device, scheme, problem, files, shape, towers)
+}
+
+fn library() -> Option<&'static Library> {
+    Library::open()
+        .inspect_err(|error| eprintln!("skipped: {error}"))
+        .ok()
+}
+
+/// Shapes that cut grids of a few cells in many ways.
+fn random_shape(rng: &mut Rng, scheme: &Scheme) -> Shape {
+    let usual = Shape::of(scheme);
+    Shape {
+        threads: *rng.pick(&[usual.threads, [4, 2], [8, 4], [32, 1]]),
+        march: rng.within(1, 9) as u32,
+        unroll: rng.within(0, 4) as u32,
+        kept: rng.within(0, 96) as u32,
+        ahead: rng.within(0, 96) as u32,
+        blocks: rng.within(0, 2) as u32,
+    }
+}
+
+fn random_runs(device: impl Fn() -> Box<dyn Device>, seeds: std::ops::Range<u64>) {
+    let Some(library) = library() else { return };
+    for seed in seeds {
+        let mut rng = Rng::new(seed);
+        let scheme = random_scheme(&mut rng, &LIMITS);
+        verify(&scheme).expect("a valid scheme");
+        let problem = random_problem(&mut rng, &scheme);
+        let shape = random_shape(&mut rng, &scheme);
+        let result = compare_any(
+            library,
+            &*device(),
+            &scheme,
+            &problem,
+            &NoFiles,
+            shape,
+            None,
+        );
+        assert!(result.is_ok(), "seed {seed}: {}", result.unwrap_err());
+    }
+}
+
+#[test]
+fn random_schemes_give_the_bits_of_the_reference() {
+    random_runs(|| Box::new(Interpreted::new()), seeds());
+}
+
+/// The plan of a schedule as it is written on the command line.
+fn plan_of(
+    device: &dyn Device,
+    scheme: &Scheme,
+    problem: &Problem,
+    schedule: &str,
+) -> (DevicePlan, DeviceModel) {
+    planned(device, scheme, problem, schedule).expect("a schedule that is not refused")
+}
+
+/// The same, if it is not refused.
+fn planned(
+    device: &dyn Device,
+    scheme: &Scheme,
+    problem: &Problem,
+    schedule: &str,
+) -> Option<(DevicePlan, DeviceModel)> {
+    planned_for(device, scheme, problem, schedule, None)
+}
+
+/// The same, if blocks get lines in some way.
+fn planned_for(
+    device: &dyn Device,
+    scheme: &Scheme,
+    problem: &Problem,
+    schedule: &str,
+    division: Option<Division>,
+) -> Option<(DevicePlan, DeviceModel)> {
+    let model = DeviceModel::of(device, None, 1e9).expect("a GPU that is known");
+    let mut planner = DevicePlanner::new(scheme, problem, &model).expect("a small size");
+    planner.division = division;
+    let source = Source::new("--schedule", schedule);
+    let written = parse_schedule(&source).expect("a schedule");
+    let template = notation::read(&source, &written, scheme, &planner.planner.frame);
+    let plan = planner.best(&template.expect("a schedule"));
+    let (plan, _) = plan.ok()?;
+    Some((plan, model))
+}
+
+/// The towers of a plan, compiled.
+fn compiled(
+    library: &Library,
+    scheme: &Scheme,
+    plan: &DevicePlan,
+    model: &DeviceModel,
+) -> CompiledTowers {
+    let (_, towers) = plan.compile(library, scheme, model).expect("valid IR");
+    towers.expect("towers")
+}
+
+/// Schemes on small grids, and schedules for them by towers of some heights.
+fn cases_of_towers(heights: [u64; 3]) -> [(Scheme, String); 3] {
+    let [few, leaning, long] = heights;
+    [
+        (
+            maxwell(4, Precision::F32, [25, 27, 12]),
+            format!("torre(D = 2, TH = {few})"),
+        ),
+        (
+            maxwell(2, Precision::F64, [14, 15, 12]),
+            format!("(x, y): diamond(W = 3) lean +x height {leaning}; z: span"),
+        ),
+        // Lines that two blocks share.
+        (
+            maxwell(4, Precision::F64, [14, 15, 190]),
+            format!("torre(D = 2, TH = {long})"),
+        ),
+    ]
+}
+
+/// Runs and compares a problem as [`compare`] does; how many kernels were started.
+fn starts(
+    library: &Library,
+    device: &Interpreted,
+    seed: impl fmt::Display,
+    scheme: &Scheme,
+    problem: &Problem,
+    towers: Option<&CompiledTowers>,
+) -> u64 {
+    let before = device.launches();
+    let shape = Shape::of(scheme);
+    let result = compare_any(library, device, scheme, problem, &NoFiles, shape, towers);
+    assert!(result.is_ok(), "seed {seed}: {}", result.unwrap_err());
+    device.launches() - before
+}
+
+#[test]
+fn time_blocks_of_towers_give_the_bits_of_the_reference() {
+    let Some(library) = library() else { return };
+    let device = Interpreted::new();
+    let mut cases = Vec::from(cases_of_towers([3, 4, 2]));
+    let elastic = elasticity(Precision::F32, [21, 22, 8]);
+    cases.insert(2, (elastic, "torre(W = 6, TH = 2)".to_owned()));
+    for (seed, (scheme, schedule)) in cases.into_iter().enumerate() {
+        let mut rng = Rng::new(seed as u64);
+        let mut problem = random_problem(&mut rng, &scheme);
+        problem.sources.clear();
+        problem.probes.clear();
+        problem.outputs.clear();
+        let (plan, model) = plan_of(&device, &scheme, &problem, &schedule);
+        problem.steps = 2 * plan.height() + 1;
+        let towers = &compiled(library, &scheme, &plan, &model);
+        assert_eq!(towers.steps, plan.height());
+        assert_eq!(towers.count(), plan.towers.map_or(0, |plan| plan.count));
+        let starts = |towers| starts(library, &device, seed, &scheme, &problem, towers);
+        // Each of the two time blocks is one start, and a time block of the last step, too.
+        assert_eq!(starts(Some(towers)), 3);
+        assert!(starts(None) >= 2 * problem.steps);
+    }
+}
+
+#[test]
+fn sources_and_probes_act_inside_of_time_blocks() {
+    let Some(library) = library() else { return };
+    let device = Interpreted::new();
+    for (seed, (scheme, schedule)) in cases_of_towers([4, 16, 4]).into_iter().enumerate() {
+        let mut rng = Rng::new(seed as u64);
+        let mut problem = random_problem(&mut rng, &scheme);
+        let mut again = random_problem(&mut rng, &scheme).sources;
+        problem.sources.append(&mut again);
+        problem.sources.truncate(5);
+        for (n, source) in problem.sources.iter_mut().enumerate() {
+            // All on one cell, or on few.
+            for axis in Axis::ALL {
+                let range = source.region[axis];
+                let at = [range.lo, range.hi - 1, (range.lo + range.hi) / 2][n % 3];
+                source.region[axis] = Interval::new(at, at + 1);
+            }
+        }
+        let doubled = problem.sources.clone();
+        problem.sources.extend(doubled);
+        problem.outputs.clear();
+        assert!(problem.sources.len() > 2 && problem.probes.len() > 2);
+        let (plan, model) = plan_of(&device, &scheme, &problem, &schedule);
+        // A time block, one of half its height, and a step.
+        problem.steps = plan.height() + plan.height() / 2 + 1;
+        let towers = &compiled(library, &scheme, &plan, &model);
+        let starts = |towers| starts(library, &device, seed, &scheme, &problem, towers);
+        let each = starts(None) / problem.steps;
+        let single = plan.height() > 8;
+        // A step looks at ghosts in memory.
+        let ghosts = u64::from(single && towers.leaves_ghosts());
+        let last = if single { each } else { 1 };
+        assert_eq!(starts(Some(towers)), 2 + ghosts + last);
+    }
+}
+
+/// Interior periods of towers in time blocks of a plan, points aside.
+fn interior_periods(towers: &CompiledTowers) -> u64 {
+    let tasks = towers.list().tasks.iter();
+    let interior = tasks.map(|task| task.placement.interior.clone());
+    interior.map(|periods| periods.end - periods.start).sum()
+}
+
+/// Towers leave ghosts along the last axis out of date in memory; single steps between time blocks find them there. Sources and probes are near the
+/// ends of lines.
+#[test]
+fn ghosts_are_made_for_who_reads_them() {
+    use Boundary::*;
+    let Some(library) = library() else { return };
+    let device = Interpreted::new();
+    for (seed, ends) in [Pec, Pmc, Periodic, Zero].into_iter().enumerate() {
+        let mut rng = Rng::new(seed as u64);
+        let mut scheme = maxwell(2, Precision::F64, [14, 15, 12]);
+        scheme.grid.boundary = PerAxis([[Pmc, Pec], [Pec, Zero], [ends; 2]]);
+        everywhere(&mut scheme);
+        let mut problem = random_problem(&mut rng, &scheme);
+        for (n, source) in problem.sources.iter_mut().enumerate() {
+            for axis in Axis::ALL {
+                let range = source.region[axis];
+                let at = [range.lo, range.hi - 1][n % 2];
+                source.region[axis] = Interval::new(at, at + 1);
+            }
+        }
+        for (n, probe) in problem.probes.iter_mut().enumerate() {
+            let live = scheme.grid.live(scheme.component(probe.component).position);
+            probe.at[Axis::INNER] = [live[Axis::INNER].lo, live[Axis::INNER].hi - 1][n % 2];
+        }
+        problem.outputs.truncate(1);
+        let schedule = "(x, y): diamond(W = 3) lean +x height 16; z: span";
+        let (plan, model) = plan_of(&device, &scheme, &problem, schedule);
+        // A time block, a step, and a slice, twice; and a time block.
+        let every = plan.height() + 1;
+        problem.outputs[0].every = every;
+        problem.steps = 3 * every - 1;
+        let towers = &compiled(library, &scheme, &plan, &model);
+        assert!(interior_periods(towers) > 0);
+        let starts = |towers| starts(library, &device, seed, &scheme, &problem, towers);
+        let each = (starts(None) - 2) / problem.steps;
+        let stale = u64::from(ends != Zero);
+        assert_eq!(starts(Some(towers)), 3 + 2 * (stale + each + 1), "{seed}");
+    }
+}
+
+/// Sources and probes in whole columns of cells, and sources in many columns, where lines are cut into spans.
+#[test]
+fn spans_give_the_bits_of_the_reference() {
+    let Some(library) = library() else { return };
+    let device = Interpreted::new();
+    let (open, walls) = ([Boundary::Zero; 2], [Boundary::Pmc, Boundary::Pec]);
+    let cases = [
+        (
+            4,
+            Precision::F32,
+            [20, 23, 75],
+            open,
+            "torre(D = 2, TH = 2)",
+        ),
+        (
+            2,
+            Precision::F64,
+            [13, 14, 80],
+            walls,
+            "torre(D = 1, TH = 4)",
+        ),
+    ];
+    for (seed, (order, precision, cells, ends, schedule)) in cases.into_iter().enumerate() {
+        let mut scheme = maxwell(order, precision, cells);
+        scheme.grid.boundary = PerAxis([open, open, ends]);
+        everywhere(&mut scheme);
+        let mut rng = Rng::new(seed as u64);
+        let mut problem = random_problem(&mut rng, &scheme);
+        problem.outputs.clear();
+        problem.sources.truncate(2);
+        for source in &mut problem.sources {
+            let position = scheme.component(source.component).position;
+            let column = Interval::new(7, 8);
+            source.region = PerAxis([column, column, scheme.grid.live(position)[Axis::INNER]]);
+        }
+        let some = problem.probes.clone();
+        let last = cells[2] - 1;
+        for (n, z) in [1, 21, 29, 30, 31, 32, 47, 60, last]
+            .into_iter()
+            .enumerate()
+        {
+            problem.probes.push(some[n % some.len()].clone());
+            problem.probes[some.len() + n].at[Axis::INNER] = z;
+        }
+        problem.sources.extend(volume_sources(&mut rng, &scheme, 2));
+        let lines = Some(Division::ZBlocks(1));
+        let (plan, model) =
+            planned_for(&device, &scheme, &problem, schedule, lines).expect("a plan");
+        // A time block, and one of half its height, each of three spans.
+        problem.steps = plan.height() + plan.height() / 2;
+        let towers = &compiled(library, &scheme, &plan, &model);
+        assert!(interior_periods(towers) > 0, "seed {seed}");
+        assert_eq!(towers.leaves_ghosts(), ends == walls);
+        let starts = starts(library, &device, seed, &scheme, &problem, Some(towers));
+        assert_eq!(starts, 2 * 3, "seed {seed}");
+    }
+}
+
+#[test]
+fn random_problems_by_towers_give_the_bits_of_the_reference() {
+    let Some(library) = library() else { return };
+    let limits = Limits {
+        length: 20,
+        width: 12,
+        reach: 2,
+        ..LIMITS
+    };
+    let device = Interpreted::new();
+    let (mut tried, mut in_blocks, mut rings) = (0, 0, 0);
+    for seed in seeds() {
+        let mut rng = Rng::new(seed);
+        let mut scheme = random_scheme(&mut rng, &limits);
+        if scheme.grid.dimensions() < 3 {
+            continue;
+        }
+        let [width, height] = [rng.within(2, 6), rng.within(1, 4)];
+        // Slopes with which towers come back to the lattice soon, and rings that are long enough to go around.
+        let frame = Frame::new(&scheme, &cones(&scheme)).opened();
+        let slopes = [[1, 1, 0], [1, -1, 0]].map(|form| frame.slope(PerAxis(form)));
+        let doubled = slopes.map(|slope| (slope * Rational::whole(2)).ceil());
+        let slope = doubled[0].max(doubled[1]).max(1);
+        let steps = 2 * scheme.stages.len() as i64 * height;
+        for axis in [Axis::OUTER, Axis::MIDDLE] {
+            let least = match (scheme.grid.is_periodic(axis), axis) {
+                (true, Axis::OUTER) => slope * steps + 2 * width + 12,
+                (true, _) => 4 * width,
+                _ => 0,
+            };
+            let by = (least - scheme.grid.cells[axis]).max(0);
+            lengthen(&mut scheme, axis, by + rng.within(0, 6));
+        }
+        let mut problem = random_problem(&mut rng, &scheme);
+        problem.steps = rng.within(3, 9) as u64;
+        for output in &mut problem.outputs {
+            output.every = rng.within(1, 5) as u64 + 2;
+        }
+        if let Some(source) = problem.sources.first().cloned() {
+            problem.sources.push(source);
+        }
+        if rng.once_in(2) {
+            let count = rng.within(1, 3) as usize;
+            problem
+                .sources
+                .extend(volume_sources(&mut rng, &scheme, count));
+        }
+        let slope = slope as f64 / 2.0;
+        let schedule =
+            &format!("(lean, diamond): diamond(W = {width}) slope {slope} height {height}");
+        let Some((plan, model)) = planned(&device, &scheme, &problem, schedule) else {
+            continue;
+        };
+        let towers = &compiled(library, &scheme, &plan, &model);
+        let starts = |towers| starts(library, &device, seed, &scheme, &problem, towers);
+        tried += 1;
+        let by_towers = starts(Some(towers));
+        in_blocks += u64::from(by_towers < starts(None));
+        let ring = |axis: &Axis| scheme.grid.is_periodic(*axis);
+        rings += u64::from([Axis::OUTER, Axis::MIDDLE].iter().any(ring));
+    }
+    assert!(tried > 0 && 2 * in_blocks > tried, "{in_blocks} of {tried}");
+    assert!(5 * rings > tried, "{rings} of {tried}");
+}
+
+#[test]
+fn plans_know_what_sources_and_probes_cost() {
+    let device = Interpreted::new();
+    let scheme = maxwell(4, Precision::F32, [64, 64, 12]);
+    let mut problem = random_problem(&mut Rng::new(1), &scheme);
+    problem.outputs.clear();
+    problem.sources.truncate(1);
+    problem.steps = 1000;
+    assert!(!problem.probes.is_empty() && !problem.sources.is_empty());
+    let written = "torre(D = 1, TH = 8)";
+    let rate = |problem: &Problem| {
+        let (plan, _) = plan_of(&device, &scheme, problem, written);
+        assert_eq!(plan.note, None);
+        plan.choice.prediction.rate
+    };
+    let few = rate(&problem);
+    let live = scheme
+        .grid
+        .live(scheme.component(problem.sources[0].component).position);
+    problem.sources[0].region = live;
+    let many = rate(&problem);
+    problem.sources.clear();
+    problem.probes.clear();
+    let none = rate(&problem);
+    assert!(many < few && few < none, "{many} {few} {none}");
+    // Slices end time blocks.
+    problem = random_problem(&mut Rng::new(1), &scheme);
+    problem.outputs.truncate(1);
+    problem.outputs[0].every = 1;
+    problem.steps = 1000;
+    let (plan, _) = plan_of(&device, &scheme, &problem, "torre(D = 1, TH = 64)");
+    let note = plan.note.expect("a note");
+    assert!(note.starts_with("only 0 % of the steps"), "{note}");
+}
+
+/// The examples on small domains, by towers, too, where they fit.
+fn examples(device: impl Fn() -> Box<dyn Device>, precision: Precision) {
+    let Some(library) = library() else { return };
+    let paths = torre_suite::examples();
+    let mut in_blocks = 0;
+    for path in paths {
+        let world = FileWorld::beside(&path);
+        let source = read_source(&path).expect("a text");
+        let options = Options {
+            precision,
+            overrides: vec![("steps".to_owned(), "3".to_owned())],
+            ..Options::default()
+        };
+        let resolved = load(&world, &source, &options).expect("an example without errors");
+        let (scheme, problem) = (&resolved.scheme, &resolved.problem);
+        if scheme.grid.cells.0.iter().product::<i64>() > 1 << 21 {
+            // Too large to be interpreted; the same scheme at other sizes is among the physics tests.
+            continue;
+        }
+        let files = LoadedFiles::load(&world, scheme).expect("the files of an example");
+        let shape = Shape::of(scheme);
+        let result = compare_any(library, &*device(), scheme, problem, &files, shape, None);
+        assert!(
+            result.is_ok(),
+            "{}: {}",
+            path.display(),
+            result.unwrap_err()
+        );
+        let device = device();
+        if precision != Precision::F32 || scheme.grid.dimensions() < 3 {
+            continue;
+        }
+        let schedule = "torre(D = 1, TH = 2)";
+        let Some((plan, model)) = planned(&*device, scheme, problem, schedule) else {
+            continue;
+        };
+        assert_eq!(plan.note, None);
+        let (_, towers) = plan.compile(library, scheme, &model).expect("valid IR");
+        let result = compare_any(
+            library,
+            &*device,
+            scheme,
+            problem,
+            &files,
+            shape,
+            towers.as_ref(),
+        );
+        let result = result.map_err(|error| format!("{}: {error}", path.display()));
+        assert_eq!(result, Ok(()));
+        in_blocks += 1;
+    }
+    assert_eq!(in_blocks > 0, precision == Precision::F32);
+}
+
+#[test]
+fn examples_give_the_bits_of_the_reference() {
+    for precision in [Precision::F32, Precision::F64] {
+        examples(|| Box::new(Interpreted::new()), precision);
+    }
+}
+
+/// The GPU of this machine; without one, says how many tests are skipped.
+fn real(tests: usize) -> bool {
+    match CudaDevice::open(0) {
+        Ok(_) => true,
+        Err(error) => {
+            eprintln!("skipped: {tests} tests on a GPU: {error}");
+            false
+        }
+    }
+}
+
+fn open() -> Box<dyn Device> {
+    Box::new(CudaDevice::open(0).expect("the GPU that was found before"))
+}
+
+#[test]
+fn runs_on_a_real_gpu_give_the_bits_of_the_reference() {
+    if !real(seeds().count() + 2) {
+        return;
+    }
+    random_runs(open, seeds());
+    for precision in [Precision::F32, Precision::F64] {
+        examples(open, precision);
+    }
+}
+
+#[test]
+fn every_gpu_is_found_by_its_name() {
+    for gpu in Gpu::all() {
+        assert_eq!(Gpu::named(gpu.name), Some(gpu));
+    }
+}

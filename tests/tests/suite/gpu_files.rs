@@ -1,0 +1,338 @@
+//! A run on a GPU goes on while its files are written. They are those of the reference, bit by bit, and so is what a run that fails leaves.
+//! The GPU is interpreted; where there is a real one, it does the same.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use torre_compiler::backend::gpu::layerwise::Shape;
+use torre_compiler::backend::llvm::library::Library;
+use torre_compiler::lattice::Axis;
+use torre_compiler::problem::{Output, OutputKind, Problem};
+use torre_compiler::schedule::notation;
+use torre_compiler::scheme::{Op, Precision, Scheme};
+use torre_compiler::statics::NoFiles;
+use torre_compiler::testing::{Rng, maxwell};
+use torre_grammar::parse_schedule;
+use torre_grammar::source::Source;
+use torre_runtime::gpu::{CudaDevice, Device, DeviceModel, DeviceProgram, OnDevice, code};
+use torre_runtime::host::{Calculation, Progress};
+use torre_runtime::plan::gpu::DevicePlanner;
+use torre_runtime::program::LoadedFiles;
+use torre_runtime::run::{
+    Checkpoints, Company, Literal, Outputs, RunError, Simulation, VolumeFormat, Watch, checkpoint,
+    execute, verify,
+};
+use torre_suite::interpreted::Interpreted;
+use torre_suite::random::random_problem;
+
+/// What is run, and by which towers, if by any.
+struct Case {
+    scheme: Scheme,
+    problem: Problem,
+    schedule: Option<&'static str>,
+    /// Steps between checkpoints.
+    checkpoints: u64,
+}
+
+impl Case {
+    /// Slices and volumes of all components, each after so many steps in turn.
+    fn new(cells: [i64; 3], steps: u64, every: &[u64], schedule: Option<&'static str>) -> Case {
+        let scheme = maxwell(4, Precision::F32, cells);
+        let mut problem = random_problem(&mut Rng::new(7), &scheme);
+        problem.steps = steps;
+        let volumes: Vec<Output> = problem
+            .outputs
+            .iter()
+            .map(|slice| Output {
+                name: format!("v{}", slice.name),
+                kind: OutputKind::Volume,
+                ..slice.clone()
+            })
+            .collect();
+        problem.outputs.extend(volumes);
+        for (output, every) in problem.outputs.iter_mut().zip(every.iter().cycle()) {
+            output.every = *every;
+        }
+        if schedule.is_some() {
+            for source in &mut problem.sources {
+                for axis in [Axis::OUTER, Axis::MIDDLE] {
+                    source.region[axis].hi = source.region[axis].lo + 1;
+                }
+            }
+        }
+        Case {
+            scheme,
+            problem,
+            schedule,
+            checkpoints: 5,
+        }
+    }
+
+    /// Few steps with much to write, stage by stage and by towers, and many steps, in which more records wait than there is room for.
+    fn all() -> Vec<Case> {
+        let slices = [29, 31, 37, 41, 43, 47];
+        let volumes = [1100; 6];
+        let many = Case::new([2, 2, 4], 2200, &[slices, volumes].concat(), None);
+        vec![
+            Case::new([5, 6, 8], 40, &[1, 2, 1, 3, 1], None),
+            Case::new([5, 6, 8], 23, &[4, 9, 4, 12], None),
+            Case::new([14, 15, 8], 26, &[8, 8, 16], Some("torre(D = 1, TH = 4)")),
+            Case {
+                checkpoints: 1100,
+                ..many
+            },
+        ]
+    }
+
+    /// Runs on a device, from the last checkpoint in the folder if there is one.
+    fn run(&self, library: &Library, device: &dyn Device, folder: &Path) -> Result<(), RunError> {
+        self.with(library, device, Some(folder), |run| self.write(run, folder))
+    }
+
+    /// Makes a run ready, from the last checkpoint in a folder if there is one.
+    fn with<R>(
+        &self,
+        library: &Library,
+        device: &dyn Device,
+        folder: Option<&Path>,
+        then: impl FnOnce(&mut OnDevice<'_, f32>) -> Result<R, RunError>,
+    ) -> Result<R, RunError> {
+        let Case {
+            scheme,
+            problem,
+            schedule,
+            ..
+        } = self;
+        let set = code::kernels(scheme).expect("a size that can be addressed");
+        let gpu = code::gpu_of(device)?;
+        let shape = Shape::of(scheme);
+        let ptx = code::ptx(library, scheme, &set, shape, gpu).expect("valid IR");
+        let layout = set.layout.clone();
+        let mut calculation = Calculation::arranged(layout, scheme, problem, &NoFiles, 1)?;
+        let state = folder.map(|folder| folder.join("state"));
+        if let Some(state) = state.filter(|state| state.join("state.checkpoint").is_file()) {
+            let identity = checkpoint::identity::<f32>(scheme, problem, &LoadedFiles::default());
+            checkpoint::resume(&state, &identity, &mut calculation)?;
+        }
+        let program = DeviceProgram {
+            set: &set,
+            ptx: &ptx,
+            shape,
+        };
+        let mut run = OnDevice::new(calculation, &NoFiles, device, program)?;
+        if let Some(written) = schedule {
+            let model = DeviceModel::of(device, None, 1e9)?;
+            let planner = DevicePlanner::new(scheme, problem, &model).expect("a size");
+            let source = Source::new("--schedule", *written);
+            let written = parse_schedule(&source).expect("a schedule");
+            let template = notation::read(&source, &written, scheme, &planner.planner.frame);
+            let plan = planner.best(&template.expect("a schedule"));
+            let (plan, _) = plan.expect("towers that fit");
+            let towers = plan.compile_towers(library, scheme, &model);
+            run = run.by_towers(&towers.expect("valid IR").expect("towers"))?;
+            assert!(run.goes_by_towers());
+        }
+        then(&mut run)
+    }
+
+    /// Runs to the end, with checkpoints, and writes all there is.
+    fn write(&self, run: &mut dyn Simulation<f32>, folder: &Path) -> Result<(), RunError> {
+        let (scheme, problem) = (&self.scheme, &self.problem);
+        let identity = checkpoint::identity::<f32>(scheme, problem, &LoadedFiles::default());
+        let results = folder.join("results");
+        let outputs = Outputs::create(&results, VolumeFormat::Npy, true, true)?;
+        std::fs::create_dir_all(folder.join("state")).expect("a folder");
+        let checkpoints = Checkpoints::new(&folder.join("state"), self.checkpoints, identity);
+        let company = Company {
+            outputs: Some(&outputs),
+            checkpoints: Some(&checkpoints),
+        };
+        execute(run, None, company, &Watch::default()).map(|_| ())
+    }
+
+    /// What the reference writes.
+    fn expected(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut reference = Literal::<f32>::new(&self.scheme, &self.problem, &NoFiles);
+        let written = self.write(&mut reference, folder.path());
+        written.expect("the reference runs");
+        content(folder.path())
+    }
+}
+
+/// All files below a folder.
+fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(&next).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let name = path.strip_prefix(folder).expect("below the folder");
+            let bytes = std::fs::read(&path).expect("a file");
+            files.insert(name.to_path_buf(), bytes);
+        }
+    }
+    files
+}
+
+/// Says which files differ, not how.
+fn assert_same(found: &BTreeMap<PathBuf, Vec<u8>>, expected: &BTreeMap<PathBuf, Vec<u8>>) {
+    let names = |files: &BTreeMap<PathBuf, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(found), names(expected));
+    let differ: Vec<_> = found.iter().filter(|(k, v)| expected[*k] != **v).collect();
+    let differ: Vec<_> = differ.into_iter().map(|(name, _)| name).collect();
+    assert!(differ.is_empty(), "{differ:?}");
+}
+
+fn library() -> Option<&'static Library> {
+    Library::open()
+        .inspect_err(|error| eprintln!("skipped: {error}"))
+        .ok()
+}
+
+fn real() -> Option<CudaDevice> {
+    CudaDevice::open(0)
+        .inspect_err(|error| eprintln!("skipped: tests on a GPU: {error}"))
+        .ok()
+}
+
+fn compare(library: &Library, device: &dyn Device, case: &Case) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = case.run(library, device, folder.path());
+    run.expect("a run without errors");
+    assert_same(&content(folder.path()), &case.expected());
+}
+
+#[test]
+fn files_are_those_of_the_reference() {
+    let Some(library) = library() else { return };
+    for case in Case::all() {
+        let device = Interpreted::new();
+        compare(library, &device, &case);
+        // Probes, slices, and all values.
+        assert!((2..=3).contains(&device.readings_together()));
+    }
+}
+
+#[test]
+fn files_of_a_real_gpu_are_those_of_the_reference() {
+    let (Some(library), Some(device)) = (library(), real()) else {
+        return;
+    };
+    for case in Case::all() {
+        compare(library, &device, &case);
+    }
+    // Fields that take several pieces of page-locked memory.
+    let large = Case::new([80, 80, 256], 2, &[1, 2], None);
+    compare(library, &device, &large);
+}
+
+#[test]
+fn a_run_that_fails_goes_on_from_its_checkpoint() {
+    let Some(library) = library() else { return };
+    let mut resumed = 0;
+    for case in &Case::all()[..3] {
+        let expected = case.expected();
+        let whole = Interpreted::new();
+        let folder = tempfile::tempdir().expect("a folder");
+        case.run(library, &whole, folder.path()).expect("a run");
+        // Towers take their time in the interpreter.
+        let parts: &[u64] = if case.schedule.is_some() {
+            &[3]
+        } else {
+            &[1, 3, 4]
+        };
+        for part in parts {
+            let folder = tempfile::tempdir().expect("a folder");
+            let device = Interpreted::new();
+            device.fail_after(whole.launches() * part / 5);
+            let run = case.run(library, &device, folder.path());
+            assert!(matches!(run, Err(RunError::Device(_))));
+            let state = folder.path().join("state/state.checkpoint").is_file();
+            let device = Interpreted::new();
+            case.run(library, &device, folder.path()).expect("the rest");
+            assert_eq!(state, device.launches() < whole.launches());
+            resumed += u32::from(state);
+            assert_same(&content(folder.path()), &expected);
+        }
+    }
+    assert!(resumed >= 5, "{resumed}");
+}
+
+/// Looks at values in the middle of a run, with later steps begun.
+fn look(library: &Library, device: &dyn Device, case: &Case, scarce: bool) {
+    let looked = case.with(library, device, None, |run| {
+        let mut reference = Literal::<f32>::new(&case.scheme, &case.problem, &NoFiles);
+        if scarce {
+            // What is left has no room for a copy of the array.
+            let free = device.free_memory()?;
+            device.take(free - run.memory_bytes() / 2)?;
+        }
+        let progress = Progress::default();
+        let stops = [3, 4, 9, case.problem.steps];
+        for (n, step) in stops.into_iter().enumerate() {
+            run.run(step, &progress)?;
+            reference.run(step, &progress)?;
+            let pictures = run.take_pictures();
+            let before = device.free_memory()?;
+            let next = *stops.get(n + 1).unwrap_or(&step);
+            run.go_on(next, true)?;
+            assert_eq!(run.steps(), step);
+            assert!(!scarce || device.free_memory()? == before);
+            verify::compare(run, &reference).map_err(RunError::Difference)?;
+            let checked = reference.take_pictures();
+            verify::compare_pictures(run, &pictures, &checked).map_err(RunError::Difference)?;
+            // What has begun cannot be taken back, nor is it shown.
+            if next > step {
+                assert!(run.run(step, &progress).is_err());
+            }
+        }
+        Ok(())
+    });
+    looked.expect("a run without errors");
+}
+
+#[test]
+fn values_can_be_looked_at_while_steps_go_on() {
+    let Some(library) = library() else { return };
+    for case in &Case::all()[..3] {
+        for scarce in [false, true] {
+            look(library, &Interpreted::new(), case, scarce);
+        }
+    }
+}
+
+#[test]
+fn a_run_whose_values_blow_up_ends_with_their_place() {
+    let Some(library) = library() else { return };
+    let device = Interpreted::new();
+    for schedule in [None, Some("torre(D = 1, TH = 4)")] {
+        let mut case = Case::new([14, 15, 8], 26, &[1000], schedule);
+        let stages = case.scheme.stages.iter_mut();
+        for op in stages
+            .flat_map(|s| &mut s.updates)
+            .flat_map(|u| &mut u.body.ops)
+        {
+            if let Op::Const(weight) = op {
+                *weight *= 1024.0;
+            }
+        }
+        let run =
+            |progress: &Progress| case.with(library, &device, None, |run| run.run(26, progress));
+        assert!(run(&Progress::default()).is_ok(), "nobody looks");
+        let Err(RunError::BlowUp(found)) = run(&Progress::guarded()) else {
+            panic!("{schedule:?}: nothing was found");
+        };
+        assert!(found.step <= 26 && !(found.value.abs() <= 1e30), "{found}");
+        assert_eq!(found.at.len(), 3, "{found}");
+        // What is regular is not found.
+        let case = Case::new([14, 15, 8], 26, &[1000], schedule);
+        let fine = case.with(library, &device, None, |run| {
+            run.run(26, &Progress::guarded())
+        });
+        assert!(fine.is_ok(), "{schedule:?}");
+    }
+}

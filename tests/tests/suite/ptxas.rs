@@ -1,0 +1,169 @@
+//! NVIDIA's assembler takes the kernels of all examples, and on servers' GPUs no thread needs memory of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use torre_compiler::backend::gpu::Gpu;
+use torre_compiler::backend::gpu::layerwise::Shape;
+use torre_compiler::backend::llvm::library::Library;
+use torre_compiler::driver::load;
+use torre_compiler::host::HostExpr;
+use torre_compiler::lattice::{Axis, Interval, PerAxis};
+use torre_compiler::problem::{Problem, Source};
+use torre_compiler::resolve::Options;
+use torre_compiler::schedule::Template;
+use torre_compiler::scheme::{Boundary, Precision, StageId, Update};
+use torre_compiler::testing::{everywhere, maxwell};
+use torre_runtime::gpu::{DeviceModel, code, l2_partitions};
+use torre_runtime::plan::gpu::DevicePlanner;
+use torre_runtime::world::{FileWorld, read_source};
+
+/// The assembler that `TORRE_PTXAS` names, or the one in the path.
+fn ptxas() -> Option<PathBuf> {
+    let named = std::env::var_os("TORRE_PTXAS").map_or_else(|| "ptxas".into(), PathBuf::from);
+    let works = Command::new(&named).arg("--version").output();
+    works.is_ok_and(|o| o.status.success()).then_some(named)
+}
+
+/// Assembles PTX and says what is wrong with it: errors, and threads that need memory of their own.
+fn assemble(ptxas: &Path, ptx: &str, target: &str, folder: &Path) -> Result<(), String> {
+    let file = folder.join("kernels.ptx");
+    std::fs::write(&file, ptx).map_err(|error| error.to_string())?;
+    let output = Command::new(ptxas)
+        .args(["-v", "-arch", target, "-o"])
+        .arg(folder.join("kernels.cubin"))
+        .arg(&file)
+        .output()
+        .map_err(|error| error.to_string())?;
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let frames = text.lines().filter(|line| line.contains("stack frame"));
+    let bytes = frames.map(|line| line.split_whitespace().next()?.parse().ok());
+    let mut clean = bytes.map(|n: Option<u32>| n == Some(0));
+    match output.status.success() && clean.all(|c| c) {
+        true => Ok(()),
+        false => Err(text),
+    }
+}
+
+#[test]
+fn what_measures_latencies_is_assembled() {
+    let Some(ptxas) = ptxas() else {
+        eprintln!("skipped: 3 assemblies: no ptxas");
+        return;
+    };
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    for target in ["sm_80", "sm_90", "sm_120"] {
+        let result = assemble(&ptxas, l2_partitions::PTX, target, scratch.path());
+        assert!(result.is_ok(), "{target}: {}", result.unwrap_err());
+    }
+}
+
+#[test]
+fn kernels_are_assembled_without_spills() {
+    let paths = torre_suite::examples();
+    let targets = ["sm_80", "sm_90", "sm_120"];
+    let (Some(ptxas), Ok(library)) = (ptxas(), Library::open()) else {
+        let count = paths.len() * targets.len() * 2;
+        eprintln!("skipped: {count} assemblies: no ptxas (`TORRE_PTXAS` names one) or no LLVM");
+        return;
+    };
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    for path in paths {
+        for precision in [Precision::F32, Precision::F64] {
+            let world = FileWorld::beside(&path);
+            let source = read_source(&path).expect("a text");
+            let options = Options {
+                precision,
+                ..Options::default()
+            };
+            let scheme = load(&world, &source, &options)
+                .expect("an example without errors")
+                .scheme;
+            let set = code::kernels(&scheme).expect("a size that can be addressed");
+            for target in targets {
+                let gpu = Gpu::named(target).expect("a known name");
+                let shape = Shape::of(&scheme);
+                let ptx = code::ptx(library, &scheme, &set, shape, gpu).expect("valid IR");
+                let result = assemble(&ptxas, &ptx.text, target, scratch.path());
+                let what = format!("{} {precision} {target}", path.display());
+                assert!(result.is_ok(), "{what}: {}", result.unwrap_err());
+            }
+        }
+    }
+}
+
+/// A source on the plane of the cells of index 9 along the last axis.
+fn plane(update: &Update) -> Source {
+    let mut region = update.region;
+    region[Axis::INNER] = Interval::new(9, 10);
+    Source {
+        component: update.target,
+        stage: StageId(0),
+        region,
+        condition: None,
+        profile: HostExpr::Number(0.5),
+        wave: HostExpr::Time,
+    }
+}
+
+/// The towers that are expected to be fastest, by the kind of GPU.
+#[test]
+fn towers_are_assembled_without_spills() {
+    let (open, walls) = ([Boundary::Zero; 2], [Boundary::Pec; 2]);
+    let ring = [Boundary::Periodic; 2];
+    let cases = [
+        ("sm_90a", Precision::F32, 256, [open; 3], 0),
+        ("sm_90a", Precision::F64, 128, [open; 3], 0),
+        ("sm_90", Precision::F32, 256, [open; 3], 0),
+        ("sm_80", Precision::F32, 128, [open; 3], 0),
+        // One block that rows hardly fit, and blocks that share lines.
+        ("sm_90a", Precision::F32, 336, [open; 3], 0),
+        ("sm_90a", Precision::F32, 512, [open; 3], 0),
+        ("sm_90a", Precision::F32, 1000, [open; 3], 0),
+        ("sm_90a", Precision::F64, 256, [open; 3], 0),
+        ("sm_90a", Precision::F32, 256, [walls; 3], 0),
+        ("sm_90a", Precision::F64, 128, [walls; 3], 0),
+        ("sm_90a", Precision::F32, 1000, [walls; 3], 0),
+        ("sm_90a", Precision::F64, 500, [walls; 3], 0),
+        ("sm_90", Precision::F32, 1000, [walls; 3], 0),
+        ("sm_80", Precision::F32, 256, [walls; 3], 0),
+        ("sm_90a", Precision::F32, 1000, [walls, ring, walls], 0),
+        ("sm_90a", Precision::F32, 256, [ring, ring, walls], 0),
+        ("sm_90a", Precision::F64, 128, [walls, ring, ring], 0),
+        // With sources on planes across the last axis, after the updates of so many components.
+        ("sm_90a", Precision::F32, 256, [walls; 3], 2),
+        ("sm_90a", Precision::F64, 128, [walls; 3], 2),
+        ("sm_90a", Precision::F32, 512, [walls; 3], 1),
+    ];
+    let (Some(ptxas), Ok(library)) = (ptxas(), Library::open()) else {
+        eprintln!("skipped: {} assemblies: no ptxas or no LLVM", cases.len());
+        return;
+    };
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    for (target, precision, length, ends, planes) in cases {
+        // Rows of neighbours are far apart.
+        let mut scheme = maxwell(4, precision, [1536, 1536, length]);
+        scheme.grid.boundary = PerAxis(ends);
+        everywhere(&mut scheme);
+        let problem = Problem {
+            name: "empty".to_owned(),
+            steps: 1000,
+            sources: scheme.stages[0].updates[..planes]
+                .iter()
+                .map(plane)
+                .collect(),
+            ..Problem::default()
+        };
+        let gpu = Gpu::named(target).expect("a known name");
+        let model = DeviceModel::usual(gpu).expect("a usual GPU");
+        let planner = DevicePlanner::new(&scheme, &problem, &model).expect("a small grid");
+        let (plan, _) = planner.best(&Template::Auto).expect("a plan");
+        let what = format!(
+            "{} {precision} {length} {planes} {target}",
+            plan.choice.name
+        );
+        let towers = plan.compile_towers(library, &scheme, &model);
+        let towers = towers.expect("valid IR").expect("towers are faster");
+        let result = assemble(&ptxas, &towers.ptx.text, target, scratch.path());
+        assert!(result.is_ok(), "{what}: {}", result.unwrap_err());
+    }
+}

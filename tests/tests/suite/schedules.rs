@@ -1,0 +1,182 @@
+//! Every legal schedule gives the bits of the reference: random schemes on random grids in random tilings.
+
+use torre_compiler::backend::interp::Interp;
+use torre_compiler::cone::cones;
+use torre_compiler::kernel::{KernelSet, RowKernel, UpdateSet};
+use torre_compiler::layout::Layout;
+use torre_compiler::problem::{OutputKind, Problem};
+use torre_compiler::real::Real;
+use torre_compiler::reference::Reference;
+use torre_compiler::schedule::{Boxes, Frame, check_tiling};
+use torre_compiler::scheme::{ComponentId, Precision, Scheme, verify};
+use torre_compiler::statics::NoFiles;
+use torre_compiler::testing::{
+    Rng, one_update_per_stage, random_pyramid, random_scheme, random_tiling,
+};
+use torre_compiler::tile::{PyramidProgram, lower};
+use torre_runtime::host::{Calculation, Order, Progress};
+use torre_suite::random::{LIMITS, random_problem, seeds};
+
+/// A kernel for each stage, phase and single update, and one for all updates of the stage.
+fn kernels(scheme: &Scheme, order: Order<'_>) -> KernelSet {
+    let mut kernels = Vec::new();
+    for stage in scheme.stage_ids() {
+        let count = scheme.stages[stage.index()].updates.len();
+        let singles = (0..count).map(|i| UpdateSet(1 << i));
+        let mut sets: Vec<UpdateSet> = singles.chain([UpdateSet::all(count)]).collect();
+        sets.dedup();
+        for phase in 0..scheme.phases() {
+            kernels.extend(sets.iter().map(|&updates| RowKernel {
+                stage,
+                phase,
+                updates,
+            }));
+        }
+    }
+    KernelSet {
+        layout: match order {
+            Order::Pyramids(program) => program.layout.clone(),
+            _ => Layout::new(scheme).expect("a size that can be addressed"),
+        },
+        kernels,
+    }
+}
+
+/// Runs a problem in some order and compares everything that can be seen with the reference.
+fn compare<T: Real>(seed: u64, scheme: &Scheme, problem: &Problem, order: Order<'_>) {
+    let threads = 1 + (seed % 3) as usize;
+    let mut reference: Reference<'_, T> = Reference::new(scheme, problem, &NoFiles);
+    let mut pictures = Vec::new();
+    for step in 1..=problem.steps {
+        reference.step();
+        for (number, output) in problem.outputs.iter().enumerate() {
+            let OutputKind::Slice { axis, index } = output.kind else {
+                continue;
+            };
+            if step % output.every == 0 {
+                let mut region = scheme.extent(output.component);
+                region[axis].lo = index;
+                region[axis].hi = index + 1;
+                let mut values = Vec::new();
+                torre_compiler::reference::for_each_index(region, |at| {
+                    values.push(reference.value(output.component, at).bits());
+                });
+                pictures.push((step, number, values));
+            }
+        }
+    }
+    let set = kernels(scheme, order);
+    let code = Interp::new(scheme, &set);
+    let mut calculation: Calculation<'_, T> =
+        Calculation::new(scheme, problem, &NoFiles, threads).expect("a problem of finite values");
+    let progress = Progress::default();
+    let mut taken = Vec::new();
+    while calculation.steps() < problem.steps {
+        let until = calculation.next_pause();
+        calculation
+            .run(&set, &code, order, threads, until, &progress)
+            .expect("threads");
+        for picture in calculation.take_pictures() {
+            let bits = picture.values.iter().map(|v| T::from_f64(*v).bits());
+            taken.push((picture.step, picture.output, bits.collect::<Vec<_>>()));
+        }
+    }
+    for id in scheme.component_ids() {
+        check_component(seed, &reference, &calculation, id);
+    }
+    for index in 0..problem.probes.len() {
+        let bits: Vec<u64> = reference.probe(index).iter().map(|v| v.bits()).collect();
+        let own = calculation.probe(index);
+        let own: Vec<u64> = own.iter().map(|v| T::from_f64(*v).bits()).collect();
+        assert_eq!(own, bits, "seed {seed}: probe {index}");
+    }
+    taken.sort();
+    pictures.sort();
+    assert_eq!(taken, pictures, "seed {seed}: slices");
+}
+
+fn check_component<T: Real>(
+    seed: u64,
+    reference: &Reference<'_, T>,
+    calculation: &Calculation<'_, T>,
+    id: ComponentId,
+) {
+    let scheme = calculation.scheme;
+    torre_compiler::reference::for_each_index(scheme.extent(id), |at| {
+        let (a, b) = (reference.value(id, at), calculation.value(id, at));
+        assert_eq!(
+            a.bits(),
+            b.bits(),
+            "seed {seed}: {} at {:?}: reference {a:?}, here {b:?}\n{scheme}",
+            scheme.component(id).name,
+            at.0,
+        );
+    });
+}
+
+fn compare_any(seed: u64, scheme: &Scheme, problem: &Problem, order: Order<'_>) {
+    match scheme.precision {
+        Precision::F32 => compare::<f32>(seed, scheme, problem, order),
+        Precision::F64 => compare::<f64>(seed, scheme, problem, order),
+    }
+}
+
+/// A random scheme and a problem, and the generator for how they are run. With `some_single`, the stages of every fourth scheme have one
+/// update each.
+fn random_case(seed: u64, some_single: bool) -> (Rng, Scheme, Problem) {
+    let mut rng = Rng::new(seed);
+    let mut scheme = random_scheme(&mut rng, &LIMITS);
+    if some_single && seed % 4 == 3 {
+        scheme = one_update_per_stage(scheme);
+    }
+    let problem = random_problem(&mut rng, &scheme);
+    (rng, scheme, problem)
+}
+
+#[test]
+fn layerwise_gives_the_bits_of_the_reference() {
+    for seed in seeds() {
+        let (_, scheme, problem) = random_case(seed, false);
+        verify(&scheme).expect("a valid scheme");
+        compare_any(seed, &scheme, &problem, Order::Layerwise);
+    }
+}
+
+#[test]
+fn pyramids_give_the_bits_of_the_reference() {
+    for seed in seeds() {
+        let (mut rng, scheme, problem) = random_case(seed, true);
+        let pyramid = random_pyramid(&mut rng);
+        let program = PyramidProgram::new(&scheme, &pyramid).expect("a size that can be addressed");
+        let order = Order::Pyramids(&program);
+        compare_any(seed, &scheme, &problem, order);
+    }
+}
+
+#[test]
+fn boxes_give_the_bits_of_the_reference() {
+    for seed in seeds() {
+        let (mut rng, scheme, problem) = random_case(seed, false);
+        let boxes = Boxes {
+            levels: (0..rng.within(1, 2))
+                .map(|_| random_pyramid(&mut rng).base)
+                .collect(),
+        };
+        let order = Order::Boxes(&boxes);
+        compare_any(seed, &scheme, &problem, order);
+    }
+}
+
+#[test]
+fn tilings_give_the_bits_of_the_reference() {
+    for seed in seeds() {
+        let (mut rng, scheme, problem) = random_case(seed, true);
+        let cones = cones(&scheme);
+        let frame = Frame::new(&scheme, &cones);
+        let tiling = random_tiling(&mut rng, &scheme, &frame);
+        check_tiling(&frame, &tiling).expect("fitting faces are legal");
+        let program = lower(&scheme, &frame, &tiling);
+        let order = Order::Tiles(&program);
+        compare_any(seed, &scheme, &problem, order);
+    }
+}
