@@ -147,6 +147,9 @@ pub struct Run {
     /// The format of volumes and final fields
     #[arg(long, value_enum, default_value_t = FormatArg::Npy)]
     pub format: FormatArg,
+    /// Write slices and volumes of the start values too, as those of step 0
+    #[arg(long, requires = "out")]
+    pub save_initial: bool,
     /// Write every field after the last step
     #[arg(long, requires = "out")]
     pub save_final: bool,

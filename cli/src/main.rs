@@ -18,6 +18,7 @@ mod interrupt;
 mod machine;
 mod plan;
 mod progress;
+mod provenance;
 mod render;
 mod report;
 mod run;

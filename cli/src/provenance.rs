@@ -29,12 +29,17 @@ pub fn provenance<'a>(
     } = resolved;
     let grid = &scheme.grid;
     let along = |value: &dyn Fn(Axis) -> Value| -> Value {
-        let entries = grid.present().map(|a| (grid.axis_name(a).to_owned(), value(a)));
+        let entries = grid
+            .present()
+            .map(|a| (grid.axis_name(a).to_owned(), value(a)));
         Value::Object(entries.collect())
     };
     let named = |list: Vec<(String, Value)>| Value::Object(list.into_iter().collect());
     let parameters = parameters.iter().map(|p| (p.name.clone(), json!(p.value)));
-    let set = options.overrides.iter().map(|(name, text)| (name.clone(), json!(text)));
+    let set = options
+        .overrides
+        .iter()
+        .map(|(name, text)| (name.clone(), json!(text)));
     let components = scheme.component_ids();
     let outputs = resolved.problem.outputs.iter();
     let fields = json!({
@@ -64,7 +69,10 @@ fn since_1970() -> u64 {
 }
 
 fn hex(digest: impl IntoIterator<Item = u8>) -> String {
-    digest.into_iter().map(|byte| format!("{byte:02x}")).collect()
+    digest
+        .into_iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 fn source(source: &Source) -> Value {

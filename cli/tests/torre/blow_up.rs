@@ -123,7 +123,8 @@ fn every_order_of_execution_ends_soon_and_says_where() {
 fn a_source_that_is_infinite_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("source.torre");
-    let text = "use std::wave::wave_2d\nproblem p {\n  scheme wave_2d\n  domain 64 x 64\n  source u at (33, 35) += 1 / (t - 20)\n  steps 400\n}\n";
+    let text = "use std::wave::wave_2d\nproblem p {\n  scheme wave_2d\n  domain 64 x 64\n  \
+                source u at (33, 35) += 1 / (t - 20)\n  steps 400\n}\n";
     std::fs::write(&path, text).unwrap();
     let error = fail(4, "run {0} --backend cranelift --threads 2", &[&path]);
     // Steps of 1/2: the source is infinite at the 40th.

@@ -11,5 +11,6 @@ mod gpu;
 mod header;
 mod limits;
 mod plan;
+mod provenance;
 mod support;
 mod usage;

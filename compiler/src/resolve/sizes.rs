@@ -6,7 +6,8 @@ use torre_grammar::ast::{self, Name, SchemeStmt};
 use torre_grammar::diag::Diagnostic;
 
 impl Resolver<'_> {
-    /// Warns where differences take cells of size 1, or time a step of 1, for want of a parameter, and the scheme has something that looks like it.
+    /// Warns where differences take cells of size 1, or time a step of 1, for want of a parameter, and the scheme has
+    /// something that looks like it.
     pub fn warn_of_sizes(&mut self, scope: &Scope, scheme: &ast::Scheme) {
         let names = numbers(scheme);
         let axes = self.frame.axes.clone();
@@ -25,7 +26,8 @@ impl Resolver<'_> {
                 name.node
             );
             let hint = format!(
-                "the cell size is the parameter `h`, or `h{first}` along {first}: `param h = ...`; differences are divided by it"
+                "the cell size is the parameter `h`, or `h{first}` along {first}: `param h = ...`; differences are \
+                 divided by it"
             );
             self.report.push(
                 Diagnostic::warning(codes::CELLS_OF_SIZE_1, message)
@@ -43,7 +45,8 @@ impl Resolver<'_> {
             self.report.push(
                 Diagnostic::warning(codes::STEP_OF_1, message)
                     .at(&scope.source, name.span, "is not the time step")
-                    .hint("the time step is the parameter `dt`: `param dt = ...`; times of sources and results count by it"),
+                    .hint("the time step is the parameter `dt`: `param dt = ...`; times of sources and results \
+                           count by it"),
             );
         }
     }

@@ -4,7 +4,8 @@ use crate::support::*;
 
 fn codes(head: &str, step: &str) -> Vec<String> {
     let text = format!(
-        "scheme s {{\n  axes x, y\n  {head}\n  field v : scalar on nodes at 1/2\n  field p : scalar on [1/2, 0]\n  step {{\n    {step}\n  }}\n}}\n"
+        "scheme s {{\n  axes x, y\n  {head}\n  field v : scalar on nodes at 1/2\n  \
+         field p : scalar on [1/2, 0]\n  step {{\n    {step}\n  }}\n}}\n"
     );
     let found = checked(&TestWorld::default(), &text);
     assert!(!found.has_errors(), "{}", show(&found));

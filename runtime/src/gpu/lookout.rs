@@ -1,7 +1,8 @@
 //! Whether values on a device stay finite: some of them come back now and then, and the host looks at them.
 //!
-//! The cells form a lattice over all components, so that what spreads by a cell per step from anywhere is met after as many steps as
-//! the lattice is wide. They are gathered like probes, without another kernel, and come back while the device goes on.
+//! The cells form a lattice over all components, so that what spreads by a cell per step from anywhere is met after as many
+//! steps as the lattice is wide. They are gathered like probes, without another kernel, and come back while the device goes
+//! on.
 
 use super::code::blocks;
 use super::device::{Address, Device, DeviceError, Function, Threads};
@@ -20,8 +21,9 @@ use torre_compiler::scheme::Scheme;
 const CELLS: u64 = 1 << 14;
 /// Looks whose values come back together.
 const TOGETHER: u64 = 8;
-/// Cell-stages between two looks: a millisecond or more.
-pub const BETWEEN: u64 = 1 << 28;
+/// Cell-stages between two looks, at least: on the fastest GPUs more than a millisecond, of which a look takes some
+/// microseconds. A time block of a large grid has more, so that each has a look.
+pub const BETWEEN: u64 = 1 << 30;
 
 /// The cells, and how their values come back.
 #[derive(Debug)]

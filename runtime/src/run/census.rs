@@ -1,6 +1,6 @@
 //! How many values of the fields are finite numbers, counted at the end of a run.
 
-use super::{Simulation, Value};
+use super::simulation::{Simulation, Value};
 use crate::host::BlowUp;
 use std::ops::Range;
 use torre_compiler::lattice::{Axis, PerAxis};

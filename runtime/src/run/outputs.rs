@@ -2,23 +2,25 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `slices/NAME-STEP.npy`, `.png` | one plane, or the values along a line for two axes |
+//! | `slices/NAME-STEP.npy`, `.png` | one plane, or the values along a line for two axes; STEP has 8 digits or more |
 //! | `volumes/NAME-STEP.npy`, `.vti` | a whole component; `volumes/NAME.pvd` lists the `.vti` with their times |
 //! | `volumes.zarr` | all volumes over time in one store; until the run ends they are `.npy`, and with checkpoints they stay |
 //! | `fields/NAME.npy`, `.vti`, `fields.zarr` | the components at the end |
 //! | `probes.csv`, `.npy`, `.png` | all probes, one record per step |
 //! | `report.json` | which run this is, and from its end on how it went |
 
+use super::error::RunError;
 use super::fields::{FieldRows, shape};
+use super::pictures::{draw, plot, start_picture};
+use super::places::{attributes, dimensions, staggering};
 use super::record::{self, REPORT, Record};
-use super::{Simulation, Value};
+use super::simulation::{Simulation, Value};
 use crate::host::hooks::Picture;
 use crate::output::atomic::{remove_leftovers, write_file};
 use crate::output::checkpoint::Identity;
 use crate::output::npy::{self, NpyReader};
-use crate::output::picture::{AxisText, LinePlot, PictureAxis, Scale, Series, SlicePicture};
 use crate::output::probes::ProbeTable;
-use crate::output::zarr::{Attributes, Dimension, ZarrStore};
+use crate::output::zarr::{Dimension, ZarrStore};
 use crate::output::{Attempt, Cause, FileError, Rows, View, vtk};
 use serde_json::Value as Json;
 use std::cell::RefCell;
@@ -27,7 +29,7 @@ use std::path::{Path, PathBuf};
 use torre_compiler::problem::{Output, OutputKind, Problem};
 use torre_compiler::real::Real;
 use torre_compiler::scheme::{ComponentId, Scheme};
-use torre_compiler::statics::{coordinate, physical_time};
+use torre_compiler::statics::physical_time;
 
 /// The format of volumes and final fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,11 +39,25 @@ pub enum VolumeFormat {
     Vtk,
 }
 
+/// What is written beside what the problem says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    pub format: VolumeFormat,
+    /// Slices and volumes of the start values, as those of step 0.
+    pub save_initial: bool,
+    /// Every component at the end.
+    pub save_final: bool,
+    /// The volumes that a Zarr store is made of stay, because a longer run may continue this one.
+    pub keep_volumes: bool,
+}
+
 /// Where results go.
 #[derive(Debug)]
 pub struct Outputs {
     folder: PathBuf,
     format: VolumeFormat,
+    /// Whether slices and volumes of the start values are written, as those of step 0.
+    save_initial: bool,
     /// Whether every component is written at the end.
     save_final: bool,
     /// Whether the volumes that a Zarr store is made of stay, because a longer run may continue this one.
@@ -62,16 +78,18 @@ pub struct Missing {
 
 impl Outputs {
     /// Makes the folder, and removes what a killed run left under temporary names.
-    pub fn create(
-        folder: &Path,
-        format: VolumeFormat,
-        save_final: bool,
-        keep_volumes: bool,
-    ) -> Result<Self, FileError> {
+    pub fn create(folder: &Path, wanted: Wanted) -> Result<Self, FileError> {
+        let Wanted {
+            format,
+            save_initial,
+            save_final,
+            keep_volumes,
+        } = wanted;
         std::fs::create_dir_all(folder).map_err(FileError::io(folder, Attempt::Create))?;
         let outputs = Self {
             folder: folder.to_path_buf(),
             format,
+            save_initial,
             save_final,
             keep_volumes,
             written: RefCell::default(),
@@ -89,7 +107,8 @@ impl Outputs {
 
     /// Which run writes here.
     pub fn record(&self, identity: &Identity, problem: &Problem) -> Record {
-        Record::new(identity, problem, self.format, self.save_final)
+        let kinds = [self.save_initial, self.save_final];
+        Record::new(identity, problem, &format!("{:?} {kinds:?}", self.format))
     }
 
     /// Makes the folder that of this run, which is refused beside results of another one unless `overwrite` removes them.
@@ -108,11 +127,10 @@ impl Outputs {
             checked => checked?,
         }
         self.report(report)?;
-        let steps = resumed.unwrap_or(0);
-        let there = match steps {
-            0 => BTreeSet::new(),
-            _ => self.frames_there(),
+        let Some(steps) = resumed.filter(|steps| *steps > 0) else {
+            return Ok(Vec::new());
         };
+        let there = self.frames_there();
         let outputs = problem.outputs.iter();
         let missing = outputs.filter_map(|output| self.missing(output, steps, &there));
         Ok(missing.collect())
@@ -132,10 +150,16 @@ impl Outputs {
         names
     }
 
+    /// The steps up to `steps` after which an output is written.
+    fn frame_steps(&self, output: &Output, steps: u64) -> impl Iterator<Item = u64> + use<> {
+        let (first, every) = (u64::from(!self.save_initial), output.every);
+        (first..=steps / every).map(move |n| n * every)
+    }
+
     /// Notes the frames of the first steps that are there, and says which are not.
     fn missing(&self, output: &Output, steps: u64, there: &BTreeSet<String>) -> Option<Missing> {
         let mut missing = None;
-        for step in (1..=steps / output.every).map(|n| n * output.every) {
+        for step in self.frame_steps(output, steps) {
             let names = self.frame_names(output, step);
             if !there.contains(&names[0]) {
                 let missing = missing.get_or_insert(Missing {
@@ -184,6 +208,19 @@ impl Outputs {
         step >= problem.steps && self.save_final || problem.outputs.iter().any(volume)
     }
 
+    /// Writes slices and volumes of the start values, if they are wanted.
+    pub fn start<T: Value>(&self, simulation: &mut dyn Simulation<T>) -> Result<(), RunError> {
+        if !self.save_initial {
+            return Ok(());
+        }
+        simulation.fetch()?;
+        let outputs = simulation.problem().outputs.iter().enumerate();
+        let pictures: Vec<Picture> = outputs
+            .filter_map(|(number, output)| start_picture(simulation, number, output))
+            .collect();
+        Ok(self.write(simulation, &pictures)?)
+    }
+
     /// Writes pictures, and the volumes that are due now.
     pub fn write<T: Value>(
         &self,
@@ -227,7 +264,7 @@ impl Outputs {
     }
 
     fn slice_names(&self, output: &Output, step: u64) -> [String; 2] {
-        let stem = format!("slices/{}-{step}", file_name(&output.name));
+        let stem = format!("slices/{}", frame_name(output, step));
         ["npy", "png"].map(|extension| format!("{stem}.{extension}"))
     }
 
@@ -236,8 +273,7 @@ impl Outputs {
             VolumeFormat::Npy | VolumeFormat::Zarr => "npy",
             VolumeFormat::Vtk => "vti",
         };
-        let name = file_name(&output.name);
-        format!("volumes/{name}-{step}.{extension}")
+        format!("volumes/{}.{extension}", frame_name(output, step))
     }
 
     /// The files of an output after a step, its values first.
@@ -336,7 +372,10 @@ impl Outputs {
                 for id in scheme.component_ids() {
                     let rows = FieldRows::new(simulation, id, 0);
                     let name = &scheme.component(id).name;
-                    store.write(name, &rows, &dimensions(scheme, id), Attributes::new())?;
+                    let mut attributes = staggering(scheme, id);
+                    let time = physical_time(scheme, id, simulation.steps() as i64);
+                    attributes.insert("time".into(), time.into());
+                    store.write(name, &rows, &dimensions(scheme, id), attributes)?;
                 }
                 store.commit()?;
                 self.note("fields.zarr");
@@ -352,8 +391,7 @@ impl Outputs {
         output: &'a Output,
         steps: u64,
     ) -> impl Iterator<Item = (f64, String)> + 'a {
-        (1..=steps / output.every)
-            .map(move |n| n * output.every)
+        self.frame_steps(output, steps)
             .map(move |step| {
                 let time = physical_time(scheme, output.component, step as i64);
                 (time, self.volume_name(output, step))
@@ -395,7 +433,7 @@ impl Outputs {
                 T::TYPE,
                 &shape,
                 &dimensions(scheme, id),
-                Attributes::new(),
+                staggering(scheme, id),
             )?;
             for (time, name) in self.frames(scheme, output, simulation.steps()) {
                 let path = self.folder.join(&name);
@@ -436,23 +474,9 @@ fn volumes<T>(simulation: &dyn Simulation<T>) -> impl Iterator<Item = &Output> {
     outputs.filter(|o| matches!(o.kind, OutputKind::Volume))
 }
 
-fn attributes(scheme: &Scheme) -> Attributes {
-    let mut attributes = Attributes::new();
-    attributes.insert("scheme".into(), scheme.name.clone().into());
-    attributes
-}
-
-fn dimensions(scheme: &Scheme, id: ComponentId) -> Vec<Dimension> {
-    let position = scheme.component(id).position;
-    let present = scheme.grid.present();
-    present
-        .map(|axis| Dimension {
-            name: scheme.grid.axis_name(axis).to_owned(),
-            start: coordinate(&scheme.grid, axis, position[axis], 0),
-            spacing: scheme.grid.spacing[axis],
-            units: None,
-        })
-        .collect()
+/// What the files of an output after a step are called, without their endings. With as many digits they sort by their steps.
+fn frame_name(output: &Output, step: u64) -> String {
+    format!("{}-{step:08}", file_name(&output.name))
 }
 
 /// Writes a component as an image for ParaView, at its true place.
@@ -475,103 +499,6 @@ fn image<T: Value>(
     let name = &scheme.component(id).name;
     let rows: &dyn Rows<T> = rows;
     vtk::write(path, &grid, &[(name, T::any(rows))])
-}
-
-/// Draws all probes over time.
-fn plot<T: Value>(
-    path: &Path,
-    simulation: &dyn Simulation<T>,
-    table: &ProbeTable<T>,
-) -> Result<(), FileError> {
-    let text = |name: &str| AxisText {
-        name: name.to_owned(),
-        units: String::new(),
-    };
-    let curve = |(column, name): (usize, &String)| Series {
-        name: name.clone(),
-        points: table
-            .times()
-            .iter()
-            .zip(table.column(column))
-            .map(|(t, v)| (*t, Real::to_f64(v)))
-            .collect(),
-    };
-    LinePlot {
-        title: format!("Probes of {}", simulation.problem().name),
-        subtitle: String::new(),
-        across: text("time"),
-        up: text(match &table.names[..] {
-            [name] => name,
-            _ => "value",
-        }),
-        series: table.names.iter().enumerate().map(curve).collect(),
-    }
-    .write(path)
-}
-
-/// Draws a slice: a plane as a colour map, a line as a curve; false for a single value, which has no picture.
-fn draw<T: Value>(
-    path: &Path,
-    scheme: &Scheme,
-    output: &Output,
-    picture: &Picture,
-    view: &View<'_, T>,
-) -> Result<bool, FileError> {
-    let OutputKind::Slice { axis, index } = output.kind else {
-        return Ok(false);
-    };
-    let id = output.component;
-    let (grid, component) = (&scheme.grid, scheme.component(id));
-    let text = |name: &str| AxisText {
-        name: name.to_owned(),
-        units: String::new(),
-    };
-    let axes: Vec<PictureAxis> = grid
-        .present()
-        .zip(dimensions(scheme, id))
-        .filter(|(a, _)| *a != axis)
-        .map(|(_, d)| PictureAxis {
-            text: text(&d.name),
-            start: d.start,
-            spacing: d.spacing,
-        })
-        .collect();
-    let at = coordinate(grid, axis, component.position[axis], index);
-    let time = physical_time(scheme, id, picture.step as i64);
-    let title = component.name.clone();
-    let subtitle = format!(
-        "step {}, time {time:.4e}, {} = {at:.4e}",
-        picture.step,
-        grid.axis_name(axis)
-    );
-    match &axes[..] {
-        [across, up] => SlicePicture {
-            title,
-            subtitle,
-            across: across.clone(),
-            up: up.clone(),
-            quantity: text(&component.name),
-            scale: Scale::Auto,
-        }
-        .write(path, view)
-        .map(|()| true),
-        [across] => {
-            let point = |(i, v): (usize, &f64)| (across.start + i as f64 * across.spacing, *v);
-            LinePlot {
-                title,
-                subtitle,
-                across: across.text.clone(),
-                up: text(&component.name),
-                series: vec![Series {
-                    name: component.name.clone(),
-                    points: picture.values.iter().enumerate().map(point).collect(),
-                }],
-            }
-            .write(path)
-            .map(|()| true)
-        }
-        _ => Ok(false),
-    }
 }
 
 /// A name as a file's name: what could be misread becomes `_`.

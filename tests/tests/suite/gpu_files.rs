@@ -18,8 +18,8 @@ use torre_runtime::host::{Calculation, Progress};
 use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::{
-    Checkpoints, Company, Literal, Outputs, RunError, Simulation, VolumeFormat, Watch, checkpoint,
-    execute, verify,
+    Checkpoints, Company, Literal, Outputs, RunError, Simulation, VolumeFormat, Wanted, Watch,
+    checkpoint, execute, verify,
 };
 use torre_suite::interpreted::Interpreted;
 use torre_suite::random::random_problem;
@@ -139,12 +139,19 @@ impl Case {
         let (scheme, problem) = (&self.scheme, &self.problem);
         let identity = checkpoint::identity::<f32>(scheme, problem, &LoadedFiles::default());
         let results = folder.join("results");
-        let outputs = Outputs::create(&results, VolumeFormat::Npy, true, true)?;
+        let wanted = Wanted {
+            format: VolumeFormat::Npy,
+            save_initial: true,
+            save_final: true,
+            keep_volumes: true,
+        };
+        let outputs = Outputs::create(&results, wanted)?;
         std::fs::create_dir_all(folder.join("state")).expect("a folder");
         let checkpoints = Checkpoints::new(&folder.join("state"), self.checkpoints, identity);
         let company = Company {
             outputs: Some(&outputs),
             checkpoints: Some(&checkpoints),
+            threads: 2,
         };
         execute(run, None, company, &Watch::default()).map(|_| ())
     }

@@ -8,8 +8,8 @@ use crate::scheme::Scheme;
 use torre_grammar::parse_schedule;
 use torre_grammar::source::Source;
 
-/// The levels of a schedule, with all sizes and the directions of lean, as `--schedule` takes them. `None` where the notation has no words
-/// for it, which is so for no schedule that was read or that a family has.
+/// The levels of a schedule, with all sizes and the directions of lean, as `--schedule` takes them. `None` where the
+/// notation has no words for it, which is so for no schedule that was read or that a family has.
 pub fn write(schedule: &Schedule, scheme: &Scheme, frame: &Frame) -> Option<String> {
     let writer = Writer { scheme, frame };
     let text = match schedule {

@@ -105,7 +105,8 @@ fn directions_of_lean_and_all_sizes_are_in_the_text() {
     );
 }
 
-/// Sizes that are no multiple of 1/64 are written in units of slopes; what cannot be written is no text that means something else.
+/// Sizes that are no multiple of 1/64 are written in units of slopes; what cannot be written is no text that means
+/// something else.
 #[test]
 fn fractions_are_written_as_they_are_or_not_at_all() {
     let scheme = scheme(3, 2);
