@@ -146,5 +146,9 @@ fn results_up_to_then_are_kept() {
     );
     let volumes = std::fs::read_dir(out.join("volumes")).unwrap().count();
     assert!(volumes >= 2, "{volumes}");
-    assert!(!out.join("report.json").exists());
+    let report = std::fs::read(out.join("report.json")).unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&report).unwrap();
+    assert_eq!(report["complete"], false);
+    assert_eq!(report["blow_up"]["component"], "u");
+    assert!(report["blow_up"]["step"].as_u64().unwrap() > 20);
 }
