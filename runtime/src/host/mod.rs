@@ -5,6 +5,7 @@ mod boxes;
 pub mod calculation;
 pub mod engine;
 pub mod ghosts;
+pub mod guard;
 pub mod hooks;
 pub mod measure;
 pub mod memory;
@@ -14,4 +15,5 @@ mod tiles;
 
 pub use calculation::{Calculation, SetupError};
 pub use engine::{Order, Progress};
+pub use guard::BlowUp;
 pub use threads::NoThreads;

@@ -1,0 +1,75 @@
+//! How far the fastest long waves get in a step, in cells: the Courant number.
+
+use super::places::{Places, setting};
+use super::step::Step;
+use super::waves::{Medium, branches, long_waves};
+use crate::lattice::PerAxis;
+use crate::scheme::Scheme;
+use crate::statics::Files;
+use std::f64::consts::TAU;
+
+/// The waves that are looked at, in cells: shorter ones than elsewhere, because in single precision the weights of
+/// second differences do not add up to 0, which shows in the longest waves first.
+const LENGTH: f64 = 32.0;
+
+/// The fastest long waves along the axes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pace {
+    /// Whether they move, with a speed, or decay, with a diffusivity.
+    pub moves: bool,
+    /// Their frequency over the wave number to the power 1 or 2.
+    pub coefficient: f64,
+    /// `coefficient * dt / h` where they move and `coefficient * dt / h^2` where they decay, with the smallest cell
+    /// size h.
+    pub number: f64,
+}
+
+/// The pace of the fastest waves over all places. `None` where long waves are neither.
+pub fn pace(scheme: &Scheme, files: &dyn Files, places: &Places) -> Option<Pace> {
+    let grid = &scheme.grid;
+    let smallest = grid
+        .present()
+        .map(|a| grid.spacing[a])
+        .fold(f64::INFINITY, f64::min);
+    let mut best: Option<Pace> = None;
+    for place in &places.list {
+        let step = Step::new(scheme, &setting(scheme, files, place.at)).ok()?;
+        let blocks = step.blocks();
+        let medium = Medium {
+            step: &step,
+            blocks: &blocks,
+            spacing: grid.spacing,
+            dt: grid.dt,
+        };
+        for axis in grid.present() {
+            let mut direction = PerAxis::splat(0.0);
+            direction[axis] = 1.0;
+            let first = TAU / (LENGTH * grid.spacing[axis]);
+            let numbers: Vec<f64> = (0..=16)
+                .map(|i| first * f64::powf(2.0, f64::from(i) / 14.0))
+                .collect();
+            for sign in [1.0, -1.0] {
+                let direction = direction.map(|d| sign * d);
+                for branch in branches(&medium, direction, &numbers)?.list {
+                    let long = long_waves(&branch, &numbers);
+                    let (coefficient, power) = match (branch.moves(), branch.power) {
+                        (true, 1) => (long.re.abs(), 1),
+                        (false, 2) => (long.im.abs(), 2),
+                        _ => continue,
+                    };
+                    let found = Pace {
+                        moves: branch.moves(),
+                        coefficient,
+                        number: coefficient * grid.dt / smallest.powi(power),
+                    };
+                    // Where some move and others decay, those that move count.
+                    let rank = |p: &Pace| (p.moves, p.number);
+                    if best.is_none_or(|b| rank(&found) > rank(&b)) {
+                        best = Some(found);
+                    }
+                }
+            }
+        }
+    }
+    best
+}
