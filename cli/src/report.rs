@@ -113,6 +113,7 @@ impl Report {
             "devices": self.devices,
             "cuda": self.cuda,
             "bytes_per_cell_step": bytes,
+            "compile_seconds": self.compiling.as_secs_f64(),
             "wall_seconds": {
                 "reading": self.reading.as_secs_f64(),
                 "planning": self.planning.as_secs_f64(),

@@ -2,10 +2,11 @@
 
 use super::places::{Places, setting};
 use super::step::Step;
-use super::waves::{Medium, branches, long_waves};
+use super::waves::{Branch, Medium, branches};
 use crate::lattice::PerAxis;
 use crate::scheme::Scheme;
 use crate::statics::Files;
+use num_complex::Complex64;
 use std::f64::consts::TAU;
 
 /// The waves that are looked at, in cells: shorter ones than elsewhere, because in single precision the weights of
@@ -22,6 +23,23 @@ pub struct Pace {
     /// `coefficient * dt / h` where they move and `coefficient * dt / h^2` where they decay, with the smallest cell
     /// size h.
     pub number: f64,
+}
+
+/// Samples of wave numbers in an octave.
+const PER_OCTAVE: usize = 14;
+
+/// The frequency over the power of the wave number to which it is in proportion, for infinitely long waves: a parabola in the
+/// square of the wave number through three samples, so that errors of the second and of the fourth order cancel.
+fn long_waves(branch: &Branch, numbers: &[f64]) -> Complex64 {
+    let samples = [0, PER_OCTAVE / 2, PER_OCTAVE];
+    let squares = samples.map(|i| numbers[i] * numbers[i]);
+    let values = samples.map(|i| branch.omega[i] / numbers[i].powi(branch.power as i32));
+    let weight = |i: usize| {
+        let others = (0..3).filter(|j| *j != i);
+        let factors = others.map(|j| squares[j] / (squares[j] - squares[i]));
+        factors.product::<f64>()
+    };
+    (0..3).map(|i| values[i] * weight(i)).sum()
 }
 
 /// The pace of the fastest waves over all places. `None` where long waves are neither.
@@ -45,8 +63,8 @@ pub fn pace(scheme: &Scheme, files: &dyn Files, places: &Places) -> Option<Pace>
             let mut direction = PerAxis::splat(0.0);
             direction[axis] = 1.0;
             let first = TAU / (LENGTH * grid.spacing[axis]);
-            let numbers: Vec<f64> = (0..=16)
-                .map(|i| first * f64::powf(2.0, f64::from(i) / 14.0))
+            let numbers: Vec<f64> = (0..=PER_OCTAVE + 2)
+                .map(|i| first * f64::powf(2.0, i as f64 / PER_OCTAVE as f64))
                 .collect();
             for sign in [1.0, -1.0] {
                 let direction = direction.map(|d| sign * d);

@@ -142,6 +142,12 @@ impl Resolver<'_> {
 
     /// The size of cells along an axis: the parameter `hx`, else `h`, else 1.
     pub fn cell_size(&mut self, axis: &str, place: &Place) -> Checked<f64> {
+        // Once the grid is there, a coefficient that is called `h` may have a value.
+        if let Some(grid) = &self.frame.grid
+            && let Some(axis) = self.frame.axis(axis)
+        {
+            return Ok(grid.spacing[axis]);
+        }
         let size = self.given_cell_size(axis, place)?;
         Ok(size.unwrap_or(1.0))
     }
@@ -154,6 +160,12 @@ impl Resolver<'_> {
     /// The first of some names that is a number of the scheme, if there is one; it must be positive.
     pub fn positive(&mut self, names: &[&str], place: &Place) -> Checked<Option<f64>> {
         for name in names {
+            // A depth `h` that varies over the grid is no size of cells.
+            if let Some(Named::Open(Definition::Coef { .. } | Definition::Region { .. })) =
+                self.frame.names.get(name)
+            {
+                continue;
+            }
             let n = match self.named(Table::Scheme, name, place) {
                 Some(Ok(Value::Scalar(s))) => self.graph.as_number(s.node),
                 Some(Err(Reported)) => return Err(Reported),

@@ -20,6 +20,10 @@ fn look_alikes_are_pointed_at_where_1_is_taken() {
     assert_eq!(codes("param dx = 1\n  param tau = 1", LEAP), both);
     assert_eq!(codes("const spacing_x = 2\n  const dtau = 1", LEAP), both);
     assert_eq!(codes("coef h = 1 + x\n  coef dt = 1 + x", LEAP), both);
+    assert_eq!(
+        codes("coef h = 2\n  coef k = hx\n  coef dt = 1", LEAP),
+        both
+    );
     // The size along one axis does not count along the other one.
     assert_eq!(codes("param hy = 1\n  param dt = 1", LEAP), both[..1]);
 }
@@ -52,4 +56,15 @@ fn a_problem_is_warned_of_the_scheme_that_it_uses() {
     let warnings = resolved(text).warnings;
     assert_eq!(warnings.0.len(), 1, "{}", show(&warnings));
     assert_eq!(warnings.0[0].code.0, "W0402");
+}
+
+#[test]
+fn a_coefficient_called_h_is_no_cell_size() {
+    let text = "scheme s {\n  axes x\n  param dt = 1\n  coef h = 2\n  field u : scalar on nodes\n  \
+                step { u += 0.1 * h * (u[1] - 2 * u[0] + u[-1]) }\n}\n\
+                problem p {\n  scheme s\n  domain 9\n  init u = hx + 10 * lx\n  steps 1\n}\n";
+    let found = resolved(text);
+    assert!(found.warnings.0.is_empty(), "{}", show(&found.warnings));
+    assert_eq!(found.scheme.grid.spacing.0, [1.0; 3]);
+    assert_eq!(found.problem.init[0].value.to_string(), "91");
 }

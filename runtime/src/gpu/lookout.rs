@@ -141,14 +141,11 @@ impl Lookout {
 
 /// Cells on a lattice, as many as there may be over all components.
 fn cells(scheme: &Scheme) -> Vec<Probe> {
-    let each = (CELLS / (scheme.components.len() as u64).max(1)).max(1);
+    let each = per_component(scheme);
     let mut list = Vec::new();
     for component in scheme.component_ids() {
         let live = scheme.grid.live(scheme.component(component).position);
-        let mut stride = 1;
-        while count(live.0, stride) > each {
-            stride += 1 + stride / 8;
-        }
+        let stride = stride(live.0, each);
         // The middle of each box of the lattice.
         let first = PerAxis::from_fn(|a| {
             let Interval { lo, hi } = live[a];
@@ -170,6 +167,20 @@ fn cells(scheme: &Scheme) -> Vec<Probe> {
         }
     }
     list
+}
+
+/// Cells of a component, at most.
+fn per_component(scheme: &Scheme) -> u64 {
+    (CELLS / (scheme.components.len() as u64).max(1)).max(1)
+}
+
+/// The distance of neighbouring points of a lattice that has no more than so many.
+fn stride(live: [Interval; 3], most: u64) -> i64 {
+    let mut stride = 1;
+    while count(live, stride) > most {
+        stride += 1 + stride / 8;
+    }
+    stride
 }
 
 /// Points of a lattice with a stride, or a few more.
@@ -201,19 +212,20 @@ mod tests {
                 let own: Vec<&Probe> = list.iter().filter(|p| p.component == component).collect();
                 assert_eq!(own.is_empty(), live.is_empty());
                 assert!(own.iter().all(|p| live.contains(p.at)));
-                // No place is farther from one than the lattice is wide.
-                let volume = live.volume() as f64 / own.len().max(1) as f64;
+                // No place is farther from one than the lattice is wide, and that is no wider than it has to be.
+                let each = per_component(&scheme);
+                let stride = stride(live.0, each);
+                assert!(
+                    stride == 1 || count(live.0, stride * 3 / 4) > each / 2,
+                    "{size:?}"
+                );
                 for corner in [live.map(|i| i.lo), live.map(|i| i.hi - 1)] {
                     let distance = |p: &&Probe| {
                         let parts = Axis::ALL.map(|a| (p.at[a] - corner[a]).abs());
                         parts.into_iter().max().unwrap_or(0)
                     };
                     let nearest = own.iter().map(distance).min().unwrap_or(0);
-                    let flat = live.0.iter().filter(|i| i.len() > 1).count().max(1) as f64;
-                    assert!(
-                        nearest as f64 <= 4.0 * volume.powf(1.0 / flat) + 2.0,
-                        "{size:?}"
-                    );
+                    assert!(nearest <= stride, "{size:?}: {nearest}");
                 }
             }
         }
