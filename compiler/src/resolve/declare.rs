@@ -155,6 +155,7 @@ impl Resolver<'_> {
     fn declare_spacing(&mut self, text: &SchemeText) -> Checked<()> {
         let place = text.place();
         let mut failed = false;
+        self.graph.spacing = PerAxis::splat(1.0);
         for (name, axis) in self.frame.axes.clone() {
             match self.given_cell_size(&name, &place) {
                 Ok(h) => {
