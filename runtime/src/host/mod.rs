@@ -3,12 +3,14 @@
 mod batch;
 mod boxes;
 pub mod calculation;
+mod effects;
 pub mod engine;
 pub mod ghosts;
-pub mod hooks;
+pub mod injection;
 pub mod measure;
 pub mod memory;
 mod pyramids;
+pub mod receivers;
 pub mod threads;
 mod tiles;
 

@@ -5,7 +5,8 @@
 
 use super::outputs::VolumeFormat;
 use super::{WAITING_PICTURES, picture_bytes_per_step};
-use crate::host::hooks::{MOST_TABLED_STEPS, slice_shape};
+use crate::host::injection::MOST_TABLED_STEPS;
+use crate::host::receivers::slice_shape;
 use torre_compiler::lattice::Axis;
 use torre_compiler::problem::{Output, OutputKind, Problem, Source};
 use torre_compiler::reference::for_each_index;

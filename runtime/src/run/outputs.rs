@@ -13,7 +13,7 @@ use super::fields::{FieldRows, shape_of};
 use super::record::{self, REPORT, Record};
 use super::slices::Drawing;
 use super::{Simulation, Value};
-use crate::host::hooks::Picture;
+use crate::host::receivers::Picture;
 use crate::output::atomic::{remove_leftovers, write_file};
 use crate::output::checkpoint::Identity;
 use crate::output::npy::{self, NpyReader};

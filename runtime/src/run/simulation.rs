@@ -1,7 +1,7 @@
 //! A calculation that can be advanced and looked at, whatever advances it.
 
 use super::error::RunError;
-use crate::host::hooks::{Picture, slice_shape};
+use crate::host::receivers::{Picture, slice_shape};
 use crate::host::{Calculation, Order, Progress};
 use crate::output::{AnyRows, Element, Rows};
 use std::sync::atomic::Ordering;

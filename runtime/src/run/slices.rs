@@ -2,7 +2,7 @@
 
 use super::Value;
 use super::outputs::dimensions;
-use crate::host::hooks::Picture;
+use crate::host::receivers::Picture;
 use crate::output::picture::{AxisText, LinePlot, PictureAxis, Scale, Series, SlicePicture};
 use crate::output::{FileError, Rows, View};
 use std::path::Path;
