@@ -2,14 +2,17 @@
 //!
 //! Effects belong to rows, so that they work in whatever order a schedule advances rows: a row knows its step.
 
+pub use super::injection::EffectContext;
+pub use super::row::AdvancedRow;
+
 use super::injection::RowInjections;
 use super::memory::Cells;
 use super::receivers::{Picture, Receivers};
-use torre_compiler::lattice::{Axis, Interval};
-use torre_compiler::layout::{Layout, RowId};
+use torre_compiler::lattice::Axis;
+use torre_compiler::layout::Layout;
 use torre_compiler::problem::Problem;
 use torre_compiler::real::Real;
-use torre_compiler::scheme::{ComponentId, Scheme, StageId};
+use torre_compiler::scheme::{Scheme, StageId};
 use torre_compiler::statics::Files;
 
 /// All effects of a problem.
@@ -23,29 +26,6 @@ pub struct Effects {
     stages: Vec<bool>,
     /// Rows along the middle axis.
     middle: i64,
-}
-
-/// A row, or a part of it, that an update has just computed.
-#[derive(Clone, Copy, Debug)]
-pub struct AdvancedRow {
-    pub stage: StageId,
-    /// From 0.
-    pub step: u64,
-    pub component: ComponentId,
-    pub row: RowId,
-    /// Indices along the outer and the middle axis.
-    pub group: (i64, i64),
-    /// Along the inner axis.
-    pub range: Interval,
-}
-
-/// What sources need to evaluate themselves.
-#[derive(Clone, Copy)]
-pub struct EffectContext<'a> {
-    pub scheme: &'a Scheme,
-    pub problem: &'a Problem,
-    pub files: &'a dyn Files,
-    pub layout: &'a Layout,
 }
 
 impl Effects {

@@ -1,10 +1,11 @@
 //! Injections into rows: what sources do to values right after their updates.
 
-use super::effects::{AdvancedRow, EffectContext};
 use super::memory::Cells;
+use super::row::AdvancedRow;
 use std::collections::BTreeMap;
 use torre_compiler::injection::{for_each_cell, given, has_one_wave, inject};
 use torre_compiler::lattice::{Axis, PerAxis};
+use torre_compiler::layout::Layout;
 use torre_compiler::problem::{Problem, Source};
 use torre_compiler::real::Real;
 use torre_compiler::scheme::{ComponentId, Scheme, StageId};
@@ -12,6 +13,15 @@ use torre_compiler::statics::{Files, source_wave};
 
 /// Longer runs evaluate the waves of sources when they are needed.
 pub const MOST_TABLED_STEPS: u64 = 1 << 20;
+
+/// What sources need to evaluate themselves.
+#[derive(Clone, Copy)]
+pub struct EffectContext<'a> {
+    pub scheme: &'a Scheme,
+    pub problem: &'a Problem,
+    pub files: &'a dyn Files,
+    pub layout: &'a Layout,
+}
 
 /// The injections of a source, by rows.
 pub(super) struct RowInjections {

@@ -11,6 +11,7 @@ pub mod measure;
 pub mod memory;
 mod pyramids;
 pub mod receivers;
+mod row;
 pub mod threads;
 mod tiles;
 

@@ -1,7 +1,7 @@
 //! Receivers: probes and slices record values of rows right after the updates that leave them final in a step.
 
-use super::effects::AdvancedRow;
 use super::memory::Cells;
+use super::row::AdvancedRow;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use torre_compiler::injection::{Receiver, last_stage, receivers};
