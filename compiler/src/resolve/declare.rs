@@ -54,13 +54,14 @@ impl Resolver<'_> {
         }
     }
 
-    /// Begins with a scheme: its axes. An error here leaves nothing to go on with.
-    pub fn begin(&mut self, text: &SchemeText) -> Checked<()> {
+    /// Begins with a scheme: its axes, of which a domain with fewer extents has the first ones. An error here leaves nothing to
+    /// go on with.
+    pub fn begin(&mut self, text: &SchemeText, extents: Option<usize>) -> Checked<()> {
         self.frame = Frame {
             name: text.name.node.clone(),
             ..Frame::default()
         };
-        self.declare_axes(text)
+        self.declare_axes(text, extents)
     }
 
     /// Parameters and constants, cell size and time step. An error here leaves nothing to go on with.
@@ -111,7 +112,7 @@ impl Resolver<'_> {
         if failed { Err(Reported) } else { Ok(()) }
     }
 
-    fn declare_axes(&mut self, text: &SchemeText) -> Checked<()> {
+    fn declare_axes(&mut self, text: &SchemeText, extents: Option<usize>) -> Checked<()> {
         let mut found: Option<(&Vec<Name>, &Declared)> = None;
         for declared in &text.body {
             if let SchemeStmt::Axes(names) = &declared.stmt {
@@ -142,7 +143,12 @@ impl Resolver<'_> {
             );
             return self.fail(d);
         }
-        for (name, &axis) in names.iter().zip(Axis::roles(names.len())) {
+        let present = extents.unwrap_or(names.len()).clamp(1, names.len());
+        let roles = Axis::roles(present);
+        let others = Axis::ALL.into_iter().filter(|axis| !roles.contains(axis));
+        let others: Vec<Axis> = others.take(names.len() - present).collect();
+        self.frame.absent.clone_from(&others);
+        for (name, axis) in names.iter().zip(roles.iter().copied().chain(others)) {
             self.introduce(scope, name, Named::Known(Value::Axis(axis)));
             self.frame.axes.push((name.node.clone(), axis));
             self.graph.axes[axis] = name.node.clone();
@@ -154,7 +160,7 @@ impl Resolver<'_> {
     fn declare_spacing(&mut self, text: &SchemeText) -> Checked<()> {
         let place = text.place();
         let mut failed = false;
-        for (name, axis) in self.frame.axes.clone() {
+        for (name, axis) in self.frame.present() {
             match self.cell_size(&name, &place) {
                 Ok(h) => self.graph.spacing[axis] = h,
                 Err(Reported) => failed = true,
@@ -179,7 +185,7 @@ impl Resolver<'_> {
     /// A grid with these extents.
     pub fn assume_grid(&mut self) {
         let cells = PerAxis::from_fn(|a| {
-            let present = self.frame.axes.iter().any(|(_, b)| *b == a);
+            let present = self.frame.is_present(a);
             if present { ASSUMED } else { 1 }
         });
         self.set_grid(cells, PerAxis::splat([Boundary::Zero; 2]));
@@ -188,8 +194,9 @@ impl Resolver<'_> {
 
     pub fn set_grid(&mut self, cells: PerAxis<i64>, boundary: PerAxis<[Boundary; 2]>) {
         let axes = PerAxis::from_fn(|a| {
-            let found = self.frame.axes.iter().find(|(_, b)| *b == a);
-            found.map(|(n, _)| n.clone())
+            let present = self.frame.present();
+            let found = present.into_iter().find(|(_, b)| *b == a);
+            found.map(|(n, _)| n)
         });
         self.frame.has_domain = true;
         self.frame.grid = Some(Grid {
@@ -358,10 +365,11 @@ impl Resolver<'_> {
         };
         let (word, span) = (&position.node, position.span);
         let axes = self.frame.axes.clone();
+        let absent = self.frame.absent.clone();
         let build = |half: &dyn Fn(usize) -> bool| {
             let mut p = Position::default();
             for (i, (_, axis)) in axes.iter().enumerate() {
-                p[*axis] = HalfIndex(i64::from(half(i)));
+                p[*axis] = HalfIndex(i64::from(half(i) && !absent.contains(axis)));
             }
             p
         };
@@ -437,7 +445,7 @@ impl Resolver<'_> {
         match position {
             ast::Position::Nodes => {}
             ast::Position::Cells => {
-                for (_, axis) in axes {
+                for (_, axis) in self.frame.present() {
                     p[axis] = HalfIndex::HALF;
                 }
             }
@@ -462,7 +470,7 @@ impl Resolver<'_> {
                     return self.fail(d);
                 }
                 for ((_, axis), e) in axes.iter().zip(list) {
-                    p[*axis] = match self.number(scope, e)? {
+                    let half = match self.number(scope, e)? {
                         0.0 => HalfIndex::ZERO,
                         0.5 => HalfIndex::HALF,
                         n => {
@@ -474,6 +482,9 @@ impl Resolver<'_> {
                             return self.fail(d);
                         }
                     };
+                    if self.frame.is_present(*axis) {
+                        p[*axis] = half;
+                    }
                 }
             }
         }
