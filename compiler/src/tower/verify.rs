@@ -510,7 +510,7 @@ impl Check<'_> {
             let row = moved(copy.row);
             let newest = self.newest(row);
             let found = self.shared.get(&copy.shared);
-            if !found.is_some_and(|held| (held.row, held.value) == (row, newest)) {
+            if found.is_none_or(|held| (held.row, held.value) != (row, newest)) {
                 let what = format!("shared row {} should hold {row:?}", copy.shared);
                 return Err(self.fault(7, count - 1, what));
             }
