@@ -9,7 +9,7 @@ use torre_runtime::run::VolumeFormat;
 /// Compiles and runs explicit schemes on staggered grids.
 ///
 /// Results go to stdout, messages to stderr. The exit status is 0 on success, 1 on errors in the program or its input, 2 on
-/// wrong usage, 3 where hardware or a library that was asked for is missing.
+/// wrong usage, 3 where hardware or a library that was asked for is missing, 4 where the values of a run become infinite.
 #[derive(Debug, Parser)]
 #[command(name = "torre", version, max_term_width = 100)]
 pub struct Cli {
@@ -28,6 +28,8 @@ pub enum Command {
     Run(Run),
     /// Show the schedule that a run would use, and what is expected of it
     Plan(Plan),
+    /// Show which time steps are stable, and how accurate waves are
+    Analyze(Analyze),
     /// Show which value depends on which, and how fast dependences spread
     Cone(Cone),
     /// Measure schedules side by side on this machine
@@ -43,19 +45,24 @@ pub enum Command {
 }
 
 impl Command {
-    /// A file that the command writes, and the program that it reads; nothing where the names of files are Torre's.
-    pub fn writes_beside(&self) -> Option<(&Path, &Path)> {
+    /// The files that the command writes, each with the program that it reads; none where the names of files are Torre's.
+    pub fn writes_beside(&self) -> Vec<(&Path, &Path)> {
         let (written, what) = match self {
-            Command::Run(args) => (report_file(args.report.as_deref()), &args.what),
-            Command::Plan(args) => (report_file(args.report.as_deref()), &args.what),
-            Command::Bench(args) => (report_file(args.report.as_deref()), &args.what),
-            Command::Emit(args) => (args.output.as_deref(), &args.what),
-            Command::Cone(args) => (args.output.as_deref(), &args.what),
+            Command::Run(args) => (vec![report_file(args.report.as_deref())], &args.what),
+            Command::Plan(args) => (vec![report_file(args.report.as_deref())], &args.what),
+            Command::Bench(args) => (vec![report_file(args.report.as_deref())], &args.what),
+            Command::Analyze(args) => {
+                let report = report_file(args.report.as_deref());
+                (vec![args.output.as_deref(), report], &args.what)
+            }
+            Command::Emit(args) => (vec![args.output.as_deref()], &args.what),
+            Command::Cone(args) => (vec![args.output.as_deref()], &args.what),
             Command::Check(_) | Command::Build(_) | Command::Fmt(_) | Command::Machine(_) => {
-                return None;
+                return Vec::new();
             }
         };
-        Some((written?, &what.file))
+        let written = written.into_iter().flatten();
+        written.map(|file| (file, what.file.as_path())).collect()
     }
 }
 
@@ -98,6 +105,24 @@ pub struct Check {
     /// Write the diagnostics to stdout in this format
     #[arg(long, value_name = "FORMAT")]
     pub report: Option<JsonOnly>,
+    /// Do not refuse a time step for which waves grow
+    #[arg(long)]
+    pub allow_unstable: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Analyze {
+    #[command(flatten)]
+    pub what: What,
+    /// The parameter whose largest stable value is looked for
+    #[arg(long, value_name = "NAME", default_value = "dt")]
+    pub vary: String,
+    /// Draw the errors of phase velocities, as SVG or PNG
+    #[arg(long, short, value_name = "FILE.svg|FILE.png")]
+    pub output: Option<PathBuf>,
+    /// Write all that was found to this file, or to stdout where it is `json`
+    #[arg(long, value_name = "FILE|json")]
+    pub report: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -122,6 +147,9 @@ pub struct Run {
     /// The format of volumes and final fields
     #[arg(long, value_enum, default_value_t = FormatArg::Npy)]
     pub format: FormatArg,
+    /// Write slices and volumes of the start values too, as those of step 0
+    #[arg(long, requires = "out")]
+    pub save_initial: bool,
     /// Write every field after the last step
     #[arg(long, requires = "out")]
     pub save_final: bool,
@@ -143,6 +171,12 @@ pub struct Run {
     /// Continue from the state in this folder
     #[arg(long, value_name = "DIR")]
     pub resume: Option<PathBuf>,
+    /// Run with a time step for which waves grow
+    #[arg(long)]
+    pub allow_unstable: bool,
+    /// Go on where values become infinite, or none, or grow without bound
+    #[arg(long)]
+    pub allow_nonfinite: bool,
 }
 
 #[derive(Debug, Args)]

@@ -4,11 +4,14 @@ use crate::args;
 use crate::failure::Failure;
 use crate::input;
 use crate::render::Voice;
+use crate::stability::Subject;
 use crate::write;
 use serde_json::{Value, json};
 use torre_compiler::driver;
 use torre_compiler::resolve::Options;
 use torre_grammar::diag::{Diagnostic, Diagnostics, Severity};
+use torre_grammar::source::Source;
+use torre_runtime::program::LoadedFiles;
 use torre_runtime::world::FileWorld;
 
 pub fn check(args: &args::Check, voice: &Voice) -> Result<(), Failure> {
@@ -17,13 +20,27 @@ pub fn check(args: &args::Check, voice: &Voice) -> Result<(), Failure> {
     let source = input::source(&what.file)?;
     let options: Options = input::options(what, None);
     // With a problem or settings only that calculation is looked at; without them the whole file is.
-    let diagnostics = match (&what.problem, what.set.is_empty()) {
-        (None, true) => driver::check(&world, &source, &options),
+    let (mut diagnostics, problems) = match (&what.problem, what.set.is_empty()) {
+        (None, true) => (
+            driver::check(&world, &source, &options),
+            driver::problems(&source).into_iter().map(Some).collect(),
+        ),
         _ => match driver::load(&world, &source, &options) {
-            Ok(resolved) => resolved.warnings,
-            Err(diagnostics) => diagnostics,
+            Ok(resolved) => (resolved.warnings, vec![what.problem.clone()]),
+            Err(diagnostics) => (diagnostics, Vec::new()),
         },
     };
+    let voiced = Voice::new(voice.quiet || args.report.is_some());
+    if !diagnostics.has_errors() {
+        for problem in problems {
+            let options = Options {
+                problem,
+                ..options.clone()
+            };
+            let unstable = look(&world, &source, &options, &voiced, args.allow_unstable);
+            diagnostics.0.extend(unstable?);
+        }
+    }
     if args.report.is_some() {
         let list: Vec<Value> = diagnostics.0.iter().map(as_json).collect();
         write::result(&format!("{:#}\n", Value::from(list)))?;
@@ -45,6 +62,26 @@ pub fn check(args: &args::Check, voice: &Voice) -> Result<(), Failure> {
         }
         _ => Err(diagnostics.into()),
     }
+}
+
+/// Says what the step and the cells of a problem are, and what is wrong with them.
+fn look(
+    world: &FileWorld,
+    source: &Source,
+    options: &Options,
+    voice: &Voice,
+    allowed: bool,
+) -> Result<Option<Diagnostic>, Failure> {
+    let resolved = driver::load(world, source, options)?;
+    let files = LoadedFiles::load(world, &resolved.scheme)?;
+    let subject = Subject {
+        world,
+        source,
+        options,
+        resolved: &resolved,
+        files: &files,
+    };
+    Ok(subject.announce(voice, allowed).err())
 }
 
 fn count(diagnostics: &Diagnostics) -> (usize, usize) {

@@ -30,6 +30,12 @@ pub const OTHER_RESULTS: Code = Code("E0812");
 pub const THREADS: Code = Code("E0813");
 /// Results would take the place of the program.
 pub const OVERWRITES: Code = Code("E0814");
+/// A time step for which waves grow.
+pub const UNSTABLE: Code = Code("E0815");
+/// A scheme of which growth and frequencies of waves cannot be told.
+pub const NOT_ANALYSED: Code = Code("E0816");
+/// Values that became infinite, or none, or grew without bound.
+pub const BLOW_UP: Code = Code("E0817");
 /// A schedule that the scheme does not allow.
 pub const SLOPE: Code = Code("E0852");
 /// A schedule that the GPU cannot run.
@@ -38,7 +44,7 @@ pub const DEVICE_SCHEDULE: Code = Code("E0853");
 pub const BACKEND: Code = Code("E0902");
 
 /// All of them.
-pub const ALL: [Code; 17] = [
+pub const ALL: [Code; 20] = [
     UNREADABLE,
     UNWRITABLE,
     CHECKPOINT,
@@ -53,6 +59,9 @@ pub const ALL: [Code; 17] = [
     OTHER_RESULTS,
     THREADS,
     OVERWRITES,
+    UNSTABLE,
+    NOT_ANALYSED,
+    BLOW_UP,
     SLOPE,
     DEVICE_SCHEDULE,
     BACKEND,

@@ -8,12 +8,13 @@ pub enum Set {
 }
 
 /// The rows in columns two blanks apart, each line behind an indent of two; the first row is the head.
-pub fn table<const N: usize>(set: [Set; N], rows: &[[String; N]]) -> String {
-    let width = |i: usize| rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0);
-    let widths: [usize; N] = std::array::from_fn(width);
+pub fn table<R: AsRef<[String]>>(set: &[Set], rows: &[R]) -> String {
+    let rows = || rows.iter().map(AsRef::as_ref);
+    let width = |i: usize| rows().map(|r| r[i].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..set.len()).map(width).collect();
     let mut out = String::new();
-    for row in rows {
-        let cells = row.iter().zip(widths).zip(set);
+    for row in rows() {
+        let cells = row.iter().zip(&widths).zip(set);
         let line: Vec<String> = cells
             .map(|((cell, width), set)| match set {
                 Set::Left => format!("{cell:<width$}"),
@@ -35,7 +36,7 @@ mod tests {
     fn columns_line_up() {
         let rows = [["a", "rate"], ["±long", "7"]].map(|row| row.map(str::to_owned));
         assert_eq!(
-            table([Set::Left, Set::Right], &rows),
+            table(&[Set::Left, Set::Right], &rows),
             "  a      rate\n  ±long     7\n"
         );
     }

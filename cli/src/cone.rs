@@ -135,7 +135,7 @@ fn frame_text(scheme: &Scheme, frame: &Frame, cones: &Cones) -> String {
         rows.push([cones.form_name(form), slope.to_string(), decides]);
     }
     let mut out = "\nfaces of tiles, slopes in cells per stage\n".to_owned();
-    out.push_str(&table([Set::Left, Set::Right, Set::Left], &rows));
+    out.push_str(&table(&[Set::Left, Set::Right, Set::Left], &rows));
     let name = |axis| scheme.grid.axis_name(axis);
     let anchors: Vec<String> = frame
         .anchors
@@ -192,6 +192,6 @@ fn faces_text(planner: &Planner<'_>, tiling: &Tiling) -> String {
         if tiling.height == 1 { "" } else { "s" },
     );
     let (left, right) = (Set::Left, Set::Right);
-    out.push_str(&table([left, left, right, right, right, left], &rows));
+    out.push_str(&table(&[left, left, right, right, right, left], &rows));
     out
 }

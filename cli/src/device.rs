@@ -93,12 +93,17 @@ pub fn refused(error: NoPlan, planner: &DevicePlanner<'_>, model: &DeviceModel) 
     }
 }
 
+/// The newest CUDA that a device's driver knows.
+pub fn cuda(facts: &Facts) -> String {
+    format!("{}.{}", facts.cuda / 1000, facts.cuda % 1000 / 10)
+}
+
 /// What is known about a device, for reports.
 pub fn json(facts: &Facts, copy_rate: Option<f64>) -> Value {
     json!({
         "name": facts.name,
         "compute_capability": format!("{}.{}", facts.capability / 10, facts.capability % 10),
-        "cuda": format!("{}.{}", facts.cuda / 1000, facts.cuda % 1000 / 10),
+        "cuda": cuda(facts),
         "multiprocessors": facts.multiprocessors,
         "memory_bytes": facts.memory,
         "l2_bytes": facts.l2,

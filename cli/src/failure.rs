@@ -19,6 +19,8 @@ pub enum Exit {
     Usage = 2,
     /// Hardware or a library that was asked for is missing.
     Missing = 3,
+    /// Values became infinite, or none.
+    BlowUp = 4,
 }
 
 /// The end of a command that did not succeed.
@@ -104,6 +106,14 @@ impl From<RunError> for Failure {
             )
             .hint("this is a defect of Torre, not of your program: please report it")
             .into(),
+            RunError::BlowUp(found) => {
+                let mut diagnostic = Diagnostic::error(codes::BLOW_UP, found.to_string());
+                diagnostic.hint = Some(
+                    "`torre analyze` tells which steps are stable; `--allow-nonfinite` goes on all the same"
+                        .to_owned(),
+                );
+                Failure::new(Exit::BlowUp, diagnostic)
+            }
             RunError::Finished { step, steps } => Diagnostic::error(
                 codes::CHECKPOINT,
                 format!("the checkpoint is at step {step}, after the last of this run, {steps}"),

@@ -4,7 +4,7 @@ use crate::args::What;
 use crate::codes;
 use crate::failure::{Exit, Failure};
 use crate::render::Voice;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use torre_compiler::driver;
 use torre_compiler::resolve::{Options, Resolved};
 use torre_grammar::diag::Diagnostic;
@@ -30,14 +30,36 @@ pub fn options(what: &What, memory: Option<u64>) -> Options {
     }
 }
 
-/// Reads, parses and resolves a program, and shows its warnings.
-pub fn resolved(what: &What, voice: &Voice) -> Result<(FileWorld, Resolved), Failure> {
-    let world = FileWorld::beside(&what.file);
-    let source = source(&what.file)?;
-    let memory = budget::available().map(|a| a.bytes);
-    let resolved = driver::load(&world, &source, &options(what, memory))?;
-    voice.show(&resolved.warnings);
-    Ok((world, resolved))
+/// A program that is to be run, with all that it was read from.
+pub struct Input {
+    pub world: FileWorld,
+    pub source: Source,
+    pub options: Options,
+    pub resolved: Resolved,
+}
+
+impl Input {
+    /// Reads, parses and resolves a program, and shows its warnings.
+    pub fn read(what: &What, voice: &Voice) -> Result<Self, Failure> {
+        let world = FileWorld::beside(&what.file);
+        let source = source(&what.file)?;
+        let memory = budget::available().map(|a| a.bytes);
+        let options = options(what, memory);
+        let resolved = driver::load(&world, &source, &options)?;
+        voice.show(&resolved.warnings);
+        Ok(Self {
+            world,
+            source,
+            options,
+            resolved,
+        })
+    }
+
+    /// The tables that the program reads: their files, and their texts.
+    pub fn tables(&self) -> impl Iterator<Item = (PathBuf, &Source)> {
+        let tables = self.resolved.tables.iter();
+        tables.map(|table| (self.world.path(table.name()), table))
+    }
 }
 
 /// The same for commands that only look at the program: sizes are not held against this machine.

@@ -1,6 +1,7 @@
 //! The `torre` command: a thin layer over the compiler and the runtime. It reads the command line, shows diagnostics and
 //! progress, and turns outcomes into exit statuses.
 
+mod analyze;
 mod args;
 mod bench;
 mod build;
@@ -17,10 +18,12 @@ mod interrupt;
 mod machine;
 mod plan;
 mod progress;
+mod provenance;
 mod render;
 mod report;
 mod run;
 mod schedule;
+mod stability;
 mod write;
 
 use args::{Cli, Command};
@@ -49,13 +52,14 @@ fn main() -> ExitCode {
 }
 
 fn run_command(command: &Command, voice: &Voice) -> Result<(), Failure> {
-    if let Some((written, source)) = command.writes_beside() {
+    for (written, source) in command.writes_beside() {
         write::spare(written, source)?;
     }
     match command {
         Command::Check(args) => check::check(args, voice),
         Command::Run(args) => run::run(args, voice),
         Command::Plan(args) => plan::plan(args, voice),
+        Command::Analyze(args) => analyze::analyze(args, voice),
         Command::Cone(args) => cone::cone(args, voice),
         Command::Bench(args) => bench::bench(args, voice),
         Command::Emit(args) => emit::emit(args, voice),

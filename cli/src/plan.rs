@@ -333,7 +333,7 @@ fn considered(choices: &[Choice]) -> String {
     format!(
         "\nthe best of {} that were considered; memory and caches in bytes per cell-step\n{}",
         choices.len(),
-        table([right, right, right, right, left], &rows)
+        table(&[right, right, right, right, left], &rows)
     )
 }
 

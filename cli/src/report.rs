@@ -1,13 +1,16 @@
 //! What a run reports: `report.json`, and the lines on stdout.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 use torre_compiler::scheme::Scheme;
+use torre_runtime::run::{Count, Times};
 
 /// The outcome of a run.
 pub struct Report {
+    /// What is needed to repeat the run.
+    pub provenance: Map<String, Value>,
     /// What tells the run's results from those of others, if it wrote any.
     pub identity: Option<Value>,
     /// What it wrote outside of the folder of results.
@@ -26,11 +29,25 @@ pub struct Report {
     /// With versions and vectors.
     pub code: String,
     pub schedule: String,
+    /// As `--schedule` takes it.
+    pub schedule_text: Option<String>,
     pub threads: usize,
     pub devices: Vec<String>,
-    /// Stepping only.
-    pub stepping: Duration,
+    /// The newest CUDA that the driver knows.
+    pub cuda: Option<String>,
+    /// Stepping, and what goes with it.
+    pub times: Times,
+    /// From the text to the resolved calculation.
+    pub reading: Duration,
+    /// The choice of a schedule.
+    pub planning: Duration,
     pub compiling: Duration,
+    /// Start values, tables and memory, and code for a check.
+    pub preparing: Duration,
+    /// From the start of the command.
+    pub total: Duration,
+    /// The values of each component at the end.
+    pub counts: Vec<Count>,
     /// Whether machine code came from the cache.
     pub cached: bool,
     pub field_bytes: u64,
@@ -42,6 +59,17 @@ pub struct Report {
     pub verified: Option<String>,
 }
 
+/// What was counted of a component.
+fn counted(count: &Count) -> Value {
+    json!({
+        "component": count.component,
+        "values": count.values,
+        "nan": count.nan,
+        "infinite": count.infinite,
+        "largest": count.largest,
+    })
+}
+
 /// The cells of a scheme's domain per axis.
 pub fn domain(scheme: &Scheme) -> Vec<i64> {
     let present = scheme.grid.present();
@@ -51,7 +79,8 @@ pub fn domain(scheme: &Scheme) -> Vec<i64> {
 impl Report {
     /// Cell-steps per second in units of 1e9; `None` if no time was measured.
     pub fn gcells_per_s(&self) -> Option<f64> {
-        let rate = self.cells as f64 * self.steps_run as f64 / self.stepping.as_secs_f64() / 1e9;
+        let rate =
+            self.cells as f64 * self.steps_run as f64 / self.times.stepping.as_secs_f64() / 1e9;
         rate.is_finite().then_some(rate)
     }
 
@@ -61,8 +90,10 @@ impl Report {
             .iter()
             .map(|(level, bytes)| (level.clone(), json!(bytes)))
             .collect();
+        let sum = |of: fn(&Count) -> u64| self.counts.iter().map(of).sum::<u64>();
+        let values: Vec<Value> = self.counts.iter().map(counted).collect();
         let files = self.files.iter().map(|file| file.display().to_string());
-        json!({
+        let mut report = json!({
             "torre": env!("CARGO_PKG_VERSION"),
             "scheme": self.scheme,
             "problem": self.problem,
@@ -70,17 +101,31 @@ impl Report {
             "cells": self.cells,
             "steps": self.steps,
             "steps_run": self.steps_run,
-            "seconds": self.stepping.as_secs_f64(),
+            "seconds": self.times.stepping.as_secs_f64(),
             "gcells_per_s": self.gcells_per_s(),
             "predicted_gcells_per_s": self.predicted_gcells_per_s,
             "backend": self.backend,
             "code": self.code,
             "schedule": self.schedule,
+            "schedule_text": self.schedule_text,
             "precision": self.precision,
             "threads": self.threads,
             "devices": self.devices,
+            "cuda": self.cuda,
             "bytes_per_cell_step": bytes,
             "compile_seconds": self.compiling.as_secs_f64(),
+            "wall_seconds": {
+                "reading": self.reading.as_secs_f64(),
+                "planning": self.planning.as_secs_f64(),
+                "compiling": self.compiling.as_secs_f64(),
+                "preparing": self.preparing.as_secs_f64(),
+                "stepping": self.times.stepping.as_secs_f64(),
+                "writing": self.times.writing.as_secs_f64(),
+                "checkpoints": self.times.checkpoints.as_secs_f64(),
+                "verifying": self.times.verifying.as_secs_f64(),
+                "counting": self.times.counting.as_secs_f64(),
+                "total": self.total.as_secs_f64(),
+            },
             "compiled_from_cache": self.cached,
             "field_memory_bytes": self.field_bytes,
             "peak_memory_bytes": self.peak_bytes,
@@ -88,7 +133,14 @@ impl Report {
             "complete": true,
             "identity": self.identity,
             "files": files.collect::<Vec<_>>(),
-        })
+            "nan": sum(|count| count.nan),
+            "infinite": sum(|count| count.infinite),
+            "values": values,
+        });
+        for (key, value) in &self.provenance {
+            report[key] = value.clone();
+        }
+        report
     }
 
     /// For people.
@@ -102,7 +154,7 @@ impl Report {
             self.problem,
             self.steps_run,
             domain.join(" x "),
-            seconds(self.stepping),
+            seconds(self.times.stepping),
             match self.gcells_per_s() {
                 Some(rate) => format!("{} Gcells/s", significant(rate)),
                 None => "no time at all".to_owned(),

@@ -6,15 +6,17 @@ mod memory;
 use crate::args::{self, BackendArg};
 use crate::device;
 use crate::failure::Failure;
-use crate::input;
+use crate::input::Input;
 use crate::interrupt;
 use crate::machine;
 use crate::progress::{self, Extent};
 use crate::render::Voice;
 use crate::report::{self, Report};
 use crate::schedule;
+use crate::stability::Subject;
 use crate::write;
 use folders::Folders;
+use serde_json::Value as Json;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use torre_compiler::backend::gpu::layerwise::Shape;
@@ -28,18 +30,17 @@ use torre_compiler::scheme::{Precision, Scheme};
 use torre_runtime::budget;
 use torre_runtime::cache::{Cache, Origin};
 use torre_runtime::gpu::{CudaDevice, Device, DeviceModel, DeviceProgram, OnDevice};
-use torre_runtime::host::{Calculation, Order, SetupError, threads};
+use torre_runtime::host::{Calculation, Order, Progress, SetupError, threads};
 use torre_runtime::output::checkpoint::Identity;
-use torre_runtime::plan::Plan;
-use torre_runtime::plan::gpu::DevicePlan;
+use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner};
+use torre_runtime::plan::{Plan, Planner};
 use torre_runtime::program::{
     self, Backend, BackendChoice, CompileError, LoadedFiles, TargetChoice,
 };
 use torre_runtime::run::{
-    Company, Compiled, Literal, Record, Simulation, Value, Watch, cell_stages_per_step, checkpoint,
-    execute, verify,
+    Company, Compiled, Literal, Outcome, Record, RunError, Simulation, Value, Watch,
+    cell_stages_per_step, checkpoint, execute, verify,
 };
-use torre_runtime::world::FileWorld;
 
 pub fn run(args: &args::Run, voice: &Voice) -> Result<(), Failure> {
     interrupt::end_tidily();
@@ -55,10 +56,12 @@ pub fn run(args: &args::Run, voice: &Voice) -> Result<(), Failure> {
             )));
         }
     }
-    let (world, resolved) = input::resolved(&args.what, voice)?;
-    match resolved.scheme.precision {
-        Precision::F32 => Run::<f32>::new(args, voice, &resolved)?.run(&world),
-        Precision::F64 => Run::<f64>::new(args, voice, &resolved)?.run(&world),
+    let mut clock = Clock::start();
+    let input = Input::read(&args.what, voice)?;
+    clock.reading = clock.total();
+    match input.resolved.scheme.precision {
+        Precision::F32 => Run::<f32>::new(args, voice, &input, clock)?.run(),
+        Precision::F64 => Run::<f64>::new(args, voice, &input, clock)?.run(),
     }
 }
 
@@ -72,11 +75,35 @@ enum Check {
     Interpreter,
 }
 
+/// When the command started, and how long its first parts took.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    started: Instant,
+    reading: Duration,
+    planning: Duration,
+}
+
+impl Clock {
+    fn start() -> Self {
+        Self {
+            started: Instant::now(),
+            reading: Duration::ZERO,
+            planning: Duration::ZERO,
+        }
+    }
+
+    fn total(&self) -> Duration {
+        self.started.elapsed()
+    }
+}
+
 struct Run<'a, T> {
+    clock: Clock,
     /// `None`: the processor.
     gpu: Option<OnGpu>,
     args: &'a args::Run,
     voice: &'a Voice,
+    input: &'a Input,
     scheme: &'a Scheme,
     problem: &'a Problem,
     /// `None` for the reference, which knows no schedules, and for GPUs, which have their own.
@@ -113,12 +140,19 @@ struct Made {
 }
 
 impl<'a, T: Value> Run<'a, T> {
-    fn new(args: &'a args::Run, voice: &'a Voice, resolved: &'a Resolved) -> Result<Self, Failure> {
-        let source = input::source(&args.what.file)?;
+    fn new(
+        args: &'a args::Run,
+        voice: &'a Voice,
+        input: &'a Input,
+        mut clock: Clock,
+    ) -> Result<Self, Failure> {
+        let Input {
+            source, resolved, ..
+        } = input;
         let gpu = match (args.how.backend, args.devices) {
             (BackendArg::Cuda, number) => {
                 let (device, model) = device::opened(number, &args.how.target)?;
-                let (plan, _) = device::plan(&args.schedule, &source, resolved, &model)?;
+                let (plan, _) = device::plan(&args.schedule, source, resolved, &model)?;
                 if let Some(note) = &plan.note {
                     voice.note(note);
                 }
@@ -137,7 +171,7 @@ impl<'a, T: Value> Run<'a, T> {
         };
         let plan = match args.how.backend {
             BackendArg::Reference | BackendArg::Cuda => None,
-            _ => Some(schedule::plan(&args.schedule, &source, resolved, threads)?),
+            _ => Some(schedule::plan(&args.schedule, source, resolved, threads)?),
         };
         let Resolved {
             scheme, problem, ..
@@ -147,10 +181,13 @@ impl<'a, T: Value> Run<'a, T> {
             Some(_) => Check::Processor,
             None => Check::Interpreter,
         };
+        clock.planning = clock.total() - clock.reading;
         Ok(Self {
+            clock,
             gpu,
             args,
             voice,
+            input,
             scheme,
             problem,
             plan,
@@ -163,7 +200,7 @@ impl<'a, T: Value> Run<'a, T> {
         })
     }
 
-    fn run(&self, world: &FileWorld) -> Result<(), Failure> {
+    fn run(&self) -> Result<(), Failure> {
         let set = match (&self.plan, &self.gpu) {
             (Some(plan), _) => plan.kernels.clone(),
             (None, Some(gpu)) => gpu.plan.kernels.clone(),
@@ -171,7 +208,8 @@ impl<'a, T: Value> Run<'a, T> {
         };
         self.check_memory()?;
         let claims = self.claim()?;
-        let files = &LoadedFiles::load(world, self.scheme)?;
+        let files = &LoadedFiles::load(&self.input.world, self.scheme)?;
+        Subject::new(self.input, files).announce(self.voice, self.args.allow_unstable)?;
         self.check_conditions(files)?;
         let identity = checkpoint::identity::<T>(self.scheme, self.problem, files);
         let prepared = Prepared {
@@ -335,7 +373,10 @@ impl<'a, T: Value> Run<'a, T> {
         check: Option<&mut dyn Simulation<T>>,
         made: Made,
     ) -> Result<(), Failure> {
-        let watch = Watch::default();
+        let mut watch = Watch::default();
+        if !self.args.allow_nonfinite {
+            watch.run = Progress::guarded();
+        }
         let start = simulation.steps();
         let extent = Extent {
             cells: self.cells(),
@@ -346,12 +387,31 @@ impl<'a, T: Value> Run<'a, T> {
         let company = Company {
             outputs: folders.outputs.as_ref(),
             checkpoints: folders.checkpoints.as_ref(),
+            threads: self.threads,
         };
-        let stepping = progress::show(self.voice, &extent, &watch, || {
+        let before = self.clock.total();
+        let outcome = progress::show(self.voice, &extent, &watch, || {
             execute(simulation, check, company, &watch)
-        })?;
-        let report = self.report(made, stepping, self.problem.steps - start, folders);
-        self.publish(&report, folders)
+        });
+        if let Err(RunError::BlowUp(found)) = &outcome {
+            self.publish(&folders.blown_up(found), folders)?;
+        }
+        let outcome = outcome?;
+        let preparing = before - self.clock.reading - self.clock.planning - made.compiling;
+        let report = self.report(made, &outcome, self.problem.steps - start, folders);
+        let report = Report {
+            preparing,
+            total: self.clock.total(),
+            ..report
+        };
+        if self.publish(&report.json(), folders)? {
+            write::result(&report.text())?;
+        }
+        let lost = outcome.counts.into_iter().find_map(|count| count.first);
+        match lost.filter(|_| !self.args.allow_nonfinite) {
+            Some(found) => Err(RunError::BlowUp(found).into()),
+            None => Ok(()),
+        }
     }
 
     fn cells(&self) -> u64 {
@@ -365,13 +425,33 @@ impl<'a, T: Value> Run<'a, T> {
         self.plan.as_ref().map(|plan| &plan.choice).or_else(on_gpu)
     }
 
-    fn report(&self, made: Made, stepping: Duration, steps_run: u64, folders: &Folders) -> Report {
+    /// The schedule as `--schedule` takes it.
+    fn schedule_text(&self) -> Option<String> {
+        let choice = self.choice()?;
+        match &self.gpu {
+            Some(gpu) => {
+                let planner = DevicePlanner::new(self.scheme, self.problem, &gpu.model).ok()?;
+                schedule::text(choice, &planner.planner)
+            }
+            None => schedule::text(choice, &Planner::new(self.scheme).ok()?),
+        }
+    }
+
+    fn report(&self, made: Made, outcome: &Outcome, steps_run: u64, folders: &Folders) -> Report {
         let choice = self.choice();
         // Files of results are listed by their folder.
         let checkpoint = folders.checkpoints.as_ref().map(|c| c.path().to_owned());
         let report = args::report_file(self.args.report.as_deref());
         let files = checkpoint.into_iter().chain(report.map(Path::to_owned));
         Report {
+            provenance: folders.provenance.clone(),
+            times: outcome.times,
+            reading: self.clock.reading,
+            planning: self.clock.planning,
+            preparing: Duration::ZERO,
+            total: Duration::ZERO,
+            counts: outcome.counts.clone(),
+            schedule_text: self.schedule_text(),
             identity: folders.record.as_ref().map(Record::json),
             files: files.collect(),
             scheme: self.scheme.name.clone(),
@@ -389,7 +469,10 @@ impl<'a, T: Value> Run<'a, T> {
             },
             threads: self.threads,
             devices: vec![made.device],
-            stepping,
+            cuda: self
+                .gpu
+                .as_ref()
+                .map(|gpu| device::cuda(gpu.device.facts())),
             compiling: made.compiling,
             cached: made.cached,
             field_bytes: made.field_bytes,
@@ -410,20 +493,15 @@ impl<'a, T: Value> Run<'a, T> {
         }
     }
 
-    fn publish(&self, report: &Report, folders: &Folders) -> Result<(), Failure> {
-        let value = report.json();
+    /// Writes the report where it is wanted; tells whether stdout is free for its short form.
+    fn publish(&self, report: &Json, folders: &Folders) -> Result<bool, Failure> {
+        let mut listed = report.clone();
         if let Some(outputs) = &folders.outputs {
-            outputs.report(&value)?;
+            outputs.report(report)?;
+            listed = outputs.listed(report);
         }
-        let value = match &folders.outputs {
-            Some(outputs) => outputs.listed(&value),
-            None => value,
-        };
-        let json = format!("{value:#}\n");
+        let json = format!("{listed:#}\n");
         let shown = write::report(self.args.report.as_deref(), &json)?;
-        if !shown && !self.voice.quiet {
-            write::result(&report.text())?;
-        }
-        Ok(())
+        Ok(!shown && !self.voice.quiet)
     }
 }

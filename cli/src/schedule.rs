@@ -100,6 +100,11 @@ pub fn refused(error: PlanError, planner: &Planner<'_>) -> Failure {
     diagnostic.into()
 }
 
+/// A schedule as `--schedule` takes it, with all sizes and the directions of lean.
+pub fn text(choice: &Choice, planner: &Planner<'_>) -> Option<String> {
+    notation::write(&choice.schedule, planner.scheme, &planner.frame)
+}
+
 /// What reports call a schedule.
 pub fn title(choice: &Choice) -> String {
     match &choice.schedule {

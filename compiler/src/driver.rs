@@ -1,7 +1,10 @@
 //! The front end in one call: source text to a resolved calculation.
 
+use crate::analysis::Lattice;
 use crate::resolve::{self, Options, Resolved};
+use crate::scheme::{Precision, Scheme};
 use crate::world::World;
+use torre_grammar::ast::{Ast, Item, ItemKind};
 use torre_grammar::diag::Diagnostics;
 use torre_grammar::parse;
 use torre_grammar::source::Source;
@@ -21,5 +24,104 @@ pub fn check(world: &dyn World, source: &Source, options: &Options) -> Diagnosti
     match parse(source) {
         Ok(ast) => resolve::check(world, source, &ast, options),
         Err(diagnostics) => diagnostics,
+    }
+}
+
+/// The names of the problems of a source.
+pub fn problems(source: &Source) -> Vec<String> {
+    let name = |item: Item| match item.kind {
+        ItemKind::Problem(problem) => Some(problem.name.node),
+        _ => None,
+    };
+    let items = parse(source).map(|ast| ast.items).unwrap_or_default();
+    items.into_iter().filter_map(name).collect()
+}
+
+/// A calculation that is resolved again with other numbers, in double precision.
+pub struct Variable<'a> {
+    world: &'a dyn World,
+    source: &'a Source,
+    ast: Ast,
+    options: Options,
+    base: Resolved,
+}
+
+impl<'a> Variable<'a> {
+    pub fn new(
+        world: &'a dyn World,
+        source: &'a Source,
+        options: &Options,
+    ) -> Result<Self, Diagnostics> {
+        let ast = parse(source)?;
+        let options = Options {
+            precision: Precision::F64,
+            memory: None,
+            ..options.clone()
+        };
+        let base = resolve::resolve(world, source, &ast, &options)?;
+        Ok(Self {
+            world,
+            source,
+            ast,
+            options,
+            base,
+        })
+    }
+
+    /// The calculation as it is.
+    pub fn base(&self) -> &Resolved {
+        &self.base
+    }
+
+    /// The value of a parameter, if there is one of that name.
+    pub fn parameter(&self, name: &str) -> Option<f64> {
+        let mut parameters = self.base.parameters.iter();
+        parameters.find(|p| p.name == name).map(|p| p.value)
+    }
+
+    /// The scheme with other values of some parameters. Coordinates stay those of the calculation as it is, so that a
+    /// cell keeps its medium where the cell size changes. `None` if it cannot be resolved with them.
+    pub fn with(&self, values: &[(&str, f64)]) -> Option<Scheme> {
+        self.resolved(values).map(|(scheme, _)| scheme)
+    }
+
+    /// The scheme with another time step and other cell sizes, by the parameters that set them. `None` if there are
+    /// none, or if they do not give these sizes.
+    pub fn sized(&self, lattice: &Lattice) -> Option<Scheme> {
+        let grid = &self.base.scheme.grid;
+        let own: Vec<String> = grid
+            .present()
+            .map(|axis| format!("h{}", grid.axis_name(axis)))
+            .collect();
+        let mut values = Vec::new();
+        for (axis, own) in grid.present().zip(&own) {
+            if lattice.spacing != grid.spacing {
+                let names = [own.as_str(), "h"];
+                let name = names.into_iter().find(|n| self.parameter(n).is_some())?;
+                values.push((name, lattice.spacing[axis]));
+            }
+        }
+        // A step that follows the cell size has to be set, too.
+        if self.parameter("dt").is_some() {
+            values.push(("dt", lattice.dt));
+        }
+        let (scheme, found) = self.resolved(&values)?;
+        (found == *lattice).then_some(scheme)
+    }
+
+    fn resolved(&self, values: &[(&str, f64)]) -> Option<(Scheme, Lattice)> {
+        let mut options = self.options.clone();
+        for (name, value) in values {
+            let text = format!("{value:?}");
+            options.overrides.push(((*name).to_owned(), text));
+        }
+        let resolved = resolve::resolve(self.world, self.source, &self.ast, &options).ok()?;
+        let mut scheme = resolved.scheme;
+        let found = Lattice {
+            dt: scheme.grid.dt,
+            spacing: scheme.grid.spacing,
+        };
+        scheme.grid.spacing = self.base.scheme.grid.spacing;
+        Some((scheme, found))
     }
 }

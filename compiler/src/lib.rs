@@ -6,16 +6,19 @@
 //! (Scheme, Cones, directives, Machine) --schedule--> Schedule
 //! (Scheme, Schedule) --lower--> TileProgram --verify, check
 //! (Scheme, KernelSet) --backend--> Code
+//! Scheme --analysis--> growth, speeds and errors of its waves
 //! ```
 //!
 //! The compiler opens no files, reads no clock and no environment (the LLVM library excepted); it sees the outside through [`world::World`].
 
+pub mod analysis;
 pub mod backend;
 pub mod cone;
 pub mod driver;
 pub mod evaluate;
 pub mod ghost;
 pub mod host;
+mod host_range;
 mod host_row;
 pub mod injection;
 pub mod kernel;
@@ -28,6 +31,7 @@ pub mod resolve;
 pub mod schedule;
 pub mod scheme;
 pub mod statics;
+mod svg;
 pub mod table;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

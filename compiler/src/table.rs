@@ -22,6 +22,7 @@ pub struct Table {
     points: Vec<Point>,
     /// The value beyond the ends; absent: that of the nearer end.
     outside: Option<f64>,
+    blocks: Extremes,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -92,6 +93,7 @@ impl Table {
         }
         Ok(Table {
             name: name.to_string(),
+            blocks: Extremes::new(&points),
             points,
             outside,
         })
@@ -129,6 +131,18 @@ impl Table {
         low.value + (high.value - low.value) * ((x - low.at) / (high.at - low.at))
     }
 
+    /// The smallest and the largest value at arguments from `lo` to `hi`.
+    pub fn extremes(&self, lo: f64, hi: f64) -> [f64; 2] {
+        // Beyond the ends, values are those at `lo` or `hi`.
+        let ends = join(pair(self.value(lo)), pair(self.value(hi)));
+        let first = self.points.partition_point(|p| p.at < lo);
+        let last = self.points.partition_point(|p| p.at <= hi);
+        match first < last {
+            true => join(ends, self.blocks.within(&self.points, first, last)),
+            false => ends,
+        }
+    }
+
     /// A number that differs for tables that differ (FNV-1a over all bits).
     fn fingerprint(&self) -> u64 {
         let outside = [self.outside.map_or(0, f64::to_bits)];
@@ -144,6 +158,67 @@ impl Table {
                 })
             })
     }
+}
+
+/// Points whose extremes are kept together.
+const BLOCK: usize = 64;
+
+/// The smallest and the largest value of blocks of points, of pairs of blocks, of pairs of these, and so on: of node n
+/// in nodes 2n and 2n + 1. Node 1 has all; block b is the node half way through the list plus b.
+#[derive(Clone)]
+struct Extremes(Vec<[f64; 2]>);
+
+impl Extremes {
+    fn new(points: &[Point]) -> Self {
+        let blocks = points.chunks(BLOCK).map(of_points);
+        let count = blocks.len();
+        let mut nodes = vec![NOTHING; count];
+        nodes.extend(blocks);
+        for n in (1..count).rev() {
+            nodes[n] = join(nodes[2 * n], nodes[2 * n + 1]);
+        }
+        Self(nodes)
+    }
+
+    /// Those of the points from `first` up to the one before `last`.
+    fn within(&self, points: &[Point], first: usize, last: usize) -> [f64; 2] {
+        let (mut low, mut high) = (first.div_ceil(BLOCK), last / BLOCK);
+        if low >= high {
+            return of_points(&points[first..last]);
+        }
+        let before = of_points(&points[first..low * BLOCK]);
+        let mut found = join(before, of_points(&points[high * BLOCK..last]));
+        let count = self.0.len() / 2;
+        (low, high) = (low + count, high + count);
+        while low < high {
+            if low % 2 == 1 {
+                found = join(found, self.0[low]);
+                low += 1;
+            }
+            if high % 2 == 1 {
+                high -= 1;
+                found = join(found, self.0[high]);
+            }
+            (low, high) = (low / 2, high / 2);
+        }
+        found
+    }
+}
+
+/// The extremes of no values.
+const NOTHING: [f64; 2] = [f64::INFINITY, f64::NEG_INFINITY];
+
+fn pair(value: f64) -> [f64; 2] {
+    [value; 2]
+}
+
+fn join(a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
+    [a[0].min(b[0]), a[1].max(b[1])]
+}
+
+fn of_points(points: &[Point]) -> [f64; 2] {
+    let values = points.iter().map(|p| pair(p.value));
+    values.fold(NOTHING, join)
 }
 
 /// Tables are equal if they have the same values, wherever these come from.
@@ -210,6 +285,31 @@ mod tests {
         assert_eq!(blanks.value(0.5), 1.5);
         let semicolons = read("0;5\n1;6", Column::Number(2), None).expect("a table");
         assert_eq!(semicolons.value(1.0), 6.0);
+    }
+
+    #[test]
+    fn extremes_are_those_of_all_values() {
+        let mut rng = crate::testing::Rng::new(3);
+        for count in [2, 5, 63, 64, 65, 128, 300, 1000] {
+            let values: Vec<f64> = (0..count).map(|_| rng.float()).collect();
+            let lines = values.iter().enumerate();
+            let text: String = lines.map(|(i, v)| format!("{i}, {v}\n")).collect();
+            for outside in [None, Some(0.5), Some(7.0)] {
+                let table = read(&text, Column::Number(2), outside).expect("a table");
+                for _ in 0..200 {
+                    let mut end = || rng.float() * (count + 4) as f64 - 2.0;
+                    let (a, b) = (end(), end());
+                    let (lo, hi) = (a.min(b), a.max(b));
+                    let inside = (0..count)
+                        .map(|i| i as f64)
+                        .filter(|x| lo <= *x && *x <= hi);
+                    let all: Vec<f64> = inside.chain([lo, hi]).map(|x| table.value(x)).collect();
+                    let smallest = all.iter().copied().fold(f64::INFINITY, f64::min);
+                    let largest = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                    assert_eq!(table.extremes(lo, hi), [smallest, largest], "{lo} {hi}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -259,7 +259,7 @@ impl Bench<'_> {
             self.threads,
             if self.threads == 1 { "" } else { "s" },
             self.code,
-            table([right, right, right, right, right, left], &rows),
+            table(&[right, right, right, right, right, left], &rows),
             match self.args.verify {
                 true => "\nall gave the same bits as layerwise in a short run\n",
                 false => "",

@@ -4,7 +4,7 @@ use super::contest::{Bench, Contestant, Field, contestants, differs, quiet};
 use crate::args;
 use crate::device;
 use crate::failure::Failure;
-use crate::input;
+use crate::input::Input;
 use crate::render::Voice;
 use crate::schedule;
 use std::time::{Duration, Instant};
@@ -27,8 +27,12 @@ use torre_runtime::run::{Simulation, Value as Number, verify};
 const STEPS: u64 = 1 << 48;
 
 pub fn bench(args: &args::Bench, voice: &Voice) -> Result<(), Failure> {
-    let source = input::source(&args.what.file)?;
-    let (world, resolved) = input::resolved(&args.what, voice)?;
+    let Input {
+        world,
+        source,
+        resolved,
+        ..
+    } = Input::read(&args.what, voice)?;
     let scheme = &resolved.scheme;
     let (device, model) = device::opened(args.devices, &args.how.target)?;
     let problem = quiet(&resolved.problem, STEPS);

@@ -4,7 +4,7 @@ use super::contest::{Bench, Contestant, Field, contestants, differs, quiet};
 use crate::args;
 use crate::codes;
 use crate::failure::Failure;
-use crate::input;
+use crate::input::Input;
 use crate::machine;
 use crate::render::Voice;
 use crate::report::bytes;
@@ -26,8 +26,12 @@ use torre_runtime::run::{Compiled as Advanced, Simulation, Value as Number, veri
 const STEPS: u64 = 1 << 18;
 
 pub fn bench(args: &args::Bench, voice: &Voice, backend: BackendChoice) -> Result<(), Failure> {
-    let source = input::source(&args.what.file)?;
-    let (world, resolved) = input::resolved(&args.what, voice)?;
+    let Input {
+        world,
+        source,
+        resolved,
+        ..
+    } = Input::read(&args.what, voice)?;
     let threads = args.threads.map_or_else(threads::available, |n| n as usize);
     let planner = Planner::new(&resolved.scheme).map_err(SetupError::from)?;
     let machine = schedule::machine(threads);

@@ -4,17 +4,19 @@ use super::Run;
 use crate::args;
 use crate::codes;
 use crate::failure::Failure;
+use crate::provenance::provenance;
 use crate::report;
 use crate::write;
-use serde_json::json;
+use serde_json::{Map, Value as Json, json};
 use std::path::{Path, PathBuf};
 use torre_compiler::problem::Problem;
 use torre_grammar::diag::Diagnostic;
+use torre_runtime::host::BlowUp;
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::output::claim::Claim;
 use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::record::{self, Record};
-use torre_runtime::run::{Checkpoints, Missing, Outputs, Value, checkpoint};
+use torre_runtime::run::{Checkpoints, Missing, Outputs, Value, Wanted, checkpoint};
 
 /// Where results and checkpoints go.
 pub(super) struct Folders {
@@ -22,8 +24,27 @@ pub(super) struct Folders {
     pub checkpoints: Option<Checkpoints>,
     /// Which run the results are of, if there are any.
     pub record: Option<Record>,
+    /// Where results come from; empty where nothing says so.
+    pub provenance: Map<String, Json>,
+    /// The report as it was before the first step.
+    begun: Json,
     /// As long as the run lasts.
     _claims: Vec<Claim>,
+}
+
+impl Folders {
+    /// The report of a run that ended because of a value.
+    pub fn blown_up(&self, found: &BlowUp) -> Json {
+        let mut report = self.begun.clone();
+        // JSON has no numbers for NaN and infinity.
+        report["blow_up"] = json!({
+            "component": found.component,
+            "at": found.at,
+            "step": found.step,
+            "value": found.value.to_string(),
+        });
+        report
+    }
 }
 
 impl<T: Value> Run<'_, T> {
@@ -66,25 +87,33 @@ impl<T: Value> Run<'_, T> {
             .checkpoint
             .as_ref()
             .map(|folder| Checkpoints::new(folder, every, identity.clone()));
+        let wanted = args.out.is_some() || args.report.is_some();
+        let provenance = match wanted {
+            true => provenance(self.input, files.paths()),
+            false => Map::new(),
+        };
+        let mut begun = Json::Object(provenance.clone());
+        begun["torre"] = env!("CARGO_PKG_VERSION").into();
+        begun["complete"] = false.into();
+        begun["scheme"] = self.scheme.name.clone().into();
+        begun["problem"] = self.problem.name.clone().into();
+        begun["domain"] = report::domain(self.scheme).into();
+        begun["steps"] = self.problem.steps.into();
+        begun["precision"] = self.scheme.precision.to_string().into();
         let mut record = None;
         let outputs = match &args.out {
             Some(folder) => {
                 self.spare_inputs(folder, files)?;
-                let keep = args.checkpoint.is_some() || args.resume.is_some();
-                let outputs = Outputs::create(folder, args.format.into(), args.save_final, keep)?;
+                let wanted = Wanted {
+                    format: args.format.into(),
+                    save_initial: args.save_initial,
+                    save_final: args.save_final,
+                    keep_volumes: args.checkpoint.is_some() || args.resume.is_some(),
+                };
+                let outputs = Outputs::create(folder, wanted)?;
                 let own = outputs.record(identity, self.problem);
-                let report = json!({
-                    "torre": env!("CARGO_PKG_VERSION"),
-                    "complete": false,
-                    "identity": own.json(),
-                    "scheme": self.scheme.name,
-                    "problem": self.problem.name,
-                    "domain": report::domain(self.scheme),
-                    "steps": self.problem.steps,
-                    "precision": self.scheme.precision.to_string(),
-                });
-                let missing =
-                    outputs.begin(&own, self.problem, resumed, args.overwrite, &report)?;
+                begun["identity"] = own.json();
+                let missing = outputs.begin(&own, self.problem, resumed, args.overwrite, &begun)?;
                 for missing in missing {
                     self.say_missing(folder, &missing);
                 }
@@ -109,6 +138,8 @@ impl<T: Value> Run<'_, T> {
             outputs,
             checkpoints,
             record,
+            provenance,
+            begun,
             _claims: claims,
         })
     }
@@ -129,9 +160,12 @@ impl<T: Value> Run<'_, T> {
     /// Refuses results in the place of what the run reads.
     fn spare_inputs(&self, folder: &Path, files: &LoadedFiles) -> Result<(), Failure> {
         let source = self.args.what.file.as_path();
+        let tables = self.input.tables().map(|(path, _)| path);
         let inside = files
             .paths()
             .chain([source])
+            .map(Path::to_owned)
+            .chain(tables)
             .find(|path| record::is_place_of_results(folder, path));
         match inside {
             None => Ok(()),

@@ -347,8 +347,8 @@ fn what_killed_processes_left_is_cleared_away() {
             left("r.json", of),
             left("e.txt", of),
             left("out/report.json", of),
-            left("out/slices/a-1.npy", of),
-            left("out/volumes/a-1.npy", of),
+            left("out/slices/a-00000001.npy", of),
+            left("out/volumes/a-00000001.npy", of),
             left("out/fields/u.npy", of),
             left("state/state.checkpoint", of),
         ];

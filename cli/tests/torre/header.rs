@@ -163,7 +163,7 @@ scheme heat {
   axes x, y
   param h = 0.5
   region body = nowhere
-  coef k on cells = 0.1
+  coef k on cells = 0.02
   field u : scalar on cells
   step {
     where body { u += k * (d2(u, x) + d2(u, y)) } else { u = 0.9 * u }
@@ -173,7 +173,7 @@ problem warm {
   scheme heat
   domain 20 x 16
   region body = (x - lx/2)^2 + table(\"edge.csv\", y, column = \"bulge\") < 9
-  coef k = 0.1 + 0.05 * file(\"k.npy\")
+  coef k = 0.02 + 0.01 * file(\"k.npy\")
   init u = table(\"edge.csv\", x + y, outside = -1) + 0.25 * file(\"k.npy\")
   source u in body, x = 3..12 += table(\"edge.csv\") * x
   steps 7

@@ -319,4 +319,10 @@ fn results_never_take_the_place_of_what_is_read() {
         "run {0} --quiet --out {1}",
         &[&again, &folder.path().join("other")],
     );
+    // A table there: what the probes of an earlier run recorded.
+    fs::write(out.join("probes.csv"), "0, 0\n1, 0.5\n").unwrap();
+    let driven = format!("{body}\n  source u at (9, 9) += table(\"out/probes.csv\")");
+    let driven = program(folder.path(), &driven);
+    let error = fail(1, "run {0} --quiet --overwrite --out {1}", &[&driven, &out]);
+    assert!(error.contains("E0814"), "{error}");
 }

@@ -1,6 +1,8 @@
 //! The command line as its users see it. One program, so that the tests share the cores to the end.
 
+mod analyze;
 mod bench;
+mod blow_up;
 mod checkpoint;
 mod cone;
 mod examples;
@@ -9,6 +11,7 @@ mod gpu;
 mod header;
 mod limits;
 mod plan;
+mod provenance;
 mod results;
 mod support;
 mod usage;

@@ -75,34 +75,51 @@ fn parts_and_coefficients_are_written() {
         ("fields/p.npy", "20, 12"),
         ("fields/v.x.npy", "20, 12"),
         ("fields/v.y.npy", "20, 12"),
-        ("slices/k-y2-0.npy", "4"),
-        ("slices/p-y2-10.npy", "4"),
-        ("slices/p-y2-5.npy", "4"),
-        ("volumes/body-0.npy", "20, 12"),
-        ("volumes/v.x-10.npy", "3, 4"),
-        ("volumes/v.y-10.npy", "4, 3"),
+        ("slices/k-y2-00000000.npy", "4"),
+        ("slices/p-y2-00000005.npy", "4"),
+        ("slices/p-y2-00000010.npy", "4"),
+        ("volumes/body-00000000.npy", "20, 12"),
+        ("volumes/v.x-00000010.npy", "3, 4"),
+        ("volumes/v.y-00000010.npy", "4, 3"),
     ];
     assert_eq!(
         shapes,
         expected.map(|(name, shape)| (name, shape.to_owned()))
     );
-    assert!(found.contains_key("slices/p-y2-5.png") && found.contains_key("slices/k-y2-0.png"));
+    assert!(
+        found.contains_key("slices/p-y2-00000005.png")
+            && found.contains_key("slices/k-y2-00000000.png")
+    );
     // Values at x = 1.25, 1.75, 2.25, 2.75.
     assert_eq!(
-        floats(&found["slices/k-y2-0.npy"]),
+        floats(&found["slices/k-y2-00000000.npy"]),
         [2.25, 2.75, 3.25, 3.75]
     );
     let p = floats(&found["fields/p.npy"]);
     let line: Vec<f32> = (2..6).map(|x| p[x * 12 + 2]).collect();
-    assert_eq!(floats(&found["slices/p-y2-10.npy"]), line);
+    assert_eq!(floats(&found["slices/p-y2-00000010.npy"]), line);
     let vy = floats(&found["fields/v.y.npy"]);
     let part: Vec<f32> = (6..10)
         .flat_map(|x| (5..8).map(move |y| x * 12 + y))
         .map(|i| vy[i])
         .collect();
-    assert_eq!(floats(&found["volumes/v.y-10.npy"]), part);
-    let body = floats(&found["volumes/body-0.npy"]);
+    assert_eq!(floats(&found["volumes/v.y-00000010.npy"]), part);
+    let body = floats(&found["volumes/body-00000000.npy"]);
     assert_eq!(body.iter().filter(|b| **b == 1.0).count(), 12);
+    // The report says where these values lie.
+    let report: serde_json::Value = serde_json::from_slice(&found["report.json"]).unwrap();
+    let outputs = report["outputs"].as_array().unwrap();
+    let named = |name: &str| outputs.iter().find(|o| o["name"] == name).unwrap();
+    let axis = |name: &str, start: f64, count: u64| serde_json::json!({ "axis": name, "start": start, "spacing": 0.5, "count": count });
+    let (part, line) = (named("v.y"), named("k-y2"));
+    assert_eq!(
+        part["axes"],
+        serde_json::json!([axis("x", 3.25, 4), axis("y", 2.5, 3)])
+    );
+    assert_eq!(part["every"], 10);
+    assert_eq!(line["axes"][0]["count"], 4);
+    assert!(line["component"].is_null() && line["every"].is_null());
+    assert_eq!((&line["across"], &line["index"]), (&"y".into(), &2.into()));
     // Of each record only what is due; 10 steps in all.
     let csv = String::from_utf8(found["probes.csv"].clone()).unwrap();
     let lines: Vec<Vec<&str>> = csv.lines().map(|l| l.split(',').collect()).collect();
@@ -135,17 +152,17 @@ fn every_format_has_parts() {
                 let meta = String::from_utf8(found["volumes.zarr/v.y/zarr.json"].clone()).unwrap();
                 let meta: serde_json::Value = serde_json::from_str(&meta).unwrap();
                 assert_eq!(meta["shape"], serde_json::json!([1, 4, 3]));
-                assert!(found.contains_key("volumes/body-0.npy"));
+                assert!(found.contains_key("volumes/body-00000000.npy"));
             }
             _ => {
                 let text = |name: &str| String::from_utf8_lossy(&found[name]).into_owned();
                 // The box begins at the sixth value along x, at 3.25, and at y = 2.5.
                 assert!(
-                    text("volumes/v.y-10.vti").contains("3.25 2.5"),
+                    text("volumes/v.y-00000010.vti").contains("3.25 2.5"),
                     "{}",
-                    text("volumes/v.y-10.vti")
+                    text("volumes/v.y-00000010.vti")
                 );
-                assert!(text("volumes/body-0.vti").contains("0.25 0.25"));
+                assert!(text("volumes/body-00000000.vti").contains("0.25 0.25"));
             }
         }
     }

@@ -51,6 +51,7 @@ impl Resolver<'_> {
             }
             stages.push(Stage { updates });
         }
+        self.frame.statements = statements.iter().map(|s| s.value.clone()).collect();
         if failed {
             return Err(Reported);
         }

@@ -1,5 +1,6 @@
 //! What a scheme declares: axes, parameters, fields and coefficients.
 
+use super::Parameter;
 use super::built_in;
 use super::codes;
 use super::derive::{Declared, SchemeText};
@@ -161,16 +162,39 @@ impl Resolver<'_> {
         let place = text.place();
         let mut failed = false;
         for (name, axis) in self.frame.present() {
-            match self.cell_size(&name, &place) {
-                Ok(h) => self.graph.spacing[axis] = h,
+            match self.given_cell_size(&name, &place) {
+                Ok(h) => {
+                    self.graph.spacing[axis] = h.unwrap_or(1.0);
+                    self.frame.unsized_axes[axis] = h.is_none();
+                }
                 Err(Reported) => failed = true,
             }
         }
         match self.positive(&["dt"], &place) {
-            Ok(dt) => self.frame.dt = dt,
+            Ok(dt) => {
+                self.frame.dt = dt.unwrap_or(1.0);
+                self.frame.no_step = dt.is_none();
+            }
             Err(Reported) => failed = true,
         }
         if failed { Err(Reported) } else { Ok(()) }
+    }
+
+    /// The parameters of the scheme at hand that have values.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        let value = |name: &str| match self.frame.names.value(name)? {
+            Value::Scalar(s) => self.graph.as_number(s.node),
+            _ => None,
+        };
+        let params = self.frame.params.iter();
+        params
+            .filter_map(|name| {
+                Some(Parameter {
+                    name: name.clone(),
+                    value: value(name)?,
+                })
+            })
+            .collect()
     }
 
     /// The extents of a scheme that is checked without a problem: so large that nothing lies outside.

@@ -135,6 +135,9 @@ impl Resolver<'_> {
             },
         };
         let h = self.graph.spacing[axis];
+        if operator != Operator::Mean {
+            self.frame.differences[axis] = true;
+        }
         // Distances in half cells, sign of the lower side, and what the sum is divided by.
         let (first, step, odd, divisor) = match operator {
             Operator::Staggered => (1, 2, true, h),

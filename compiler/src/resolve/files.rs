@@ -8,8 +8,8 @@ use super::value::{Items, Kind, Operand, Scope, Typed, Value};
 use crate::lattice::Position;
 use crate::table::{Column, Table};
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use torre_grammar::ast::{Arg, Expr};
+use torre_grammar::source::Source;
 
 /// The most tables of a file.
 const TABLES: usize = 256;
@@ -31,11 +31,17 @@ pub struct FilesRead {
     pub site: Site,
     /// How often an expression has named an array.
     arrays: u64,
-    texts: BTreeMap<String, Rc<str>>,
+    /// Texts of tables by the names that the program uses.
+    texts: BTreeMap<String, Source>,
     tables: BTreeMap<(String, String), TableId>,
 }
 
 impl FilesRead {
+    /// The texts of tables.
+    pub fn tables(&self) -> Vec<Source> {
+        self.texts.values().cloned().collect()
+    }
+
     /// Forgets what belongs to a graph.
     pub fn reset(&mut self) {
         self.tables.clear();
@@ -201,7 +207,7 @@ impl Resolver<'_> {
         let text = match self.files.texts.get(path) {
             Some(text) => text.clone(),
             None => match self.world.table(&place.source, path) {
-                Ok(text) => text.into(),
+                Ok(text) => Source::new(path, text),
                 Err(reason) => {
                     let message = format!("`{path}` cannot be read: {reason}");
                     let d = self.error(codes::UNREADABLE, message, place);
@@ -211,8 +217,8 @@ impl Resolver<'_> {
         };
         self.files.texts.insert(path.to_string(), text.clone());
         // Reading a long text is work like any other.
-        self.graph.spend(text.len() / 64);
-        match Table::read(path, &text, column, outside) {
+        self.graph.spend(text.text().len() / 64);
+        match Table::read(path, text.text(), column, outside) {
             Ok(table) => {
                 let id = self.graph.table_id(table);
                 self.files.tables.insert(key, id);

@@ -2,7 +2,7 @@
 
 use super::report::Place;
 use super::value::{Kind, Scope, Table, Value};
-use crate::lattice::{Axis, Position};
+use crate::lattice::{Axis, PerAxis, Position};
 use crate::scheme::{Component, ComponentId, Grid, OddPositions};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -166,6 +166,13 @@ pub struct Frame {
     pub grid: Option<Grid>,
     /// Whether the grid is that of a problem.
     pub has_domain: bool,
+    /// The right-hand sides from which stages are made.
+    pub statements: Vec<Place>,
+    /// Axes for whose cell size there is no parameter, and whether there is none for the step: they are 1.
+    pub unsized_axes: PerAxis<bool>,
+    pub no_step: bool,
+    /// Axes along which differences are taken.
+    pub differences: PerAxis<bool>,
 }
 
 impl Frame {

@@ -77,6 +77,11 @@ impl Library {
         &self.modules[id.0]
     }
 
+    /// The texts of all modules.
+    pub fn sources(&self) -> Vec<Source> {
+        self.modules.iter().map(|m| m.source.clone()).collect()
+    }
+
     pub fn find(&self, module: ModuleId, space: Space, name: &str) -> Found {
         match self.module(module).names.get(&(space, name.to_string())) {
             Some(Some(item)) => Found::Item(*item),

@@ -48,9 +48,12 @@ mod resolver;
 mod revise;
 mod scan;
 mod sides;
+mod sizes;
 mod suggest;
 mod supply;
 mod value;
+
+pub use report::Place;
 
 use crate::problem::Problem;
 use crate::scheme::{Precision, Scheme};
@@ -85,11 +88,26 @@ impl Default for Options {
     }
 }
 
+/// A number that a problem or the command line may set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    pub name: String,
+    pub value: f64,
+}
+
 /// A calculation with all that is known of it.
 #[derive(Clone, Debug)]
 pub struct Resolved {
     pub scheme: Scheme,
     pub problem: Problem,
+    /// The scheme's parameters in the order of its text.
+    pub parameters: Vec<Parameter>,
+    /// The file and the modules that it uses, in the order in which they were met.
+    pub sources: Vec<Source>,
+    /// The tables that were read, under the names that the program uses.
+    pub tables: Vec<Source>,
+    /// The right-hand sides from which the scheme's stages come, stage by stage.
+    pub statements: Vec<Place>,
     /// The schedules that are written for the scheme, those of the problem's file first.
     pub schedules: Vec<(String, ast::Schedule)>,
     pub warnings: Diagnostics,

@@ -145,12 +145,30 @@ impl Resolver<'_> {
 
     /// The size of cells along an axis: the parameter `hx`, else `h`, else 1.
     pub fn cell_size(&mut self, axis: &str, place: &Place) -> Checked<f64> {
+        // Once the grid is there, a coefficient that is called `h` may have a value.
+        if let Some(grid) = &self.frame.grid
+            && let Some(axis) = self.frame.axis(axis)
+        {
+            return Ok(grid.spacing[axis]);
+        }
+        let size = self.given_cell_size(axis, place)?;
+        Ok(size.unwrap_or(1.0))
+    }
+
+    /// The size of cells along an axis, if the scheme gives one.
+    pub fn given_cell_size(&mut self, axis: &str, place: &Place) -> Checked<Option<f64>> {
         self.positive(&[&format!("h{axis}"), "h"], place)
     }
 
-    /// The first of some names that is a number of the scheme, or 1; it must be positive.
-    pub fn positive(&mut self, names: &[&str], place: &Place) -> Checked<f64> {
+    /// The first of some names that is a number of the scheme, if there is one; it must be positive.
+    pub fn positive(&mut self, names: &[&str], place: &Place) -> Checked<Option<f64>> {
         for name in names {
+            // A depth `h` that varies over the grid is no size of cells.
+            if let Some(Named::Open(Definition::Coef { .. } | Definition::Region { .. })) =
+                self.frame.names.get(name)
+            {
+                continue;
+            }
             let n = match self.named(Table::Scheme, name, place) {
                 Some(Ok(Value::Scalar(s))) => self.graph.as_number(s.node),
                 Some(Err(Reported)) => return Err(Reported),
@@ -158,7 +176,7 @@ impl Resolver<'_> {
             };
             let Some(n) = n else { continue };
             if n > 0.0 && n.is_finite() && n.is_normal() {
-                return Ok(n);
+                return Ok(Some(n));
             }
             let what = match *name {
                 "dt" => "the time step",
@@ -170,7 +188,7 @@ impl Resolver<'_> {
             d.labels[0].text = format!("this is {n}");
             return self.fail(d);
         }
-        Ok(1.0)
+        Ok(None)
     }
 
     fn hint_for(&self, scope: &Scope, name: &str) -> Option<String> {

@@ -72,6 +72,10 @@ impl Resolver<'_> {
         };
         let posed = self.pose(item, options)?;
         Ok(Resolved {
+            parameters: self.parameters(),
+            sources: self.library.sources(),
+            tables: self.files.tables(),
+            statements: std::mem::take(&mut self.frame.statements),
             schedules: self.schedules(module, &posed.line)?,
             scheme: posed.scheme,
             problem: posed.problem,
@@ -94,6 +98,7 @@ impl Resolver<'_> {
         let declared = fields.and(sides).and(declared);
         let statements = self.statements(&text);
         declared?;
+        self.warn_of_sizes(&text);
         self.assemble(&statements?, options.precision)?;
         self.schedules(item.module, &text.line).map(|_| ())
     }
@@ -198,6 +203,7 @@ impl Resolver<'_> {
         let declared = fields.and(sides).and(declared);
         let known = self.report_unknown_coefs();
         let statements = self.statements(&text);
+        self.warn_of_sizes(&text);
         let scheme = match (&declared, &statements) {
             (Ok(()), Ok(list)) => self.assemble(list, options.precision),
             _ => Err(Reported),

@@ -18,6 +18,9 @@
 //! ranges `a..b` to choose from.
 
 mod named;
+mod write;
+
+pub use write::write;
 
 use super::template::{OpenCut, Parts, Size, Template, TiledTemplate};
 use crate::cone::{Form, Rational, axis_form};

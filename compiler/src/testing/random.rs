@@ -135,6 +135,92 @@ pub fn random_scheme(rng: &mut Rng, limits: &Limits) -> Scheme {
     scheme
 }
 
+/// A scheme on a periodic grid in double precision whose updates are linear, the same everywhere, and written in different ways. Cells per axis are at
+/// least 3, so that no read goes around the grid.
+pub fn random_linear_scheme(rng: &mut Rng, limits: &Limits) -> Scheme {
+    let mut scheme = random_scheme(
+        rng,
+        &Limits {
+            length: limits.length.max(3),
+            width: limits.width.max(3),
+            reach: limits.reach.min(2),
+            ..*limits
+        },
+    );
+    scheme.precision = Precision::F64;
+    scheme.coefs.clear();
+    for axis in Axis::ALL {
+        scheme.grid.boundary[axis] = [Boundary::Periodic; 2];
+        if scheme.grid.axes[axis].is_some() {
+            scheme.grid.cells[axis] = scheme.grid.cells[axis].max(3);
+        }
+    }
+    for stage in 0..scheme.stages.len() {
+        let targets: Vec<ComponentId> = scheme.stages[stage]
+            .updates
+            .iter()
+            .map(|u| u.target)
+            .collect();
+        let updates = targets
+            .iter()
+            .map(|&target| Update {
+                target,
+                region: scheme.grid.live(scheme.component(target).position),
+                mask: None,
+                body: random_linear_body(rng, limits, &mut scheme, &targets, target),
+            })
+            .collect();
+        scheme.stages[stage].updates = updates;
+    }
+    scheme
+}
+
+/// A sum of values with weights, a few of them coefficients.
+fn random_linear_body(
+    rng: &mut Rng,
+    limits: &Limits,
+    scheme: &mut Scheme,
+    targets: &[ComponentId],
+    target: ComponentId,
+) -> Body {
+    let position = scheme.component(target).position;
+    let mut ops = vec![Op::Const(0.25)];
+    let mut push = |op: Op| {
+        ops.push(op);
+        Value(ops.len() as u32 - 1)
+    };
+    let mut sum = Value(0);
+    for _ in 0..rng.within(1, limits.ops.min(6) as i64) {
+        let Some(read) = random_read(rng, limits, scheme, targets, target) else {
+            continue;
+        };
+        let tap = push(Op::Read(read));
+        let weight = push(if rng.once_in(3) {
+            Op::Coef(coef_at(rng, scheme, position))
+        } else {
+            Op::Const(1.6 * rng.float() - 0.8)
+        });
+        sum = match rng.below(5) {
+            0 => {
+                let product = push(Op::Mul(tap, weight));
+                push(Op::Sub(sum, product))
+            }
+            1 => {
+                let two = push(Op::Const(2.0));
+                let half = push(Op::Div(tap, two));
+                let product = push(Op::Mul(weight, half));
+                push(Op::Add(product, sum))
+            }
+            2 => {
+                let negated = push(Op::Neg(tap));
+                push(Op::Fma(negated, weight, sum))
+            }
+            _ => push(Op::Fma(weight, tap, sum)),
+        };
+    }
+    Body { ops, result: sum }
+}
+
 fn random_update(
     rng: &mut Rng,
     limits: &Limits,

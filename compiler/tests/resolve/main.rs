@@ -14,5 +14,6 @@ mod places;
 mod problems;
 mod random;
 mod regions;
+mod sizes;
 mod snapshots;
 mod support;

@@ -21,6 +21,7 @@ pub mod device;
 mod device_model;
 mod interruptions;
 pub mod l2_partitions;
+mod lookout;
 mod records;
 mod simulation;
 pub mod step_tables;

@@ -7,13 +7,14 @@
 use super::code::{DeviceCode, DeviceProgram};
 use super::device::{Address, Device, DeviceError, Mark, Reading};
 use super::interruptions::Interruptions;
+use super::lookout::{self, Lookout};
 use super::records::Records;
 use super::step_tables::slice_place;
 use super::time_blocks::{GhostKernel, Injected, TimeBlocks};
 use super::towers::CompiledTowers;
 use super::volumes;
 use crate::host::receivers::Picture;
-use crate::host::{Calculation, Progress};
+use crate::host::{BlowUp, Calculation, Progress};
 use crate::run::{RunError, Simulation, Value, cell_stages_per_step};
 use recording::Waiting;
 use std::collections::VecDeque;
@@ -86,6 +87,11 @@ pub struct OnDevice<'a, T> {
     records: Vec<Vec<f64>>,
     planes: Records<Waiting>,
     pictures: Vec<Picture>,
+    /// Looks whether values stay finite, in runs that are to end where they do not.
+    lookout: Option<Lookout>,
+    /// Cell-stages since it looked last.
+    unseen: u64,
+    blown_up: Option<BlowUp>,
 }
 
 impl<'a, T: Value> OnDevice<'a, T> {
@@ -146,6 +152,9 @@ impl<'a, T: Value> OnDevice<'a, T> {
             records,
             planes,
             pictures: Vec::new(),
+            lookout: None,
+            unseen: 0,
+            blown_up: None,
         })
     }
 
@@ -297,11 +306,28 @@ impl<'a, T: Value> OnDevice<'a, T> {
         };
         self.asked += steps;
         starts += self.record_slices()?;
+        self.unseen = self
+            .unseen
+            .saturating_add(steps.saturating_mul(self.per_step));
+        if self.unseen >= lookout::BETWEEN {
+            self.look()?;
+        }
         self.since += steps;
         if self.since >= (CELLS_BETWEEN_MARKS / self.per_step).max(1) {
             self.mark()?;
         }
         Ok(starts as usize)
+    }
+
+    /// Has some values come back.
+    fn look(&mut self) -> Result<(), DeviceError> {
+        self.unseen = 0;
+        if let Some(lookout) = &mut self.lookout {
+            let scheme = self.calculation.scheme;
+            let found = lookout.look(self.device, scheme, self.array, self.asked)?;
+            self.blown_up = self.blown_up.take().or(found);
+        }
+        Ok(())
     }
 
     fn mark(&mut self) -> Result<(), DeviceError> {
@@ -316,18 +342,28 @@ impl<'a, T: Value> OnDevice<'a, T> {
         }
         let beside = self.beside.take();
         let beside = beside.map(|(since, marks)| (since.elapsed(), marks));
-        while self.asked < until {
+        if progress.guard.looks() && self.lookout.is_none() {
+            let (scheme, layout) = (self.scheme(), &self.calculation.layout);
+            let gather = self.code.services.gather;
+            self.lookout = Some(Lookout::new(self.device, gather, scheme, layout)?);
+        }
+        while self.asked < until && self.blown_up.is_none() {
             self.ask(until)?;
             while self.marks.len() > MARKS_AHEAD {
                 self.pass(progress)?;
             }
         }
+        self.look()?;
         self.mark()?;
         self.begin_records()?;
         while !self.marks.is_empty() {
             self.pass(progress)?;
         }
         self.end_records()?;
+        if let Some(lookout) = &mut self.lookout {
+            let found = lookout.end(self.device, self.calculation.scheme)?;
+            self.blown_up = self.blown_up.take().or(found);
+        }
         if let Some((time, [from, to])) = beside {
             self.overlapped += self.device.between(from, to)?.min(time);
         }
@@ -370,7 +406,10 @@ impl<'a, T: Value> OnDevice<'a, T> {
             })
             .map(|place| place.count() * T::PRECISION.bytes() as u64)
             .sum();
-        self.probes.has_room(steps * self.probe_bytes()) && self.planes.has_room(slices)
+        let lookout = self.lookout.as_ref();
+        self.probes.has_room(steps * self.probe_bytes())
+            && self.planes.has_room(slices)
+            && lookout.is_none_or(|lookout| lookout.has_room(self.scheme()))
     }
 
     /// Begins to read a copy of the values as they are now; `None` where there is no room for one.
@@ -441,7 +480,11 @@ impl<T: Value> Simulation<T> for OnDevice<'_, T> {
     }
 
     fn run(&mut self, until: u64, progress: &Progress) -> Result<(), RunError> {
-        Ok(self.advance(until, progress)?)
+        self.advance(until, progress)?;
+        match &self.blown_up {
+            Some(found) => Err(RunError::BlowUp(found.clone())),
+            None => Ok(()),
+        }
     }
 
     fn fetch(&mut self) -> Result<(), RunError> {

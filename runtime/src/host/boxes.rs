@@ -72,6 +72,9 @@ impl<T: Real> Engine<'_, T> {
             let mut ticket = next.fetch_add(1, Ordering::Relaxed);
             let mut end = 0;
             for step in from..until {
+                if self.progress.guard.ends_before(step) {
+                    break;
+                }
                 for (stage, blocks) in &stages {
                     end += count;
                     // A ticket beyond the stage is one for the next.

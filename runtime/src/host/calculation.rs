@@ -177,6 +177,7 @@ impl<'a, T: Real> Calculation<'a, T> {
                     * self.layout.element_bytes as i64))
                 .max(1),
             progress,
+            until,
         };
         // SAFETY: `&mut self` keeps everybody else away from the cells until the run's threads have ended.
         unsafe {

@@ -3,6 +3,7 @@
 use super::batch::Batch;
 use super::effects::{AdvancedRow, EffectContext, Effects};
 use super::ghosts::Ghosts;
+use super::guard::{BlowUp, Guard, Sample, irregular};
 use super::memory::Cells;
 use super::threads::{self, Barrier, NoThreads};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,6 +34,18 @@ pub enum Order<'a> {
 pub struct Progress {
     /// Cell-stages done: cells of an update's region times stages.
     pub done: AtomicU64,
+    /// Looks whether values stay finite.
+    pub guard: Guard,
+}
+
+impl Progress {
+    /// That of a run that is to end where values become infinite, or none.
+    pub fn guarded() -> Self {
+        Self {
+            guard: Guard::awake(),
+            ..Self::default()
+        }
+    }
 }
 
 /// What a run needs to know, shared by its threads.
@@ -49,6 +62,8 @@ pub struct Engine<'a, T> {
     /// Groups that are advanced before what follows their kernels is done.
     pub chunk: i64,
     pub progress: &'a Progress,
+    /// Steps that are done at the end of the run.
+    pub until: u64,
 }
 
 /// Finds the kernels that advance a set of updates.
@@ -138,6 +153,8 @@ impl<T: Real> Engine<'_, T> {
     /// No other thread touches meanwhile what the updates read and write there, ghosts included.
     pub unsafe fn advance(&self, stage: StageId, step: u64, updates: UpdateSet, rows: Region) {
         let kernels = self.kernels.find(stage, step, updates);
+        let guard = &self.progress.guard;
+        let sample = guard.after_step(self.scheme, step, self.until);
         let run = self.kernels.run_axis;
         let outer = match run {
             Axis::MIDDLE => rows[Axis::OUTER],
@@ -168,7 +185,12 @@ impl<T: Real> Engine<'_, T> {
                     unsafe { self.code.run(kernel, base, &[run], range) }
                 }
                 // SAFETY: passed on.
-                unsafe { self.finish(stage, step, updates, part) }
+                unsafe {
+                    self.finish(stage, step, updates, part);
+                    if let Some(sample) = &sample {
+                        self.look(stage, step, updates, part, sample);
+                    }
+                }
                 lo = hi;
             }
         }
@@ -226,6 +248,41 @@ impl<T: Real> Engine<'_, T> {
                 }
             }
             first = end;
+        }
+    }
+
+    /// Looks at a sample of the rows that were just advanced.
+    ///
+    /// # Safety
+    /// As for [`Engine::advance`].
+    pub(super) unsafe fn look(
+        &self,
+        stage: StageId,
+        step: u64,
+        updates: UpdateSet,
+        rows: Region,
+        sample: &Sample,
+    ) {
+        let [outer, middle, range] = rows.0;
+        let phase = (step % u64::from(self.kernels.phases as u32)) as u32;
+        for x in sample.along(Axis::OUTER, outer) {
+            for y in sample.along(Axis::MIDDLE, middle) {
+                for update in updates.iter() {
+                    let target = self.scheme.stages[stage.index()].updates[update].target;
+                    let row = self.layout.target_row(self.scheme, stage, phase, target);
+                    for piece in sample.pieces(range) {
+                        let start = self.layout.element(row, PerAxis([x, y, piece.lo]));
+                        // SAFETY: the row lies in the layout, and the caller keeps other threads from writing it.
+                        let values = unsafe { self.cells.row(start, piece.len()) };
+                        if let Some(i) = irregular(values) {
+                            let at = PerAxis([x, y, piece.lo + i as i64]);
+                            let value = values[i].to_f64();
+                            let found = BlowUp::new(self.scheme, target, at, step + 1, value);
+                            self.progress.guard.trip(found);
+                        }
+                    }
+                }
+            }
         }
     }
 
@@ -322,6 +379,9 @@ impl<T: Real> Engine<'_, T> {
         let barrier = Barrier::new(threads);
         threads::run(threads, |thread| {
             for step in from..until {
+                if self.progress.guard.ends_before(step) {
+                    break;
+                }
                 for (stage, blocks) in &stages {
                     let mut cells = 0;
                     for block in blocks {

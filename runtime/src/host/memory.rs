@@ -92,6 +92,20 @@ impl<T: Real> Cells<T> {
         unsafe { *self.start.wrapping_offset(element as isize) = value }
     }
 
+    /// `count` elements from `element` on.
+    ///
+    /// # Safety
+    /// Nobody writes them while they are looked at.
+    pub unsafe fn row<'a>(self, element: i64, count: i64) -> &'a [T] {
+        if count <= 0 {
+            return &[];
+        }
+        debug_assert!(self.holds(element) && self.holds(element + count - 1));
+        let start = self.start.wrapping_offset(element as isize);
+        // SAFETY: the range lies in the map (debug-asserted); the caller keeps writers away.
+        unsafe { std::slice::from_raw_parts(start, count as usize) }
+    }
+
     /// Copies `count` elements of another array, from `start` on, to `element` and those after it.
     ///
     /// # Safety

@@ -6,6 +6,7 @@ pub mod calculation;
 mod effects;
 pub mod engine;
 pub mod ghosts;
+pub mod guard;
 pub mod injection;
 pub mod measure;
 pub mod memory;
@@ -17,4 +18,5 @@ mod tiles;
 
 pub use calculation::{Calculation, SetupError};
 pub use engine::{Order, Progress};
+pub use guard::BlowUp;
 pub use threads::NoThreads;

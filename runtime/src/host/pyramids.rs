@@ -11,6 +11,7 @@ use super::calculation::Calculation;
 use super::effects::{AdvancedRow, EffectContext, Effects};
 use super::engine::{KernelTable, Progress};
 use super::ghosts::Ghosts;
+use super::guard::{BlowUp, Sample, irregular};
 use super::memory::{Cells, Memory};
 use super::threads::{self, Barrier, NoThreads};
 use std::io;
@@ -171,6 +172,9 @@ impl<T: Real> Work<'_, '_, T> {
             let mut ticket = next.fetch_add(1, Ordering::Relaxed);
             for time_block in 0..time_blocks {
                 let start = from + time_block * height;
+                if self.progress.guard.ends_before(start) {
+                    break;
+                }
                 let steps = height.min(until - start);
                 let [source, target] = match time_block % 2 {
                     0 => arrays,
@@ -218,6 +222,10 @@ impl<T: Real> Work<'_, '_, T> {
                 }
             }
             self.store(&tile, target);
+            let guard = &self.progress.guard;
+            if let Some(sample) = guard.after_time_block(self.scheme(), start + steps, steps) {
+                self.look(&tile, start + steps, &sample);
+            }
         }
         let blocks = self.stages.iter().flatten();
         let cells: u64 = blocks
@@ -313,6 +321,35 @@ impl<T: Real> Work<'_, '_, T> {
                                 let ghosts = &self.calculation.ghosts;
                                 ghosts.update(full, target, id, row, (x, y), zs);
                             }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Looks at a sample of the rows of the tile's base.
+    ///
+    /// # Safety
+    /// No other thread writes the tile's memory.
+    unsafe fn look(&self, tile: &Tile<T>, steps: u64, sample: &Sample) {
+        let (scheme, layout) = (self.scheme(), &self.program.layout);
+        for id in scheme.component_ids() {
+            let version = steps * u64::from(scheme.updates_per_step(id));
+            let row = layout.row(id, version);
+            let [xs, ys, zs] = tile.base.intersect(scheme.extent(id)).0;
+            for x in sample.along(Axis::OUTER, xs) {
+                for y in sample.along(Axis::MIDDLE, ys) {
+                    for piece in sample.pieces(zs) {
+                        let global = PerAxis([x, y, piece.lo]);
+                        let at = PerAxis::from_fn(|a| global[a] - tile.slabs[a].first);
+                        // SAFETY: the base lies in the tile's memory.
+                        let values = unsafe { tile.own.row(layout.element(row, at), piece.len()) };
+                        if let Some(i) = irregular(values) {
+                            let at = PerAxis([x, y, piece.lo + i as i64]);
+                            let value = values[i].to_f64();
+                            let found = BlowUp::new(scheme, id, at, steps, value);
+                            self.progress.guard.trip(found);
                         }
                     }
                 }

@@ -6,6 +6,7 @@
 
 use super::batch::{Batch, Collector};
 use super::engine::Engine;
+use super::guard::Sample;
 use super::threads::{self, NoThreads, Pause};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -36,6 +37,9 @@ pub(super) struct ClassKernels {
     batches: Vec<(Rc<Shape>, Stages)>,
     collector: Collector,
     parts: Vec<Part>,
+    /// The first of the stages whose values are looked at, those of the last step of a time block, and which rows.
+    looked_from: i64,
+    sample: Option<Sample>,
 }
 
 impl ClassKernels {
@@ -48,6 +52,8 @@ impl ClassKernels {
             batches: Vec::new(),
             collector,
             parts: Vec::new(),
+            looked_from: i64::MAX,
+            sample: None,
         }
     }
 
@@ -85,6 +91,9 @@ impl<T: Real> Engine<'_, T> {
                 until.min(start.saturating_add(program.height.saturating_mul(TIME_BLOCKS_AT_ONCE)));
             // SAFETY: passed on.
             unsafe { self.run_time_blocks(program, threads, start, end) }?;
+            if self.progress.guard.tripped() {
+                break;
+            }
             start = end;
         }
         Ok(())
@@ -149,6 +158,14 @@ impl<T: Real> Engine<'_, T> {
         tile: &Tile,
         numbers: Interval,
     ) {
+        if self.progress.guard.tripped() {
+            return;
+        }
+        let per_step = program.stages_per_step();
+        let [first, end] = [numbers.lo, numbers.hi].map(|n| from + (n / per_step) as u64);
+        kernels.looked_from = numbers.hi - per_step;
+        let guard = &self.progress.guard;
+        kernels.sample = guard.after_time_block(self.scheme, end, end - first);
         let mut parts = std::mem::take(&mut kernels.parts);
         match kernels.shapes.parts(tile, numbers, &mut parts) {
             // SAFETY: passed on.
@@ -258,7 +275,17 @@ impl<T: Real> Engine<'_, T> {
         };
         let (_, updates, list) = &entries[found];
         // SAFETY: passed on.
-        unsafe { self.advance_batch(list, step, *updates, batch, range, place.origin) };
+        unsafe {
+            self.advance_batch(list, step, *updates, batch, range, place.origin);
+            if let Some(sample) = &kernels.sample
+                && number >= kernels.looked_from
+            {
+                for run in 0..batch.runs.len() {
+                    let rows = batch.rows(run, self.kernels.run_axis, range, place.origin);
+                    self.look(batch.stage, step, *updates, rows, sample);
+                }
+            }
+        };
         let groups: i64 = batch.runs.iter().map(|r| r.groups).sum();
         kernels.cells += (groups * range.len().max(0)) as u64 * u64::from(updates.0.count_ones());
     }

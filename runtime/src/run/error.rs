@@ -1,7 +1,7 @@
 //! Why a run ended early.
 
 use crate::gpu::DeviceError;
-use crate::host::{NoThreads, SetupError};
+use crate::host::{BlowUp, NoThreads, SetupError};
 use crate::output::FileError;
 use std::fmt;
 
@@ -15,6 +15,8 @@ pub enum RunError {
     Threads(NoThreads),
     /// `--verify` found a difference.
     Difference(Difference),
+    /// Values are infinite, or close to it, or none.
+    BlowUp(BlowUp),
     /// The checkpoint is later than the problem's end.
     Finished {
         step: u64,

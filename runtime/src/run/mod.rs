@@ -4,28 +4,32 @@
 //! loop  run to the next pause      a volume or checkpoint is due, pictures pile up, or the problem ends
 //!       compare with a check       with `--verify`: every value, bit by bit
 //!       write what is due          pictures, volumes, then the checkpoint that says so; a GPU goes on with the next steps meanwhile
-//! end   probes, final fields
+//! end   all values counted, probes, final fields
 //! ```
 //! A checkpoint is written after all results up to its step, so a run that continues from it writes the rest.
 
+pub mod census;
 pub mod checkpoint;
 mod error;
 mod fields;
 pub mod memory;
 pub mod outputs;
+mod pictures;
+mod places;
 pub mod record;
 mod simulation;
-mod slices;
 pub mod verify;
 
+pub use census::{Count, census};
 pub use checkpoint::Checkpoints;
 pub use error::{Difference, RunError};
-pub use outputs::{Missing, Outputs, VolumeFormat};
+pub use outputs::{Missing, Outputs, VolumeFormat, Wanted};
 pub use record::Record;
 pub use simulation::{Compiled, Literal, Simulation, Value, cell_stages_per_step, next_volume};
 
 use crate::host::Progress;
 use crate::host::receivers::slice_shape;
+use crate::output::FileError;
 use std::time::{Duration, Instant};
 use torre_compiler::problem::{OutputKind, Problem};
 use torre_compiler::scheme::Scheme;
@@ -38,6 +42,38 @@ pub(crate) const WAITING_PICTURES: u64 = 256 << 20;
 pub struct Company<'a> {
     pub outputs: Option<&'a Outputs>,
     pub checkpoints: Option<&'a Checkpoints>,
+    /// Threads that count values at the end.
+    pub threads: usize,
+}
+
+/// How a run went.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    pub times: Times,
+    /// The values of all components after the last step.
+    pub counts: Vec<Count>,
+}
+
+/// Wall times of the parts of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// A GPU also steps while files are written; that time counts for both.
+    pub stepping: Duration,
+    /// Results.
+    pub writing: Duration,
+    pub checkpoints: Duration,
+    /// What `--verify` takes.
+    pub verifying: Duration,
+    /// Counting the values at the end, and bringing them from a device.
+    pub counting: Duration,
+}
+
+/// Runs a part, and adds its time.
+fn timed<R>(total: &mut Duration, part: impl FnOnce() -> R) -> R {
+    let start = Instant::now();
+    let result = part();
+    *total += start.elapsed();
+    result
 }
 
 /// How far the parts of a run have come, for whoever watches.
@@ -49,55 +85,70 @@ pub struct Watch {
     pub check: Progress,
 }
 
-/// Runs to the problem's end and returns the time spent on stepping. `check` is the same calculation by other means, at the
-/// same step: every value of both is compared.
+/// Runs to the problem's end. `check` is the same calculation by other means, at the same step: every value of both is
+/// compared.
 pub fn execute<T: Value>(
     simulation: &mut dyn Simulation<T>,
     mut check: Option<&mut dyn Simulation<T>>,
     company: Company<'_>,
     watch: &Watch,
-) -> Result<Duration, RunError> {
-    let mut stepping = Duration::ZERO;
+) -> Result<Outcome, RunError> {
+    let mut times = Times::default();
     let steps = simulation.problem().steps;
+    if let Some(outputs) = company.outputs
+        && simulation.steps() == 0
+    {
+        timed(&mut times.writing, || outputs.start(simulation))?;
+    }
     loop {
         let done = simulation.steps();
         if done < steps {
             let until = next_stop(simulation, &company);
-            let start = Instant::now();
-            simulation.run(until, &watch.run)?;
-            stepping += start.elapsed();
+            timed(&mut times.stepping, || simulation.run(until, &watch.run))?;
         }
         let pictures = simulation.take_pictures();
         let ended = simulation.steps() >= steps;
         let values = check.is_some() || values_are_due(simulation, &company);
         if !ended {
             simulation.go_on(next_stop(simulation, &company), values)?;
-        } else if values {
-            simulation.fetch()?;
+        }
+        let mut counts = Vec::new();
+        if ended {
+            timed(&mut times.counting, || -> Result<(), RunError> {
+                simulation.fetch()?;
+                counts = census(simulation, company.threads);
+                Ok(())
+            })?;
         }
         if let Some(check) = &mut check {
-            check.run(simulation.steps(), &watch.check)?;
-            check.fetch()?;
-            let checked = check.take_pictures();
-            verify::compare(simulation, *check)
-                .and_then(|()| verify::compare_pictures(simulation, &pictures, &checked))
-                .map_err(RunError::Difference)?;
+            timed(&mut times.verifying, || -> Result<(), RunError> {
+                check.run(simulation.steps(), &watch.check)?;
+                check.fetch()?;
+                let checked = check.take_pictures();
+                verify::compare(simulation, *check)
+                    .and_then(|()| verify::compare_pictures(simulation, &pictures, &checked))
+                    .map_err(RunError::Difference)
+            })?;
         }
         if let Some(outputs) = company.outputs {
-            if simulation.steps() > done {
-                outputs.write(simulation, &pictures)?;
-            }
-            if ended {
-                outputs.finish(simulation)?;
-            }
+            timed(&mut times.writing, || -> Result<(), FileError> {
+                if simulation.steps() > done {
+                    outputs.write(simulation, &pictures)?;
+                }
+                match ended {
+                    true => outputs.finish(simulation),
+                    false => Ok(()),
+                }
+            })?;
         }
         if let Some(checkpoints) = company.checkpoints
             && checkpoints.due(simulation.steps(), steps)
         {
-            checkpoints.write(simulation)?;
+            timed(&mut times.checkpoints, || checkpoints.write(simulation))?;
         }
         if ended {
-            return Ok(stepping + simulation.overlapped());
+            times.stepping += simulation.overlapped();
+            return Ok(Outcome { times, counts });
         }
     }
 }

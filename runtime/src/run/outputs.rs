@@ -8,29 +8,32 @@
 //! | `fields/NAME.npy`, `.vti`, `fields.zarr` | the components at the end |
 //! | `probes.csv`, `.npy`, `.png` | all probes, one record per step |
 //! | `report.json` | which run this is, and from its end on how it went |
+//!
+//! STEP has 8 digits or more, so that files sort by their steps.
 
+use super::error::RunError;
 use super::fields::{FieldRows, shape_of};
+use super::pictures::{Drawing, plot, start_picture};
+use super::places::{attributes, dimensions, staggering, vtk_grid};
 use super::record::{self, REPORT, Record};
-use super::slices::Drawing;
-use super::{Simulation, Value};
+use super::simulation::{Simulation, Value};
 use crate::host::receivers::Picture;
 use crate::output::atomic::{remove_leftovers, write_file};
 use crate::output::checkpoint::Identity;
 use crate::output::npy::{self, NpyReader};
-use crate::output::picture::{AxisText, LinePlot, Series};
 use crate::output::probes::ProbeTable;
-use crate::output::zarr::{Attributes, Dimension, ZarrStore};
+use crate::output::zarr::ZarrStore;
 use crate::output::{Attempt, Cause, FileError, Rows, View, vtk};
 use serde_json::Value as Json;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use torre_compiler::lattice::{Position, Region};
+use torre_compiler::lattice::Region;
 use torre_compiler::problem::{Output, OutputKind, Problem};
 use torre_compiler::real::Real;
 use torre_compiler::reference::for_each_index;
 use torre_compiler::scheme::{ComponentId, Scheme};
-use torre_compiler::statics::{Files, coef_value, coordinate, physical_time};
+use torre_compiler::statics::{Files, coef_value, physical_time};
 
 /// The format of volumes and final fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,11 +43,25 @@ pub enum VolumeFormat {
     Vtk,
 }
 
+/// What is written beside what the problem says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    pub format: VolumeFormat,
+    /// Slices and volumes of the start values, as those of step 0.
+    pub save_initial: bool,
+    /// Every component at the end.
+    pub save_final: bool,
+    /// The volumes that a Zarr store is made of stay, because a longer run may continue this one.
+    pub keep_volumes: bool,
+}
+
 /// Where results go.
 #[derive(Debug)]
 pub struct Outputs {
     folder: PathBuf,
     format: VolumeFormat,
+    /// Whether slices and volumes of the start values are written, as those of step 0.
+    save_initial: bool,
     /// Whether every component is written at the end.
     save_final: bool,
     /// Whether the volumes that a Zarr store is made of stay, because a longer run may continue this one.
@@ -65,16 +82,18 @@ pub struct Missing {
 
 impl Outputs {
     /// Makes the folder, and removes what a killed run left under temporary names.
-    pub fn create(
-        folder: &Path,
-        format: VolumeFormat,
-        save_final: bool,
-        keep_volumes: bool,
-    ) -> Result<Self, FileError> {
+    pub fn create(folder: &Path, wanted: Wanted) -> Result<Self, FileError> {
+        let Wanted {
+            format,
+            save_initial,
+            save_final,
+            keep_volumes,
+        } = wanted;
         std::fs::create_dir_all(folder).map_err(FileError::io(folder, Attempt::Create))?;
         let outputs = Self {
             folder: folder.to_path_buf(),
             format,
+            save_initial,
             save_final,
             keep_volumes,
             written: RefCell::default(),
@@ -92,7 +111,8 @@ impl Outputs {
 
     /// Which run writes here.
     pub fn record(&self, identity: &Identity, problem: &Problem) -> Record {
-        Record::new(identity, problem, self.format, self.save_final)
+        let kinds = [self.save_initial, self.save_final];
+        Record::new(identity, problem, &format!("{:?} {kinds:?}", self.format))
     }
 
     /// Makes the folder that of this run, which is refused beside results of another one unless `overwrite` removes them.
@@ -111,11 +131,10 @@ impl Outputs {
             checked => checked?,
         }
         self.report(report)?;
-        let steps = resumed.unwrap_or(0);
-        let there = match steps {
-            0 => BTreeSet::new(),
-            _ => self.frames_there(),
+        let Some(steps) = resumed.filter(|steps| *steps > 0) else {
+            return Ok(Vec::new());
         };
+        let there = self.frames_there();
         let outputs = problem.outputs.iter();
         let missing = outputs.filter_map(|output| self.missing(output, steps, &there));
         Ok(missing.collect())
@@ -135,10 +154,16 @@ impl Outputs {
         names
     }
 
+    /// The steps up to `steps` after which an output is written.
+    fn frame_steps(&self, output: &Output, steps: u64) -> impl Iterator<Item = u64> + use<> {
+        let (first, every) = (u64::from(!self.save_initial), output.every);
+        (first..=steps / every).map(move |n| n * every)
+    }
+
     /// Notes the frames of the first steps that are there, and says which are not.
     fn missing(&self, output: &Output, steps: u64, there: &BTreeSet<String>) -> Option<Missing> {
         let mut missing = None;
-        for step in (1..=steps / output.every).map(|n| n * output.every) {
+        for step in self.frame_steps(output, steps) {
             let names = self.frame_names(output, step);
             if !there.contains(&names[0]) {
                 let missing = missing.get_or_insert(Missing {
@@ -185,6 +210,19 @@ impl Outputs {
         let volume =
             |o: &Output| matches!(o.kind, OutputKind::Volume) && step.is_multiple_of(o.every);
         step >= problem.steps && self.save_final || problem.outputs.iter().any(volume)
+    }
+
+    /// Writes slices and volumes of the start values, if they are wanted.
+    pub fn start<T: Value>(&self, simulation: &mut dyn Simulation<T>) -> Result<(), RunError> {
+        if !self.save_initial {
+            return Ok(());
+        }
+        simulation.fetch()?;
+        let outputs = simulation.problem().outputs.iter().enumerate();
+        let pictures: Vec<Picture> = outputs
+            .filter_map(|(number, output)| start_picture(simulation, number, output))
+            .collect();
+        Ok(self.write(simulation, &pictures)?)
     }
 
     /// Writes pictures, and the volumes that are due now.
@@ -273,7 +311,7 @@ impl Outputs {
     }
 
     fn slice_names(&self, output: &str, step: u64) -> [String; 2] {
-        let stem = format!("slices/{}-{step}", file_name(output));
+        let stem = format!("slices/{}", frame_name(output, step));
         ["npy", "png"].map(|extension| format!("{stem}.{extension}"))
     }
 
@@ -282,8 +320,7 @@ impl Outputs {
             VolumeFormat::Npy | VolumeFormat::Zarr => "npy",
             VolumeFormat::Vtk => "vti",
         };
-        let name = file_name(output);
-        format!("volumes/{name}-{step}.{extension}")
+        format!("volumes/{}.{extension}", frame_name(output, step))
     }
 
     /// The files of an output after a step, its values first.
@@ -396,7 +433,10 @@ impl Outputs {
                     let rows = FieldRows::new(simulation, id, 0);
                     let component = scheme.component(id);
                     let dimensions = dimensions(scheme, component.position, scheme.extent(id));
-                    store.write(&component.name, &rows, &dimensions, Attributes::new())?;
+                    let mut attributes = staggering(scheme, id);
+                    let time = physical_time(scheme, id, simulation.steps() as i64);
+                    attributes.insert("time".into(), time.into());
+                    store.write(&component.name, &rows, &dimensions, attributes)?;
                 }
                 store.commit()?;
                 self.note("fields.zarr");
@@ -412,8 +452,7 @@ impl Outputs {
         output: &'a Output,
         steps: u64,
     ) -> impl Iterator<Item = (f64, String)> + 'a {
-        (1..=steps / output.every)
-            .map(move |n| n * output.every)
+        self.frame_steps(output, steps)
             .map(move |step| {
                 let time = physical_time(scheme, output.component, step as i64);
                 (time, self.volume_name(&output.name, step))
@@ -455,7 +494,7 @@ impl Outputs {
                 T::TYPE,
                 &shape,
                 &dimensions(scheme, position, output.region),
-                Attributes::new(),
+                staggering(scheme, output.component),
             )?;
             for (time, name) in self.frames(scheme, output, simulation.steps()) {
                 let path = self.folder.join(&name);
@@ -496,23 +535,9 @@ fn volumes<T>(simulation: &dyn Simulation<T>) -> impl Iterator<Item = &Output> {
     outputs.filter(|o| matches!(o.kind, OutputKind::Volume))
 }
 
-fn attributes(scheme: &Scheme) -> Attributes {
-    let mut attributes = Attributes::new();
-    attributes.insert("scheme".into(), scheme.name.clone().into());
-    attributes
-}
-
-/// The axes of a box of values that lie at a position of their cells.
-pub fn dimensions(scheme: &Scheme, position: Position, region: Region) -> Vec<Dimension> {
-    let present = scheme.grid.present();
-    present
-        .map(|axis| Dimension {
-            name: scheme.grid.axis_name(axis).to_owned(),
-            start: coordinate(&scheme.grid, axis, position[axis], region[axis].lo),
-            spacing: scheme.grid.spacing[axis],
-            units: None,
-        })
-        .collect()
+/// What the files of an output after a step are called, without their endings.
+fn frame_name(output: &str, step: u64) -> String {
+    format!("{}-{step:08}", file_name(output))
 }
 
 /// Writes a component as an image for ParaView, at its true place.
@@ -528,60 +553,6 @@ fn image<T: Value>(
     let name = &scheme.component(id).name;
     let rows: &dyn Rows<T> = rows;
     vtk::write(path, &grid, &[(name, T::any(rows))])
-}
-
-/// Where the values of a box lie, for ParaView.
-pub fn vtk_grid(
-    scheme: &Scheme,
-    position: Position,
-    region: Region,
-    time: Option<f64>,
-) -> vtk::Grid {
-    let dimensions = dimensions(scheme, position, region);
-    let axis =
-        |i: usize, f: fn(&Dimension) -> f64, absent: f64| dimensions.get(i).map_or(absent, f);
-    vtk::Grid {
-        axes: std::array::from_fn(|i| i < dimensions.len()),
-        origin: std::array::from_fn(|i| axis(i, |d| d.start, 0.0)),
-        spacing: std::array::from_fn(|i| axis(i, |d| d.spacing, 1.0)),
-        time,
-    }
-}
-
-/// Draws all probes over time, each at the steps after which it is due.
-fn plot<T: Value>(
-    path: &Path,
-    simulation: &dyn Simulation<T>,
-    table: &ProbeTable<T>,
-    steps: &[u64],
-) -> Result<(), FileError> {
-    let text = |name: &str| AxisText {
-        name: name.to_owned(),
-        units: String::new(),
-    };
-    let curve = |(column, name): (usize, &String)| Series {
-        name: name.clone(),
-        points: table
-            .times()
-            .iter()
-            .zip(table.column(column))
-            .map(|(t, v)| (*t, Real::to_f64(v)))
-            .zip(steps)
-            .filter(|(_, step)| step.is_multiple_of(simulation.problem().probes[column].every))
-            .map(|(point, _)| point)
-            .collect(),
-    };
-    LinePlot {
-        title: format!("Probes of {}", simulation.problem().name),
-        subtitle: String::new(),
-        across: text("time"),
-        up: text(match &table.names[..] {
-            [name] => name,
-            _ => "value",
-        }),
-        series: table.names.iter().enumerate().map(curve).collect(),
-    }
-    .write(path)
 }
 
 /// A name as a file's name: what could be misread becomes `_`.

@@ -1,6 +1,5 @@
 //! Which run the results in a folder belong to, as `report.json` in it says from the first step on.
 
-use super::outputs::VolumeFormat;
 use crate::output::checkpoint::Identity;
 use crate::output::checksum::Xxh64;
 use crate::output::open::open;
@@ -51,16 +50,12 @@ pub enum Found {
 }
 
 impl Record {
-    pub fn new(
-        identity: &Identity,
-        problem: &Problem,
-        format: VolumeFormat,
-        save_final: bool,
-    ) -> Self {
+    /// `manner` says in which format results are, and which are written beside those that the problem lists.
+    pub fn new(identity: &Identity, problem: &Problem, manner: &str) -> Self {
         let Problem {
             outputs, statics, ..
         } = problem;
-        let text = format!("{outputs:?} {statics:?} {format:?} {save_final}");
+        let text = format!("{outputs:?} {statics:?} {manner}");
         Self {
             identity: identity.clone(),
             steps: problem.steps,

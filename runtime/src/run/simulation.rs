@@ -1,13 +1,14 @@
 //! A calculation that can be advanced and looked at, whatever advances it.
 
 use super::error::RunError;
+use crate::host::guard::{BlowUp, irregular};
 use crate::host::receivers::{Picture, slice_shape};
 use crate::host::{Calculation, Order, Progress};
 use crate::output::{AnyRows, Element, Rows};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use torre_compiler::kernel::{Code, KernelSet};
-use torre_compiler::lattice::{Axis, Interval};
+use torre_compiler::lattice::{Axis, Interval, PerAxis};
 use torre_compiler::problem::{OutputKind, Problem};
 use torre_compiler::real::Real;
 use torre_compiler::reference::{Reference, for_each_index};
@@ -118,7 +119,10 @@ impl<T: Value> Simulation<T> for Compiled<'_, T> {
             until,
             progress,
         )?;
-        Ok(())
+        match progress.guard.found() {
+            Some(found) => Err(RunError::BlowUp(found)),
+            None => Ok(()),
+        }
     }
 
     fn row(&self, id: ComponentId, age: u8, x: i64, y: i64) -> &[T] {
@@ -195,6 +199,10 @@ impl<T: Value> Simulation<T> for Literal<'_, T> {
             self.reference.step();
             self.record();
             progress.done.fetch_add(cells, Ordering::Relaxed);
+            if progress.guard.looks() {
+                self.look()
+                    .map_or(Ok(()), |found| Err(RunError::BlowUp(found)))?;
+            }
         }
         Ok(())
     }
@@ -217,6 +225,25 @@ impl<T: Value> Simulation<T> for Literal<'_, T> {
 }
 
 impl<T: Value> Literal<'_, T> {
+    /// The first value that is not regular.
+    fn look(&self) -> Option<BlowUp> {
+        self.scheme.component_ids().find_map(|id| {
+            let values = self.reference.values(id);
+            let index = irregular(values)? as i64;
+            let extent = self.scheme.extent(id).map(|i| i.hi);
+            let [_, ny, nz] = extent.0;
+            let at = PerAxis([index / (ny * nz), index / nz % ny, index % nz]);
+            let value = Real::to_f64(values[index as usize]);
+            Some(BlowUp::new(
+                self.scheme,
+                id,
+                at,
+                self.reference.steps(),
+                value,
+            ))
+        })
+    }
+
     /// Takes the pictures that are due after the current step.
     fn record(&mut self) {
         let step = self.reference.steps();

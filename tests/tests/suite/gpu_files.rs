@@ -8,7 +8,7 @@ use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::lattice::Axis;
 use torre_compiler::problem::{Output, OutputKind, Problem};
 use torre_compiler::schedule::notation;
-use torre_compiler::scheme::{Precision, Scheme};
+use torre_compiler::scheme::{Op, Precision, Scheme};
 use torre_compiler::statics::NoFiles;
 use torre_compiler::testing::{Rng, maxwell};
 use torre_grammar::parse_schedule;
@@ -18,8 +18,8 @@ use torre_runtime::host::{Calculation, Progress};
 use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::{
-    Checkpoints, Company, Literal, Outputs, RunError, Simulation, VolumeFormat, Watch, checkpoint,
-    execute, verify,
+    Checkpoints, Company, Literal, Outputs, RunError, Simulation, VolumeFormat, Wanted, Watch,
+    checkpoint, execute, verify,
 };
 use torre_suite::interpreted::Interpreted;
 use torre_suite::random::random_problem;
@@ -139,12 +139,19 @@ impl Case {
         let (scheme, problem) = (&self.scheme, &self.problem);
         let identity = checkpoint::identity::<f32>(scheme, problem, &LoadedFiles::default());
         let results = folder.join("results");
-        let outputs = Outputs::create(&results, VolumeFormat::Npy, true, true)?;
+        let wanted = Wanted {
+            format: VolumeFormat::Npy,
+            save_initial: true,
+            save_final: true,
+            keep_volumes: true,
+        };
+        let outputs = Outputs::create(&results, wanted)?;
         std::fs::create_dir_all(folder.join("state")).expect("a folder");
         let checkpoints = Checkpoints::new(&folder.join("state"), self.checkpoints, identity);
         let company = Company {
             outputs: Some(&outputs),
             checkpoints: Some(&checkpoints),
+            threads: 2,
         };
         execute(run, None, company, &Watch::default()).map(|_| ())
     }
@@ -302,5 +309,38 @@ fn values_can_be_looked_at_while_steps_go_on() {
         for scarce in [false, true] {
             look(library, &Interpreted::new(), case, scarce);
         }
+    }
+}
+
+#[test]
+fn a_run_whose_values_blow_up_ends_with_their_place() {
+    let Some(library) = library() else { return };
+    let device = Interpreted::new();
+    for schedule in [None, Some("torre(D = 1, TH = 4)")] {
+        let mut case = Case::new([14, 15, 8], 26, &[1000], schedule);
+        let stages = case.scheme.stages.iter_mut();
+        for op in stages
+            .flat_map(|s| &mut s.updates)
+            .flat_map(|u| &mut u.body.ops)
+        {
+            if let Op::Const(weight) = op {
+                *weight *= 1024.0;
+            }
+        }
+        let run =
+            |progress: &Progress| case.with(library, &device, None, |run| run.run(26, progress));
+        assert!(run(&Progress::default()).is_ok(), "nobody looks");
+        let Err(RunError::BlowUp(found)) = run(&Progress::guarded()) else {
+            panic!("{schedule:?}: nothing was found");
+        };
+        let irregular = found.value.is_nan() || found.value.abs() > 1e30;
+        assert!(found.step <= 26 && irregular, "{found}");
+        assert_eq!(found.at.len(), 3, "{found}");
+        // What is regular is not found.
+        let case = Case::new([14, 15, 8], 26, &[1000], schedule);
+        let fine = case.with(library, &device, None, |run| {
+            run.run(26, &Progress::guarded())
+        });
+        assert!(fine.is_ok(), "{schedule:?}");
     }
 }

@@ -1,12 +1,12 @@
 //! What a tile computes in each stage, seen from above: one panel per stage.
 
 use super::shape::{Plane, cut};
-use super::svg::{
-    FAINT, Frame, GREY, INK, Label, Mark, PALETTE, Svg, TILE, TILE_EDGE, fill, pale, stroke,
-};
 use super::{Cut, groups, names, tiles};
 use crate::lattice::{Axis, HalfIndex, PerAxis};
 use crate::scheme::Scheme;
+use crate::svg::{
+    FAINT, Frame, GREY, INK, Label, Mark, PALETTE, Svg, TILE, TILE_EDGE, fill, pale, stroke,
+};
 
 /// What the panels show.
 #[derive(Clone, Debug)]

@@ -8,7 +8,6 @@ mod scene;
 mod section;
 mod shape;
 mod solid;
-mod svg;
 
 pub use footprint::{Footprint, footprint};
 pub use section::{Section, section};

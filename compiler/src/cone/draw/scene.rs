@@ -1,6 +1,6 @@
 //! A scene of two axes and time in parallel projection: camera, flat sides with light, floor and axes.
 
-use super::svg::{FAINT, Frame, GREY, INK, Label, Point, Style, Svg, fill, minus, mix, stroke};
+use crate::svg::{FAINT, Frame, GREY, INK, Label, Point, Style, Svg, fill, minus, mix, stroke};
 
 /// x, y in cells, then time in stages.
 pub type Place = [f64; 3];

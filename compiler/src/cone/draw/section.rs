@@ -1,11 +1,11 @@
 //! Space along one axis against time: the past of a value, its cone, and the tiles.
 
 use super::shape::{Plane, area, cut};
-use super::svg::{Frame, GREY, INK, Label, Mark, PALETTE, Svg, TILE, fill, pale, stroke};
 use super::{Cones, Cut, MOST_TILES, Overlap, groups, names, tiles};
 use crate::cone::{Dependence, Kind, Rational, axis_form, past};
 use crate::lattice::{Axis, HalfIndex, PerAxis};
 use crate::scheme::{ComponentId, Scheme};
+use crate::svg::{Frame, GREY, INK, Label, Mark, PALETTE, Svg, TILE, fill, pale, stroke};
 use std::collections::BTreeSet;
 
 /// What a section shows.

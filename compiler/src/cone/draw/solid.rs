@@ -2,11 +2,11 @@
 
 use super::scene::{Bounds, Camera, Place, Side, edge};
 use super::shape::{Plane, cut, hull};
-use super::svg::{Label, Mark, PALETTE, Point, Svg, fill, stroke};
 use super::{Cones, Cut, columns_in_words, names};
 use crate::cone::{Kind, past};
 use crate::lattice::{Axis, PerAxis};
 use crate::scheme::{ComponentId, Scheme};
+use crate::svg::{Label, Mark, PALETTE, Point, Svg, fill, stroke};
 use std::collections::BTreeSet;
 
 /// What a view shows.

@@ -8,3 +8,4 @@ mod dispersion;
 mod examples;
 mod library;
 mod media;
+mod stability;

@@ -1,14 +1,16 @@
-//! Slices as arrays and pictures.
+//! Slices and probes as pictures.
 
-use super::Value;
-use super::outputs::dimensions;
-use crate::host::receivers::Picture;
+use super::places::dimensions;
+use super::simulation::{Simulation, Value};
+use crate::host::receivers::{Picture, slice_shape};
 use crate::output::picture::{AxisText, LinePlot, PictureAxis, Scale, Series, SlicePicture};
+use crate::output::probes::ProbeTable;
 use crate::output::{FileError, Rows, View};
 use std::path::Path;
-use torre_compiler::lattice::{Axis, Position, Region};
+use torre_compiler::lattice::{Axis, Interval, PerAxis, Position, Region};
 use torre_compiler::problem::{Output, OutputKind, StaticOutput};
 use torre_compiler::real::Real;
+use torre_compiler::reference::for_each_index;
 use torre_compiler::scheme::Scheme;
 use torre_compiler::statics::{coordinate, physical_time};
 
@@ -41,7 +43,7 @@ impl Drawing {
         whole[drawing.axis] = output.region[drawing.axis];
         let mut values = Vec::with_capacity(output.region.volume() as usize);
         let mut all = picture.values.iter();
-        torre_compiler::reference::for_each_index(whole, |at| {
+        for_each_index(whole, |at| {
             if let Some(value) = all.next()
                 && output.region.contains(at)
             {
@@ -141,4 +143,64 @@ fn across(kind: OutputKind) -> Axis {
         OutputKind::Slice { axis, .. } => axis,
         OutputKind::Volume => Axis::INNER,
     }
+}
+
+/// The values of a slice before the first step.
+pub fn start_picture<T: Value>(
+    simulation: &dyn Simulation<T>,
+    number: usize,
+    output: &Output,
+) -> Option<Picture> {
+    let OutputKind::Slice { axis, index } = output.kind else {
+        return None;
+    };
+    let (scheme, id) = (simulation.scheme(), output.component);
+    let mut region = scheme.extent(id);
+    region[axis] = Interval::new(index, index + 1);
+    let mut values = Vec::with_capacity(region.volume() as usize);
+    for_each_index(region, |PerAxis([x, y, z])| {
+        values.push(Real::to_f64(simulation.row(id, 0, x, y)[z as usize]));
+    });
+    Some(Picture {
+        output: number,
+        step: simulation.steps(),
+        shape: slice_shape(scheme, id, axis),
+        values,
+    })
+}
+
+/// Draws all probes over time, each at the steps after which it is due.
+pub fn plot<T: Value>(
+    path: &Path,
+    simulation: &dyn Simulation<T>,
+    table: &ProbeTable<T>,
+    steps: &[u64],
+) -> Result<(), FileError> {
+    let text = |name: &str| AxisText {
+        name: name.to_owned(),
+        units: String::new(),
+    };
+    let curve = |(column, name): (usize, &String)| Series {
+        name: name.clone(),
+        points: table
+            .times()
+            .iter()
+            .zip(table.column(column))
+            .map(|(t, v)| (*t, Real::to_f64(v)))
+            .zip(steps)
+            .filter(|(_, step)| step.is_multiple_of(simulation.problem().probes[column].every))
+            .map(|(point, _)| point)
+            .collect(),
+    };
+    LinePlot {
+        title: format!("Probes of {}", simulation.problem().name),
+        subtitle: String::new(),
+        across: text("time"),
+        up: text(match &table.names[..] {
+            [name] => name,
+            _ => "value",
+        }),
+        series: table.names.iter().enumerate().map(curve).collect(),
+    }
+    .write(path)
 }

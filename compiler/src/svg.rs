@@ -176,6 +176,14 @@ impl Svg {
         let _ = writeln!(self.body, "<path d=\"M{path}Z\" {paint}/>");
     }
 
+    /// An open line through some points.
+    pub fn polyline(&mut self, points: &[Point], style: Style) {
+        let texts = points.iter().map(|p| p.map(number).join(" "));
+        let path = texts.collect::<Vec<_>>().join("L");
+        let paint = style.attributes();
+        let _ = writeln!(self.body, "<path d=\"M{path}\" {paint}/>");
+    }
+
     /// A mark of about the same area for every shape; `r` is the radius of the circle.
     pub fn mark(&mut self, mark: Mark, [x, y]: Point, r: f64, style: Style) {
         let paint = style.attributes();

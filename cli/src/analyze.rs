@@ -1,0 +1,517 @@
+//! `torre analyze`: stability and accuracy from the scheme's own taps.
+
+use crate::args;
+use crate::codes;
+use crate::columns::{Set, table};
+use crate::failure::Failure;
+use crate::input;
+use crate::render::Voice;
+use crate::stability::{Subject, cell, factor, name_pace, name_wave, significant, sizes};
+use crate::write;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::Path;
+use torre_compiler::analysis::{
+    Analysis, Dispersion, Growth, Kind, Lattice, Limit, Order, Reference, Sample, Sizes,
+    analyze as run, draw,
+};
+use torre_compiler::driver::Variable;
+use torre_compiler::scheme::Scheme;
+use torre_grammar::diag::{Diagnostic, Diagnostics};
+use torre_runtime::output::picture::{AxisText, LinePlot, Series};
+use torre_runtime::program::LoadedFiles;
+use torre_runtime::world::FileWorld;
+
+pub fn analyze(args: &args::Analyze, voice: &Voice) -> Result<(), Failure> {
+    let world = FileWorld::beside(&args.what.file);
+    let source = input::source(&args.what.file)?;
+    let options = input::options(&args.what, None);
+    let variable = Variable::new(&world, &source, &options)?;
+    let resolved = variable.base();
+    voice.show(&resolved.warnings);
+    let files = LoadedFiles::load(&world, &resolved.scheme)?;
+    let subject = Subject {
+        world: &world,
+        source: &source,
+        options: &options,
+        resolved,
+        files: &files,
+    };
+    let start = variable.parameter(&args.vary);
+    if start.is_none() && args.vary != "dt" {
+        let message = format!(
+            "`{}` has no parameter `{}`",
+            resolved.scheme.name, args.vary
+        );
+        return Err(Failure::usage(message));
+    }
+    if let Some(value) = start.filter(|v| *v <= 0.0) {
+        let message = format!(
+            "`{}` is {value}; the search starts from a positive value",
+            args.vary
+        );
+        return Err(Failure::usage(message));
+    }
+    let mut with = |value: f64| variable.with(&[(args.vary.as_str(), value)]);
+    let mut resolve = |lattice: &Lattice| variable.sized(lattice);
+    let sizes = Sizes {
+        start: start.unwrap_or(resolved.scheme.grid.dt),
+        with_step: match start {
+            Some(_) => Some(&mut with),
+            None => None,
+        },
+        resolve: &mut resolve,
+    };
+    let found = run(&resolved.scheme, &files, sizes)
+        .map_err(|error| Failure::from(Diagnostics(subject.obstacles(&error))))?;
+    let page = Page {
+        scheme: &resolved.scheme,
+        problem: &resolved.problem.name,
+        varied: &args.vary,
+        start: start.unwrap_or(resolved.scheme.grid.dt),
+        found: &found,
+    };
+    if let Some(path) = &args.output {
+        picture(path, &resolved.scheme, found.dispersion.as_ref())?;
+    }
+    let shown = write::report(args.report.as_deref(), &format!("{:#}\n", page.json()))?;
+    if !shown {
+        write::result(&page.text())?;
+    }
+    Ok(())
+}
+
+/// Draws the errors of phase velocities, in the format that the file's name says.
+fn picture(path: &Path, scheme: &Scheme, found: Option<&Dispersion>) -> Result<(), Failure> {
+    let found = found.filter(|d| !d.kinds.is_empty());
+    let Some(found) = found else {
+        let message = "no waves move or decay in a way that could be drawn";
+        return Err(Diagnostic::error(codes::NOT_ANALYSED, message).into());
+    };
+    if path.extension().is_some_and(|e| e == "png") {
+        return Ok(plot(scheme, found).write(path)?);
+    }
+    write::result_to(Some(path), &draw(scheme, found))
+}
+
+/// The curves over points per wavelength.
+fn plot(scheme: &Scheme, found: &Dispersion) -> LinePlot {
+    let text = |name: &str| AxisText {
+        name: name.to_owned(),
+        units: String::new(),
+    };
+    let mut series = Vec::new();
+    for (number, kind) in found.kinds.iter().enumerate() {
+        for (direction, curve) in found.directions.iter().zip(&kind.curves) {
+            let name = match found.kinds.len() {
+                1 => direction.name.clone(),
+                _ => format!("{}: {}", number + 1, direction.name),
+            };
+            let shown = curve.iter().filter(|s| (2.99..=40.0).contains(&s.points));
+            series.push(Series {
+                name,
+                points: shown.map(|s| (s.points, 100.0 * (s.ratio - 1.0))).collect(),
+            });
+        }
+    }
+    let what = match found.kinds.iter().all(|k| k.moves) {
+        true => "error of the phase velocity, %",
+        false => "error of the frequency, %",
+    };
+    LinePlot {
+        title: format!("Numerical dispersion of {}", scheme.name),
+        subtitle: sizes(scheme),
+        across: text("points per wavelength"),
+        up: text(what),
+        series,
+    }
+}
+
+/// What was found, to be told.
+struct Page<'a> {
+    scheme: &'a Scheme,
+    problem: &'a str,
+    /// The parameter whose limit was looked for, and its value.
+    varied: &'a str,
+    start: f64,
+    found: &'a Analysis,
+}
+
+impl Page<'_> {
+    fn text(&self) -> String {
+        let mut out = format!(
+            "{} ({}): {}\n",
+            self.problem,
+            self.scheme.name,
+            sizes(self.scheme)
+        );
+        self.stability(&mut out);
+        if let Some(dispersion) = &self.found.dispersion {
+            accuracy(&mut out, self.scheme, dispersion);
+        }
+        out
+    }
+
+    fn stability(&self, out: &mut String) {
+        let Analysis {
+            stability,
+            pace,
+            limit,
+            safe_limit,
+            drift,
+            unmirrored,
+            ..
+        } = self.found;
+        let scheme = self.scheme;
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "\nstability");
+        let place = match stability.settings {
+            0 | 1 => String::new(),
+            n => format!(
+                ", with the coefficients of {} ({n} sets were looked at)",
+                cell(scheme, stability.at)
+            ),
+        };
+        let _ = match stability.is_stable() {
+            true => writeln!(out, "  this step is stable"),
+            false => writeln!(
+                out,
+                "  this step is unstable: {} grow by {}{place}",
+                name_wave(scheme, &stability.worst),
+                factor(stability.worst.rate)
+            ),
+        };
+        if let Some(pace) = pace {
+            let kind = match pace.moves {
+                true => "the fastest waves have the speed",
+                false => "the diffusivity is",
+            };
+            let _ = writeln!(
+                out,
+                "  {}; {kind} {}",
+                name_pace(pace),
+                significant(pace.coefficient, 4)
+            );
+        }
+        match limit {
+            Some(limit) => {
+                let _ = writeln!(out, "  {}{place}", self.limit(limit));
+            }
+            None => {
+                let _ = writeln!(
+                    out,
+                    "  the scheme has no parameter `dt`, so no largest step was looked for; `--vary NAME` takes another parameter"
+                );
+            }
+        }
+        if let Some(limit) = safe_limit {
+            let _ = writeln!(
+                out,
+                "  with the largest values of all coefficients at one place: {}",
+                self.limit(limit)
+            );
+        }
+        if stability.own > 0.0 {
+            let _ = writeln!(
+                out,
+                "  uniform values grow by {} of themselves, which is not counted as instability",
+                factor(stability.own)
+            );
+        }
+        match drift {
+            [0, 0] => {}
+            [n, 0] => {
+                let _ = writeln!(
+                    out,
+                    "  uniform values may grow as time^{n}, as those of the equations do"
+                );
+            }
+            [_, n] => {
+                let _ = writeln!(
+                    out,
+                    "  values that stand still may drive others, which then grow as time^{n}: no instability, but no bound either"
+                );
+            }
+        }
+        for axis in unmirrored {
+            let name = scheme.grid.axis_name(*axis);
+            let _ = writeln!(
+                out,
+                "  the scheme is not symmetric about mirrors across {name}: what its boundaries there do is not part of this answer"
+            );
+        }
+        for (axis, part) in &stability.thin {
+            let name = scheme.grid.axis_name(*axis);
+            let _ = writeln!(
+                out,
+                "  what is computed for {name} in {part} alone is not part of this answer"
+            );
+        }
+    }
+
+    fn limit(&self, limit: &Limit) -> String {
+        let name = self.varied;
+        match limit {
+            Limit::Step { dt, wave, weak } => {
+                let used = match self.start / dt {
+                    part if (part - 1.0).abs() < 1e-6 => {
+                        "this one is at the limit, where waves may grow in proportion to time"
+                            .to_owned()
+                    }
+                    part => format!("this one is {} of it", significant(part, 4)),
+                };
+                let beyond = name_wave(self.scheme, wave);
+                match weak {
+                    false => format!(
+                        "largest stable {name} {} ({used}); beyond, {beyond} grow",
+                        significant(*dt, 6)
+                    ),
+                    true => format!(
+                        "no {name} is stable: {beyond} grow with every one, up to {name} = {} by less than a factor of e in 1e7 steps",
+                        significant(*dt, 3)
+                    ),
+                }
+            }
+            Limit::None => format!("every {name} that was tried is stable"),
+            Limit::Unstable => format!("no {name} is stable"),
+        }
+    }
+
+    fn json(&self) -> Value {
+        let Analysis {
+            stability,
+            pace,
+            limit,
+            safe_limit,
+            drift,
+            unmirrored,
+            dispersion,
+        } = self.found;
+        let scheme = self.scheme;
+        let present = || scheme.grid.present();
+        let axis = |a| scheme.grid.axis_name(a);
+        let wave = |g: &Growth| {
+            json!({
+                "phase_per_cell": present().map(|a| g.phase[a]).collect::<Vec<f64>>(),
+                "growth_per_step": g.rate.exp(),
+            })
+        };
+        let limit_of = |limit: &Limit| match limit {
+            Limit::Step { dt, wave: w, weak } => json!({
+                "value": dt,
+                "wave": wave(w),
+                "weakly_unstable_below": weak,
+            }),
+            Limit::None => json!("none"),
+            Limit::Unstable => json!("always unstable"),
+        };
+        json!({
+            "torre": env!("CARGO_PKG_VERSION"),
+            "scheme": scheme.name,
+            "problem": self.problem,
+            "dt": scheme.grid.dt,
+            "cell_sizes": present().map(|a| scheme.grid.spacing[a]).collect::<Vec<f64>>(),
+            "domain": present().map(|a| scheme.grid.cells[a]).collect::<Vec<i64>>(),
+            "stable": stability.is_stable(),
+            "stable_with_all_extremes": stability.is_stable_in_any_case(),
+            "worst_wave": wave(&stability.worst),
+            "at_cell": present().map(|a| stability.at[a]).collect::<Vec<i64>>(),
+            "sets_of_coefficients": stability.settings,
+            "own_growth_per_step": stability.own.exp(),
+            "pace": pace.map(|p| json!({
+                "kind": if p.moves { "Courant number" } else { "diffusion number" },
+                "number": p.number,
+                "coefficient": p.coefficient,
+            })),
+            "varied": self.varied,
+            "limit": limit.as_ref().map(limit_of),
+            "limit_with_all_extremes": safe_limit.as_ref().map(limit_of),
+            "polynomial_growth": { "uniform": drift[0], "other": drift[1] },
+            "not_mirrored_along": unmirrored.iter().map(|a| axis(*a)).collect::<Vec<&str>>(),
+            "not_analysed": stability.thin.iter().map(|(a, part)| json!({
+                "axis": axis(*a),
+                "from": part.lo,
+                "to": part.hi,
+            })).collect::<Vec<Value>>(),
+            "accuracy": dispersion.as_ref().map(accuracy_json),
+        })
+    }
+}
+
+/// Orders and tables of phase velocities.
+fn accuracy(out: &mut String, scheme: &Scheme, found: &Dispersion) {
+    let _ = writeln!(
+        out,
+        "\naccuracy, with the coefficients of {}",
+        cell(scheme, found.at)
+    );
+    let order = |order: Order, what: &str| match order {
+        Order::Power(p) => format!("order {p} in {what}"),
+        Order::Exact => format!("exact in {what}"),
+        Order::Unknown => format!("order in {what} not known"),
+    };
+    let _ = writeln!(
+        out,
+        "  {}, {}",
+        order(found.in_space, "space"),
+        order(found.in_time, "time")
+    );
+    let reference = match found.reference {
+        Reference::Refined => "the same scheme with cells and steps that tend to 0",
+        Reference::LongWaves => {
+            "long waves of the same scheme, as its cells or steps are no parameters"
+        }
+    };
+    let _ = writeln!(out, "  compared with {reference}");
+    for (n, text) in [
+        (found.still, "stand still at all wavelengths"),
+        (
+            found.spurious,
+            "are none of the equations: even long ones alternate from step to step",
+        ),
+    ] {
+        if n > 0 {
+            let _ = writeln!(
+                out,
+                "  {n} kind{} of waves {text}",
+                if n == 1 { "" } else { "s" }
+            );
+        }
+    }
+    for kind in &found.kinds {
+        kind_table(out, found, kind);
+    }
+}
+
+fn kind_table(out: &mut String, found: &Dispersion, kind: &Kind) {
+    let coefficients: Vec<String> = kind
+        .coefficients
+        .iter()
+        .map(|c| significant(*c, 6))
+        .collect();
+    let same = coefficients.iter().all(|c| *c == coefficients[0]);
+    let values = match same {
+        true => coefficients[0].clone(),
+        false => {
+            let named = found.directions.iter().zip(&coefficients);
+            let list: Vec<String> = named
+                .map(|(d, c)| format!("{c} along {}", d.name))
+                .collect();
+            list.join(", ")
+        }
+    };
+    let title = match (kind.moves, kind.power) {
+        (true, 1) => format!("waves of speed {values}"),
+        (true, 0) => {
+            format!("oscillation with the frequency {values} (radians per time) for long waves")
+        }
+        (true, p) => format!("waves with frequencies {values} k^{p}"),
+        (false, 0) => format!("decay with the rate {values} for long waves"),
+        (false, p) => format!("decay with the rate {values} k^{p}"),
+    };
+    let count = match kind.count {
+        1 => String::new(),
+        n => format!(", {n} kinds"),
+    };
+    let what = match kind.moves {
+        true => "phase velocity",
+        false => "rate of decay",
+    };
+    let _ = writeln!(out, "\n  {title}{count}: {what} over that of the equations");
+    let mut columns: Vec<Vec<String>> = vec![vec!["points per wavelength".to_owned()]];
+    let longest = kind.table.iter().max_by_key(|t| t.len());
+    let points: Vec<f64> = longest.map_or(Vec::new(), |t| t.iter().map(|s| s.points).collect());
+    columns[0].extend(points.iter().map(|p| significant(*p, 4)));
+    let at = |table: &[Sample], p: f64| table.iter().find(|s| (s.points - p).abs() < 1e-6).copied();
+    for (direction, table) in found.directions.iter().zip(&kind.table) {
+        let mut column = vec![direction.name.clone()];
+        column.extend(
+            points
+                .iter()
+                .map(|p| at(table, *p).map_or(String::new(), |s| format!("{:.6}", s.ratio))),
+        );
+        columns.push(column);
+    }
+    if kind.table.len() > 1 {
+        let mut column = vec!["spread".to_owned()];
+        column.extend(points.iter().map(|p| {
+            let ratios = kind.table.iter().filter_map(|t| at(t, *p)).map(|s| s.ratio);
+            let (lo, hi) = ratios.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), r| {
+                (l.min(r), h.max(r))
+            });
+            format!("{:.6}", hi - lo)
+        }));
+        columns.push(column);
+    }
+    let damped = kind
+        .table
+        .iter()
+        .flatten()
+        .any(|s| (s.remains - 1.0).abs() > 1e-6);
+    if damped {
+        let mut column = vec!["remains per period".to_owned()];
+        column.extend(points.iter().map(|p| {
+            let parts = kind
+                .table
+                .iter()
+                .filter_map(|t| at(t, *p))
+                .map(|s| s.remains);
+            let least = parts.fold(f64::INFINITY, |a, b| {
+                if (b - 1.0).abs() > (a - 1.0).abs() || a.is_infinite() {
+                    b
+                } else {
+                    a
+                }
+            });
+            format!("{least:.6}")
+        }));
+        columns.push(column);
+    }
+    let rows: Vec<Vec<String>> = (0..columns[0].len())
+        .map(|i| columns.iter().map(|c| c[i].clone()).collect())
+        .collect();
+    out.push_str(&table(&vec![Set::Right; columns.len()], &rows));
+}
+
+fn accuracy_json(found: &Dispersion) -> Value {
+    let order = |order: Order| match order {
+        Order::Power(p) => json!(p),
+        Order::Exact => json!("exact"),
+        Order::Unknown => Value::Null,
+    };
+    let sample = |s: &Sample| json!({ "points": s.points, "ratio": s.ratio, "remains_per_period": s.remains });
+    let kind = |kind: &Kind| {
+        let table = |tables: &[Vec<Sample>]| -> Vec<Value> {
+            let named = found.directions.iter().zip(tables);
+            named
+                .map(|(d, t)| json!({ "direction": d.name, "samples": t.iter().map(sample).collect::<Vec<_>>() }))
+                .collect()
+        };
+        let around = torre_compiler::analysis::AROUND.iter().zip(&kind.around);
+        json!({
+            "kinds": kind.count,
+            "moves": kind.moves,
+            "power": kind.power,
+            "coefficients": kind.coefficients,
+            "table": table(&kind.table),
+            "curves": table(&kind.curves),
+            "anisotropy": around.map(|(points, list)| json!({
+                "points": points,
+                "degrees": list.iter().map(|(a, _)| *a).collect::<Vec<f64>>(),
+                "ratio": list.iter().map(|(_, r)| *r).collect::<Vec<f64>>(),
+            })).collect::<Vec<Value>>(),
+        })
+    };
+    json!({
+        "order_in_space": order(found.in_space),
+        "order_in_time": order(found.in_time),
+        "compared_with": match found.reference {
+            Reference::Refined => "refined lattices",
+            Reference::LongWaves => "long waves",
+        },
+        "wavelengths_in_cells_of": found.cell,
+        "standing_kinds": found.still,
+        "spurious_kinds": found.spurious,
+        "waves": found.kinds.iter().map(kind).collect::<Vec<Value>>(),
+    })
+}

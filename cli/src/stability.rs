@@ -1,0 +1,260 @@
+//! Steps, cell sizes and Courant numbers, and the refusal of unstable steps.
+
+use crate::codes;
+use crate::input::Input;
+use crate::render::Voice;
+use torre_compiler::analysis::{
+    Cell, Growth, Limit, NoStep, Pace, Stability, Summary, largest_step, places, summary,
+};
+use torre_compiler::driver::Variable;
+use torre_compiler::lattice::PerAxis;
+use torre_compiler::resolve::{Options, Resolved};
+use torre_compiler::scheme::{ComponentId, Scheme};
+use torre_compiler::statics::Files;
+use torre_compiler::world::World;
+use torre_grammar::diag::{Diagnostic, Severity};
+use torre_grammar::source::Source;
+
+/// The calculation that is looked at.
+pub struct Subject<'a> {
+    pub world: &'a dyn World,
+    pub source: &'a Source,
+    pub options: &'a Options,
+    pub resolved: &'a Resolved,
+    pub files: &'a dyn Files,
+}
+
+impl<'a> Subject<'a> {
+    pub fn new(input: &'a Input, files: &'a dyn Files) -> Self {
+        Self {
+            world: &input.world,
+            source: &input.source,
+            options: &input.options,
+            resolved: &input.resolved,
+            files,
+        }
+    }
+
+    /// Says what the step and the cells are, and refuses an unstable step unless it is allowed.
+    pub fn announce(&self, voice: &Voice, allowed: bool) -> Result<(), Diagnostic> {
+        let scheme = &self.resolved.scheme;
+        let found = summary(scheme, self.files);
+        let mut line = sizes(scheme);
+        match &found {
+            Ok(Summary { pace, .. }) => {
+                if let Some(pace) = pace {
+                    line = format!("{line}, {}", name_pace(pace));
+                }
+            }
+            Err(error) => {
+                let why = self.obstacles(error).into_iter().map(|d| d.message);
+                let why: Vec<String> = why.collect();
+                line = format!("{line}; stability is not known: {}", why.join(", "));
+            }
+        }
+        voice.note(format_args!("{}: {line}", self.resolved.problem.name));
+        match found {
+            Ok(Summary { stability, .. }) if !stability.is_stable() => {
+                self.refuse(&stability, voice, allowed)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn refuse(&self, found: &Stability, voice: &Voice, allowed: bool) -> Result<(), Diagnostic> {
+        let scheme = &self.resolved.scheme;
+        let limit = self.limit();
+        // Values that grow of themselves, and how fast, are known better where the step can be changed.
+        if let Some(Limit::Step { dt, .. }) = limit
+            && scheme.grid.dt <= dt
+        {
+            return Ok(());
+        }
+        let place = match found.settings {
+            0 | 1 => String::new(),
+            _ => format!(" with the coefficients of {}", cell(scheme, found.at)),
+        };
+        let message = format!(
+            "the step of `{}` is unstable: {} grow by {}{place}",
+            self.resolved.problem.name,
+            name_wave(scheme, &found.worst),
+            factor(found.worst.rate),
+        );
+        let mut diagnostic = Diagnostic::error(codes::UNSTABLE, message);
+        let advice = match limit {
+            Some(Limit::Step {
+                dt, weak: false, ..
+            }) => format!(
+                "the largest stable `dt` is {}, and this is {}; ",
+                significant(dt, 6),
+                significant(scheme.grid.dt, 6)
+            ),
+            Some(Limit::Step { weak: true, .. } | Limit::Unstable) => {
+                "no `dt` is stable: the scheme itself is not; ".to_owned()
+            }
+            _ => String::new(),
+        };
+        let more = "`torre analyze` says more, `--allow-unstable` runs it all the same";
+        diagnostic.hint = Some(format!("{advice}{more}"));
+        if !allowed {
+            return Err(diagnostic);
+        }
+        diagnostic.severity = Severity::Warning;
+        diagnostic.hint = None;
+        voice.show(&diagnostic.into());
+        Ok(())
+    }
+
+    fn limit(&self) -> Option<Limit> {
+        let variable = Variable::new(self.world, self.source, self.options).ok()?;
+        variable.parameter("dt")?;
+        let scheme = &variable.base().scheme;
+        let cells: Vec<Cell> = places(scheme, self.files)
+            .ok()?
+            .list
+            .iter()
+            .map(|p| p.at)
+            .collect();
+        let mut with = |dt: f64| variable.with(&[("dt", dt)]);
+        largest_step(scheme.grid.dt, &mut with, self.files, &cells, false)
+    }
+
+    /// What keeps a scheme from being analysed, at its places in the text.
+    pub fn obstacles(&self, error: &NoStep) -> Vec<Diagnostic> {
+        let scheme = &self.resolved.scheme;
+        let name = |target: ComponentId| &scheme.component(target).name;
+        let told = |stage: usize, message: String, label: String| {
+            let diagnostic = Diagnostic::error(codes::NOT_ANALYSED, message);
+            match self.resolved.statements.get(stage) {
+                Some(place) => diagnostic.at(&place.source, place.span, label),
+                None => diagnostic,
+            }
+        };
+        match error {
+            NoStep::Nonlinear(updates) => updates
+                .iter()
+                .map(|update| {
+                    let components = update.why.components.iter();
+                    let by: Vec<String> = components.map(|c| format!("`{}`", name(*c))).collect();
+                    let message = format!("the update of `{}` is not linear", name(update.target));
+                    let what = update.why.operation.describe();
+                    told(
+                        update.stage,
+                        message,
+                        format!("{what}, of {}", by.join(", ")),
+                    )
+                })
+                .collect(),
+            NoStep::NotFinite { stage, target } => {
+                let message = format!(
+                    "the update of `{}` has a coefficient that is not finite",
+                    name(*target)
+                );
+                vec![told(*stage, message, "here".to_owned())]
+            }
+            NoStep::TooLarge { slots } => {
+                let message = format!(
+                    "a cell of `{}` has {slots} values, too many to be analysed",
+                    scheme.name
+                );
+                vec![Diagnostic::error(codes::NOT_ANALYSED, message)]
+            }
+        }
+    }
+}
+
+/// Step, cells and extents in words.
+pub fn sizes(scheme: &Scheme) -> String {
+    let grid = &scheme.grid;
+    let list = |value: &dyn Fn(torre_compiler::lattice::Axis) -> f64| {
+        let parts: Vec<String> = grid.present().map(|a| significant(value(a), 6)).collect();
+        parts.join(" x ")
+    };
+    format!(
+        "dt {}, cells of {}, extent {}",
+        significant(grid.dt, 6),
+        list(&|a| grid.spacing[a]),
+        list(&|a| grid.spacing[a] * grid.cells[a] as f64),
+    )
+}
+
+/// `Courant number 0.45`
+pub fn name_pace(pace: &Pace) -> String {
+    let name = match pace.moves {
+        true => "Courant number",
+        false => "diffusion number",
+    };
+    format!("{name} {}", significant(pace.number, 4))
+}
+
+/// `waves of 2 cells along x and y`
+pub fn name_wave(scheme: &Scheme, wave: &Growth) -> String {
+    let grid = &scheme.grid;
+    let mut lengths: Vec<(String, Vec<&str>)> = Vec::new();
+    for axis in grid.present() {
+        let phase = wave.phase[axis].abs();
+        if phase < 1e-3 {
+            continue;
+        }
+        let length = significant(std::f64::consts::TAU / phase, 3);
+        match lengths.iter_mut().find(|(l, _)| *l == length) {
+            Some((_, axes)) => axes.push(grid.axis_name(axis)),
+            None => lengths.push((length, vec![grid.axis_name(axis)])),
+        }
+    }
+    if lengths.is_empty() {
+        return "uniform values".to_owned();
+    }
+    let parts: Vec<String> = lengths
+        .iter()
+        .map(|(length, axes)| format!("{length} cells along {}", axes.join(", ")))
+        .collect();
+    format!("waves of {}", parts.join(" and "))
+}
+
+/// `a factor of 1.31 per step`
+pub fn factor(rate: f64) -> String {
+    match rate {
+        r if r < 0.01 => format!("{} % per step", significant(100.0 * r.exp_m1(), 3)),
+        r => format!("a factor of {} per step", significant(r.exp(), 4)),
+    }
+}
+
+/// `cell (1, 2, 3)`
+pub fn cell(scheme: &Scheme, at: PerAxis<i64>) -> String {
+    let indices: Vec<String> = scheme.grid.present().map(|a| at[a].to_string()).collect();
+    format!("cell ({})", indices.join(", "))
+}
+
+/// So many significant digits, without zeros at the end.
+pub fn significant(value: f64, digits: usize) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    let rounded: f64 = format!("{value:.*e}", digits - 1).parse().unwrap_or(value);
+    match rounded.abs() {
+        s if (1e-4..1e7).contains(&s) => format!("{rounded}"),
+        _ => format!("{rounded:e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::significant;
+
+    #[test]
+    fn numbers_are_short() {
+        for (value, text) in [
+            (0.45, "0.45"),
+            (1.0 / 3.0, "0.333333"),
+            (2e-8, "2e-8"),
+            (9.897433185385739e-9, "9.89743e-9"),
+            (299792458.0, "2.99792e8"),
+            (1234.5678, "1234.57"),
+            (0.9999999, "1"),
+            (-0.25, "-0.25"),
+        ] {
+            assert_eq!(significant(value, 6), text);
+        }
+    }
+}

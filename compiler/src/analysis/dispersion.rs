@@ -1,0 +1,540 @@
+//! How far waves on the lattice are from those of the equations: orders of accuracy, numerical dispersion, anisotropy.
+//!
+//! The waves of the equations are those of the same scheme with cells and steps that tend to 0, extrapolated from 1/8,
+//! 1/16 and 1/32 (L. F. Richardson, Phil. Trans. A 226 (1927) 299-361). Where a scheme's cells or steps cannot be
+//! changed, it is compared with its own long waves instead, whose frequencies are in proportion to a power of the wave
+//! number.
+
+use super::stability::Cell;
+use super::step::{Block, Step};
+use super::waves::{Branch, Branches, Medium, branches, long_waves, wave_numbers};
+use crate::analysis::places::setting;
+use crate::lattice::{Axis, PerAxis};
+use crate::scheme::Scheme;
+use crate::statics::Files;
+use num_complex::Complex64;
+use std::f64::consts::TAU;
+
+/// Points per wavelength in tables.
+pub const POINTS: [f64; 11] = [3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0, 30.0, 40.0];
+/// Points per wavelength over the directions of a plane.
+pub const AROUND: [f64; 3] = [5.0, 10.0, 20.0];
+/// Cells and steps of the reference are divided by these powers of 2.
+const FINE: [i32; 3] = [3, 4, 5];
+/// Halvings from which orders are taken.
+const HALVINGS: i32 = 5;
+
+/// The sizes that a scheme is resolved with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Lattice {
+    pub dt: f64,
+    pub spacing: PerAxis<f64>,
+}
+
+/// A scheme whose sizes can be chosen. `None`: not these.
+pub type Resolve<'a> = &'a mut dyn FnMut(&Lattice) -> Option<Scheme>;
+
+/// A direction in which waves travel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Direction {
+    /// `x`, or `x+y` for the diagonal of equal parts.
+    pub name: String,
+    /// Of length 1.
+    pub unit: PerAxis<f64>,
+}
+
+/// What waves are compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reference {
+    /// The same waves on finer and finer lattices.
+    Refined,
+    /// Long waves on the same lattice.
+    LongWaves,
+}
+
+/// The power of cell size or time step by which errors fall.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    Power(u32),
+    /// There is no error.
+    Exact,
+    /// The size cannot be changed, or errors follow no power.
+    Unknown,
+}
+
+/// One wave against that of the equations.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    pub points: f64,
+    /// Phase velocity over that of the equations; of waves that do not move, the rate of decay over that of the
+    /// equations.
+    pub ratio: f64,
+    /// The factor that remains of an amplitude after one period beyond what the equations have; 1 for waves that do
+    /// not move.
+    pub remains: f64,
+}
+
+/// A kind of waves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kind {
+    /// How many kinds behave like this one in all directions.
+    pub count: usize,
+    /// Whether long waves move or decay.
+    pub moves: bool,
+    /// Frequencies of long waves are in proportion to this power of the wave number.
+    pub power: u32,
+    /// That proportion, by direction: a speed where the power is 1.
+    pub coefficients: Vec<f64>,
+    /// By direction, the points of tables.
+    pub table: Vec<Vec<Sample>>,
+    /// By direction, from long waves to short ones, for curves.
+    pub curves: Vec<Vec<Sample>>,
+    /// By [`AROUND`]: angles from the first axis to the second one, in degrees, and the ratio.
+    pub around: Vec<Vec<(f64, f64)>>,
+}
+
+impl Kind {
+    /// Without values.
+    fn new(branch: &Branch) -> Self {
+        Self {
+            count: 1,
+            moves: branch.moves(),
+            power: branch.power,
+            coefficients: Vec::new(),
+            table: Vec::new(),
+            curves: Vec::new(),
+            around: Vec::new(),
+        }
+    }
+}
+
+/// The accuracy of a scheme's waves with the coefficients of one cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dispersion {
+    pub at: Cell,
+    /// The cell size that wavelengths are counted in: the largest one.
+    pub cell: f64,
+    pub directions: Vec<Direction>,
+    pub reference: Reference,
+    pub in_space: Order,
+    pub in_time: Order,
+    pub kinds: Vec<Kind>,
+    pub still: usize,
+    pub spurious: usize,
+}
+
+/// A scheme at one place, with one pair of sizes.
+struct Sized {
+    step: Step,
+    blocks: Vec<Block>,
+    lattice: Lattice,
+}
+
+impl Sized {
+    fn new(scheme: &Scheme, files: &dyn Files, at: Cell, lattice: Lattice) -> Option<Self> {
+        let step = Step::new(scheme, &setting(scheme, files, at)).ok()?;
+        Some(Self {
+            blocks: step.blocks(),
+            step,
+            lattice,
+        })
+    }
+
+    fn branches(&self, direction: PerAxis<f64>, numbers: &[f64]) -> Option<Branches> {
+        let medium = Medium {
+            step: &self.step,
+            blocks: &self.blocks,
+            spacing: self.lattice.spacing,
+            dt: self.lattice.dt,
+        };
+        branches(&medium, direction, numbers)
+    }
+}
+
+/// Compares the waves of a scheme at a cell with those of the equations. `None` where it cannot be analysed.
+pub fn dispersion(
+    scheme: &Scheme,
+    files: &dyn Files,
+    at: Cell,
+    resolve: Resolve,
+) -> Option<Dispersion> {
+    let grid = &scheme.grid;
+    let lattice = Lattice {
+        dt: grid.dt,
+        spacing: grid.spacing,
+    };
+    let cell = grid.present().map(|a| grid.spacing[a]).fold(0.0, f64::max);
+    let present = Sized::new(scheme, files, at, lattice)?;
+    let mut halved = |space: i32, time: i32| -> Option<Sized> {
+        let half = |n: i32| 0.5_f64.powi(n);
+        let lattice = Lattice {
+            dt: lattice.dt * half(time),
+            spacing: PerAxis::from_fn(|a| match grid.axes[a] {
+                Some(_) => lattice.spacing[a] * half(space),
+                None => lattice.spacing[a],
+            }),
+        };
+        Sized::new(&resolve(&lattice)?, files, at, lattice)
+    };
+    let directions = directions(scheme, &present);
+    let in_space = order(&present, &directions, cell, |n| halved(n, 0));
+    let in_time = order(&present, &directions, cell, |n| halved(0, n));
+    let powers = match (in_space, in_time) {
+        (Order::Power(a), Order::Power(b)) => [a.min(b), a.max(b)],
+        (Order::Power(a), _) | (_, Order::Power(a)) => [a, a],
+        _ => [2, 2],
+    };
+    let fine = FINE.map(|n| halved(n, n));
+    let fine = match &fine {
+        [Some(a), Some(b), Some(c)] => Some([a, b, c]),
+        _ => None,
+    };
+    let compare = Compare {
+        present: &present,
+        fine,
+        powers: error_powers(powers),
+        cell,
+    };
+    let mut found = Dispersion {
+        at,
+        cell,
+        directions,
+        reference: match fine {
+            Some(_) => Reference::Refined,
+            None => Reference::LongWaves,
+        },
+        in_space,
+        in_time,
+        kinds: Vec::new(),
+        still: 0,
+        spurious: 0,
+    };
+    compare.directions(&mut found)?;
+    compare.plane(scheme, &mut found);
+    found.merge();
+    Some(found)
+}
+
+/// The two lowest powers of the errors of a scheme with these orders, the lower one first. Errors of the second order
+/// are even.
+fn error_powers([low, high]: [u32; 2]) -> [u32; 2] {
+    match high > low {
+        true => [low, high.min(2 * low)],
+        false => [low, 2 * low],
+    }
+}
+
+/// The axes and diagonals, one of each that the scheme treats alike.
+fn directions(scheme: &Scheme, sized: &Sized) -> Vec<Direction> {
+    let grid = &scheme.grid;
+    let axes: Vec<Axis> = grid.present().collect();
+    let mut list: Vec<Direction> = Vec::new();
+    for count in 1..=axes.len() {
+        for parts in 1..1usize << axes.len() {
+            if parts.count_ones() as usize != count {
+                continue;
+            }
+            let chosen: Vec<Axis> = (0..axes.len())
+                .filter(|i| parts >> i & 1 == 1)
+                .map(|i| axes[i])
+                .collect();
+            for signs in 0..1usize << count {
+                let sign = |i: usize| if signs >> i & 1 == 1 { -1.0 } else { 1.0 };
+                let mut unit = PerAxis::splat(0.0);
+                let mut name = String::new();
+                for (i, &axis) in chosen.iter().enumerate() {
+                    unit[axis] = sign(i) / f64::sqrt(count as f64);
+                    match (sign(i) < 0.0, name.is_empty()) {
+                        (true, _) => name.push('-'),
+                        (false, false) => name.push('+'),
+                        (false, true) => {}
+                    }
+                    name.push_str(grid.axis_name(axis));
+                }
+                list.push(Direction { name, unit });
+            }
+        }
+    }
+    // Alike are directions with the same spectrum for some wave number.
+    let spectrum = |d: &Direction| -> Vec<Complex64> {
+        let theta = PerAxis::from_fn(|a| 1.234 * d.unit[a]);
+        let blocks = sized.blocks.iter();
+        blocks
+            .flat_map(|b| sized.step.amplification(b, theta).traces())
+            .collect()
+    };
+    let mut kept: Vec<(Direction, Vec<Complex64>)> = Vec::new();
+    for direction in list {
+        let own = spectrum(&direction);
+        let size = own.iter().map(|t| t.norm()).fold(1.0, f64::max);
+        let spacing = |d: &Direction| -> f64 {
+            let parts = Axis::ALL
+                .iter()
+                .map(|&a| (d.unit[a] / scheme.grid.spacing[a]).powi(2));
+            parts.sum()
+        };
+        let alike = |(d, s): &(Direction, Vec<Complex64>)| {
+            (spacing(d) - spacing(&direction)).abs() < 1e-9 * spacing(d)
+                && s.iter()
+                    .zip(&own)
+                    .all(|(a, b)| (a - b).norm() < 1e-9 * size)
+        };
+        if !kept.iter().any(alike) {
+            kept.push((direction, own));
+        }
+    }
+    kept.into_iter().map(|(d, _)| d).collect()
+}
+
+/// The power by which frequencies converge when a size is halved again and again, the lowest one over all waves.
+fn order(
+    present: &Sized,
+    directions: &[Direction],
+    cell: f64,
+    mut halved: impl FnMut(i32) -> Option<Sized>,
+) -> Order {
+    let mut levels = Vec::new();
+    for n in 1..=HALVINGS {
+        match halved(n) {
+            Some(sized) => levels.push(sized),
+            None => return Order::Unknown,
+        }
+    }
+    // Six points per wavelength: short enough for errors of high orders to be seen.
+    let numbers = wave_numbers(cell, TAU / (6.0 * cell), &[]);
+    let mut lowest: Option<Order> = None;
+    for direction in directions {
+        let all = std::iter::once(present).chain(&levels);
+        let found: Option<Vec<Branches>> =
+            all.map(|s| s.branches(direction.unit, &numbers)).collect();
+        let Some(found) = found else {
+            return Order::Unknown;
+        };
+        let kinds = found[0].list.len();
+        if found.iter().any(|f| f.list.len() != kinds) {
+            return Order::Unknown;
+        }
+        for kind in 0..kinds {
+            let values: Option<Vec<Complex64>> = found
+                .iter()
+                .map(|f| f.list[kind].omega.last().copied())
+                .collect();
+            let own = values.map_or(Order::Unknown, |v| convergence(&v));
+            lowest = Some(match (lowest, own) {
+                (None, own) => own,
+                (Some(Order::Unknown), _) | (_, Order::Unknown) => Order::Unknown,
+                (Some(Order::Exact), own) => own,
+                (Some(known), Order::Exact) => known,
+                (Some(Order::Power(a)), Order::Power(b)) => Order::Power(a.min(b)),
+            });
+        }
+    }
+    lowest.unwrap_or(Order::Unknown)
+}
+
+/// The power of 2 by which the differences of a sequence shrink.
+fn convergence(values: &[Complex64]) -> Order {
+    let size = values.iter().map(|v| v.norm()).fold(0.0, f64::max);
+    let differences: Vec<f64> = values.windows(2).map(|w| (w[0] - w[1]).norm()).collect();
+    if differences.iter().all(|d| *d < 1e-11 * size) {
+        return Order::Exact;
+    }
+    let exact = |d: &&[f64]| d[1] > 1e-10 * size;
+    let powers: Vec<f64> = differences
+        .windows(2)
+        .filter(exact)
+        .map(|d| (d[0] / d[1]).log2())
+        .collect();
+    // Powers themselves converge, by a factor of 4 or 2 per halving.
+    let power = match powers[..] {
+        [] => return Order::Unknown,
+        [only] => only,
+        [.., before, last] => last + (last - before) / 3.0,
+    };
+    let whole = power.round();
+    if (power - whole).abs() < 0.2 && whole >= 1.0 {
+        Order::Power(whole as u32)
+    } else {
+        Order::Unknown
+    }
+}
+
+/// Frequencies on the lattice against those of the equations.
+struct Compare<'a> {
+    present: &'a Sized,
+    fine: Option<[&'a Sized; 3]>,
+    /// Of the errors of the finer ones.
+    powers: [u32; 2],
+    cell: f64,
+}
+
+impl Compare<'_> {
+    fn directions(&self, found: &mut Dispersion) -> Option<()> {
+        let wanted: Vec<f64> = POINTS.iter().map(|p| TAU / (p * self.cell)).collect();
+        let mut rays = Vec::new();
+        for direction in std::mem::take(&mut found.directions) {
+            let widest = Axis::ALL
+                .iter()
+                .map(|&a| direction.unit[a].abs() * self.present.lattice.spacing[a])
+                .fold(0.0, f64::max);
+            let last = (0.5 * TAU / widest).min(0.5 * TAU / self.cell);
+            let numbers = wave_numbers(self.cell, last, &wanted);
+            let (own, reference) = self.pair(direction.unit, &numbers)?;
+            rays.push((direction, numbers, own, reference));
+        }
+        // Waves of some equations travel in some directions only.
+        let most = rays.iter().map(|(_, _, own, _)| own.list.len()).max()?;
+        rays.retain(|(_, _, own, _)| own.list.len() == most);
+        let (_, _, first, _) = rays.first()?;
+        (found.still, found.spurious) = (first.still, first.spurious);
+        found.kinds = first.list.iter().map(Kind::new).collect();
+        for (direction, numbers, own, reference) in rays {
+            let pairs = own.list.iter().zip(&reference);
+            for (kind, (branch, exact)) in found.kinds.iter_mut().zip(pairs) {
+                let sample = |n: usize| {
+                    let points = TAU / (numbers[n] * self.cell);
+                    sample(kind.moves, points, branch.omega[n], exact[n])
+                };
+                let curve: Vec<Sample> = (0..numbers.len()).map(sample).collect();
+                let at = |k: &f64| numbers.iter().position(|n| (n - k).abs() < 1e-8 * k);
+                kind.table
+                    .push(wanted.iter().filter_map(at).map(|n| curve[n]).collect());
+                let long = match kind.moves {
+                    true => exact[0].re,
+                    false => -exact[0].im,
+                };
+                kind.coefficients
+                    .push(long / numbers[0].powi(kind.power as i32));
+                kind.curves.push(curve);
+            }
+            found.directions.push(direction);
+        }
+        Some(())
+    }
+
+    /// The directions between the first two axes.
+    fn plane(&self, scheme: &Scheme, found: &mut Dispersion) {
+        let axes: Vec<Axis> = scheme.grid.present().collect();
+        let [first, second, ..] = axes[..] else {
+            return;
+        };
+        let wanted: Vec<f64> = AROUND.iter().map(|p| TAU / (p * self.cell)).collect();
+        let last = wanted[0];
+        let numbers = wave_numbers(self.cell, last, &wanted);
+        let places: Vec<Option<usize>> = wanted
+            .iter()
+            .map(|k| numbers.iter().position(|n| (n - k).abs() < 1e-8 * k))
+            .collect();
+        for kind in &mut found.kinds {
+            kind.around = vec![Vec::new(); AROUND.len()];
+        }
+        for step in 0..=30 {
+            let angle = 3.0 * f64::from(step);
+            let mut unit = PerAxis::splat(0.0);
+            (unit[second], unit[first]) = angle.to_radians().sin_cos();
+            let Some((own, reference)) = self.pair(unit, &numbers) else {
+                continue;
+            };
+            if own.list.len() != found.kinds.len() {
+                continue;
+            }
+            for (kind, (branch, exact)) in
+                found.kinds.iter_mut().zip(own.list.iter().zip(&reference))
+            {
+                for (list, place) in kind.around.iter_mut().zip(&places) {
+                    let Some(n) = *place else { continue };
+                    let ratio = sample(kind.moves, 0.0, branch.omega[n], exact[n]).ratio;
+                    list.push((angle, ratio));
+                }
+            }
+        }
+    }
+
+    /// The waves along a direction, and the frequencies that they should have.
+    fn pair(
+        &self,
+        direction: PerAxis<f64>,
+        numbers: &[f64],
+    ) -> Option<(Branches, Vec<Vec<Complex64>>)> {
+        let own = self.present.branches(direction, numbers)?;
+        let refined = match self.fine {
+            None => None,
+            Some(levels) => {
+                let levels = levels.map(|sized| sized.branches(direction, numbers));
+                let levels = levels.into_iter().collect::<Option<Vec<Branches>>>()?;
+                let fits = |b: &Branches| b.list.len() == own.list.len();
+                levels.iter().all(fits).then(|| self.extrapolated(&levels))
+            }
+        };
+        let reference = refined.unwrap_or_else(|| {
+            let list = own.list.iter();
+            list.map(|b| {
+                let long = long_waves(b, numbers);
+                numbers
+                    .iter()
+                    .map(|k| long * k.powi(b.power as i32))
+                    .collect()
+            })
+            .collect()
+        });
+        Some((own, reference))
+    }
+
+    /// The limit of frequencies on finer and finer lattices.
+    fn extrapolated(&self, levels: &[Branches]) -> Vec<Vec<Complex64>> {
+        let factors = self.powers.map(|p| f64::powi(2.0, p.min(20) as i32) - 1.0);
+        let limit = |kind: usize, n: usize| {
+            let mut values: Vec<Complex64> = levels.iter().map(|b| b.list[kind].omega[n]).collect();
+            for factor in factors {
+                let better = values.windows(2).map(|w| w[1] + (w[1] - w[0]) / factor);
+                values = better.collect();
+            }
+            values[0]
+        };
+        let kinds = levels[0].list.iter().enumerate();
+        kinds
+            .map(|(kind, b)| (0..b.omega.len()).map(|n| limit(kind, n)).collect())
+            .collect()
+    }
+}
+
+fn sample(moves: bool, points: f64, own: Complex64, exact: Complex64) -> Sample {
+    if !moves {
+        return Sample {
+            points,
+            ratio: own.im / exact.im,
+            remains: 1.0,
+        };
+    }
+    let periods = |w: Complex64| TAU / w.re.abs();
+    Sample {
+        points,
+        ratio: own.re / exact.re,
+        remains: (own.im * periods(own) - exact.im * periods(exact)).exp(),
+    }
+}
+
+impl Dispersion {
+    /// Makes kinds that are alike in all directions one.
+    fn merge(&mut self) {
+        let mut kinds: Vec<Kind> = Vec::new();
+        for kind in std::mem::take(&mut self.kinds) {
+            let alike = |other: &&mut Kind| {
+                let close = |a: f64, b: f64| (a - b).abs() <= 1e-6 * a.abs().max(b.abs());
+                let same = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| close(*a, *b));
+                let ratios = |k: &Kind| -> Vec<f64> {
+                    let samples = k.table.iter().flatten();
+                    samples.map(|s| s.ratio).collect()
+                };
+                (other.power, other.moves) == (kind.power, kind.moves)
+                    && same(&other.coefficients, &kind.coefficients)
+                    && same(&ratios(other), &ratios(&kind))
+            };
+            match kinds.iter_mut().find(alike) {
+                Some(other) => other.count += 1,
+                None => kinds.push(kind),
+            }
+        }
+        self.kinds = kinds;
+    }
+}

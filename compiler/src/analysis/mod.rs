@@ -1,0 +1,122 @@
+//! What a scheme's own taps say about its stability and accuracy: von Neumann's analysis.
+//!
+//! ```text
+//! Body          --linear--> weights of the values that an update reads
+//! coefficients  --places--> the places where they are extreme
+//! both          --step----> one step in a uniform medium: its amplification matrix G(theta)
+//! G             --zone----> the waves that grow most         --stability, limit--> is this step stable, which is the largest
+//!               --waves---> frequencies of waves             --pace, dispersion--> Courant number, errors of phase velocities
+//! ```
+//!
+//! Powers of G have to stay bounded for all phases theta: |lambda| <= 1 for its eigenvalues, and no growth of another
+//! kind but as a polynomial of the number of steps. Such growth is what equations have, too: uniform values of u_tt =
+//! c^2 u_xx grow in proportion to time, and what is summed up over time does. So eigenvalues decide, and polynomials
+//! are told ([`Analysis::drift`]).
+
+mod dispersion;
+mod draw;
+mod limit;
+mod linear;
+mod matrix;
+mod pace;
+mod places;
+mod stability;
+mod step;
+mod waves;
+mod zone;
+
+pub use dispersion::{
+    AROUND, Direction, Dispersion, Kind, Lattice, Order, POINTS, Reference, Resolve, Sample,
+    dispersion,
+};
+pub use draw::draw;
+pub use limit::{Limit, WithStep, largest_step};
+pub use linear::{Nonlinear, Operation};
+pub use pace::{Pace, pace};
+pub use places::{Place, Places, places};
+pub use stability::{Cell, Stability, of_places, stability};
+pub use step::{NoStep, NonlinearUpdate};
+pub use zone::{Effort, Growth, Phase, TOLERANCE};
+
+use crate::lattice::{Axis, PerAxis};
+use crate::scheme::{Boundary, Scheme};
+use crate::statics::Files;
+use step::Step;
+
+/// A short answer, for every run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    pub stability: Stability,
+    pub pace: Option<Pace>,
+}
+
+/// Whether the step of a scheme is stable, and how far waves get in it: in milliseconds.
+pub fn summary(scheme: &Scheme, files: &dyn Files) -> Result<Summary, NoStep> {
+    let places = places(scheme, files)?;
+    Ok(Summary {
+        stability: of_places(scheme, files, &places, &Effort::QUICK)?,
+        pace: pace(scheme, files, &places),
+    })
+}
+
+/// All that is known of a scheme.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Analysis {
+    pub stability: Stability,
+    pub pace: Option<Pace>,
+    /// Where stability ends, with the coefficients of any cell taken for those everywhere; `None` if the step cannot
+    /// be changed.
+    pub limit: Option<Limit>,
+    /// The same with the largest absolute values of all coefficients at once, where no cell has them all.
+    pub safe_limit: Option<Limit>,
+    /// The degree of the polynomial by which uniform values, and others, may grow.
+    pub drift: [u32; 2],
+    /// Axes with a mirror boundary that the scheme is not symmetric about: what happens there is not part of the
+    /// analysis.
+    pub unmirrored: Vec<Axis>,
+    pub dispersion: Option<Dispersion>,
+}
+
+/// How a scheme depends on its sizes.
+pub struct Sizes<'a> {
+    /// The value from which the limit is looked for.
+    pub start: f64,
+    /// The scheme for another value of it.
+    pub with_step: Option<WithStep<'a>>,
+    pub resolve: Resolve<'a>,
+}
+
+/// Analyses a scheme.
+pub fn analyze(scheme: &Scheme, files: &dyn Files, sizes: Sizes) -> Result<Analysis, NoStep> {
+    let places = places(scheme, files)?;
+    let stability = of_places(scheme, files, &places, &Effort::THOROUGH)?;
+    let cells: Vec<Cell> = places.list.iter().map(|p| p.at).collect();
+    let (mut limit, mut safe_limit) = (None, None);
+    if let Some(with_step) = sizes.with_step {
+        limit = largest_step(sizes.start, with_step, files, &cells, false);
+        if !places.combined.is_empty() {
+            safe_limit = largest_step(sizes.start, with_step, files, &cells, true);
+        }
+    }
+    let worst = Step::new(scheme, &places::setting(scheme, files, stability.at))?;
+    let mirror = |b: &Boundary| matches!(b, Boundary::Pec | Boundary::Pmc);
+    let unmirrored = scheme
+        .grid
+        .present()
+        .filter(|&a| scheme.grid.boundary[a].iter().any(mirror) && !worst.is_mirrored(scheme, a))
+        .collect();
+    let drift = [PerAxis::splat(0.0), PerAxis([0.7, 0.4, 0.9])]
+        .map(|p| worst.amplification(&worst.whole(), p).polynomial_growth());
+    Ok(Analysis {
+        pace: pace(scheme, files, &places),
+        limit,
+        safe_limit,
+        drift,
+        unmirrored,
+        dispersion: dispersion(scheme, files, stability.at, sizes.resolve),
+        stability,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,458 @@
+//! The places whose coefficients decide: where they are extreme.
+//!
+//! Coefficients are expressions of the place, so their extremes are found by halving boxes of cells, of which the
+//! ranges of the expressions ([`crate::host_range`]) leave few: no array has to be filled, and no small body is missed
+//! between samples. Where statements are confined to regions, each region has extremes of its own.
+
+use super::linear::choices;
+use super::step::{NoStep, Setting, Step};
+use crate::host_range::{HostBox, Range, range};
+use crate::lattice::{Axis, HalfIndex, Interval, Offset, PerAxis, Position, Region};
+use crate::scheme::{FileId, Scheme, Update};
+use crate::statics::{Files, coef_value};
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, BinaryHeap};
+
+/// Boxes that are looked at for the extreme of a coefficient, and of a step's vigour, which takes longer.
+const BOXES: usize = 1000;
+const VIGOUR_BOXES: usize = 100;
+/// Coefficients whose extremes are looked for one by one.
+const COEFS: usize = 24;
+/// Regions with statements of their own.
+const ZONES: usize = 64;
+/// Cells per axis of the blocks that the extremes of files are kept for.
+const BLOCK: i64 = 16;
+
+/// A place with what acts there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    pub at: PerAxis<i64>,
+    pub setting: Setting,
+}
+
+/// The places that decide.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Places {
+    /// With different settings, the most vigorous first.
+    pub list: Vec<Place>,
+    /// Per set of updates that act together somewhere: every coefficient at its largest absolute value in that zone,
+    /// whether or not these occur at one place. Empty where one place has them all.
+    pub combined: Vec<Setting>,
+    /// Regions too thin for waves in them to mean anything: their bounds along an axis.
+    pub thin: Vec<(Axis, Interval)>,
+}
+
+/// The setting at a cell: coefficients at the cell's own index of each lattice.
+pub fn setting(scheme: &Scheme, files: &dyn Files, at: PerAxis<i64>) -> Setting {
+    let near = |extent: Region| {
+        PerAxis::from_fn(|a| at[a].clamp(extent[a].lo, (extent[a].hi - 1).max(extent[a].lo)))
+    };
+    let coefs: Vec<f64> = scheme
+        .coefs
+        .iter()
+        .map(|coef| {
+            let at = near(scheme.grid.extent(coef.position));
+            let value = coef_value(scheme, files, coef.position, &coef.value, at);
+            scheme.precision.round(value)
+        })
+        .collect();
+    let acts = |update: &Update| {
+        let live = scheme.grid.live(scheme.component(update.target).position);
+        let masked = update.mask.is_some_and(|m| coefs[m.index()] == 0.0);
+        update.region.contains(near(live)) && !masked
+    };
+    let active = scheme
+        .stages
+        .iter()
+        .map(|s| s.updates.iter().map(acts).collect())
+        .collect();
+    Setting { coefs, active }
+}
+
+/// The places that decide about a scheme.
+pub fn places(scheme: &Scheme, files: &dyn Files) -> Result<Places, NoStep> {
+    let search = Search {
+        scheme,
+        files,
+        bounds: FileBounds::new(scheme, files),
+    };
+    let (zones, mut thin) = zones(scheme);
+    let mut found: Vec<Place> = Vec::new();
+    let mut combined = Vec::new();
+    for zone in zones {
+        let first = found.len();
+        for at in search.extremes(zone) {
+            let setting = setting(scheme, files, at);
+            if !found.iter().any(|p| p.setting == setting) {
+                found.push(Place { at, setting });
+            }
+        }
+        combined.extend(extreme_settings(&found[first..]));
+    }
+    // What acts in a few cells only is no medium that waves could be in, unless there is nothing else.
+    let (thick, dropped): (Vec<Place>, Vec<Place>) = found
+        .iter()
+        .cloned()
+        .partition(|place| search.thinnest(place).is_none());
+    if !thick.is_empty() {
+        for part in dropped.iter().filter_map(|place| search.thinnest(place)) {
+            if !thin.contains(&part) {
+                thin.push(part);
+            }
+        }
+        combined.retain(|c: &Setting| thick.iter().any(|p| p.setting.active == c.active));
+        found = thick;
+    }
+    // The first error is the answer: a step that cannot be analysed at one place cannot be analysed.
+    let mut ranked = Vec::new();
+    for place in found {
+        match Step::new(scheme, &place.setting) {
+            Ok(step) => ranked.push((step.vigour(), place)),
+            Err(error) => return Err(error),
+        }
+    }
+    ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let list: Vec<Place> = ranked.into_iter().map(|(_, p)| p).collect();
+    combined.retain(|c| list.iter().all(|p| p.setting != *c));
+    Ok(Places {
+        list,
+        combined,
+        thin,
+    })
+}
+
+/// For each set of updates that act at some of the places: all coefficients at their largest absolute values among
+/// them.
+pub fn extreme_settings(places: &[Place]) -> Vec<Setting> {
+    let mut extremes: Vec<Setting> = Vec::new();
+    for place in places {
+        let same = |s: &&mut Setting| s.active == place.setting.active;
+        match extremes.iter_mut().find(same) {
+            None => extremes.push(place.setting.clone()),
+            Some(extreme) => {
+                for (e, c) in extreme.coefs.iter_mut().zip(&place.setting.coefs) {
+                    if c.abs() > e.abs() {
+                        *e = *c;
+                    }
+                }
+            }
+        }
+    }
+    extremes
+}
+
+/// The boxes that the ends of the updates' regions cut the domain into, without those that are thinner than twice the
+/// reach of reads.
+fn zones(scheme: &Scheme) -> (Vec<Region>, Vec<(Axis, Interval)>) {
+    let grid = &scheme.grid;
+    let reach = scheme.reach();
+    let mut thin = Vec::new();
+    let mut zones = vec![Region::from_fn(|a| Interval::new(0, grid.cells[a]))];
+    for axis in grid.present() {
+        let mut cuts = BTreeSet::from([0, grid.cells[axis]]);
+        for update in scheme.stages.iter().flat_map(|s| &s.updates) {
+            let live = grid.live(scheme.component(update.target).position)[axis];
+            let Interval { lo, hi } = update.region[axis];
+            if !update.region.is_empty() {
+                cuts.extend((lo > live.lo).then_some(lo));
+                cuts.extend((hi < live.hi).then_some(hi));
+            }
+        }
+        let cuts: Vec<i64> = cuts.into_iter().collect();
+        let least = 2 * i64::from(reach[axis].into_iter().max().unwrap_or(0));
+        let mut parts: Vec<Interval> = cuts.windows(2).map(|w| Interval::new(w[0], w[1])).collect();
+        if parts.len() > 1 {
+            thin.extend(parts.iter().filter(|p| p.len() < least).map(|p| (axis, *p)));
+            let thick: Vec<Interval> = parts.iter().copied().filter(|p| p.len() >= least).collect();
+            if !thick.is_empty() && zones.len() * thick.len() <= ZONES {
+                parts = thick;
+            } else {
+                parts = vec![Interval::new(0, grid.cells[axis])];
+            }
+        }
+        zones = zones
+            .iter()
+            .flat_map(|zone| {
+                parts.iter().map(|p| {
+                    let mut zone = *zone;
+                    zone[axis] = *p;
+                    zone
+                })
+            })
+            .collect();
+    }
+    (zones, thin)
+}
+
+struct Search<'a> {
+    scheme: &'a Scheme,
+    files: &'a dyn Files,
+    bounds: FileBounds<'a>,
+}
+
+impl Search<'_> {
+    /// Cells of a zone where coefficients are largest or smallest, where a step is most vigorous, and the middle.
+    fn extremes(&self, zone: Region) -> Vec<PerAxis<i64>> {
+        let mut found = vec![zone.map(|i| i.lo + (i.len() - 1).max(0) / 2)];
+        let varying: Vec<usize> = (0..self.scheme.coefs.len())
+            .filter(|&c| !self.range(c, zone).is_point())
+            .collect();
+        for &coef in varying.iter().take(COEFS) {
+            found.push(self.highest(zone, BOXES, |part| self.range(coef, part).hi));
+            found.push(self.highest(zone, BOXES, |part| -self.range(coef, part).lo));
+        }
+        if varying.len() > 1 {
+            found.push(self.highest(zone, VIGOUR_BOXES, |part| self.vigour(part)));
+        }
+        found
+    }
+
+    /// The cell of a zone with the highest value of a function that is given by upper bounds over boxes, exact ones
+    /// over cells.
+    fn highest(&self, zone: Region, boxes: usize, bound: impl Fn(Region) -> f64) -> PerAxis<i64> {
+        let middle = |r: Region| r.map(|i| i.lo + (i.len() - 1).max(0) / 2);
+        let cell = |at: PerAxis<i64>| at.map(|i| Interval::new(i, i + 1));
+        let mut best = (middle(zone), bound(cell(middle(zone))));
+        let mut queue = BinaryHeap::from([Candidate {
+            bound: bound(zone),
+            zone,
+        }]);
+        for _ in 0..boxes {
+            let Some(Candidate { bound: top, zone }) = queue.pop() else {
+                break;
+            };
+            // Bounds and values of the same expression differ by rounding.
+            if top <= best.1 + 1e-12 * best.1.abs() || top.is_nan() {
+                break;
+            }
+            let widest = Axis::ALL.into_iter().max_by_key(|&a| zone[a].len());
+            let Some(axis) = widest.filter(|&a| zone[a].len() > 1) else {
+                best = (middle(zone), top);
+                break;
+            };
+            let cut = zone[axis].lo + zone[axis].len() / 2;
+            for part in [
+                Interval::new(zone[axis].lo, cut),
+                Interval::new(cut, zone[axis].hi),
+            ] {
+                let mut half = zone;
+                half[axis] = part;
+                let at = middle(half);
+                let value = bound(cell(at));
+                if value > best.1 {
+                    best = (at, value);
+                }
+                queue.push(Candidate {
+                    bound: bound(half),
+                    zone: half,
+                });
+            }
+        }
+        best.0
+    }
+
+    /// The axis along which, and the cells in which, the same updates act and the same choices are made as at a place,
+    /// where these are fewer than twice the reach of reads.
+    fn thinnest(&self, place: &Place) -> Option<(Axis, Interval)> {
+        let grid = &self.scheme.grid;
+        let reach = self.scheme.reach();
+        let own = self.form(&place.setting);
+        grid.present().find_map(|axis| {
+            let enough = 2 * i64::from(reach[axis].into_iter().max().unwrap_or(0));
+            let enough = enough.min(grid.cells[axis]);
+            let like = |index: &i64| {
+                let mut at = place.at;
+                at[axis] = match grid.is_periodic(axis) {
+                    true => index.rem_euclid(grid.cells[axis]),
+                    false => *index,
+                };
+                let inside = (0..grid.cells[axis]).contains(&at[axis]);
+                inside && self.form(&setting(self.scheme, self.files, at)) == own
+            };
+            let here = place.at[axis];
+            let above = (here + 1..here + enough).take_while(like).count() as i64;
+            let below = (1..enough).map(|d| here - d).take_while(like).count() as i64;
+            (above + below + 1 < enough)
+                .then(|| (axis, Interval::new(here - below, here + above + 1)))
+        })
+    }
+
+    /// Which updates act, and which way their choices go.
+    fn form(&self, setting: &Setting) -> (Vec<Vec<bool>>, Vec<Vec<bool>>) {
+        let updates = self.scheme.stages.iter().flat_map(|s| &s.updates);
+        let choices = updates.map(|u| choices(&u.body, &setting.coefs)).collect();
+        (setting.active.clone(), choices)
+    }
+
+    /// The values of a coefficient over a box of cells.
+    fn range(&self, coef: usize, zone: Region) -> Range {
+        let coef = &self.scheme.coefs[coef];
+        let extent = self.scheme.grid.extent(coef.position);
+        let zone = Region::from_fn(|a| {
+            // The last cell stands for the plane at the end, too.
+            let last = zone[a].hi == self.scheme.grid.cells[a];
+            let hi = if last { extent[a].hi } else { zone[a].hi };
+            Interval::new(zone[a].lo.min(extent[a].hi - 1), hi.min(extent[a].hi))
+        });
+        let single = zone.volume() == 1;
+        if single {
+            let at = zone.map(|i| i.lo);
+            let value = coef_value(self.scheme, self.files, coef.position, &coef.value, at);
+            return Range::point(value);
+        }
+        let cells = Cells {
+            scheme: self.scheme,
+            bounds: &self.bounds,
+            position: coef.position,
+            zone,
+        };
+        range(&coef.value, &cells)
+    }
+
+    /// [`Step::vigour`] with all coefficients at their largest absolute values in a box.
+    fn vigour(&self, zone: Region) -> f64 {
+        let coefs = (0..self.scheme.coefs.len())
+            .map(|c| self.range(c, zone).size().min(f64::MAX))
+            .collect();
+        let active = self
+            .scheme
+            .stages
+            .iter()
+            .map(|s| vec![true; s.updates.len()])
+            .collect();
+        match Step::new(self.scheme, &Setting { coefs, active }) {
+            Ok(step) => step.vigour(),
+            // What is not linear is found out later.
+            Err(_) => f64::NAN,
+        }
+    }
+}
+
+/// A box that may have the highest value.
+#[derive(Clone, Copy, PartialEq)]
+struct Candidate {
+    bound: f64,
+    zone: Region,
+}
+
+impl Eq for Candidate {}
+
+impl Ord for Candidate {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.bound.total_cmp(&other.bound)
+    }
+}
+
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// A box of cells as expressions see it.
+struct Cells<'a> {
+    scheme: &'a Scheme,
+    bounds: &'a FileBounds<'a>,
+    position: Position,
+    zone: Region,
+}
+
+impl HostBox for Cells<'_> {
+    fn coordinate(&self, axis: Axis, by: HalfIndex) -> Range {
+        let grid = &self.scheme.grid;
+        let Interval { lo, hi } = self.zone[axis];
+        let place = |i: i64| HalfIndex::cells(i) + self.position[axis] + by;
+        let (mut first, mut last) = (place(lo), place(hi - 1));
+        if grid.is_periodic(axis) {
+            // Positions start anew at the end of the domain.
+            let around = 2 * grid.cells[axis];
+            let laps = first.0.div_euclid(around);
+            if last.0.div_euclid(around) == laps {
+                (first.0, last.0) = (first.0 - laps * around, last.0 - laps * around);
+            } else {
+                (first.0, last.0) = (0, around);
+            }
+        }
+        let h = grid.spacing[axis];
+        Range::new(first.as_f64() * h, last.as_f64() * h)
+    }
+
+    fn file(&self, file: FileId, offset: Offset) -> Range {
+        let grid = &self.scheme.grid;
+        let extent = grid.extent(self.scheme.files[file.index()].position);
+        let zone = Region::from_fn(|a| {
+            let o = i64::from(offset[a]);
+            let (lo, hi) = (self.zone[a].lo + o, self.zone[a].hi + o);
+            if grid.is_periodic(a) && (lo < 0 || hi > extent[a].hi) {
+                return extent[a];
+            }
+            let last = extent[a].hi - 1;
+            Interval::new(lo.clamp(0, last), (hi - 1).clamp(0, last) + 1)
+        });
+        self.bounds.range(file, zone)
+    }
+}
+
+/// The ranges of files over blocks of cells.
+struct FileBounds<'a> {
+    files: &'a dyn Files,
+    /// By file the number of blocks per axis, and their ranges.
+    blocks: Vec<(PerAxis<i64>, Vec<Range>)>,
+}
+
+impl<'a> FileBounds<'a> {
+    fn new(scheme: &Scheme, files: &'a dyn Files) -> Self {
+        let ids = (0..scheme.files.len() as u32).map(FileId);
+        let used = |id: FileId| {
+            let is = |e: &crate::host::HostExpr| matches!(e, crate::host::HostExpr::File { file, .. } if *file == id);
+            scheme.coefs.iter().any(|c| c.value.any(&mut |e| is(e)))
+        };
+        let bounds = ids.map(|id| {
+            let extent = scheme.grid.extent(scheme.files[id.index()].position);
+            if !used(id) {
+                return (PerAxis::splat(0), Vec::new());
+            }
+            let counts = PerAxis::from_fn(|a| (extent[a].hi + BLOCK - 1) / BLOCK);
+            let mut ranges = Vec::new();
+            for_each(counts.map(|n| Interval::new(0, n)), |block| {
+                let part = Region::from_fn(|a| {
+                    Interval::new(block[a] * BLOCK, (block[a] + 1) * BLOCK).intersect(extent[a])
+                });
+                let mut range = Range::WHOLE;
+                let mut first = true;
+                for_each(part, |at| {
+                    let value = Range::point(files.value(id, at));
+                    range = if first { value } else { range.hull(value) };
+                    first = false;
+                });
+                ranges.push(range);
+            });
+            (counts, ranges)
+        });
+        Self {
+            files,
+            blocks: bounds.collect(),
+        }
+    }
+
+    fn range(&self, file: FileId, zone: Region) -> Range {
+        let (counts, ranges) = &self.blocks[file.index()];
+        let mut range: Option<Range> = None;
+        let mut add = |own: Range| range = Some(range.map_or(own, |r| r.hull(own)));
+        if zone.volume() <= BLOCK.pow(3) as u64 {
+            for_each(zone, |at| add(Range::point(self.files.value(file, at))));
+            return range.unwrap_or(Range::WHOLE);
+        }
+        let blocks = zone.map(|i| Interval::new(i.lo / BLOCK, (i.hi - 1) / BLOCK + 1));
+        for_each(blocks, |block| {
+            let index = Axis::ALL.iter().fold(0, |n, &a| n * counts[a] + block[a]);
+            let own = ranges.get(index as usize).copied().unwrap_or(Range::WHOLE);
+            add(own);
+        });
+        range.unwrap_or(Range::WHOLE)
+    }
+}
+
+fn for_each(region: Region, f: impl FnMut(PerAxis<i64>)) {
+    crate::reference::for_each_index(region, f);
+}

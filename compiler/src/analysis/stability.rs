@@ -1,0 +1,229 @@
+//! Whether a scheme's step is stable.
+
+use super::places::{Place, Places, extreme_settings, places, setting};
+use super::step::{Block, NoStep, Step};
+use super::zone::{Effort, Growth, Phase, TOLERANCE, Waves};
+use crate::lattice::{Axis, Interval, PerAxis};
+use crate::scheme::Scheme;
+use crate::statics::Files;
+
+/// ln of the growth per step above which a step does not resolve it.
+const RESOLVED: f64 = 0.2;
+
+/// A cell of the domain.
+pub type Cell = PerAxis<i64>;
+
+/// What is known about the growth of waves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stability {
+    /// The wave that grows most over all places, or the one that comes nearest to growth.
+    pub worst: Growth,
+    /// Where: the cell whose coefficients are taken for those everywhere.
+    pub at: Cell,
+    /// ln of the factor per step by which uniform values grow of themselves, as those of an equation u_t = a u do; 0
+    /// if they do not.
+    pub own: f64,
+    /// The wave that grows most if all coefficients have their largest values at one place; none where there is such a
+    /// place.
+    pub combined: Option<Growth>,
+    /// Regions that are too thin for waves in them to mean anything.
+    pub thin: Vec<(Axis, Interval)>,
+    /// How many different sets of coefficients were looked at.
+    pub settings: usize,
+}
+
+impl Stability {
+    /// No wave grows faster than uniform values do.
+    pub fn is_stable(&self) -> bool {
+        self.worst.rate <= allowed(self.own)
+    }
+
+    /// Nor does one where all coefficients are as unfavourable as they are anywhere.
+    pub fn is_stable_in_any_case(&self) -> bool {
+        let combined = self.combined.is_none_or(|g| g.rate <= allowed(self.own));
+        self.is_stable() && combined
+    }
+}
+
+/// ln of the growth per step that is no instability where uniform values grow by `own`.
+pub fn allowed(own: f64) -> f64 {
+    TOLERANCE + 1.1 * own
+}
+
+/// Analyses a scheme as it is.
+pub fn stability(scheme: &Scheme, files: &dyn Files, effort: &Effort) -> Result<Stability, NoStep> {
+    of_places(scheme, files, &places(scheme, files)?, effort)
+}
+
+/// The same at places that are known.
+pub fn of_places(
+    scheme: &Scheme,
+    files: &dyn Files,
+    places: &Places,
+    effort: &Effort,
+) -> Result<Stability, NoStep> {
+    let cells: Vec<Cell> = places.list.iter().map(|p| p.at).collect();
+    let media = Media::new(scheme, files, &cells)?;
+    // All waves are looked at where coefficients are most vigorous, the worst ones of these everywhere.
+    let mut found = media.scan_first(effort);
+    let mut suspects: Vec<Phase> = found.iter().map(|(_, g)| g.phase).collect();
+    suspects.extend(media.corners());
+    found.extend(media.worst(&suspects));
+    let worst = found
+        .into_iter()
+        .max_by(|a, b| a.1.rate.total_cmp(&b.1.rate));
+    let (at, worst) = worst.unwrap_or((
+        PerAxis::splat(0),
+        Growth {
+            phase: PerAxis::splat(0.0),
+            rate: f64::NEG_INFINITY,
+        },
+    ));
+    let combined = match places.combined.is_empty() {
+        true => None,
+        false => Media::combined(scheme, files, &cells)?.worst(&suspects),
+    };
+    Ok(Stability {
+        worst,
+        at,
+        own: media.own_growth(),
+        combined: combined.map(|(_, g)| g),
+        thin: places.thin.clone(),
+        settings: places.list.len(),
+    })
+}
+
+/// The steps with the coefficients of some cells, each taken for the whole lattice.
+pub struct Media {
+    list: Vec<(Cell, Step, Vec<Block>)>,
+}
+
+impl Media {
+    pub fn new(scheme: &Scheme, files: &dyn Files, cells: &[Cell]) -> Result<Self, NoStep> {
+        let mut list = Vec::new();
+        for &at in cells {
+            let step = Step::new(scheme, &setting(scheme, files, at))?;
+            let blocks = step.blocks();
+            list.push((at, step, blocks));
+        }
+        Ok(Self { list })
+    }
+
+    /// With all coefficients at the largest absolute values that they have in the cells.
+    pub fn combined(scheme: &Scheme, files: &dyn Files, cells: &[Cell]) -> Result<Self, NoStep> {
+        let places: Vec<Place> = cells
+            .iter()
+            .map(|&at| Place {
+                at,
+                setting: setting(scheme, files, at),
+            })
+            .collect();
+        let mut list = Vec::new();
+        for setting in extreme_settings(&places) {
+            let step = Step::new(scheme, &setting)?;
+            let blocks = step.blocks();
+            list.push((PerAxis::splat(0), step, blocks));
+        }
+        Ok(Self { list })
+    }
+
+    fn waves(&self) -> impl Iterator<Item = (Cell, Waves<'_>)> {
+        self.list.iter().flat_map(|(at, step, blocks)| {
+            blocks
+                .iter()
+                .map(|block| (*at, Waves::new(step, block.clone())))
+        })
+    }
+
+    /// The wave that grows most among those of some phases, and where.
+    pub fn worst(&self, phases: &[Phase]) -> Option<(Cell, Growth)> {
+        let mut worst: Option<(Cell, Growth)> = None;
+        for (at, step, blocks) in &self.list {
+            for block in blocks {
+                for &phase in phases {
+                    let rate = step.amplification(block, phase).growth();
+                    if worst.is_none_or(|(_, w)| rate > w.rate) {
+                        worst = Some((*at, Growth { phase, rate }));
+                    }
+                }
+            }
+        }
+        worst
+    }
+
+    /// The waves that grow most, or come nearest to it, with the coefficients of the first cell.
+    fn scan_first(&self, effort: &Effort) -> Vec<(Cell, Growth)> {
+        let first = self.list.first().map(|(at, ..)| *at);
+        let waves = self.waves().take_while(|(at, _)| Some(*at) == first);
+        waves
+            .flat_map(|(at, w)| w.scan(effort).into_iter().map(move |g| (at, g)))
+            .collect()
+    }
+
+    /// The same for all cells.
+    pub fn scan(&self, effort: &Effort) -> Vec<Growth> {
+        self.waves().flat_map(|(_, w)| w.scan(effort)).collect()
+    }
+
+    /// Waves near one that grow faster.
+    pub fn climb(&self, from: Phase, stride: f64, evaluations: usize) -> Vec<Growth> {
+        let near = |(_, w): (Cell, Waves)| w.fastest_near(from, stride, evaluations);
+        self.waves().map(near).collect()
+    }
+
+    /// Waves that alternate or stand still along each axis.
+    pub fn corners(&self) -> Vec<Phase> {
+        let mut corners: Vec<Phase> = Vec::new();
+        for (_, waves) in self.waves() {
+            for phase in waves.corners() {
+                if !corners.contains(&phase) {
+                    corners.push(phase);
+                }
+            }
+        }
+        corners
+    }
+
+    /// ln of the factor by which uniform values grow of themselves in a step, as the equations may have it. Only
+    /// growth without a change of sign counts: values that swing or alternate more and more do so because the step is
+    /// too long. So does growth that the step does not resolve.
+    pub fn own_growth(&self) -> f64 {
+        let growth = |step: &Step, block: &Block| {
+            let matrix = step.amplification(block, PerAxis::splat(0.0));
+            let rate = matrix.growth();
+            if !(TOLERANCE..RESOLVED).contains(&rate) {
+                return 0.0;
+            }
+            let values = matrix.eigenvalues().unwrap_or_default().into_iter();
+            match values.max_by(|a, b| a.norm().total_cmp(&b.norm())) {
+                Some(l) if l.re > 0.0 && l.im.abs() < 1e-6 * l.re => rate,
+                _ => 0.0,
+            }
+        };
+        let blocks = self
+            .list
+            .iter()
+            .flat_map(|(_, step, blocks)| blocks.iter().map(move |block| growth(step, block)));
+        blocks.fold(0.0, f64::max)
+    }
+
+    /// The largest absolute value of the eigenvalues of some waves, without those whose powers grow as polynomials:
+    /// their eigenvalues are not exact.
+    pub fn radius(&self, phases: &[Phase]) -> f64 {
+        let mut radius = 0.0_f64;
+        for (_, step, blocks) in &self.list {
+            for block in blocks {
+                for &phase in phases {
+                    let matrix = step.amplification(block, phase);
+                    if matrix.polynomial_growth() > 0 {
+                        continue;
+                    }
+                    let values = matrix.eigenvalues();
+                    let sizes = values.unwrap_or_default().into_iter().map(|v| v.norm());
+                    radius = sizes.fold(radius, f64::max);
+                }
+            }
+        }
+        radius
+    }
+}

@@ -1,0 +1,374 @@
+//! One time step with constant coefficients, and its amplification matrix.
+//!
+//! With the coefficients that a scheme has at one place taken for those everywhere, a step maps a wave onto itself
+//! times a matrix. The state of a cell is all versions that are kept of all components ([`Slot`]); a wave exp(i theta
+//! . x), `x` in cells, has an amplitude for each. A read from a distance of `s` half cells multiplies by exp(i theta .
+//! s / 2), the half-cell stagger of the components included; a stage replaces the newest version of its targets and
+//! moves the older ones on. The product over all stages is the amplification matrix G(theta) (J. G. Charney, R.
+//! Fjortoft and J. von Neumann, Tellus 2 (1950) 237-254, for one component).
+
+use super::linear::{self, Nonlinear};
+use super::matrix::Matrix;
+use crate::lattice::{Axis, PerAxis};
+use crate::scheme::{ComponentId, Scheme, displacement};
+use num_complex::Complex64;
+
+/// The most values of a cell that are followed.
+pub const SLOTS: usize = 512;
+
+/// A version of a component: 0 is the newest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    pub component: ComponentId,
+    pub age: u8,
+}
+
+/// A value that an update reads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tap {
+    pub slot: usize,
+    /// From the target, in half cells.
+    pub distance: PerAxis<i64>,
+    pub weight: f64,
+}
+
+/// The new value of a component as a sum of old ones.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    pub target: ComponentId,
+    pub taps: Vec<Tap>,
+}
+
+/// What the coefficients are, and which updates act.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// By coefficient.
+    pub coefs: Vec<f64>,
+    /// By stage and update.
+    pub active: Vec<Vec<bool>>,
+}
+
+/// An update that is not linear.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NonlinearUpdate {
+    pub stage: usize,
+    pub target: ComponentId,
+    pub why: Nonlinear,
+}
+
+/// Why a step has no amplification matrix.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NoStep {
+    /// All updates that are not linear.
+    Nonlinear(Vec<NonlinearUpdate>),
+    /// More values per cell than are followed.
+    TooLarge { slots: usize },
+    /// A weight is infinite or NaN.
+    NotFinite { stage: usize, target: ComponentId },
+}
+
+/// One step in a uniform medium.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    slots: Vec<Slot>,
+    /// Per component the slot of its newest version.
+    first: Vec<usize>,
+    stages: Vec<Vec<Row>>,
+    /// Farthest reads in half cells.
+    reach: PerAxis<i64>,
+    /// The largest absolute values that the elements of the amplification matrix could have, row after row.
+    majorant: Vec<f64>,
+}
+
+/// Values that influence each other around a cycle of updates: only they can grow without bound on their own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Block {
+    pub slots: Vec<usize>,
+    /// What the amplitude of each is divided by, so that all are of one size whatever their units.
+    scale: Vec<f64>,
+}
+
+impl Step {
+    pub fn new(scheme: &Scheme, setting: &Setting) -> Result<Self, NoStep> {
+        let mut slots = Vec::new();
+        let mut first = Vec::new();
+        for id in scheme.component_ids() {
+            first.push(slots.len());
+            slots.extend(
+                (0..scheme.component(id).time_levels).map(|age| Slot { component: id, age }),
+            );
+        }
+        if slots.len() > SLOTS {
+            return Err(NoStep::TooLarge { slots: slots.len() });
+        }
+        let mut stages = Vec::new();
+        let mut reach = PerAxis::splat(0);
+        let mut nonlinear = Vec::new();
+        for (index, stage) in scheme.stages.iter().enumerate() {
+            let mut rows = Vec::new();
+            let acting = stage.updates.iter().zip(&setting.active[index]);
+            for (update, _) in acting.filter(|(_, active)| **active) {
+                let target = update.target;
+                let position = scheme.component(target).position;
+                let weights = match linear::weights(&update.body, &setting.coefs) {
+                    Ok(weights) => weights,
+                    Err(why) => {
+                        nonlinear.push(NonlinearUpdate {
+                            stage: index,
+                            target,
+                            why,
+                        });
+                        continue;
+                    }
+                };
+                if weights.iter().any(|(_, w)| !w.is_finite()) {
+                    return Err(NoStep::NotFinite {
+                        stage: index,
+                        target,
+                    });
+                }
+                let taps: Vec<Tap> = weights
+                    .into_iter()
+                    .map(|(read, weight)| {
+                        let from = scheme.component(read.component).position;
+                        Tap {
+                            slot: first[read.component.index()] + usize::from(read.age),
+                            distance: displacement(position, from, read.offset).map(|h| h.0),
+                            weight,
+                        }
+                    })
+                    .collect();
+                for tap in &taps {
+                    for (axis, d) in tap.distance.iter() {
+                        reach[axis] = reach[axis].max(d.abs());
+                    }
+                }
+                rows.push(Row { target, taps });
+            }
+            stages.push(rows);
+        }
+        if !nonlinear.is_empty() {
+            return Err(NoStep::Nonlinear(nonlinear));
+        }
+        let mut step = Self {
+            slots,
+            first,
+            stages,
+            reach,
+            majorant: Vec::new(),
+        };
+        step.majorant = step.bounds();
+        Ok(step)
+    }
+
+    #[cfg(test)]
+    pub fn stages(&self) -> &[Vec<Row>] {
+        &self.stages
+    }
+
+    /// Farthest reads of one update along each axis, in half cells.
+    pub fn reach(&self) -> PerAxis<i64> {
+        self.reach
+    }
+
+    /// The values whose rows and columns a matrix is to have, all of them.
+    pub fn whole(&self) -> Block {
+        let slots: Vec<usize> = (0..self.slots.len()).collect();
+        self.balanced(slots)
+    }
+
+    /// Whether mirroring an axis leaves the step as it is, if values at whole cells change their sign: then waves at a
+    /// mirror boundary are pairs of waves that the amplification matrix knows.
+    pub fn is_mirrored(&self, scheme: &Scheme, axis: Axis) -> bool {
+        let odd = |c: ComponentId| !scheme.component(c).position[axis].is_half();
+        self.stages.iter().flatten().all(|row| {
+            row.taps.iter().all(|tap| {
+                let flips = odd(row.target) != odd(self.slots[tap.slot].component);
+                let mut distance = tap.distance;
+                distance[axis] = -distance[axis];
+                let weight = if flips { -tap.weight } else { tap.weight };
+                let close = |w: f64| (w - weight).abs() <= 1e-6 * weight.abs();
+                row.taps
+                    .iter()
+                    .any(|t| t.slot == tap.slot && t.distance == distance && close(t.weight))
+            })
+        })
+    }
+
+    /// The parts of the state that determine its growth: strongly connected parts of the graph "enters into" over one
+    /// step. In the order of these parts every amplification matrix is block triangular, so its eigenvalues are those
+    /// of the parts.
+    pub fn blocks(&self) -> Vec<Block> {
+        let n = self.slots.len();
+        let reaches = closure(&self.majorant, n);
+        let mut done = vec![false; n];
+        let mut blocks = Vec::new();
+        for i in 0..n {
+            if done[i] || !reaches[i * n + i] {
+                continue;
+            }
+            let members: Vec<usize> = (i..n)
+                .filter(|&j| reaches[i * n + j] && reaches[j * n + i])
+                .collect();
+            for &j in &members {
+                done[j] = true;
+            }
+            blocks.push(self.balanced(members));
+        }
+        blocks
+    }
+
+    /// The amplification matrix of a block at phases per cell.
+    pub fn amplification(&self, block: &Block, theta: PerAxis<f64>) -> Matrix {
+        let phases = Phases::new(theta, self.reach);
+        let size = block.slots.len();
+        let mut state = vec![Complex64::ZERO; self.slots.len() * size];
+        for (column, &slot) in block.slots.iter().enumerate() {
+            state[slot * size + column] = Complex64::ONE;
+        }
+        self.run(&mut state, size, |tap| phases.at(tap.distance) * tap.weight);
+        let mut matrix = Matrix::zero(size);
+        for (row, &slot) in block.slots.iter().enumerate() {
+            for column in 0..size {
+                let scale = block.scale[column] / block.scale[row];
+                matrix.set(row, column, state[slot * size + column] * scale);
+            }
+        }
+        matrix
+    }
+
+    fn bounds(&self) -> Vec<f64> {
+        let n = self.slots.len();
+        let mut state = vec![Complex64::ZERO; n * n];
+        for i in 0..n {
+            state[i * n + i] = Complex64::ONE;
+        }
+        self.run(&mut state, n, |tap| Complex64::from(tap.weight.abs()));
+        state.into_iter().map(|v| v.re).collect()
+    }
+
+    /// An upper bound of ln of the growth per step that depends on the sizes of the weights alone: the larger, the
+    /// faster something spreads.
+    pub fn vigour(&self) -> f64 {
+        let growth = |block: &Block| {
+            let size = block.slots.len();
+            let mut matrix = Matrix::zero(size);
+            for (i, &row) in block.slots.iter().enumerate() {
+                for (j, &column) in block.slots.iter().enumerate() {
+                    let value = self.majorant[row * self.slots.len() + column];
+                    matrix.set(
+                        i,
+                        j,
+                        Complex64::from(value * block.scale[j] / block.scale[i]),
+                    );
+                }
+            }
+            matrix.growth_of_powers()
+        };
+        let blocks = self.blocks();
+        blocks.iter().map(growth).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// Runs all stages on rows of `size` amplitudes, one row per slot.
+    fn run(&self, state: &mut [Complex64], size: usize, weight: impl Fn(&Tap) -> Complex64) {
+        let mut sums = vec![Complex64::ZERO; self.slots.len()];
+        for rows in &self.stages {
+            let mut fresh = Vec::with_capacity(rows.len() * size);
+            for row in rows {
+                sums.fill(Complex64::ZERO);
+                for tap in &row.taps {
+                    sums[tap.slot] += weight(tap);
+                }
+                let start = fresh.len();
+                fresh.resize(start + size, Complex64::ZERO);
+                for (slot, sum) in sums.iter().enumerate() {
+                    if *sum != Complex64::ZERO {
+                        let from = &state[slot * size..(slot + 1) * size];
+                        for (out, value) in fresh[start..].iter_mut().zip(from) {
+                            *out += sum * value;
+                        }
+                    }
+                }
+            }
+            for (row, values) in rows.iter().zip(fresh.chunks_exact(size.max(1))) {
+                let newest = self.first[row.target.index()];
+                let levels = self.slots[newest..]
+                    .iter()
+                    .take_while(|s| s.component == row.target)
+                    .count();
+                state.copy_within(
+                    newest * size..(newest + levels - 1) * size,
+                    (newest + 1) * size,
+                );
+                state[newest * size..(newest + 1) * size].copy_from_slice(values);
+            }
+        }
+    }
+
+    /// A block whose scales make the sums of its rows and columns equal (E. E. Osborne, J. ACM 7 (1960) 338-345).
+    fn balanced(&self, slots: Vec<usize>) -> Block {
+        let n = self.slots.len();
+        let matrix = &self.majorant;
+        let mut scale = vec![1.0; slots.len()];
+        for _ in 0..24 {
+            for i in 0..slots.len() {
+                let (mut row, mut column) = (0.0, 0.0);
+                for j in (0..slots.len()).filter(|&j| j != i) {
+                    row += matrix[slots[i] * n + slots[j]] * scale[j] / scale[i];
+                    column += matrix[slots[j] * n + slots[i]] * scale[i] / scale[j];
+                }
+                let factor = f64::sqrt(row / column);
+                if factor.is_finite() && factor > 0.0 {
+                    scale[i] *= factor;
+                }
+            }
+        }
+        Block { slots, scale }
+    }
+}
+
+/// Which element is reached from which over one or more edges, where element (i, j) of the matrix is an edge unless it
+/// is 0.
+fn closure(matrix: &[f64], n: usize) -> Vec<bool> {
+    let mut reaches: Vec<bool> = matrix.iter().map(|v| *v != 0.0).collect();
+    for middle in 0..n {
+        for i in 0..n {
+            if reaches[i * n + middle] {
+                for j in 0..n {
+                    if reaches[middle * n + j] {
+                        reaches[i * n + j] = true;
+                    }
+                }
+            }
+        }
+    }
+    reaches
+}
+
+/// exp(i theta s / 2) for all distances s that occur along each axis.
+struct Phases {
+    tables: [Vec<Complex64>; 3],
+    reach: PerAxis<i64>,
+}
+
+impl Phases {
+    fn new(theta: PerAxis<f64>, reach: PerAxis<i64>) -> Self {
+        let table = |axis: Axis| {
+            let reach = reach[axis];
+            (-reach..=reach)
+                .map(|s| Complex64::cis(0.5 * theta[axis] * s as f64))
+                .collect()
+        };
+        Self {
+            tables: Axis::ALL.map(table),
+            reach,
+        }
+    }
+
+    fn at(&self, distance: PerAxis<i64>) -> Complex64 {
+        Axis::ALL
+            .iter()
+            .map(|&a| self.tables[a.index()][(distance[a] + self.reach[a]) as usize])
+            .product()
+    }
+}

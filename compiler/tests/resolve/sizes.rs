@@ -1,0 +1,74 @@
+//! Warnings about cell sizes and time steps with other names.
+
+use crate::support::*;
+use torre_compiler::host::HostExpr;
+use torre_compiler::problem::StaticValue;
+
+fn codes(head: &str, step: &str) -> Vec<String> {
+    let text = format!(
+        "scheme s {{\n  axes x, y\n  {head}\n  field v : scalar on nodes at 1/2\n  \
+         field p : scalar on [1/2, 0]\n  step {{\n    {step}\n  }}\n}}\n"
+    );
+    let found = checked(&TestWorld::default(), &text);
+    assert!(!found.has_errors(), "{}", show(&found));
+    found.0.iter().map(|d| d.code.0.to_string()).collect()
+}
+
+const LEAP: &str = "v -= 0.1 * d(p, x)\n    p -= 0.1 * d(v, x)";
+
+#[test]
+fn look_alikes_are_pointed_at_where_1_is_taken() {
+    let both = ["W0402".to_string(), "W0403".to_string()];
+    assert_eq!(codes("param dx = 1\n  param tau = 1", LEAP), both);
+    assert_eq!(codes("const spacing_x = 2\n  const dtau = 1", LEAP), both);
+    assert_eq!(codes("coef h = 1 + x\n  coef dt = 1 + x", LEAP), both);
+    assert_eq!(
+        codes("coef h = 2\n  coef k = hx\n  coef dt = 1", LEAP),
+        both
+    );
+    // The size along one axis does not count along the other one.
+    assert_eq!(codes("param hy = 1\n  param dt = 1", LEAP), both[..1]);
+}
+
+#[test]
+fn nothing_is_said_where_sizes_are_known_or_not_needed() {
+    let none: [String; 0] = [];
+    assert_eq!(
+        codes(
+            "param h = 1\n  param dt = 1\n  param dx = h\n  param tau = dt",
+            LEAP
+        ),
+        none
+    );
+    assert_eq!(
+        codes("param hx = 1\n  param dt = 1\n  param dy = 1", LEAP),
+        none
+    );
+    assert_eq!(codes("param c = 1", LEAP), none);
+    // Reads at offsets, and means, are divided by nothing.
+    let raw = "v -= 0.1 * (p[+1/2, 0] - p[-1/2, 0])\n    p -= 0.1 * avg(v, x)";
+    assert_eq!(codes("param dx = 1\n  param dt = 1", raw), none);
+}
+
+#[test]
+fn a_problem_is_warned_of_the_scheme_that_it_uses() {
+    let text = "scheme s {\n  axes x\n  param dx = 0.1\n  field u : scalar on nodes levels 2\n  \
+                step { u@next = 2 * u - u@prev + 0.25 * d2(u, x) }\n}\n\
+                problem p {\n  scheme s { dx = 0.2 }\n  domain 9\n  steps 1\n}\n";
+    let warnings = resolved(text).warnings;
+    assert_eq!(warnings.0.len(), 1, "{}", show(&warnings));
+    assert_eq!(warnings.0[0].code.0, "W0402");
+}
+
+#[test]
+fn a_coefficient_called_h_is_no_cell_size() {
+    let text = "scheme s {\n  axes x\n  param dt = 1\n  coef h = 2\n  field u : scalar on nodes\n  \
+                step { u += 0.1 * h * (u[1] - 2 * u[0] + u[-1]) }\n}\n\
+                problem p {\n  scheme s\n  domain 9\n  init u = hx + 10 * lx\n  steps 1\n}\n";
+    let found = resolved(text);
+    assert!(found.warnings.0.is_empty(), "{}", show(&found.warnings));
+    assert_eq!(found.scheme.grid.spacing.0, [1.0; 3]);
+    let start = &found.problem.init[0].value;
+    let is_91 = matches!(start, StaticValue::Expr(HostExpr::Number(n)) if *n == 91.0);
+    assert!(is_91, "{start:?}");
+}
