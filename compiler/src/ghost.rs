@@ -183,6 +183,31 @@ impl ComponentGhosts {
     }
 }
 
+/// Whether an update reads, beyond an end of lines, a negated ghost in rows that stay 0 because of an end of another axis. Such a ghost is a
+/// zero without a sign, as the row has no values of its own.
+pub fn reads_ghosts_of_zeros(scheme: &Scheme) -> bool {
+    let zeros = |id: ComponentId, axis: Axis| {
+        let held = AxisGhosts::new(scheme, id, axis).held();
+        let visible = scheme.visible(id)[axis];
+        (visible.lo..visible.hi).filter(move |i| !held.iter().any(|range| range.contains(*i)))
+    };
+    let updates = scheme.stages.iter().flat_map(|stage| &stage.updates);
+    let mut reads = updates.flat_map(|update| update.body.reads().map(move |read| (update, read)));
+    reads.any(|(update, read)| {
+        let reaches = |axis: Axis, index: i64| {
+            let target = index - i64::from(read.offset[axis]);
+            update.region[axis].contains(target)
+        };
+        let inner = AxisGhosts::new(scheme, read.component, Axis::INNER).pairs();
+        let mut negated = inner.iter().filter(|(_, ghost)| ghost.negated);
+        let beyond = negated.any(|(_, ghost)| reaches(Axis::INNER, ghost.index));
+        beyond
+            && [Axis::OUTER, Axis::MIDDLE]
+                .into_iter()
+                .any(|axis| zeros(read.component, axis).any(|index| reaches(axis, index)))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

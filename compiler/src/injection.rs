@@ -53,19 +53,15 @@ impl Injections {
     pub fn new(scheme: &Scheme, problem: &Problem, files: &dyn Files) -> Injections {
         let mut injections = Injections::default();
         for (number, source) in problem.sources.iter().enumerate() {
-            let position = scheme.component(source.component).position;
-            let everywhere = !source.wave.depends_on_place();
+            let everywhere = has_one_wave(source);
             let mut cells = Vec::new();
-            for_each_index(source.region, |at| {
-                if !source_acts(scheme, files, source, at) {
-                    return;
-                }
+            for_each_cell(scheme, files, source, |at, profile| {
                 if cells.is_empty() || !everywhere {
                     injections.waves.push(Wave { source: number, at });
                 }
                 cells.push(Injection {
                     at,
-                    profile: coef_value(scheme, files, position, &source.profile, at),
+                    profile,
                     wave: injections.waves.len() as u32 - 1,
                 });
             });
@@ -105,9 +101,30 @@ impl Injections {
     }
 }
 
-/// What an injection makes of a value: the product is taken in double precision and rounded, the sum is in the value's precision.
+/// The cells in which a source acts, with its profile there; the last index varies fastest.
+pub fn for_each_cell(
+    scheme: &Scheme,
+    files: &dyn Files,
+    source: &Source,
+    mut act: impl FnMut(PerAxis<i64>, f64),
+) {
+    let position = scheme.component(source.component).position;
+    for_each_index(source.region, |at| {
+        if source_acts(scheme, files, source, at) {
+            let profile = coef_value(scheme, files, position, &source.profile, at);
+            act(at, profile);
+        }
+    });
+}
+
+/// What a source gives: the product is taken in double precision and rounded.
+pub fn given<T: Real>(profile: f64, wave: f64) -> T {
+    T::from_f64(profile * wave)
+}
+
+/// What an injection makes of a value to which it adds: the sum is in the value's precision.
 pub fn inject<T: Real>(value: T, profile: f64, wave: f64) -> T {
-    value.add(T::from_f64(profile * wave))
+    value.add(given(profile, wave))
 }
 
 /// Whether one wave serves all cells of a source.

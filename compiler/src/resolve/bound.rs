@@ -11,6 +11,7 @@ use crate::scheme::Boundary;
 use std::rc::Rc;
 use torre_grammar::ast::{self, Expr, Name, ProblemStmt};
 use torre_grammar::diag::Diagnostic;
+use torre_grammar::source::Span;
 
 /// Cells along an axis.
 const CELLS: i64 = 1 << 40;
@@ -24,7 +25,12 @@ impl Resolver<'_> {
         problem: &ast::Problem,
         settings: &Settings,
     ) -> Checked<()> {
-        let axes: Vec<String> = self.frame.axes.iter().map(|(n, _)| n.clone()).collect();
+        let axes: Vec<String> = self.frame.present().into_iter().map(|(n, _)| n).collect();
+        for axis in self.frame.absent.clone() {
+            let one = Named::Known(self.scalar(1.0));
+            let name = self.frame.name_of(axis);
+            self.frame.extents.set(&format!("n{name}"), one);
+        }
         if let Some(list) = &settings.domain {
             if list.len() != axes.len() {
                 let d = Diagnostic::error(
@@ -47,11 +53,7 @@ impl Resolver<'_> {
                 self.frame.extents.set(&format!("n{axis}"), cells);
             }
         }
-        let stated = problem.body.iter().find_map(|stmt| match &stmt.kind.node {
-            ProblemStmt::Domain(list) => Some((list, stmt.kind.span)),
-            _ => None,
-        });
-        let Some((list, span)) = stated else {
+        let Some((list, span)) = domain_of(problem) else {
             if settings.domain.is_some() {
                 return Ok(());
             }
@@ -64,7 +66,7 @@ impl Resolver<'_> {
                 format!(
                     "the domain has {}, but the scheme has {}",
                     count(list.len(), "extent", "extents"),
-                    count(axes.len(), "axis", "axes")
+                    count(self.frame.axes.len(), "axis", "axes")
                 ),
                 &scope.place(span),
             );
@@ -109,7 +111,7 @@ impl Resolver<'_> {
         }
         let mut cells = PerAxis::splat(1);
         let place = scope.place(problem.name.span);
-        for (name, axis) in self.frame.axes.clone() {
+        for (name, axis) in self.frame.present() {
             match self.named(Table::Extents, &format!("n{name}"), &place) {
                 Some(Ok(Value::Scalar(n))) => {
                     cells[axis] = self.graph.as_number(n.node).map_or(1, |n| n as i64);
@@ -147,7 +149,7 @@ impl Resolver<'_> {
     ) -> Checked<()> {
         let mut failed = false;
         let mut done: Vec<Axis> = Vec::new();
-        let axes: Vec<Axis> = self.frame.axes.iter().map(|(_, a)| *a).collect();
+        let axes: Vec<Axis> = self.frame.present().iter().map(|(_, a)| *a).collect();
         // `all` comes first, wherever it stands: what is said of a single axis replaces it.
         let is_all = |clause: &&ast::BoundaryClause| {
             clause.axis.node == "all" && self.frame.axis("all").is_none()
@@ -191,6 +193,22 @@ impl Resolver<'_> {
         if failed { Err(Reported) } else { Ok(()) }
     }
 
+    /// Says along which axes the domain has no extent.
+    pub fn note_absent_axes(&mut self, scope: &Scope, span: Span) {
+        let absent = self.frame.absent.clone();
+        if absent.is_empty() {
+            return;
+        }
+        let names: Vec<String> = absent.iter().map(|a| self.frame.name_of(*a)).collect();
+        let message = format!(
+            "the domain has {}: nothing depends on `{}`",
+            count(self.frame.present().len(), "extent", "extents"),
+            names.join("` and `")
+        );
+        let note = Diagnostic::note(codes::ABSENT, message);
+        self.report.push(note.at(&scope.source, span, "here"));
+    }
+
     /// Both sides of an axis.
     fn clause(
         &mut self,
@@ -223,9 +241,17 @@ impl Resolver<'_> {
 
     pub fn axis_named(&mut self, scope: &Scope, name: &Name) -> Checked<Axis> {
         if let Some(axis) = self.frame.axis(&name.node) {
-            return Ok(axis);
+            if self.frame.is_present(axis) {
+                return Ok(axis);
+            }
+            let message = format!("the domain has no extent along `{}`", name.node);
+            let d = self
+                .error(codes::NOT_AN_AXIS, message, &scope.place(name.span))
+                .hint("a domain has one extent for each axis on which something depends");
+            return self.fail(d);
         }
-        let names: Vec<&str> = self.frame.axes.iter().map(|(n, _)| n.as_str()).collect();
+        let present = self.frame.present();
+        let names: Vec<&str> = present.iter().map(|(n, _)| n.as_str()).collect();
         let hint = format!("the axes are {}", names.join(", "));
         let d = self
             .error(
@@ -236,4 +262,12 @@ impl Resolver<'_> {
             .hint(hint);
         self.fail(d)
     }
+}
+
+/// The extents that a problem states, and where.
+pub fn domain_of(problem: &ast::Problem) -> Option<(&[Expr], Span)> {
+    problem.body.iter().find_map(|stmt| match &stmt.kind.node {
+        ProblemStmt::Domain(list) => Some((list.as_slice(), stmt.kind.span)),
+        _ => None,
+    })
 }

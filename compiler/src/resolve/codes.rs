@@ -85,6 +85,7 @@ codes! {
     INTERNAL = "E0901", "a defect of Torre";
 
     NEAREST = "N0501", "a place between values";
+    ABSENT = "N0502", "axes on which nothing depends";
 
     NOT_CENTRED = "W0301", "an update that is not centred in time";
     NEVER_ADVANCED = "W0401", "a field that is never updated";

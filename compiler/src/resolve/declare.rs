@@ -55,13 +55,14 @@ impl Resolver<'_> {
         }
     }
 
-    /// Begins with a scheme: its axes. An error here leaves nothing to go on with.
-    pub fn begin(&mut self, text: &SchemeText) -> Checked<()> {
+    /// Begins with a scheme: its axes, of which a domain with fewer extents has the first ones. An error here leaves nothing to
+    /// go on with.
+    pub fn begin(&mut self, text: &SchemeText, extents: Option<usize>) -> Checked<()> {
         self.frame = Frame {
             name: text.name.node.clone(),
             ..Frame::default()
         };
-        self.declare_axes(text)
+        self.declare_axes(text, extents)
     }
 
     /// Parameters and constants, cell size and time step. An error here leaves nothing to go on with.
@@ -112,7 +113,7 @@ impl Resolver<'_> {
         if failed { Err(Reported) } else { Ok(()) }
     }
 
-    fn declare_axes(&mut self, text: &SchemeText) -> Checked<()> {
+    fn declare_axes(&mut self, text: &SchemeText, extents: Option<usize>) -> Checked<()> {
         let mut found: Option<(&Vec<Name>, &Declared)> = None;
         for declared in &text.body {
             if let SchemeStmt::Axes(names) = &declared.stmt {
@@ -143,7 +144,12 @@ impl Resolver<'_> {
             );
             return self.fail(d);
         }
-        for (name, &axis) in names.iter().zip(Axis::roles(names.len())) {
+        let present = extents.unwrap_or(names.len()).clamp(1, names.len());
+        let roles = Axis::roles(present);
+        let others = Axis::ALL.into_iter().filter(|axis| !roles.contains(axis));
+        let others: Vec<Axis> = others.take(names.len() - present).collect();
+        self.frame.absent.clone_from(&others);
+        for (name, axis) in names.iter().zip(roles.iter().copied().chain(others)) {
             self.introduce(scope, name, Named::Known(Value::Axis(axis)));
             self.frame.axes.push((name.node.clone(), axis));
             self.graph.axes[axis] = name.node.clone();
@@ -156,7 +162,7 @@ impl Resolver<'_> {
         let place = text.place();
         let mut failed = false;
         self.graph.spacing = PerAxis::splat(1.0);
-        for (name, axis) in self.frame.axes.clone() {
+        for (name, axis) in self.frame.present() {
             match self.given_cell_size(&name, &place) {
                 Ok(h) => {
                     self.graph.spacing[axis] = h.unwrap_or(1.0);
@@ -204,7 +210,7 @@ impl Resolver<'_> {
     /// A grid with these extents.
     pub fn assume_grid(&mut self) {
         let cells = PerAxis::from_fn(|a| {
-            let present = self.frame.axes.iter().any(|(_, b)| *b == a);
+            let present = self.frame.is_present(a);
             if present { ASSUMED } else { 1 }
         });
         self.set_grid(cells, PerAxis::splat([Boundary::Zero; 2]));
@@ -213,8 +219,9 @@ impl Resolver<'_> {
 
     pub fn set_grid(&mut self, cells: PerAxis<i64>, boundary: PerAxis<[Boundary; 2]>) {
         let axes = PerAxis::from_fn(|a| {
-            let found = self.frame.axes.iter().find(|(_, b)| *b == a);
-            found.map(|(n, _)| n.clone())
+            let present = self.frame.present();
+            let found = present.into_iter().find(|(_, b)| *b == a);
+            found.map(|(n, _)| n)
         });
         self.frame.has_domain = true;
         self.frame.grid = Some(Grid {
@@ -383,10 +390,11 @@ impl Resolver<'_> {
         };
         let (word, span) = (&position.node, position.span);
         let axes = self.frame.axes.clone();
+        let absent = self.frame.absent.clone();
         let build = |half: &dyn Fn(usize) -> bool| {
             let mut p = Position::default();
             for (i, (_, axis)) in axes.iter().enumerate() {
-                p[*axis] = HalfIndex(i64::from(half(i)));
+                p[*axis] = HalfIndex(i64::from(half(i) && !absent.contains(axis)));
             }
             p
         };
@@ -462,7 +470,7 @@ impl Resolver<'_> {
         match position {
             ast::Position::Nodes => {}
             ast::Position::Cells => {
-                for (_, axis) in axes {
+                for (_, axis) in self.frame.present() {
                     p[axis] = HalfIndex::HALF;
                 }
             }
@@ -487,7 +495,7 @@ impl Resolver<'_> {
                     return self.fail(d);
                 }
                 for ((_, axis), e) in axes.iter().zip(list) {
-                    p[*axis] = match self.number(scope, e)? {
+                    let half = match self.number(scope, e)? {
                         0.0 => HalfIndex::ZERO,
                         0.5 => HalfIndex::HALF,
                         n => {
@@ -499,6 +507,9 @@ impl Resolver<'_> {
                             return self.fail(d);
                         }
                     };
+                    if self.frame.is_present(*axis) {
+                        p[*axis] = half;
+                    }
                 }
             }
         }

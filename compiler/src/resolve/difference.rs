@@ -63,6 +63,9 @@ impl Resolver<'_> {
         };
         let kernel = self.kernel(name, operator, axis, order)?;
         let Items { kind, items } = self.scalars(f.value, &f.place)?;
+        if self.frame.absent.contains(&axis) {
+            return Ok(kind.with(self.without_extent(operator, items)));
+        }
         let moves = matches!(operator, Operator::Staggered | Operator::Mean);
         let items = items
             .into_iter()
@@ -77,6 +80,16 @@ impl Resolver<'_> {
             })
             .collect();
         Ok(kind.with(items))
+    }
+
+    /// Along an axis on which nothing depends differences are 0, and means are the values.
+    fn without_extent(&mut self, operator: Operator, items: Vec<Typed>) -> Vec<Typed> {
+        let zero = self.graph.number(0.0);
+        let result = |s: Typed| match operator {
+            Operator::Mean => s,
+            _ => Typed { node: zero, ..s },
+        };
+        items.into_iter().map(result).collect()
     }
 
     fn kernel(

@@ -70,6 +70,13 @@ impl Resolver<'_> {
                 otherwise,
             } => {
                 let condition = self.operand(scope, condition);
+                // A number is known now; the other branch need not even make sense.
+                if let Ok(operand) = &condition
+                    && let Value::Scalar(c) = operand.value
+                    && let Some(n) = self.graph.as_number(c.node)
+                {
+                    return self.eval(scope, if n != 0.0 { then } else { otherwise });
+                }
                 let then = self.operand(scope, then);
                 let otherwise = self.operand(scope, otherwise);
                 self.choose(condition?, then?, otherwise?, &place)
@@ -293,7 +300,9 @@ impl Resolver<'_> {
                     .hint("offsets are multiples of 1/2");
                 return self.fail(d);
             }
-            by[axis] = HalfIndex(doubled as i64);
+            if self.frame.is_present(axis) {
+                by[axis] = HalfIndex(doubled as i64);
+            }
         }
         let Items { kind, items } = self.scalars(value, place)?;
         let items = items

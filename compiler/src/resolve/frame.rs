@@ -148,7 +148,10 @@ impl Names {
 #[derive(Default)]
 pub struct Frame {
     pub name: String,
+    /// All that the scheme declares.
     pub axes: Vec<(String, Axis)>,
+    /// Those along which the domain has no extent, so that nothing depends on them: the last ones.
+    pub absent: Vec<Axis>,
     pub names: Names,
     /// Names of the problem.
     pub problem: Names,
@@ -183,6 +186,21 @@ impl Frame {
 
     pub fn axis(&self, name: &str) -> Option<Axis> {
         self.axes.iter().find(|(n, _)| n == name).map(|(_, a)| *a)
+    }
+
+    pub fn is_present(&self, axis: Axis) -> bool {
+        self.axes.iter().any(|(_, a)| *a == axis) && !self.absent.contains(&axis)
+    }
+
+    /// The axes along which the domain has an extent.
+    pub fn present(&self) -> Vec<(String, Axis)> {
+        let present = |(_, axis): &&(String, Axis)| !self.absent.contains(axis);
+        self.axes.iter().filter(present).cloned().collect()
+    }
+
+    pub fn name_of(&self, axis: Axis) -> String {
+        let found = self.axes.iter().find(|(_, a)| *a == axis);
+        found.map_or(String::new(), |(name, _)| name.clone())
     }
 
     pub fn field_of(&self, component: ComponentId) -> Option<usize> {

@@ -295,7 +295,9 @@ impl<'g> Linearizer<'g> {
     fn build(&mut self, id: NodeId, by: Shift) -> Result<Linear, NotLinear> {
         let mut sum = Linear::default();
         if !self.graph.is_dynamic(id) {
-            sum.constant = Some(self.graph.shift(id, by));
+            // A number 0, such as a difference along an axis on which nothing depends, is no addend, nor are its products.
+            let is_zero = self.graph.as_number(id) == Some(0.0);
+            sum.constant = (!is_zero).then(|| self.graph.shift(id, by));
             return Ok(sum);
         }
         match self.graph.node(id) {

@@ -11,7 +11,7 @@ use super::value::{Scope, Sight, Table, Typed, Value};
 use torre_grammar::ast::{ItemKind, Name};
 
 /// Values that need no definition.
-pub const BUILT_IN: [&str; 4] = ["pi", "t", "everywhere", "nowhere"];
+pub const BUILT_IN: [&str; 5] = ["pi", "t", "dimensions", "everywhere", "nowhere"];
 
 impl Resolver<'_> {
     pub fn lookup(&mut self, scope: &Scope, name: &str, place: &Place) -> Checked<Value> {
@@ -42,6 +42,9 @@ impl Resolver<'_> {
         }
         match name {
             "pi" => return Ok(self.scalar(std::f64::consts::PI)),
+            "dimensions" if !self.frame.axes.is_empty() => {
+                return Ok(self.scalar(self.frame.axes.len() as f64));
+            }
             "everywhere" => return Ok(self.scalar(1.0)),
             "nowhere" => return Ok(self.scalar(0.0)),
             "t" => {

@@ -28,7 +28,10 @@ impl Resolver<'_> {
             Value::Vector(v) => (Kind::Vector, v),
             Value::Tensor(t) => (Kind::Tensor, t),
             Value::Axis(axis) => {
-                let node = self.graph.coordinate(axis);
+                let node = match self.frame.absent.contains(&axis) {
+                    true => self.graph.number(0.0),
+                    false => self.graph.coordinate(axis),
+                };
                 let position = None;
                 (Kind::Scalar, vec![Typed { node, position }])
             }

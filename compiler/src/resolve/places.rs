@@ -220,7 +220,7 @@ impl Resolver<'_> {
         extent: Region,
         name: &str,
     ) -> Checked<PerAxis<i64>> {
-        let axes = self.frame.axes.clone();
+        let axes = self.frame.present();
         if list.len() != axes.len() {
             let span = match (list.first(), list.last()) {
                 (Some(a), Some(b)) => a.span.to(b.span),
@@ -229,7 +229,7 @@ impl Resolver<'_> {
             let d = self.error(
                 codes::OUTSIDE,
                 format!(
-                    "{} given, but the scheme has {}",
+                    "{} given, but the domain has {}",
                     count(list.len(), "index is", "indices are"),
                     count(axes.len(), "axis", "axes")
                 ),

@@ -1,5 +1,6 @@
 //! The problem: domain, boundaries, initial values, sources and results.
 
+use super::bound::domain_of;
 use super::codes;
 use super::frame::{Definition, GivenCoef, GivenParam, Named};
 use super::load::{Found, ItemId, ModuleId, Space};
@@ -86,7 +87,7 @@ impl Resolver<'_> {
     pub fn check_scheme(&mut self, item: ItemId, options: &Options) -> Checked<()> {
         self.reset();
         let text = self.scheme_text(item)?;
-        self.begin(&text)?;
+        self.begin(&text, None)?;
         self.assume_extents();
         self.declare_regions(&text, None);
         self.declare_numbers(&text, &mut [])?;
@@ -173,13 +174,19 @@ impl Resolver<'_> {
             mut params,
         } = self.scheme_of(&scope, problem)?;
         let text = self.scheme_text(scheme_item)?;
-        self.begin(&text)?;
         let from_line = params.len();
         let settings = self.read_overrides(&options.overrides, &scope, &mut params);
         let (settings, revised) = match settings {
             Ok(settings) => (settings, Ok(())),
             Err(Reported) => (Settings::default(), Err(Reported)),
         };
+        let domain = domain_of(problem);
+        let stated = domain.map(|(list, _)| list.len());
+        let stated = stated.or(settings.domain.as_ref().map(Vec::len));
+        self.begin(&text, stated)?;
+        if let Some((_, span)) = domain {
+            self.note_absent_axes(&scope, span);
+        }
         self.declare_constants(&scope, problem);
         let of_problem = Some((&scope, problem));
         self.declare_regions(&text, of_problem);

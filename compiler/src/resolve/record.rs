@@ -121,11 +121,8 @@ impl Resolver<'_> {
         (prefix, is_named): (String, bool),
         results: &mut Results,
     ) -> Checked<()> {
-        let axes: Vec<Axis> = self.frame.axes.iter().map(|(_, a)| *a).collect();
-        let shown: Vec<Axis> = axes
-            .into_iter()
-            .filter(|a| !is_named || region[*a].len() > 1)
-            .collect();
+        let axes = self.frame.present().into_iter().map(|(_, a)| a);
+        let shown: Vec<Axis> = axes.filter(|a| !is_named || region[*a].len() > 1).collect();
         let mut failed = false;
         for_each_index(region, |at| {
             let indices = shown.iter().map(|a| format!("_{}", at[*a]));
@@ -289,10 +286,7 @@ impl Resolver<'_> {
             (Kind::Tensor, _) => self.frame.tensor_names(),
         };
         // What has no position of its own is shown in the middle of cells.
-        let cells = PerAxis::from_fn(|a| {
-            let present = self.frame.axes.iter().any(|(_, b)| *b == a);
-            HalfIndex(i64::from(present))
-        });
+        let cells = PerAxis::from_fn(|a| HalfIndex(i64::from(self.frame.is_present(a))));
         let shown = items.into_iter().zip(parts).map(|(item, part)| Shown {
             name: match part.as_str() {
                 "" => name.clone(),

@@ -3,6 +3,7 @@
 use super::built_in;
 use super::codes;
 use super::load::{Found, ModuleId, Space};
+use super::names::BUILT_IN;
 use super::resolver::Resolver;
 use super::suggest::did_you_mean;
 use super::value::{Scope, Sight};
@@ -102,7 +103,7 @@ impl Resolver<'_> {
         called: bool,
     ) {
         let found = known.contains(name)
-            || ["t", "pi"].contains(&name)
+            || BUILT_IN.contains(&name)
             || built_in::is_built_in(name)
             || !matches!(
                 self.library.find(scope.module, Space::Value, name),

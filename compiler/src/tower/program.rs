@@ -18,6 +18,7 @@ use super::order;
 use super::residency::{RowRef, RowUpdate};
 use super::towers::Towers;
 use super::unfit::Unfit;
+use crate::ghost::reads_ghosts_of_zeros;
 use crate::layout::Layout;
 use crate::scheme::{ComponentId, Scheme, StageId};
 use crate::tile::{Checked, TileProgram};
@@ -169,6 +170,9 @@ impl AllocatedTowers {
         layout: &Layout,
         tiles: &Checked<TileProgram>,
     ) -> Result<AllocatedTowers, NoProgram> {
+        if reads_ghosts_of_zeros(scheme) {
+            return Err(Unfit::Zeros.into());
+        }
         let towers = Towers::new(scheme, layout, tiles)?;
         let boundary = boundary_rows(&towers)?;
         let allocate = |residency| Allocation::new(residency, towers.advance);

@@ -1,5 +1,6 @@
 //! Counts that theory gives, and towers that run by their sets alone, with version numbers instead of values.
 
+mod faults;
 mod interp;
 mod points;
 mod tasks;

@@ -13,6 +13,8 @@ pub enum Unfit {
     Advance,
     /// It has more rows than a tower can keep.
     Size,
+    /// Updates read ghosts of rows that stay 0: towers would give these zeros a sign.
+    Zeros,
 }
 
 impl fmt::Display for Unfit {
@@ -24,6 +26,9 @@ impl fmt::Display for Unfit {
             }
             Unfit::Advance => "the tower does not come back to the lattice within a few steps",
             Unfit::Size => "the tower is too wide",
+            Unfit::Zeros => {
+                "an update reads beyond an end of the last axis, where values are negated, in rows that stay 0 at an end of another axis"
+            }
         })
     }
 }

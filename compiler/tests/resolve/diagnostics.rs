@@ -134,7 +134,7 @@ def unused(q) = q + r";
 #[test]
 fn an_absent_axis_is_explained() {
     let text = "
-use std::laplacian::laplacian
+def laplacian(u) = d2(u, x) + d2(u, z)
 scheme s {
   axes x, y
   field u : scalar on nodes

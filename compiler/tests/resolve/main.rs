@@ -3,6 +3,7 @@
 mod book;
 mod derive;
 mod diagnostics;
+mod dimensions;
 mod examples;
 mod extents;
 mod files;

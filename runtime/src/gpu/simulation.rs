@@ -13,7 +13,7 @@ use super::step_tables::slice_place;
 use super::time_blocks::{GhostKernel, Injected, TimeBlocks};
 use super::towers::CompiledTowers;
 use super::volumes;
-use crate::host::hooks::Picture;
+use crate::host::receivers::Picture;
 use crate::host::{BlowUp, Calculation, Progress};
 use crate::run::{RunError, Simulation, Value, cell_stages_per_step};
 use recording::Waiting;

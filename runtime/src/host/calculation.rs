@@ -1,10 +1,11 @@
 //! A calculation: its values in memory, and running it forward.
 
+use super::effects::Effects;
 use super::engine::{Engine, KernelTable, Order, Progress};
 use super::ghosts::Ghosts;
-use super::hooks::{Hooks, Picture, slice_shape};
 use super::memory::{Cells, Memory};
 use super::pyramids::Buffers;
+use super::receivers::{Picture, slice_shape};
 use super::threads::{self, NoThreads};
 use std::io;
 use std::sync::Mutex;
@@ -58,7 +59,7 @@ pub struct Calculation<'a, T> {
     pub layout: Layout,
     pub(super) memory: Memory,
     pub(super) ghosts: Ghosts,
-    pub(super) hooks: Hooks,
+    pub(super) effects: Effects,
     pub(super) steps: u64,
     /// For pyramids, once there were any.
     pub(super) buffers: Option<Buffers>,
@@ -100,7 +101,7 @@ impl<'a, T: Real> Calculation<'a, T> {
             cells,
         };
         fill.run(threads)?;
-        let hooks = Hooks::new(scheme, problem, files, &layout);
+        let effects = Effects::new(scheme, problem, files, &layout);
         Ok(Self {
             scheme,
             problem,
@@ -108,7 +109,7 @@ impl<'a, T: Real> Calculation<'a, T> {
             layout,
             memory,
             ghosts,
-            hooks,
+            effects,
             steps: 0,
             buffers: None,
             precision: std::marker::PhantomData,
@@ -166,7 +167,7 @@ impl<'a, T: Real> Calculation<'a, T> {
             files: self.files,
             layout: &self.layout,
             ghosts: &self.ghosts,
-            hooks: &self.hooks,
+            effects: &self.effects,
             cells,
             code,
             kernels: KernelTable::new(self.scheme, set),
@@ -265,7 +266,7 @@ impl<'a, T: Real> Calculation<'a, T> {
     /// What probe `index` has recorded: one value per step done.
     pub fn probe(&self, index: usize) -> Vec<f64> {
         let probe = &self.problem.probes[index];
-        let mut record = self.hooks.probe(index);
+        let mut record = self.effects.probe(index);
         if record.len() < self.steps as usize {
             // Nothing ever changes this value.
             let value = self.value(probe.component, probe.at).to_f64();
@@ -276,17 +277,17 @@ impl<'a, T: Real> Calculation<'a, T> {
 
     /// Continues a probe's record after `restore`.
     pub fn restore_probe(&self, index: usize, record: Vec<f64>) {
-        self.hooks.restore_probe(index, record);
+        self.effects.restore_probe(index, record);
     }
 
     /// The pictures of slices due up to now that have not been taken yet.
     pub fn take_pictures(&self) -> Vec<Picture> {
-        let mut pictures = self.hooks.take_pictures(self.scheme, self.steps);
+        let mut pictures = self.effects.take_pictures(self.scheme, self.steps);
         for (output, o) in self.problem.outputs.iter().enumerate() {
             let OutputKind::Slice { axis, index } = o.kind else {
                 continue;
             };
-            if !self.hooks.records(output) && self.steps.is_multiple_of(o.every) {
+            if !self.effects.records(output) && self.steps.is_multiple_of(o.every) {
                 pictures.push(self.picture(output, o.component, axis, index));
             }
         }
@@ -315,7 +316,7 @@ impl<'a, T: Real> Calculation<'a, T> {
             .outputs
             .iter()
             .enumerate()
-            .filter(|(i, _)| !self.hooks.records(*i))
+            .filter(|(i, _)| !self.effects.records(*i))
             .map(|(_, o)| (self.steps / o.every + 1).saturating_mul(o.every))
             .fold(self.problem.steps, u64::min)
     }

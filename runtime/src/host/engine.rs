@@ -1,9 +1,9 @@
 //! Runs kernels over rows in some order: the part of a run that takes the time.
 
 use super::batch::Batch;
+use super::effects::{AdvancedRow, EffectContext, Effects};
 use super::ghosts::Ghosts;
 use super::guard::{BlowUp, Guard, Sample, irregular};
-use super::hooks::{HookContext, Hooks};
 use super::memory::Cells;
 use super::threads::{self, Barrier, NoThreads};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,7 +55,7 @@ pub struct Engine<'a, T> {
     pub files: &'a dyn Files,
     pub layout: &'a Layout,
     pub ghosts: &'a Ghosts,
-    pub hooks: &'a Hooks,
+    pub effects: &'a Effects,
     pub cells: Cells<T>,
     pub code: &'a dyn Code,
     pub kernels: KernelTable,
@@ -161,7 +161,7 @@ impl<T: Real> Engine<'_, T> {
             _ => Interval::new(0, 1),
         };
         // What follows a kernel finds its rows in the cache if few rows lie between; within a stage the order is free.
-        let most = match self.hooks.has(stage) || self.ghosts.any_every_row() {
+        let most = match self.effects.has(stage) || self.ghosts.any_every_row() {
             true => self.chunk,
             false => i64::MAX,
         };
@@ -211,7 +211,7 @@ impl<T: Real> Engine<'_, T> {
     ) {
         let base = self.group(origin.0, origin.1);
         let piece = self.kernels.pieces[batch.stage.index()];
-        let finish = self.hooks.has(batch.stage) || self.ghosts.any();
+        let finish = self.effects.has(batch.stage) || self.ghosts.any();
         let mut first = 0;
         while first < batch.runs.len() {
             // What follows a kernel finds its rows in the cache if few rows lie between.
@@ -296,22 +296,22 @@ impl<T: Real> Engine<'_, T> {
     /// # Safety
     /// As for [`Engine::advance`].
     unsafe fn finish(&self, stage: StageId, step: u64, updates: UpdateSet, rows: Region) {
-        let [lean, diamond, range] = rows.0;
-        let hooked = self.hooks.has(stage);
+        let [outer, middle, range] = rows.0;
+        let has_effects = self.effects.has(stage);
         let edges = self.ghosts.near_ends(rows);
-        if !hooked && !edges && !self.ghosts.any_every_row() {
+        if !has_effects && !edges && !self.ghosts.any_every_row() {
             return;
         }
         for update in updates.iter() {
             let target = self.scheme.stages[stage.index()].updates[update].target;
             let ghosts =
                 self.ghosts.concern_every_row(target) || (edges && self.ghosts.concern_any(target));
-            if !hooked && !ghosts {
+            if !has_effects && !ghosts {
                 continue;
             }
             let phase = (step % u64::from(self.kernels.phases as u32)) as u32;
             let row = self.layout.target_row(self.scheme, stage, phase, target);
-            if !hooked && !edges {
+            if !has_effects && !edges {
                 // SAFETY: passed on.
                 unsafe {
                     self.ghosts
@@ -319,44 +319,34 @@ impl<T: Real> Engine<'_, T> {
                 }
                 continue;
             }
-            for x in lean.lo..lean.hi {
-                for y in diamond.lo..diamond.hi {
-                    let hooked = hooked && self.hooks.at(stage, x, y);
-                    let context = HookContext {
-                        scheme: self.scheme,
-                        problem: self.problem,
-                        files: self.files,
-                        layout: self.layout,
+            let context = EffectContext {
+                scheme: self.scheme,
+                problem: self.problem,
+                files: self.files,
+                layout: self.layout,
+            };
+            for x in outer.lo..outer.hi {
+                for y in middle.lo..middle.hi {
+                    let has_effects = has_effects && self.effects.at(stage, (x, y));
+                    let advanced = AdvancedRow {
+                        stage,
+                        step,
+                        component: target,
+                        row,
+                        group: (x, y),
+                        range,
                     };
                     // SAFETY: the caller excludes other threads from these rows and their ghosts.
                     unsafe {
-                        if hooked {
-                            self.hooks.act(
-                                &context,
-                                self.cells,
-                                stage,
-                                step,
-                                target,
-                                row,
-                                (x, y),
-                                range,
-                            );
+                        if has_effects {
+                            self.effects.inject(&context, self.cells, &advanced);
                         }
                         if ghosts {
                             self.ghosts
                                 .update(self.layout, self.cells, target, row, (x, y), range);
                         }
-                        if hooked {
-                            self.hooks.record(
-                                self.layout,
-                                self.cells,
-                                stage,
-                                step,
-                                target,
-                                row,
-                                (x, y),
-                                range,
-                            );
+                        if has_effects {
+                            self.effects.record(self.layout, self.cells, &advanced);
                         }
                     }
                 }

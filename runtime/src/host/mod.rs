@@ -3,13 +3,16 @@
 mod batch;
 mod boxes;
 pub mod calculation;
+mod effects;
 pub mod engine;
 pub mod ghosts;
 pub mod guard;
-pub mod hooks;
+pub mod injection;
 pub mod measure;
 pub mod memory;
 mod pyramids;
+pub mod receivers;
+mod row;
 pub mod threads;
 mod tiles;
 

@@ -8,10 +8,10 @@
 //! several *views* of the domain: the domain itself, and the domain moved by its length.
 
 use super::calculation::Calculation;
+use super::effects::{AdvancedRow, EffectContext, Effects};
 use super::engine::{KernelTable, Progress};
 use super::ghosts::Ghosts;
 use super::guard::{BlowUp, Sample, irregular};
-use super::hooks::{HookContext, Hooks};
 use super::memory::{Cells, Memory};
 use super::threads::{self, Barrier, NoThreads};
 use std::io;
@@ -148,8 +148,8 @@ impl<T: Real> Work<'_, '_, T> {
         self.calculation.scheme
     }
 
-    fn hooks(&self) -> &Hooks {
-        &self.calculation.hooks
+    fn effects(&self) -> &Effects {
+        &self.calculation.effects
     }
 
     /// Runs all time blocks, from the first array to the second one and back; returns how many there were.
@@ -434,13 +434,13 @@ impl<T: Real> Work<'_, '_, T> {
         let ghosts = &self.own_ghosts;
         let ghosted = ghosts.concern_every_row(target)
             || ghosts.concern_any(target) && ghosts.near_ends(rows);
-        if !ghosted && !self.hooks().has(stage) {
+        if !ghosted && !self.effects().has(stage) {
             return;
         }
         let layout = &self.program.layout;
         let phase = (step % self.kernels.len() as u64) as u32;
         let row = layout.target_row(self.scheme(), stage, phase, target);
-        let context = HookContext {
+        let context = EffectContext {
             scheme: self.scheme(),
             problem: self.calculation.problem,
             files: self.calculation.files,
@@ -449,31 +449,30 @@ impl<T: Real> Work<'_, '_, T> {
         let [xs, ys, range] = rows.0;
         for x in xs.lo..xs.hi {
             for y in ys.lo..ys.hi {
-                let hooked = self.hooks().at(stage, x, y);
+                let has_effects = self.effects().at(stage, (x, y));
+                let advanced = AdvancedRow {
+                    stage,
+                    step,
+                    component: target,
+                    row,
+                    group: (x, y),
+                    range,
+                };
                 let owned =
                     |base: &Region| base[Axis::OUTER].contains(x) && base[Axis::MIDDLE].contains(y);
                 // SAFETY: the rows and their ghosts lie in the tile's memory.
                 unsafe {
-                    if hooked {
-                        self.hooks()
-                            .act(&context, view, stage, step, target, row, (x, y), range);
+                    if has_effects {
+                        self.effects().inject(&context, view, &advanced);
                     }
                     if ghosted {
                         ghosts.update(layout, view, target, row, (x, y), range);
                     }
-                    if let Some(base) = recorded.filter(owned).filter(|_| hooked) {
-                        let own = range.intersect(base[Axis::INNER]);
-                        if !own.is_empty() {
-                            self.hooks().record(
-                                layout,
-                                view,
-                                stage,
-                                step,
-                                target,
-                                row,
-                                (x, y),
-                                own,
-                            );
+                    if let Some(base) = recorded.filter(owned).filter(|_| has_effects) {
+                        let range = range.intersect(base[Axis::INNER]);
+                        if !range.is_empty() {
+                            let own = AdvancedRow { range, ..advanced };
+                            self.effects().record(layout, view, &own);
                         }
                     }
                 }

@@ -109,7 +109,7 @@ impl Part {
 mod tests {
     use super::*;
     use crate::host::Progress;
-    use crate::host::hooks::Picture;
+    use crate::host::receivers::Picture;
     use crate::run::RunError;
     use torre_compiler::problem::Problem;
     use torre_compiler::scheme::{Precision, Scheme};

@@ -28,7 +28,7 @@ pub use record::Record;
 pub use simulation::{Compiled, Literal, Simulation, Value, cell_stages_per_step, next_volume};
 
 use crate::host::Progress;
-use crate::host::hooks::slice_shape;
+use crate::host::receivers::slice_shape;
 use crate::output::FileError;
 use std::time::{Duration, Instant};
 use torre_compiler::problem::{OutputKind, Problem};

@@ -17,7 +17,7 @@ use super::pictures::{Drawing, plot, start_picture};
 use super::places::{attributes, dimensions, staggering, vtk_grid};
 use super::record::{self, REPORT, Record};
 use super::simulation::{Simulation, Value};
-use crate::host::hooks::Picture;
+use crate::host::receivers::Picture;
 use crate::output::atomic::{remove_leftovers, write_file};
 use crate::output::checkpoint::Identity;
 use crate::output::npy::{self, NpyReader};

@@ -2,7 +2,7 @@
 
 use super::places::dimensions;
 use super::simulation::{Simulation, Value};
-use crate::host::hooks::{Picture, slice_shape};
+use crate::host::receivers::{Picture, slice_shape};
 use crate::output::picture::{AxisText, LinePlot, PictureAxis, Scale, Series, SlicePicture};
 use crate::output::probes::ProbeTable;
 use crate::output::{FileError, Rows, View};

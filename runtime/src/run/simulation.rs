@@ -2,7 +2,7 @@
 
 use super::error::RunError;
 use crate::host::guard::{BlowUp, irregular};
-use crate::host::hooks::{Picture, slice_shape};
+use crate::host::receivers::{Picture, slice_shape};
 use crate::host::{Calculation, Order, Progress};
 use crate::output::{AnyRows, Element, Rows};
 use std::sync::atomic::Ordering;

@@ -2,7 +2,7 @@
 
 use super::error::Difference;
 use super::simulation::{Simulation, Value};
-use crate::host::hooks::Picture;
+use crate::host::receivers::Picture;
 use torre_compiler::lattice::{Axis, PerAxis};
 use torre_compiler::real::Real;
 use torre_compiler::scheme::Scheme;

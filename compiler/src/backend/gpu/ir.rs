@@ -1,7 +1,6 @@
 //! The words of LLVM IR that GPU kernels are written in: types, operands, and the module that collects kernels.
 
 use super::feature::Feature;
-use super::kernel::Kernel;
 use crate::scheme::Precision;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
@@ -313,11 +312,6 @@ impl Module {
     /// Bytes of shared memory that the kernels name.
     pub fn shared_bytes(&self) -> u32 {
         self.shared_bytes
-    }
-
-    /// Starts a kernel; [`Kernel::finish`] adds it to the module.
-    pub fn kernel(&mut self, symbol: &str, params: &[Type], launch: Launch) -> Kernel<'_> {
-        Kernel::new(self, symbol, params, launch)
     }
 
     /// What the kernels need that not every GPU has.

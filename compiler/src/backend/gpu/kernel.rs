@@ -101,6 +101,13 @@ pub enum Special {
     Processor,
 }
 
+impl Module {
+    /// Starts a kernel; [`Kernel::finish`] adds it to the module.
+    pub fn kernel(&mut self, symbol: &str, params: &[Type], launch: Launch) -> Kernel<'_> {
+        Kernel::new(self, symbol, params, launch)
+    }
+}
+
 impl<'m> Kernel<'m> {
     pub(super) fn new(
         module: &'m mut Module,

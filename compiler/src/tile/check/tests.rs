@@ -10,7 +10,7 @@ use crate::scheme::{Boundary, Located, Precision, StageId};
 use crate::testing::{
     Limits, Rng, everywhere, maxwell, one_update_per_stage, random_scheme, random_tiling,
 };
-use crate::tile::lower;
+use crate::tile::in_integers;
 
 pub(super) const LIMITS: Limits = Limits {
     dimensions: 3,
@@ -55,8 +55,7 @@ impl Case {
     }
 
     fn lower(&self) -> TileProgram {
-        let program = lower(&self.scheme, &self.frame, &self.tiling);
-        program.expect("fitting faces are legal").into_inner()
+        in_integers(&self.scheme, &self.frame, &self.tiling)
     }
 }
 
@@ -82,8 +81,7 @@ fn tiling(height: u64, forms: &[[i32; 3]], pitch: i64, scheme: &Scheme) -> (Fram
 
 fn towers(height: u64, pitch: i64, scheme: &Scheme) -> TileProgram {
     let (frame, _, tiling) = tiling(height, &[[1, 1, 0], [1, -1, 0]], pitch, scheme);
-    let program = lower(scheme, &frame, &tiling);
-    program.expect("fitting faces are legal").into_inner()
+    in_integers(scheme, &frame, &tiling)
 }
 
 #[test]

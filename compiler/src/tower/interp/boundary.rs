@@ -1,7 +1,7 @@
 //! Boundary periods: row by row in memory.
 
-use super::interior::{kept, number};
-use super::run::VolumeAt;
+use super::value::{kept, number};
+use super::volume::VolumeAt;
 use super::{Launch, TowerInterp};
 use crate::evaluate::evaluate;
 use crate::lattice::{Axis, PerAxis};

@@ -1,23 +1,19 @@
 //! Interior periods: the row operations of a program, one after the other.
 
 use super::line::Line;
-use super::run::{Tower, VolumeAt};
+use super::state::{Tower, UnderWay};
+use super::value::{kept, number};
+use super::volume::VolumeAt;
 use super::{Launch, TowerInterp};
-use crate::evaluate::{Elsewhere, evaluate, range};
+use crate::evaluate::evaluate;
 use crate::lattice::{Axis, Interval};
 use crate::real::Real;
-use crate::scheme::{self, ComponentId, Op, Scheme, StageId, Value};
+use crate::scheme::{ComponentId, StageId};
 use crate::tower::group::Group;
 use crate::tower::program::{Operand, PeriodProgram, RowOp, StageProgram, Update};
 use crate::tower::residency::{RowRef, RowUpdate, StageAt};
 use crate::tower::{Placement, SharedCopy, Written, written_groups};
 use std::collections::BTreeMap;
-
-/// What the lanes of a tower have in registers.
-pub(super) type Registers<T> = BTreeMap<RowRef, Line<T>>;
-
-/// Copies from memory that are under way: with the values, if these were read as early as possible.
-pub(super) type UnderWay<T> = Vec<(SharedCopy, Option<Line<T>>)>;
 
 /// A stage of an interior period.
 #[derive(Clone, Copy)]
@@ -41,59 +37,6 @@ impl Interior<'_> {
     /// The number of a stage of the period, from the start of the time block on.
     fn number(&self, per_period: i64, stage: i64) -> i64 {
         self.period as i64 * per_period + stage
-    }
-}
-
-/// An operation on numbers, some of which may be unknown.
-pub(super) fn number<T: Real>(op: &Op, values: &[Option<T>]) -> Option<T> {
-    let get = |value: Value| values[value.index()];
-    Some(match *op {
-        Op::Const(value) => T::from_f64(value),
-        // They are operands.
-        Op::Read(_) | Op::Coef(_) => return None,
-        Op::Neg(a) => get(a)?.neg(),
-        Op::Abs(a) => get(a)?.abs(),
-        Op::Sqrt(a) => get(a)?.sqrt(),
-        Op::Add(a, b) => get(a)?.add(get(b)?),
-        Op::Sub(a, b) => get(a)?.sub(get(b)?),
-        Op::Mul(a, b) => get(a)?.mul(get(b)?),
-        Op::Div(a, b) => get(a)?.div(get(b)?),
-        Op::Fma(a, b, c) => get(a)?.mul_add(get(b)?, get(c)?),
-        Op::Select {
-            cmp,
-            a,
-            b,
-            then,
-            otherwise,
-        } => get(match get(a)?.compare(cmp, get(b)?) {
-            true => then,
-            false => otherwise,
-        })?,
-    })
-}
-
-/// The new value at an index, from that of the body: where mask and range say so.
-pub(super) fn kept<T: Real>(
-    scheme: &Scheme,
-    update: &scheme::Update,
-    z: i64,
-    value: Option<T>,
-    mask: Option<Option<T>>,
-    old: Option<T>,
-) -> Option<T> {
-    let value = match mask {
-        // An unknown mask makes an unknown value.
-        Some(mask) => match mask? != T::from_f64(0.0) {
-            true => value,
-            false => old,
-        },
-        None => value,
-    };
-    let (range, elsewhere) = range(scheme, update);
-    match (range.contains(z), elsewhere) {
-        (true, _) | (_, Elsewhere::Nothing) => value,
-        (false, Elsewhere::Zero) => Some(T::from_f64(0.0)),
-        (false, Elsewhere::Old) => old,
     }
 }
 

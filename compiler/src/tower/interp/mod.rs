@@ -10,8 +10,11 @@ mod interior;
 mod lanes;
 mod line;
 mod run;
+mod state;
+mod value;
+mod volume;
 
-pub use run::{Injected, Recorded, VolumeCells};
+pub use volume::{Injected, Recorded, VolumeCells};
 
 use super::block::ZBlock;
 use super::group::Group;

@@ -5,7 +5,7 @@ use crate::gpu::code::blocks;
 use crate::gpu::device::{Address, DeviceError, Threads};
 use crate::gpu::records::Batch;
 use crate::gpu::step_tables::slice_place;
-use crate::host::hooks::{Picture, slice_shape};
+use crate::host::receivers::{Picture, slice_shape};
 use crate::run::Value;
 use torre_compiler::backend::gpu::abi::{Gather, GatherPlane};
 use torre_compiler::backend::gpu::service;

@@ -60,7 +60,7 @@ fn plane_waves_go_by_towers() {
         problem.steps = plan.height();
         (scheme, problem, plan, model)
     };
-    // More columns than hooks could have.
+    // More columns than points could have.
     plan_for([1536, 1536, 256]);
     let (scheme, problem, plan, model) = plan_for([40, 41, 6]);
     let towers = &compiled(library, &scheme, &plan, &model);
@@ -91,7 +91,7 @@ fn too_many_sources_in_many_columns_are_noted() {
     assert_eq!(notes[0], None);
     let note = notes[1].clone().unwrap_or_default();
     assert!(note.starts_with("more sources add"), "{note}");
-    // What is another wave at each place is added by hooks, for which there are too many rows.
+    // What is another wave at each place is added by points, for which there are too many rows.
     problem.sources = vec![plane];
     problem.sources[0].wave = HostExpr::Coordinate(Axis::OUTER, HalfIndex::ZERO);
     assert!(

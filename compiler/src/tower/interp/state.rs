@@ -1,0 +1,21 @@
+//! What a tower has on its way through a time block.
+
+use super::line::Line;
+use crate::tower::SharedCopy;
+use crate::tower::residency::RowRef;
+use std::collections::BTreeMap;
+
+/// What the lanes of a tower have in registers.
+pub(super) type Registers<T> = BTreeMap<RowRef, Line<T>>;
+
+/// Copies from memory that are under way: with the values, if these were read as early as possible.
+pub(super) type UnderWay<T> = Vec<(SharedCopy, Option<Line<T>>)>;
+
+/// A tower that a worker runs.
+pub(super) struct Tower<T> {
+    pub task: usize,
+    /// The next stage, from the start of the time block on.
+    pub next: i64,
+    pub registers: Registers<T>,
+    pub under_way: UnderWay<T>,
+}

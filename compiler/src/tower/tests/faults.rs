@@ -1,0 +1,254 @@
+//! Planted faults in tower programs, one for each rule: `verify` finds them, and finds nothing without them.
+
+use super::*;
+use crate::scheme::Op;
+use crate::testing::{diamonds, lengthen};
+use crate::tower::block::{Division, Options};
+use crate::tower::{Operand, RowOp, StageProgram, TowerProgram, Update, verify};
+
+/// A scheme with its layout and a program for it.
+struct Case {
+    scheme: Scheme,
+    layout: Layout,
+    program: TowerProgram,
+}
+
+impl Case {
+    /// FDTD(4,2) with ends that may cut rows off.
+    fn new(division: Division) -> Case {
+        let mut scheme = maxwell(4, Precision::F32, [24, 24, 24]);
+        scheme.grid.boundary = PerAxis::splat([Boundary::Zero; 2]);
+        everywhere(&mut scheme);
+        if division != Division::Shared(1) {
+            lengthen(&mut scheme, Axis::INNER, 60);
+        }
+        let layout = Layout::for_gpu(&scheme).expect("it is small");
+        let frame = Frame::new(&scheme, &cones(&scheme)).opened();
+        let tiling = diamonds(&frame, [Rational::whole(6); 2], 1 << 20);
+        let tiles = lower(&scheme, &frame, &tiling).expect("fitting faces are legal");
+        let options = Options {
+            division,
+            ..Options::default()
+        };
+        let program = TowerProgram::new(&scheme, &layout, &tiles, &[], options);
+        let program = program.expect("these are towers");
+        verify(&scheme, &layout, &program).expect("the program is right");
+        Case {
+            scheme,
+            layout,
+            program,
+        }
+    }
+
+    /// The rule that a program breaks after a change.
+    fn broken(&self, change: impl FnOnce(&mut TowerProgram)) -> Option<u32> {
+        let mut program = self.program.clone();
+        change(&mut program);
+        assert_ne!(program, self.program, "nothing was changed");
+        let fault = verify(&self.scheme, &self.layout, &program).err();
+        fault.map(|fault| fault.rule)
+    }
+
+    /// The same after a change of the first stage for which it is possible.
+    fn broken_stage(&self, change: impl Fn(&mut StageProgram) -> bool) -> Option<u32> {
+        self.broken(|program| {
+            let mut stages = program.periods[0].stages.iter_mut();
+            assert!(stages.any(change), "no stage can be changed so");
+        })
+    }
+}
+
+fn remove(stage: &mut StageProgram, which: impl Fn(&RowOp) -> bool) -> bool {
+    let found = stage.ops.iter().position(which);
+    found.map(|at| stage.ops.remove(at)).is_some()
+}
+
+fn updates(stage: &mut StageProgram) -> impl Iterator<Item = &mut Update> {
+    stage.ops.iter_mut().filter_map(|op| match op {
+        RowOp::Update(update) => Some(update),
+        _ => None,
+    })
+}
+
+/// A shared row that a stage reads.
+fn read(stage: &mut StageProgram) -> Option<usize> {
+    let mut operands = updates(stage).flat_map(|update| update.operands.iter().flatten());
+    operands.find_map(|operand| match operand {
+        Operand::CrossLane { shared, .. } => Some(*shared),
+        _ => None,
+    })
+}
+
+#[test]
+fn each_alignment_has_a_period() {
+    let case = Case::new(Division::Shared(1));
+    let broken = case.broken(|program| {
+        program.periods.pop();
+    });
+    assert_eq!(broken, Some(1));
+    let broken = case.broken(|program| {
+        program.periods[0].stages.pop();
+    });
+    assert_eq!(broken, Some(1));
+}
+
+#[test]
+fn each_row_is_updated_once() {
+    let case = Case::new(Division::Shared(1));
+    let broken = case.broken_stage(|stage| {
+        let first = stage
+            .ops
+            .iter()
+            .position(|op| matches!(op, RowOp::Update(_)));
+        first.is_some_and(|at| {
+            stage.ops.insert(at, stage.ops[at].clone());
+            true
+        })
+    });
+    assert_eq!(broken, Some(2));
+    let broken = case.broken(|program| {
+        program.boundary.rows.pop();
+    });
+    assert_eq!(broken, Some(2), "in boundary periods");
+}
+
+#[test]
+fn operands_are_the_newest_values_of_the_rows_that_are_meant() {
+    let case = Case::new(Division::Shared(1));
+    let broken = case.broken_stage(|stage| {
+        let mut operands = updates(stage).flat_map(|update| update.operands.iter_mut().flatten());
+        operands.any(|operand| match operand {
+            Operand::CrossLane { by, .. } => {
+                *by += 1;
+                true
+            }
+            _ => false,
+        })
+    });
+    assert_eq!(broken, Some(3), "of another index");
+    let broken = case.broken(|program| program.periods[0].carried.clear());
+    assert_eq!(broken, Some(3), "of no register");
+    // The stage after one that loads does not wait.
+    let broken = case.broken(|program| {
+        for stage in &mut program.periods[0].stages {
+            stage.ops.retain(|op| !matches!(op, RowOp::Await));
+        }
+    });
+    assert_eq!(broken, Some(3), "on its way");
+}
+
+#[test]
+fn a_stage_overwrites_no_shared_row_that_it_reads() {
+    let case = Case::new(Division::Shared(1));
+    let broken = case.broken_stage(|stage| {
+        let publish = |op: &RowOp| matches!(op, RowOp::Publish { .. });
+        let (Some(read), Some(at)) = (read(stage), stage.ops.iter().position(publish)) else {
+            return false;
+        };
+        let mut op = stage.ops.remove(at);
+        if let RowOp::Publish { shared, .. } = &mut op {
+            *shared = read;
+        }
+        stage.ops.push(op);
+        true
+    });
+    assert_eq!(broken, Some(4));
+}
+
+#[test]
+fn memory_has_what_is_loaded() {
+    let case = Case::new(Division::Shared(1));
+    let stages = &case.program.periods[0].stages;
+    let copy = stages.iter().flat_map(|stage| &stage.loads).next();
+    let copy = *copy.expect("something is loaded");
+    let free = case.program.allocations.iter().map(|a| a.shared_rows);
+    let free = free.max().unwrap_or(0);
+    let broken = case.broken_stage(|stage| {
+        let stored = stage.ops.iter().filter_map(|op| match op {
+            RowOp::Store { row, .. } => Some(*row),
+            _ => None,
+        });
+        let stored: Vec<crate::tower::RowRef> = stored.collect();
+        let kept = updates(stage).map(|update| update.target);
+        let Some(row) = kept.into_iter().find(|row| !stored.contains(row)) else {
+            return false;
+        };
+        stage.loads.push(crate::tower::SharedCopy {
+            row,
+            shared: free,
+            ..copy
+        });
+        true
+    });
+    assert_eq!(broken, Some(5));
+}
+
+#[test]
+fn rows_are_committed_before_they_are_used() {
+    let case = Case::new(Division::Shared(1));
+    let broken = case.broken_stage(|stage| remove(stage, |op| matches!(op, RowOp::Commit(_))));
+    assert_eq!(broken, Some(6));
+    let broken = case.broken_stage(|stage| {
+        let commit = |op: &RowOp| matches!(op, RowOp::Commit(_));
+        let at = stage.ops.iter().position(commit);
+        at.is_some_and(|at| {
+            stage.ops.insert(at, stage.ops[at].clone());
+            true
+        })
+    });
+    assert_eq!(broken, Some(6), "twice");
+}
+
+#[test]
+fn a_period_leaves_what_the_next_one_begins_with() {
+    let case = Case::new(Division::Shared(1));
+    let broken = case.broken(|program| {
+        let mut stages = program.periods[0].stages.iter_mut().rev();
+        let store = |op: &RowOp| matches!(op, RowOp::Store { .. });
+        assert!(stages.any(|stage| remove(stage, store)));
+    });
+    assert_eq!(broken, Some(7), "in memory");
+    let broken = case.broken(|program| {
+        let carried = &mut program.periods[0].carried;
+        let extra = crate::tower::RowRef {
+            at: Group::new(1000, 1000),
+            ..carried[0].row
+        };
+        let mut carry = carried[0];
+        carry.row = extra;
+        carried.push(carry);
+    });
+    assert_eq!(broken, Some(7), "in registers");
+}
+
+#[test]
+fn updates_that_may_be_cut_have_the_old_value() {
+    for division in [Division::Shared(1), Division::ZBlocks(1)] {
+        let case = Case::new(division);
+        let broken = case.broken(|program| {
+            let period = &mut program.periods[0];
+            let stages = match division {
+                Division::ZBlocks(_) => &mut period.stages,
+                _ => period.predicated.as_mut().expect("ends cut rows off"),
+            };
+            let mut all = stages.iter_mut().flat_map(updates);
+            let update = all.find(|update| update.old.is_some());
+            update.expect("an old value").old = None;
+        });
+        assert_eq!(broken, Some(8), "{division:?}");
+    }
+}
+
+#[test]
+fn faces_of_z_blocks_move_as_far_as_stages_read() {
+    let mut case = Case::new(Division::ZBlocks(1));
+    let read = case.scheme.stages[0].updates.iter_mut();
+    let mut reads = read.flat_map(|update| &mut update.body.ops);
+    let read = reads.find_map(|op| match op {
+        Op::Read(read) if read.offset[Axis::INNER] > 0 => Some(read),
+        _ => None,
+    });
+    read.expect("a read above").offset[Axis::INNER] += 3;
+    let fault = verify(&case.scheme, &case.layout, &case.program);
+    assert_eq!(fault.err().map(|fault| fault.rule), Some(9));
+}

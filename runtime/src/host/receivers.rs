@@ -1,0 +1,248 @@
+//! Receivers: probes and slices record values of rows right after the updates that leave them final in a step.
+
+use super::memory::Cells;
+use super::row::AdvancedRow;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use torre_compiler::injection::{Receiver, last_stage, receivers};
+use torre_compiler::lattice::{Axis, PerAxis};
+use torre_compiler::layout::Layout;
+use torre_compiler::problem::{Output, OutputKind, Problem};
+use torre_compiler::real::Real;
+use torre_compiler::scheme::{ComponentId, Scheme, StageId};
+
+/// All that records values.
+pub(super) struct Receivers {
+    probes: Vec<ProbeRecord>,
+    /// Indices into the probes, per (x, y).
+    probe_rows: BTreeMap<(i64, i64), Vec<usize>>,
+    slices: Vec<SliceRecord>,
+}
+
+struct ProbeRecord {
+    receiver: Receiver,
+    /// One value per step since the first step; NaN where not yet recorded.
+    record: Mutex<Vec<f64>>,
+}
+
+struct SliceRecord {
+    /// Index into the problem's outputs.
+    output: usize,
+    component: ComponentId,
+    stage: StageId,
+    axis: Axis,
+    index: i64,
+    every: u64,
+    /// Extents of the component.
+    extent: PerAxis<i64>,
+    /// Finished or growing pictures by step number.
+    pictures: Mutex<BTreeMap<u64, Vec<f64>>>,
+}
+
+/// A recorded slice: values of one plane, in the order of the remaining axes, the last fastest.
+pub struct Picture {
+    /// Index into the problem's outputs.
+    pub output: usize,
+    /// Steps done.
+    pub step: u64,
+    /// Per remaining present axis.
+    pub shape: Vec<usize>,
+    pub values: Vec<f64>,
+}
+
+/// Rows in which something records, at a stage.
+pub(super) struct RecordedRows {
+    pub stage: StageId,
+    pub rows: Vec<(i64, i64)>,
+}
+
+impl Receivers {
+    pub fn new(scheme: &Scheme, problem: &Problem) -> Receivers {
+        let mut probe_rows: BTreeMap<(i64, i64), Vec<usize>> = BTreeMap::new();
+        let mut probes = Vec::new();
+        for (number, receiver) in receivers(scheme, problem).into_iter().enumerate() {
+            if receiver.stage.is_some() {
+                let PerAxis([x, y, _]) = receiver.at;
+                probe_rows.entry((x, y)).or_default().push(number);
+            }
+            probes.push(ProbeRecord {
+                receiver,
+                record: Mutex::new(Vec::new()),
+            });
+        }
+        let outputs = problem.outputs.iter().enumerate();
+        let slices =
+            outputs.filter_map(|(number, output)| SliceRecord::new(scheme, number, output));
+        Receivers {
+            probes,
+            probe_rows,
+            slices: slices.collect(),
+        }
+    }
+
+    pub fn rows(&self) -> impl Iterator<Item = RecordedRows> + '_ {
+        let probes = self.probes.iter().filter_map(|probe| {
+            let PerAxis([x, y, _]) = probe.receiver.at;
+            Some(RecordedRows {
+                stage: probe.receiver.stage?,
+                rows: vec![(x, y)],
+            })
+        });
+        probes.chain(self.slices.iter().map(SliceRecord::rows))
+    }
+
+    /// Records values of a row that were just computed.
+    ///
+    /// # Safety
+    /// No other thread writes the row meanwhile.
+    pub unsafe fn record<T: Real>(&self, layout: &Layout, cells: Cells<T>, of: &AdvancedRow) {
+        let (x, y) = of.group;
+        let start = layout.element(of.row, PerAxis([x, y, 0]));
+        // SAFETY: indices lie in the component's extent; the caller excludes writers.
+        let get = |z: i64| unsafe { cells.get(start + z) }.to_f64();
+        let probes = self.probe_rows.get(&of.group).into_iter().flatten();
+        for probe in probes.map(|&number| &self.probes[number]) {
+            let Receiver {
+                component,
+                stage,
+                at: PerAxis([_, _, z]),
+            } = probe.receiver;
+            if component == of.component && stage == Some(of.stage) && of.range.contains(z) {
+                let mut record = lock(&probe.record);
+                let step = of.step as usize;
+                if record.len() <= step {
+                    record.resize(step + 1, f64::NAN);
+                }
+                record[step] = get(z);
+            }
+        }
+        for slice in &self.slices {
+            slice.record(of, get);
+        }
+    }
+
+    /// What probe `index` has recorded, one value per step from step 1.
+    pub fn probe(&self, index: usize) -> Vec<f64> {
+        lock(&self.probes[index].record).clone()
+    }
+
+    /// Continues a probe after a resumed checkpoint.
+    pub fn restore_probe(&self, index: usize, record: Vec<f64>) {
+        *lock(&self.probes[index].record) = record;
+    }
+
+    /// Whether rows record the pictures of an output; otherwise they must be taken from memory between runs.
+    pub fn records(&self, output: usize) -> bool {
+        self.slices.iter().any(|slice| slice.output == output)
+    }
+
+    /// Takes the pictures that are complete: all steps up to `steps` are done.
+    pub fn take_pictures(&self, scheme: &Scheme, steps: u64) -> Vec<Picture> {
+        let mut out = Vec::new();
+        for slice in &self.slices {
+            let mut pictures = lock(&slice.pictures);
+            let later = pictures.split_off(&(steps + 1));
+            for (step, values) in std::mem::replace(&mut *pictures, later) {
+                out.push(Picture {
+                    output: slice.output,
+                    step,
+                    shape: slice_shape(scheme, slice.component, slice.axis),
+                    values,
+                });
+            }
+        }
+        out
+    }
+}
+
+impl SliceRecord {
+    /// `None` where rows cannot record it.
+    fn new(scheme: &Scheme, number: usize, output: &Output) -> Option<SliceRecord> {
+        let OutputKind::Slice { axis, index } = output.kind else {
+            return None;
+        };
+        Some(SliceRecord {
+            output: number,
+            component: output.component,
+            stage: whole_stage(scheme, output.component)?,
+            axis,
+            index,
+            every: output.every,
+            extent: scheme.extent(output.component).map(|range| range.hi),
+            pictures: Mutex::new(BTreeMap::new()),
+        })
+    }
+
+    fn rows(&self) -> RecordedRows {
+        let along = |axis: Axis| match axis == self.axis {
+            true => self.index..self.index + 1,
+            false => 0..self.extent[axis],
+        };
+        let rows = along(Axis::OUTER).flat_map(|x| along(Axis::MIDDLE).map(move |y| (x, y)));
+        RecordedRows {
+            stage: self.stage,
+            rows: rows.collect(),
+        }
+    }
+
+    fn record(&self, of: &AdvancedRow, get: impl Fn(i64) -> f64) {
+        let step = of.step + 1;
+        if self.component != of.component
+            || self.stage != of.stage
+            || !step.is_multiple_of(self.every)
+        {
+            return;
+        }
+        let (x, y) = of.group;
+        let PerAxis([nx, ny, nz]) = self.extent;
+        let here = match self.axis {
+            Axis::OUTER => x == self.index,
+            Axis::MIDDLE => y == self.index,
+            _ => of.range.contains(self.index),
+        };
+        if !here {
+            return;
+        }
+        let cells = match self.axis {
+            Axis::OUTER => ny * nz,
+            Axis::MIDDLE => nx * nz,
+            _ => nx * ny,
+        };
+        let mut pictures = lock(&self.pictures);
+        let picture = pictures
+            .entry(step)
+            .or_insert_with(|| vec![0.0; cells as usize]);
+        let mut along = |first: i64| {
+            (of.range.lo..of.range.hi).for_each(|z| picture[(first * nz + z) as usize] = get(z));
+        };
+        match self.axis {
+            Axis::OUTER => along(y),
+            Axis::MIDDLE => along(x),
+            _ => picture[(x * ny + y) as usize] = get(self.index),
+        }
+    }
+}
+
+/// The extents of a slice across `axis`, one per remaining axis of the scheme.
+pub fn slice_shape(scheme: &Scheme, id: ComponentId, axis: Axis) -> Vec<usize> {
+    let extent = scheme.extent(id);
+    let remaining = scheme.grid.present().filter(|a| *a != axis);
+    remaining.map(|a| extent[a].hi as usize).collect()
+}
+
+/// The last stage that updates a component, if it advances all its live values.
+fn whole_stage(scheme: &Scheme, id: ComponentId) -> Option<StageId> {
+    let stage = last_stage(scheme, id, None)?;
+    let live = scheme.grid.live(scheme.component(id).position);
+    let mut updates = scheme.stages[stage.index()].updates.iter();
+    updates
+        .any(|u| u.target == id && u.region == live)
+        .then_some(stage)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    // A poisoned record is still a record: the panic that poisoned it is on its way out.
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}

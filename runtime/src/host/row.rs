@@ -1,0 +1,19 @@
+//! A row that an update has computed.
+
+use torre_compiler::lattice::Interval;
+use torre_compiler::layout::RowId;
+use torre_compiler::scheme::{ComponentId, StageId};
+
+/// A row, or a part of it, that an update has just computed.
+#[derive(Clone, Copy, Debug)]
+pub struct AdvancedRow {
+    pub stage: StageId,
+    /// From 0.
+    pub step: u64,
+    pub component: ComponentId,
+    pub row: RowId,
+    /// Indices along the outer and the middle axis.
+    pub group: (i64, i64),
+    /// Along the inner axis.
+    pub range: Interval,
+}
