@@ -8,6 +8,7 @@ pub const MODULES: &[(&str, &str)] = &[
     ("elastic", include_str!("elastic.torre")),
     ("grad", include_str!("grad.torre")),
     ("laplacian", include_str!("laplacian.torre")),
+    ("layers", include_str!("layers.torre")),
     ("maxwell", include_str!("maxwell.torre")),
     ("sources", include_str!("sources.torre")),
     ("wave", include_str!("wave.torre")),

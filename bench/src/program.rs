@@ -15,7 +15,7 @@ use torre_compiler::lattice::Axis;
 use torre_compiler::layout::Layout;
 use torre_compiler::real::Real;
 use torre_compiler::resolve::{Options, Resolved, resolve};
-use torre_compiler::scheme::{ComponentId, Precision, Scheme};
+use torre_compiler::scheme::{ComponentId, Precision, Scheme, ZoneSet};
 use torre_compiler::statics::NoFiles;
 use torre_compiler::tile::stage_blocks;
 use torre_compiler::world::{ArrayInfo, World};
@@ -93,13 +93,11 @@ pub fn kernels(scheme: &Scheme, tilings: &[Tiles]) -> Result<KernelSet, String> 
                 stage,
                 phase,
                 updates,
+                zones: ZoneSet::default(),
             }));
         }
     }
-    Ok(KernelSet {
-        layout,
-        kernels: kernels.into_iter().collect(),
-    })
+    Ok(KernelSet::new(scheme, layout, kernels))
 }
 
 /// What turns kernels into code.

@@ -93,6 +93,11 @@ pub fn refused(error: PlanError, planner: &Planner<'_>) -> Failure {
             codes::SLOPE,
             "a face cannot cut the inner axis together with another one",
         ),
+        Illegal::States => Diagnostic::error(
+            codes::SLOPE,
+            "overlapped tiles cannot run a scheme with layers: they compute values twice, which states do not allow",
+        )
+        .hint("use tiles without overlap, such as `torre` or `layerwise`"),
         Illegal::Size => {
             Diagnostic::error(codes::SLOPE, "the sizes of a schedule must be positive")
         }

@@ -192,7 +192,7 @@ pub fn reads_ghosts_of_zeros(scheme: &Scheme) -> bool {
         (visible.lo..visible.hi).filter(move |i| !held.iter().any(|range| range.contains(*i)))
     };
     let updates = scheme.stages.iter().flat_map(|stage| &stage.updates);
-    let mut reads = updates.flat_map(|update| update.body.reads().map(move |read| (update, read)));
+    let mut reads = updates.flat_map(|update| update.reads().map(move |read| (update, read)));
     reads.any(|(update, read)| {
         let reaches = |axis: Axis, index: i64| {
             let target = index - i64::from(read.offset[axis]);

@@ -173,6 +173,26 @@ impl HostExpr {
         }
     }
 
+    /// The axis that the expression depends on, if it depends on one and on nothing else.
+    pub fn only_axis(&self) -> Option<Axis> {
+        let mut found = None;
+        let mut open = vec![self];
+        while let Some(e) = open.pop() {
+            match e {
+                HostExpr::Number(_) => {}
+                HostExpr::Coordinate(axis, _) => match found {
+                    Some(other) if other != *axis => return None,
+                    _ => found = Some(*axis),
+                },
+                HostExpr::Time | HostExpr::File { .. } => return None,
+                HostExpr::Table(_, a) | HostExpr::Unary(_, a) => open.push(a),
+                HostExpr::Binary(_, a, b) => open.extend([&**a, &**b]),
+                HostExpr::If(a, b, c) => open.extend([&**a, &**b, &**c]),
+            }
+        }
+        found
+    }
+
     pub fn binary(op: HostBinary, a: HostExpr, b: HostExpr) -> Self {
         match (a, b) {
             (HostExpr::Number(a), HostExpr::Number(b)) => HostExpr::Number(op.apply(a, b)),

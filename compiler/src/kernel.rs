@@ -5,9 +5,10 @@
 //! groups, ranges and updates are right is decided by who calls it, and ghosts ([`crate::scheme::Grid::ghosts`]) are kept in memory.
 //! A tile has many short runs, so one call takes all that share a set of updates.
 
-use crate::lattice::Interval;
+use crate::lattice::{Axis, Interval, PerAxis, Region};
 use crate::layout::Layout;
-use crate::scheme::{Scheme, StageId, Update};
+use crate::scheme::{Scheme, StageId, Update, ZoneId, ZoneMap, ZoneSet};
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// A set of updates of one stage, by index; a stage has at most 64.
@@ -52,9 +53,24 @@ pub struct RowKernel {
     /// The step's number modulo [`Scheme::phases`].
     pub phase: u32,
     pub updates: UpdateSet,
+    /// The zones in which it runs, those that amend none of the updates left out.
+    pub zones: ZoneSet,
 }
 
 impl RowKernel {
+    /// The zones of a set that amend some of the updates of a stage.
+    pub fn relevant(
+        scheme: &Scheme,
+        stage: StageId,
+        updates: UpdateSet,
+        zones: ZoneSet,
+    ) -> ZoneSet {
+        let all = &scheme.stages[stage.index()].updates;
+        let own = updates.iter().map(|i| all[i].zones());
+        own.fold(ZoneSet::default(), ZoneSet::union)
+            .intersect(zones)
+    }
+
     pub fn updates<'a>(&self, scheme: &'a Scheme) -> impl Iterator<Item = &'a Update> {
         let set = self.updates;
         scheme.stages[self.stage.index()]
@@ -69,7 +85,11 @@ impl RowKernel {
 impl fmt::Display for RowKernel {
     /// Also the symbol's name, behind a prefix.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}_p{}_u{:x}", self.stage, self.phase, self.updates.0)
+        write!(f, "{}_p{}_u{:x}", self.stage, self.phase, self.updates.0)?;
+        match self.zones.is_empty() {
+            true => Ok(()),
+            false => write!(f, "_z{:x}", self.zones.0),
+        }
     }
 }
 
@@ -81,15 +101,210 @@ pub struct KernelSet {
 }
 
 impl KernelSet {
+    /// The kernels, and each of them for every set of zones that occurs.
+    pub fn new(
+        scheme: &Scheme,
+        layout: Layout,
+        kernels: impl IntoIterator<Item = RowKernel>,
+    ) -> Self {
+        let sets = scheme.zone_map().occurring();
+        let mut all = BTreeSet::new();
+        for bare in kernels {
+            all.insert(bare);
+            all.extend(sets.iter().map(|&zones| RowKernel {
+                zones: RowKernel::relevant(scheme, bare.stage, bare.updates, zones),
+                ..bare
+            }));
+        }
+        Self {
+            layout,
+            kernels: all.into_iter().collect(),
+        }
+    }
+
     /// From a group to the next one of a kernel's run, in elements: along the middle axis, or the outer axis if there is no middle axis.
     pub fn run_stride(&self, scheme: &Scheme) -> i64 {
         self.layout.stride[run_axis(scheme)]
     }
 }
 
+/// Operands of a zoned kernel that do not lie at a constant displacement from the group: where they begin is said by each run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stream {
+    /// The coefficients that depend on one axis: from their values at the run's index, along the inner axis at index 0.
+    Profile(Axis),
+    /// The states of a zone: from inner index 0 of the group's row 0.
+    Zone(ZoneId),
+}
+
+impl Stream {
+    /// The streams of a layout in their order.
+    pub fn all(layout: &Layout) -> impl Iterator<Item = Stream> {
+        let zones = (0..layout.zones.len() as u32).map(|z| Stream::Zone(ZoneId(z)));
+        Axis::ALL.into_iter().map(Stream::Profile).chain(zones)
+    }
+
+    pub fn index(self) -> usize {
+        match self {
+            Stream::Profile(axis) => axis.index(),
+            Stream::Zone(zone) => Axis::ALL.len() + zone.index(),
+        }
+    }
+
+    /// From a group of a run to the next one, in elements.
+    pub fn run_stride(self, layout: &Layout, run_axis: Axis) -> i64 {
+        match self {
+            Stream::Profile(axis) if axis == Axis::INNER || axis != run_axis => 0,
+            Stream::Profile(axis) => layout.profiles[axis].stride,
+            Stream::Zone(zone) => layout.zones[zone.index()].group,
+        }
+    }
+
+    /// Where it begins, as an element of the array, for a run that starts at a cell.
+    pub fn start(self, layout: &Layout, at: PerAxis<i64>) -> i64 {
+        match self {
+            Stream::Profile(Axis::INNER) => layout.profiles[Axis::INNER].origin,
+            Stream::Profile(axis) => {
+                let profile = &layout.profiles[axis];
+                profile.origin + at[axis] * profile.stride
+            }
+            Stream::Zone(zone) => layout.state_box(zone, at).map_or(0, |own| {
+                own.group(
+                    &layout.zones[zone.index()],
+                    at[Axis::OUTER],
+                    at[Axis::MIDDLE],
+                )
+            }),
+        }
+    }
+}
+
+/// Numbers of 8 bytes in a run of a zoned kernel: those of [`Run`], then where each stream begins, in bytes from the call's base.
+pub fn record_width(layout: &Layout) -> usize {
+    2 + Stream::all(layout).count()
+}
+
+/// A run before it is cut at the ends of zones.
+#[derive(Clone, Copy, Debug)]
+pub struct RunStart {
+    /// The first group's indices along the outer and middle axes.
+    pub place: (i64, i64),
+    /// As in [`Run`].
+    pub offset: i64,
+    pub groups: i64,
+}
+
+/// Runs in the same zones, over the same range of the inner axis.
+#[derive(Clone, Debug)]
+pub struct ZonedRuns {
+    pub zones: ZoneSet,
+    pub range: Interval,
+    /// Where there are no zones.
+    pub runs: Vec<Run>,
+    /// Where there are, [`record_width`] numbers for each.
+    pub records: Vec<i64>,
+}
+
+impl ZonedRuns {
+    /// Runs a kernel of these zones over a part of the range.
+    ///
+    /// # Safety
+    /// As for [`Code::run`].
+    pub unsafe fn run(&self, code: &dyn Code, kernel: usize, base: *mut u8, range: Interval) {
+        // SAFETY: passed on.
+        unsafe {
+            match self.zones.is_empty() {
+                true => code.run(kernel, base, &self.runs, range),
+                false => code.run_zoned(kernel, base, &self.records, range),
+            }
+        }
+    }
+}
+
+/// Cuts runs where zones change.
+#[derive(Clone, Debug)]
+pub struct ZoneSplitter {
+    map: ZoneMap,
+    axis: Axis,
+    streams: Vec<Stream>,
+    some: bool,
+}
+
+impl ZoneSplitter {
+    pub fn new(scheme: &Scheme, layout: &Layout) -> Self {
+        Self {
+            map: scheme.zone_map(),
+            axis: run_axis(scheme),
+            streams: Stream::all(layout).collect(),
+            some: !scheme.zones.is_empty(),
+        }
+    }
+
+    /// Whether no zone has a cell in a region.
+    pub fn is_bare(&self, region: Region) -> bool {
+        !self.some || self.map.is_bare(region)
+    }
+
+    /// The runs over a range, those in the same zones together; of the zones only those in `relevant` count. The runs' offsets
+    /// count from group `origin`.
+    pub fn split(
+        &self,
+        layout: &Layout,
+        relevant: ZoneSet,
+        origin: (i64, i64),
+        starts: &[RunStart],
+        range: Interval,
+    ) -> Vec<ZonedRuns> {
+        let bytes = layout.element_bytes as i64;
+        let base = layout.group(origin.0, origin.1);
+        let mut found: Vec<ZonedRuns> = Vec::new();
+        for (z, range) in self.map.parts(Axis::INNER, range) {
+            let first = found.len();
+            for start in starts {
+                let (x, y) = start.place;
+                let (lo, across) = match self.axis {
+                    Axis::MIDDLE => (y, self.map.part(Axis::OUTER, x)),
+                    _ => (x, self.map.part(Axis::MIDDLE, y)),
+                };
+                for (part, own) in self
+                    .map
+                    .parts(self.axis, Interval::new(lo, lo + start.groups))
+                {
+                    let (parts, at) = match self.axis {
+                        Axis::MIDDLE => ([across, part, z], PerAxis([x, own.lo, range.lo])),
+                        _ => ([part, across, z], PerAxis([own.lo, y, range.lo])),
+                    };
+                    let zones = self.map.at_parts(parts).intersect(relevant);
+                    let known = found[first..].iter().position(|f| f.zones == zones);
+                    let index = known.map_or(found.len(), |i| first + i);
+                    if known.is_none() {
+                        found.push(ZonedRuns {
+                            zones,
+                            range,
+                            runs: Vec::new(),
+                            records: Vec::new(),
+                        });
+                    }
+                    let to = &mut found[index];
+                    let offset = start.offset + (own.lo - lo) * layout.stride[self.axis] * bytes;
+                    let groups = own.len();
+                    if zones.is_empty() {
+                        to.runs.push(Run { offset, groups });
+                    } else {
+                        to.records.extend([offset, groups]);
+                        let streams = self.streams.iter();
+                        to.records
+                            .extend(streams.map(|s| (s.start(layout, at) - base) * bytes));
+                    }
+                }
+            }
+        }
+        found
+    }
+}
+
 /// The axis along which a kernel's groups follow each other.
-pub fn run_axis(scheme: &Scheme) -> crate::lattice::Axis {
-    use crate::lattice::Axis;
+pub fn run_axis(scheme: &Scheme) -> Axis {
     if scheme.grid.axes[Axis::MIDDLE].is_some() {
         Axis::MIDDLE
     } else {
@@ -123,6 +338,11 @@ pub trait Code: Send + Sync {
     /// # Safety
     /// As for [`RowFn`]. The index must be one of the set's.
     unsafe fn run(&self, kernel: usize, base: *mut u8, runs: &[Run], range: Interval);
+    /// Runs a zoned kernel, with [`record_width`] numbers for each run.
+    ///
+    /// # Safety
+    /// As for [`Code::run`].
+    unsafe fn run_zoned(&self, kernel: usize, base: *mut u8, records: &[i64], range: Interval);
     /// For reports: `llvm 22.1.2, znver5, 512-bit`.
     fn description(&self) -> String;
 }

@@ -8,9 +8,12 @@
 //! Element 0 along the inner axis of every row is aligned to [`ALIGNMENT`] bytes, for a GPU to [`GPU_ALIGNMENT`]. Between rows lies a pad wide enough for the
 //! ghosts below and above; rows are an odd number of cache lines apart, so that rows do not collide in cache sets.
 //! Likewise there are ghost groups below and above the domain along the outer and middle axes.
+//!
+//! Behind the groups lie the profiles, one for each axis, and the states of each zone, box by box ([`ZoneLayout`]): as groups of rows
+//! again, one row for each state, so that the states of an update lie at constant displacements from each other.
 
-use crate::lattice::{Axis, Interval, PerAxis, div_ceil};
-use crate::scheme::{CoefId, ComponentId, Read, Scheme, StageId};
+use crate::lattice::{Axis, Interval, PerAxis, Region, div_ceil, div_floor};
+use crate::scheme::{CoefId, ComponentId, Read, Scheme, StageId, StateId, ZoneId};
 use std::fmt;
 
 /// Bytes; also the longest vector.
@@ -53,6 +56,68 @@ pub struct Layout {
     first_row: Vec<u32>,
     time_levels: Vec<u32>,
     first_coef: u32,
+    /// Per coefficient, where it is stored.
+    coefs: Vec<CoefPlace>,
+    pub profiles: PerAxis<ProfileLayout>,
+    pub zones: Vec<ZoneLayout>,
+    /// Per state, its row in the groups of its zone.
+    state_rows: Vec<u32>,
+}
+
+/// Where a coefficient is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CoefPlace {
+    /// In a row of every group.
+    Row(RowId),
+    /// In a profile, by its number there.
+    Profile(u32),
+}
+
+/// The coefficients that depend on one axis only: their values at index 0, then those at index 1, and so on; along the inner
+/// axis a row for each coefficient.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProfileLayout {
+    pub count: u32,
+    /// The element of coefficient 0 at index 0.
+    pub origin: i64,
+    /// From a coefficient to the next.
+    pub coef_stride: i64,
+    /// From an index to the next.
+    pub stride: i64,
+}
+
+/// The states of a zone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ZoneLayout {
+    /// States in a group.
+    pub rows: u32,
+    /// From a state to the next one of a group.
+    pub row_stride: i64,
+    /// From a group to the next along the middle axis, and along the outer axis where there is no middle one.
+    pub group: i64,
+    pub boxes: Vec<BoxLayout>,
+}
+
+/// The states of a box of a zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BoxLayout {
+    /// Cell indices.
+    pub region: Region,
+    /// Where the element of row 0 of the first group would be at inner index 0. Rows have the alignment of those of the grid.
+    pub origin: i64,
+    /// From an index to the next along the outer axis.
+    pub plane: i64,
+}
+
+impl BoxLayout {
+    /// Where row 0 of a group would have inner index 0.
+    pub fn group(&self, zone: &ZoneLayout, x: i64, y: i64) -> i64 {
+        let (x, y) = (
+            x - self.region[Axis::OUTER].lo,
+            y - self.region[Axis::MIDDLE].lo,
+        );
+        self.origin + x * self.plane + y * zone.group
+    }
 }
 
 /// The sizes that were asked for exceed what can be addressed.
@@ -77,10 +142,132 @@ impl Layout {
                 extent[axis] = extent[axis].max(range.hi);
             }
         }
-        Layout::arranged(scheme, extent, scheme.reach(), alignment)
+        let mut layout = Layout::arranged(scheme, extent, scheme.reach(), alignment)?;
+        layout.append_profiles(scheme, alignment)?;
+        layout.append_zones(scheme, alignment)?;
+        Ok(layout)
     }
 
-    /// For values of the scheme's components and coefficients in a box that need not be the whole domain.
+    /// Takes so many elements behind all others, from a line on.
+    fn append(&mut self, elements: i64, alignment: usize) -> Result<i64, TooLarge> {
+        let line = (alignment / self.element_bytes) as i64;
+        let origin = div_ceil(self.elements, line) * line;
+        // Kernels read up to two lines more than they need.
+        let end = origin
+            .checked_add(elements)
+            .and_then(|e| e.checked_add(2 * line));
+        self.elements = end.ok_or(TooLarge)?;
+        let bytes = self.elements.checked_mul(self.element_bytes as i64);
+        match bytes.is_some_and(|b| b <= i64::MAX / 4) {
+            true => Ok(origin),
+            false => Err(TooLarge),
+        }
+    }
+
+    fn append_profiles(&mut self, scheme: &Scheme, alignment: usize) -> Result<(), TooLarge> {
+        for axis in Axis::ALL {
+            let of_axis = scheme.coefs.iter().filter(|c| c.profile == Some(axis));
+            let count = of_axis.count() as i64;
+            if count == 0 {
+                continue;
+            }
+            let line = (alignment / self.element_bytes) as i64;
+            let extent = self.extent[axis];
+            let (coef_stride, stride) = match axis {
+                Axis::INNER => (div_ceil(extent, line) * line, 1),
+                _ => (1, count),
+            };
+            let elements = extent.max(coef_stride).checked_mul(count).ok_or(TooLarge)?;
+            self.profiles[axis] = ProfileLayout {
+                count: count as u32,
+                origin: self.append(elements, alignment)?,
+                coef_stride,
+                stride,
+            };
+        }
+        Ok(())
+    }
+
+    fn append_zones(&mut self, scheme: &Scheme, alignment: usize) -> Result<(), TooLarge> {
+        let line = (alignment / self.element_bytes) as i64;
+        let whole = self.extent.map(|n| Interval::new(0, n));
+        for zone in 0..scheme.zones.len() {
+            let id = ZoneId(zone as u32);
+            let rows = scheme.states_of(id).count() as i64;
+            let boxes = scheme.zones[zone].boxes.iter();
+            let boxes: Vec<Region> = boxes
+                .map(|b| b.intersect(whole))
+                .filter(|b| !b.is_empty())
+                .collect();
+            // From the line of the first index to the end of that of the last one.
+            let lines = |z: Interval| Interval::new(div_floor(z.lo, line), div_ceil(z.hi, line));
+            let longest = boxes.iter().map(|b| lines(b[Axis::INNER]).len()).max();
+            let row_stride = longest.unwrap_or(0) * line;
+            let group = rows.checked_mul(row_stride).ok_or(TooLarge)?;
+            let mut own = ZoneLayout {
+                rows: rows as u32,
+                row_stride,
+                group,
+                boxes: Vec::new(),
+            };
+            for region in boxes {
+                let plane = group.checked_mul(region[Axis::MIDDLE].len());
+                let plane = plane.ok_or(TooLarge)?;
+                let elements = plane.checked_mul(region[Axis::OUTER].len());
+                let start = self.append(elements.ok_or(TooLarge)?, alignment)?;
+                own.boxes.push(BoxLayout {
+                    region,
+                    origin: start - lines(region[Axis::INNER]).lo * line,
+                    plane,
+                });
+            }
+            self.zones.push(own);
+        }
+        Ok(())
+    }
+
+    /// Elements that hold states, pads within rows included.
+    pub fn state_elements(&self) -> i64 {
+        let of_box = |b: &BoxLayout| b.plane * b.region[Axis::OUTER].len();
+        self.zones.iter().flat_map(|z| &z.boxes).map(of_box).sum()
+    }
+
+    /// The row of a state in the groups of its zone.
+    pub fn state_row(&self, state: StateId) -> u32 {
+        self.state_rows[state.index()]
+    }
+
+    /// The box of a zone that has a cell, with the states of the zone.
+    pub fn state_box(&self, zone: ZoneId, at: PerAxis<i64>) -> Option<&BoxLayout> {
+        let boxes = &self.zones[zone.index()].boxes;
+        boxes.iter().find(|b| b.region.contains(at))
+    }
+
+    /// The element of a state at a cell; `None` outside of its zone.
+    pub fn state_element(&self, zone: ZoneId, state: StateId, at: PerAxis<i64>) -> Option<i64> {
+        let own = &self.zones[zone.index()];
+        let group = self
+            .state_box(zone, at)?
+            .group(own, at[Axis::OUTER], at[Axis::MIDDLE]);
+        Some(group + i64::from(self.state_row(state)) * own.row_stride + at[Axis::INNER])
+    }
+
+    /// The element of a coefficient with a profile at an index along its axis.
+    pub fn profile_element(&self, axis: Axis, coef: CoefId, i: i64) -> i64 {
+        let profile = &self.profiles[axis];
+        let number = self.profile_number(coef).map_or(0, i64::from);
+        profile.origin + number * profile.coef_stride + i * profile.stride
+    }
+
+    /// The number of a coefficient in the profile of its axis; `None` if it is stored in rows of groups.
+    pub fn profile_number(&self, coef: CoefId) -> Option<u32> {
+        match self.coefs[coef.index()] {
+            CoefPlace::Row(_) => None,
+            CoefPlace::Profile(number) => Some(number),
+        }
+    }
+
+    /// For values of the scheme's components and coefficients in a box that need not be the whole domain, without zones.
     pub fn sized(
         scheme: &Scheme,
         extent: PerAxis<i64>,
@@ -106,7 +293,19 @@ impl Layout {
             rows += u32::from(c.time_levels);
         }
         let first_coef = rows;
-        rows += scheme.coefs.len() as u32;
+        let mut profiles = PerAxis::splat(0u32);
+        let next = |count: &mut u32| {
+            *count += 1;
+            *count - 1
+        };
+        let coefs = scheme.coefs.iter().map(|coef| match coef.profile {
+            None => CoefPlace::Row(RowId(next(&mut rows))),
+            Some(axis) => CoefPlace::Profile(next(&mut profiles[axis])),
+        });
+        let coefs = coefs.collect();
+        let mut of_zone = vec![0u32; scheme.zones.len()];
+        let states = scheme.states.iter();
+        let state_rows = states.map(|s| next(&mut of_zone[s.zone.index()])).collect();
         let wide = |axis: Axis| {
             let [below, above] = reach[axis];
             extent[axis]
@@ -148,6 +347,10 @@ impl Layout {
             first_row,
             time_levels,
             first_coef,
+            coefs,
+            profiles: PerAxis::splat(ProfileLayout::default()),
+            zones: Vec::new(),
+            state_rows,
         })
     }
 
@@ -179,8 +382,12 @@ impl Layout {
         row.0 >= self.first_coef
     }
 
+    /// The row of a coefficient without a profile.
     pub fn coef_row(&self, coef: CoefId) -> RowId {
-        RowId(self.first_coef + coef.0)
+        match self.coefs[coef.index()] {
+            CoefPlace::Row(row) => row,
+            CoefPlace::Profile(_) => RowId(self.rows),
+        }
     }
 
     /// The element of a row at an index.

@@ -4,7 +4,7 @@
 use crate::lattice::{Axis, PerAxis, Region};
 use crate::problem::Problem;
 use crate::real::Real;
-use crate::scheme::{Body, ComponentId, Located, Op, Scheme, Update, Value};
+use crate::scheme::{Body, ComponentId, Located, Op, Scheme, StateId, Update, Value};
 use crate::statics::{self, Files, coef_value, init_of, init_value, source_acts, source_wave};
 
 /// A dense array over a region that starts at index 0, inner axis fastest.
@@ -48,9 +48,17 @@ pub struct Reference<'a, T> {
     /// Version of the newest value of each component.
     versions: Vec<u64>,
     coefs: Vec<Dense<T>>,
+    /// Per state its values at the cells of its zone, over the whole grid.
+    states: Vec<Dense<T>>,
     /// Per probe one value per step.
     probes: Vec<Vec<T>>,
     steps: u64,
+}
+
+/// What an update has computed, with the places.
+struct Computed<T> {
+    values: Vec<(PerAxis<i64>, T)>,
+    states: Vec<(StateId, PerAxis<i64>, T)>,
 }
 
 /// Calls `f` for every index of a region, inner axis fastest.
@@ -106,6 +114,11 @@ impl<'a, T: Real> Reference<'a, T> {
             values,
             versions: vec![0; scheme.components.len()],
             coefs,
+            states: scheme
+                .states
+                .iter()
+                .map(|s| Dense::filled(grid.extent(s.position)))
+                .collect(),
             probes: vec![Vec::new(); problem.probes.len()],
             steps: 0,
         }
@@ -164,9 +177,12 @@ impl<'a, T: Real> Reference<'a, T> {
         for id in scheme.stage_ids() {
             let stage = &scheme.stages[id.index()];
             // All updates of a stage read what was there before it.
-            let computed: Vec<Vec<(PerAxis<i64>, T)>> =
+            let computed: Vec<Computed<T>> =
                 stage.updates.iter().map(|u| self.compute(u)).collect();
-            for (update, values) in stage.updates.iter().zip(computed) {
+            for (update, Computed { values, states }) in stage.updates.iter().zip(computed) {
+                for (state, at, value) in states {
+                    self.states[state.index()].set(at, value);
+                }
                 let target = update.target;
                 let version = self.versions[target.index()] + 1;
                 let time_level = self.time_level(target, version);
@@ -185,21 +201,42 @@ impl<'a, T: Real> Reference<'a, T> {
         }
     }
 
-    fn compute(&self, update: &Update) -> Vec<(PerAxis<i64>, T)> {
-        let mut out = Vec::new();
+    /// The values of a state over the grid, inner axis fastest; 0 outside of its zone.
+    pub fn state_values(&self, id: StateId) -> &[T] {
+        &self.states[id.index()].values
+    }
+
+    fn compute(&self, update: &Update) -> Computed<T> {
+        let mut out = Computed {
+            values: Vec::new(),
+            states: Vec::new(),
+        };
         let mut scratch = Vec::new();
         for_each_index(update.region, |at| {
             let masked = update
                 .mask
                 .is_some_and(|m| self.coefs[m.index()].get(at).to_f64() == 0.0);
-            if !masked {
-                out.push((at, self.eval(&update.body, at, &mut scratch)));
+            if masked {
+                return;
             }
+            let zero = T::default();
+            let mut value = self.eval(&update.body, at, zero, &mut scratch);
+            for amendment in &update.amendments {
+                if self.scheme.zone(amendment.zone).contains(at) {
+                    value = self.eval(&amendment.body, at, value, &mut scratch);
+                    for advance in &amendment.advances {
+                        let new = scratch[advance.value.index()];
+                        out.states.push((advance.state, at, new));
+                    }
+                }
+            }
+            out.values.push((at, value));
         });
         out
     }
 
-    fn eval(&self, body: &Body, at: PerAxis<i64>, v: &mut Vec<T>) -> T {
+    /// The result of a body; `base` is the value of the update so far. All values are left in `v`.
+    fn eval(&self, body: &Body, at: PerAxis<i64>, base: T, v: &mut Vec<T>) -> T {
         v.clear();
         let get = |v: &[T], x: Value| v[x.index()];
         for op in &body.ops {
@@ -221,6 +258,8 @@ impl<'a, T: Real> Reference<'a, T> {
                     }
                 }
                 Op::Coef(m) => self.coefs[m.index()].get(at),
+                Op::Base => base,
+                Op::State(s) => self.states[s.index()].get(at),
                 Op::Neg(a) => get(v, a).neg(),
                 Op::Abs(a) => get(v, a).abs(),
                 Op::Sqrt(a) => get(v, a).sqrt(),

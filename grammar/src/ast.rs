@@ -34,6 +34,7 @@ pub enum ItemKind {
     Use(Use),
     Const { name: Name, value: Expr },
     Def(Def),
+    Layer(Layer),
     Scheme(Scheme),
     Problem(Problem),
     Schedule(Schedule),
@@ -50,13 +51,36 @@ pub struct Use {
 pub struct Def {
     pub name: Name,
     pub params: Vec<Param>,
-    /// `let` bindings of the block form; empty for `def f(..) = expr`.
-    pub lets: Vec<Stmt<Let>>,
+    /// Lines of the block form before its value; empty for `def f(..) = expr`.
+    pub lines: Vec<Stmt<DefLine>>,
     pub body: Expr,
     /// Comments of the body's line in the block form.
     pub body_comments: Comments,
     /// Comments after the body, before the closing brace of the block form.
     pub end: Comments,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum DefLine {
+    Let(Let),
+    /// Values that are kept from step to step, in a region.
+    State {
+        names: Vec<Name>,
+        region: Option<Expr>,
+    },
+    /// The next value of a state.
+    Next {
+        name: Name,
+        value: Expr,
+    },
+}
+
+/// `layer name(cells, ..) : wall { .. }`: what the difference along an axis is in a layer before a side.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layer {
+    pub def: Def,
+    /// The kind of the side behind the layer.
+    pub wall: Name,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -12,7 +12,9 @@ pub const KEYWORDS: [&str; 19] = [
     "step", "let", "where", "if", "then", "else", "and", "or", "not",
 ];
 
-const ITEMS: [&str; 6] = ["use", "const", "def", "scheme", "problem", "schedule"];
+const ITEMS: [&str; 7] = [
+    "use", "const", "def", "layer", "scheme", "problem", "schedule",
+];
 const SCHEME_STATEMENTS: [&str; 8] = [
     "axes", "param", "const", "field", "coef", "region", "boundary", "step",
 ];

@@ -154,7 +154,8 @@ fn read_item(
     let end = tokens.last()?.span.end as usize;
     let mut text = layout.text.get(start..end)?.to_string();
     // In a definition every line counts for the next ones.
-    let divisible = !matches!(layout.text.get(start..end)?.get(..3), Some("def"));
+    let head = layout.text.get(start..end)?;
+    let divisible = !head.starts_with("def") && !head.starts_with("layer");
     let mut clean = true;
     for at in &chunk.errors {
         clean = false;

@@ -40,14 +40,16 @@ fn has_block(kind: &ItemKind) -> bool {
     match kind {
         ItemKind::Use(_) | ItemKind::Const { .. } => false,
         ItemKind::Def(def) => in_block_form(def),
-        ItemKind::Scheme(_) | ItemKind::Problem(_) | ItemKind::Schedule(_) => true,
+        ItemKind::Layer(_) | ItemKind::Scheme(_) | ItemKind::Problem(_) | ItemKind::Schedule(_) => {
+            true
+        }
     }
 }
 
 /// Whether a definition needs braces: for its `let`s, or for comments that have no place otherwise.
 fn in_block_form(def: &Def) -> bool {
     let none = Comments::default();
-    !def.lets.is_empty() || def.body_comments != none || def.end != none
+    !def.lines.is_empty() || def.body_comments != none || def.end != none
 }
 
 fn named(name: &Name) -> Doc {
@@ -78,7 +80,8 @@ fn print_item(lines: &mut Lines, item: &Item) {
                 &Doc::Seq(vec![words("const", name), Doc::text(" = "), expr(value)]),
             );
         }
-        ItemKind::Def(def) => print_def(lines, comments, def),
+        ItemKind::Def(def) => print_def(lines, comments, def, None),
+        ItemKind::Layer(layer) => print_def(lines, comments, &layer.def, Some(&layer.wall)),
         ItemKind::Scheme(scheme) => {
             let mut head = format!("scheme {}", scheme.name.node);
             if let Some(base) = &scheme.base {
@@ -119,16 +122,18 @@ fn print_item(lines: &mut Lines, item: &Item) {
     }
 }
 
-fn print_def(lines: &mut Lines, comments: &Comments, def: &Def) {
+fn print_def(lines: &mut Lines, comments: &Comments, def: &Def, wall: Option<&Name>) {
     let params = def.params.iter().map(|param| match &param.default {
         Some(default) => Doc::Seq(vec![named(&param.name), Doc::text(" = "), expr(default)]),
         None => named(&param.name),
     });
-    let head = Doc::Seq(vec![
-        words("def", &def.name),
+    let mut head = vec![
+        words(if wall.is_some() { "layer" } else { "def" }, &def.name),
         Doc::group("(", params.collect(), ")"),
-    ]);
-    if !in_block_form(def) {
+    ];
+    head.extend(wall.map(|wall| Doc::Text(format!(" : {}", wall.node))));
+    let head = Doc::Seq(head);
+    if wall.is_none() && !in_block_form(def) {
         lines.simple(
             comments,
             &Doc::Seq(vec![head, Doc::text(" = "), expr(&def.body)]),
@@ -136,11 +141,29 @@ fn print_def(lines: &mut Lines, comments: &Comments, def: &Def) {
         return;
     }
     lines.open(comments, head);
-    for stmt in &def.lets {
-        lines.simple(&stmt.comments, &let_doc(&stmt.kind.node));
+    for stmt in &def.lines {
+        lines.simple(&stmt.comments, &def_line(&stmt.kind.node));
     }
     lines.simple(&def.body_comments, &expr(&def.body));
     lines.close(&def.end);
+}
+
+fn def_line(line: &DefLine) -> Doc {
+    match line {
+        DefLine::Let(stmt) => let_doc(stmt),
+        DefLine::State { names, region } => {
+            let names: Vec<&str> = names.iter().map(|n| n.node.as_str()).collect();
+            let mut parts = vec![Doc::Text(format!("state {}", names.join(", ")))];
+            if let Some(region) = region {
+                parts.extend([Doc::text(" in "), expr(region)]);
+            }
+            Doc::Seq(parts)
+        }
+        DefLine::Next { name, value } => Doc::Seq(vec![
+            Doc::Text(format!("{}@next = ", name.node)),
+            expr(value),
+        ]),
+    }
 }
 
 fn let_doc(stmt: &Let) -> Doc {

@@ -413,22 +413,26 @@ fn schedule_level() -> BoxedStrategy<ScheduleLevel> {
 
 fn def() -> impl Strategy<Value = Def> {
     let param = (name(), option::of(expr())).prop_map(|(name, default)| Param { name, default });
-    let bind = (name(), expr())
-        .prop_map(|(name, value)| Let { name, value })
-        .boxed();
+    let line = prop_oneof![
+        (name(), expr()).prop_map(|(name, value)| DefLine::Let(Let { name, value })),
+        (name(), expr()).prop_map(|(name, value)| DefLine::Next { name, value }),
+        (vec(name(), 1..3), option::of(expr()))
+            .prop_map(|(names, region)| DefLine::State { names, region }),
+    ]
+    .boxed();
     (
         name(),
         vec(param, 0..4),
-        block(bind),
+        block(line),
         expr(),
         comments(false),
     )
-        .prop_map(|(name, params, (lets, end), body, mut of_body)| {
-            of_body.before = canonical(std::mem::take(&mut of_body.before), lets.is_empty());
+        .prop_map(|(name, params, (lines, end), body, mut of_body)| {
+            of_body.before = canonical(std::mem::take(&mut of_body.before), lines.is_empty());
             Def {
                 name,
                 params,
-                lets,
+                lines,
                 body,
                 body_comments: of_body,
                 end,
@@ -442,6 +446,7 @@ fn item() -> impl Strategy<Value = ItemKind> {
             .prop_map(|(path, names)| ItemKind::Use(Use { path, names })),
         (name(), expr()).prop_map(|(name, value)| ItemKind::Const { name, value }),
         def().prop_map(ItemKind::Def),
+        (def(), name()).prop_map(|(def, wall)| ItemKind::Layer(Layer { def, wall })),
         (name(), option::of(vec(name(), 1..3)), block(scheme_stmt())).prop_map(
             |(name, base, (body, end))| ItemKind::Scheme(Scheme {
                 name,
@@ -471,7 +476,7 @@ fn ast() -> impl Strategy<Value = Ast> {
         let apart = |item: &Item| match &item.kind {
             ItemKind::Use(_) | ItemKind::Const { .. } => false,
             ItemKind::Def(def) => {
-                !def.lets.is_empty() || def.body_comments != none || def.end != none
+                !def.lines.is_empty() || def.body_comments != none || def.end != none
             }
             _ => true,
         };

@@ -161,7 +161,7 @@ fn items() {
     assert_eq!(name.node, "c0");
     assert_eq!(f.params.len(), 2);
     assert!(f.params[1].default.is_some());
-    assert_eq!((g.lets.len(), show(&g.body)), (1, "b".to_string()));
+    assert_eq!((g.lines.len(), show(&g.body)), (1, "b".to_string()));
 }
 
 fn scheme(body: &str) -> Vec<SchemeStmt> {

@@ -15,7 +15,7 @@ use torre_compiler::backend::llvm::library::{self as llvm, Cpu, Library, Options
 use torre_compiler::kernel::{Code, KernelSet, RowKernel};
 use torre_compiler::lattice::{Axis, PerAxis};
 use torre_compiler::layout::{Layout, TooLarge};
-use torre_compiler::scheme::{FileId, Scheme};
+use torre_compiler::scheme::{FileId, Scheme, ZoneSet};
 use torre_compiler::statics::Files;
 use torre_compiler::tile::stage_blocks;
 
@@ -108,14 +108,12 @@ pub fn layerwise_kernels_for(scheme: &Scheme, layout: Layout) -> KernelSet {
                     stage,
                     phase,
                     updates: block.updates,
+                    zones: ZoneSet::default(),
                 });
             }
         }
     }
-    KernelSet {
-        layout,
-        kernels: kernels.into_iter().collect(),
-    }
+    KernelSet::new(scheme, layout, kernels)
 }
 
 /// The bytes that a layerwise run moves between memory and the processor per cell and step, where nothing stays in a cache

@@ -10,7 +10,7 @@ use torre_compiler::ghost::{ComponentGhosts, Fold};
 use torre_compiler::kernel::{KernelSet, RowKernel, run_axis};
 use torre_compiler::lattice::{Axis, PerAxis, Position, Region};
 use torre_compiler::problem::{Init, Problem, Source, StaticValue};
-use torre_compiler::scheme::{ComponentId, FileId, Precision, Scheme, StageId};
+use torre_compiler::scheme::{ComponentId, FileId, Precision, Scheme, StageId, ZoneSet};
 use torre_compiler::statics::init_of;
 use torre_compiler::table::Table;
 use torre_compiler::tile::{Block, row_region, stage_blocks};
@@ -548,6 +548,7 @@ impl Header<'_> {
             stage,
             phase,
             updates: block.updates,
+            zones: ZoneSet::default(),
         });
         let [x, y, z] = block.region.0;
         if run_axis(self.scheme) == Axis::MIDDLE {

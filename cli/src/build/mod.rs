@@ -5,6 +5,7 @@ mod header;
 mod tables;
 
 use crate::args;
+use crate::codes;
 use crate::failure::Failure;
 use crate::input;
 use crate::render::Voice;
@@ -18,6 +19,7 @@ use torre_compiler::kernel::KernelSet;
 use torre_compiler::lattice::PerAxis;
 use torre_compiler::problem::Problem;
 use torre_compiler::scheme::Scheme;
+use torre_grammar::diag::Diagnostic;
 use torre_runtime::host::SetupError;
 use torre_runtime::program::{self, CompileError};
 
@@ -27,6 +29,14 @@ const PREFIX: &str = "torre";
 pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
     let resolved = input::inspected(&args.what, voice)?;
     let (scheme, problem) = (&resolved.scheme, &resolved.problem);
+    if !scheme.zones.is_empty() {
+        return Err(Diagnostic::error(
+            codes::OPTIONS,
+            "`torre build` takes no layers and no states: a C header has no memory for them",
+        )
+        .hint("run the problem with `torre run`, or use boundaries without layers")
+        .into());
+    }
     let set = program::layerwise_kernels(scheme).map_err(SetupError::from)?;
     let library = Library::open().map_err(CompileError::from)?;
     let (cpu, _) = program::target(library, &args.target)?;

@@ -56,7 +56,8 @@ pub fn weights(body: &Body, coefs: &[f64]) -> Result<Vec<(Read, f64)>, Nonlinear
             })
         };
         match *op {
-            Op::Const(_) | Op::Coef(_) => {}
+            // What amendments add is not part of the analysis.
+            Op::Const(_) | Op::Coef(_) | Op::Base | Op::State(_) => {}
             Op::Read(read) => match reads.iter_mut().find(|(r, _)| *r == read) {
                 Some((_, sum)) => *sum += weight,
                 None => reads.push((read, weight)),
@@ -131,7 +132,7 @@ fn known_values(body: &Body, coefs: &[f64]) -> Vec<Option<f64>> {
         let value = match *op {
             Op::Const(c) => Some(c),
             Op::Coef(id) => Some(coefs[id.index()]),
-            Op::Read(_) => None,
+            Op::Read(_) | Op::Base | Op::State(_) => None,
             Op::Neg(a) => k(a).map(|a| -a),
             Op::Abs(a) => k(a).map(f64::abs),
             Op::Sqrt(a) => k(a).map(f64::sqrt),

@@ -3,10 +3,11 @@
 //! It shares nothing with the code generators but the layout, so that a difference shows a bug in either. It needs no
 //! library and no features of the processor, and takes about a hundred times as long as compiled code.
 
-use crate::kernel::{Code, KernelSet, Run};
-use crate::lattice::Interval;
+use crate::kernel::{Code, KernelSet, RowKernel, Run, Stream, run_axis};
+use crate::lattice::{Axis, Interval};
+use crate::layout::Layout;
 use crate::real::Real;
-use crate::scheme::{Op, Precision, Scheme};
+use crate::scheme::{Amendment, Body, CoefId, Op, Precision, Scheme, StateAdvance, StateId};
 
 /// The kernels of a set, ready to be evaluated.
 #[derive(Debug)]
@@ -14,73 +15,208 @@ pub struct Interp {
     precision: Precision,
     /// Between the groups of a run, in elements.
     stride: i64,
+    /// The same of each stream.
+    streams: Vec<i64>,
     kernels: Vec<Vec<Update>>,
 }
 
-/// An update with its memory resolved: displacements in elements from the start of a group.
+/// An update with its memory resolved.
 #[derive(Debug)]
 struct Update {
     target: i64,
     mask: Option<i64>,
+    body: Bound,
+    amendments: Vec<Bound>,
+}
+
+/// A body with its memory resolved.
+#[derive(Debug)]
+struct Bound {
     ops: Vec<Op>,
-    /// Where each operation reads; 0 for those that do not.
-    reads: Vec<i64>,
+    /// Where each operation reads; that of others means nothing.
+    reads: Vec<Operand>,
     result: usize,
+    /// Where the new values of states go, and which they are.
+    states: Vec<(Operand, usize)>,
+}
+
+/// Where a row lies, or a value that is the same for all of it.
+#[derive(Clone, Copy, Debug)]
+struct Operand {
+    /// The number of its stream in a record; `None`: in the group.
+    stream: Option<usize>,
+    /// In elements from the group, or from where the stream is.
+    at: i64,
+    uniform: bool,
+}
+
+impl Operand {
+    fn group(at: i64) -> Operand {
+        Operand {
+            stream: None,
+            at,
+            uniform: false,
+        }
+    }
+}
+
+/// Resolves the memory of bodies.
+struct Binder<'a> {
+    scheme: &'a Scheme,
+    layout: &'a Layout,
+    kernel: &'a RowKernel,
+}
+
+impl Binder<'_> {
+    fn update(&self, update: &crate::scheme::Update) -> Update {
+        let RowKernel { stage, phase, .. } = *self.kernel;
+        let target = self
+            .layout
+            .target_row(self.scheme, stage, phase, update.target);
+        let acts = |a: &&Amendment| self.kernel.zones.contains(a.zone);
+        Update {
+            target: self.row(target),
+            mask: update.mask.map(|mask| self.row(self.layout.coef_row(mask))),
+            body: self.body(&update.body, &[]),
+            amendments: update
+                .amendments
+                .iter()
+                .filter(acts)
+                .map(|a| self.body(&a.body, &a.advances))
+                .collect(),
+        }
+    }
+
+    fn row(&self, row: crate::layout::RowId) -> i64 {
+        i64::from(row.0) * self.layout.row_stride
+    }
+
+    fn body(&self, body: &Body, advances: &[StateAdvance]) -> Bound {
+        let RowKernel { stage, phase, .. } = *self.kernel;
+        let place = |op: &Op| match op {
+            Op::Read(read) => {
+                let displacement = self.layout.displacement(self.scheme, stage, phase, read);
+                Operand::group(displacement)
+            }
+            Op::Coef(coef) => self.coef(*coef),
+            Op::State(state) => self.state(*state),
+            _ => Operand::group(0),
+        };
+        let advances = advances.iter();
+        Bound {
+            ops: body.ops.clone(),
+            reads: body.ops.iter().map(place).collect(),
+            result: body.result.index(),
+            states: advances
+                .map(|a| (self.state(a.state), a.value.index()))
+                .collect(),
+        }
+    }
+
+    fn coef(&self, coef: CoefId) -> Operand {
+        match self.scheme.coefs[coef.index()].profile {
+            None => Operand::group(self.row(self.layout.coef_row(coef))),
+            Some(axis) => Operand {
+                stream: Some(Stream::Profile(axis).index()),
+                at: self.layout.profile_element(axis, coef, 0) - self.layout.profiles[axis].origin,
+                uniform: axis != Axis::INNER,
+            },
+        }
+    }
+
+    fn state(&self, state: StateId) -> Operand {
+        let zone = self.scheme.states[state.index()].zone;
+        let row = i64::from(self.layout.state_row(state));
+        Operand {
+            stream: Some(Stream::Zone(zone).index()),
+            at: row * self.layout.zones[zone.index()].row_stride,
+            uniform: false,
+        }
+    }
 }
 
 impl Interp {
     pub fn new(scheme: &Scheme, set: &KernelSet) -> Interp {
         let layout = &set.layout;
-        let row = |row: crate::layout::RowId| i64::from(row.0) * layout.row_stride;
         let kernels = set.kernels.iter().map(|kernel| {
-            let (stage, phase) = (kernel.stage, kernel.phase);
-            let updates = kernel.updates(scheme).map(|update| {
-                let place = |op: &Op| match op {
-                    Op::Read(read) => layout.displacement(scheme, stage, phase, read),
-                    Op::Coef(coef) => row(layout.coef_row(*coef)),
-                    _ => 0,
-                };
-                Update {
-                    target: row(layout.target_row(scheme, stage, phase, update.target)),
-                    mask: update.mask.map(|mask| row(layout.coef_row(mask))),
-                    ops: update.body.ops.clone(),
-                    reads: update.body.ops.iter().map(place).collect(),
-                    result: update.body.result.index(),
-                }
-            });
-            updates.collect()
+            let binder = Binder {
+                scheme,
+                layout,
+                kernel,
+            };
+            kernel.updates(scheme).map(|u| binder.update(u)).collect()
         });
+        let axis = run_axis(scheme);
         Interp {
             precision: scheme.precision,
             stride: set.run_stride(scheme),
+            streams: Stream::all(layout)
+                .map(|s| s.run_stride(layout, axis))
+                .collect(),
             kernels: kernels.collect(),
+        }
+    }
+
+    /// Runs a kernel over one group after the other.
+    ///
+    /// # Safety
+    /// As for [`Code::run`]; a record has the numbers of a [`Run`] and then where streams begin, if there are any.
+    unsafe fn records(&self, kernel: usize, base: *mut u8, records: &[&[i64]], range: Interval) {
+        let updates = &self.kernels[kernel];
+        if range.is_empty() {
+            return;
+        }
+        for record in records {
+            let (offset, groups) = (record[0], record[1]);
+            for i in 0..groups {
+                // SAFETY: the caller vouches for the array, and the elements of an array of the layout's precision are aligned.
+                unsafe {
+                    match self.precision {
+                        Precision::F32 => {
+                            let at = |(start, stride): (i64, i64)| {
+                                base.wrapping_offset(start as isize)
+                                    .cast::<f32>()
+                                    .wrapping_offset((i * stride) as isize)
+                            };
+                            let streams = record[2..]
+                                .iter()
+                                .copied()
+                                .zip(self.streams.iter().copied());
+                            let streams: Vec<*mut f32> = streams.map(at).collect();
+                            run_group(updates, at((offset, self.stride)), &streams, range);
+                        }
+                        Precision::F64 => {
+                            let at = |(start, stride): (i64, i64)| {
+                                base.wrapping_offset(start as isize)
+                                    .cast::<f64>()
+                                    .wrapping_offset((i * stride) as isize)
+                            };
+                            let streams = record[2..]
+                                .iter()
+                                .copied()
+                                .zip(self.streams.iter().copied());
+                            let streams: Vec<*mut f64> = streams.map(at).collect();
+                            run_group(updates, at((offset, self.stride)), &streams, range);
+                        }
+                    }
+                }
+            }
         }
     }
 }
 
 impl Code for Interp {
     unsafe fn run(&self, kernel: usize, base: *mut u8, runs: &[Run], range: Interval) {
-        let updates = &self.kernels[kernel];
-        let Interval { lo, hi } = range;
-        if lo >= hi {
-            return;
-        }
-        for (run, i) in runs.iter().flat_map(|r| (0..r.groups).map(move |i| (r, i))) {
-            // SAFETY: the caller vouches for the array, and the elements of an array of the layout's precision are aligned.
-            unsafe {
-                let group = base.wrapping_offset(run.offset as isize);
-                match self.precision {
-                    Precision::F32 => {
-                        let group = group.cast::<f32>().offset((i * self.stride) as isize);
-                        run_group(updates, group, lo, hi);
-                    }
-                    Precision::F64 => {
-                        let group = group.cast::<f64>().offset((i * self.stride) as isize);
-                        run_group(updates, group, lo, hi);
-                    }
-                }
-            }
-        }
+        let records: Vec<[i64; 2]> = runs.iter().map(|r| [r.offset, r.groups]).collect();
+        let records: Vec<&[i64]> = records.iter().map(|r| &r[..]).collect();
+        // SAFETY: passed on.
+        unsafe { self.records(kernel, base, &records, range) }
+    }
+
+    unsafe fn run_zoned(&self, kernel: usize, base: *mut u8, records: &[i64], range: Interval) {
+        let records: Vec<&[i64]> = records.chunks_exact(2 + self.streams.len()).collect();
+        // SAFETY: passed on.
+        unsafe { self.records(kernel, base, &records, range) }
     }
 
     fn description(&self) -> String {
@@ -92,41 +228,69 @@ impl Code for Interp {
 ///
 /// # Safety
 /// As for [`crate::kernel::RowFn`], for one group.
-unsafe fn run_group<T: Real>(updates: &[Update], group: *mut T, lo: i64, hi: i64) {
+unsafe fn run_group<T: Real>(
+    updates: &[Update],
+    group: *mut T,
+    streams: &[*mut T],
+    Interval { lo, hi }: Interval,
+) {
     let length = (hi - lo) as usize;
+    let start = |operand: Operand| operand.stream.map_or(group, |s| streams[s]);
     // SAFETY: the caller guarantees that what the updates read lies in the array, and that nobody writes it meanwhile. Nothing
     // is written before the copies are made.
-    let load = |displacement: i64| unsafe {
-        std::slice::from_raw_parts(group.offset((displacement + lo) as isize), length).to_vec()
-    };
-    let results: Vec<Vec<T>> = updates
-        .iter()
-        .map(|update| {
-            let mut values: Vec<Vec<T>> = Vec::with_capacity(update.ops.len());
-            for (op, &displacement) in update.ops.iter().zip(&update.reads) {
-                let value = match op {
-                    Op::Read(_) | Op::Coef(_) => load(displacement),
-                    Op::Const(c) => vec![T::from_f64(*c); length],
-                    op => compute(op, &values),
-                };
-                values.push(value);
+    let load = |operand: Operand| unsafe {
+        let start = start(operand).wrapping_offset(operand.at as isize);
+        match operand.uniform {
+            true => vec![*start; length],
+            false => {
+                let start = start.wrapping_offset(lo as isize);
+                std::slice::from_raw_parts(start, length).to_vec()
             }
-            let mut result = values.swap_remove(update.result);
-            if let Some(mask) = update.mask {
-                let (mask, old) = (load(mask), load(update.target));
-                for ((new, mask), old) in result.iter_mut().zip(mask).zip(old) {
-                    if mask == T::from_f64(0.0) {
-                        *new = old;
-                    }
+        }
+    };
+    let evaluate = |body: &Bound, base: &[T]| {
+        let mut values: Vec<Vec<T>> = Vec::with_capacity(body.ops.len());
+        for (op, &operand) in body.ops.iter().zip(&body.reads) {
+            let value = match op {
+                Op::Base => base.to_vec(),
+                op if op.is_operand() => load(operand),
+                Op::Const(c) => vec![T::from_f64(*c); length],
+                op => compute(op, &values),
+            };
+            values.push(value);
+        }
+        values
+    };
+    // The new value where a mask is not 0, else the old one.
+    let masked = |mut new: Vec<T>, mask: Option<i64>, place: Operand| {
+        if let Some(mask) = mask {
+            let (mask, old) = (load(Operand::group(mask)), load(place));
+            for ((new, mask), old) in new.iter_mut().zip(mask).zip(old) {
+                if mask == T::from_f64(0.0) {
+                    *new = old;
                 }
             }
-            result
-        })
-        .collect();
-    for (update, result) in updates.iter().zip(results) {
+        }
+        new
+    };
+    let mut results: Vec<(Operand, Vec<T>)> = Vec::new();
+    for update in updates {
+        let mut result = evaluate(&update.body, &[]).swap_remove(update.body.result);
+        for amendment in &update.amendments {
+            let values = evaluate(amendment, &result);
+            for &(place, value) in &amendment.states {
+                let new = masked(values[value].clone(), update.mask, place);
+                results.push((place, new));
+            }
+            result.clone_from(&values[amendment.result]);
+        }
+        let target = Operand::group(update.target);
+        results.push((target, masked(result, update.mask, target)));
+    }
+    for (place, result) in results {
         // SAFETY: the target's elements at these indices lie in the array, and no one else accesses them.
         unsafe {
-            let target = group.offset((update.target + lo) as isize);
+            let target = start(place).wrapping_offset((place.at + lo) as isize);
             std::ptr::copy_nonoverlapping(result.as_ptr(), target, length);
         }
     }
@@ -136,7 +300,7 @@ unsafe fn run_group<T: Real>(updates: &[Update], group: *mut T, lo: i64, hi: i64
 fn compute<T: Real>(op: &Op, values: &[Vec<T>]) -> Vec<T> {
     let of = |v: crate::scheme::Value| values[v.index()].iter().copied();
     match *op {
-        Op::Const(_) | Op::Read(_) | Op::Coef(_) => Vec::new(),
+        Op::Const(_) | Op::Read(_) | Op::Coef(_) | Op::Base | Op::State(_) => Vec::new(),
         Op::Neg(a) => of(a).map(T::neg).collect(),
         Op::Abs(a) => of(a).map(T::abs).collect(),
         Op::Sqrt(a) => of(a).map(T::sqrt).collect(),

@@ -5,8 +5,9 @@
 //! that of its body. No update of a stage reads what another one writes (rule 4 of [`crate::scheme`]), so all loads
 //! of an index may come before all its stores, and those of other indices may come before or after them.
 
-use crate::kernel::{KernelSet, RowKernel};
-use crate::scheme::{Body, Cmp, Op, Scheme, Update, Value};
+use crate::kernel::{KernelSet, RowKernel, Stream, record_width, run_axis};
+use crate::lattice::Axis;
+use crate::scheme::{Amendment, Body, Cmp, CoefId, Op, Scheme, StateId, Update, Value};
 use std::collections::BTreeMap;
 
 /// Displacements are in elements, from the start of the target's group.
@@ -17,12 +18,38 @@ pub struct RowProgram {
     /// Operands come before their users; none appears twice, and all are used.
     pub ops: Vec<RowOp>,
     pub stores: Vec<Store>,
+    /// What is read and written beside the group's rows.
+    pub streams: Vec<StreamUse>,
+    /// From a run to the next one in the list, in bytes.
+    pub record: i64,
+}
+
+/// A stream of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamUse {
+    pub stream: Stream,
+    /// Where a run's record says where it begins, in bytes.
+    pub record: i64,
+    /// From a group to the next one of a run, in elements.
+    pub stride: i64,
+}
+
+/// An operand in a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StreamPlace {
+    /// By its number in the program.
+    pub stream: u32,
+    /// In elements from where the stream is at a group: to the row's index 0, or to the value.
+    pub at: i64,
+    /// One value for the whole row, instead of a row.
+    pub uniform: bool,
 }
 
 /// [`Op`] with its memory resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RowOp {
     Load(Place),
+    Stream(StreamPlace),
     /// The bits of an `f64` that is exact in the scheme's precision.
     Const(u64),
     Neg(Value),
@@ -46,7 +73,7 @@ impl RowOp {
     /// The same of an operation that reads nothing.
     pub fn of(op: &Op) -> Option<RowOp> {
         Some(match *op {
-            Op::Read(_) | Op::Coef(_) => return None,
+            Op::Read(_) | Op::Coef(_) | Op::Base | Op::State(_) => return None,
             Op::Const(c) => RowOp::Const(c.to_bits()),
             Op::Neg(a) => RowOp::Neg(a),
             Op::Abs(a) => RowOp::Abs(a),
@@ -75,7 +102,7 @@ impl RowOp {
     /// The same operation on other values.
     fn map(self, of: impl Fn(Value) -> Value) -> RowOp {
         match self {
-            RowOp::Load(_) | RowOp::Const(_) => self,
+            RowOp::Load(_) | RowOp::Stream(_) | RowOp::Const(_) => self,
             RowOp::Neg(a) => RowOp::Neg(of(a)),
             RowOp::Abs(a) => RowOp::Abs(of(a)),
             RowOp::Sqrt(a) => RowOp::Sqrt(of(a)),
@@ -103,7 +130,7 @@ impl RowOp {
     /// What it is computed from.
     pub fn operands(&self) -> [Option<Value>; 4] {
         match *self {
-            RowOp::Load(_) | RowOp::Const(_) => [None; 4],
+            RowOp::Load(_) | RowOp::Stream(_) | RowOp::Const(_) => [None; 4],
             RowOp::Neg(a) | RowOp::Abs(a) | RowOp::Sqrt(a) => [Some(a), None, None, None],
             RowOp::Add(a, b) | RowOp::Sub(a, b) | RowOp::Mul(a, b) | RowOp::Div(a, b) => {
                 [Some(a), Some(b), None, None]
@@ -140,6 +167,8 @@ impl Place {
 pub struct Store {
     /// To index 0 of the target's row.
     pub row: i64,
+    /// The stream that the row lies in, by its number in the program; `None`: the group.
+    pub stream: Option<u32>,
     pub value: Value,
 }
 
@@ -151,15 +180,21 @@ impl RowProgram {
             kernel,
             ops: Vec::new(),
             known: BTreeMap::new(),
+            stores: Vec::new(),
+            streams: Vec::new(),
         };
-        let stores = kernel
-            .updates(scheme)
-            .map(|update| builder.update(update))
-            .collect();
+        for update in kernel.updates(scheme) {
+            builder.update(update);
+        }
         RowProgram {
             symbol: format!("torre_{kernel}"),
             ops: builder.ops,
-            stores,
+            stores: builder.stores,
+            streams: builder.streams,
+            record: 8 * match kernel.zones.is_empty() {
+                true => 2,
+                false => record_width(&set.layout) as i64,
+            },
         }
     }
 
@@ -188,6 +223,8 @@ struct Builder<'a> {
     kernel: &'a RowKernel,
     ops: Vec<RowOp>,
     known: BTreeMap<RowOp, Value>,
+    stores: Vec<Store>,
+    streams: Vec<StreamUse>,
 }
 
 impl Builder<'_> {
@@ -203,7 +240,7 @@ impl Builder<'_> {
         i64::from(row.0) * self.set.layout.row_stride
     }
 
-    fn update(&mut self, update: &Update) -> Store {
+    fn update(&mut self, update: &Update) {
         let layout = &self.set.layout;
         let target = layout.target_row(
             self.scheme,
@@ -212,29 +249,100 @@ impl Builder<'_> {
             update.target,
         );
         let row = self.row(target);
-        let mut value = self.body(&update.body);
-        if let Some(mask) = update.mask {
-            // The mask comes before the old value, in case that the latter is already there.
-            let mask = Place {
-                row: self.row(layout.coef_row(mask)),
-                shift: 0,
-            };
-            let mask = self.value(RowOp::Load(mask));
-            let zero = self.value(RowOp::Const(0f64.to_bits()));
-            let old = self.value(RowOp::Load(Place { row, shift: 0 }));
-            value = self.value(RowOp::Select {
-                cmp: Cmp::Ne,
-                a: mask,
-                b: zero,
-                then: value,
-                otherwise: old,
+        let values = self.body(&update.body, None);
+        let mut value = values[update.body.result.index()];
+        let mut states = Vec::new();
+        for amendment in &update.amendments {
+            if self.kernel.zones.contains(amendment.zone) {
+                let values = self.body(&amendment.body, Some((value, amendment)));
+                value = values[amendment.body.result.index()];
+                let advances = amendment.advances.iter();
+                states.extend(advances.map(|a| (self.state(a.state), values[a.value.index()])));
+            }
+        }
+        let mask = update.mask.map(|mask| Place {
+            row: self.row(layout.coef_row(mask)),
+            shift: 0,
+        });
+        // The mask comes before the old value, in case that the latter is already there.
+        value = self.masked(mask, value, RowOp::Load(Place { row, shift: 0 }));
+        self.stores.push(Store {
+            row,
+            stream: None,
+            value,
+        });
+        for (place, value) in states {
+            let value = self.masked(mask, value, RowOp::Stream(place));
+            self.stores.push(Store {
+                row: place.at,
+                stream: Some(place.stream),
+                value,
             });
         }
-        Store { row, value }
     }
 
-    fn body(&mut self, body: &Body) -> Value {
-        let used = used(body);
+    /// A value where a mask is not 0, else the old one.
+    fn masked(&mut self, mask: Option<Place>, value: Value, old: RowOp) -> Value {
+        let Some(mask) = mask else { return value };
+        let mask = self.value(RowOp::Load(mask));
+        let zero = self.value(RowOp::Const(0f64.to_bits()));
+        let old = self.value(old);
+        self.value(RowOp::Select {
+            cmp: Cmp::Ne,
+            a: mask,
+            b: zero,
+            then: value,
+            otherwise: old,
+        })
+    }
+
+    /// The number of a stream in the program.
+    fn stream(&mut self, stream: Stream) -> u32 {
+        let known = self.streams.iter().position(|s| s.stream == stream);
+        let index = known.unwrap_or_else(|| {
+            let layout = &self.set.layout;
+            self.streams.push(StreamUse {
+                stream,
+                record: 8 * (2 + stream.index() as i64),
+                stride: stream.run_stride(layout, run_axis(self.scheme)),
+            });
+            self.streams.len() - 1
+        });
+        index as u32
+    }
+
+    fn state(&mut self, state: StateId) -> StreamPlace {
+        let zone = self.scheme.states[state.index()].zone;
+        let layout = &self.set.layout;
+        let at = i64::from(layout.state_row(state)) * layout.zones[zone.index()].row_stride;
+        StreamPlace {
+            stream: self.stream(Stream::Zone(zone)),
+            at,
+            uniform: false,
+        }
+    }
+
+    fn coef(&mut self, coef: CoefId) -> RowOp {
+        let layout = &self.set.layout;
+        let profile = self.scheme.coefs[coef.index()].profile;
+        let (Some(axis), Some(number)) = (profile, layout.profile_number(coef)) else {
+            return RowOp::Load(Place {
+                row: self.row(layout.coef_row(coef)),
+                shift: 0,
+            });
+        };
+        let at = i64::from(number) * layout.profiles[axis].coef_stride;
+        RowOp::Stream(StreamPlace {
+            stream: self.stream(Stream::Profile(axis)),
+            at,
+            uniform: axis != Axis::INNER,
+        })
+    }
+
+    /// The values of a body's operations: of an amendment with the value so far, or of the update's own.
+    fn body(&mut self, body: &Body, amended: Option<(Value, &Amendment)>) -> Vec<Value> {
+        let roots = amended.map_or(&[][..], |(_, a)| &a.advances);
+        let used = used(body, roots.iter().map(|a| a.value));
         let layout = &self.set.layout;
         let mut values = Vec::with_capacity(body.ops.len());
         for (op, used) in body.ops.iter().zip(used) {
@@ -244,8 +352,12 @@ impl Builder<'_> {
                 continue;
             }
             let resolved = match op {
+                Op::Base => {
+                    values.push(amended.map_or(Value(u32::MAX), |(base, _)| base));
+                    continue;
+                }
                 Op::Read(read) => {
-                    let shift = i64::from(read.offset[crate::lattice::Axis::INNER]);
+                    let shift = i64::from(read.offset[Axis::INNER]);
                     let at = layout.displacement(
                         self.scheme,
                         self.kernel.stage,
@@ -257,22 +369,23 @@ impl Builder<'_> {
                         shift,
                     }))
                 }
-                Op::Coef(coef) => Some(RowOp::Load(Place {
-                    row: self.row(layout.coef_row(*coef)),
-                    shift: 0,
-                })),
+                Op::Coef(coef) => Some(self.coef(*coef)),
+                Op::State(state) => Some(RowOp::Stream(self.state(*state))),
                 op => RowOp::of(op).map(|op| op.map(|v| values[v.index()])),
             };
             values.push(resolved.map_or(Value(u32::MAX), |op| self.value(op)));
         }
-        values[body.result.index()]
+        values
     }
 }
 
-/// Which operations the result depends on.
-fn used(body: &Body) -> Vec<bool> {
+/// Which operations the result and the other roots depend on.
+fn used(body: &Body, roots: impl Iterator<Item = Value>) -> Vec<bool> {
     let mut used = vec![false; body.ops.len()];
     used[body.result.index()] = true;
+    for root in roots {
+        used[root.index()] = true;
+    }
     for (i, op) in body.ops.iter().enumerate().rev() {
         if used[i] {
             op.operands(|v| used[v.index()] = true);

@@ -6,16 +6,20 @@ use super::interp::Interp;
 use super::llvm::cpu::{LlvmCode, Shape, emit};
 use super::llvm::library::{Cpu, Library};
 use super::rows::RowProgram;
-use crate::kernel::{Code, KernelSet, RowKernel, Run, UpdateSet, run_axis};
+use crate::kernel::{
+    Code, KernelSet, RowKernel, Run, RunStart, UpdateSet, ZoneSplitter, ZonedRuns, run_axis,
+};
 use crate::lattice::{Axis, Interval, PerAxis};
 use crate::layout::Layout;
-use crate::scheme::{Body, Cmp, ComponentId, Op, Precision, Read, Scheme, Value, verify};
-use crate::testing::{Limits, Memory, Rng, elasticity, maxwell, random_kernels, random_scheme};
+use crate::scheme::{Body, Cmp, ComponentId, Op, Precision, Read, Scheme, Value, ZoneSet, verify};
+use crate::testing::{
+    Limits, Memory, Rng, add_random_zones, elasticity, maxwell, random_kernels, random_scheme,
+};
 use proptest::prelude::*;
 
 fn kernel_set(scheme: &Scheme, kernels: Vec<RowKernel>) -> KernelSet {
     let layout = Layout::new(scheme).expect("a small scheme");
-    KernelSet { layout, kernels }
+    KernelSet::new(scheme, layout, kernels)
 }
 
 /// All updates of all stages.
@@ -24,6 +28,7 @@ fn whole(scheme: &Scheme) -> KernelSet {
         stage,
         phase: 0,
         updates: UpdateSet::all(scheme.stages[stage.index()].updates.len()),
+        zones: ZoneSet::default(),
     });
     kernel_set(scheme, kernels.collect())
 }
@@ -65,6 +70,47 @@ fn compiled(scheme: &Scheme, set: &KernelSet, rng: &mut Rng) -> Vec<Box<dyn Code
     codes
 }
 
+/// The parts of runs in which a kernel runs, by its zones.
+fn zoned(
+    scheme: &Scheme,
+    layout: &Layout,
+    kernel: &RowKernel,
+    (x, y): (i64, i64),
+    runs: &[Run],
+    range: Interval,
+) -> Vec<ZonedRuns> {
+    if scheme.zones.is_empty() {
+        return vec![ZonedRuns {
+            zones: ZoneSet::default(),
+            range,
+            runs: runs.to_vec(),
+            records: Vec::new(),
+        }];
+    }
+    let stride = layout.stride[run_axis(scheme)] * layout.element_bytes as i64;
+    let starts: Vec<RunStart> = runs
+        .iter()
+        .map(|run| {
+            let by = run.offset / stride;
+            let place = match run_axis(scheme) {
+                Axis::MIDDLE => (x, y + by),
+                _ => (x + by, y),
+            };
+            RunStart {
+                place,
+                offset: run.offset,
+                groups: run.groups,
+            }
+        })
+        .collect();
+    let all = ZoneSet(u32::MAX);
+    let relevant = RowKernel::relevant(scheme, kernel.stage, kernel.updates, all);
+    let mut parts =
+        ZoneSplitter::new(scheme, layout).split(layout, relevant, (x, y), &starts, range);
+    parts.retain(|p| p.zones == kernel.zones);
+    parts
+}
+
 /// Runs all kernels over random parts of the domain, each on the memory that the ones before it left.
 fn compare(scheme: &Scheme, set: &KernelSet, rng: &mut Rng, special: u64) -> Result<(), String> {
     let layout = &set.layout;
@@ -93,6 +139,7 @@ fn compare(scheme: &Scheme, set: &KernelSet, rng: &mut Rng, special: u64) -> Res
             },
         ];
         let runs = &runs[..rng.within(0, 2) as usize];
+        let place = (at[Axis::OUTER], at[Axis::MIDDLE]);
         let length = cells[Axis::INNER];
         let (lo, hi) = match rng.below(4) {
             0 => (0, length),
@@ -100,19 +147,18 @@ fn compare(scheme: &Scheme, set: &KernelSet, rng: &mut Rng, special: u64) -> Res
         };
         let element = layout.group(at[Axis::OUTER], at[Axis::MIDDLE]);
         let before = expected.clone();
-        // SAFETY: the ranges lie in the domain, and the layout holds all that its cells can read.
-        unsafe {
-            interp.run(
-                index,
-                expected.pointer(element),
-                runs,
-                Interval::new(lo, hi),
-            )
+        let parts = zoned(scheme, layout, kernel, place, runs, Interval::new(lo, hi));
+        let run = |code: &dyn Code, memory: &mut Memory| {
+            for part in &parts {
+                // SAFETY: the ranges lie in the domain, and the layout holds all that its cells can read; the code was compiled
+                // for this processor.
+                unsafe { part.run(code, index, memory.pointer(element), part.range) };
+            }
         };
+        run(&interp, &mut expected);
         for code in &codes {
             let mut memory = before.clone();
-            // SAFETY: as above; the code was compiled for this processor.
-            unsafe { code.run(index, memory.pointer(element), runs, Interval::new(lo, hi)) };
+            run(&**code, &mut memory);
             if let Some(i) = memory.difference(&expected) {
                 return Err(format!(
                     "{} {kernel} {runs:?} {lo}..{hi}: element {i} is {:x}, not {:x}, and was {:x}\n{scheme}",
@@ -157,6 +203,18 @@ proptest! {
     fn back_ends_agree(seed: u64, limits in limits(), special in 0..40u64) {
         let mut rng = Rng::new(seed);
         let scheme = random_scheme(&mut rng, &limits);
+        prop_assert_eq!(verify(&scheme), Ok(()));
+        let kernels = random_kernels(&mut rng, &scheme);
+        let set = kernel_set(&scheme, kernels);
+        compare(&scheme, &set, &mut rng, special).map_err(TestCaseError::fail)?;
+    }
+
+    /// In zones, with states and profiles.
+    #[test]
+    fn back_ends_agree_in_zones(seed: u64, limits in limits(), special in 0..40u64) {
+        let mut rng = Rng::new(seed);
+        let mut scheme = random_scheme(&mut rng, &limits);
+        add_random_zones(&mut rng, &limits, &mut scheme);
         prop_assert_eq!(verify(&scheme), Ok(()));
         let kernels = random_kernels(&mut rng, &scheme);
         let set = kernel_set(&scheme, kernels);

@@ -122,14 +122,15 @@ fn from_reads(
             }));
         }
     };
-    for read in update.body.reads() {
+    for read in update.reads() {
         let position = scheme.component(read.component).position;
         let ways = ways(&scheme.grid, target.position, position, read.offset);
         add(read.component, read.age, &ways);
     }
     let live = scheme.grid.live(target.position);
-    if update.mask.is_some() || update.region != live {
-        // Where the update does not act, its target's old value passes on.
+    let keeps_states = update.amendments.iter().any(|a| !a.advances.is_empty());
+    if update.mask.is_some() || update.region != live || keeps_states {
+        // Where the update does not act, its target's old value passes on; and states pass on from one update to the next.
         add(update.target, 0, &[Default::default()]);
     }
 }

@@ -7,9 +7,11 @@ use super::enclose::enclose;
 use super::order::{Advance, Statement};
 use super::report::{Checked, Reported, count};
 use super::resolver::Resolver;
+use super::zoned::Amending;
 use crate::lattice::PerAxis;
 use crate::scheme::{
-    Body, Cmp, Coef, CoefId, ComponentId, Op, Precision, Read, Scheme, Stage, Update, Value, verify,
+    Body, Cmp, Coef, CoefId, ComponentId, Op, Precision, Read, Scheme, Stage, Update, Value, Zone,
+    ZoneId, ZoneSet, verify,
 };
 use torre_grammar::diag::Diagnostic;
 
@@ -19,11 +21,18 @@ impl Resolver<'_> {
         let grid = self.frame.grid.clone().ok_or(Reported)?;
         let per_step = self.count_updates(statements)?;
         let mut coefs = Coefs::default();
+        let mut states = Vec::new();
         let mut stages = Vec::new();
         let mut failed = false;
         for statement in statements {
             let mut updates = Vec::new();
             for &Advance { target, value, .. } in &statement.updates {
+                let terms = self.terms(value.node, &statement.value);
+                let Ok(terms) = terms else {
+                    failed = true;
+                    continue;
+                };
+                let plain = self.outside(value.node);
                 let emitter = Emitter::new(
                     &mut self.graph,
                     &self.frame.components,
@@ -34,12 +43,23 @@ impl Resolver<'_> {
                     grid.cells,
                 );
                 let position = self.frame.components[target.index()].position;
-                match emitter.body(value.node) {
-                    Ok(body) => updates.push(Update {
+                let body = emitter.body(plain);
+                let mut amending = Amending {
+                    coefs: &mut coefs,
+                    states: &mut states,
+                    target,
+                    precision,
+                    per_step: &per_step,
+                    cells: grid.cells,
+                };
+                let amended = body.and_then(|body| Ok((body, self.amend(&terms, &mut amending)?)));
+                match amended {
+                    Ok((body, amendments)) => updates.push(Update {
                         target,
                         region: grid.live(position),
                         mask: None,
                         body,
+                        amendments,
                     }),
                     Err(refused) => {
                         let name = self.frame.components[target.index()].name.clone();
@@ -66,8 +86,12 @@ impl Resolver<'_> {
             coefs: coefs.list,
             files: Vec::new(),
             stages,
+            zones: self.zones(),
+            states,
         };
         share_coefs(&mut scheme);
+        drop_idle_zones(&mut scheme);
+        find_profiles(&mut scheme);
         if let Err(reason) = verify(&scheme) {
             let d = Diagnostic::error(
                 codes::INTERNAL,
@@ -77,6 +101,17 @@ impl Resolver<'_> {
             return self.fail(d);
         }
         Ok(scheme)
+    }
+
+    /// The zones of the frame, as the scheme has them.
+    fn zones(&self) -> Vec<Zone> {
+        let zones = self.frame.zones.iter();
+        zones
+            .map(|z| Zone {
+                name: z.name.clone(),
+                boxes: z.boxes.iter().filter(|b| !b.is_empty()).copied().collect(),
+            })
+            .collect()
     }
 
     fn count_updates(&mut self, statements: &[Statement]) -> Checked<Vec<u8>> {
@@ -109,7 +144,7 @@ impl Resolver<'_> {
         let mut time_levels = vec![1u8; self.frame.components.len()];
         for stage in stages {
             for update in &stage.updates {
-                for read in update.body.reads() {
+                for read in update.reads() {
                     let own = read.component == update.target && is_here(read);
                     let overwritten = stage.updates.iter().any(|u| u.target == read.component);
                     let needed = read.age + 1 + u8::from(overwritten && !own);
@@ -141,6 +176,14 @@ impl Resolver<'_> {
                 let constant = self.graph.as_number(condition);
                 if constant.is_some_and(|n| n != 0.0) {
                     continue;
+                }
+                if component.time_levels > 1 && !update.amendments.is_empty() {
+                    let message = format!(
+                        "`{}` keeps several versions, so its update cannot have both a `where` and a layer",
+                        component.name
+                    );
+                    let d = self.error(codes::STATE, message, &statement.place);
+                    return self.fail(d);
                 }
                 let mut mask = None;
                 if component.time_levels == 1 {
@@ -389,6 +432,45 @@ fn keep_old(body: &mut Body, target: ComponentId, mask: CoefId, precision: Preci
     });
 }
 
+/// Leaves out the zones in which no update is amended.
+fn drop_idle_zones(scheme: &mut Scheme) {
+    let updates = || scheme.stages.iter().flat_map(|s| &s.updates);
+    let used = updates().fold(ZoneSet::default(), |set, u| set.union(u.zones()));
+    let mut kept = Vec::new();
+    let mut map = Vec::new();
+    for (i, zone) in scheme.zones.drain(..).enumerate() {
+        map.push(ZoneId(kept.len() as u32));
+        if used.contains(ZoneId(i as u32)) {
+            kept.push(zone);
+        }
+    }
+    scheme.zones = kept;
+    let renumber = |id: &mut ZoneId| *id = map[id.index()];
+    for state in &mut scheme.states {
+        renumber(&mut state.zone);
+    }
+    let updates = scheme.stages.iter_mut().flat_map(|s| &mut s.updates);
+    for amendment in updates.flat_map(|u| &mut u.amendments) {
+        renumber(&mut amendment.zone);
+    }
+}
+
+/// Finds the coefficients that only amendments read and that depend on one axis.
+fn find_profiles(scheme: &mut Scheme) {
+    let mut elsewhere = vec![false; scheme.coefs.len()];
+    for update in scheme.stages.iter().flat_map(|s| &s.updates) {
+        for id in update.body.coefs().chain(update.mask) {
+            elsewhere[id.index()] = true;
+        }
+    }
+    for (coef, elsewhere) in scheme.coefs.iter_mut().zip(elsewhere) {
+        coef.profile = match elsewhere {
+            true => None,
+            false => coef.value.only_axis(),
+        };
+    }
+}
+
 /// Makes coefficients with equal values at one position one.
 fn share_coefs(scheme: &mut Scheme) {
     let mut kept: Vec<Coef> = Vec::new();
@@ -410,9 +492,12 @@ fn share_coefs(scheme: &mut Scheme) {
     for stage in &mut scheme.stages {
         for update in &mut stage.updates {
             update.mask = update.mask.map(renumber);
-            for op in &mut update.body.ops {
-                if let Op::Coef(id) = op {
-                    *id = renumber(*id);
+            let amended = update.amendments.iter_mut().map(|a| &mut a.body);
+            for body in std::iter::once(&mut update.body).chain(amended) {
+                for op in &mut body.ops {
+                    if let Op::Coef(id) = op {
+                        *id = renumber(*id);
+                    }
                 }
             }
         }

@@ -123,7 +123,7 @@ impl Resolver<'_> {
             return Err(Reported);
         }
         self.set_grid(cells, boundary);
-        Ok(())
+        self.place_layers()
     }
 
     /// Cells along an axis.
@@ -216,11 +216,9 @@ impl Resolver<'_> {
         clause: &ast::BoundaryClause,
         axis: Axis,
     ) -> Checked<[Boundary; 2]> {
-        let lower = self.side(scope, &clause.lower, axis);
-        let upper = match &clause.upper {
-            None => lower,
-            Some(kind) => self.side(scope, kind, axis),
-        };
+        let lower = self.side_with_layer(scope, &clause.lower, axis, 0);
+        let upper = clause.upper.as_ref().unwrap_or(&clause.lower);
+        let upper = self.side_with_layer(scope, upper, axis, 1);
         let (lower, upper) = (lower?, upper?);
         if (lower == Boundary::Periodic) != (upper == Boundary::Periodic) {
             let span = clause.upper.as_ref().map_or(clause.lower.name.span, |u| {

@@ -55,6 +55,7 @@ codes! {
     BRANCHES = "E0414", "branches that advance a value in different ways";
     SIDE = "E0415", "a side that cannot be";
     DERIVED = "E0416", "a derived scheme that does not fit its base";
+    STATE = "E0417", "a state that cannot be";
 
     WHICH_PROBLEM = "E0501", "which problem is meant";
     MISSING = "E0502", "a statement is missing";
@@ -72,6 +73,7 @@ codes! {
     OUTSIDE_UPDATE = "E0514", "a source where nothing is updated";
     NO_BOX = "E0515", "a region that is not a box";
     TOO_MANY_PROBES = "E0516", "too many values to record";
+    LAYER = "E0517", "a layer that cannot be";
 
     UNREADABLE = "E0601", "a file that cannot be read";
     FILE_TYPE = "E0602", "a file with values of another type";

@@ -2,10 +2,12 @@
 
 use super::codes;
 use super::graph::{Coefficient, Kernel};
+use super::layers::LayeredDifference;
 use super::rational::{self, Rational, small_integer};
 use super::report::{Checked, Place, Reported};
 use super::resolver::Resolver;
 use super::value::{Items, Operand, Scope, Typed, Value};
+use super::zoned::StateKey;
 use crate::lattice::{Axis, HalfIndex};
 use torre_grammar::ast::Arg;
 use torre_grammar::diag::Diagnostic;
@@ -61,13 +63,15 @@ impl Resolver<'_> {
                 return self.fail(d);
             }
         };
+        let of_order = order.as_ref().map(|o| o.value.clone());
         let kernel = self.kernel(name, operator, axis, order)?;
         let Items { kind, items } = self.scalars(f.value, &f.place)?;
         if self.frame.absent.contains(&axis) {
             return Ok(kind.with(self.without_extent(operator, items)));
         }
         let moves = matches!(operator, Operator::Staggered | Operator::Mean);
-        let items = items
+        let sources = items.clone();
+        let items: Vec<Typed> = items
             .into_iter()
             .map(|s| Typed {
                 node: self.graph.stencil(s.node, kernel.clone()),
@@ -79,7 +83,73 @@ impl Resolver<'_> {
                 }),
             })
             .collect();
-        Ok(kind.with(items))
+        if self.zoned.plain || !self.frame.zones.iter().any(|z| z.is_layer_of(axis)) {
+            return Ok(kind.with(items));
+        }
+        match operator {
+            Operator::Mean => return Ok(kind.with(items)),
+            Operator::Centred | Operator::Second => {
+                return self.refuse_in_layers(name, axis, place);
+            }
+            Operator::Staggered => {}
+        }
+        let order = match of_order {
+            Some(order) => order,
+            None => self.scalar(2.0),
+        };
+        let mut layered = Vec::new();
+        for (of, plain) in sources.into_iter().zip(items) {
+            let difference = LayeredDifference {
+                value: Value::Scalar(of),
+                order: order.clone(),
+                place,
+            };
+            layered.push(self.layered(axis, plain, &difference)?);
+        }
+        Ok(kind.with(layered))
+    }
+
+    /// A difference that is as the layers at the sides of its axis say, in them.
+    fn layered(
+        &mut self,
+        axis: Axis,
+        plain: Typed,
+        difference: &LayeredDifference<'_>,
+    ) -> Checked<Typed> {
+        if !self.graph.is_dynamic(plain.node) {
+            return Ok(plain);
+        }
+        self.frame.layered[axis] = true;
+        let mut node = plain.node;
+        for zone in 0..self.frame.zones.len() {
+            let Some((of, sides)) = self.frame.zones[zone].layer.clone() else {
+                continue;
+            };
+            let layer = sides.iter().flatten().next();
+            let Some(layer) = layer.filter(|_| of == axis) else {
+                continue;
+            };
+            let key = (zone, plain.node);
+            if let Some(known) = self.zoned.known.get(&key) {
+                node = *known;
+                continue;
+            }
+            let first = self.zoned.states.len();
+            let inside = self.inside_layer(zone, layer, difference)?;
+            let Items { items, .. } = self.scalars(inside, difference.place)?;
+            let [inside] = items.as_slice() else {
+                return Err(Reported);
+            };
+            let states = (first..self.zoned.states.len()).map(|i| StateKey(i as u32));
+            let states: Vec<StateKey> = states.collect();
+            for key in &states {
+                // A state without a next value is reported.
+                self.next_of_state(*key, difference.place)?;
+            }
+            node = self.zoned_node(zone, inside.node, node, states, difference.place);
+            self.zoned.known.insert(key, node);
+        }
+        Ok(Typed { node, ..plain })
     }
 
     /// Along an axis on which nothing depends differences are 0, and means are the values.

@@ -6,12 +6,16 @@
 mod ops;
 
 use super::graph::{Graph, LevelKey, Node, NodeId, Shift, TREE};
-use super::linearize::{Group, Linearizer, NotLinear, Tap, Weight};
+use super::linearize::{Group, Linearizer, NotLinear, Tap, Weight, scaled_factor};
+use super::zoned::StateKey;
 use crate::host::{HostBinary, HostUnary};
 use crate::lattice::{PerAxis, Position};
-use crate::scheme::{Body, Cmp, Coef, CoefId, Component, ComponentId, Op, Precision, Read, Value};
-use ops::{OpKey, key, pruned};
-use std::collections::HashMap;
+use crate::scheme::{
+    Body, Cmp, Coef, CoefId, Component, ComponentId, Op, Precision, Read, StateAdvance, StateId,
+    Value,
+};
+use ops::{OpKey, key, pruned, pruned_to};
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 /// Operations of one update.
@@ -57,6 +61,7 @@ impl Coefs {
             name: graph.describe(node),
             position,
             value,
+            profile: None,
         });
         self.known.insert((node, position), id);
         Ok(id)
@@ -76,6 +81,8 @@ pub struct Emitter<'a> {
     ops: Vec<Op>,
     known: HashMap<OpKey, Value>,
     values: HashMap<(NodeId, Shift), Value>,
+    /// The states of an amendment; empty for the body of an update.
+    pub states: BTreeMap<StateKey, StateId>,
 }
 
 impl<'a> Emitter<'a> {
@@ -99,6 +106,7 @@ impl<'a> Emitter<'a> {
             ops: Vec::new(),
             known: HashMap::new(),
             values: HashMap::new(),
+            states: BTreeMap::new(),
         }
     }
 
@@ -106,6 +114,75 @@ impl<'a> Emitter<'a> {
     pub fn body(mut self, node: NodeId) -> Result<Body, Refused> {
         let result = self.value(node)?;
         Ok(pruned(&self.ops, result))
+    }
+
+    /// An operand of an amendment.
+    pub fn operand(&mut self, op: Op) -> Result<Value, Refused> {
+        self.push(op)
+    }
+
+    /// The value of a node at the target's place, in the order as written.
+    pub fn fused(&mut self, node: NodeId) -> Result<Value, Refused> {
+        self.as_written(node, Shift::default())
+    }
+
+    /// A static node as a coefficient.
+    pub fn coefficient(&mut self, node: NodeId) -> Result<Value, Refused> {
+        self.coef(node)
+    }
+
+    /// `weight * term + to`, where the weight's number goes to the term, so that a coefficient is one that the update has anyway.
+    pub fn add_weighted(
+        &mut self,
+        weight: NodeId,
+        term: NodeId,
+        to: Value,
+    ) -> Result<Value, Refused> {
+        let term = self.fused(term)?;
+        if self.graph.is_dynamic(weight) {
+            let weight = self.fused(weight)?;
+            return self.push(Op::Fma(weight, term, to));
+        }
+        let (scale, factor) = scaled_factor(self.graph, weight);
+        match factor {
+            None => {
+                let weight = self.constant(scale)?;
+                self.push(Op::Fma(weight, term, to))
+            }
+            Some(factor) => {
+                let term = self.weighted(scale, term)?;
+                let factor = self.coef(factor)?;
+                self.push(Op::Fma(factor, term, to))
+            }
+        }
+    }
+
+    /// `then` where a mask is not 0, else `otherwise`; without a mask `then`.
+    pub fn chosen(
+        &mut self,
+        mask: Option<Value>,
+        then: Value,
+        otherwise: Value,
+    ) -> Result<Value, Refused> {
+        let Some(mask) = mask else { return Ok(then) };
+        let zero = self.constant(0.0)?;
+        self.push(Op::Select {
+            cmp: Cmp::Ne,
+            a: mask,
+            b: zero,
+            then,
+            otherwise,
+        })
+    }
+
+    /// The body of an amendment with its result; the new values of states are renumbered with it.
+    pub fn finish(self, result: Value, advances: &mut [StateAdvance]) -> Body {
+        let mut values: Vec<Value> = advances.iter().map(|a| a.value).collect();
+        let body = pruned_to(&self.ops, result, &mut values);
+        for (advance, value) in advances.iter_mut().zip(values) {
+            advance.value = value;
+        }
+        body
     }
 
     /// The value of `node`. Where the place alone decides between two, each has its own normal form.
@@ -397,10 +474,16 @@ impl<'a> Emitter<'a> {
                 self.select(c, by, then, otherwise)
             }
             // Static nodes are coefficients.
+            Node::State(key) => match self.states.get(&key).copied() {
+                Some(state) if by == Shift::default() => self.push(Op::State(state)),
+                _ => self.constant(f64::NAN),
+            },
+            // Calls are replaced before.
             Node::Number(_)
             | Node::Coordinate(..)
             | Node::Time
             | Node::File(..)
+            | Node::Zoned(..)
             | Node::Table(..) => self.constant(f64::NAN),
         }
     }
@@ -424,6 +507,20 @@ impl<'a> Emitter<'a> {
             let n = self.graph.as_number(b).unwrap_or(f64::NAN);
             let base = self.as_written(a, by)?;
             return self.power(base, n);
+        }
+        // In amendments a product and a sum are one operation, rounded once.
+        if op == H::Add && !self.states.is_empty() {
+            for (product, other) in [(a, b), (b, a)] {
+                if let Node::Binary(inner, p, q) = self.graph.node(product)
+                    && inner.0 == H::Mul
+                    && self.graph.is_dynamic(product)
+                {
+                    let p = self.as_written(p, by)?;
+                    let q = self.as_written(q, by)?;
+                    let other = self.as_written(other, by)?;
+                    return self.push(Op::Fma(p, q, other));
+                }
+            }
         }
         let x = self.as_written(a, by)?;
         let y = self.as_written(b, by)?;

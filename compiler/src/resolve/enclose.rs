@@ -164,6 +164,8 @@ impl Bounds<'_> {
             | Node::File(..)
             | Node::Table(..)
             | Node::Field { .. }
+            | Node::State(_)
+            | Node::Zoned(..)
             | Node::Shift(..)
             | Node::Stencil(..) => Range::ANYTHING,
         };

@@ -50,6 +50,12 @@ impl Resolver<'_> {
             }
             ExprKind::Level(of, level) => {
                 let value = self.eval(scope, of)?;
+                if let Value::Scalar(s) = &value
+                    && let Node::State(key) = self.graph.node(s.node)
+                    && *level == Level::Next
+                {
+                    return Ok(Value::Scalar(self.next_of_state(key, &place)?));
+                }
                 self.at_level(value, *level, &place)
             }
             ExprKind::Offset(of, offsets) => self.offset(scope, of, offsets, &place),

@@ -1,5 +1,6 @@
 //! The scheme at hand, as far as it is declared.
 
+use super::layers::{SideLayer, ZoneFacts};
 use super::report::Place;
 use super::value::{Kind, Scope, Table, Value};
 use crate::lattice::{Axis, PerAxis, Position};
@@ -173,6 +174,11 @@ pub struct Frame {
     pub no_step: bool,
     /// Axes along which differences are taken.
     pub differences: PerAxis<bool>,
+    /// The layers at the sides of the domain.
+    pub layers: PerAxis<[Option<Rc<SideLayer>>; 2]>,
+    /// Axes along which layers have changed a difference.
+    pub layered: PerAxis<bool>,
+    pub zones: Vec<ZoneFacts>,
 }
 
 impl Frame {

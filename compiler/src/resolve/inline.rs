@@ -7,8 +7,9 @@ use super::report::{Checked, Place, Reported, count};
 use super::resolver::{LOCALS, Resolver};
 use super::suggest::did_you_mean;
 use super::value::{Scope, Sight, Use, Value};
+use super::zoned::ArgumentKey;
 use std::rc::Rc;
-use torre_grammar::ast::{Arg, Expr, ExprKind, ItemKind};
+use torre_grammar::ast::{Arg, DefLine, Expr, ExprKind, ItemKind, Stmt};
 
 /// Definitions inside definitions.
 const INLINED: usize = 64;
@@ -41,6 +42,9 @@ impl Resolver<'_> {
                     Found::Broken => return Err(Reported),
                     Found::Nothing if built_in::is_built_in(name) => {
                         return self.call_built_in(scope, name, args, place);
+                    }
+                    Found::Nothing if name == "layer" || name == "depth" => {
+                        return self.call_layer(scope, name, args, place);
                     }
                     Found::Nothing => {
                         let message = format!("there is no operator `{name}`");
@@ -95,7 +99,7 @@ impl Resolver<'_> {
                 .hint("definitions are inlined, so they cannot be recursive");
             return self.fail(d);
         }
-        if self.inlined.len() >= INLINED || def.lets.len() + def.params.len() > LOCALS {
+        if self.inlined.len() >= INLINED || def.lines.len() + def.params.len() > LOCALS {
             return self.too_complex(place);
         }
         let names: Vec<&str> = def.params.iter().map(|p| p.name.node.as_str()).collect();
@@ -145,12 +149,26 @@ impl Resolver<'_> {
             };
             inner.locals.push((param.name.node.clone(), value));
         }
-        for stmt in &def.lets {
-            let bound = &stmt.kind.node;
-            let value = self.eval(inner, &bound.value).unwrap_or(Value::Poison);
-            inner.locals.push((bound.name.node.clone(), value));
+        let keeps = |line: &Stmt<DefLine>| !matches!(line.kind.node, DefLine::Let(_));
+        if !def.lines.iter().any(keeps) {
+            self.def_lines(def, inner, None)?;
+            return self.eval(inner, &def.body);
         }
-        self.eval(inner, &def.body)
+        // One set of states for each distinct call.
+        let item = self.inlined.last().map(|u| u.item).ok_or(Reported)?;
+        let arguments: Option<Vec<_>> = (inner.locals.iter())
+            .map(|(_, value)| ArgumentKey::of(value))
+            .collect();
+        let key = (item, arguments.ok_or(Reported)?);
+        if let Some(known) = self.zoned.inlined.get(&key) {
+            return Ok(known.clone());
+        }
+        let first = self.zoned.states.len();
+        self.def_lines(def, inner, None)?;
+        let result = self.eval(inner, &def.body)?;
+        let value = self.zoned_call(first, result, place)?;
+        self.zoned.inlined.insert(key, value.clone());
+        Ok(value)
     }
 
     /// Which argument goes to which parameter.

@@ -459,6 +459,13 @@ impl Linear {
     }
 }
 
+/// A static factor as a number and what varies over the grid; `None`: nothing does.
+pub fn scaled_factor(graph: &mut Graph, id: NodeId) -> (f64, Option<NodeId>) {
+    let Split { scale, factor } = split(graph, id);
+    let node = (!factor.is_one()).then(|| factor.node(graph));
+    (scale.value(), node)
+}
+
 /// A static factor as number times product.
 struct Split {
     scale: Scale,

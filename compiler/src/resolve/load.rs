@@ -12,10 +12,10 @@ use torre_grammar::source::{Source, Span};
 
 const MODULES: usize = 256;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ModuleId(usize);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ItemId {
     pub module: ModuleId,
     pub index: usize,
@@ -66,6 +66,7 @@ pub fn item_name(kind: &ItemKind) -> Option<(Space, &Name)> {
         ItemKind::Use(_) => None,
         ItemKind::Const { name, .. } => Some((Space::Value, name)),
         ItemKind::Def(def) => Some((Space::Value, &def.name)),
+        ItemKind::Layer(layer) => Some((Space::Value, &layer.def.name)),
         ItemKind::Scheme(s) => Some((Space::Scheme, &s.name)),
         ItemKind::Problem(p) => Some((Space::Problem, &p.name)),
         ItemKind::Schedule(s) => Some((Space::Schedule, &s.name)),

@@ -8,6 +8,7 @@
 //!                                         expressions become nodes of a graph, with shape and position
 //! order, branches                         statements, in the order in which they run
 //! linearize, emit                         normal form; operations of one update
+//! layers, zoned                           layers at sides; values that are others in a zone
 //! regions, confine, enclose, assemble     regions and masks; stages and time levels
 //! gather, record, places, fit             initial values, sources and results; memory
 //! ```
@@ -33,6 +34,7 @@ mod frame;
 mod gather;
 mod graph;
 mod inline;
+mod layers;
 mod linearize;
 mod load;
 mod names;
@@ -52,6 +54,7 @@ mod sizes;
 mod suggest;
 mod supply;
 mod value;
+mod zoned;
 
 pub use report::Place;
 

@@ -287,6 +287,14 @@ impl Resolver<'_> {
         let (source, ast) = (module.source.clone(), module.ast.clone());
         let value = match ast.items.get(item.index).map(|i| &i.kind) {
             Some(ItemKind::Const { value, .. }) => value,
+            Some(ItemKind::Layer(layer)) => {
+                let name = &layer.def.name.node;
+                let message = format!("`{name}` is a layer");
+                let d = self
+                    .error(codes::WRONG_KIND, message, place)
+                    .hint(format!("use it as a side: `boundary x: {name}(10)`"));
+                return self.fail(d);
+            }
             Some(ItemKind::Def(def)) => {
                 let name = &def.name.node;
                 let message = format!("`{name}` is an operator and needs arguments");

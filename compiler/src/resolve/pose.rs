@@ -203,6 +203,10 @@ impl Resolver<'_> {
         let declared = fields.and(sides).and(declared);
         let known = self.report_unknown_coefs();
         let statements = self.statements(&text);
+        let layers = match statements.is_ok() {
+            true => self.report_idle_layers(),
+            false => Ok(()),
+        };
         self.warn_of_sizes(&text);
         let scheme = match (&declared, &statements) {
             (Ok(()), Ok(list)) => self.assemble(list, options.precision),
@@ -212,6 +216,7 @@ impl Resolver<'_> {
         let steps = self.steps(&scope, problem, &settings);
         declared?;
         known?;
+        layers?;
         unique?;
         params?;
         constants?;

@@ -7,6 +7,7 @@ use super::graph::Graph;
 use super::load::{ItemId, Library};
 use super::report::{Checked, Place, Report, Reported, USED};
 use super::value::{Use, Value};
+use super::zoned::Zoned;
 use crate::world::World;
 use std::collections::BTreeMap;
 use torre_grammar::diag::{Code, Diagnostic};
@@ -31,6 +32,7 @@ pub struct Resolver<'w> {
     pub constants: BTreeMap<ItemId, Constant>,
     pub inlined: Vec<Use>,
     pub files: FilesRead,
+    pub zoned: Zoned,
     pub nested: usize,
     pub steps: u64,
     /// Whether it was said that the program is too complex.
@@ -48,6 +50,7 @@ impl<'w> Resolver<'w> {
             constants: BTreeMap::new(),
             inlined: Vec::new(),
             files: FilesRead::default(),
+            zoned: Zoned::default(),
             nested: 0,
             steps: 0,
             exhausted: false,
@@ -60,6 +63,7 @@ impl<'w> Resolver<'w> {
         self.frame = Frame::default();
         self.constants.clear();
         self.files.reset();
+        self.zoned = Zoned::default();
     }
 
     /// An error at a place; inside of definitions with the places that use them.

@@ -8,10 +8,13 @@ use super::resolver::Resolver;
 use super::suggest::did_you_mean;
 use super::value::{Scope, Sight};
 use std::collections::BTreeSet;
-use torre_grammar::ast::{Def, Expr, ExprKind, ItemKind};
+use torre_grammar::ast::{Def, DefLine, Expr, ExprKind, ItemKind};
 
 /// Names that axes usually have; which exist is known where a definition is used.
 const AXES: [&str; 3] = ["x", "y", "z"];
+
+/// What the text of a layer sees beside its parameters.
+const LAYER_NAMES: [&str; 6] = ["f", "a", "order", "h", "dt", "depth"];
 
 impl Resolver<'_> {
     /// Reports names that no definition or constant of a module can mean.
@@ -39,6 +42,11 @@ impl Resolver<'_> {
         for item in &ast.items {
             match &item.kind {
                 ItemKind::Def(def) => self.scan_def(&scope, def, &axes),
+                ItemKind::Layer(layer) => {
+                    let mut known = axes.clone();
+                    known.extend(LAYER_NAMES.map(str::to_string));
+                    self.scan_def(&scope, &layer.def, &known);
+                }
                 ItemKind::Const { value, .. } => {
                     // A constant is simply computed.
                     let _ = self.number(&scope, value);
@@ -56,9 +64,20 @@ impl Resolver<'_> {
             }
             known.insert(param.name.node.clone());
         }
-        for stmt in &def.lets {
-            self.scan_expr(scope, &stmt.kind.node.value, &known);
-            known.insert(stmt.kind.node.name.node.clone());
+        for stmt in &def.lines {
+            match &stmt.kind.node {
+                DefLine::Let(bound) => {
+                    self.scan_expr(scope, &bound.value, &known);
+                    known.insert(bound.name.node.clone());
+                }
+                DefLine::State { names, region } => {
+                    if let Some(region) = region {
+                        self.scan_expr(scope, region, &known);
+                    }
+                    known.extend(names.iter().map(|n| n.node.clone()));
+                }
+                DefLine::Next { value, .. } => self.scan_expr(scope, value, &known),
+            }
         }
         self.scan_expr(scope, &def.body, &known);
     }

@@ -79,7 +79,29 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// What a problem says of an end of an axis.
+    /// What a problem says of an end of an axis, layers included.
+    pub fn side_with_layer(
+        &mut self,
+        scope: &Scope,
+        kind: &ast::BoundaryKind,
+        axis: Axis,
+        side: usize,
+    ) -> Checked<Boundary> {
+        let name = &kind.name.node;
+        let is_side = KINDS.iter().any(|(n, _)| n == name) || self.frame.sides.contains_key(name);
+        let layer = match is_side {
+            true => None,
+            false => self.side_layer(scope, kind, axis)?,
+        };
+        let (layer, boundary) = match layer {
+            Some((layer, wall)) => (Some(layer), wall),
+            None => (None, self.side(scope, kind, axis)?),
+        };
+        self.frame.layers[axis][side] = layer;
+        Ok(boundary)
+    }
+
+    /// The kind of an end of an axis.
     pub fn side(
         &mut self,
         scope: &Scope,
@@ -119,7 +141,9 @@ impl Resolver<'_> {
     }
 
     fn unknown_side<T>(&mut self, scope: &Scope, name: &Name) -> Checked<T> {
-        let own: Vec<&str> = self.frame.sides.keys().map(String::as_str).collect();
+        let layers = self.layer_names(scope);
+        let own = self.frame.sides.keys().map(String::as_str);
+        let own = own.chain(layers.iter().map(String::as_str));
         let known: Vec<&str> = KINDS.iter().map(|(n, _)| *n).chain(own).collect();
         let mut d = Diagnostic::error(
             codes::BOUNDARY,

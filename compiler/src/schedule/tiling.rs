@@ -68,6 +68,8 @@ pub enum Illegal {
     Mixed { cut: Cut },
     /// Pitch or height is not positive.
     Size,
+    /// Overlapped tiles compute values twice, so they cannot keep states.
+    States,
 }
 
 /// A tiling is legal iff every face is: there are leads such that for each dependence that counts in the frame, form(space) <=

@@ -1,6 +1,6 @@
 //! The arithmetic of one update: a straight line of operations on one cell.
 
-use super::{CoefId, ComponentId};
+use super::{CoefId, ComponentId, StateId};
 use crate::lattice::Offset;
 use std::fmt;
 
@@ -34,6 +34,10 @@ pub enum Op {
     Read(Read),
     /// The coefficient at the target's own index.
     Coef(CoefId),
+    /// The value of the update before this amendment.
+    Base,
+    /// The old value of a state at the target's own index.
+    State(StateId),
     /// Flips the sign bit.
     Neg(Value),
     /// Clears the sign bit.
@@ -75,10 +79,15 @@ pub struct Read {
 }
 
 impl Op {
+    /// Whether it brings in a value from outside of the body.
+    pub fn is_operand(&self) -> bool {
+        matches!(self, Op::Read(_) | Op::Coef(_) | Op::Base | Op::State(_))
+    }
+
     /// Calls `f` with each operand.
     pub fn operands(&self, mut f: impl FnMut(Value)) {
         match *self {
-            Op::Const(_) | Op::Read(_) | Op::Coef(_) => {}
+            Op::Const(_) | Op::Read(_) | Op::Coef(_) | Op::Base | Op::State(_) => {}
             Op::Neg(a) | Op::Abs(a) | Op::Sqrt(a) => f(a),
             Op::Add(a, b) | Op::Sub(a, b) | Op::Mul(a, b) | Op::Div(a, b) => {
                 f(a);
@@ -124,7 +133,7 @@ impl Body {
     pub fn arithmetic(&self) -> usize {
         self.ops
             .iter()
-            .filter(|op| !matches!(op, Op::Const(_) | Op::Read(_) | Op::Coef(_)))
+            .filter(|op| !op.is_operand() && !matches!(op, Op::Const(_)))
             .count()
     }
 }

@@ -11,6 +11,8 @@
 //! - Operations are IEEE 754 in the scheme's precision, round to nearest even, subnormals kept; `Fma` rounds once. No
 //!   operation may be reordered, contracted or approximated. All NaNs are one value.
 //! - A read outside of a component's extent follows the grid's boundary ([`Grid::resolve`]).
+//! - In a zone, each amendment of the update then turns this value into another one, and advances its states, in the order of the
+//!   amendments. All read what was there before the stage.
 //! - Sources (see [`crate::problem`]) add to a value right after the update that computed it.
 //!
 //! Rules (checked by `verify`):
@@ -23,18 +25,25 @@
 //! 6. A component with more than one time level is updated everywhere (region = live region, no mask).
 //! 7. Operands come before their users; constants are exact in the scheme's precision.
 //! 8. Reads reach less far than the domain is wide.
+//! 9. Boxes of a zone are disjoint; an update has at most one amendment for a zone; a state belongs to one amendment, whose zone
+//!    and position it has and which advances it; only bodies of amendments read the value so far and states; a profile is read by
+//!    amendments only.
 
 mod body;
 mod grid;
 mod print;
 mod verify;
+mod zone;
 
 pub use body::{Body, Cmp, Op, Read, Value};
 pub use grid::{Boundary, Grid, Located, OddPositions};
 pub use verify::verify;
+pub use zone::{
+    Amendment, MOST_ZONES, State, StateAdvance, StateId, Zone, ZoneId, ZoneMap, ZoneSet,
+};
 
 use crate::host::HostExpr;
-use crate::lattice::{Interval, Offset, PerAxis, Position, Region};
+use crate::lattice::{Axis, Interval, Offset, PerAxis, Position, Region};
 use std::fmt;
 
 /// The floating-point format of all values.
@@ -105,6 +114,10 @@ pub struct Scheme {
     /// Files that coefficients and initial values name.
     pub files: Vec<StaticFile>,
     pub stages: Vec<Stage>,
+    /// Parts of the grid in which updates are amended.
+    pub zones: Vec<Zone>,
+    /// What amendments keep.
+    pub states: Vec<State>,
 }
 
 /// One evolving array of values.
@@ -127,6 +140,9 @@ pub struct Coef {
     pub position: Position,
     /// Evaluated in double precision at each index, then rounded.
     pub value: HostExpr,
+    /// The axis that it depends on, if only amendments read it and it depends on no other one: it is stored as a profile
+    /// along this axis.
+    pub profile: Option<Axis>,
 }
 
 /// A `.npy` file with one value per cell index of a component at `position`.
@@ -149,6 +165,26 @@ pub struct Update {
     /// Where this coefficient is 0, the old value stays.
     pub mask: Option<CoefId>,
     pub body: Body,
+    /// Applied to the body's result one after the other, each in its zone; at most one for a zone.
+    pub amendments: Vec<Amendment>,
+}
+
+impl Update {
+    /// All bodies.
+    pub fn bodies(&self) -> impl Iterator<Item = &Body> {
+        std::iter::once(&self.body).chain(self.amendments.iter().map(|a| &a.body))
+    }
+
+    /// What the update reads, in zones too.
+    pub fn reads(&self) -> impl Iterator<Item = &Read> {
+        self.bodies().flat_map(Body::reads)
+    }
+
+    /// The zones in which it is amended.
+    pub fn zones(&self) -> ZoneSet {
+        let zones = self.amendments.iter().map(|a| ZoneSet::of(a.zone));
+        zones.fold(ZoneSet::default(), ZoneSet::union)
+    }
 }
 
 impl Scheme {
@@ -202,6 +238,21 @@ impl Scheme {
         })
     }
 
+    pub fn zone(&self, id: ZoneId) -> &Zone {
+        &self.zones[id.index()]
+    }
+
+    /// The parts of the grid in which zones are the same.
+    pub fn zone_map(&self) -> ZoneMap {
+        ZoneMap::new(&self.zones)
+    }
+
+    /// The states of a zone, in their order.
+    pub fn states_of(&self, zone: ZoneId) -> impl Iterator<Item = StateId> + '_ {
+        let ids = (0..self.states.len() as u32).map(StateId);
+        ids.filter(move |s| self.states[s.index()].zone == zone)
+    }
+
     /// How far reads reach below and above an index along each axis, over all updates.
     pub fn reach(&self) -> PerAxis<[i32; 2]> {
         let mut reach = PerAxis::splat([0, 0]);
@@ -220,7 +271,7 @@ impl Scheme {
         let mut visible = self.extent(id);
         for update in self.stages.iter().flat_map(|s| &s.updates) {
             let target = self.extent(update.target);
-            for read in update.body.reads().filter(|r| r.component == id) {
+            for read in update.reads().filter(|r| r.component == id) {
                 visible = Region::from_fn(|a| {
                     let o = i64::from(read.offset[a]);
                     visible[a].hull(Interval::new(target[a].lo + o, target[a].hi + o))
@@ -234,7 +285,7 @@ impl Scheme {
         self.stages
             .iter()
             .flat_map(|s| &s.updates)
-            .flat_map(|u| u.body.reads())
+            .flat_map(Update::reads)
     }
 
     /// The time of a component's value after `steps` steps, in steps.
@@ -242,14 +293,19 @@ impl Scheme {
         steps as f64 - self.component(id).time.as_f64()
     }
 
-    /// Bytes of the values that a cell has: evolving ones with all their time levels, and coefficients.
+    /// Coefficients that are stored for every cell.
+    pub fn full_coefs(&self) -> usize {
+        self.coefs.iter().filter(|c| c.profile.is_none()).count()
+    }
+
+    /// Bytes of the values that a cell has: evolving ones with all their time levels, and coefficients; without states.
     pub fn bytes_per_cell(&self) -> usize {
         let time_levels: usize = self
             .components
             .iter()
             .map(|c| usize::from(c.time_levels))
             .sum();
-        (time_levels + self.coefs.len()) * self.precision.bytes()
+        (time_levels + self.full_coefs()) * self.precision.bytes()
     }
 }
 

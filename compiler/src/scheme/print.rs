@@ -1,6 +1,6 @@
 //! The dump of a scheme: what `torre emit --stage scheme` prints and snapshots show.
 
-use super::{Boundary, Op, Scheme, Update};
+use super::{Body, Boundary, Op, Scheme, Update};
 use std::fmt;
 
 impl fmt::Display for Boundary {
@@ -50,14 +50,31 @@ impl fmt::Display for Scheme {
         for (i, m) in self.coefs.iter().enumerate() {
             writeln!(
                 f,
-                "  m{i} {} at {} = {}",
+                "  m{i} {} at {} = {}{}",
                 m.name,
                 self.list(m.position),
-                m.value
+                m.value,
+                match m.profile {
+                    Some(axis) => format!(", along {}", self.grid.axis_name(axis)),
+                    None => String::new(),
+                }
             )?;
         }
         for (i, file) in self.files.iter().enumerate() {
             writeln!(f, "  f{i} {:?} at {}", file.path, self.list(file.position))?;
+        }
+        for (i, zone) in self.zones.iter().enumerate() {
+            let boxes: Vec<String> = zone.boxes.iter().map(|b| self.list(*b)).collect();
+            writeln!(f, "  z{i} {} in {}", zone.name, boxes.join(" and "))?;
+        }
+        for (i, state) in self.states.iter().enumerate() {
+            writeln!(
+                f,
+                "  q{i} {} at {} in {}",
+                state.name,
+                self.list(state.position),
+                state.zone
+            )?;
         }
         for id in self.stage_ids() {
             writeln!(f, "  stage {id}")?;
@@ -82,7 +99,21 @@ impl Scheme {
             write!(f, " where {mask}")?;
         }
         writeln!(f)?;
-        for (i, op) in update.body.ops.iter().enumerate() {
+        self.print_body(f, &update.body)?;
+        writeln!(f, "      store {}", update.body.result)?;
+        for amendment in &update.amendments {
+            writeln!(f, "      in {}", amendment.zone)?;
+            self.print_body(f, &amendment.body)?;
+            for advance in &amendment.advances {
+                writeln!(f, "      {} <- {}", advance.state, advance.value)?;
+            }
+            writeln!(f, "      store {}", amendment.body.result)?;
+        }
+        Ok(())
+    }
+
+    fn print_body(&self, f: &mut fmt::Formatter<'_>, body: &Body) -> fmt::Result {
+        for (i, op) in body.ops.iter().enumerate() {
             write!(f, "      %{i} = ")?;
             match op {
                 Op::Const(c) => writeln!(f, "{c:?}")?,
@@ -96,6 +127,8 @@ impl Scheme {
                     writeln!(f, "{name}{}{aged}", self.list(r.offset))?;
                 }
                 Op::Coef(m) => writeln!(f, "{m}")?,
+                Op::Base => writeln!(f, "base")?,
+                Op::State(q) => writeln!(f, "{q}")?,
                 Op::Neg(a) => writeln!(f, "neg {a}")?,
                 Op::Abs(a) => writeln!(f, "abs {a}")?,
                 Op::Sqrt(a) => writeln!(f, "sqrt {a}")?,
@@ -116,6 +149,6 @@ impl Scheme {
                 }
             }
         }
-        writeln!(f, "      store {}", update.body.result)
+        Ok(())
     }
 }

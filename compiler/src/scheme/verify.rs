@@ -44,6 +44,7 @@ pub fn verify(scheme: &Scheme) -> Result<(), String> {
             check_update(scheme, id, update).map_err(|e| format!("{e} (in {id})"))?;
         }
     }
+    check_zones(scheme)?;
     for (axis, &[below, above]) in scheme.reach().iter() {
         if i64::from(below.max(above)) > grid.cells[axis] && grid.axes[axis].is_some() {
             return Err(format!("rule 8: reach {below}, {above} along {axis}"));
@@ -74,7 +75,8 @@ fn check_update(scheme: &Scheme, stage: StageId, update: &Update) -> Result<(), 
         check_coef(scheme, mask, update.target)?;
     }
     check_body(scheme, update.target, &update.body)?;
-    for read in update.body.reads() {
+    check_amendments(scheme, update)?;
+    for read in update.reads() {
         let read_component = scheme.component(read.component);
         if read.age >= read_component.time_levels {
             return Err(format!(
@@ -96,6 +98,85 @@ fn check_update(scheme: &Scheme, stage: StageId, update: &Update) -> Result<(), 
         }
     }
     Ok(())
+}
+
+fn check_amendments(scheme: &Scheme, update: &Update) -> Result<(), String> {
+    let wrong = |what: &str| Err(format!("rule 9: {what} of {}", update.target));
+    let outside = |op: &Op| match op {
+        Op::Base | Op::State(_) => true,
+        Op::Coef(id) => scheme.coefs[id.index()].profile.is_some(),
+        _ => false,
+    };
+    let profile = |id: super::CoefId| scheme.coefs[id.index()].profile.is_some();
+    if update.body.ops.iter().any(outside) || update.mask.is_some_and(profile) {
+        return wrong("an operand outside of an amendment");
+    }
+    for (i, amendment) in update.amendments.iter().enumerate() {
+        if amendment.zone.index() >= scheme.zones.len() {
+            return wrong("the zone of an amendment");
+        }
+        if update.amendments[..i]
+            .iter()
+            .any(|a| a.zone == amendment.zone)
+        {
+            return wrong("a second amendment for a zone");
+        }
+        check_body(scheme, update.target, &amendment.body)?;
+        let read = amendment.body.ops.iter().filter_map(|op| match op {
+            Op::State(id) => Some(*id),
+            _ => None,
+        });
+        let advanced = amendment.advances.iter().map(|a| a.state);
+        for id in advanced.chain(read) {
+            let Some(state) = scheme.states.get(id.index()) else {
+                return wrong("a state that does not exist");
+            };
+            let place = (state.zone, state.position);
+            if place != (amendment.zone, scheme.component(update.target).position) {
+                return wrong("a state from elsewhere");
+            }
+            let times = amendment.advances.iter().filter(|a| a.state == id).count();
+            if times != 1 {
+                return wrong("a state that is not advanced once");
+            }
+        }
+        let beyond = |a: &super::StateAdvance| a.value.index() >= amendment.body.ops.len();
+        if amendment.advances.iter().any(beyond) {
+            return wrong("the new value of a state");
+        }
+    }
+    Ok(())
+}
+
+/// Zones are disjoint boxes, and each state belongs to one amendment.
+fn check_zones(scheme: &Scheme) -> Result<(), String> {
+    if scheme.zones.len() > super::MOST_ZONES {
+        return Err(format!("rule 9: {} zones", scheme.zones.len()));
+    }
+    for zone in &scheme.zones {
+        for (i, one) in zone.boxes.iter().enumerate() {
+            if zone.boxes[..i]
+                .iter()
+                .any(|b| !b.intersect(*one).is_empty())
+            {
+                return Err(format!("rule 9: boxes of zone {} overlap", zone.name));
+            }
+        }
+    }
+    let mut owners = vec![0; scheme.states.len()];
+    let updates = scheme.stages.iter().flat_map(|s| &s.updates);
+    for advance in updates
+        .flat_map(|u| &u.amendments)
+        .flat_map(|a| &a.advances)
+    {
+        if let Some(owner) = owners.get_mut(advance.state.index()) {
+            *owner += 1;
+        }
+    }
+    match owners.iter().position(|n| *n != 1) {
+        Some(i) => Err(format!("rule 9: state q{i} has {} owners", owners[i])),
+        None => Ok(()),
+    }
 }
 
 fn check_coef(scheme: &Scheme, id: super::CoefId, target: ComponentId) -> Result<(), String> {
@@ -127,6 +208,9 @@ fn check_body(scheme: &Scheme, target: ComponentId, body: &Body) -> Result<(), S
                 }
             }
             Op::Coef(id) => check_coef(scheme, *id, target)?,
+            Op::State(id) if id.index() >= scheme.states.len() => {
+                return Err(format!("rule 1: state {id}"));
+            }
             _ => {}
         }
     }

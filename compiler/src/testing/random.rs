@@ -1,11 +1,12 @@
 //! Random schemes that keep all the rules of [`crate::scheme`].
 
-use crate::host::HostExpr;
+use crate::host::{HostBinary, HostExpr};
 use crate::kernel::{RowKernel, UpdateSet};
 use crate::lattice::{Axis, HalfIndex, Interval, Offset, PerAxis, Position, Region};
 use crate::scheme::{
-    Body, Boundary, Cmp, Coef, CoefId, Component, ComponentId, Grid, OddPositions, Op, Precision,
-    Read, Scheme, Stage, Update, Value,
+    Amendment, Body, Boundary, Cmp, Coef, CoefId, Component, ComponentId, Grid, OddPositions, Op,
+    Precision, Read, Scheme, Stage, State, StateAdvance, StateId, Update, Value, Zone, ZoneId,
+    ZoneSet,
 };
 
 /// A small generator of random numbers (splitmix64), the same on every machine.
@@ -114,6 +115,8 @@ pub fn random_scheme(rng: &mut Rng, limits: &Limits) -> Scheme {
         coefs: Vec::new(),
         files: Vec::new(),
         stages: Vec::new(),
+        zones: Vec::new(),
+        states: Vec::new(),
     };
     for _ in 0..rng.within(1, limits.stages as i64) {
         let mut targets: Vec<ComponentId> = Vec::new();
@@ -168,6 +171,7 @@ pub fn random_linear_scheme(rng: &mut Rng, limits: &Limits) -> Scheme {
                 region: scheme.grid.live(scheme.component(target).position),
                 mask: None,
                 body: random_linear_body(rng, limits, &mut scheme, &targets, target),
+                amendments: Vec::new(),
             })
             .collect();
         scheme.stages[stage].updates = updates;
@@ -290,7 +294,130 @@ fn random_update(
             ops,
             result: Value(result as u32),
         },
+        amendments: Vec::new(),
     }
+}
+
+/// Zones of up to two boxes each, in which some updates are amended with up to two states each.
+pub fn add_random_zones(rng: &mut Rng, limits: &Limits, scheme: &mut Scheme) {
+    let cells = scheme.grid.cells;
+    // Reads are random only where a stage may make them, so its targets are needed.
+    for zone in 0..rng.within(1, 3) {
+        let part = |rng: &mut Rng, axis: Axis, lo: i64, hi: i64| {
+            if scheme.grid.axes[axis].is_none() || rng.once_in(3) {
+                return Interval::new(0, cells[axis] + 1);
+            }
+            let cut = rng.within(lo, hi);
+            Interval::new(cut, rng.within(cut, hi))
+        };
+        let mut boxes = vec![Region::from_fn(|a| part(rng, a, 0, cells[a] + 1))];
+        let axis = *rng.pick(&Axis::ALL);
+        if boxes[0][axis].hi <= cells[axis] && scheme.grid.axes[axis].is_some() {
+            let mut second = Region::from_fn(|a| part(rng, a, 0, cells[a] + 1));
+            second[axis] = part(rng, axis, boxes[0][axis].hi, cells[axis] + 1);
+            second[axis].lo = second[axis].lo.max(boxes[0][axis].hi);
+            second[axis].hi = second[axis].hi.max(second[axis].lo);
+            boxes.push(second);
+        }
+        scheme.zones.push(Zone {
+            name: format!("zone {zone}"),
+            boxes,
+        });
+    }
+    for stage in 0..scheme.stages.len() {
+        let updates = &scheme.stages[stage].updates;
+        let targets: Vec<ComponentId> = updates.iter().map(|u| u.target).collect();
+        for (update, &target) in targets.iter().enumerate() {
+            for zone in 0..scheme.zones.len() as u32 {
+                if scheme.component(target).time_levels == 1 && rng.once_in(3) {
+                    continue;
+                }
+                let amendment =
+                    random_amendment(rng, limits, scheme, &targets, target, ZoneId(zone));
+                scheme.stages[stage].updates[update]
+                    .amendments
+                    .push(amendment);
+            }
+        }
+    }
+}
+
+fn random_amendment(
+    rng: &mut Rng,
+    limits: &Limits,
+    scheme: &mut Scheme,
+    targets: &[ComponentId],
+    target: ComponentId,
+    zone: ZoneId,
+) -> Amendment {
+    let position = scheme.component(target).position;
+    let mut ops = vec![Op::Base];
+    let states: Vec<StateId> = (0..rng.within(0, 2))
+        .map(|_| {
+            let name = format!("q{}", scheme.states.len());
+            scheme.states.push(State {
+                name,
+                position,
+                zone,
+            });
+            StateId(scheme.states.len() as u32 - 1)
+        })
+        .collect();
+    ops.extend(states.iter().map(|s| Op::State(*s)));
+    for _ in 0..rng.within(1, limits.ops.min(6) as i64) {
+        let v = |rng: &mut Rng, ops: &[Op]| Value(rng.below(ops.len() as u64) as u32);
+        let [a, b, c] = [v(rng, &ops), v(rng, &ops), v(rng, &ops)];
+        let op = match rng.below(8) {
+            0 => Op::Const(scheme.precision.round(constant(rng))),
+            1 => Op::Coef(coef_at(rng, scheme, position)),
+            2 | 3 => Op::Coef(profile_at(rng, scheme, position)),
+            4 => match random_read(rng, limits, scheme, targets, target) {
+                Some(read) => Op::Read(read),
+                None => Op::Base,
+            },
+            5 => Op::Sub(a, b),
+            _ => Op::Fma(a, b, c),
+        };
+        ops.push(op);
+    }
+    let last = ops.len() as u64 - 1;
+    let mut value = || Value(rng.below(last + 1) as u32);
+    let advances = states
+        .into_iter()
+        .map(|state| StateAdvance {
+            state,
+            value: value(),
+        })
+        .collect();
+    Amendment {
+        zone,
+        body: Body {
+            ops,
+            result: Value(last as u32),
+        },
+        advances,
+    }
+}
+
+/// A coefficient at a position that depends on one axis: a new one, or one that exists.
+fn profile_at(rng: &mut Rng, scheme: &mut Scheme, position: Position) -> CoefId {
+    let is_known = |m: &Coef| m.position == position && m.profile.is_some();
+    let found = scheme.coefs.iter().position(is_known);
+    if let (Some(i), false) = (found, rng.once_in(2)) {
+        return CoefId(i as u32);
+    }
+    let axis = *rng.pick(&Axis::ALL);
+    scheme.coefs.push(Coef {
+        name: format!("m{}", scheme.coefs.len()),
+        position,
+        value: HostExpr::binary(
+            HostBinary::Mul,
+            HostExpr::Number(0.125),
+            HostExpr::Coordinate(axis, HalfIndex::HALF),
+        ),
+        profile: Some(axis),
+    });
+    CoefId(scheme.coefs.len() as u32 - 1)
 }
 
 fn constant(rng: &mut Rng) -> f64 {
@@ -306,7 +433,7 @@ fn constant(rng: &mut Rng) -> f64 {
 
 /// A coefficient at a position: a new one, or one that exists.
 fn coef_at(rng: &mut Rng, scheme: &mut Scheme, position: Position) -> CoefId {
-    let found = scheme.coefs.iter().position(|m| m.position == position);
+    let found = (scheme.coefs.iter()).position(|m| m.position == position && m.profile.is_none());
     if let (Some(i), false) = (found, rng.once_in(3)) {
         return CoefId(i as u32);
     }
@@ -314,6 +441,7 @@ fn coef_at(rng: &mut Rng, scheme: &mut Scheme, position: Position) -> CoefId {
         name: format!("m{}", scheme.coefs.len()),
         position,
         value: HostExpr::Number(*rng.pick(&[0.0, 0.25, 1.0, -3.0])),
+        profile: None,
     });
     CoefId(scheme.coefs.len() as u32 - 1)
 }
@@ -368,6 +496,7 @@ pub fn random_kernels(rng: &mut Rng, scheme: &Scheme) -> Vec<RowKernel> {
                         stage,
                         phase,
                         updates,
+                        zones: ZoneSet::default(),
                     });
                 }
             }

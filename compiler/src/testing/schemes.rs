@@ -118,6 +118,8 @@ fn empty(name: &str, precision: Precision, cells: [i64; 3]) -> Scheme {
         coefs: Vec::new(),
         files: Vec::new(),
         stages: Vec::new(),
+        zones: Vec::new(),
+        states: Vec::new(),
     }
 }
 
@@ -166,6 +168,7 @@ pub fn maxwell(order: u32, precision: Precision, cells: [i64; 3]) -> Scheme {
                     region: scheme.grid.live(at),
                     mask: None,
                     body: Body { ops, result },
+                    amendments: Vec::new(),
                 }
             })
             .collect();
@@ -201,6 +204,7 @@ pub fn elasticity(precision: Precision, cells: [i64; 3]) -> Scheme {
             name,
             position,
             value: HostExpr::Number(0.25),
+            profile: None,
         });
         CoefId(scheme.coefs.len() as u32 - 1)
     };
@@ -223,6 +227,7 @@ pub fn elasticity(precision: Precision, cells: [i64; 3]) -> Scheme {
                 result: Value(ops.len() as u32 - 1),
                 ops,
             },
+            amendments: Vec::new(),
         }
     };
     // A coefficient times a sum of differences of (component, axis).
@@ -319,6 +324,7 @@ pub fn star(radius: i32, precision: Precision, cells: [i64; 3]) -> Scheme {
         region: scheme.grid.live(scheme.components[0].position),
         mask: None,
         body: Body { ops, result },
+        amendments: Vec::new(),
     };
     scheme.stages = vec![Stage {
         updates: vec![update],

@@ -3,11 +3,11 @@
 use super::{Memory, Rng};
 use crate::backend::interp::Interp;
 use crate::ghost::ComponentGhosts;
-use crate::kernel::{self, Code, KernelSet, RowKernel, UpdateSet};
+use crate::kernel::{KernelSet, RowKernel, RunStart, UpdateSet, ZoneSplitter};
 use crate::lattice::{Axis, Interval, PerAxis, Region};
 use crate::layout::{Layout, RowId};
 use crate::reference::for_each_index;
-use crate::scheme::{CoefId, ComponentId, Precision, Scheme, StageId};
+use crate::scheme::{CoefId, ComponentId, Precision, Scheme, StageId, ZoneSet};
 
 /// A calculation that row kernels advance, one stage after the other.
 pub struct Stagewise<'a> {
@@ -15,6 +15,8 @@ pub struct Stagewise<'a> {
     pub layout: Layout,
     pub memory: Memory,
     code: Interp,
+    kernels: Vec<RowKernel>,
+    split: ZoneSplitter,
 }
 
 impl<'a> Stagewise<'a> {
@@ -29,17 +31,17 @@ impl<'a> Stagewise<'a> {
                         stage,
                         phase,
                         updates: UpdateSet(1 << update),
+                        zones: ZoneSet::default(),
                     });
                 }
             }
         }
-        let set = KernelSet {
-            layout: layout.clone(),
-            kernels,
-        };
+        let set = KernelSet::new(scheme, layout.clone(), kernels);
         let mut own = Stagewise {
             scheme,
             code: Interp::new(scheme, &set),
+            split: ZoneSplitter::new(scheme, &layout),
+            kernels: set.kernels,
             memory: Memory::new(&layout),
             layout,
         };
@@ -127,21 +129,32 @@ impl<'a> Stagewise<'a> {
         let of = &updates[update];
         let phases = self.scheme.phases();
         let phase = (step % u64::from(phases)) as u32;
-        let stages = self.scheme.stages[..stage.index()].iter();
-        let before: usize = stages.map(|s| s.updates.len() * phases as usize).sum();
-        let index = before + phase as usize * updates.len() + update;
         let row = self.layout.target_row(self.scheme, stage, phase, of.target);
         let [outer, middle, range] = cells.0;
         let range = range.intersect(of.region[Axis::INNER]);
         for x in outer.lo..outer.hi {
             for y in middle.lo..middle.hi {
                 let group = self.memory.pointer(self.layout.group(x, y));
-                let run = kernel::Run {
+                let start = RunStart {
+                    place: (x, y),
                     offset: 0,
                     groups: 1,
                 };
-                // SAFETY: the rows lie in the layout, the range in the target's extent.
-                unsafe { self.code.run(index, group, &[run], range) };
+                for part in self
+                    .split
+                    .split(&self.layout, of.zones(), (x, y), &[start], range)
+                {
+                    let kernel = RowKernel {
+                        stage,
+                        phase,
+                        updates: UpdateSet(1 << update),
+                        zones: part.zones,
+                    };
+                    let index = self.kernels.iter().position(|k| *k == kernel);
+                    let index = index.expect("a kernel for each update and set of zones");
+                    // SAFETY: the rows lie in the layout, the range in the target's extent.
+                    unsafe { part.run(&self.code, index, group, part.range) };
+                }
                 self.make_ghosts(of.target, row, [x, y], range);
             }
         }

@@ -387,7 +387,7 @@ impl Run<'_> {
                     report.tiles += 1;
                 }
             }
-            for read in update.body.reads() {
+            for read in update.reads() {
                 self.read(event, *read)?;
             }
         }

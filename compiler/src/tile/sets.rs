@@ -3,7 +3,7 @@
 use super::{ClassSet, TileProgram};
 use crate::kernel::{RowKernel, UpdateSet};
 use crate::lattice::Interval;
-use crate::scheme::{Scheme, StageId};
+use crate::scheme::{Scheme, StageId, ZoneSet};
 use std::collections::BTreeSet;
 
 /// Inner tiles that are walked to see which sets occur; more add compile time, not correctness.
@@ -28,6 +28,7 @@ impl TileProgram {
                     stage: StageId(stage as u32),
                     phase,
                     updates,
+                    zones: ZoneSet::default(),
                 }));
             }
         }

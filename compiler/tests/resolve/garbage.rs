@@ -524,12 +524,12 @@ impl<'a> Bytes<'a> {
                     name: b.named(&["a", "b"]),
                     default: b.maybe(|b| b.expr(1)),
                 }),
-                lets: b.many(2, |b| {
+                lines: b.many(2, |b| {
                     let bound = Let {
                         name: b.named(&["a", "b"]),
                         value: b.expr(3),
                     };
-                    b.stmt(bound)
+                    b.stmt(DefLine::Let(bound))
                 }),
                 body: b.expr(4),
                 body_comments: Comments::default(),

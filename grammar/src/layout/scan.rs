@@ -335,7 +335,8 @@ impl<'s> Scan<'s> {
         let item = matches!(
             text,
             "scheme" | "problem" | "schedule" | "def" | "use" | "const"
-        );
+        ) || text == "layer"
+            && self.slice(end, self.source.text().len()).starts_with(' ');
         if self.margin && item && self.pos == self.line_start && !self.frames.is_empty() {
             self.close_all();
             self.ifs = 0;

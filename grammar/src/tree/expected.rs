@@ -70,9 +70,11 @@ impl Wants {
     fn note(&mut self, rule: Rule) {
         match rule {
             Rule::item_text => self.item = true,
-            Rule::use_item | Rule::const_item | Rule::def_item | Rule::problem_item => {
-                self.item = true
-            }
+            Rule::use_item
+            | Rule::const_item
+            | Rule::def_item
+            | Rule::layer_item
+            | Rule::problem_item => self.item = true,
             Rule::scheme_stmt => self.scheme_stmt = true,
             Rule::step_line => self.step_stmt = true,
             Rule::problem_stmt => self.problem_stmt = true,
@@ -104,7 +106,9 @@ impl Wants {
             Rule::tuple | Rule::lparen => self.tuple = true,
             Rule::kw_on => self.on = true,
             Rule::lean | Rule::word_clause | Rule::kw_lean => self.clause = true,
-            Rule::def_body | Rule::let_stmt | Rule::kw_let => self.def_body = true,
+            Rule::def_body | Rule::let_stmt | Rule::state_stmt | Rule::kw_let => {
+                self.def_body = true
+            }
             _ => {}
         }
     }
@@ -164,6 +168,9 @@ pub(super) fn is_punctuation(rule: Rule) -> bool {
             | kw_every
             | kw_region
             | kw_until
+            | kw_state
+            | kw_layer
+            | kw_next
             | kw_for
             | kw_lean
             | kw_auto
@@ -175,10 +182,10 @@ pub(super) fn is_punctuation(rule: Rule) -> bool {
 fn describe(rule: Rule) -> Option<(usize, &'static str)> {
     use Rule::*;
     Some(match rule {
-        item_text | use_item | const_item | def_item | scheme_item | problem_item
+        item_text | use_item | const_item | def_item | layer_item | scheme_item | problem_item
         | schedule_item => (
             0,
-            "`use`, `const`, `def`, `scheme`, `problem` or `schedule`",
+            "`use`, `const`, `def`, `layer`, `scheme`, `problem` or `schedule`",
         ),
         scheme_stmt | axes_stmt | param_stmt | field_stmt | coef_stmt | region_stmt | side_stmt
         | step_stmt => (
@@ -194,7 +201,9 @@ fn describe(rule: Rule) -> Option<(usize, &'static str)> {
         schedule_level | level_axes | schedule_text => {
             (4, "a level, such as `(x, y): diamond(D = 2)`")
         }
-        let_stmt => (5, "`let`"),
+        let_stmt | state_stmt | next_stmt => (5, "`let` or `state`"),
+        wall => (10, "a name"),
+        kw_next => (13, "`prev` or `next`"),
         def_body => (6, "the value of the definition"),
         term | term_name => (7, "a tile's shape, such as `diamond(D = 2)` or `span`"),
         expr | expr_text | operand | number | string | list | paren | path | if_expr | arg
@@ -229,7 +238,7 @@ fn describe(rule: Rule) -> Option<(usize, &'static str)> {
         kw_else | else_where | else_block => (31, "`else`"),
         kw_on | coef_on => (32, "`on`"),
         kw_at | place_at | place_near | plane_near | field_time => (33, "`at`"),
-        kw_in | place_in | within => (34, "`in`"),
+        kw_in | place_in | within | state_in => (34, "`in`"),
         place_where => (35, "`where`"),
         kw_slice | kw_volume => (36, "`slice` or `volume`"),
         kw_levels | field_levels => (37, "`levels`"),

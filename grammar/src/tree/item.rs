@@ -28,7 +28,11 @@ impl Builder<'_> {
                 let (name, value) = self.simple(span, comments_of, |b| b.name_and_value(pair))?;
                 ItemKind::Const { name, value }
             }
-            Rule::def_item => ItemKind::Def(self.build_def(pair, comments_of)?),
+            Rule::def_item => ItemKind::Def(self.build_def(pair, comments_of)?.0),
+            Rule::layer_item => {
+                let (def, wall) = self.build_def(pair, comments_of)?;
+                ItemKind::Layer(Layer { def, wall: wall? })
+            }
             Rule::scheme_item => {
                 let mut parts = parts(pair);
                 let name = self.name(parts.next()?);
@@ -165,7 +169,12 @@ impl Builder<'_> {
         Some(Use { path, names })
     }
 
-    fn build_def(&mut self, pair: Pair<'_, Rule>, comments: &mut Comments) -> Option<Def> {
+    /// A definition, and the wall of one that is a layer.
+    fn build_def(
+        &mut self,
+        pair: Pair<'_, Rule>,
+        comments: &mut Comments,
+    ) -> Option<(Def, Option<Name>)> {
         let span = self.span(&pair);
         let mut head = parts(pair);
         let name = self.name(head.next()?);
@@ -179,18 +188,24 @@ impl Builder<'_> {
             };
             params.push(Param { name, default });
         }
-        let body = head.next()?;
+        let mut body = head.next()?;
+        let mut wall = None;
+        if body.as_rule() == Rule::wall {
+            wall = Some(self.name(first(body)?));
+            body = head.next()?;
+        }
         if body.as_rule() == Rule::def_value {
             let body = self.simple(span, comments, |b| b.expr(first(body)?))?;
             let (body_comments, end) = Default::default();
-            return Some(Def {
+            let def = Def {
                 name,
                 params,
-                lets: Vec::new(),
+                lines: Vec::new(),
                 body,
                 body_comments,
                 end,
-            });
+            };
+            return Some((def, wall));
         }
         let block = self.span(&body);
         self.within(
@@ -199,30 +214,52 @@ impl Builder<'_> {
             false,
             comments,
         );
-        let mut lets = Vec::new();
+        let mut lines = Vec::new();
         let mut value = None;
         let mut body_comments = Comments::default();
         for part in parts(body) {
-            if part.as_rule() == Rule::let_stmt {
+            if part.as_rule() != Rule::def_body {
                 let mut build = |b: &mut Self, pair: Pair<'_, Rule>, comments: &mut Comments| {
                     let span = b.span(&pair);
-                    b.simple(span, comments, |b| b.build_let(pair))
+                    b.simple(span, comments, |b| b.def_line(pair))
                 };
-                lets.push(self.stmt(part, lets.is_empty(), &mut build)?);
+                lines.push(self.stmt(part, lines.is_empty(), &mut build)?);
             } else {
                 let span = self.span(&part);
-                body_comments = self.before(span.start as usize, lets.is_empty());
+                body_comments = self.before(span.start as usize, lines.is_empty());
                 value = Some(self.simple(span, &mut body_comments, |b| b.expr(first(part)?))?);
             }
         }
         let end = self.end((block.end as usize).saturating_sub(1), false);
-        Some(Def {
+        let def = Def {
             name,
             params,
-            lets,
+            lines,
             body: value?,
             body_comments,
             end,
+        };
+        Some((def, wall))
+    }
+
+    fn def_line(&mut self, pair: Pair<'_, Rule>) -> Option<DefLine> {
+        Some(match pair.as_rule() {
+            Rule::state_stmt => {
+                let mut names = Vec::new();
+                let mut region = None;
+                for part in parts(pair) {
+                    match part.as_rule() {
+                        Rule::state_in => region = Some(self.expr(first(part)?)?),
+                        _ => names.push(self.name(part)),
+                    }
+                }
+                DefLine::State { names, region }
+            }
+            Rule::next_stmt => {
+                let (name, value) = self.name_and_value(pair)?;
+                DefLine::Next { name, value }
+            }
+            _ => DefLine::Let(self.build_let(pair)?),
         })
     }
 

@@ -13,7 +13,7 @@ use torre_compiler::injection::Injections;
 use torre_compiler::kernel::{KernelSet, RowKernel};
 use torre_compiler::layout::{Layout, TooLarge};
 use torre_compiler::problem::Problem;
-use torre_compiler::scheme::{Scheme, StageId};
+use torre_compiler::scheme::{Scheme, StageId, ZoneSet};
 use torre_compiler::tile::stage_blocks;
 
 /// The kernels that a layerwise run on a device needs, for values as [`Layout::for_gpu`] arranges them.
@@ -183,6 +183,7 @@ impl DeviceCode {
                         stage,
                         phase,
                         updates: block.updates,
+                        zones: ZoneSet::default(),
                     };
                     let wanted = resident_threads(device);
                     let start = layerwise::start(scheme, set, shape, block.region, wanted)

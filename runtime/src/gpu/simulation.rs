@@ -25,7 +25,7 @@ use torre_compiler::backend::gpu::abi::Volumes;
 use torre_compiler::injection::{Injections, receivers};
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::problem::Problem;
-use torre_compiler::scheme::{ComponentId, Scheme};
+use torre_compiler::scheme::{ComponentId, Scheme, StateId};
 use torre_compiler::statics::Files;
 use torre_compiler::tower::Points;
 
@@ -521,6 +521,10 @@ impl<T: Value> Simulation<T> for OnDevice<'_, T> {
 
     fn row(&self, id: ComponentId, age: u8, x: i64, y: i64) -> &[T] {
         self.calculation.aged_row(id, age, x, y)
+    }
+
+    fn state(&self, id: StateId, at: torre_compiler::lattice::PerAxis<i64>) -> T {
+        self.calculation.state_value(id, at).unwrap_or_default()
     }
 
     fn probe(&self, index: usize) -> Vec<f64> {

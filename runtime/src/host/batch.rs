@@ -21,6 +21,23 @@ pub(super) struct Batch {
 }
 
 impl Batch {
+    /// A box that has all rows, moved to an origin.
+    pub fn bounds(&self, axis: Axis, range: Interval, origin: (i64, i64)) -> Region {
+        let mut bounds = Region::from_fn(|_| Interval::default());
+        bounds[Axis::INNER] = range;
+        for (run, (x, y)) in self.runs.iter().zip(&self.places) {
+            let mut own = [Interval::new(*x, x + 1), Interval::new(*y, y + 1)];
+            own[usize::from(axis == Axis::MIDDLE)].hi += run.groups - 1;
+            bounds[Axis::OUTER] = bounds[Axis::OUTER].hull(own[0]);
+            bounds[Axis::MIDDLE] = bounds[Axis::MIDDLE].hull(own[1]);
+        }
+        let (x, y) = origin;
+        for (a, by) in [(Axis::OUTER, x), (Axis::MIDDLE, y)] {
+            bounds[a] = Interval::new(bounds[a].lo + by, bounds[a].hi + by);
+        }
+        bounds
+    }
+
     /// The rows of a run, moved to an origin along the outer and middle axes, with a range of the inner axis.
     pub fn rows(&self, run: usize, axis: Axis, range: Interval, origin: (i64, i64)) -> Region {
         let (x, y) = self.places[run];

@@ -15,8 +15,8 @@ use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
 use torre_compiler::layout::{Layout, RowId, TooLarge};
 use torre_compiler::problem::{OutputKind, Problem, StaticValue};
 use torre_compiler::real::Real;
-use torre_compiler::scheme::{CoefId, ComponentId, Scheme};
-use torre_compiler::statics::{Files, GridPoint, init_of, physical_time};
+use torre_compiler::scheme::{CoefId, ComponentId, Scheme, StateId};
+use torre_compiler::statics::{Files, GridPoint, coef_value, init_of, physical_time};
 
 /// Bytes of rows between a kernel and what follows it: a part of a core's level-2 cache.
 const CHUNK_BYTES: i64 = 128 << 10;
@@ -214,6 +214,27 @@ impl<'a, T: Real> Calculation<'a, T> {
         self.row(id, at[Axis::OUTER], at[Axis::MIDDLE])[at[Axis::INNER] as usize]
     }
 
+    /// The value of a state at a cell; `None` outside of its zone.
+    pub fn state_value(&self, id: StateId, at: PerAxis<i64>) -> Option<T> {
+        let zone = self.scheme.states[id.index()].zone;
+        let element = self.layout.state_element(zone, id, at)?;
+        Some(self.memory.elements::<T>()[element as usize])
+    }
+
+    /// Continues from a checkpoint: the values of a state in a box of its zone, inner axis fastest.
+    pub fn restore_state(&mut self, id: StateId, region: Region, values: &[T]) {
+        let zone = self.scheme.states[id.index()].zone;
+        let cells = self.memory.cells::<T>();
+        let mut values = values.iter();
+        torre_compiler::reference::for_each_index(region, |at| {
+            let element = self.layout.state_element(zone, id, at);
+            if let (Some(element), Some(value)) = (element, values.next()) {
+                // SAFETY: `&mut self`, no threads; the element lies in the layout.
+                unsafe { cells.set(element, *value) };
+            }
+        });
+    }
+
     /// The values of a stored version of a component at (x, y): `time_level` counts the versions kept, 0 the newest. For checkpoints.
     pub fn aged_row(&self, id: ComponentId, age: u8, x: i64, y: i64) -> &[T] {
         let row = self.aged(id, age);
@@ -334,6 +355,11 @@ struct Fill<'a, T> {
 
 impl<T: Real> Fill<'_, T> {
     fn run(&self, threads: usize) -> Result<(), SetupError> {
+        for (index, coef) in self.scheme.coefs.iter().enumerate() {
+            if let Some(axis) = coef.profile {
+                self.profile(CoefId(index as u32), axis)?;
+            }
+        }
         let nx = self.layout.extent[Axis::OUTER];
         let next = AtomicI64::new(0);
         let failure = Mutex::new(None);
@@ -364,8 +390,10 @@ impl<T: Real> Fill<'_, T> {
                     self.initial(id, age, x, y)?;
                 }
             }
-            for index in 0..self.scheme.coefs.len() {
-                self.coef(CoefId(index as u32), x, y)?;
+            for (index, coef) in self.scheme.coefs.iter().enumerate() {
+                if coef.profile.is_none() {
+                    self.coef(CoefId(index as u32), x, y)?;
+                }
             }
         }
         Ok(())
@@ -425,6 +453,40 @@ impl<T: Real> Fill<'_, T> {
         Ok(())
     }
 
+    /// The values of a coefficient that depends on one axis.
+    fn profile(&self, id: CoefId, axis: Axis) -> Result<(), SetupError> {
+        let coef = &self.scheme.coefs[id.index()];
+        for i in 0..self.scheme.grid.extent(coef.position)[axis].hi {
+            let mut at = PerAxis::splat(0);
+            at[axis] = i;
+            let value = coef_value(self.scheme, self.files, coef.position, &coef.value, at);
+            let name = || format!("the coefficient {}", coef.name);
+            self.put(self.layout.profile_element(axis, id, i), value, at, name)?;
+        }
+        Ok(())
+    }
+
+    /// Stores a value that must be finite.
+    fn put(
+        &self,
+        element: i64,
+        value: f64,
+        at: PerAxis<i64>,
+        name: impl Fn() -> String,
+    ) -> Result<(), SetupError> {
+        let rounded = T::from_f64(value);
+        if !rounded.to_f64().is_finite() {
+            return Err(SetupError::NotFinite {
+                name: name(),
+                at: self.scheme.grid.present().map(|a| at[a]).collect(),
+                value,
+            });
+        }
+        // SAFETY: the element lies in the layout; it belongs to one call.
+        unsafe { self.cells.set(element, rounded) };
+        Ok(())
+    }
+
     fn coef(&self, id: CoefId, x: i64, y: i64) -> Result<(), SetupError> {
         let coef = &self.scheme.coefs[id.index()];
         let extent = self.scheme.grid.extent(coef.position);
@@ -455,17 +517,8 @@ impl<T: Real> Fill<'_, T> {
     ) -> Result<(), SetupError> {
         let start = self.layout.element(row, PerAxis([x, y, lo]));
         for (i, &value) in values.iter().enumerate() {
-            let rounded = T::from_f64(value);
-            if !rounded.to_f64().is_finite() {
-                let at = PerAxis([x, y, lo + i as i64]);
-                return Err(SetupError::NotFinite {
-                    name: name(),
-                    at: self.scheme.grid.present().map(|a| at[a]).collect(),
-                    value,
-                });
-            }
-            // SAFETY: the element lies in the layout; rows belong to one call each.
-            unsafe { self.cells.set(start + i as i64, rounded) };
+            let at = PerAxis([x, y, lo + i as i64]);
+            self.put(start + i as i64, value, at, &name)?;
         }
         Ok(())
     }

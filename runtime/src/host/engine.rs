@@ -7,12 +7,14 @@ use super::guard::{BlowUp, Guard, Sample, irregular};
 use super::memory::Cells;
 use super::threads::{self, Barrier, NoThreads};
 use std::sync::atomic::{AtomicU64, Ordering};
-use torre_compiler::kernel::{Code, KernelSet, RowKernel, Run, UpdateSet, run_axis};
+use torre_compiler::kernel::{
+    Code, KernelSet, RowKernel, Run, RunStart, UpdateSet, ZoneSplitter, run_axis,
+};
 use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
 use torre_compiler::layout::{ALIGNMENT, Layout};
 use torre_compiler::problem::Problem;
 use torre_compiler::real::Real;
-use torre_compiler::scheme::{Scheme, Stage, StageId};
+use torre_compiler::scheme::{Scheme, Stage, StageId, ZoneSet};
 use torre_compiler::statics::Files;
 use torre_compiler::tile::{Block, Checked, TileProgram, stage_blocks};
 
@@ -69,11 +71,22 @@ pub struct Engine<'a, T> {
 /// Finds the kernels that advance a set of updates.
 pub struct KernelTable {
     phases: u64,
-    /// Per stage and phase: sets with the kernels that together run them.
-    entries: Vec<Vec<(UpdateSet, Vec<usize>)>>,
+    /// Per stage and phase the kernels, with what each runs.
+    entries: Vec<Vec<Entry>>,
+    /// Per stage and update, the zones that amend it.
+    zones: Vec<Vec<ZoneSet>>,
+    split: ZoneSplitter,
     /// Per stage, the indices of the inner axis that a batch of rows is advanced over at a time.
     pub(super) pieces: Vec<i64>,
     pub(super) run_axis: Axis,
+}
+
+/// A kernel.
+#[derive(Clone, Copy)]
+struct Entry {
+    updates: UpdateSet,
+    zones: ZoneSet,
+    kernel: usize,
 }
 
 /// How much of its rows a batch is advanced over at a time, so that a level-1 cache holds what neighbouring rows read in common.
@@ -101,37 +114,59 @@ impl KernelTable {
                 stage,
                 phase,
                 updates,
+                zones,
             } = *kernel;
             let time_level = stage.index() * phases as usize + phase as usize;
-            entries[time_level].push((updates, vec![index]));
+            entries[time_level].push(Entry {
+                updates,
+                zones,
+                kernel: index,
+            });
         }
         let pieces = scheme.stages.iter().map(|s| piece(scheme, s)).collect();
         Self {
             phases,
             entries,
+            zones: (scheme.stages.iter())
+                .map(|s| s.updates.iter().map(|u| u.zones()).collect())
+                .collect(),
+            split: ZoneSplitter::new(scheme, &set.layout),
             pieces,
             run_axis: run_axis(scheme),
         }
     }
 
-    /// The kernels for a set of updates: one that runs them all, or several that each run a part of it.
-    pub fn find(&self, stage: StageId, step: u64, updates: UpdateSet) -> Vec<usize> {
+    /// The zones that amend some of a set of updates.
+    pub fn relevant(&self, stage: StageId, updates: UpdateSet) -> ZoneSet {
+        let own = updates.iter().map(|u| self.zones[stage.index()][u]);
+        own.fold(ZoneSet::default(), ZoneSet::union)
+    }
+
+    /// The kernels for a set of updates in some zones: one that runs them all, or several that each run a part of it.
+    pub fn find(
+        &self,
+        stage: StageId,
+        step: u64,
+        updates: UpdateSet,
+        zones: ZoneSet,
+    ) -> Vec<usize> {
         let entries = &self.entries[self.time_level(stage, step)];
-        if let Some((_, kernels)) = entries.iter().find(|(set, _)| *set == updates) {
-            return kernels.clone();
+        let in_zones = |e: &&Entry| e.zones == self.relevant(stage, e.updates).intersect(zones);
+        let fitting = || entries.iter().filter(in_zones);
+        if let Some(entry) = fitting().find(|e| e.updates == updates) {
+            return vec![entry.kernel];
         }
         // Largest parts first; parts must be disjoint.
-        let mut parts: Vec<_> = entries
-            .iter()
-            .filter(|(set, _)| set.0 & !updates.0 == 0 && !set.is_empty())
+        let mut parts: Vec<&Entry> = fitting()
+            .filter(|e| e.updates.0 & !updates.0 == 0 && !e.updates.is_empty())
             .collect();
-        parts.sort_by_key(|(set, _)| std::cmp::Reverse(set.0.count_ones()));
+        parts.sort_by_key(|e| std::cmp::Reverse(e.updates.0.count_ones()));
         let mut left = updates.0;
         let mut kernels = Vec::new();
-        for (set, own) in parts {
-            if set.0 & !left == 0 {
-                left &= !set.0;
-                kernels.extend(own);
+        for entry in parts {
+            if entry.updates.0 & !left == 0 {
+                left &= !entry.updates.0;
+                kernels.push(entry.kernel);
             }
         }
         assert_eq!(
@@ -152,7 +187,8 @@ impl<T: Real> Engine<'_, T> {
     /// # Safety
     /// No other thread touches meanwhile what the updates read and write there, ghosts included.
     pub unsafe fn advance(&self, stage: StageId, step: u64, updates: UpdateSet, rows: Region) {
-        let kernels = self.kernels.find(stage, step, updates);
+        let kernels = self.kernels.find(stage, step, updates, ZoneSet::default());
+        let is_bare = self.kernels.split.is_bare(rows);
         let guard = &self.progress.guard;
         let sample = guard.after_step(self.scheme, step, self.until);
         let run = self.kernels.run_axis;
@@ -180,12 +216,24 @@ impl<T: Real> Engine<'_, T> {
                     offset: 0,
                     groups: hi - lo,
                 };
-                for &kernel in &kernels {
-                    // SAFETY: the rows lie in the layout, the ranges in the targets' extents; the caller excludes other threads.
-                    unsafe { self.code.run(kernel, base, &[run], range) }
+                if is_bare {
+                    for &kernel in &kernels {
+                        // SAFETY: the rows lie in the layout, the ranges in the targets' extents; the caller excludes other
+                        // threads.
+                        unsafe { self.code.run(kernel, base, &[run], range) }
+                    }
                 }
                 // SAFETY: passed on.
                 unsafe {
+                    if !is_bare {
+                        let start = RunStart {
+                            place: (lean.lo, diamond.lo),
+                            offset: 0,
+                            groups: hi - lo,
+                        };
+                        let origin = (lean.lo, diamond.lo);
+                        self.advance_zoned(stage, step, updates, origin, &[start], range);
+                    }
                     self.finish(stage, step, updates, part);
                     if let Some(sample) = &sample {
                         self.look(stage, step, updates, part, sample);
@@ -210,6 +258,10 @@ impl<T: Real> Engine<'_, T> {
         origin: (i64, i64),
     ) {
         let base = self.group(origin.0, origin.1);
+        let is_bare =
+            self.kernels
+                .split
+                .is_bare(batch.bounds(self.kernels.run_axis, range, origin));
         let piece = self.kernels.pieces[batch.stage.index()];
         let finish = self.effects.has(batch.stage) || self.ghosts.any();
         let mut first = 0;
@@ -232,6 +284,19 @@ impl<T: Real> Engine<'_, T> {
             }
             let runs = &batch.runs[first..end];
             let mut lo = range.lo;
+            if !is_bare {
+                let places = batch.places[first..end].iter();
+                let starts: Vec<RunStart> = (places.zip(runs))
+                    .map(|((x, y), run)| RunStart {
+                        place: (x + origin.0, y + origin.1),
+                        offset: run.offset,
+                        groups: run.groups,
+                    })
+                    .collect();
+                // SAFETY: passed on.
+                unsafe { self.advance_zoned(batch.stage, step, updates, origin, &starts, range) }
+                lo = range.hi;
+            }
             while lo < range.hi {
                 let hi = range.hi.min((lo.div_euclid(piece) + 1) * piece);
                 for &kernel in kernels {
@@ -248,6 +313,37 @@ impl<T: Real> Engine<'_, T> {
                 }
             }
             first = end;
+        }
+    }
+
+    /// Advances runs of which some lie in zones; their offsets count from group `origin`.
+    ///
+    /// # Safety
+    /// As for [`Engine::advance`].
+    unsafe fn advance_zoned(
+        &self,
+        stage: StageId,
+        step: u64,
+        updates: UpdateSet,
+        origin: (i64, i64),
+        starts: &[RunStart],
+        range: Interval,
+    ) {
+        let base = self.group(origin.0, origin.1);
+        let relevant = self.kernels.relevant(stage, updates);
+        let piece = self.kernels.pieces[stage.index()];
+        let split = &self.kernels.split;
+        for part in split.split(self.layout, relevant, origin, starts, range) {
+            let kernels = self.kernels.find(stage, step, updates, part.zones);
+            let mut lo = part.range.lo;
+            while lo < part.range.hi {
+                let hi = part.range.hi.min((lo.div_euclid(piece) + 1) * piece);
+                for &kernel in &kernels {
+                    // SAFETY: the rows lie in the layout, the ranges in the targets' extents; the caller excludes other threads.
+                    unsafe { part.run(self.code, kernel, base, Interval::new(lo, hi)) }
+                }
+                lo = hi;
+            }
         }
     }
 

@@ -20,7 +20,7 @@ use torre_compiler::kernel::{Code, KernelSet, Run, run_axis};
 use torre_compiler::lattice::{Axis, Interval, PerAxis, Region, div_floor};
 use torre_compiler::layout::{Layout, RowId};
 use torre_compiler::real::Real;
-use torre_compiler::scheme::{Boundary, ComponentId, Scheme, StageId};
+use torre_compiler::scheme::{Boundary, ComponentId, Scheme, StageId, ZoneSet};
 use torre_compiler::tile::{Block, PyramidProgram, Slab, stage_blocks};
 
 /// What pyramids need beside the calculation's array.
@@ -91,7 +91,8 @@ impl<T: Real> Calculation<'_, T> {
         let kernels = (0..phases)
             .map(|phase| {
                 let of_stage = |(stage, blocks): (StageId, &Vec<Block>)| {
-                    let find = |block: &Block| table.find(stage, phase, block.updates);
+                    let find =
+                        |block: &Block| table.find(stage, phase, block.updates, ZoneSet::default());
                     blocks.iter().map(find).collect()
                 };
                 self.scheme.stage_ids().zip(&stages).map(of_stage).collect()

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use torre_compiler::kernel::UpdateSet;
 use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::real::Real;
+use torre_compiler::scheme::ZoneSet;
 use torre_compiler::tile::{
     Checked, ClassSet, Part, Segment, Shape, Shapes, Strips, TIME_BLOCKS_AT_ONCE, Tile, TileProgram,
 };
@@ -268,7 +269,9 @@ impl<T: Real> Engine<'_, T> {
             Some(i) => i,
             None => {
                 let updates = program.updates(batch.stage, batch.classes);
-                let list = self.kernels.find(batch.stage, step, updates);
+                let list = self
+                    .kernels
+                    .find(batch.stage, step, updates, ZoneSet::default());
                 entries.push((batch.classes, updates, list));
                 entries.len() - 1
             }

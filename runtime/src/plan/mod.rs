@@ -114,6 +114,9 @@ impl<'a> Planner<'a> {
             Schedule::Layerwise => Program::Layerwise,
             Schedule::Boxes(boxes) => Program::Boxes(boxes.clone()),
             Schedule::Pyramids(pyramid) => {
+                if !self.scheme.states.is_empty() || !self.scheme.zones.is_empty() {
+                    return Err(PlanError::Illegal(Illegal::States));
+                }
                 if pyramid.height == 0 {
                     return Err(PlanError::Illegal(Illegal::Size));
                 }
@@ -123,7 +126,8 @@ impl<'a> Planner<'a> {
             }
             Schedule::Tiled(tiling) => {
                 let program = lower(self.scheme, &self.frame, tiling)?;
-                kernels.kernels = program.kernels(self.scheme);
+                let own = program.kernels(self.scheme);
+                kernels = KernelSet::new(self.scheme, kernels.layout, own);
                 Program::Tiles(program)
             }
         };

@@ -1,7 +1,7 @@
 //! Stopping and going on: the state of a calculation in one file, so that a resumed run gives the same bits as one that was
 //! never interrupted.
 
-use super::fields::{FieldRows, shape};
+use super::fields::{FieldRows, shape, shape_of};
 use super::{RunError, Simulation, Value};
 use crate::host::Calculation;
 use crate::output::atomic::remove_leftovers;
@@ -11,8 +11,9 @@ use crate::output::{AnyRows, FileError, Rows, View};
 use crate::program::LoadedFiles;
 use serde_json::Map;
 use std::path::{Path, PathBuf};
+use torre_compiler::lattice::{Axis, Region};
 use torre_compiler::problem::Problem;
-use torre_compiler::scheme::{ComponentId, Scheme};
+use torre_compiler::scheme::{ComponentId, Scheme, StateId};
 
 /// The name of the file in the folder that a user names.
 const FILE: &str = "state.checkpoint";
@@ -79,7 +80,12 @@ impl Checkpoints {
                 Some((probe_name(i), View::contiguous(record, &[record.len()])?))
             })
             .collect();
+        let states: Vec<(String, StateRows<'_, T>)> = StateRows::all(simulation);
         let mut arrays: Vec<(&str, AnyRows<'_>)> = Vec::new();
+        for (name, rows) in &states {
+            let rows: &dyn Rows<T> = rows;
+            arrays.push((name, T::any(rows)));
+        }
         for (name, rows) in &fields {
             let rows: &dyn Rows<T> = rows;
             arrays.push((name, T::any(rows)));
@@ -99,6 +105,69 @@ impl Checkpoints {
 
 fn array_name(scheme: &Scheme, id: ComponentId, age: u8) -> String {
     format!("{}@{age}", scheme.component(id).name)
+}
+
+/// The boxes in which states are kept, for each state: those of its zone, as far as its position has cells there.
+pub fn state_boxes(scheme: &Scheme) -> impl Iterator<Item = (StateId, Region)> + '_ {
+    let states = (0..scheme.states.len() as u32).map(StateId);
+    states.flat_map(|id| {
+        let state = &scheme.states[id.index()];
+        let extent = scheme.grid.extent(state.position);
+        let boxes = scheme.zone(state.zone).boxes.iter();
+        let boxes = boxes.map(move |b| b.intersect(extent));
+        boxes.filter(|b| !b.is_empty()).map(move |b| (id, b))
+    })
+}
+
+fn state_name(scheme: &Scheme, id: StateId, region: Region) -> String {
+    let corner: Vec<String> = (scheme.grid.present())
+        .map(|axis| region[axis].lo.to_string())
+        .collect();
+    format!("state {} from {}", id.0, corner.join(" "))
+}
+
+/// The values of a state in a box of its zone.
+struct StateRows<'a, T> {
+    simulation: &'a dyn Simulation<T>,
+    id: StateId,
+    region: Region,
+    shape: Vec<usize>,
+}
+
+impl<'a, T: Value> StateRows<'a, T> {
+    /// Those of all states, with their names.
+    fn all(simulation: &'a dyn Simulation<T>) -> Vec<(String, Self)> {
+        let scheme = simulation.scheme();
+        let boxes = state_boxes(scheme);
+        boxes
+            .map(|(id, region)| {
+                let rows = Self {
+                    simulation,
+                    id,
+                    region,
+                    shape: shape_of(scheme, region),
+                };
+                (state_name(scheme, id, region), rows)
+            })
+            .collect()
+    }
+}
+
+impl<T: Value> Rows<T> for StateRows<'_, T> {
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    fn read(&self, first: &[usize], out: &mut [T]) {
+        let mut at = self.region.map(|i| i.lo);
+        for (axis, &index) in self.simulation.scheme().grid.present().zip(first) {
+            at[axis] += index as i64;
+        }
+        for value in out {
+            *value = self.simulation.state(self.id, at);
+            at[Axis::INNER] += 1;
+        }
+    }
 }
 
 fn probe_name(index: usize) -> String {
@@ -173,6 +242,14 @@ pub fn resume<T: Value>(
         next += row.len();
         Ok::<_, FileError>(())
     })?;
+    for (state, region) in state_boxes(scheme) {
+        let mut values: Vec<T> = Vec::new();
+        let name = state_name(scheme, state, region);
+        checkpoint.read(&name, &shape_of(scheme, region), |_, row| {
+            values.extend_from_slice(row);
+        })?;
+        calculation.restore_state(state, region, &values);
+    }
     for index in 0..problem.probes.len() {
         let mut record: Vec<f64> = Vec::new();
         checkpoint.read(&probe_name(index), &[step as usize], |_, values| {

@@ -12,7 +12,7 @@ use torre_compiler::lattice::{Axis, Interval, PerAxis};
 use torre_compiler::problem::{OutputKind, Problem};
 use torre_compiler::real::Real;
 use torre_compiler::reference::{Reference, for_each_index};
-use torre_compiler::scheme::{ComponentId, Scheme};
+use torre_compiler::scheme::{ComponentId, Scheme, StateId};
 
 /// `f32` or `f64`, to compute with and to write.
 pub trait Value: Real + Element {
@@ -60,6 +60,8 @@ pub trait Simulation<T>: Sync {
     }
     /// The values along the inner axis at (x, y) of a version that is kept: 0 is the newest.
     fn row(&self, id: ComponentId, age: u8, x: i64, y: i64) -> &[T];
+    /// The value of a state at a cell of its zone.
+    fn state(&self, id: StateId, at: PerAxis<i64>) -> T;
     /// What a probe has recorded: one value per step.
     fn probe(&self, index: usize) -> Vec<f64>;
     /// The pictures of slices that were due and have not been taken yet.
@@ -129,6 +131,10 @@ impl<T: Value> Simulation<T> for Compiled<'_, T> {
         self.calculation.aged_row(id, age, x, y)
     }
 
+    fn state(&self, id: StateId, at: PerAxis<i64>) -> T {
+        self.calculation.state_value(id, at).unwrap_or_default()
+    }
+
     fn probe(&self, index: usize) -> Vec<f64> {
         self.calculation.probe(index)
     }
@@ -172,7 +178,14 @@ impl<'a, T: Value> Literal<'a, T> {
             let volume = scheme.grid.extent(coef.position).volume();
             volume.saturating_mul(size_of::<T>() as u64)
         });
-        values.chain(coefs).fold(0, u64::saturating_add)
+        let states = scheme.states.iter().map(|state| {
+            let volume = scheme.grid.extent(state.position).volume();
+            volume.saturating_mul(size_of::<T>() as u64)
+        });
+        values
+            .chain(coefs)
+            .chain(states)
+            .fold(0, u64::saturating_add)
     }
 }
 
@@ -212,6 +225,13 @@ impl<T: Value> Simulation<T> for Literal<'_, T> {
         let length = extent[Axis::INNER].hi as usize;
         let start = (x * extent[Axis::MIDDLE].hi + y) as usize * length;
         &self.reference.aged_values(id, age)[start..start + length]
+    }
+
+    fn state(&self, id: StateId, at: PerAxis<i64>) -> T {
+        let position = self.scheme.states[id.index()].position;
+        let [_, ny, nz] = self.scheme.grid.extent(position).map(|i| i.hi).0;
+        let [x, y, z] = at.0;
+        self.reference.state_values(id)[((x * ny + y) * nz + z) as usize]
     }
 
     fn probe(&self, index: usize) -> Vec<f64> {

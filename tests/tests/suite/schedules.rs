@@ -8,10 +8,10 @@ use torre_compiler::problem::{OutputKind, Problem};
 use torre_compiler::real::Real;
 use torre_compiler::reference::Reference;
 use torre_compiler::schedule::{Boxes, Frame};
-use torre_compiler::scheme::{ComponentId, Precision, Scheme, verify};
+use torre_compiler::scheme::{ComponentId, Precision, Scheme, State, StateId, ZoneSet, verify};
 use torre_compiler::statics::NoFiles;
 use torre_compiler::testing::{
-    Rng, one_update_per_stage, random_pyramid, random_scheme, random_tiling,
+    Rng, add_random_zones, one_update_per_stage, random_pyramid, random_scheme, random_tiling,
 };
 use torre_compiler::tile::{PyramidProgram, lower};
 use torre_runtime::host::{Calculation, Order, Progress};
@@ -30,16 +30,15 @@ fn kernels(scheme: &Scheme, order: Order<'_>) -> KernelSet {
                 stage,
                 phase,
                 updates,
+                zones: ZoneSet::default(),
             }));
         }
     }
-    KernelSet {
-        layout: match order {
-            Order::Pyramids(program) => program.layout.clone(),
-            _ => Layout::new(scheme).expect("a size that can be addressed"),
-        },
-        kernels,
-    }
+    let layout = match order {
+        Order::Pyramids(program) => program.layout.clone(),
+        _ => Layout::new(scheme).expect("a size that can be addressed"),
+    };
+    KernelSet::new(scheme, layout, kernels)
 }
 
 /// Runs a problem in some order and compares everything that can be seen with the reference.
@@ -84,6 +83,9 @@ fn compare<T: Real>(seed: u64, scheme: &Scheme, problem: &Problem, order: Order<
     for id in scheme.component_ids() {
         check_component(seed, &reference, &calculation, id);
     }
+    for state in (0..scheme.states.len() as u32).map(StateId) {
+        check_state(seed, &reference, &calculation, state);
+    }
     for index in 0..problem.probes.len() {
         let bits: Vec<u64> = reference.probe(index).iter().map(|v| v.bits()).collect();
         let own = calculation.probe(index);
@@ -114,6 +116,36 @@ fn check_component<T: Real>(
     });
 }
 
+/// States are compared where their updates act.
+fn check_state<T: Real>(
+    seed: u64,
+    reference: &Reference<'_, T>,
+    calculation: &Calculation<'_, T>,
+    id: StateId,
+) {
+    let scheme = calculation.scheme;
+    let State { position, zone, .. } = scheme.states[id.index()];
+    let extent = scheme.grid.extent(position);
+    let live = scheme.grid.live(position);
+    let expected = reference.state_values(id);
+    let mut next = 0;
+    torre_compiler::reference::for_each_index(extent, |at| {
+        let a = expected[next];
+        next += 1;
+        if live.contains(at) && scheme.zone(zone).contains(at) {
+            let b = calculation.state_value(id, at).expect("a cell of the zone");
+            assert_eq!(
+                a.bits(),
+                b.bits(),
+                "seed {seed}: {id} at {:?}: reference {a:?}, here {b:?}\n{scheme}",
+                at.0,
+            );
+        } else {
+            assert_eq!(a.bits(), 0, "seed {seed}: {id} at {:?}", at.0);
+        }
+    });
+}
+
 fn compare_any(seed: u64, scheme: &Scheme, problem: &Problem, order: Order<'_>) {
     match scheme.precision {
         Precision::F32 => compare::<f32>(seed, scheme, problem, order),
@@ -123,11 +155,14 @@ fn compare_any(seed: u64, scheme: &Scheme, problem: &Problem, order: Order<'_>) 
 
 /// A random scheme and a problem, and the generator for how they are run. With `some_single`, the stages of every fourth scheme have one
 /// update each.
-fn random_case(seed: u64, some_single: bool) -> (Rng, Scheme, Problem) {
+fn random_case(seed: u64, some_single: bool, zoned: bool) -> (Rng, Scheme, Problem) {
     let mut rng = Rng::new(seed);
     let mut scheme = random_scheme(&mut rng, &LIMITS);
     if some_single && seed % 4 == 3 {
         scheme = one_update_per_stage(scheme);
+    }
+    if zoned {
+        add_random_zones(&mut rng, &LIMITS, &mut scheme);
     }
     let mut problem = random_problem(&mut rng, &scheme);
     replacing(seed, &mut problem);
@@ -137,7 +172,7 @@ fn random_case(seed: u64, some_single: bool) -> (Rng, Scheme, Problem) {
 #[test]
 fn layerwise_gives_the_bits_of_the_reference() {
     for seed in seeds() {
-        let (_, scheme, problem) = random_case(seed, false);
+        let (_, scheme, problem) = random_case(seed, false, seed % 2 == 1);
         verify(&scheme).expect("a valid scheme");
         compare_any(seed, &scheme, &problem, Order::Layerwise);
     }
@@ -146,7 +181,7 @@ fn layerwise_gives_the_bits_of_the_reference() {
 #[test]
 fn pyramids_give_the_bits_of_the_reference() {
     for seed in seeds() {
-        let (mut rng, scheme, problem) = random_case(seed, true);
+        let (mut rng, scheme, problem) = random_case(seed, true, false);
         let pyramid = random_pyramid(&mut rng);
         let program = PyramidProgram::new(&scheme, &pyramid).expect("a size that can be addressed");
         let order = Order::Pyramids(&program);
@@ -157,7 +192,7 @@ fn pyramids_give_the_bits_of_the_reference() {
 #[test]
 fn boxes_give_the_bits_of_the_reference() {
     for seed in seeds() {
-        let (mut rng, scheme, problem) = random_case(seed, false);
+        let (mut rng, scheme, problem) = random_case(seed, false, seed % 2 == 1);
         let boxes = Boxes {
             levels: (0..rng.within(1, 2))
                 .map(|_| random_pyramid(&mut rng).base)
@@ -171,7 +206,7 @@ fn boxes_give_the_bits_of_the_reference() {
 #[test]
 fn tilings_give_the_bits_of_the_reference() {
     for seed in seeds() {
-        let (mut rng, scheme, problem) = random_case(seed, true);
+        let (mut rng, scheme, problem) = random_case(seed, true, seed % 2 == 1);
         let cones = cones(&scheme);
         let frame = Frame::new(&scheme, &cones);
         let tiling = random_tiling(&mut rng, &scheme, &frame);

@@ -28,6 +28,13 @@ enum Form {
     Vector,
 }
 
+/// Where the streams are at a group.
+struct Frame<'a> {
+    streams: &'a [Value],
+    /// What leads from an address in the group to the one at the same index of the stream.
+    bases: &'a [Value],
+}
+
 impl Kernel<'_> {
     /// Fills an empty function; its signature gets the parameters of [`crate::kernel::RowFn`].
     pub fn build(
@@ -82,14 +89,26 @@ impl Kernel<'_> {
             .ins()
             .load(I64, plain, at_run, offset_of!(Run, groups) as i32);
         let group = b.ins().iadd(base, offset);
+        let mut begin = vec![group.into(), groups.into()];
+        for used in &self.program.streams {
+            let offset = b.ins().load(I64, plain, at_run, used.record as i32);
+            begin.push(b.ins().iadd(base, offset).into());
+        }
         let any = b.ins().icmp_imm_s(IntCC::SignedGreaterThan, groups, 0);
-        b.ins()
-            .brif(any, row, &[group.into(), groups.into()], next_run, &[]);
+        b.ins().brif(any, row, &begin, next_run, &[]);
 
-        b.append_block_param(row, I64);
-        b.append_block_param(row, I64);
+        for _ in &begin {
+            b.append_block_param(row, I64);
+        }
         b.switch_to_block(row);
         let (group, left) = (b.block_params(row)[0], b.block_params(row)[1]);
+        let streams = b.block_params(row)[2..].to_vec();
+        // From an address in the group to the one at the same index of a stream.
+        let bases: Vec<Value> = streams.iter().map(|s| b.ins().isub(*s, group)).collect();
+        let frame = Frame {
+            streams: &streams,
+            bases: &bases,
+        };
         let first = b.ins().iadd(group, lo);
         let end = b.ins().iadd(group, hi);
         // The last place where a whole vector fits.
@@ -105,7 +124,7 @@ impl Kernel<'_> {
         b.append_block_param(vectors, I64);
         b.switch_to_block(vectors);
         let at = b.block_params(vectors)[0];
-        self.cell(&mut b, Form::Vector, at, &constants);
+        self.cell(&mut b, Form::Vector, at, &frame, &constants);
         let at = b.ins().iadd_imm_s(at, vector);
         let fits = b.ins().icmp(IntCC::UnsignedLessThanOrEqual, at, full);
         b.ins()
@@ -120,7 +139,7 @@ impl Kernel<'_> {
         b.append_block_param(scalars, I64);
         b.switch_to_block(scalars);
         let at = b.block_params(scalars)[0];
-        self.cell(&mut b, Form::Scalar, at, &[]);
+        self.cell(&mut b, Form::Scalar, at, &frame, &[]);
         let at = b.ins().iadd_imm_s(at, element);
         let more = b.ins().icmp(IntCC::UnsignedLessThan, at, end);
         b.ins().brif(more, scalars, &[at.into()], next, &[]);
@@ -129,11 +148,14 @@ impl Kernel<'_> {
         let group = b.ins().iadd_imm_s(group, self.stride);
         let left = b.ins().iadd_imm_s(left, -1);
         let more = b.ins().icmp_imm_s(IntCC::SignedGreaterThan, left, 0);
-        b.ins()
-            .brif(more, row, &[group.into(), left.into()], next_run, &[]);
+        let mut again = vec![group.into(), left.into()];
+        for (used, at) in self.program.streams.iter().zip(&streams) {
+            again.push(b.ins().iadd_imm_s(*at, used.stride * element).into());
+        }
+        b.ins().brif(more, row, &again, next_run, &[]);
 
         b.switch_to_block(next_run);
-        let at_run = b.ins().iadd_imm_s(at_run, size_of::<Run>() as i64);
+        let at_run = b.ins().iadd_imm_s(at_run, self.program.record);
         let left = b.ins().iadd_imm_s(runs_left, -1);
         let more = b.ins().icmp_imm_s(IntCC::SignedGreaterThan, left, 0);
         b.ins()
@@ -187,7 +209,14 @@ impl Kernel<'_> {
     }
 
     /// All updates at one address.
-    fn cell(&self, b: &mut FunctionBuilder<'_>, form: Form, at: Value, ready: &[Option<Value>]) {
+    fn cell(
+        &self,
+        b: &mut FunctionBuilder<'_>,
+        form: Form,
+        at: Value,
+        frame: &Frame<'_>,
+        ready: &[Option<Value>],
+    ) {
         let ty = self.ty(form);
         // The address may have any alignment, and memory is known to be there.
         let flags = MemFlagsData::new().with_notrap();
@@ -205,17 +234,31 @@ impl Kernel<'_> {
                 RowOp::Load(place) => {
                     let (at, offset) = self.address(b, at, place);
                     let own = |s: &Store| {
-                        place
-                            == Place {
-                                row: s.row,
-                                shift: 0,
-                            }
+                        let stored = Place {
+                            row: s.row,
+                            shift: 0,
+                        };
+                        s.stream.is_none() && place == stored
                     };
                     let flags = if self.program.stores.iter().any(own) {
                         flags
                     } else {
                         constant
                     };
+                    b.ins().load(ty, flags, at, offset)
+                }
+                RowOp::Stream(place) if place.uniform => {
+                    let from = frame.streams[place.stream as usize];
+                    let (at, offset) = self.offset(b, from, place.at);
+                    let element = b.ins().load(self.ty(Form::Scalar), constant, at, offset);
+                    match form {
+                        Form::Scalar => element,
+                        Form::Vector => b.ins().splat(ty, element),
+                    }
+                }
+                RowOp::Stream(place) => {
+                    let from = b.ins().iadd(at, frame.bases[place.stream as usize]);
+                    let (at, offset) = self.offset(b, from, place.at);
                     b.ins().load(ty, flags, at, offset)
                 }
                 RowOp::Neg(x) => b.ins().fneg(of(x)),
@@ -257,7 +300,13 @@ impl Kernel<'_> {
                 row: store.row,
                 shift: 0,
             };
-            let (at, offset) = self.address(b, at, place);
+            let (at, offset) = match store.stream {
+                None => self.address(b, at, place),
+                Some(stream) => {
+                    let from = b.ins().iadd(at, frame.bases[stream as usize]);
+                    self.offset(b, from, store.row)
+                }
+            };
             b.ins()
                 .store(flags, values[store.value.index()], at, offset);
         }
@@ -265,7 +314,12 @@ impl Kernel<'_> {
 
     /// An address and an offset that fits an instruction.
     fn address(&self, b: &mut FunctionBuilder<'_>, at: Value, place: Place) -> (Value, Offset32) {
-        let distance = place.displacement() * self.bytes();
+        self.offset(b, at, place.displacement())
+    }
+
+    /// The same for a distance in elements.
+    fn offset(&self, b: &mut FunctionBuilder<'_>, at: Value, elements: i64) -> (Value, Offset32) {
+        let distance = elements * self.bytes();
         match i32::try_from(distance) {
             Ok(offset) => (at, Offset32::new(offset)),
             Err(_) => (b.ins().iadd_imm_s(at, distance), Offset32::new(0)),

@@ -3,7 +3,7 @@
 mod build;
 
 use crate::backend::rows::RowProgram;
-use crate::kernel::{Code, KernelSet, RowFn, Run};
+use crate::kernel::{Code, KernelSet, RowFn, Run, record_width};
 use crate::lattice::Interval;
 use crate::scheme::Scheme;
 use build::Kernel;
@@ -52,6 +52,8 @@ pub struct CraneliftCode {
     /// Owns the memory of the functions; gone only while dropping.
     module: Mutex<Option<JITModule>>,
     description: String,
+    /// Numbers in a record of a zoned kernel.
+    record: usize,
 }
 
 impl CraneliftCode {
@@ -75,6 +77,7 @@ impl CraneliftCode {
             functions: Vec::new(),
             module: Mutex::new(None),
             description,
+            record: record_width(&set.layout),
         };
         // From here on, a failure frees the module's memory by dropping the code.
         let module = code
@@ -109,6 +112,13 @@ impl fmt::Debug for CraneliftCode {
 }
 
 impl Code for CraneliftCode {
+    unsafe fn run_zoned(&self, kernel: usize, base: *mut u8, records: &[i64], range: Interval) {
+        let count = (records.len() / self.record) as i64;
+        let records = records.as_ptr().cast::<Run>();
+        // SAFETY: the caller keeps the contract of `RowFn`, and the code lives as long as `self`.
+        unsafe { self.functions[kernel](base, records, count, range.lo, range.hi) }
+    }
+
     unsafe fn run(&self, kernel: usize, base: *mut u8, runs: &[Run], range: Interval) {
         let count = runs.len() as i64;
         // SAFETY: the caller keeps the contract of `RowFn`, and the code lives as long as `self`.

@@ -17,8 +17,8 @@
 //! - Lanes outside of `lo..hi` are computed from whatever lies there, and dropped.
 
 use super::library::{Cpu, Error, Jit, Library, Object, Options, compile};
-use crate::backend::rows::{Place, RowOp, RowProgram};
-use crate::kernel::{Code, KernelSet, RowFn, Run};
+use crate::backend::rows::{Place, RowOp, RowProgram, StreamPlace};
+use crate::kernel::{Code, KernelSet, RowFn, Run, record_width};
 use crate::lattice::Interval;
 use crate::scheme::{Cmp, Precision, Scheme, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,6 +52,8 @@ pub struct LlvmCode {
     /// Keeps the functions alive.
     _jit: Option<Jit>,
     description: String,
+    /// Numbers in a record of a zoned kernel.
+    record: usize,
 }
 
 impl LlvmCode {
@@ -119,11 +121,19 @@ impl LlvmCode {
             functions,
             _jit: jit,
             description,
+            record: record_width(&set.layout),
         })
     }
 }
 
 impl Code for LlvmCode {
+    unsafe fn run_zoned(&self, kernel: usize, base: *mut u8, records: &[i64], range: Interval) {
+        let count = (records.len() / self.record) as i64;
+        let records = records.as_ptr().cast::<Run>();
+        // SAFETY: the caller keeps the contract of `RowFn`, and the code lives as long as `self`.
+        unsafe { self.functions[kernel](base, records, count, range.lo, range.hi) }
+    }
+
     unsafe fn run(&self, kernel: usize, base: *mut u8, runs: &[Run], range: Interval) {
         let count = runs.len() as i64;
         // SAFETY: the caller keeps the contract of `RowFn`, and the code lives as long as `self`.
@@ -204,6 +214,7 @@ impl Types {
     fn name(&self, program: &RowProgram, block: &str, copy: i64, value: Value) -> String {
         match program.ops[value.index()] {
             RowOp::Const(bits) => self.splat(bits),
+            RowOp::Stream(place) if place.uniform => format!("%u{}", value.0),
             _ => format!("%{block}.{copy}.{}", value.0),
         }
     }
@@ -257,7 +268,10 @@ fn together(program: &RowProgram) -> i64 {
     for op in &program.ops {
         let below = op.operands().into_iter().flatten();
         let below = below.map(|v| depths[v.index()]).max().unwrap_or(0);
-        let own = u32::from(!matches!(op, RowOp::Load(_) | RowOp::Const(_)));
+        let own = u32::from(!matches!(
+            op,
+            RowOp::Load(_) | RowOp::Stream(_) | RowOp::Const(_)
+        ));
         work += own;
         depths.push(below + own);
     }
@@ -296,6 +310,15 @@ impl Function<'_> {
             .iter()
             .map(|n| format!(", [ %main{n}.next, %behind{n} ]"))
             .collect();
+        let record = self.program.record;
+        let runs_end = match record == size_of::<Run>() as i64 {
+            true => "  %runs.end = getelementptr { i64, i64 }, ptr %runs, i64 %count".to_string(),
+            false => format!(
+                "  %runs.length = mul i64 %count, {record}
+  %runs.end = getelementptr i8, ptr %runs, i64 %runs.length"
+            ),
+        };
+        let (begin, streams) = self.streams();
         writeln!(
             self.out,
             "define void @{}(ptr noundef %base, ptr noundef %runs, i64 noundef %count, i64 noundef %lo, i64 noundef %hi) #0 {{
@@ -307,7 +330,7 @@ entry:
 start:
   %first = and i64 %lo, -{lanes}
   %full = sub i64 %hi, {lanes}
-  %runs.end = getelementptr {{ i64, i64 }}, ptr %runs, i64 %count
+{runs_end}
   br label %run
 run:
   %r = phi ptr [ %runs, %start ], [ %r.next, %behind.run ]
@@ -315,12 +338,12 @@ run:
   %groups.p = getelementptr i8, ptr %r, i64 8
   %groups = load i64, ptr %groups.p
   %group = getelementptr i8, ptr %base, i64 %offset
-  %any = icmp sgt i64 %groups, 0
+{begin}  %any = icmp sgt i64 %groups, 0
   br i1 %any, label %row, label %behind.run
 row:
   %g = phi ptr [ %group, %run ], [ %g.next, %next ]
   %left = phi i64 [ %groups, %run ], [ %left.next, %next ]
-  br label %step
+{streams}  br label %step
 step:
   %z = phi i64 [ %first, %row ], [ %part.next, %part ]{behind}
   %started = icmp sge i64 %z, %lo
@@ -340,21 +363,84 @@ part:",
         for (i, &copies) in loops.iter().enumerate() {
             self.main(copies, loops.get(i + 1).copied())?;
         }
+        let bytes = self.types.bytes;
+        let streams_next: String = (self.program.streams.iter().enumerate())
+            .map(|(n, s)| {
+                let stride = s.stride * bytes;
+                format!("  %q{n}.next = getelementptr i8, ptr %q{n}, i64 {stride}\n")
+            })
+            .collect();
         writeln!(
             self.out,
             "next:
   %g.next = getelementptr i8, ptr %g, i64 {stride}
-  %left.next = sub i64 %left, 1
+{streams_next}  %left.next = sub i64 %left, 1
   %again = icmp sgt i64 %left.next, 0
   br i1 %again, label %row, label %behind.run
 behind.run:
-  %r.next = getelementptr i8, ptr %r, i64 16
+  %r.next = getelementptr i8, ptr %r, i64 {record}
   %r.more = icmp ult ptr %r.next, %runs.end
   br i1 %r.more, label %run, label %done
 done:
   ret void
 }}"
         )
+    }
+
+    /// Where streams begin in a run, and where they are at a group, with the values that are the same for the whole row.
+    fn streams(&self) -> (String, String) {
+        let Types {
+            lanes,
+            scalar,
+            vector,
+            bytes,
+            ..
+        } = self.types;
+        let (mut begin, mut at_group) = (String::new(), String::new());
+        for (n, used) in self.program.streams.iter().enumerate() {
+            let record = used.record;
+            begin += &format!(
+                "  %q{n}.r = getelementptr i8, ptr %r, i64 {record}
+  %q{n}.offset = load i64, ptr %q{n}.r
+  %q{n}.start = getelementptr i8, ptr %base, i64 %q{n}.offset\n"
+            );
+            at_group +=
+                &format!("  %q{n} = phi ptr [ %q{n}.start, %run ], [ %q{n}.next, %next ]\n");
+        }
+        for (op, place) in self.program.ops.iter().enumerate() {
+            if let RowOp::Stream(place) = place
+                && place.uniform
+            {
+                let (n, at) = (place.stream, place.at * bytes);
+                at_group += &format!(
+                    "  %u{op}.p = getelementptr i8, ptr %q{n}, i64 {at}
+  %u{op}.1 = load {scalar}, ptr %u{op}.p, align {bytes}
+  %u{op}.0 = insertelement {vector} poison, {scalar} %u{op}.1, i64 0
+  %u{op} = shufflevector {vector} %u{op}.0, {vector} poison, <{lanes} x i32> zeroinitializer\n"
+                );
+            }
+        }
+        (begin, at_group)
+    }
+
+    /// The pointers of a block into streams of rows, at an index of the inner axis.
+    fn stream_pointers(&mut self, block: &str, z: &str) -> fmt::Result {
+        let scalar = self.types.scalar;
+        for n in 0..self.program.streams.len() {
+            writeln!(
+                self.out,
+                "  %{block}.q{n} = getelementptr {scalar}, ptr %q{n}, i64 {z}"
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The pointer of a block that a store counts from.
+    fn stored_from(block: &str, store: &crate::backend::rows::Store) -> String {
+        match store.stream {
+            None => format!("%{block}.p"),
+            Some(n) => format!("%{block}.q{n}"),
+        }
     }
 
     /// One vector of which only some lanes are stored.
@@ -371,6 +457,7 @@ done:
             self.out,
             "  %part.p = getelementptr {scalar}, ptr %g, i64 %z"
         )?;
+        self.stream_pointers("part", "%z")?;
         self.values("part", &BTreeMap::new(), 1)?;
         let iota: Vec<String> = (0..*lanes).map(|i| format!("i32 {i}")).collect();
         let iota = format!("<{lanes} x i32> <{}>", iota.join(", "));
@@ -392,8 +479,9 @@ done:
         for (i, store) in self.program.stores.iter().enumerate() {
             writeln!(
                 self.out,
-                "  %part.t{i} = getelementptr i8, ptr %part.p, i64 {}
+                "  %part.t{i} = getelementptr i8, ptr {}, i64 {}
   call void @llvm.masked.store.{suffix}.p0({vector} {}, ptr align {bytes} %part.t{i}, <{lanes} x i1> %mask)",
+                Self::stored_from("part", store),
                 store.row * bytes,
                 self.types.name(self.program, "part", 0, store.value),
             )?;
@@ -460,6 +548,7 @@ done:
             self.out,
             "  %{main}.p = getelementptr {scalar}, ptr %g, i64 %{main}.z"
         )?;
+        self.stream_pointers(&main, &format!("%{main}.z"))?;
         for (n, (row, window)) in windows.iter().enumerate() {
             for k in *window.end()..*window.end() + copies {
                 self.load(&carried(&main, n, k), &main, row + k * lanes)?;
@@ -470,8 +559,9 @@ done:
             for (i, store) in self.program.stores.iter().enumerate() {
                 writeln!(
                     self.out,
-                    "  %{main}.t{copy}.{i} = getelementptr i8, ptr %{main}.p, i64 {}
+                    "  %{main}.t{copy}.{i} = getelementptr i8, ptr {}, i64 {}
   store {vector} {}, ptr %{main}.t{copy}.{i}, align {bytes}",
+                    Self::stored_from(&main, store),
                     (store.row + copy * lanes) * bytes,
                     self.types.name(self.program, &main, copy, store.value),
                 )?;
@@ -528,6 +618,16 @@ behind{copies}:
         match program.ops[op] {
             RowOp::Const(_) => Ok(()),
             RowOp::Load(place) => self.operand(&to, block, place, windows, copy),
+            RowOp::Stream(place) if place.uniform => Ok(()),
+            RowOp::Stream(StreamPlace { stream, at, .. }) => {
+                let bytes = types.bytes;
+                writeln!(
+                    self.out,
+                    "  {to}.p = getelementptr i8, ptr %{block}.q{stream}, i64 {}
+  {to} = load {v}, ptr {to}.p, align {bytes}",
+                    (at + copy * types.lanes) * bytes
+                )
+            }
             RowOp::Neg(a) => writeln!(self.out, "  {to} = fneg {v} {}", name(a)),
             RowOp::Abs(a) => {
                 let a = name(a);

@@ -59,6 +59,7 @@ pub fn scheme(
             region: grid.live(position),
             mask: None,
             body: Body { ops, result: sum },
+            amendments: Vec::new(),
         }
     };
     let stages = stages
@@ -75,6 +76,8 @@ pub fn scheme(
         coefs: Vec::new(),
         files: Vec::new(),
         stages,
+        zones: Vec::new(),
+        states: Vec::new(),
     };
     assert_eq!(verify(&scheme), Ok(()));
     scheme

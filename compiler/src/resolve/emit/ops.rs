@@ -8,8 +8,16 @@ pub struct OpKey(u8, [u64; 5]);
 
 /// Leaves out what the result does not need, such as the base of a power 0.
 pub fn pruned(ops: &[Op], result: Value) -> Body {
+    pruned_to(ops, result, &mut [])
+}
+
+/// The same for a result and other values, which are renumbered.
+pub fn pruned_to(ops: &[Op], result: Value, others: &mut [Value]) -> Body {
     let mut needed = vec![false; ops.len()];
     needed[result.index()] = true;
+    for other in others.iter() {
+        needed[other.index()] = true;
+    }
     for (i, op) in ops.iter().enumerate().rev() {
         if needed[i] {
             op.operands(|v| needed[v.index()] = true);
@@ -24,7 +32,7 @@ pub fn pruned(ops: &[Op], result: Value) -> Body {
         place[i] = Value(body.ops.len() as u32);
         let to = |v: Value| place[v.index()];
         body.ops.push(match *op {
-            Op::Const(_) | Op::Read(_) | Op::Coef(_) => *op,
+            Op::Const(_) | Op::Read(_) | Op::Coef(_) | Op::Base | Op::State(_) => *op,
             Op::Neg(a) => Op::Neg(to(a)),
             Op::Abs(a) => Op::Abs(to(a)),
             Op::Sqrt(a) => Op::Sqrt(to(a)),
@@ -49,6 +57,9 @@ pub fn pruned(ops: &[Op], result: Value) -> Body {
         });
     }
     body.result = place[result.index()];
+    for other in others {
+        *other = place[other.index()];
+    }
     body
 }
 
@@ -62,6 +73,8 @@ pub fn key(op: &Op) -> OpKey {
             (1, [id, o[0], o[1], o[2], 0])
         }
         Op::Coef(c) => (2, [u64::from(c.0), 0, 0, 0, 0]),
+        Op::Base => (12, [0; 5]),
+        Op::State(s) => (13, [u64::from(s.0), 0, 0, 0, 0]),
         Op::Neg(a) => (3, [v(a), 0, 0, 0, 0]),
         Op::Abs(a) => (4, [v(a), 0, 0, 0, 0]),
         Op::Sqrt(a) => (5, [v(a), 0, 0, 0, 0]),

@@ -22,6 +22,7 @@ fn run(body: &Body, coefs: &[Coef], at: At) -> f64 {
             Op::Const(c) => c,
             Op::Read(r) => field(&r),
             Op::Coef(c) => coefs[c.index()].value.eval(&at),
+            Op::Base | Op::State(_) => f64::NAN,
             Op::Neg(a) => -v(a),
             Op::Abs(a) => v(a).abs(),
             Op::Sqrt(a) => v(a).sqrt(),

@@ -10,7 +10,7 @@ pub(super) fn number<T: Real>(op: &Op, values: &[Option<T>]) -> Option<T> {
     Some(match *op {
         Op::Const(value) => T::from_f64(value),
         // They are operands.
-        Op::Read(_) | Op::Coef(_) => return None,
+        Op::Read(_) | Op::Coef(_) | Op::Base | Op::State(_) => return None,
         Op::Neg(a) => get(a)?.neg(),
         Op::Abs(a) => get(a)?.abs(),
         Op::Sqrt(a) => get(a)?.sqrt(),

@@ -14,6 +14,7 @@ fn whole(scheme: &Scheme) -> KernelSet {
         stage,
         phase: 0,
         updates: UpdateSet::all(scheme.stages[stage.index()].updates.len()),
+        zones: Default::default(),
     });
     KernelSet {
         layout: Layout::for_gpu(scheme).expect("a small scheme"),

@@ -1,0 +1,592 @@
+//! Values that are other ones in a zone: how they are noted while expressions are evaluated, and how they become amendments of updates.
+//!
+//! A call whose value is S inside of a zone and D outside is one node of the graph. An update with it computes its value with D
+//! everywhere; in the zone it then adds w (S - D), where w is the factor of the call in the update. So the update's own operations
+//! are those of the scheme without the zone, and several zones at one place simply add up. The update has to be linear in the
+//! call, but w may depend on field values.
+
+use super::codes;
+use super::confine::confine;
+use super::emit::{Coefs, Emitter, Refused};
+use super::enclose::enclose;
+use super::graph::{Graph, LevelKey, Node, NodeId};
+use super::layers::ZoneFacts;
+use super::load::ItemId;
+use super::report::{Checked, Place, Reported};
+use super::resolver::Resolver;
+use super::value::{Items, Kind, Scope, Typed, Value};
+use crate::host::{HostBinary, HostUnary};
+use crate::lattice::{Axis, HalfIndex, Interval, PerAxis};
+use crate::scheme::{Amendment, ComponentId, Op, Precision, State, StateAdvance, StateId, ZoneId};
+use std::collections::{BTreeMap, HashMap};
+use torre_grammar::ast::{self, DefLine};
+use torre_grammar::diag::Diagnostic;
+
+/// The most states of a definition's calls, over a whole scheme.
+const STATES: usize = 512;
+
+/// A call that is another value in a zone, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId(pub u32);
+
+/// A state of a call, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StateKey(pub u32);
+
+/// A call.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// In the frame.
+    pub zone: usize,
+    pub inside: NodeId,
+    pub states: Vec<StateKey>,
+    pub place: Place,
+}
+
+/// A state while a scheme is resolved.
+#[derive(Clone, Debug)]
+pub struct StateFacts {
+    pub name: String,
+    /// In the frame, once it is known.
+    pub zone: usize,
+    pub next: Option<NodeId>,
+}
+
+/// What of a scheme depends on zones.
+#[derive(Default)]
+pub struct Zoned {
+    pub calls: Vec<Call>,
+    pub states: Vec<StateFacts>,
+    /// The differences of layers that were met: by zone and plain difference.
+    pub known: HashMap<(usize, NodeId), NodeId>,
+    /// Calls of definitions with states, by definition and arguments.
+    pub inlined: HashMap<(ItemId, Vec<ArgumentKey>), Value>,
+    /// Differences are plain: a layer's own definition is being evaluated.
+    pub plain: bool,
+    /// Depths in layers, which are 0 outside.
+    depths: Vec<NodeId>,
+    /// Regions that are layers: their conditions and zones.
+    pub layers: HashMap<NodeId, usize>,
+}
+
+impl Zoned {
+    pub fn note_depth(&mut self, node: NodeId) {
+        if !self.depths.contains(&node) {
+            self.depths.push(node);
+        }
+    }
+
+    pub fn new_call(&mut self, call: Call) -> CallId {
+        self.calls.push(call);
+        CallId(self.calls.len() as u32 - 1)
+    }
+}
+
+/// An argument of a definition, to tell calls apart.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ArgumentKey {
+    Nodes(Vec<NodeId>),
+    Field(usize, Option<LevelKey>),
+    Axis(Axis),
+    Text(std::rc::Rc<str>),
+}
+
+impl ArgumentKey {
+    /// `None` for a value whose error has been reported.
+    pub fn of(value: &Value) -> Option<ArgumentKey> {
+        Some(match value {
+            Value::Scalar(s) => ArgumentKey::Nodes(vec![s.node]),
+            Value::Vector(items) | Value::Tensor(items) => {
+                ArgumentKey::Nodes(items.iter().map(|s| s.node).collect())
+            }
+            Value::Field(index, level) => ArgumentKey::Field(*index, level.map(Into::into)),
+            Value::Axis(axis) => ArgumentKey::Axis(*axis),
+            Value::Text(text) => ArgumentKey::Text(text.clone()),
+            Value::Poison => return None,
+        })
+    }
+}
+
+/// Why a call cannot become an amendment.
+enum Misplaced {
+    /// The update is not linear in it.
+    Nonlinear,
+    /// It is not taken at the update's own place.
+    Elsewhere,
+}
+
+impl Resolver<'_> {
+    /// Evaluates the lines of a definition before its value; `zone` is that of its states, if it is known.
+    pub fn def_lines(
+        &mut self,
+        def: &ast::Def,
+        inner: &mut Scope,
+        zone: Option<usize>,
+    ) -> Checked<()> {
+        for stmt in &def.lines {
+            match &stmt.kind.node {
+                DefLine::Let(bound) => {
+                    let value = self.eval(inner, &bound.value).unwrap_or(Value::Poison);
+                    inner.locals.push((bound.name.node.clone(), value));
+                }
+                DefLine::State { names, region } => {
+                    let zone = match (region, zone) {
+                        (Some(region), _) => self.zone_of(inner, region)?,
+                        (None, Some(zone)) => zone,
+                        (None, None) => {
+                            let d = self
+                                .error(
+                                    codes::STATE,
+                                    "a state needs a region to be kept in",
+                                    &inner.place(stmt.kind.span),
+                                )
+                                .hint("write `state psi in layer(a)`, or name a region");
+                            return self.fail(d);
+                        }
+                    };
+                    for name in names {
+                        if self.zoned.states.len() >= STATES {
+                            return self.too_complex(&inner.place(name.span));
+                        }
+                        let key = StateKey(self.zoned.states.len() as u32);
+                        self.zoned.states.push(StateFacts {
+                            name: name.node.clone(),
+                            zone,
+                            next: None,
+                        });
+                        let node = self.graph.state(key);
+                        let value = Value::Scalar(Typed {
+                            node,
+                            position: None,
+                        });
+                        inner.locals.push((name.node.clone(), value));
+                    }
+                }
+                DefLine::Next { name, value } => self.next_line(inner, name, value)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn next_line(&mut self, inner: &Scope, name: &ast::Name, value: &ast::Expr) -> Checked<()> {
+        let place = inner.place(name.span);
+        let local = inner.locals.iter().rev().find(|(n, _)| *n == name.node);
+        let key = match local {
+            Some((_, Value::Scalar(s))) => match self.graph.node(s.node) {
+                Node::State(key) => Some(key),
+                _ => None,
+            },
+            Some((_, Value::Poison)) => return Err(Reported),
+            _ => None,
+        };
+        let Some(key) = key else {
+            let message = format!("`{}` is no state of this definition", name.node);
+            let d = self
+                .error(codes::STATE, message, &place)
+                .hint(format!("declare it: `state {} in layer(a)`", name.node));
+            return self.fail(d);
+        };
+        let operand = self.operand(inner, value)?;
+        let at = operand.place.clone();
+        let Items { kind, items } = self.scalars(operand.value, &at)?;
+        let (Kind::Scalar, [item]) = (kind, items.as_slice()) else {
+            let d = self.error(codes::STATE, "a state is a scalar", &at);
+            return self.fail(d);
+        };
+        let facts = &mut self.zoned.states[key.0 as usize];
+        if facts.next.replace(item.node).is_some() {
+            let message = format!("`{}` gets its next value twice", name.node);
+            let d = self.error(codes::STATE, message, &place);
+            return self.fail(d);
+        }
+        Ok(())
+    }
+
+    /// The next value of a state that has been given.
+    pub fn next_of_state(&mut self, key: StateKey, place: &Place) -> Checked<Typed> {
+        let facts = &self.zoned.states[key.0 as usize];
+        match facts.next {
+            Some(node) => Ok(Typed {
+                node,
+                position: None,
+            }),
+            None => {
+                let message = format!("`{}@next` is not known here yet", facts.name);
+                let d = self
+                    .error(codes::STATE, message, place)
+                    .hint(format!("first say `{}@next = ...`", facts.name));
+                self.fail(d)
+            }
+        }
+    }
+
+    /// `layer(a)` and `depth(a)`: whether a point lies in the layers of an axis, and how deep.
+    pub fn call_layer(
+        &mut self,
+        scope: &Scope,
+        name: &str,
+        args: &[ast::Arg],
+        place: &Place,
+    ) -> Checked<Value> {
+        let slots = self.arguments(scope, name, &["a"], args, place)?;
+        let Some(Some(arg)) = slots.first() else {
+            return self.missing_argument(name, "a", place);
+        };
+        let operand = self.operand(scope, &arg.value)?;
+        let Value::Axis(axis) = operand.value else {
+            let message = format!("`{name}` is that of an axis");
+            let d = self.error(codes::NOT_AN_AXIS, message, &operand.place);
+            return self.fail(d);
+        };
+        let sides = self.frame.layers[axis].clone();
+        let depth = self.depth(axis, &sides);
+        let mut node = depth;
+        if name == "layer" {
+            let zero = self.graph.number(0.0);
+            node = self.graph.binary(HostBinary::Gt, depth, zero);
+            let of_axis = |z: &super::layers::ZoneFacts| {
+                z.layer.as_ref().is_some_and(|(a, own)| {
+                    *a == axis
+                        && own
+                            .iter()
+                            .zip(&sides)
+                            .all(|(a, b)| a.is_some() == b.is_some())
+                })
+            };
+            let zone = self.frame.zones.iter().position(of_axis);
+            if let Some(zone) = zone {
+                self.zoned.layers.insert(node, zone);
+            }
+        }
+        Ok(Value::Scalar(Typed {
+            node,
+            position: None,
+        }))
+    }
+
+    /// The zone of a region that an expression names.
+    fn zone_of(&mut self, scope: &Scope, region: &ast::Expr) -> Checked<usize> {
+        let condition = self.condition(scope, region)?;
+        let Value::Scalar(c) = condition.value else {
+            return Err(Reported);
+        };
+        if let Some(zone) = self.zoned.layers.get(&c.node) {
+            return Ok(*zone);
+        }
+        let known = self.frame.zones.iter().position(|z| z.mask == Some(c.node));
+        if let Some(zone) = known {
+            return Ok(zone);
+        }
+        self.region_zone(c.node)
+    }
+
+    /// A zone of a region by its condition: the box around it, in which the condition is a mask.
+    fn region_zone(&mut self, condition: NodeId) -> Checked<usize> {
+        let cells = self.frame.grid.as_ref().map(|g| g.cells).ok_or(Reported)?;
+        let whole = cells.map(|n| Interval::new(0, n + 1));
+        let mut hull = whole.map(|_| Interval::default());
+        // Wherever in its cell a value lies.
+        for bits in 0..8 {
+            let position = PerAxis::from_fn(|a| {
+                let half = bits >> a.index() & 1 == 1 && self.frame.is_present(a);
+                HalfIndex(i64::from(half))
+            });
+            let confined = confine(&mut self.graph, Some(condition), position, whole);
+            let mut own = confined.region;
+            if let Some(rest) = confined.rest {
+                own = enclose(&mut self.graph, rest, position, own);
+            }
+            if !own.is_empty() {
+                hull = PerAxis::from_fn(|a| hull[a].hull(own[a]));
+            }
+        }
+        self.frame.zones.push(ZoneFacts {
+            name: self.graph.describe(condition),
+            boxes: vec![hull],
+            mask: Some(condition),
+            layer: None,
+        });
+        Ok(self.frame.zones.len() - 1)
+    }
+
+    /// A value with all its calls as they are outside of their zones.
+    pub fn outside(&mut self, node: NodeId) -> NodeId {
+        self.graph.rewrite(node, &HashMap::new())
+    }
+
+    /// The value of a call of a definition with states: what the definition says in the zone of its states, and outside the same
+    /// with 0 for states and depths.
+    pub fn zoned_call(&mut self, first: usize, result: Value, place: &Place) -> Checked<Value> {
+        let keys: Vec<StateKey> = (first..self.zoned.states.len())
+            .map(|i| StateKey(i as u32))
+            .collect();
+        let Some(zone) = keys.first().map(|k| self.zoned.states[k.0 as usize].zone) else {
+            return Ok(result);
+        };
+        let Items { kind, items } = self.scalars(result, place)?;
+        let (Kind::Scalar, [item]) = (kind, items.as_slice()) else {
+            let d = self
+                .error(
+                    codes::STATE,
+                    "a definition with states has a scalar as its value",
+                    place,
+                )
+                .hint("use it for each component");
+            return self.fail(d);
+        };
+        let zero = self.graph.number(0.0);
+        let mut gone = HashMap::new();
+        for key in &keys {
+            let facts = self.zoned.states[key.0 as usize].clone();
+            if facts.zone != zone {
+                let d = self.error(
+                    codes::STATE,
+                    "the states of a definition lie in one region",
+                    place,
+                );
+                return self.fail(d);
+            }
+            let Some(next) = facts.next else {
+                let message = format!("the state `{}` gets no next value", facts.name);
+                let d = self
+                    .error(codes::STATE, message, place)
+                    .hint(format!("say `{}@next = ...`", facts.name));
+                return self.fail(d);
+            };
+            gone.insert(self.graph.state(*key), zero);
+            gone.insert(next, zero);
+        }
+        gone.extend(self.zoned.depths.iter().map(|d| (*d, zero)));
+        let outside = self.graph.rewrite(item.node, &gone);
+        let node = self.zoned_node(zone, item.node, outside, keys, place);
+        Ok(Value::Scalar(Typed { node, ..*item }))
+    }
+
+    /// The node of a call that is `inside` in a zone.
+    pub fn zoned_node(
+        &mut self,
+        zone: usize,
+        inside: NodeId,
+        outside: NodeId,
+        states: Vec<StateKey>,
+        place: &Place,
+    ) -> NodeId {
+        let call = self.zoned.new_call(Call {
+            zone,
+            inside,
+            states,
+            place: place.clone(),
+        });
+        self.graph.zoned(call, inside, outside)
+    }
+
+    /// What is kept of an update's states, and what its amendments add, one after the other.
+    pub fn terms(&mut self, value: NodeId, update: &Place) -> Checked<Vec<ZoneTerms>> {
+        let mut calls = self.graph.calls(value);
+        calls.sort_unstable();
+        let mut found: BTreeMap<usize, Vec<Term>> = BTreeMap::new();
+        for id in calls {
+            let call = self.zoned.calls[id.0 as usize].clone();
+            let nested = [call.inside].into_iter().chain(
+                call.states
+                    .iter()
+                    .filter_map(|s| self.zoned.states[s.0 as usize].next),
+            );
+            let nested: Vec<NodeId> = nested.collect();
+            let nested = nested.into_iter().any(|n| !self.graph.calls(n).is_empty());
+            let weight = match nested {
+                true => Err(Misplaced::Elsewhere),
+                false => weight(&mut self.graph, value, id),
+            };
+            let weight = match weight {
+                Ok(Some(weight)) => weight,
+                Ok(None) => continue,
+                Err(reason) => return self.misplaced(&reason, &call, update),
+            };
+            let plain = self.graph.outside_of(value, id);
+            let correction = match plain {
+                Some(plain) => {
+                    let plain = self.outside(plain);
+                    self.graph.binary(HostBinary::Sub, call.inside, plain)
+                }
+                None => return Err(Reported),
+            };
+            found.entry(call.zone).or_default().push(Term {
+                weight,
+                correction,
+                states: call.states,
+            });
+        }
+        Ok(found
+            .into_iter()
+            .map(|(zone, terms)| ZoneTerms { zone, terms })
+            .collect())
+    }
+
+    fn misplaced<T>(&mut self, reason: &Misplaced, call: &Call, update: &Place) -> Checked<T> {
+        let zone = &self.frame.zones[call.zone].name;
+        let (message, hint) = match reason {
+            Misplaced::Nonlinear => (
+                format!("this update is not linear in a value that is another one in the {zone}"),
+                "let the value enter it as a term or with a factor",
+            ),
+            Misplaced::Elsewhere => (
+                format!(
+                    "a value with states of the {zone} is taken at another place than the update's own"
+                ),
+                "give the value a field of its own, which the next update reads",
+            ),
+        };
+        let mut d = Diagnostic::error(codes::STATE, message)
+            .at(&update.source, update.span, "in this update")
+            .hint(hint);
+        if call.place.span != update.span {
+            d = d.at(&call.place.source, call.place.span, "the value");
+        }
+        self.fail(d)
+    }
+
+    /// The amendments that the terms of zones make up; new states are appended to the scheme's.
+    pub fn amend(
+        &mut self,
+        terms: &[ZoneTerms],
+        context: &mut Amending<'_>,
+    ) -> Result<Vec<Amendment>, Refused> {
+        let mut amendments = Vec::new();
+        for ZoneTerms { zone, terms } in terms {
+            let facts = self.frame.zones[*zone].clone();
+            let target = self.frame.components[context.target.index()].clone();
+            let mut own = BTreeMap::new();
+            for key in terms.iter().flat_map(|t| &t.states) {
+                let state = StateId(context.states.len() as u32);
+                let name = &self.zoned.states[key.0 as usize].name;
+                context.states.push(State {
+                    name: format!("{name} of {} in {}", target.name, facts.name),
+                    position: target.position,
+                    zone: ZoneId(*zone as u32),
+                });
+                own.insert(*key, state);
+            }
+            let mut emitter = Emitter::new(
+                &mut self.graph,
+                &self.frame.components,
+                context.coefs,
+                context.precision,
+                context.target,
+                context.per_step,
+                context.cells,
+            );
+            emitter.states.clone_from(&own);
+            let base = emitter.operand(Op::Base)?;
+            let mut value = base;
+            for term in terms {
+                value = emitter.add_weighted(term.weight, term.correction, value)?;
+            }
+            let mask = match facts.mask {
+                Some(mask) => Some(emitter.coefficient(mask)?),
+                None => None,
+            };
+            let mut advances = Vec::new();
+            for (key, state) in &own {
+                let next = self.zoned.states[key.0 as usize].next;
+                let Some(next) = next else { continue };
+                let old = emitter.operand(Op::State(*state))?;
+                let new = emitter.fused(next)?;
+                let value = emitter.chosen(mask, new, old)?;
+                advances.push(StateAdvance {
+                    state: *state,
+                    value,
+                });
+            }
+            let value = emitter.chosen(mask, value, base)?;
+            let body = emitter.finish(value, &mut advances);
+            amendments.push(Amendment {
+                zone: ZoneId(*zone as u32),
+                body,
+                advances,
+            });
+        }
+        Ok(amendments)
+    }
+}
+
+/// What a call adds to an update in its zone.
+pub struct Term {
+    weight: NodeId,
+    /// The value inside less the one outside.
+    correction: NodeId,
+    states: Vec<StateKey>,
+}
+
+/// The terms of an update in a zone of the frame.
+pub struct ZoneTerms {
+    zone: usize,
+    terms: Vec<Term>,
+}
+
+/// Where amendments are made.
+pub struct Amending<'a> {
+    pub coefs: &'a mut Coefs,
+    pub states: &'a mut Vec<State>,
+    pub target: ComponentId,
+    pub precision: Precision,
+    pub per_step: &'a [u8],
+    pub cells: PerAxis<i64>,
+}
+
+/// The factor that a call has in a value. `None`: the value does not have it.
+fn weight(graph: &mut Graph, value: NodeId, call: CallId) -> Result<Option<NodeId>, Misplaced> {
+    let mut weights: HashMap<NodeId, Option<NodeId>> = HashMap::new();
+    for id in graph.in_order(value) {
+        let of = |a: NodeId| weights.get(&a).copied().flatten();
+        let found = match graph.node(id) {
+            Node::Zoned(own, outside) => match own == call {
+                true => Some(graph.number(1.0)),
+                false => of(outside),
+            },
+            Node::Unary(op, a) => match (of(a), op.0) {
+                (None, _) => None,
+                (Some(w), HostUnary::Neg) => Some(graph.unary(HostUnary::Neg, w)),
+                _ => return Err(Misplaced::Nonlinear),
+            },
+            Node::Binary(op, a, b) => match (of(a), of(b), op.0) {
+                (None, None, _) => None,
+                (Some(x), None, HostBinary::Add | HostBinary::Sub) => Some(x),
+                (None, Some(y), HostBinary::Add) => Some(y),
+                (None, Some(y), HostBinary::Sub) => Some(graph.unary(HostUnary::Neg, y)),
+                (Some(x), Some(y), op @ (HostBinary::Add | HostBinary::Sub)) => {
+                    Some(graph.binary(op, x, y))
+                }
+                (Some(x), None, HostBinary::Mul) => Some(product(graph, x, b)),
+                (None, Some(y), HostBinary::Mul) => Some(product(graph, a, y)),
+                (Some(x), None, HostBinary::Div) => Some(graph.binary(HostBinary::Div, x, b)),
+                _ => return Err(Misplaced::Nonlinear),
+            },
+            Node::If(c, a, b) => match (of(c), of(a), of(b)) {
+                (None, None, None) => None,
+                (None, a, b) => {
+                    let zero = graph.number(0.0);
+                    Some(graph.choose(c, a.unwrap_or(zero), b.unwrap_or(zero)))
+                }
+                _ => return Err(Misplaced::Nonlinear),
+            },
+            Node::Shift(a, _) | Node::Stencil(a, _) => match of(a) {
+                None => None,
+                Some(_) => return Err(Misplaced::Elsewhere),
+            },
+            Node::Table(_, a) if of(a).is_some() => return Err(Misplaced::Nonlinear),
+            _ => None,
+        };
+        weights.insert(id, found);
+    }
+    Ok(weights.get(&value).copied().flatten())
+}
+
+/// A product without factors 1.
+fn product(graph: &mut Graph, a: NodeId, b: NodeId) -> NodeId {
+    match (graph.as_number(a), graph.as_number(b)) {
+        (Some(1.0), _) => b,
+        (_, Some(1.0)) => a,
+        _ => graph.binary(HostBinary::Mul, a, b),
+    }
+}
