@@ -4,9 +4,9 @@ use super::device::{Address, Device, DeviceError, Function, Threads};
 use super::step_tables::{probe_places, row_copies, source_groups};
 use crate::program::layerwise_kernels_for;
 use torre_compiler::backend::gpu::abi::{
-    AddSources, Argument, CellGhost, CopyRows, RowCopy, SourceCell,
+    AddSources, Amend, Argument, CellGhost, CopyRows, RowCopy, SourceCell,
 };
-use torre_compiler::backend::gpu::layerwise::{self, Shape, Start};
+use torre_compiler::backend::gpu::layerwise::{self, AmendKernel, Shape, Start};
 use torre_compiler::backend::gpu::{Gpu, Module, Ptx, compile, service};
 use torre_compiler::backend::llvm::library::{Error, Library};
 use torre_compiler::injection::Injections;
@@ -138,7 +138,8 @@ impl DeviceCode {
         array: Address,
     ) -> Result<DeviceCode, DeviceError> {
         let DeviceProgram { set, ptx, shape } = program;
-        let mut kernels: Vec<RowKernel> = set.kernels.clone();
+        let bare = set.kernels.iter().filter(|k| k.zones.is_empty());
+        let mut kernels: Vec<RowKernel> = bare.copied().collect();
         kernels.sort_unstable();
         kernels.dedup();
         let own = [
@@ -147,9 +148,17 @@ impl DeviceCode {
             service::GATHER,
             service::GATHER_PLANE,
         ];
+        let amending: Vec<AmendKernel> = scheme
+            .stage_ids()
+            .flat_map(|stage| {
+                (0..scheme.phases())
+                    .flat_map(move |phase| AmendKernel::all(scheme, &set.layout, stage, phase))
+            })
+            .collect();
         let names: Vec<String> = kernels
             .iter()
             .map(|kernel| format!("torre_{kernel}"))
+            .chain(amending.iter().map(AmendKernel::symbol))
             .chain(own.map(str::to_owned))
             .collect();
         let functions = device.load(&ptx.text, &names)?;
@@ -191,6 +200,14 @@ impl DeviceCode {
                     let function = find(kernel).ok_or_else(missing)?;
                     jobs.updates.push(code.update(function, &start));
                 }
+                for (number, kernel) in amending.iter().enumerate() {
+                    if (kernel.stage, kernel.phase) == (stage, phase) {
+                        let function = functions.get(kernels.len() + number);
+                        let function = *function.ok_or_else(missing)?;
+                        jobs.updates
+                            .push(code.amend(function, kernel, &set.layout)?);
+                    }
+                }
                 for group in source_groups(injections, scheme, &set.layout, stage, phase) {
                     let cells = packed(&group.cells, SourceCell::BYTES, SourceCell::write);
                     let ghosts = packed(&group.ghosts, CellGhost::BYTES, CellGhost::write);
@@ -222,6 +239,27 @@ impl DeviceCode {
             },
             arguments: start.params(self.array.0).arguments(),
         }
+    }
+
+    fn amend(
+        &self,
+        function: Function,
+        kernel: &AmendKernel,
+        layout: &Layout,
+    ) -> Result<Job, DeviceError> {
+        let (blocks, threads) = kernel.start(layout).ok_or(DeviceError::TooLong)?;
+        Ok(Job {
+            function,
+            threads: Threads {
+                blocks,
+                threads,
+                shared: 0,
+            },
+            arguments: Amend {
+                array: self.array.0,
+            }
+            .arguments(),
+        })
     }
 
     fn copies(

@@ -17,7 +17,8 @@ use crate::gpu::{
 };
 use crate::plan::{PlanError, Planner};
 use predict::Slowdown;
-use torre_compiler::backend::gpu::{Module, Ptx, layerwise::Shape};
+use torre_compiler::backend::gpu::layerwise::{Shape, reads_overwritten};
+use torre_compiler::backend::gpu::{Module, Ptx};
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::cone::Rational;
 use torre_compiler::kernel::KernelSet;
@@ -221,6 +222,9 @@ impl<'a> DevicePlanner<'a> {
     /// The plan for one choice.
     pub fn plan(&self, choice: Choice) -> Result<DevicePlan, NoPlan> {
         let scheme = self.planner.scheme;
+        if reads_overwritten(scheme) {
+            return Err(self.refused(&choice.name, Refusal::Overwritten));
+        }
         let kernels = code::kernels(scheme)?;
         let towers = match &choice.schedule {
             Schedule::Tiled(tiling) => {
@@ -268,7 +272,8 @@ impl<'a> DevicePlanner<'a> {
 
     /// Whether there could be towers at all: two axes to cut, and one for threads.
     fn has_towers(&self) -> bool {
-        self.planner.scheme.grid.dimensions() == 3
+        let scheme = self.planner.scheme;
+        scheme.grid.dimensions() == 3 && scheme.zones.is_empty()
     }
 
     /// The towers that `auto` considers, by size, as one writes it.
@@ -300,6 +305,9 @@ impl<'a> DevicePlanner<'a> {
     ) -> Member {
         let tiling = match &schedule {
             Schedule::Layerwise => return Ok(self.layerwise.clone()),
+            Schedule::Tiled(_) if !self.planner.scheme.zones.is_empty() => {
+                return Err(self.refused(&name, Refusal::Zones));
+            }
             Schedule::Tiled(tiling) => tiling,
             Schedule::Pyramids(_) => return Err(self.refused(&name, Refusal::Shape("pyramids"))),
             Schedule::Boxes(_) => return Err(self.refused(&name, Refusal::Shape("boxes"))),

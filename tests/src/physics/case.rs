@@ -117,6 +117,12 @@ impl Case {
         places
     }
 
+    /// Values of a component along the last axis.
+    pub fn width(&self, component: &str) -> usize {
+        let extent = self.scheme.extent(self.id(component));
+        extent[torre_compiler::lattice::Axis::INNER].len() as usize
+    }
+
     /// The part of a value's cell that lies in the domain, for sums over the lattice: half for a value in a mirror plane.
     pub fn plane_weights(&self, component: &str) -> Vec<f64> {
         let id = self.id(component);

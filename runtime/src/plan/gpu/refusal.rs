@@ -36,6 +36,10 @@ pub enum Refusal {
         threads: u32,
         most: u64,
     },
+    /// The scheme has zones with updates of their own, such as layers.
+    Zones,
+    /// Updates in zones read values that their own stage overwrites.
+    Overwritten,
     /// Z blocks lean too much in time blocks of so many steps.
     Lean {
         steps: u64,
@@ -105,6 +109,10 @@ impl fmt::Display for Refusal {
                 f,
                 "a block does not hold lines, and in {steps} steps the ends of parts that it holds lean too much"
             ),
+            Refusal::Zones => f.write_str("towers know no layers: they run stage by stage"),
+            Refusal::Overwritten => {
+                f.write_str("in a layer an update reads values that its own statement overwrites")
+            }
             Refusal::Many => f.write_str("a time block has too many towers to be counted"),
         }
     }

@@ -5,7 +5,7 @@ mod sources;
 
 use std::fmt;
 use torre_compiler::backend::gpu::Gpu;
-use torre_compiler::backend::gpu::layerwise::Shape;
+use torre_compiler::backend::gpu::layerwise::{Shape, reads_overwritten};
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::cone::{Rational, cones};
 use torre_compiler::driver::load;
@@ -14,10 +14,10 @@ use torre_compiler::lattice::{Axis, HalfIndex, Interval, PerAxis};
 use torre_compiler::problem::{self, Problem};
 use torre_compiler::resolve::Options;
 use torre_compiler::schedule::{Frame, notation};
-use torre_compiler::scheme::{Boundary, Precision, Scheme, StageId, verify};
+use torre_compiler::scheme::{Boundary, Op, Precision, Scheme, StageId, verify};
 use torre_compiler::statics::{Files, NoFiles};
 use torre_compiler::testing::{
-    Limits, Rng, elasticity, everywhere, lengthen, maxwell, random_scheme,
+    Limits, Rng, add_random_zones, elasticity, everywhere, lengthen, maxwell, random_scheme,
 };
 use torre_compiler::tower::block::Division;
 use torre_grammar::parse_schedule;
@@ -108,7 +108,24 @@ fn random_runs(device: impl Fn() -> Box<dyn Device>, seeds: std::ops::Range<u64>
     let Some(library) = library() else { return };
     for seed in seeds {
         let mut rng = Rng::new(seed);
-        let scheme = random_scheme(&mut rng, &LIMITS);
+        let mut scheme = random_scheme(&mut rng, &LIMITS);
+        if seed % 2 == 1 {
+            // What cannot be amended after its stage is left out.
+            let mut zoned = scheme.clone();
+            add_random_zones(&mut rng, &LIMITS, &mut zoned);
+            for update in zoned.stages.iter_mut().flat_map(|s| &mut s.updates) {
+                for amendment in &mut update.amendments {
+                    let is_read = |op: &&mut Op| matches!(op, Op::Read(_));
+                    for op in amendment.body.ops.iter_mut().filter(is_read) {
+                        let kept = rng.once_in(3);
+                        *op = if kept { *op } else { Op::Base };
+                    }
+                }
+            }
+            if !reads_overwritten(&zoned) {
+                scheme = zoned;
+            }
+        }
         verify(&scheme).expect("a valid scheme");
         let mut problem = random_problem(&mut rng, &scheme);
         replacing(seed, &mut problem);

@@ -6,6 +6,7 @@ mod conservation;
 mod convergence;
 mod dispersion;
 mod examples;
+mod layers;
 mod library;
 mod media;
 mod stability;

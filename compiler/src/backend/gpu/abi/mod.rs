@@ -11,7 +11,8 @@ mod volume;
 pub use points::{PointEntry, PointTable, point_table};
 pub use queue::{LIST_BYTES, QueueHeader, QueueLine, queues};
 pub use service::{
-    AddSources, CellGhost, CopyRows, Gather, GatherPlane, GhostsOf, RowCopy, SourceCell, Stage,
+    AddSources, Amend, CellGhost, CopyRows, Gather, GatherPlane, GhostsOf, RowCopy, SourceCell,
+    Stage,
 };
 pub use task::{PROGRESS_BYTES, TaskWord, boundary_words, task_words};
 pub use tower::{Launch, TimeBlock, TowerBuffers, TowerParams, Volumes, ZBlockParams};

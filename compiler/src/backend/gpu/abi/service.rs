@@ -19,6 +19,13 @@ parameters! {
 }
 
 parameters! {
+    /// Amends the updates of a stage in a box of a zone.
+    pub struct Amend {
+        ARRAY => array: u64,
+    }
+}
+
+parameters! {
     /// Copies rows to their ghosts.
     pub struct CopyRows {
         ARRAY => array: u64,

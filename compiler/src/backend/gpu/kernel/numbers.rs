@@ -109,6 +109,11 @@ impl Kernel<'_> {
         self.result(ty, format_args!("{name} {} to {ty}", a.typed()))
     }
 
+    /// Whether two numbers differ; NaN differs from all.
+    pub fn differs(&mut self, a: Operand, b: Operand) -> Operand {
+        self.result(Type::I1, format_args!("fcmp une {} {a}, {b}", a.ty))
+    }
+
     /// `then` where `a cmp b` holds, else `otherwise`, lane by lane.
     pub fn select(
         &mut self,

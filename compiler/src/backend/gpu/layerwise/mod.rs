@@ -11,10 +11,13 @@
 //! Ghosts along the inner axis are stored by the thread that has their source, since every row has some. Those along the other axes,
 //! where few rows have any, are copied afterwards ([`super::service`]).
 
+mod amend;
 mod march;
 mod pieces;
 #[cfg(test)]
 mod tests;
+
+pub use amend::{AmendKernel, reads_overwritten};
 
 use super::abi::Stage;
 use super::ir::{Launch, Module, Operand, Type};
@@ -147,8 +150,10 @@ fn div_ceil(a: i64, b: i64) -> i64 {
 
 /// Adds a kernel for each one of a set, under the name of its [`RowProgram`], with the parameters of [`Stage`].
 pub fn emit(module: &mut Module, scheme: &Scheme, set: &KernelSet, shape: Shape) {
-    // A kernel that the set lists twice is written once.
-    let kernels: BTreeSet<&RowKernel> = set.kernels.iter().collect();
+    amend::emit(module, scheme, &set.layout);
+    // A kernel that the set lists twice is written once; zones have kernels of their own.
+    let bare = set.kernels.iter().filter(|k| k.zones.is_empty());
+    let kernels: BTreeSet<&RowKernel> = bare.collect();
     for kernel in kernels {
         let program = RowProgram::new(scheme, set, kernel);
         let lanes = lanes(scheme);

@@ -1,0 +1,158 @@
+//! Absorbing layers: what comes back from them, where their states lie, and that static fields stay.
+
+use torre_suite::physics::case::Case;
+
+/// What probes see, step by step; places are `by` further along both axes.
+fn series(text: &str, steps: u64, probes: &[(&str, [usize; 2])], by: usize) -> Vec<Vec<f64>> {
+    let case = Case::new(text);
+    let mut run = case.start();
+    let mut series = vec![Vec::new(); probes.len()];
+    for _ in 0..steps {
+        run.step();
+        for ((name, [x, y]), values) in probes.iter().zip(&mut series) {
+            values.push(run.values(name)[(x + by) * case.width(name) + y + by]);
+        }
+    }
+    series
+}
+
+/// The largest difference of what probes see to what they see where nothing comes back, over the largest value there, in dB.
+fn reflection(near: &[Vec<f64>], far: &[Vec<f64>]) -> f64 {
+    let worst = near.iter().zip(far).map(|(a, b)| {
+        let peak = b.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+        let largest = a
+            .iter()
+            .zip(b)
+            .fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+        assert!(peak > 1e-6, "nothing arrives");
+        20.0 * (largest / peak).log10()
+    });
+    worst.fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// A pulse of waves of 20 cells near a side and a corner.
+fn text(scheme: &str, target: &str, cells: usize, source: usize, boundary: &str) -> String {
+    format!(
+        "{scheme}
+problem p {{
+  domain {cells} x {cells}
+  boundary all: {boundary}
+  source {target} at ({source}, {}) += (1 - 2*(0.157*(t - 32))^2) * exp(-(0.157*(t - 32))^2)
+  steps 1
+}}",
+        source + 8
+    )
+    .replace(
+        "problem p {",
+        &format!("problem p {{\n  scheme {}", name_of(scheme)),
+    )
+}
+
+fn name_of(scheme: &str) -> &str {
+    let last = scheme.rsplit("::").next().unwrap_or_default();
+    last.trim()
+}
+
+#[test]
+fn layers_of_ten_cells_let_little_come_back() {
+    let cases = [
+        ("use std::maxwell::maxwell_tm", "Ez", "cpml(10)", -60.0),
+        ("use std::acoustics::acoustics_2d", "p", "cpml(10)", -60.0),
+    ];
+    for (scheme, target, layer, most) in cases {
+        let probes = [(target, [30, 31]), (target, [12, 30]), (target, [31, 12])];
+        // Waves go from the source to the sides of the large domain and back in more time than this.
+        let far = text(scheme, target, 204, 93, "pec");
+        let far = series(&far, 150, &probes, 80);
+        let of = |boundary: &str| {
+            let near = text(scheme, target, 44, 13, boundary);
+            reflection(&series(&near, 150, &probes, 0), &far)
+        };
+        let found = of(layer);
+        assert!(found < most, "{scheme}: {found}");
+        // Nothing else keeps the waves from coming back, and fewer cells take less.
+        let (bare, thin) = (of("pec"), of("cpml(3)"));
+        assert!(bare > -10.0, "{scheme}: {bare}");
+        assert!(thin > found + 10.0, "{scheme}: {thin}");
+    }
+}
+
+const BOX: &str = "use std::maxwell::maxwell42
+problem p {
+  scheme maxwell42
+  domain 20 x 24 x 28
+  boundary x: cpml(5), y: pec | cpml(4), z: cpml(6)
+  source E.z at (10, 12, 14) += exp(-((t - 8)/3)^2)
+  steps 10
+}";
+
+/// Each difference of the curls that crosses a layer keeps one number in each of its cells.
+#[test]
+fn states_are_kept_in_their_layers_only() {
+    let case = Case::new(BOX);
+    let scheme = case.scheme();
+    assert_eq!(scheme.states.len(), 12);
+    let layout = torre_compiler::layout::Layout::new(scheme).expect("a small domain");
+    // Along x a layer of 5 cells at both ends, with the plane at the upper one; along y 4 cells above; along z 6 cells at both.
+    let cells = [[5 + 6, 25, 29], [21, 5, 29], [21, 25, 6 + 7]];
+    let mut stored = 0;
+    for (zone, [x, y, z]) in scheme.zones.iter().zip(cells) {
+        assert_eq!(zone.volume(), x * y * z, "{}", zone.name);
+        // Four differences cross each layer; rows are rounded to lines of 8 values, in both boxes along z.
+        stored += 4 * x * y * (z + 14);
+    }
+    let elements = layout.state_elements() as u64;
+    assert!(elements <= stored, "{elements} of {stored}");
+    let whole = 12 * 20 * 24 * 28;
+    assert!(elements < whole, "{elements} of {whole}");
+}
+
+/// The layer of the library is nothing but what can be written in a file.
+#[test]
+fn a_layer_of_ones_own_is_as_good() {
+    let library = include_str!("../../../../stdlib/layers.torre").replace("cpml", "own");
+    let own = format!("{library}\n{}", BOX.replace("cpml", "own"));
+    let by_hand = BOX
+        .replace("use std::maxwell::maxwell42", "use std::maxwell::maxwell")
+        .replace(
+            "scheme maxwell42",
+            "scheme maxwell { order = 4, dt = 0.45 }",
+        );
+    let values = |text: &str| {
+        let case = Case::new(text);
+        let mut run = case.start();
+        (0..40).for_each(|_| run.step());
+        run.values("E.y").to_vec()
+    };
+    let expected = values(BOX);
+    assert!(expected.iter().any(|v| v.abs() > 1e-9));
+    assert_eq!(values(&own), expected);
+    assert_eq!(values(&by_hand), expected);
+}
+
+/// Charge that stays behind leaves a static field, which reaches into the layers.
+#[test]
+fn static_fields_do_not_grow() {
+    let text = "use std::maxwell::maxwell_te
+problem p {
+  scheme maxwell_te
+  domain 30 x 30
+  boundary all: cpml(8)
+  source E.x at (15, 15) += exp(-((t - 10)/3)^2)
+  steps 1
+}";
+    let case = Case::new(text);
+    let mut run = case.start();
+    let mut largest = || {
+        let mut largest = 0.0f64;
+        for _ in 0..1500 {
+            run.step();
+            let of = |m: f64, v: &f64| m.max(v.abs());
+            largest = run.values("E.x").iter().fold(0.0, of);
+        }
+        largest
+    };
+    let (early, late) = (largest(), largest());
+    assert!(early > 1e-3, "{early}");
+    assert!(late <= early * 1.001, "{early} {late}");
+}
