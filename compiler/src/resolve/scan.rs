@@ -122,6 +122,7 @@ impl Resolver<'_> {
         called: bool,
     ) {
         let found = known.contains(name)
+            || called && ["layer", "depth"].contains(&name)
             || BUILT_IN.contains(&name)
             || built_in::is_built_in(name)
             || !matches!(

@@ -270,6 +270,16 @@ impl Resolver<'_> {
         let Value::Scalar(c) = condition.value else {
             return Err(Reported);
         };
+        if self.graph.as_number(c.node) == Some(0.0) {
+            // There is none, such as where an axis has no layers.
+            self.frame.zones.push(ZoneFacts {
+                name: "nothing".to_string(),
+                boxes: Vec::new(),
+                mask: None,
+                layer: None,
+            });
+            return Ok(self.frame.zones.len() - 1);
+        }
         if let Some(zone) = self.zoned.layers.get(&c.node) {
             return Ok(*zone);
         }
@@ -424,16 +434,13 @@ impl Resolver<'_> {
     }
 
     fn misplaced<T>(&mut self, reason: &Misplaced, call: &Call, update: &Place) -> Checked<T> {
-        let zone = &self.frame.zones[call.zone].name;
         let (message, hint) = match reason {
             Misplaced::Nonlinear => (
-                format!("this update is not linear in a value that is another one in the {zone}"),
+                "this update is not linear in a value that is another one in a layer or region",
                 "let the value enter it as a term or with a factor",
             ),
             Misplaced::Elsewhere => (
-                format!(
-                    "a value with states of the {zone} is taken at another place than the update's own"
-                ),
+                "a value that is another one in a layer or region is taken at another place than the update's own",
                 "give the value a field of its own, which the next update reads",
             ),
         };
