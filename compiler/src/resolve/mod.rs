@@ -9,12 +9,14 @@
 //! order, branches                         statements, in the order in which they run
 //! linearize, emit                         normal form; operations of one update
 //! regions, confine, enclose, assemble     regions and masks; stages and time levels
+//! times                                   updates that are not centred in time
 //! gather, record, places, fit             initial values, sources and results; memory
 //! ```
 //!
 //! `pose` runs these for a problem. Hostile programs are refused in bounded time and memory: expressions that are evaluated, nodes of
 //! the graph, steps on it and operations are all counted.
 
+mod allow;
 mod assemble;
 mod bound;
 mod branches;
@@ -35,6 +37,7 @@ mod graph;
 mod inline;
 mod linearize;
 mod load;
+mod missing;
 mod names;
 mod operate;
 mod order;
@@ -51,6 +54,7 @@ mod sides;
 mod sizes;
 mod suggest;
 mod supply;
+mod times;
 mod value;
 
 pub use report::Place;
