@@ -61,7 +61,9 @@ fn plain(markdown: &str) -> String {
     for line in markdown.lines() {
         if line.starts_with("```") {
             is_code = !is_code;
-            text.push('\n');
+            if !text.is_empty() && !text.ends_with("\n\n") {
+                text.push('\n');
+            }
             continue;
         }
         match (is_code, line.strip_prefix("> ")) {

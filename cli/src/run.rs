@@ -395,7 +395,8 @@ impl<'a, T: Value> Run<'a, T> {
         }
         let outcome = outcome?;
         let preparing = before - self.clock.reading - self.clock.planning - made.compiling;
-        let report = self.report(made, &outcome, self.problem.steps - start, folders);
+        let steps_run = self.problem.steps - start;
+        let report = self.report(made, &outcome, steps_run, folders);
         let report = Report {
             preparing,
             total: self.clock.total(),
@@ -404,11 +405,22 @@ impl<'a, T: Value> Run<'a, T> {
         if self.publish(&report.json(), folders)? {
             write::result(&report.text())?;
         }
+        if steps_run > 0 && !self.cells_are_set(&outcome) {
+            self.voice.note(
+                "all values are 0 at the end: no `init` and no `source` reaches a value; coordinates have the unit of the cell size",
+            );
+        }
         let lost = outcome.counts.into_iter().find_map(|count| count.first);
         match lost.filter(|_| !self.args.allow_nonfinite) {
             Some(found) => Err(RunError::BlowUp(found).into()),
             None => Ok(()),
         }
+    }
+
+    /// Whether any value is not 0 in the end.
+    fn cells_are_set(&self, outcome: &Outcome) -> bool {
+        let mut counts = outcome.counts.iter();
+        counts.any(|count| count.largest != 0.0 || count.nan > 0 || count.infinite > 0)
     }
 
     fn cells(&self) -> u64 {

@@ -104,28 +104,16 @@ impl Asked<'_> {
                 return None;
             }
         };
-        let needed = self.device_bytes(&gpu);
-        let free = gpu.device.free_memory().unwrap_or(0);
-        if needed > free {
-            let [needed, free] = [needed, free].map(report::bytes);
-            not(&format!(
-                "the run needs {needed} of its memory, and {free} are free"
-            ));
-            return None;
-        }
-        let there = gpu.plan.choice.prediction.rate;
-        let name = &gpu.model.facts.name;
-        let [on_gpu, on_processor] = [there, here.rate].map(gcells);
-        if is_faster(work, here.rate, there) {
-            voice.note(format_args!(
-                "{name} computes: {on_gpu} Gcells/s are expected there, {on_processor} on the processor, where `--backend llvm` stays"
-            ));
-            return Some(gpu);
-        }
-        voice.note(format_args!(
-            "the processor computes: {on_processor} Gcells/s are expected there, {on_gpu} on {name}, which `--backend cuda` takes"
-        ));
-        None
+        let case = Case {
+            work,
+            here: here.rate,
+            there: gpu.plan.choice.prediction.rate,
+            needed: self.device_bytes(&gpu),
+            free: gpu.device.free_memory().unwrap_or(0),
+        };
+        let (takes, note) = case.decide(&gpu.model.facts.name);
+        voice.note(note);
+        takes.then_some(gpu)
     }
 
     /// Cell-steps of the run.
@@ -143,9 +131,46 @@ impl Asked<'_> {
     }
 }
 
-/// Whether so many cell-steps are done earlier on a GPU, with the time that it takes to begin.
-fn is_faster(work: f64, here: f64, there: f64) -> bool {
-    START + work / there < work / here
+/// What the choice between the processor and a GPU depends on.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    /// Cell-steps.
+    work: f64,
+    /// Cell-steps per second that are expected on the processor.
+    here: f64,
+    /// The same on the GPU.
+    there: f64,
+    /// Bytes of the GPU's memory that the run needs.
+    needed: u64,
+    /// Those that are free.
+    free: u64,
+}
+
+impl Case {
+    /// Whether the GPU is taken, and what is said about it.
+    fn decide(&self, name: &str) -> (bool, String) {
+        if self.needed > self.free {
+            let [needed, free] = [self.needed, self.free].map(report::bytes);
+            let why =
+                format!("the run needs {needed} of the memory of {name}, and {free} are free");
+            return (false, format!("the processor computes: {why}"));
+        }
+        let [on_gpu, on_processor] = [self.there, self.here].map(gcells);
+        match START + self.work / self.there < self.work / self.here {
+            true => (
+                true,
+                format!(
+                    "{name} computes: {on_gpu} Gcells/s are expected there, {on_processor} on the processor, where `--backend llvm` stays"
+                ),
+            ),
+            false => (
+                false,
+                format!(
+                    "the processor computes: {on_processor} Gcells/s are expected there, {on_gpu} on {name}, which `--backend cuda` takes"
+                ),
+            ),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -182,13 +207,37 @@ mod tests {
     }
 
     #[test]
-    fn short_runs_stay_on_the_processor() {
-        let (here, there) = (0.5e9, 100e9);
-        assert!(!is_faster(0.9e9, here, there));
-        assert!(is_faster(2e9, here, there));
-        assert!(
-            !is_faster(1e12, here, 0.4e9),
-            "a slower GPU is none for long runs either"
+    fn a_gpu_is_taken_where_the_run_ends_earlier_on_it() {
+        let case = Case {
+            work: 2e9,
+            here: 0.5e9,
+            there: 100e9,
+            needed: 5,
+            free: 10,
+        };
+        let (takes, note) = case.decide("H200");
+        assert!(takes);
+        assert_eq!(
+            note,
+            "H200 computes: 100 Gcells/s are expected there, 0.500 on the processor, where `--backend llvm` stays"
         );
+        for other in [
+            // It would end before the GPU has begun.
+            Case {
+                work: 0.9e9,
+                ..case
+            },
+            // A slower GPU is none for long runs either.
+            Case {
+                work: 1e12,
+                there: 0.4e9,
+                ..case
+            },
+            Case { needed: 11, ..case },
+        ] {
+            let (takes, note) = other.decide("H200");
+            assert!(!takes, "{other:?}");
+            assert!(note.starts_with("the processor computes: "), "{note}");
+        }
     }
 }

@@ -188,3 +188,50 @@ fn codes_are_explained() {
     let error = fail(2, "explain E9999", &[]);
     assert!(error.contains("there is no code `E9999`"), "{error}");
 }
+
+#[test]
+fn results_are_named_alike_by_all_commands() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let wave = "examples/01-wave1d.torre";
+    for option in ["-o", "--out", "--output"] {
+        let name = option.trim_start_matches('-');
+        let [text, picture, built] = ["txt", "svg", "d"].map(|e| at(name).with_extension(e));
+        succeed(&format!("emit {wave} --stage ast {option} {{0}}"), &[&text]);
+        succeed(&format!("cone {wave} {option} {{0}}"), &[&picture]);
+        for file in [&text, &picture] {
+            assert!(file.is_file(), "{}", file.display());
+        }
+        if has_llvm() {
+            succeed(&format!("build {wave} -q {option} {{0}}"), &[&built]);
+            assert!(built.is_dir());
+        }
+    }
+    for option in ["-o", "--out"] {
+        let results = at(&format!("results{option}"));
+        let run = format!("run {wave} --threads 1 --set steps=3 {option} {{0}}");
+        succeed(&run, &[&results]);
+        assert!(results.join("report.json").exists());
+    }
+}
+
+#[test]
+fn a_run_in_which_nothing_starts_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("still.torre");
+    let problem = |init: &str| {
+        format!(
+            "use std::wave::wave_1d\nproblem still {{\n  scheme wave_1d\n  domain 50\n  init u = {init}\n  steps 4\n}}\n"
+        )
+    };
+    let said = |init: &str| {
+        std::fs::write(&file, problem(init)).unwrap();
+        let output = run("run {0} --threads 1", &[&file]);
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    // The cells have the size 1.
+    let note = "all values are 0 at the end";
+    assert!(said("if x > 0.2 and x < 0.5 then 1 else 0").contains(note));
+    assert!(!said("if x > 2 and x < 5 then 1 else 0").contains(note));
+}
