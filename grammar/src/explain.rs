@@ -253,10 +253,14 @@ fn hint(failure: &Failure, found: &Found<'_>) -> Option<String> {
         }
         _ if wants.on && !wants.equals => "say where the values lie, as in `on nodes`",
         "=" if wants.clause => "arguments stand in parentheses, as in `torre(D = 2)`",
+        "if" if wants.operator => "a choice is written `if x < 3 then 1 else 0`",
+        _ if wants.updates && !wants.operator && !wants.place => {
+            "an update names a field, or a component of one: `E += dt * curl(H)`, `E.x = 0`"
+        }
         "{" if wants.operator => "braces hold blocks; group with `( )`",
         "}" if wants.def_body => "the block of a definition ends with its value",
         _ if wants.operator && wants.end && begins_operand => {
-            "an operator is missing before it, or a line end"
+            "an operator is missing before it, or a line end; what is called has parentheses, as in `curl(E)`"
         }
         _ if wants.operator && begins_operand => "an operator or a `,` may be missing before it",
         _ => return None,

@@ -173,6 +173,8 @@ pub struct Frame {
     pub no_step: bool,
     /// Axes along which differences are taken.
     pub differences: PerAxis<bool>,
+    /// Axes whose coordinates are used.
+    pub coordinates: PerAxis<bool>,
 }
 
 impl Frame {

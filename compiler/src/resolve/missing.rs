@@ -6,6 +6,8 @@ use super::resolver::Resolver;
 use super::suggest::{nearest, suggest};
 use super::value::{Scope, Sight};
 use crate::world::World;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use torre_grammar::ast::{Ast, Comments, Item, ItemKind, Name, Use};
 use torre_grammar::source::{Source, Span};
@@ -13,8 +15,13 @@ use torre_grammar::source::{Source, Span};
 /// So many modules are searched; those of the library come first.
 const SEARCHED: usize = 100;
 
+/// So many names are searched for.
+const SEARCHES: usize = 32;
+/// Longer modules are not looked through, those of the library excepted.
+const LONGEST: usize = 1 << 18;
+
 /// What a name stands for at its place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wanted {
     /// A number: a constant.
     Value,
@@ -43,10 +50,29 @@ impl Wanted {
 }
 
 /// An item of a module that is not in use.
-struct Elsewhere {
+#[derive(Clone, Debug)]
+pub struct Elsewhere {
     module: String,
     name: String,
     wanted: Wanted,
+}
+
+/// What other modules have for a name: only what can really be used.
+#[derive(Clone, Debug, Default)]
+struct Search {
+    /// An item of the name that fits its place.
+    fitting: Option<Elsewhere>,
+    /// One of the name that is something else.
+    other: Option<Elsewhere>,
+    /// One that fits and has nearly this name.
+    near: Option<Elsewhere>,
+}
+
+/// What was searched for, so that nothing is searched for twice.
+#[derive(Debug, Default)]
+pub struct Searches {
+    items: RefCell<BTreeMap<ModuleId, Rc<[Elsewhere]>>>,
+    found: RefCell<BTreeMap<(ModuleId, String, Wanted), Search>>,
 }
 
 impl Resolver<'_> {
@@ -58,41 +84,79 @@ impl Resolver<'_> {
         wanted: Wanted,
         known: impl IntoIterator<Item = &'a str>,
     ) -> Option<String> {
-        let all = elsewhere(self.world, &self.library.module(user).source);
-        let mut usable = all.iter().filter(|e| e.name == name);
-        let fits = |e: &&Elsewhere| e.wanted == wanted && self.can_be_used(user, e);
-        if let Some(found) = usable.clone().find(fits) {
+        let Search {
+            fitting,
+            other,
+            near,
+        } = self.searched(user, name, wanted);
+        if let Some(found) = fitting {
             return Some(format!("add `use {}::{name}`", found.module));
         }
         if let Some(near) = suggest(name, known) {
             return Some(format!("did you mean `{near}`?"));
         }
-        let other = usable.find(|e| self.can_be_used(user, e));
-        if let Some(found) = other {
-            let module = &found.module;
-            return Some(match (found.wanted, wanted) {
-                (Wanted::Operator, _) => {
-                    format!(
-                        "`{name}` of `{module}` is an operator: add `use {module}::{name}`, and write `{name}(...)`"
-                    )
-                }
-                (Wanted::Scheme, _) => {
-                    format!(
-                        "`{name}` of `{module}` is a scheme, which problems name in `scheme {name}`"
-                    )
-                }
-                (Wanted::Value, _) => {
+        if let Some(Elsewhere { module, wanted, .. }) = other {
+            return Some(match wanted {
+                Wanted::Operator => format!(
+                    "`{name}` of `{module}` is an operator: add `use {module}::{name}`, and write `{name}(...)`"
+                ),
+                Wanted::Scheme => format!(
+                    "`{name}` of `{module}` is a scheme, which problems name in `scheme {name}`"
+                ),
+                Wanted::Value => {
                     format!("`{name}` of `{module}` is a number, and stands without parentheses")
                 }
             });
         }
-        let fitting = || all.iter().filter(|e| e.wanted == wanted);
-        let near = nearest(name, fitting().map(|e| e.name.as_str()))?;
-        let found = fitting().find(|e| e.name == near && self.can_be_used(user, e))?;
-        let module = &found.module;
+        let Elsewhere { module, name, .. } = near?;
         Some(format!(
-            "did you mean `{near}`? Then add `use {module}::{near}`"
+            "did you mean `{name}`? Then add `use {module}::{name}`"
         ))
+    }
+
+    fn searched(&self, user: ModuleId, name: &str, wanted: Wanted) -> Search {
+        let key = (user, name.to_string(), wanted);
+        let mut found = self.searches.found.borrow_mut();
+        if let Some(known) = found.get(&key) {
+            return known.clone();
+        }
+        // Each search loads the user's module anew.
+        let search = match found.len() < SEARCHES {
+            true => self.search(user, name, wanted),
+            false => Search::default(),
+        };
+        found.insert(key, search.clone());
+        search
+    }
+
+    fn search(&self, user: ModuleId, name: &str, wanted: Wanted) -> Search {
+        let items = {
+            let mut known = self.searches.items.borrow_mut();
+            let source = &self.library.module(user).source;
+            let items = known.entry(user);
+            items
+                .or_insert_with(|| elsewhere(self.world, source).into())
+                .clone()
+        };
+        let usable = |e: &&Elsewhere| self.can_be_used(user, e);
+        let of_name = || items.iter().filter(|e| e.name == name);
+        let fitting = of_name().filter(|e| e.wanted == wanted).find(usable);
+        if fitting.is_some() {
+            return Search {
+                fitting: fitting.cloned(),
+                ..Search::default()
+            };
+        }
+        let is_in_expression = wanted != Wanted::Scheme;
+        let other = of_name().filter(|_| is_in_expression).find(usable);
+        let alike = || items.iter().filter(|e| e.wanted == wanted);
+        let near = nearest(name, alike().map(|e| e.name.as_str()));
+        let near = near.and_then(|near| alike().filter(|e| e.name == near).find(usable));
+        Search {
+            fitting: None,
+            other: other.cloned(),
+            near: near.cloned(),
+        }
     }
 
     /// The names that a module sees and that can stand at such a place.
@@ -183,7 +247,8 @@ fn elsewhere(world: &dyn World, user: &Source) -> Vec<Elsewhere> {
         let Some(found) = world.module(user, &path) else {
             continue;
         };
-        if found == *user || found.name() == user.name() {
+        let is_long = found.text().len() > LONGEST && !is_library(&module);
+        if is_long || found == *user || found.name() == user.name() {
             continue;
         }
         let Ok(ast) = torre_grammar::parse(&found) else {

@@ -219,7 +219,13 @@ impl Resolver<'_> {
             let axes: Vec<&str> = frame.axes.iter().map(|(n, _)| n.as_str()).collect();
             return Some(format!("the axes of the scheme are {}", axes.join(", ")));
         }
-        None
+        match scope.sight {
+            Sight::Problem => Some(format!("a number gets a name by `const {name} = ...`")),
+            Sight::Scheme => Some(format!(
+                "a number gets a name by `param {name} = ...`, what varies from place to place by `coef {name} = ...`"
+            )),
+            Sight::Item => None,
+        }
     }
 
     /// The item that a path such as `std::curl::curl` names.

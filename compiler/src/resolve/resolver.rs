@@ -5,6 +5,7 @@ use super::files::FilesRead;
 use super::frame::Frame;
 use super::graph::Graph;
 use super::load::{ItemId, Library};
+use super::missing::Searches;
 use super::report::{Checked, Place, Report, Reported, USED};
 use super::value::{Use, Value};
 use crate::world::World;
@@ -31,6 +32,7 @@ pub struct Resolver<'w> {
     pub constants: BTreeMap<ItemId, Constant>,
     pub inlined: Vec<Use>,
     pub files: FilesRead,
+    pub searches: Searches,
     pub nested: usize,
     pub steps: u64,
     /// Whether it was said that the program is too complex.
@@ -48,6 +50,7 @@ impl<'w> Resolver<'w> {
             constants: BTreeMap::new(),
             inlined: Vec::new(),
             files: FilesRead::default(),
+            searches: Searches::default(),
             nested: 0,
             steps: 0,
             exhausted: false,
