@@ -19,8 +19,8 @@ use torre_compiler::scheme::Precision;
 pub struct Rate {
     /// `c`, `layerwise`, or a tiling.
     pub name: String,
-    /// 1e6 cell-steps per second.
-    pub mcells: Samples,
+    /// 1e9 cell-steps per second.
+    pub gcells: Samples,
     /// What the model expects of it, where it was asked.
     pub expected: Option<f64>,
 }
@@ -79,13 +79,13 @@ impl Comparison {
     /// The median rate of a program over that of another one.
     pub fn ratio(&self, index: usize, other: &str) -> Option<f64> {
         let other = self.rates.iter().find(|r| r.name == other)?;
-        Some(self.rates[index].mcells.median() / other.mcells.median())
+        Some(self.rates[index].gcells.median() / other.gcells.median())
     }
 
     /// Of the tilings that the model looked at, if there are several: the fastest, and the one it expects to be.
     pub fn choice(&self) -> Option<(&Rate, &Rate)> {
         let modelled = || self.rates.iter().filter(|r| r.expected.is_some());
-        let best = modelled().max_by(|a, b| a.mcells.median().total_cmp(&b.mcells.median()))?;
+        let best = modelled().max_by(|a, b| a.gcells.median().total_cmp(&b.gcells.median()))?;
         let expected = |r: &Rate| r.expected.unwrap_or(0.0);
         let chosen = modelled().max_by(|a, b| expected(a).total_cmp(&expected(b)))?;
         (modelled().count() > 1).then_some((best, chosen))
@@ -106,10 +106,10 @@ impl Comparison {
                 "cells": cells,
                 "threads": threads,
                 "program": rate.name,
-                "mcells_per_s": rate.mcells.median(),
-                "samples": rate.mcells.sorted(),
-                "spread": rate.mcells.spread(),
-                "expected_mcells_per_s": rate.expected,
+                "gcells_per_s": rate.gcells.median(),
+                "samples": rate.gcells.sorted(),
+                "spread": rate.gcells.spread(),
+                "expected_gcells_per_s": rate.expected,
                 "ratio_to_c": self.ratio(i, "c"),
                 "ratio_to_layerwise": self.ratio(i, "layerwise"),
                 "field_bytes": self.memory.fields,
@@ -193,12 +193,12 @@ fn comparison(
     code: &dyn Code,
 ) -> Result<Comparison, Failure> {
     let rates = rates.into_iter().map(|(name, values)| {
-        let mcells = Samples::new(values).ok_or_else(|| format!("{name} was not measured"))?;
+        let gcells = Samples::new(values).ok_or_else(|| format!("{name} was not measured"))?;
         let tiles = tilings.iter().find(|t| t.name == name);
         Ok(Rate {
             expected: tiles.and_then(|t| t.expected),
             name,
-            mcells,
+            gcells,
         })
     });
     Ok(Comparison {
@@ -219,7 +219,7 @@ fn memory(resolved: &Resolved, set: &KernelSet, baseline: Option<&Baseline>) -> 
     }
 }
 
-/// Rates of each program in 1e6 cell-steps per second, a value per round.
+/// Rates of each program in 1e9 cell-steps per second, a value per round.
 fn turns<T: Real>(
     run: &mut Running<'_, T>,
     baseline: &mut Option<Baseline>,
@@ -243,7 +243,7 @@ fn turns<T: Real>(
         steps *= 2;
     }
     let cell_count: f64 = cells.iter().map(|&n| n as f64).product();
-    let rate = |steps: u64, seconds: f64| 1e-6 * cell_count * steps as f64 / seconds;
+    let rate = |steps: u64, seconds: f64| 1e-9 * cell_count * steps as f64 / seconds;
     let mut rates: Vec<(String, Vec<f64>)> = Vec::new();
     if baseline.is_some() {
         rates.push(("c".to_string(), Vec::new()));

@@ -12,6 +12,7 @@ use torre_bench::gpu::gpu;
 use torre_bench::machine::{self, Cores};
 use torre_bench::report::{Report, Table, domain};
 use torre_bench::verify::verify;
+use torre_compiler::schedule::gcells;
 
 fn main() -> ExitCode {
     let cores = Cores::find();
@@ -195,7 +196,7 @@ impl Bench<'_> {
                 }
             }
         }
-        println!("\nRates in 1e6 cell-steps per second\n{}", table.text());
+        println!("\nRates in 1e9 cell-steps per second\n{}", table.text());
         if !choices.is_empty() {
             println!("What the model chose\n{}", choices.text());
         }
@@ -315,7 +316,7 @@ const RATES: [&str; 10] = [
     "cells",
     "precision",
     "threads",
-    "Mcells/s",
+    "Gcells/s",
     "to C",
     "to layerwise",
     "spread",
@@ -328,12 +329,12 @@ fn choice(table: &mut Table, start: &[String; 4], comparison: &Comparison) {
     let Some((best, chosen)) = comparison.choice() else {
         return;
     };
-    let rate = chosen.mcells.median();
+    let rate = chosen.gcells.median();
     let expected = chosen.expected.unwrap_or(f64::NAN);
     let mut row = start.to_vec();
     row.extend([
         best.name.clone(),
-        format!("{:.2}", rate / best.mcells.median()),
+        format!("{:.2}", rate / best.gcells.median()),
         format!("{:.2}", rate / expected),
         chosen.name.clone(),
         comparison.rates.len().to_string(),
@@ -346,11 +347,11 @@ fn rates(table: &mut Table, start: &[String; 4], comparison: &Comparison) {
     for (i, rate) in comparison.rates.iter().enumerate() {
         let mut row = start.to_vec();
         row.extend([
-            format!("{:.1}", rate.mcells.median()),
+            gcells(rate.gcells.median() * 1e9),
             some(comparison.ratio(i, "c")),
             some(comparison.ratio(i, "layerwise")),
-            format!("{:.0} %", 100.0 * rate.mcells.spread()),
-            rate.expected.map_or("-".to_string(), |e| format!("{e:.0}")),
+            format!("{:.0} %", 100.0 * rate.gcells.spread()),
+            rate.expected.map_or("-".to_string(), |e| gcells(e * 1e9)),
             rate.name.clone(),
         ]);
         table.row(row);

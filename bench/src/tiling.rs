@@ -15,7 +15,7 @@ use torre_runtime::plan::{Planner, Program};
 pub struct Tiles {
     pub name: String,
     pub program: Checked<TileProgram>,
-    /// What the model expects, in 1e6 cell-steps per second, where it was asked.
+    /// What the model expects, in 1e9 cell-steps per second, where it was asked.
     pub expected: Option<f64>,
 }
 
@@ -62,7 +62,7 @@ fn modelled(scheme: &Scheme, count: usize) -> Result<Vec<Tiles>, String> {
                     Program::Tiles(program) => program,
                     _ => return Err("a tiling has a tile program".to_string()),
                 },
-                expected: Some(plan.choice.prediction.rate * 1e-6),
+                expected: Some(plan.choice.prediction.rate * 1e-9),
             })
         })
         .collect()

@@ -1,5 +1,6 @@
 //! The command line as data.
 
+use crate::devices::Devices;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::{Path, PathBuf};
 use torre_compiler::scheme::Precision;
@@ -22,6 +23,8 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Write a first program, with comments, that runs at once
+    New(New),
     /// Report everything that is wrong with a program
     Check(Check),
     /// Compile and run a program
@@ -42,6 +45,8 @@ pub enum Command {
     Fmt(Fmt),
     /// Show what Torre finds on this machine
     Machine(Machine),
+    /// Explain the code of a message
+    Explain(Explain),
 }
 
 impl Command {
@@ -57,9 +62,12 @@ impl Command {
             }
             Command::Emit(args) => (vec![args.output.as_deref()], &args.what),
             Command::Cone(args) => (vec![args.output.as_deref()], &args.what),
-            Command::Check(_) | Command::Build(_) | Command::Fmt(_) | Command::Machine(_) => {
-                return Vec::new();
-            }
+            Command::New(_)
+            | Command::Check(_)
+            | Command::Build(_)
+            | Command::Fmt(_)
+            | Command::Machine(_)
+            | Command::Explain(_) => return Vec::new(),
         };
         let written = written.into_iter().flatten();
         written.map(|file| (file, what.file.as_path())).collect()
@@ -93,9 +101,29 @@ pub struct How {
     /// What executes the kernels
     #[arg(long, value_enum, default_value_t = BackendArg::Auto)]
     pub backend: BackendArg,
+    /// The GPU that computes, by its number: `0` is the first one
+    #[arg(long, value_name = "N,...", value_parser = Devices::read)]
+    pub devices: Option<Devices>,
     /// The processor to compile for: `host`, or a name such as `x86-64-v3`, `znver5` or `sm_90`
     #[arg(long, value_name = "NAME", default_value = "host", value_parser = target)]
     pub target: TargetChoice,
+}
+
+#[derive(Debug, Args)]
+pub struct New {
+    /// What the program is called: NAME.torre is written
+    #[arg(value_name = "NAME", default_value = "first")]
+    pub name: PathBuf,
+    /// Space dimensions: 1 for a string, 2 for sound around a disc, 3 for Maxwell's equations
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=3))]
+    pub dims: u8,
+}
+
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// The code, such as `E0302`; without one, all codes are listed
+    #[arg(value_name = "CODE")]
+    pub code: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -118,7 +146,12 @@ pub struct Analyze {
     #[arg(long, value_name = "NAME", default_value = "dt")]
     pub vary: String,
     /// Draw the errors of phase velocities, as SVG or PNG
-    #[arg(long, short, value_name = "FILE.svg|FILE.png")]
+    #[arg(
+        long = "out",
+        short,
+        alias = "output",
+        value_name = "FILE.svg|FILE.png"
+    )]
     pub output: Option<PathBuf>,
     /// Write all that was found to this file, or to stdout where it is `json`
     #[arg(long, value_name = "FILE|json")]
@@ -131,18 +164,15 @@ pub struct Run {
     pub what: What,
     #[command(flatten)]
     pub how: How,
-    /// Threads that compute [default: all cores]
+    /// Threads that compute, on the processor unless a GPU is asked for [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
-    /// The GPU that computes, by its number, with `--backend cuda` [default: 0]
-    #[arg(long, value_name = "N")]
-    pub devices: Option<usize>,
     /// The order of execution: `auto`, `layerwise`, a schedule of the program by its name, or one written out, such as
     /// "torre(D = 2, TH = 16)"
     #[arg(long, value_name = "SCHEDULE", default_value = "auto")]
     pub schedule: String,
     /// The folder for results; without it none are written
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, short, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// The format of volumes and final fields
     #[arg(long, value_enum, default_value_t = FormatArg::Npy)]
@@ -184,7 +214,7 @@ pub struct Cone {
     #[command(flatten)]
     pub what: What,
     /// Draw, as SVG, instead of writing the tables
-    #[arg(long, short, value_name = "FILE.svg")]
+    #[arg(long = "out", short, alias = "output", value_name = "FILE.svg")]
     pub output: Option<PathBuf>,
     /// What is drawn
     #[arg(long, value_enum, default_value_t = ViewArg::Section, requires = "output")]
@@ -206,10 +236,7 @@ pub struct Plan {
     pub what: What,
     #[command(flatten)]
     pub how: How,
-    /// The GPU that would compute, by its number, with `--backend cuda` [default: 0]
-    #[arg(long, value_name = "N")]
-    pub devices: Option<usize>,
-    /// Threads that compute [default: all cores]
+    /// Threads that compute, on the processor unless a GPU is asked for [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
     /// As for `run`
@@ -226,10 +253,7 @@ pub struct Bench {
     pub what: What,
     #[command(flatten)]
     pub how: How,
-    /// The GPU that computes, by its number, with `--backend cuda` [default: 0]
-    #[arg(long, value_name = "N")]
-    pub devices: Option<usize>,
-    /// Threads that compute [default: all cores]
+    /// Threads that compute, on the processor unless a GPU is asked for [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
     /// A schedule to measure besides `layerwise`, as for `run`; may be repeated [default: the best 3 of `auto`]
@@ -269,7 +293,7 @@ pub struct Emit {
     #[arg(long, value_name = "NAME", default_value = "host", value_parser = target)]
     pub target: TargetChoice,
     /// Write to this file instead of stdout
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long = "out", short, alias = "output", value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
 
@@ -278,7 +302,7 @@ pub struct Build {
     #[command(flatten)]
     pub what: What,
     /// The folder for the object, the C header and the description in JSON
-    #[arg(long, short, value_name = "DIR")]
+    #[arg(long = "out", short, alias = "output", value_name = "DIR")]
     pub output: PathBuf,
     /// The processor to compile for: `host`, or a name such as `x86-64-v3` or `znver5`
     #[arg(long, value_name = "NAME", default_value = "host", value_parser = target)]
@@ -327,7 +351,7 @@ impl From<PrecisionArg> for Precision {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum BackendArg {
-    /// LLVM where it is found, Cranelift otherwise
+    /// A GPU where there is one and the run is expected to end earlier on it; else LLVM where it is found, or Cranelift
     Auto,
     Llvm,
     Cranelift,

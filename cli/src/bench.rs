@@ -7,19 +7,42 @@ mod contest;
 mod device;
 mod processor;
 
-use crate::args::{self, BackendArg};
+use crate::args;
 use crate::failure::Failure;
+use crate::input::Input;
 use crate::render::Voice;
+use crate::schedule;
+use crate::target::{Asked, Target};
+use torre_runtime::host::threads;
 
 pub fn bench(args: &args::Bench, voice: &Voice) -> Result<(), Failure> {
-    match (args.how.backend, args.devices) {
-        (BackendArg::Cuda, _) => device::bench(args, voice),
-        (_, Some(_)) => Err(Failure::usage("`--devices` goes with `--backend cuda`")),
-        (backend, None) => match backend.choice() {
-            Some(choice) => processor::bench(args, voice, choice),
-            None => Err(Failure::usage(
-                "the reference goes stage by stage and knows no schedules: `torre run --backend reference` times it",
-            )),
+    let processor = || match args.how.backend.choice() {
+        Some(choice) => processor::bench(args, voice, choice),
+        None => Err(Failure::usage(
+            "the reference goes stage by stage and knows no schedules: `torre run --backend reference` times it",
+        )),
+    };
+    match args.how.target(args.threads)? {
+        Target::Gpu => device::bench(args, voice),
+        Target::Processor => processor(),
+        Target::Either => match is_for_gpu(args, voice)? {
+            true => device::bench(args, voice),
+            false => processor(),
         },
     }
+}
+
+/// Whether a run of the problem would go to a GPU.
+fn is_for_gpu(args: &args::Bench, voice: &Voice) -> Result<bool, Failure> {
+    // What the program has to say is said when it is read to be measured.
+    let input = Input::read(&args.what, &Voice::new(true))?;
+    let (source, resolved) = (&input.source, &input.resolved);
+    let plan = schedule::plan("auto", source, resolved, threads::available())?;
+    let asked = Asked {
+        how: &args.how,
+        schedule: "auto",
+        source,
+        resolved,
+    };
+    Ok(asked.faster(&plan.choice.prediction, voice).is_some())
 }

@@ -36,6 +36,8 @@ pub const UNSTABLE: Code = Code("E0815");
 pub const NOT_ANALYSED: Code = Code("E0816");
 /// Values that became infinite, or none, or grew without bound.
 pub const BLOW_UP: Code = Code("E0817");
+/// More devices than a run can use.
+pub const DEVICES: Code = Code("E0818");
 /// A schedule that the scheme does not allow.
 pub const SLOPE: Code = Code("E0852");
 /// A schedule that the GPU cannot run.
@@ -44,7 +46,8 @@ pub const DEVICE_SCHEDULE: Code = Code("E0853");
 pub const BACKEND: Code = Code("E0902");
 
 /// All of them.
-pub const ALL: [Code; 20] = [
+#[cfg(test)]
+pub const ALL: [Code; 21] = [
     UNREADABLE,
     UNWRITABLE,
     CHECKPOINT,
@@ -62,6 +65,7 @@ pub const ALL: [Code; 20] = [
     UNSTABLE,
     NOT_ANALYSED,
     BLOW_UP,
+    DEVICES,
     SLOPE,
     DEVICE_SCHEDULE,
     BACKEND,

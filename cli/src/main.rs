@@ -10,12 +10,15 @@ mod codes;
 mod columns;
 mod cone;
 mod device;
+mod devices;
 mod emit;
+mod explain;
 mod failure;
 mod format;
 mod input;
 mod interrupt;
 mod machine;
+mod new;
 mod plan;
 mod progress;
 mod provenance;
@@ -24,6 +27,7 @@ mod report;
 mod run;
 mod schedule;
 mod stability;
+mod target;
 mod write;
 
 use args::{Cli, Command};
@@ -56,6 +60,8 @@ fn run_command(command: &Command, voice: &Voice) -> Result<(), Failure> {
         write::spare(written, source)?;
     }
     match command {
+        Command::New(args) => new::new(args, voice),
+        Command::Explain(args) => explain::explain(args),
         Command::Check(args) => check::check(args, voice),
         Command::Run(args) => run::run(args, voice),
         Command::Plan(args) => plan::plan(args, voice),

@@ -1,6 +1,6 @@
 //! `torre plan`: the schedule, and what the model expects of it; runs nothing.
 
-use crate::args::{self, BackendArg};
+use crate::args;
 use crate::columns::{Set, table};
 use crate::device;
 use crate::failure::Failure;
@@ -9,11 +9,12 @@ use crate::machine;
 use crate::render::Voice;
 use crate::report::{self, bytes};
 use crate::schedule;
+use crate::target::{Asked, OnGpu, Target};
 use crate::write;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use torre_compiler::resolve::Resolved;
-use torre_compiler::schedule::{Choice, Machine, Prediction};
+use torre_compiler::schedule::{Choice, Machine, Prediction, gcells};
 use torre_grammar::source::Source;
 use torre_runtime::budget;
 use torre_runtime::gpu::{Device, DeviceModel, OnDevice};
@@ -28,11 +29,9 @@ const MOST: usize = 8;
 pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
     let source = input::source(&args.what.file)?;
     let resolved = input::inspected(&args.what, voice)?;
-    if args.how.backend == BackendArg::Cuda {
+    let target = args.how.target(args.threads)?;
+    if target == Target::Gpu {
         return plan_on_device(args, voice, &source, &resolved);
-    }
-    if args.devices.is_some() {
-        return Err(Failure::usage("`--devices` goes with `--backend cuda`"));
     }
     if args.how.target != TargetChoice::Host {
         return Err(Failure::usage(
@@ -49,6 +48,34 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
         None => planner.best(&template, &machine),
     };
     let plan = plan.map_err(|error| schedule::refused(error, &planner))?;
+    if target == Target::Either {
+        let asked = Asked {
+            how: &args.how,
+            schedule: &args.schedule,
+            source: &source,
+            resolved: &resolved,
+        };
+        if let Some(gpu) = asked.faster(&plan.choice.prediction, voice) {
+            let available = gpu.device.free_memory()?;
+            let OnGpu {
+                model,
+                plan,
+                choices,
+                ..
+            } = &gpu;
+            return show_on_device(
+                args,
+                voice,
+                &ShownOnDevice {
+                    resolved: &resolved,
+                    plan,
+                    choices,
+                    model,
+                    available,
+                },
+            );
+        }
+    }
     let shown = Shown {
         problem: &resolved.problem.name,
         planner: &planner,
@@ -71,9 +98,9 @@ fn plan_on_device(
     source: &Source,
     resolved: &Resolved,
 ) -> Result<(), Failure> {
-    let (model, available) = match (&args.how.target, args.devices) {
-        (TargetChoice::Host, _) | (_, Some(_)) => {
-            let (device, model) = device::opened(args.devices, &args.how.target)?;
+    let (model, available) = match (&args.how.target, args.how.device()?) {
+        (TargetChoice::Host, number) | (_, number @ Some(_)) => {
+            let (device, model) = device::opened(number, &args.how.target)?;
             (model, device.free_memory()?)
         }
         (named, None) => {
@@ -90,7 +117,15 @@ fn plan_on_device(
         model: &model,
         available,
     };
-    if let Some(note) = &plan.note {
+    show_on_device(args, voice, &shown)
+}
+
+fn show_on_device(
+    args: &args::Plan,
+    voice: &Voice,
+    shown: &ShownOnDevice<'_>,
+) -> Result<(), Failure> {
+    if let Some(note) = &shown.plan.note {
         voice.note(note);
     }
     if !write::report(args.report.as_deref(), &shown.json())? {
@@ -130,7 +165,7 @@ impl ShownOnDevice<'_> {
         if self.plan.towers.is_some() {
             let _ = writeln!(out, "  {order}");
         }
-        let _ = writeln!(out, "  rate      {:8.1} Mcells/s", prediction.rate * 1e-6);
+        let _ = writeln!(out, "  rate      {:>8} Gcells/s", gcells(prediction.rate));
         for (name, value) in [
             ("caches", prediction.cache_bytes),
             ("memory", prediction.memory_bytes),
@@ -317,12 +352,12 @@ fn considered(choices: &[Choice]) -> String {
     if choices.len() < 2 {
         return String::new();
     }
-    let head = ["Mcells/s", "memory", "caches", "tile", "schedule"];
+    let head = ["Gcells/s", "memory", "caches", "tile", "schedule"];
     let mut rows = vec![head.map(str::to_owned)];
     rows.extend(choices.iter().take(MOST).map(|choice| {
         let p = &choice.prediction;
         [
-            format!("{:.0}", p.rate * 1e-6),
+            gcells(p.rate),
             format!("{:.1}", p.memory_bytes),
             format!("{:.1}", p.cache_bytes),
             bytes(p.footprint as u64),

@@ -1,14 +1,18 @@
-//! The progress bar of a run: steps, rate, time left. Only on a terminal.
+//! How far a run is: a bar on a terminal, a line every tenth of the steps elsewhere.
 
 use crate::render::Voice;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
+use torre_compiler::schedule::gcells;
 use torre_runtime::run::Watch;
 
 /// How often the bar is drawn anew.
 const PITCH: Duration = Duration::from_millis(100);
+
+/// Lines follow each other in no less time than this, so that short runs have none.
+const LINES: Duration = Duration::from_secs(1);
 
 /// What a bar needs to know of a run.
 pub struct Extent {
@@ -24,24 +28,50 @@ pub struct Extent {
 
 /// Runs `work` on this thread while another one shows how far it is.
 pub fn show<R>(voice: &Voice, extent: &Extent, watch: &Watch, work: impl FnOnce() -> R) -> R {
-    if voice.quiet || !voice.terminal || extent.cell_stages == 0 {
+    if voice.quiet || extent.cell_stages == 0 || extent.steps == 0 {
         return work();
+    }
+    if !voice.terminal {
+        return lines(voice, extent, watch, work);
     }
     let bar = ProgressBar::with_draw_target(Some(extent.steps), ProgressDrawTarget::stderr());
     let template = "{wide_bar} {pos}/{len} steps  {msg}";
     bar.set_style(
         ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()),
     );
+    let result = beside(
+        |elapsed| {
+            let now = Now::of(extent, watch, elapsed);
+            bar.set_message(now.says(extent));
+            bar.set_position(now.done as u64);
+        },
+        work,
+    );
+    bar.finish_and_clear();
+    result
+}
+
+fn lines<R>(voice: &Voice, extent: &Extent, watch: &Watch, work: impl FnOnce() -> R) -> R {
+    let mut tenths = Tenths::default();
+    let line = |elapsed| {
+        let now = Now::of(extent, watch, elapsed);
+        if let Some(line) = tenths.line(&now, extent, elapsed) {
+            voice.note(line);
+        }
+    };
+    beside(line, work)
+}
+
+/// Runs `work` on this thread while another one looks on, with the time since the beginning. Without a thread for it nothing is seen.
+fn beside<R>(mut look: impl FnMut(Duration) + Send, work: impl FnOnce() -> R) -> R {
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // Without a thread for it there is no bar.
         let watcher = Builder::new().spawn_scoped(scope, || {
             let start = Instant::now();
             while !ended.load(Ordering::Acquire) {
-                draw(&bar, extent, watch, start.elapsed());
+                look(start.elapsed());
                 std::thread::park_timeout(PITCH);
             }
-            bar.finish_and_clear();
         });
         let result = work();
         ended.store(true, Ordering::Release);
@@ -52,26 +82,67 @@ pub fn show<R>(voice: &Voice, extent: &Extent, watch: &Watch, work: impl FnOnce(
     })
 }
 
-fn draw(bar: &ProgressBar, extent: &Extent, watch: &Watch, elapsed: Duration) {
-    let steps = |progress: &torre_runtime::host::Progress| {
-        progress.done.load(Ordering::Relaxed) as f64 / extent.cell_stages as f64
-    };
-    let done = steps(&watch.run);
-    let checked = steps(&watch.check);
-    let seconds = elapsed.as_secs_f64();
-    let message = match extent.check && checked > 0.0 {
-        true => format!("verifying, {checked:.0} steps checked"),
-        false => {
-            let rate = done * extent.cells as f64 / seconds / 1e9;
-            let left = seconds * (extent.steps as f64 / done - 1.0);
-            match left.is_finite() {
-                true => format!("{rate:.3} Gcells/s  {} left", duration(left)),
-                false => String::new(),
-            }
+/// How far a run is.
+#[derive(Clone, Copy, Debug)]
+struct Now {
+    /// Steps of the run.
+    done: f64,
+    /// Steps of the check, where one runs as well.
+    checked: f64,
+    seconds: f64,
+}
+
+impl Now {
+    fn of(extent: &Extent, watch: &Watch, elapsed: Duration) -> Self {
+        let steps = |progress: &torre_runtime::host::Progress| {
+            progress.done.load(Ordering::Relaxed) as f64 / extent.cell_stages as f64
+        };
+        Self {
+            done: steps(&watch.run),
+            checked: steps(&watch.check),
+            seconds: elapsed.as_secs_f64(),
         }
-    };
-    bar.set_message(message);
-    bar.set_position(done as u64);
+    }
+
+    /// Rate and time left, or how far the check is.
+    fn says(&self, extent: &Extent) -> String {
+        if extent.check && self.checked > 0.0 {
+            return format!("verifying, {:.0} steps checked", self.checked);
+        }
+        let rate = self.done * extent.cells as f64 / self.seconds;
+        let left = self.seconds * (extent.steps as f64 / self.done - 1.0);
+        match left.is_finite() {
+            true => format!("{} Gcells/s  {} left", gcells(rate), duration(left)),
+            false => String::new(),
+        }
+    }
+}
+
+/// Which lines were written.
+#[derive(Debug, Default)]
+struct Tenths {
+    /// The last tenth of the steps that was passed.
+    passed: u64,
+    written: Duration,
+}
+
+impl Tenths {
+    /// The line of a tenth that was passed: `40 %, 400 of 1000 steps, 0.35 Gcells/s, 12 s left`. The end has a report instead.
+    fn line(&mut self, now: &Now, extent: &Extent, elapsed: Duration) -> Option<String> {
+        let tenth = (10.0 * now.done / extent.steps as f64) as u64;
+        let is_due = tenth > self.passed && elapsed.saturating_sub(self.written) >= LINES;
+        if !is_due || tenth >= 10 {
+            return None;
+        }
+        self.passed = tenth;
+        self.written = elapsed;
+        let says = now.says(extent).replace("  ", ", ");
+        let (percent, done) = (10 * tenth, now.done as u64);
+        Some(format!(
+            "{percent} %, {done} of {} steps, {says}",
+            extent.steps
+        ))
+    }
 }
 
 /// A time as people say it: `1 h 5 min`, `3 min 20 s`, `12 s`.
@@ -86,7 +157,39 @@ pub fn duration(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::duration;
+    use super::*;
+
+    #[test]
+    fn logs_have_a_line_every_tenth_and_none_of_short_runs() {
+        let extent = Extent {
+            cells: 1_000_000,
+            steps: 1000,
+            cell_stages: 1,
+            check: false,
+        };
+        let lines = |total: f64| {
+            let mut tenths = Tenths::default();
+            let mut lines = Vec::new();
+            for n in 0..=1000 {
+                let seconds = total * f64::from(n) / 1000.0;
+                let now = Now {
+                    done: f64::from(n),
+                    checked: 0.0,
+                    seconds,
+                };
+                lines.extend(tenths.line(&now, &extent, Duration::from_secs_f64(seconds)));
+            }
+            lines
+        };
+        let long = lines(100.0);
+        assert_eq!(long.len(), 9, "{long:?}");
+        assert_eq!(
+            long[3],
+            "40 %, 400 of 1000 steps, 0.0100 Gcells/s, 1 min 0 s left"
+        );
+        assert_eq!(lines(0.9).len(), 0);
+        assert_eq!(lines(5.0).len(), 4, "a second lies between two lines");
+    }
 
     #[test]
     fn durations_read_well() {

@@ -10,12 +10,6 @@ use std::io::{IsTerminal, Write};
 use torre_grammar::diag::{Diagnostic, Diagnostics, Label, Severity};
 use torre_grammar::source::Source;
 
-/// Where codes are explained.
-const BOOK: &str = "docs/src/diagnostics.md";
-
-/// Where the codes of this crate are.
-const RUNNING: &str = "docs/src/running.md";
-
 /// Lines with more bytes are not drawn: they are hard to read, and a column from 65,535 on cannot be drawn at all.
 const LONGEST_LINE: usize = 1000;
 
@@ -62,7 +56,7 @@ impl Voice {
     /// Shows diagnostics; warnings only where they are wanted.
     pub fn show(&self, diagnostics: &Diagnostics) {
         let mut text = String::new();
-        let mut chapters = BTreeSet::new();
+        let mut codes = BTreeSet::new();
         for diagnostic in &diagnostics.0 {
             if self.quiet && diagnostic.severity != Severity::Error {
                 continue;
@@ -78,18 +72,16 @@ impl Voice {
             if !text.ends_with("\n\n") {
                 text.push('\n');
             }
-            let chapter = match crate::codes::ALL.contains(&diagnostic.code) {
-                true => RUNNING,
-                false => BOOK,
-            };
-            chapters.insert(chapter);
+            codes.insert(diagnostic.code.0);
         }
-        if !chapters.is_empty() {
-            let chapters: Vec<&str> = chapters.into_iter().collect();
-            text.push_str(&format!(
-                "Codes are explained in {}.\n",
-                chapters.join(" and ")
-            ));
+        let codes: Vec<&str> = codes.into_iter().collect();
+        match codes.as_slice() {
+            [] => {}
+            [code] => text.push_str(&format!("`torre explain {code}` says more.\n")),
+            codes => text.push_str(&format!(
+                "`torre explain CODE` says more about {}.\n",
+                codes.join(", ")
+            )),
         }
         self.write(&text);
     }

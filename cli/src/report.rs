@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
+use torre_compiler::schedule::gcells;
 use torre_compiler::scheme::Scheme;
 use torre_runtime::run::{Count, Times};
 
@@ -156,7 +157,7 @@ impl Report {
             domain.join(" x "),
             seconds(self.times.stepping),
             match self.gcells_per_s() {
-                Some(rate) => format!("{} Gcells/s", significant(rate)),
+                Some(rate) => format!("{} Gcells/s", gcells(rate * 1e9)),
                 None => "no time at all".to_owned(),
             },
         );

@@ -14,6 +14,7 @@ use crate::render::Voice;
 use crate::report::{self, Report};
 use crate::schedule;
 use crate::stability::Subject;
+use crate::target::{Asked, OnGpu, Target};
 use crate::write;
 use folders::Folders;
 use serde_json::Value as Json;
@@ -29,10 +30,10 @@ use torre_compiler::schedule::Choice;
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_runtime::budget;
 use torre_runtime::cache::{Cache, Origin};
-use torre_runtime::gpu::{CudaDevice, Device, DeviceModel, DeviceProgram, OnDevice};
+use torre_runtime::gpu::{Device, DeviceProgram, OnDevice};
 use torre_runtime::host::{Calculation, Order, Progress, SetupError, threads};
 use torre_runtime::output::checkpoint::Identity;
-use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner};
+use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::plan::{Plan, Planner};
 use torre_runtime::program::{
     self, Backend, BackendChoice, CompileError, LoadedFiles, TargetChoice,
@@ -113,13 +114,6 @@ struct Run<'a, T> {
     precision: std::marker::PhantomData<T>,
 }
 
-/// The GPU that computes, and how.
-struct OnGpu {
-    device: CudaDevice,
-    model: DeviceModel,
-    plan: DevicePlan,
-}
-
 /// What is there before the first step.
 struct Prepared<'a> {
     set: &'a KernelSet,
@@ -149,30 +143,32 @@ impl<'a, T: Value> Run<'a, T> {
         let Input {
             source, resolved, ..
         } = input;
-        let gpu = match (args.how.backend, args.devices) {
-            (BackendArg::Cuda, number) => {
-                let (device, model) = device::opened(number, &args.how.target)?;
-                let (plan, _) = device::plan(&args.schedule, source, resolved, &model)?;
-                if let Some(note) = &plan.note {
-                    voice.note(note);
-                }
-                Some(OnGpu {
-                    device,
-                    model,
-                    plan,
-                })
-            }
-            (_, Some(_)) => return Err(Failure::usage("`--devices` goes with `--backend cuda`")),
-            (_, None) => None,
-        };
         let threads = match args.how.backend {
             BackendArg::Reference => 1,
             _ => args.threads.map_or_else(threads::available, |n| n as usize),
         };
-        let plan = match args.how.backend {
-            BackendArg::Reference | BackendArg::Cuda => None,
+        let asked = Asked {
+            how: &args.how,
+            schedule: &args.schedule,
+            source,
+            resolved,
+        };
+        let target = args.how.target(args.threads)?;
+        let mut plan = match (args.how.backend, target) {
+            (BackendArg::Reference, _) | (_, Target::Gpu) => None,
             _ => Some(schedule::plan(&args.schedule, source, resolved, threads)?),
         };
+        let gpu = match (target, &plan) {
+            (Target::Gpu, _) => Some(asked.open()?),
+            (Target::Either, Some(plan)) => asked.faster(&plan.choice.prediction, voice),
+            (Target::Either | Target::Processor, _) => None,
+        };
+        if let Some(gpu) = &gpu {
+            plan = None;
+            if let Some(note) = &gpu.plan.note {
+                voice.note(note);
+            }
+        }
         let Resolved {
             scheme, problem, ..
         } = resolved;
@@ -259,6 +255,7 @@ impl<'a, T: Value> Run<'a, T> {
             device,
             model,
             plan,
+            ..
         }: &OnGpu,
     ) -> Result<(), Failure> {
         let &Prepared { set, files, .. } = prepared;
@@ -398,7 +395,8 @@ impl<'a, T: Value> Run<'a, T> {
         }
         let outcome = outcome?;
         let preparing = before - self.clock.reading - self.clock.planning - made.compiling;
-        let report = self.report(made, &outcome, self.problem.steps - start, folders);
+        let steps_run = self.problem.steps - start;
+        let report = self.report(made, &outcome, steps_run, folders);
         let report = Report {
             preparing,
             total: self.clock.total(),
@@ -407,11 +405,22 @@ impl<'a, T: Value> Run<'a, T> {
         if self.publish(&report.json(), folders)? {
             write::result(&report.text())?;
         }
+        if steps_run > 0 && !self.cells_are_set(&outcome) {
+            self.voice.note(
+                "all values are 0 at the end: no `init` and no `source` reaches a value; coordinates have the unit of the cell size",
+            );
+        }
         let lost = outcome.counts.into_iter().find_map(|count| count.first);
         match lost.filter(|_| !self.args.allow_nonfinite) {
             Some(found) => Err(RunError::BlowUp(found).into()),
             None => Ok(()),
         }
+    }
+
+    /// Whether any value is not 0 in the end.
+    fn cells_are_set(&self, outcome: &Outcome) -> bool {
+        let mut counts = outcome.counts.iter();
+        counts.any(|count| count.largest != 0.0 || count.nan > 0 || count.infinite > 0)
     }
 
     fn cells(&self) -> u64 {

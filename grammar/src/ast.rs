@@ -135,6 +135,8 @@ pub enum SchemeStmt {
         body: Vec<Stmt<StepStmt>>,
         end: Comments,
     },
+    /// `allow W0402`: warnings that are not wanted in the block.
+    Allow(Vec<Name>),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -201,6 +203,8 @@ pub enum StepStmt {
     Let(Let),
     /// `where`, any number of `else where`, and perhaps `else`.
     Where(Vec<Branch>),
+    /// As in schemes.
+    Allow(Vec<Name>),
 }
 
 /// `where c { ... }`, `else where c { ... }`, `else { ... }`
@@ -315,6 +319,8 @@ pub enum ProblemStmt {
     },
     /// One expression per axis.
     Domain(Vec<Expr>),
+    /// As in schemes.
+    Allow(Vec<Name>),
     Boundary(Vec<BoundaryClause>),
     Region(Region),
     Coef {

@@ -15,13 +15,59 @@ pub const KEYWORDS: [&str; 19] = [
 const ITEMS: [&str; 7] = [
     "use", "const", "def", "layer", "scheme", "problem", "schedule",
 ];
-const SCHEME_STATEMENTS: [&str; 8] = [
-    "axes", "param", "const", "field", "coef", "region", "boundary", "step",
+const SCHEME_STATEMENTS: [&str; 9] = [
+    "axes", "param", "const", "field", "coef", "region", "boundary", "step", "allow",
 ];
-const STEP_STATEMENTS: [&str; 2] = ["let", "where"];
-const PROBLEM_STATEMENTS: [&str; 11] = [
+const STEP_STATEMENTS: [&str; 3] = ["let", "where", "allow"];
+const PROBLEM_STATEMENTS: [&str; 12] = [
     "scheme", "const", "domain", "boundary", "region", "coef", "init", "source", "probe", "output",
-    "steps",
+    "steps", "allow",
+];
+
+/// How statements of a scheme are written.
+const SCHEME_FORMS: [(&str, &str); 8] = [
+    ("axes", "`axes x, y, z`"),
+    ("param", "`param h = 0.1`"),
+    ("const", "`const c = 1`"),
+    (
+        "field",
+        "`field E : vector on edges`, perhaps with `at 1/2` and `levels 2`",
+    ),
+    (
+        "coef",
+        "`coef eps = 1`, or `coef eps on cells = 1` for values on a grid",
+    ),
+    ("region", "`region disc = (x - 5)^2 + y^2 < 4`"),
+    ("boundary", "`boundary free: p odd`"),
+    ("allow", "`allow W0301`"),
+];
+
+/// How statements of a problem are written.
+const PROBLEM_FORMS: [(&str, &str); 12] = [
+    (
+        "scheme",
+        "`scheme name`, or `scheme name { h = 0.1, dt = 0.05 }` with parameters",
+    ),
+    ("const", "`const c = 1`"),
+    ("domain", "`domain 200 x 100`: the cells along each axis"),
+    ("boundary", "`boundary x: pec, y: periodic, z: pec | pmc`"),
+    ("region", "`region disc = (x - 5)^2 + y^2 < 4`"),
+    ("coef", "`coef eps = if x < 5 then 1 else 4`"),
+    ("init", "`init u = exp(-x^2)`"),
+    (
+        "source",
+        "`source u at (64, 64) += sin(t)`, with `at x = 1.5`, `in disc` or no place at all",
+    ),
+    (
+        "probe",
+        "`probe u at (64, 64) as name every 10`; `at x = 1.5` and `in disc` name places too",
+    ),
+    (
+        "output",
+        "`output slice u z = 128 every 20`, or `output volume u every 100`",
+    ),
+    ("steps", "`steps 1000`, or `steps until 2.5`"),
+    ("allow", "`allow W0301`"),
 ];
 
 /// What stands where the grammar failed.
@@ -141,10 +187,44 @@ pub(crate) fn explain(source: &Source, layout: &Layout, failure: &Failure) -> Di
     };
     let message = format!("expected {expected}, found {}", found.described);
     let error = Diagnostic::error(codes::UNEXPECTED, message).at(source, span, label);
-    match hint(failure, &found) {
+    match hint(failure, &found).or_else(|| form(layout, failure.at)) {
         Some(hint) => error.hint(hint),
         None => error,
     }
+}
+
+/// How the statement is written in which a place lies.
+fn form(layout: &Layout, at: usize) -> Option<String> {
+    let before = layout.text.get(..at)?;
+    let depth = |from: usize| {
+        let inside = before.get(from..).unwrap_or("");
+        inside.matches('{').count() as i64 - inside.matches('}').count() as i64
+    };
+    let is_word = |at: usize, word: &str| {
+        let ends = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
+        let text = &layout.text;
+        text[..at].chars().next_back().is_none_or(ends)
+            && text[at + word.len()..].chars().next().is_none_or(ends)
+    };
+    let problem = before
+        .rmatch_indices("problem")
+        .find(|(i, w)| is_word(*i, w));
+    let forms = match problem {
+        Some((from, _)) if depth(from) > 0 => &PROBLEM_FORMS[..],
+        _ => &SCHEME_FORMS[..],
+    };
+    let line = before.rfind(['\n', ';', '{']).map_or(0, |i| i + 1);
+    let first = layout.text.get(line..)?.split_whitespace().next()?;
+    let (word, form) = forms.iter().find(|(word, _)| *word == first)?;
+    let article = if word.starts_with(['a', 'i', 'o']) {
+        "an"
+    } else {
+        "a"
+    };
+    Some(match *word {
+        "axes" | "steps" => format!("`{word}` is written {form}"),
+        _ => format!("{article} `{word}` is written {form}"),
+    })
 }
 
 /// What helps against the common mistakes.
@@ -173,12 +253,16 @@ fn hint(failure: &Failure, found: &Found<'_>) -> Option<String> {
         _ if wants.tuple && found.before == "at" => {
             "give all indices in parentheses, `at (64, 64, 64)`, or lengths, `at x = 1.5, y = 2`"
         }
-        _ if wants.on => "say where the values lie, as in `on nodes`",
+        _ if wants.on && !wants.equals => "say where the values lie, as in `on nodes`",
         "=" if wants.clause => "arguments stand in parentheses, as in `torre(D = 2)`",
+        "if" if wants.operator => "a choice is written `if x < 3 then 1 else 0`",
+        _ if wants.updates && !wants.operator && !wants.place => {
+            "an update names a field, or a component of one: `E += dt * curl(H)`, `E.x = 0`"
+        }
         "{" if wants.operator => "braces hold blocks; group with `( )`",
         "}" if wants.def_body => "the block of a definition ends with its value",
         _ if wants.operator && wants.end && begins_operand => {
-            "an operator is missing before it, or a line end"
+            "an operator is missing before it, or a line end; what is called has parentheses, as in `curl(E)`"
         }
         _ if wants.operator && begins_operand => "an operator or a `,` may be missing before it",
         _ => return None,
@@ -200,6 +284,14 @@ fn unknown(
         .or_else(|| elsewhere(word).filter(|close| words.contains(close)))
     {
         Some(close) => format!("did you mean `{close}`?"),
+        None if words.contains(&"steps") && word == "param" => {
+            "a problem sets parameters with the scheme: `scheme name { h = 0.1 }`".to_string()
+        }
+        None if words.contains(&"steps") && is_update(found.after) => {
+            "a problem sets parameters with the scheme, `scheme name { h = 0.1 }`, and start values with `init`"
+                .to_string()
+        }
+        None if word == "use" => "`use` stands outside of blocks".to_string(),
         None if words.contains(&"step") && !KEYWORDS.contains(&word) && is_update(found.after) => {
             "updates stand in a block `step { ... }`".to_string()
         }
@@ -238,9 +330,20 @@ pub fn closest<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> {
     let near = candidates
         .iter()
         .map(|candidate| (distance(word, candidate), *candidate));
-    near.filter(|(distance, _)| *distance <= limit)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+    // Words of three letters differ from others by one without being meant, unless two are swapped.
+    let swapped = |candidate: &str| {
+        let letters = |word: &str| {
+            let mut letters: Vec<char> = word.chars().collect();
+            letters.sort_unstable();
+            letters
+        };
+        letters(word) == letters(candidate)
+    };
+    near.filter(|(distance, candidate)| {
+        *distance <= limit && (word.len() > 3 || swapped(candidate))
+    })
+    .min_by_key(|(distance, _)| *distance)
+    .map(|(_, candidate)| candidate)
 }
 
 /// The edit distance of two words, with swaps of neighbours counted once. Long words are not compared.

@@ -213,6 +213,7 @@ fn print_scheme_stmts(lines: &mut Lines, body: &[Stmt<SchemeStmt>]) {
             SchemeStmt::Side { name, parities } => {
                 lines.simple(&stmt.comments, &side_doc(name, parities));
             }
+            SchemeStmt::Allow(codes) => lines.simple(&stmt.comments, &allow_doc(codes)),
             SchemeStmt::Step { body, end } => lines.block(
                 &stmt.comments,
                 Doc::text("step"),
@@ -323,6 +324,15 @@ fn side_doc(name: &Name, parities: &[SideParity]) -> Doc {
     ])
 }
 
+fn allow_doc(codes: &[Name]) -> Doc {
+    Doc::Seq(vec![Doc::text("allow "), listed(codes)])
+}
+
+/// Names between commas.
+fn listed(names: &[Name]) -> Doc {
+    Doc::Listed(names.iter().map(named).collect())
+}
+
 /// What follows `region`.
 fn region_parts(region: &Region) -> Vec<Doc> {
     let mut parts = vec![named(&region.name)];
@@ -344,6 +354,7 @@ fn print_step_stmts(lines: &mut Lines, body: &[Stmt<StepStmt>]) {
                 );
             }
             StepStmt::Let(stmt_let) => lines.simple(&stmt.comments, &let_doc(stmt_let)),
+            StepStmt::Allow(codes) => lines.simple(&stmt.comments, &allow_doc(codes)),
             StepStmt::Where(branches) => print_branches(lines, &stmt.comments, branches),
         }
     }

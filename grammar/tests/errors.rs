@@ -52,6 +52,28 @@ fn of_each(texts: &[&str]) -> String {
 }
 
 #[test]
+fn habits_of_other_languages() {
+    insta::assert_snapshot!(of("scheme m {
+  axes x, y, z
+  step {
+    H -= dt * curl E
+    E(x) = 3
+    dE/dt = curl(H)
+  }
+}
+
+problem p {
+  scheme m(h = 0.1)
+  init   u = 1 if x < 3 else 0
+  source at x = 1 : sin(t)
+  output u
+  dt = 3
+  param h = 3
+}
+"));
+}
+
+#[test]
 fn in_a_scheme() {
     insta::assert_snapshot!(of("scheme m {
   axes x, y z

@@ -190,6 +190,7 @@ fn step_stmt() -> BoxedStrategy<StepStmt> {
     let leaf = prop_oneof![
         3 => (target(), update_op(), expr()).prop_map(|(target, op, value)| StepStmt::Update { target, op, value }),
         1 => (name(), expr()).prop_map(|(name, value)| StepStmt::Let(Let { name, value })),
+        1 => vec(name(), 1..3).prop_map(StepStmt::Allow),
     ];
     leaf.prop_recursive(2, 8, 3, |inner| {
         let branch = || {
@@ -291,6 +292,7 @@ fn scheme_stmt() -> BoxedStrategy<SchemeStmt> {
         (name(), vec(parity, 1..3))
             .prop_map(|(name, parities)| SchemeStmt::Side { name, parities }),
         block(step_stmt()).prop_map(|(body, end)| SchemeStmt::Step { body, end }),
+        vec(name(), 1..3).prop_map(SchemeStmt::Allow),
     ]
     .boxed()
 }
@@ -325,6 +327,7 @@ fn problem_stmt() -> BoxedStrategy<ProblemStmt> {
         vec(expr(), 1..4).prop_map(ProblemStmt::Domain),
         vec(clause, 1..4).prop_map(ProblemStmt::Boundary),
         region().prop_map(ProblemStmt::Region),
+        vec(name(), 1..3).prop_map(ProblemStmt::Allow),
         (name(), option::of(name()), expr()).prop_map(|(name, component, value)| {
             ProblemStmt::Coef {
                 name,

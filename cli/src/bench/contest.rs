@@ -12,7 +12,7 @@ use crate::write;
 use serde_json::{Value, json};
 use std::time::Duration;
 use torre_compiler::problem::Problem;
-use torre_compiler::schedule::{Choice, Template};
+use torre_compiler::schedule::{Choice, Template, gcells};
 use torre_compiler::scheme::Scheme;
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::run::Difference;
@@ -228,7 +228,7 @@ impl Bench<'_> {
     fn text(&self, outcomes: &[Outcome]) -> String {
         let layerwise = self.layerwise(outcomes);
         let head = [
-            "Mcells/s",
+            "Gcells/s",
             "spread",
             "expected",
             "of expected",
@@ -240,9 +240,9 @@ impl Bench<'_> {
             let own = &self.contestants[outcome.contestant];
             let (rate, expected) = (outcome.median(), own.choice.prediction.rate);
             rows.push([
-                format!("{:.1}", rate * 1e-6),
+                gcells(rate),
                 format!("{:.1} %", 100.0 * outcome.spread()),
-                format!("{:.1}", expected * 1e-6),
+                gcells(expected),
                 format!("{:.2}", rate / expected),
                 format!("{:.2}", rate / layerwise),
                 schedule::title(&own.choice),

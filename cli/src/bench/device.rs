@@ -34,7 +34,7 @@ pub fn bench(args: &args::Bench, voice: &Voice) -> Result<(), Failure> {
         ..
     } = Input::read(&args.what, voice)?;
     let scheme = &resolved.scheme;
-    let (device, model) = device::opened(args.devices, &args.how.target)?;
+    let (device, model) = device::opened(args.how.device()?, &args.how.target)?;
     let problem = quiet(&resolved.problem, STEPS);
     let planner = DevicePlanner::new(scheme, &problem, &model).map_err(SetupError::from)?;
     let refused = |error| device::refused(error, &planner, &model);

@@ -151,7 +151,7 @@ fn media_from_files_count() {
 #[test]
 fn nonlinear_statements_are_named() {
     let error = fail(1, "analyze examples/15-gray-scott.torre", &[]);
-    assert_eq!(error.matches("E0816").count(), 2, "{error}");
+    assert_eq!(error.matches("E0816\n").count(), 2, "{error}");
     assert!(
         error.contains("a product of field values, of `u`, `v`"),
         "{error}"

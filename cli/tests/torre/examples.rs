@@ -67,10 +67,8 @@ fn all_examples_are_without_errors() {
         succeed(&format!("check {file}"), &[]);
         let report = succeed(&format!("check {file} --report json"), &[]);
         let report: serde_json::Value = serde_json::from_str(&report).unwrap();
-        // Some methods are of first order in time, and the compiler says so.
-        for diagnostic in report.as_array().unwrap() {
-            assert_eq!(diagnostic["code"], "W0301", "{name}: {diagnostic}");
-        }
+        // Methods of first order in time say that they are.
+        assert_eq!(report.as_array().unwrap().len(), 0, "{name}: {report}");
     }
 }
 

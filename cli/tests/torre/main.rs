@@ -14,4 +14,5 @@ mod plan;
 mod provenance;
 mod results;
 mod support;
+mod tutorial;
 mod usage;

@@ -24,6 +24,7 @@ codes! {
     ARGUMENTS = "E0110", "wrong arguments";
     TOO_COMPLEX = "E0111", "the program is too complex";
     NOT_AN_AXIS = "E0112", "an axis was expected";
+    NOT_SILENCED = "E0113", "a code that cannot be silenced";
 
     POSITIONS_DIFFER = "E0201", "operands at different positions";
     OFF_TARGET = "E0202", "a value that is not at its target's position";
@@ -90,6 +91,7 @@ codes! {
     ABSENT = "N0502", "axes on which nothing depends";
 
     NOT_CENTRED = "W0301", "an update that is not centred in time";
+    NEXT_TWICE = "W0302", "a plain name beside `@next`";
     NEVER_ADVANCED = "W0401", "a field that is never updated";
     CELLS_OF_SIZE_1 = "W0402", "a cell size under another name";
     STEP_OF_1 = "W0403", "a time step under another name";

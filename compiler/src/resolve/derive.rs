@@ -246,7 +246,7 @@ impl Resolver<'_> {
             StepStmt::Let(bound) if is_outer => {
                 keys.insert(Key::Let(bound.name.node.clone()));
             }
-            StepStmt::Let(_) => {}
+            StepStmt::Let(_) | StepStmt::Allow(_) => {}
             StepStmt::Update { target, .. } => {
                 let components = self.target(scope, target)?.components;
                 keys.extend(components.into_iter().map(Key::Advance));
@@ -405,7 +405,7 @@ fn declared(stmt: &SchemeStmt) -> Option<(bool, &Name)> {
         SchemeStmt::Coef(coef) => (false, &coef.name),
         SchemeStmt::Region(region) => (false, &region.name),
         SchemeStmt::Side { name, .. } => (true, name),
-        SchemeStmt::Axes(_) | SchemeStmt::Step { .. } => return None,
+        SchemeStmt::Axes(_) | SchemeStmt::Allow(_) | SchemeStmt::Step { .. } => return None,
     })
 }
 

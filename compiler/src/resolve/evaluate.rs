@@ -161,6 +161,11 @@ impl Resolver<'_> {
 
     /// A whole number that is known now.
     pub fn integer(&mut self, scope: &Scope, expr: &Expr) -> Checked<i64> {
+        self.counted(scope, expr, None)
+    }
+
+    /// A whole number that is known now, and what else could have been meant where it is not whole.
+    pub fn counted(&mut self, scope: &Scope, expr: &Expr, hint: Option<&str>) -> Checked<i64> {
         let n = self.number(scope, expr)?;
         if n == n.trunc() && n.abs() <= 9e15 {
             return Ok(n as i64);
@@ -171,6 +176,7 @@ impl Resolver<'_> {
             &scope.place(expr.span),
         );
         d.labels[0].text = format!("this is {n}");
+        d.hint = hint.map(str::to_string);
         self.fail(d)
     }
 

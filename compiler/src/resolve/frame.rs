@@ -179,6 +179,8 @@ pub struct Frame {
     /// Axes along which layers have changed a difference.
     pub layered: PerAxis<bool>,
     pub zones: Vec<ZoneFacts>,
+    /// Axes whose coordinates are used.
+    pub coordinates: PerAxis<bool>,
 }
 
 impl Frame {

@@ -3,6 +3,7 @@
 use super::built_in;
 use super::codes;
 use super::load::{Found, ItemId, Space, item_name};
+use super::missing::Wanted;
 use super::report::{Checked, Place, Reported, count};
 use super::resolver::{LOCALS, Resolver};
 use super::suggest::did_you_mean;
@@ -50,17 +51,11 @@ impl Resolver<'_> {
                         let message = format!("there is no operator `{name}`");
                         let mut d = self.error(codes::UNKNOWN_NAME, message, &at);
                         d.labels[0].text = "not found".to_string();
-                        let known = self
-                            .library
-                            .names(scope.module, Space::Value)
-                            .chain(built_in::BUILT_IN.iter().copied());
-                        d.hint = did_you_mean(name, known).or_else(|| {
-                            self.world
-                                .modules()
-                                .iter()
-                                .find(|m| m.rsplit("::").next() == Some(name))
-                                .map(|m| format!("add `use {m}::{name}`"))
-                        });
+                        let own = self.fitting(scope.module, Wanted::Operator);
+                        let known = own.into_iter().chain(built_in::BUILT_IN.iter().copied());
+                        d.hint = self
+                            .hint_for_missing(scope.module, name, Wanted::Operator, known)
+                            .or_else(|| self.hint_for_uncalled(scope, name));
                         return self.fail(d);
                     }
                 }

@@ -1,6 +1,8 @@
 //! Modules and their items: what `use` brings in, and which item a name means.
 
+use super::allow;
 use super::codes;
+use super::missing::module_with;
 use super::report::{Place, Report};
 use super::suggest::did_you_mean;
 use crate::world::World;
@@ -149,6 +151,7 @@ impl Library {
             spans.insert(key.clone(), name.span);
             names.insert(key, Some(ItemId { module: id, index }));
         }
+        allow::silence(report, source, &ast);
         self.modules.push(Module {
             source: source.clone(),
             ast: ast.clone(),
@@ -173,7 +176,13 @@ impl Library {
         spans: &mut BTreeMap<(Space, String), Span>,
     ) {
         let source = self.module(user).source.clone();
-        let from = self.open(world, report, user, &u.path);
+        let from = match self.whole_module(world, &source, u) {
+            Some(d) => {
+                report.push(d);
+                None
+            }
+            None => self.open(world, report, user, &u.path),
+        };
         for name in &u.names {
             let mut bindings = Vec::new();
             match from {
@@ -189,7 +198,7 @@ impl Library {
                         }
                     }
                     if bindings.is_empty() {
-                        self.report_missing(report, &source, from, name);
+                        self.report_missing(world, report, &source, from, name);
                         bindings.extend(Space::ALL.map(|s| (s, None)));
                     }
                 }
@@ -215,7 +224,42 @@ impl Library {
         }
     }
 
-    fn report_missing(&self, report: &mut Report, source: &Source, from: ModuleId, name: &Name) {
+    /// The error of a `use` that names a module and no item of it.
+    fn whole_module(&self, world: &dyn World, source: &Source, u: &Use) -> Option<Diagnostic> {
+        let [name] = u.names.as_slice() else {
+            return None;
+        };
+        let mut words: Vec<&str> = u.path.iter().map(|n| n.node.as_str()).collect();
+        if world.module(source, &words).is_some() {
+            return None;
+        }
+        words.push(&name.node);
+        let module = world.module(source, &words)?;
+        let joined = words.join("::");
+        let span = u.path.first().map_or(name.span, |n| n.span.to(name.span));
+        let mut d = Diagnostic::error(
+            codes::UNKNOWN_MODULE,
+            format!("`{joined}` is a module, and `use` takes its items"),
+        )
+        .at(source, span, "names no item");
+        let ast = torre_grammar::parse(&module).ok()?;
+        let names = ast.items.iter().filter_map(|i| item_name(&i.kind));
+        let names: Vec<&str> = names.map(|(_, n)| n.node.as_str()).collect();
+        d.hint = names.first().map(|first| {
+            let first = names.iter().find(|n| **n == name.node).unwrap_or(first);
+            format!("write `use {joined}::{first}`; it has {}", names.join(", "))
+        });
+        Some(d)
+    }
+
+    fn report_missing(
+        &self,
+        world: &dyn World,
+        report: &mut Report,
+        source: &Source,
+        from: ModuleId,
+        name: &Name,
+    ) {
         let all: Vec<String> = Space::ALL
             .iter()
             .flat_map(|&s| self.own(from, s))
@@ -227,9 +271,16 @@ impl Library {
             format!("`{module}` has no item `{}`", name.node),
         )
         .at(source, name.span, "not found there");
-        d.hint = did_you_mean(&name.node, all.iter().map(String::as_str)).or_else(|| {
-            (!all.is_empty() && all.len() <= 12).then(|| format!("it has {}", all.join(", ")))
-        });
+        let elsewhere = module_with(world, source, &name.node);
+        d.hint = match elsewhere {
+            Some(module) => Some(format!(
+                "it is in `{module}`: `use {module}::{}`",
+                name.node
+            )),
+            None => did_you_mean(&name.node, all.iter().map(String::as_str)).or_else(|| {
+                (!all.is_empty() && all.len() <= 12).then(|| format!("it has {}", all.join(", ")))
+            }),
+        };
         report.push(d);
     }
 

@@ -10,12 +10,14 @@
 //! linearize, emit                         normal form; operations of one update
 //! layers, zoned                           layers at sides; values that are others in a zone
 //! regions, confine, enclose, assemble     regions and masks; stages and time levels
+//! times                                   updates that are not centred in time
 //! gather, record, places, fit             initial values, sources and results; memory
 //! ```
 //!
 //! `pose` runs these for a problem. Hostile programs are refused in bounded time and memory: expressions that are evaluated, nodes of
 //! the graph, steps on it and operations are all counted.
 
+mod allow;
 mod assemble;
 mod bound;
 mod branches;
@@ -37,6 +39,7 @@ mod inline;
 mod layers;
 mod linearize;
 mod load;
+mod missing;
 mod names;
 mod operate;
 mod order;
@@ -53,6 +56,7 @@ mod sides;
 mod sizes;
 mod suggest;
 mod supply;
+mod times;
 mod value;
 mod zoned;
 

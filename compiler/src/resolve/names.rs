@@ -4,6 +4,7 @@ use super::built_in;
 use super::codes;
 use super::frame::{Definition, Named};
 use super::load::{Found, ItemId, Space};
+use super::missing::Wanted;
 use super::report::{Checked, Place, Reported};
 use super::resolver::{Constant, Resolver};
 use super::suggest::did_you_mean;
@@ -208,17 +209,23 @@ impl Resolver<'_> {
             known.extend(frame.names.keys());
             known.extend(frame.extents.keys());
         }
-        known.extend(self.library.names(scope.module, Space::Value));
+        known.extend(self.fitting(scope.module, Wanted::Value));
         known.extend(frame.axes.iter().map(|(n, _)| n.as_str()));
         known.extend(BUILT_IN);
-        if let Some(hint) = did_you_mean(name, known) {
+        if let Some(hint) = self.hint_for_missing(scope.module, name, Wanted::Value, known) {
             return Some(hint);
         }
         if ["x", "y", "z"].contains(&name) && !frame.axes.is_empty() {
             let axes: Vec<&str> = frame.axes.iter().map(|(n, _)| n.as_str()).collect();
             return Some(format!("the axes of the scheme are {}", axes.join(", ")));
         }
-        None
+        match scope.sight {
+            Sight::Problem => Some(format!("a number gets a name by `const {name} = ...`")),
+            Sight::Scheme => Some(format!(
+                "a number gets a name by `param {name} = ...`, what varies from place to place by `coef {name} = ...`"
+            )),
+            Sight::Item => None,
+        }
     }
 
     /// The item that a path such as `std::curl::curl` names.
@@ -246,7 +253,16 @@ impl Resolver<'_> {
                     };
                     let message = format!("there is no {what} `{}` here", name.node);
                     let mut d = self.error(codes::UNKNOWN_NAME, message, place);
-                    d.hint = did_you_mean(&name.node, self.library.names(scope.module, space));
+                    d.labels[0].text = "not found".to_string();
+                    d.hint = match space {
+                        Space::Scheme => self.hint_for_missing(
+                            scope.module,
+                            &name.node,
+                            Wanted::Scheme,
+                            self.fitting(scope.module, Wanted::Scheme),
+                        ),
+                        _ => did_you_mean(&name.node, self.library.names(scope.module, space)),
+                    };
                     self.fail(d)
                 }
             };

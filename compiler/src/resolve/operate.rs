@@ -28,6 +28,7 @@ impl Resolver<'_> {
             Value::Vector(v) => (Kind::Vector, v),
             Value::Tensor(t) => (Kind::Tensor, t),
             Value::Axis(axis) => {
+                self.frame.coordinates[axis] = true;
                 let node = match self.frame.absent.contains(&axis) {
                     true => self.graph.number(0.0),
                     false => self.graph.coordinate(axis),

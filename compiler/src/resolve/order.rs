@@ -174,6 +174,7 @@ impl Resolver<'_> {
         list: &mut Vec<Statement>,
     ) -> Checked<()> {
         match &stmt.kind.node {
+            StepStmt::Allow(_) => Ok(()),
             StepStmt::Let(bound) => {
                 let value = self.eval(scope, &bound.value);
                 let result = value.as_ref().map(|_| ()).map_err(|e| *e);

@@ -133,6 +133,7 @@ impl Resolver<'_> {
         range: Interval,
     ) -> Checked<Nearest> {
         let id = self.axis_named(scope, axis)?;
+        self.frame.coordinates[id] = true;
         let at = self.number(scope, e)?;
         let grid = self.frame.grid.as_ref().ok_or(Reported)?;
         let (h, cells, periodic) = (grid.spacing[id], grid.cells[id], grid.is_periodic(id));
@@ -194,7 +195,8 @@ impl Resolver<'_> {
             let i = self.index_along(scope, from, whole, &axis.node, name)?;
             return Ok(Interval::new(i, i + 1));
         };
-        let range = Interval::new(self.integer(scope, from)?, self.integer(scope, to)?);
+        let mut end = |e| self.counted(scope, e, Some(LENGTHS_OF_PARTS));
+        let range = Interval::new(end(from)?, end(to)?);
         if !range.is_empty() && range.lo >= whole.lo && range.hi <= whole.hi {
             return Ok(range);
         }
@@ -252,7 +254,7 @@ impl Resolver<'_> {
         axis: &str,
         name: &str,
     ) -> Checked<i64> {
-        let i = self.integer(scope, e)?;
+        let i = self.counted(scope, e, Some(LENGTHS))?;
         if range.contains(i) {
             return Ok(i);
         }
@@ -271,6 +273,11 @@ impl Resolver<'_> {
         self.fail(d)
     }
 }
+
+/// Where an index is no whole number, a length may be meant.
+const LENGTHS: &str = "cells are counted; a length is given with `at`, as in `at x = 1.5`";
+const LENGTHS_OF_PARTS: &str =
+    "cells are counted; a part is given by lengths as a region, `in x > 0.5 and x < 2`";
 
 /// A length for people: six digits.
 fn short(value: f64) -> String {

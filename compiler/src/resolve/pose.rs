@@ -207,12 +207,12 @@ impl Resolver<'_> {
             true => self.report_idle_layers(),
             false => Ok(()),
         };
-        self.warn_of_sizes(&text);
         let scheme = match (&declared, &statements) {
             (Ok(()), Ok(list)) => self.assemble(list, options.precision),
             _ => Err(Reported),
         };
         let results = self.results(&scope, problem, statements.as_deref().unwrap_or(&[]));
+        self.warn_of_sizes(&text);
         let steps = self.steps(&scope, problem, &settings);
         declared?;
         known?;
@@ -434,7 +434,8 @@ impl Resolver<'_> {
 
     /// A number of steps, at least `least`.
     pub fn count_of(&mut self, scope: &Scope, e: &Expr, least: i64) -> Checked<u64> {
-        let n = self.integer(scope, e)?;
+        let hint = "steps are counted; `steps until 2.5` gives the end of a run as a time";
+        let n = self.counted(scope, e, Some(hint))?;
         if n >= least && n <= 1 << 52 {
             return Ok(n as u64);
         }

@@ -1,7 +1,7 @@
 //! Collecting diagnostics: none twice, not too many, in the order of the text.
 
 use std::collections::BTreeSet;
-use torre_grammar::diag::{Diagnostic, Diagnostics, Label, Severity};
+use torre_grammar::diag::{Code, Diagnostic, Diagnostics, Label, Severity};
 use torre_grammar::source::{Source, Span};
 
 /// After so many errors, or warnings, there is no use in more.
@@ -42,9 +42,17 @@ impl Place {
 /// What makes two diagnostics one: the code and the message, at one place.
 type Key = (&'static str, String, String, (u32, u32));
 
+/// A part of a text in which warnings and notes of a code are not wanted.
+#[derive(Clone, Debug)]
+pub struct Silence {
+    pub code: String,
+    pub place: Place,
+}
+
 #[derive(Debug, Default)]
 pub struct Report {
     list: Vec<Diagnostic>,
+    silences: Vec<Silence>,
     seen: BTreeSet<Key>,
 }
 
@@ -72,7 +80,29 @@ fn keys(d: &Diagnostic) -> Vec<Key> {
 }
 
 impl Report {
+    pub fn silence(&mut self, silence: Silence) {
+        self.silences.push(silence);
+    }
+
+    /// Whether warnings of a code are not wanted at a place.
+    pub fn is_allowed(&self, code: Code, at: &Place) -> bool {
+        self.silences.iter().any(|s| {
+            let (outer, inner) = (s.place.span, at.span);
+            s.code == code.0
+                && s.place.source == at.source
+                && outer.start <= inner.start
+                && inner.end <= outer.end
+        })
+    }
+
     pub fn push(&mut self, diagnostic: Diagnostic) {
+        let main = diagnostic.labels.first();
+        if diagnostic.severity != Severity::Error
+            && main
+                .is_some_and(|l| self.is_allowed(diagnostic.code, &Place::new(&l.source, l.span)))
+        {
+            return;
+        }
         let keys = keys(&diagnostic);
         if self.count(diagnostic.severity) < LIMIT && !keys.iter().any(|k| self.seen.contains(k)) {
             self.seen.extend(keys);

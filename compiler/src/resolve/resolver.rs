@@ -5,6 +5,7 @@ use super::files::FilesRead;
 use super::frame::Frame;
 use super::graph::Graph;
 use super::load::{ItemId, Library};
+use super::missing::Searches;
 use super::report::{Checked, Place, Report, Reported, USED};
 use super::value::{Use, Value};
 use super::zoned::Zoned;
@@ -33,6 +34,7 @@ pub struct Resolver<'w> {
     pub inlined: Vec<Use>,
     pub files: FilesRead,
     pub zoned: Zoned,
+    pub searches: Searches,
     pub nested: usize,
     pub steps: u64,
     /// Whether it was said that the program is too complex.
@@ -51,6 +53,7 @@ impl<'w> Resolver<'w> {
             inlined: Vec::new(),
             files: FilesRead::default(),
             zoned: Zoned::default(),
+            searches: Searches::default(),
             nested: 0,
             steps: 0,
             exhausted: false,

@@ -3,9 +3,9 @@
 use super::built_in;
 use super::codes;
 use super::load::{Found, ModuleId, Space};
+use super::missing::Wanted;
 use super::names::BUILT_IN;
 use super::resolver::Resolver;
-use super::suggest::did_you_mean;
 use super::value::{Scope, Sight};
 use std::collections::BTreeSet;
 use torre_grammar::ast::{Def, DefLine, Expr, ExprKind, ItemKind};
@@ -139,12 +139,16 @@ impl Resolver<'_> {
             &scope.place(expr.span),
         );
         d.labels[0].text = "not found".to_string();
-        let names = known
-            .iter()
-            .map(String::as_str)
-            .chain(self.library.names(scope.module, Space::Value))
-            .chain(built_in::BUILT_IN.iter().copied());
-        d.hint = did_you_mean(name, names);
+        let (wanted, built_in) = match called {
+            true => (Wanted::Operator, built_in::BUILT_IN),
+            false => (Wanted::Value, &BUILT_IN[..]),
+        };
+        let mut names = self.fitting(scope.module, wanted);
+        names.extend(built_in);
+        if !called {
+            names.extend(known.iter().map(String::as_str));
+        }
+        d.hint = self.hint_for_missing(scope.module, name, wanted, names);
         let _ = self.fail::<()>(d);
     }
 }

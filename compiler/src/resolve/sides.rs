@@ -23,6 +23,19 @@ const KINDS: [(&str, Boundary); 6] = [
     ("pmc", Boundary::Pmc),
 ];
 
+/// What absorbing ends are called elsewhere.
+const ABSORBING: [&str; 9] = [
+    "pml",
+    "cpml",
+    "upml",
+    "absorbing",
+    "absorb",
+    "abc",
+    "mur",
+    "open",
+    "radiation",
+];
+
 impl Resolver<'_> {
     /// The sides that a scheme names.
     pub fn declare_sides(&mut self, text: &SchemeText) -> Checked<()> {
@@ -151,6 +164,12 @@ impl Resolver<'_> {
         )
         .at(&scope.source, name.span, "unknown");
         d.hint = did_you_mean(&name.node, known.iter().copied()).or_else(|| {
+            if ABSORBING.contains(&name.node.to_lowercase().as_str()) {
+                return Some(format!(
+                    "boundaries are {}: no other name stands for an absorbing end",
+                    known.join(", ")
+                ));
+            }
             let named = ["fixed", "free"].contains(&name.node.as_str());
             Some(match named {
                 true => format!(

@@ -4,6 +4,7 @@ use super::codes;
 use super::derive::{Declared, SchemeText};
 use super::resolver::Resolver;
 use super::value::Scope;
+use crate::lattice::PerAxis;
 use torre_grammar::ast::{Name, SchemeStmt};
 use torre_grammar::diag::Diagnostic;
 
@@ -14,22 +15,34 @@ impl Resolver<'_> {
         let names = numbers(text);
         let axes = self.frame.axes.clone();
         let list: Vec<&str> = axes.iter().map(|(n, _)| n.as_str()).collect();
-        let unsized_axes: Vec<&str> = axes
-            .iter()
-            .filter(|(_, a)| self.frame.differences[*a] && self.frame.unsized_axes[*a])
-            .map(|(n, _)| n.as_str())
-            .collect();
-        if let Some(first) = unsized_axes.first()
-            && let Some((scope, name)) = names.iter().find(|(_, n)| is_cell_size(&n.node, &list))
-        {
-            let along = unsized_axes.join(", ");
+        let unsized_with = |used: &PerAxis<bool>| {
+            let unsized_axes = axes.iter().filter(|(_, a)| self.frame.unsized_axes[*a]);
+            let found = unsized_axes.filter(|(_, a)| used[*a]);
+            found.map(|(n, _)| n.as_str()).collect::<Vec<&str>>()
+        };
+        let differences = unsized_with(&self.frame.differences);
+        let coordinates = unsized_with(&self.frame.coordinates);
+        let look_alike =
+            |is: fn(&str, &[&str]) -> bool| names.iter().find(|(_, n)| is(&n.node, &list));
+        // A depth may be called `h` where nothing is divided by a cell size.
+        let found = match (differences.first(), coordinates.first()) {
+            (Some(first), _) => {
+                look_alike(is_cell_size).map(|n| (n, first, "differences", &differences))
+            }
+            (None, Some(first)) => {
+                look_alike(is_size_along).map(|n| (n, first, "coordinates", &coordinates))
+            }
+            (None, None) => None,
+        };
+        if let Some(((scope, name), first, what, along)) = found {
+            let along = along.join(", ");
             let message = format!(
-                "differences along {along} take cells of size 1, but `{}` looks like a cell size",
+                "{what} along {along} take cells of size 1, but `{}` looks like a cell size",
                 name.node
             );
             let hint = format!(
                 "the cell size is the parameter `h`, or `h{first}` along {first}: `param h = ...`; differences are \
-                 divided by it"
+                 divided by it, and coordinates count in it"
             );
             self.report.push(
                 Diagnostic::warning(codes::CELLS_OF_SIZE_1, message)
@@ -75,9 +88,14 @@ fn plain(name: &str) -> String {
 }
 
 fn is_cell_size(name: &str, axes: &[&str]) -> bool {
+    let whole = ["h", "dh", "ds", "dl", "delta", "spacing"];
+    whole.contains(&plain(name).as_str()) || is_size_along(name, axes)
+}
+
+/// Whether a name speaks of cells, or of an axis.
+fn is_size_along(name: &str, axes: &[&str]) -> bool {
     const ENDINGS: [&str; 4] = ["size", "step", "spacing", "width"];
     let name = plain(name);
-    let whole = ["h", "dh", "ds", "dl", "delta", "spacing"].contains(&name.as_str());
     let of_axis = axes.iter().any(|axis| {
         let axis = plain(axis);
         ["d", "h", "delta", "spacing"]
@@ -88,7 +106,7 @@ fn is_cell_size(name: &str, axes: &[&str]) -> bool {
         name.strip_prefix(start)
             .is_some_and(|end| ENDINGS.contains(&end))
     });
-    whole || of_axis || spoken
+    of_axis || spoken
 }
 
 fn is_step(name: &str) -> bool {

@@ -7,19 +7,44 @@ const CANDIDATES: usize = 1_000;
 
 /// The candidate nearest to `name`, if one is near enough. The first of several wins.
 pub fn suggest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    within(name, name.chars().count() / 4, candidates)
+}
+
+/// The candidate that differs from `name` by one slip, in a word of four letters or more.
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    within(name, (name.chars().count() / 4).min(1), candidates)
+}
+
+/// Short words differ from each other by a letter or two without being meant, as `dt` and `dx` or `pml` and `pmc`: of those, only other
+/// cases and swapped letters count.
+fn within<'a>(
+    name: &str,
+    allowed: usize,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     let length = name.chars().count();
     if length > LONGEST {
         return None;
     }
-    let allowed = 1 + length / 4;
     candidates
         .into_iter()
         .take(CANDIDATES)
         .filter(|c| *c != name && c.len() <= LONGEST)
+        .filter(|c| allowed > 0 || has_same_letters(name, c))
         .map(|c| (distance(name, c), c))
-        .filter(|&(d, c)| d <= allowed && d < length.max(c.chars().count()))
+        .filter(|&(d, _)| d <= allowed.max(1))
         .min_by_key(|&(d, _)| d)
         .map(|(_, c)| c)
+}
+
+/// Whether two words of two letters or more have the same ones, in whatever case and order.
+fn has_same_letters(a: &str, b: &str) -> bool {
+    let letters = |word: &str| {
+        let mut letters: Vec<char> = word.to_lowercase().chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    a.len() > 1 && letters(a) == letters(b)
 }
 
 /// A hint that names the nearest candidate.
@@ -64,6 +89,24 @@ mod tests {
         assert_eq!(suggest("Eps", ["eps", "E"]), Some("eps"));
         assert_eq!(suggest("velocity", ["pressure"]), None);
         assert_eq!(suggest("q", ["p", "u"]), None);
+        assert_eq!(suggest("dampnig", ["damping"]), Some("damping"));
+        assert_eq!(suggest("esp", ["eps"]), Some("eps"));
+    }
+
+    #[test]
+    fn short_names_are_not_taken_for_others() {
+        for (name, other) in [
+            ("pml", "pmc"),
+            ("cpml", "pmc"),
+            ("dx", "dt"),
+            ("c0", "c"),
+            ("hy", "hz"),
+            ("e", "E0"),
+            ("curl", "u"),
+        ] {
+            assert_eq!(suggest(name, [other]), None, "{name}");
+        }
+        assert_eq!(suggest("e", ["E"]), None, "a letter alone says too little");
     }
 
     #[test]

@@ -65,9 +65,19 @@ pub struct Prediction {
     pub footprint: f64,
 }
 
+/// A rate in cell-steps per second as all reports show it: in Gcells/s, 1e9 cell-steps per second, with three significant digits.
+pub fn gcells(rate: f64) -> String {
+    let value = rate * 1e-9;
+    if !value.is_normal() {
+        return format!("{value}");
+    }
+    let digits = (2 - value.abs().log10().floor() as i32).clamp(0, 12);
+    format!("{value:.*}", digits as usize)
+}
+
 impl fmt::Display for Prediction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "  rate      {:8.1} Mcells/s", self.rate * 1e-6)?;
+        writeln!(f, "  rate      {:>8} Gcells/s", gcells(self.rate))?;
         writeln!(
             f,
             "  computing {:8.3} ns per cell-step of a thread",

@@ -8,7 +8,7 @@ pub mod notation;
 pub mod template;
 pub mod tiling;
 
-pub use cost::{Choice, Prediction, candidates, predict};
+pub use cost::{Choice, Prediction, candidates, gcells, predict};
 pub use frame::Frame;
 pub use machine::Machine;
 pub use template::{Parts, Template, TiledTemplate};

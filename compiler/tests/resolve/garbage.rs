@@ -240,7 +240,8 @@ impl<'a> Bytes<'a> {
 
     fn step(&mut self, depth: usize) -> Vec<Stmt<StepStmt>> {
         self.many(5, |b| {
-            let kind = match b.pick(6) {
+            let kind = match b.pick(7) {
+                6 => StepStmt::Allow(b.many(2, |b| b.named(&["W0301", "E0101", "all"]))),
                 0 => StepStmt::Let(Let {
                     name: b.named(&["a", "b"]),
                     value: b.expr(4),
@@ -440,6 +441,7 @@ impl<'a> Bytes<'a> {
                 every: b.maybe(|b| b.expr(0)),
             },
             7 => ProblemStmt::Region(b.region()),
+            8 => ProblemStmt::Allow(b.many(2, |b| b.named(&["W0501", "N0501", "x"]))),
             _ => ProblemStmt::Const {
                 name: b.named(&["n", "h"]),
                 value: b.expr(2),

@@ -74,3 +74,25 @@ fn a_coefficient_called_h_is_no_cell_size() {
     let is_91 = matches!(start, StaticValue::Expr(HostExpr::Number(n)) if *n == 91.0);
     assert!(is_91, "{start:?}");
 }
+
+#[test]
+fn coordinates_in_cells_of_size_1_are_pointed_at() {
+    let text = |init: &str| {
+        format!(
+            "scheme s {{\n  axes x\n  param dx = 0.01\n  param dt = 1\n  field u : scalar on cells levels 2\n  \
+             step {{ u@next = u@prev - 0.5 / dx * (u[1] - u[-1]) }}\n}}\n\
+             problem p {{\n  scheme s\n  domain 9\n  init u = {init}\n  steps 1\n}}\n"
+        )
+    };
+    let warned = |init: &str| {
+        let list = resolved(&text(init)).warnings.0;
+        list.iter()
+            .map(|d| format!("{}: {}", d.code.0, d.message))
+            .collect::<Vec<String>>()
+    };
+    assert_eq!(
+        warned("if x < 0.05 then 1 else 0"),
+        ["W0402: coordinates along x take cells of size 1, but `dx` looks like a cell size"]
+    );
+    assert!(warned("1").is_empty(), "{:?}", warned("1"));
+}

@@ -2,7 +2,7 @@
 
 use super::doc::{Doc, Lines};
 use super::expr::{expr, member_target, operand, path, tuple, update_text};
-use super::{named, region_parts};
+use super::{listed, named, region_parts};
 use crate::ast::*;
 
 pub fn print_problem_stmts(lines: &mut Lines, body: &[Stmt<ProblemStmt>]) {
@@ -49,6 +49,7 @@ fn problem_parts(stmt: &ProblemStmt) -> (&'static str, Vec<Doc>) {
             "boundary",
             vec![Doc::Listed(clauses.iter().map(boundary_doc).collect())],
         ),
+        ProblemStmt::Allow(codes) => ("allow", vec![listed(codes)]),
         ProblemStmt::Region(region) => ("region", region_parts(region)),
         ProblemStmt::Coef {
             name,

@@ -29,6 +29,11 @@ pub(crate) struct Wants {
     pub sign: bool,
     pub tuple: bool,
     pub on: bool,
+    pub equals: bool,
+    /// `=`, `+=` or `-=`
+    pub updates: bool,
+    /// The place of a source.
+    pub place: bool,
     pub clause: bool,
     pub def_body: bool,
     /// The stack ran out: the nesting is too deep for this thread.
@@ -105,6 +110,9 @@ impl Wants {
             Rule::sign => self.sign = true,
             Rule::tuple | Rule::lparen => self.tuple = true,
             Rule::kw_on => self.on = true,
+            Rule::eq => self.equals = true,
+            Rule::update_op => self.updates = true,
+            Rule::place_at | Rule::place_in => self.place = true,
             Rule::lean | Rule::word_clause | Rule::kw_lean => self.clause = true,
             Rule::def_body | Rule::let_stmt | Rule::state_stmt | Rule::kw_let => {
                 self.def_body = true
@@ -174,6 +182,7 @@ pub(super) fn is_punctuation(rule: Rule) -> bool {
             | kw_for
             | kw_lean
             | kw_auto
+            | kw_allow
             | EOI
     )
 }
@@ -196,7 +205,7 @@ fn describe(rule: Rule) -> Option<(usize, &'static str)> {
         problem_stmt | use_scheme | domain_stmt | boundary_stmt | problem_coef | init_stmt
         | source_stmt | probe_stmt | slice_stmt | volume_stmt | steps_stmt => (
             3,
-            "a statement of a problem (such as `scheme`, `domain`, `boundary`, `init` or `steps`)",
+            "a statement of a problem (`scheme`, `domain`, `boundary`, `region`, `coef`, `const`, `init`, `source`, `probe`, `output` or `steps`)",
         ),
         schedule_level | level_axes | schedule_text => {
             (4, "a level, such as `(x, y): diamond(D = 2)`")

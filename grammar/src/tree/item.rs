@@ -79,6 +79,11 @@ impl Builder<'_> {
     }
 
     pub(super) fn path(&mut self, pair: Pair<'_, Rule>) -> Vec<Name> {
+        self.names(pair)
+    }
+
+    /// The names that a match is made of.
+    pub(super) fn names(&self, pair: Pair<'_, Rule>) -> Vec<Name> {
         parts(pair).map(|name| self.name(name)).collect()
     }
 
@@ -271,9 +276,7 @@ impl Builder<'_> {
             return Some(SchemeStmt::Step { body, end });
         }
         self.simple(span, comments, |b| match pair.as_rule() {
-            Rule::axes_stmt => Some(SchemeStmt::Axes(
-                parts(pair).map(|name| b.name(name)).collect(),
-            )),
+            Rule::axes_stmt => Some(SchemeStmt::Axes(b.names(pair))),
             Rule::param_stmt => {
                 let (name, value) = b.name_and_value(pair)?;
                 Some(SchemeStmt::Param { name, value })
@@ -285,6 +288,7 @@ impl Builder<'_> {
             Rule::field_stmt => b.field(pair).map(SchemeStmt::Field),
             Rule::region_stmt => b.region(pair).map(SchemeStmt::Region),
             Rule::side_stmt => b.kind_of_side(pair),
+            Rule::allow_stmt => Some(SchemeStmt::Allow(b.names(pair))),
             _ => b.coef(pair).map(SchemeStmt::Coef),
         })
     }
@@ -411,6 +415,9 @@ impl Builder<'_> {
         self.simple(span, comments, |b| {
             if pair.as_rule() == Rule::let_stmt {
                 return b.build_let(pair).map(StepStmt::Let);
+            }
+            if pair.as_rule() == Rule::allow_stmt {
+                return Some(StepStmt::Allow(b.names(pair)));
             }
             let mut parts = parts(pair);
             let target = b.target(parts.next()?)?;

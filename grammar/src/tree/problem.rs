@@ -24,6 +24,9 @@ impl Builder<'_> {
         if rule == Rule::region_stmt {
             return self.region(pair).map(ProblemStmt::Region);
         }
+        if rule == Rule::allow_stmt {
+            return Some(ProblemStmt::Allow(self.names(pair)));
+        }
         let mut parts = parts(pair);
         if rule == Rule::boundary_stmt {
             let clauses = parts

@@ -112,7 +112,7 @@ mod tests {
     use crate::host::receivers::Picture;
     use crate::run::RunError;
     use torre_compiler::problem::Problem;
-    use torre_compiler::scheme::{Precision, Scheme};
+    use torre_compiler::scheme::{Precision, Scheme, StateId};
     use torre_compiler::testing::maxwell;
 
     /// Values by component, one after the other.
@@ -142,6 +142,9 @@ mod tests {
             let [_, ny, nz] = self.scheme.extent(id).map(|i| i.hi).0;
             let start = ((x * ny + y) * nz) as usize;
             &self.values[id.index()][start..start + nz as usize]
+        }
+        fn state(&self, _: StateId, _: PerAxis<i64>) -> f32 {
+            0.0
         }
         fn probe(&self, _: usize) -> Vec<f64> {
             Vec::new()

@@ -1,0 +1,75 @@
+//! `torre new`: a first program.
+
+use crate::args;
+use crate::codes;
+use crate::failure::Failure;
+use crate::render::Voice;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use torre_grammar::diag::Diagnostic;
+
+/// The programs for one, two and three axes, with `NAME` in place of the name.
+const PROGRAMS: [&str; 3] = [
+    include_str!("new/1.torre"),
+    include_str!("new/2.torre"),
+    include_str!("new/3.torre"),
+];
+
+/// How source files end.
+const EXTENSION: &str = "torre";
+
+/// Writes a program that runs as it is, but never over a file.
+pub fn new(args: &args::New, voice: &Voice) -> Result<(), Failure> {
+    let path = file(&args.name);
+    let text = program(args.dims, &path);
+    let shown = path.display();
+    let opened = OpenOptions::new().write(true).create_new(true).open(&path);
+    let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| {
+        Diagnostic::error(
+            codes::UNWRITABLE,
+            format!("cannot create `{shown}`: {error}"),
+        )
+        .hint("`torre new NAME` writes NAME.torre, where there is no such file yet")
+    })?;
+    voice.note(format_args!(
+        "{shown} is there. Try:\n  torre run {shown} --out out"
+    ));
+    Ok(())
+}
+
+/// The file of a name, which may have the ending of programs already.
+fn file(name: &Path) -> PathBuf {
+    let mut name = name.to_owned();
+    if name.extension().is_none_or(|e| e != EXTENSION) {
+        name.as_mut_os_string().push(format!(".{EXTENSION}"));
+    }
+    name
+}
+
+/// The program for a number of axes, with its problem named after the file where that is a name.
+fn program(axes: u8, path: &Path) -> String {
+    let stem = path.file_stem().and_then(|s| s.to_str()).unwrap_or("");
+    let problem = match is_name(stem) {
+        true => stem,
+        false => "first",
+    };
+    let [_, _, three] = PROGRAMS;
+    let text = PROGRAMS
+        .get(usize::from(axes) - 1)
+        .copied()
+        .unwrap_or(three);
+    let shown = path.display().to_string();
+    text.replace("NAME.torre", &shown)
+        .replace("problem NAME", &format!("problem {problem}"))
+}
+
+/// Whether a word can be the name of a problem.
+fn is_name(word: &str) -> bool {
+    let mut letters = word.chars();
+    let starts = letters.next().is_some_and(|c| c.is_ascii_alphabetic());
+    starts
+        && letters.all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !torre_grammar::KEYWORDS.contains(&word)
+}

@@ -1,0 +1,243 @@
+//! Where a calculation goes: to the processor or to a GPU.
+
+use crate::args::{BackendArg, How};
+use crate::device;
+use crate::failure::Failure;
+use crate::render::Voice;
+use crate::report;
+use torre_compiler::backend::llvm::library::Library;
+use torre_compiler::resolve::Resolved;
+use torre_compiler::schedule::{Choice, Prediction, gcells};
+use torre_grammar::source::Source;
+use torre_runtime::gpu::{CudaDevice, Device, DeviceModel, OnDevice};
+use torre_runtime::plan::gpu::DevicePlan;
+use torre_runtime::program::TargetChoice;
+
+/// Seconds that a run on a GPU takes to begin, beyond one on the processor: the driver and the device are opened, its memory is measured,
+/// and code is compiled twice, to PTX and from there by the driver.
+const START: f64 = 2.0;
+
+/// What `--backend` leaves open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    Gpu,
+    Processor,
+    /// That which is expected to be done first.
+    Either,
+}
+
+/// A GPU that computes, and how.
+pub struct OnGpu {
+    pub device: CudaDevice,
+    pub model: DeviceModel,
+    pub plan: DevicePlan,
+    /// All members of the family that it runs, best first.
+    pub choices: Vec<Choice>,
+}
+
+/// A calculation and what was asked for it.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    pub how: &'a How,
+    pub schedule: &'a str,
+    pub source: &'a Source,
+    pub resolved: &'a Resolved,
+}
+
+impl How {
+    /// The number of the GPU, where one was named.
+    pub fn device(&self) -> Result<Option<usize>, Failure> {
+        self.devices.as_ref().map(|d| d.one()).transpose()
+    }
+
+    /// Where the calculation may go. Whoever names a device or a number of threads has chosen.
+    pub fn target(&self, threads: Option<u32>) -> Result<Target, Failure> {
+        let device = self.device()?;
+        match (self.backend, device) {
+            (BackendArg::Cuda, _) | (BackendArg::Auto, Some(_)) => Ok(Target::Gpu),
+            (_, Some(_)) => Err(Failure::usage(
+                "`--devices` goes with `--backend cuda` or `auto`",
+            )),
+            (BackendArg::Auto, None) if threads.is_none() && self.target == TargetChoice::Host => {
+                Ok(Target::Either)
+            }
+            _ => Ok(Target::Processor),
+        }
+    }
+}
+
+impl Asked<'_> {
+    /// The GPU that was asked for.
+    pub fn open(&self) -> Result<OnGpu, Failure> {
+        self.opened(self.how.device()?)
+    }
+
+    fn opened(&self, number: Option<usize>) -> Result<OnGpu, Failure> {
+        let (device, model) = device::opened(number, &self.how.target)?;
+        let (plan, choices) = device::plan(self.schedule, self.source, self.resolved, &model)?;
+        Ok(OnGpu {
+            device,
+            model,
+            plan,
+            choices,
+        })
+    }
+
+    /// The first GPU, if there is one and the run is expected to end earlier on it than on the processor. Says what was chosen where
+    /// there was a choice.
+    pub fn faster(&self, here: &Prediction, voice: &Voice) -> Option<OnGpu> {
+        let work = self.work();
+        // A driver takes its time to open, so that short runs do not ask for one.
+        if work / here.rate <= START || !matches!(CudaDevice::count(), Ok((1.., _))) {
+            return None;
+        }
+        let not = |why: &str| voice.note(format_args!("the GPU is not used: {why}"));
+        if let Err(error) = Library::open() {
+            not(&format!("its kernels need LLVM; {error}"));
+            return None;
+        }
+        let gpu = match self.opened(None) {
+            Ok(gpu) => gpu,
+            Err(failure) => {
+                let first = failure.diagnostics.0.first();
+                not(first.map_or("it cannot be opened", |d| &d.message));
+                return None;
+            }
+        };
+        let case = Case {
+            work,
+            here: here.rate,
+            there: gpu.plan.choice.prediction.rate,
+            needed: self.device_bytes(&gpu),
+            free: gpu.device.free_memory().unwrap_or(0),
+        };
+        let (takes, note) = case.decide(&gpu.model.facts.name);
+        voice.note(note);
+        takes.then_some(gpu)
+    }
+
+    /// Cell-steps of the run.
+    fn work(&self) -> f64 {
+        let scheme = &self.resolved.scheme;
+        let cells: f64 = scheme.grid.cells.0.iter().map(|&n| n as f64).product();
+        cells * self.resolved.problem.steps as f64
+    }
+
+    fn device_bytes(&self, gpu: &OnGpu) -> u64 {
+        let Resolved {
+            scheme, problem, ..
+        } = self.resolved;
+        OnDevice::<f64>::device_bytes(scheme, problem, &gpu.plan.kernels)
+    }
+}
+
+/// What the choice between the processor and a GPU depends on.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    /// Cell-steps.
+    work: f64,
+    /// Cell-steps per second that are expected on the processor.
+    here: f64,
+    /// The same on the GPU.
+    there: f64,
+    /// Bytes of the GPU's memory that the run needs.
+    needed: u64,
+    /// Those that are free.
+    free: u64,
+}
+
+impl Case {
+    /// Whether the GPU is taken, and what is said about it.
+    fn decide(&self, name: &str) -> (bool, String) {
+        if self.needed > self.free {
+            let [needed, free] = [self.needed, self.free].map(report::bytes);
+            let why =
+                format!("the run needs {needed} of the memory of {name}, and {free} are free");
+            return (false, format!("the processor computes: {why}"));
+        }
+        let [on_gpu, on_processor] = [self.there, self.here].map(gcells);
+        match START + self.work / self.there < self.work / self.here {
+            true => (
+                true,
+                format!(
+                    "{name} computes: {on_gpu} Gcells/s are expected there, {on_processor} on the processor, where `--backend llvm` stays"
+                ),
+            ),
+            false => (
+                false,
+                format!(
+                    "the processor computes: {on_processor} Gcells/s are expected there, {on_gpu} on {name}, which `--backend cuda` takes"
+                ),
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Cli, Command};
+    use clap::Parser;
+
+    fn target(options: &str) -> Option<Target> {
+        let words = ["torre", "run", "a.torre"].into_iter();
+        let cli = Cli::try_parse_from(words.chain(options.split_whitespace())).ok()?;
+        let Command::Run(run) = cli.command else {
+            return None;
+        };
+        run.how.target(run.threads).ok()
+    }
+
+    #[test]
+    fn who_names_a_device_threads_or_a_back_end_has_chosen() {
+        for (options, expected) in [
+            ("", Some(Target::Either)),
+            ("--threads 2", Some(Target::Processor)),
+            ("--target x86-64-v3", Some(Target::Processor)),
+            ("--backend llvm", Some(Target::Processor)),
+            ("--backend reference", Some(Target::Processor)),
+            ("--backend cuda", Some(Target::Gpu)),
+            ("--backend cuda --threads 2", Some(Target::Gpu)),
+            ("--devices 1", Some(Target::Gpu)),
+            ("--devices 0,1", None),
+            ("--backend llvm --devices 0", None),
+        ] {
+            assert_eq!(target(options), expected, "{options}");
+        }
+    }
+
+    #[test]
+    fn a_gpu_is_taken_where_the_run_ends_earlier_on_it() {
+        let case = Case {
+            work: 2e9,
+            here: 0.5e9,
+            there: 100e9,
+            needed: 5,
+            free: 10,
+        };
+        let (takes, note) = case.decide("H200");
+        assert!(takes);
+        assert_eq!(
+            note,
+            "H200 computes: 100 Gcells/s are expected there, 0.500 on the processor, where `--backend llvm` stays"
+        );
+        for other in [
+            // It would end before the GPU has begun.
+            Case {
+                work: 0.9e9,
+                ..case
+            },
+            // A slower GPU is none for long runs either.
+            Case {
+                work: 1e12,
+                there: 0.4e9,
+                ..case
+            },
+            Case { needed: 11, ..case },
+        ] {
+            let (takes, note) = other.decide("H200");
+            assert!(!takes, "{other:?}");
+            assert!(note.starts_with("the processor computes: "), "{note}");
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! The tutorial works as it stands: its programs are written to files, its commands are run, and what they say is compared. A line that ends
+//! in `...` is the beginning of one, and `...` alone stands for any lines.
+
+use crate::support::*;
+use std::path::Path;
+use std::process::Command;
+
+const CHAPTER: &str = include_str!("../../../docs/src/tutorial.md");
+
+/// The code blocks of the chapter, with their languages, in order.
+fn blocks() -> Vec<(&'static str, &'static str)> {
+    let parts: Vec<&str> = CHAPTER.split("```").collect();
+    let inside = parts.iter().skip(1).step_by(2);
+    inside
+        .map(|block| block.split_once('\n').expect("a block has lines"))
+        .collect()
+}
+
+/// Runs a line of a shell, with this `torre` in front; the output, and whether it succeeded.
+fn shell(folder: &Path, line: &str) -> (String, bool) {
+    let torre = Path::new(env!("CARGO_BIN_EXE_torre"));
+    let path = format!(
+        "{}:{}",
+        torre.parent().expect("it lies in a folder").display(),
+        std::env::var("PATH").unwrap_or_default()
+    );
+    // One thread gives the same results, and the tests share the cores.
+    let line = line.replace("torre run ", "torre run --threads 1 ");
+    let output = Command::new("sh")
+        .args(["-c", &format!("{line} 2>&1")])
+        .env("PATH", path)
+        .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"))
+        .current_dir(folder)
+        .output()
+        .expect("there is a shell");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    (text, output.status.success())
+}
+
+/// The first expected line that the output does not have where it should be.
+fn missing<'a>(expected: &'a str, output: &str) -> Option<&'a str> {
+    let mut rest = output.lines().map(str::trim);
+    for line in expected.lines().map(str::trim) {
+        let start = line.strip_suffix("...");
+        let found = match start {
+            Some("") => continue,
+            Some(start) => rest.any(|l| l.starts_with(start.trim_end())),
+            None => rest.any(|l| l == line),
+        };
+        if !found {
+            return Some(line);
+        }
+    }
+    None
+}
+
+#[test]
+fn lines_are_compared_in_order() {
+    let output = "a\n  b\nc 3\n";
+    assert_eq!(missing("a\nb\nc ...\n", output), None);
+    assert_eq!(missing("a\n...\nc 3", output), None);
+    assert_eq!(missing("b\na\n", output), Some("a"));
+    assert_eq!(missing("c", output), Some("c"));
+}
+
+#[test]
+fn every_step_of_the_tutorial_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    std::fs::create_dir(at.join("docs")).unwrap();
+    std::fs::copy(root().join("docs/pictures.py"), at.join("docs/pictures.py")).unwrap();
+    let has_python = shell(at, "python3 --version").1;
+    let blocks = blocks();
+    let mut commands = 0;
+    for (i, (language, text)) in blocks.iter().enumerate() {
+        match *language {
+            "torre" => {
+                let name = text.lines().next().and_then(|l| l.strip_prefix("// "));
+                std::fs::write(at.join(name.expect("a name")), text).unwrap();
+            }
+            "sh" => {
+                let expected = match blocks.get(i + 1) {
+                    Some(("text", expected)) => expected,
+                    _ => "",
+                };
+                let mut all = String::new();
+                for line in text.lines() {
+                    if line.starts_with("python3") && !has_python {
+                        println!("skipped: no Python for `{line}`");
+                        continue;
+                    }
+                    let (output, success) = shell(at, line);
+                    assert_eq!(success, !expected.starts_with('E'), "{line}\n{output}");
+                    all += &output;
+                    commands += 1;
+                }
+                if let Some(line) = missing(expected, &all) {
+                    panic!("`{line}` is not said by\n{text}\n{all}");
+                }
+            }
+            "text" => {}
+            other => panic!("a block in `{other}`"),
+        }
+    }
+    assert!(commands >= 10, "{commands}");
+    passes_the_ear(&at.join("pluck/probes.csv"));
+    if has_python {
+        for picture in ["heavy.png", "lens.png"] {
+            assert!(at.join(picture).exists(), "{picture}");
+        }
+    }
+}
+
+/// The times at which halves of the bump pass, with their signs, are those that the chapter states.
+fn passes_the_ear(file: &Path) {
+    let text = std::fs::read_to_string(file).unwrap();
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("t,ear"));
+    let records: Vec<[f64; 2]> = lines
+        .map(|line| {
+            let (t, u) = line.split_once(',').unwrap();
+            [t, u].map(|word| word.parse().unwrap())
+        })
+        .collect();
+    let extreme = |w: &&[[f64; 2]]| {
+        let [before, here, after] = [w[0][1], w[1][1], w[2][1]].map(f64::abs);
+        here > 0.2 && here >= before && here > after
+    };
+    let found: Vec<[f64; 2]> = records.windows(3).filter(extreme).map(|w| w[1]).collect();
+    let expected = [(0.8, 0.5), (1.8, -0.5), (2.2, -0.5), (3.2, 0.5)];
+    assert_eq!(found.len(), expected.len(), "{found:?}");
+    for ([t, u], (time, height)) in found.into_iter().zip(expected) {
+        assert!(
+            (t - time).abs() < 0.015 && (u - height).abs() < 0.01,
+            "{t} {u}"
+        );
+    }
+}
+
+#[test]
+fn new_programs_are_laid_out_say_nothing_and_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    for (dims, name) in [("1", "string"), ("2", "sound.torre"), ("3", "my-box")] {
+        let file = at
+            .join(name.trim_end_matches(".torre"))
+            .with_extension("torre");
+        succeed(&format!("new {{0}} --dims {dims}"), &[&at.join(name)]);
+        succeed("fmt --check {0}", &[&file]);
+        let diagnostics = succeed("check {0} --report json", &[&file]);
+        assert_eq!(diagnostics.trim(), "[]", "{name}");
+        let results = at.join(format!("out-{dims}"));
+        let steps = if dims == "1" { 445 } else { 20 };
+        let run = format!("run {{0}} --threads 1 --set steps={steps} --out {{1}}");
+        succeed(&run, &[&file, &results]);
+        assert!(results.join("probes.png").exists(), "{name}");
+        // What is there is not written over.
+        let text = std::fs::read_to_string(&file).unwrap();
+        let error = fail(1, "new {0}", &[&file]);
+        assert!(error.contains("E0802"), "{error}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    }
+    let text = std::fs::read_to_string(at.join("my-box.torre")).unwrap();
+    assert!(text.contains("problem first {"), "{text}");
+    let text = std::fs::read_to_string(at.join("string.torre")).unwrap();
+    assert!(
+        text.contains("problem string {") && !text.contains("NAME"),
+        "{text}"
+    );
+    fail(2, "new {0} --dims 4", &[&at.join("four")]);
+    assert!(!at.join("four.torre").exists());
+}
+
+#[test]
+fn codes_are_explained() {
+    let text = succeed("explain E0302", &[]);
+    assert!(
+        text.starts_with("E0302: dependence cycle within a step\n"),
+        "{text}"
+    );
+    assert!(text.contains("\n    scheme s {\n"), "{text}");
+    assert_eq!(succeed("explain w0301", &[]), succeed("explain W0301", &[]));
+    let list = succeed("explain", &[]);
+    assert!(
+        list.lines().count() > 90 && list.contains("\nE0851: "),
+        "{list}"
+    );
+    let error = fail(2, "explain E9999", &[]);
+    assert!(error.contains("there is no code `E9999`"), "{error}");
+}
+
+#[test]
+fn results_are_named_alike_by_all_commands() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let wave = "examples/01-wave1d.torre";
+    for option in ["-o", "--out", "--output"] {
+        let name = option.trim_start_matches('-');
+        let [text, picture, built] = ["txt", "svg", "d"].map(|e| at(name).with_extension(e));
+        succeed(&format!("emit {wave} --stage ast {option} {{0}}"), &[&text]);
+        succeed(&format!("cone {wave} {option} {{0}}"), &[&picture]);
+        for file in [&text, &picture] {
+            assert!(file.is_file(), "{}", file.display());
+        }
+        if has_llvm() {
+            succeed(&format!("build {wave} -q {option} {{0}}"), &[&built]);
+            assert!(built.is_dir());
+        }
+    }
+    for option in ["-o", "--out"] {
+        let results = at(&format!("results{option}"));
+        let run = format!("run {wave} --threads 1 --set steps=3 {option} {{0}}");
+        succeed(&run, &[&results]);
+        assert!(results.join("report.json").exists());
+    }
+}
+
+#[test]
+fn a_run_in_which_nothing_starts_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("still.torre");
+    let problem = |init: &str| {
+        format!(
+            "use std::wave::wave_1d\nproblem still {{\n  scheme wave_1d\n  domain 50\n  init u = {init}\n  steps 4\n}}\n"
+        )
+    };
+    let said = |init: &str| {
+        std::fs::write(&file, problem(init)).unwrap();
+        let output = run("run {0} --threads 1", &[&file]);
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    // The cells have the size 1.
+    let note = "all values are 0 at the end";
+    assert!(said("if x > 0.2 and x < 0.5 then 1 else 0").contains(note));
+    assert!(!said("if x > 2 and x < 5 then 1 else 0").contains(note));
+}

@@ -1,0 +1,176 @@
+//! Warnings about updates that are not centred in time: at the right value, once, and silenced where they are not wanted.
+
+use crate::support::*;
+
+fn scheme(fields: &str, step: &str) -> String {
+    format!(
+        "scheme s {{\n  axes x\n  coef c = 0.5 + 0.1 * x\n{fields}\n  step {{\n{step}\n  }}\n}}"
+    )
+}
+
+/// Codes and messages of the warnings of a scheme.
+fn warned(fields: &str, step: &str) -> Vec<String> {
+    let found = checked(&TestWorld::default(), &scheme(fields, step));
+    assert!(!found.has_errors(), "{}", show(&found));
+    found
+        .0
+        .iter()
+        .map(|d| format!("{}: {}", d.code.0, d.message))
+        .collect()
+}
+
+const EH: &str = "  field E : scalar on nodes\n  field H : scalar on cells at 1/2\n";
+
+fn with(more: &str) -> String {
+    format!("{EH}{more}")
+}
+
+#[test]
+fn second_order_methods_are_not_warned_of() {
+    let leapfrog = "H -= 0.5 * d(E, x)\n E -= 0.5 * d(H, x)";
+    assert!(warned(EH, leapfrog).is_empty());
+    // The memory of a damping layer, on the declared times of its field and on default ones.
+    for time in ["", " at 1/2"] {
+        let psi = with(&format!("  field psi : scalar on nodes{time}\n"));
+        let step =
+            "H -= 0.5 * d(E, x)\n psi = c * psi + 0.2 * d(H, x)\n E -= 0.5 * (d(H, x) + psi)";
+        assert!(warned(&psi, step).is_empty(), "{:?}", warned(&psi, step));
+    }
+    // Runge and Kutta's midpoint, with its stage as a field and as a rate; Heun's method.
+    let one =
+        "  field u : scalar on nodes\n  field k : scalar on nodes\n  field l : scalar on nodes\n";
+    for step in [
+        "k = u + 0.1 * d2(u, x); l = 0.0; u += 0.2 * d2(k, x)",
+        "k = u - 0.1 * u; l = 0.0; u -= 0.2 * k",
+        "k = 0.2 * d2(u, x); l = 0.2 * d2(u + 0.5 * k, x); u += l",
+        "k = 0.2 * d2(u, x); l = 0.2 * d2(u + k, x); u += (k + l) / 2",
+        "k = c * u^2; l = c * (u + k / 2)^2; u += l",
+    ] {
+        assert!(
+            warned(one, step).is_empty(),
+            "{step}: {:?}",
+            warned(one, step)
+        );
+    }
+    // A polarization with the difference of its values; a relation between D and E.
+    let p = with("  field P : scalar on nodes levels 2\n");
+    let step = "H -= 0.5 * d(E, x)\n E -= 0.5 * d(H, x) + P@next - P@prev\n P = c * P + 0.1 * E";
+    assert!(warned(&p, step).is_empty(), "{:?}", warned(&p, step));
+    let d = with("  field D : scalar on nodes\n");
+    assert!(
+        warned(
+            &d,
+            "H -= 0.5 * d(E, x); D -= 0.5 * d(H, x); E = D / (1 + c)"
+        )
+        .is_empty()
+    );
+    // A sum over time, which nothing reads.
+    let sum = with("  field S : scalar on nodes\n");
+    assert!(warned(&sum, "H -= 0.5 * d(E, x); E -= 0.5 * d(H, x); S += E^2").is_empty());
+}
+
+#[test]
+fn the_value_off_the_middle_is_named() {
+    let v = "  field v : scalar on nodes at 1/2\n  field p : scalar on cells\n";
+    let damped = "v -= 0.5 * d(p, x) - 0.1 * d2(v, x)\n p -= 0.5 * d(v, x)";
+    assert_eq!(
+        warned(v, damped),
+        [
+            "W0301: this update is not centred in time: it takes `v` from n - 1/2 to n + 1/2, but reads `v` at n - 1/2"
+        ]
+    );
+    let q = with("  field q : scalar on nodes\n");
+    let step = "H -= 0.5 * d(E, x)\n q += 0.1 * d(H, x)\n E -= 0.5 * d(H, x) + q";
+    assert_eq!(
+        warned(&q, step),
+        [
+            "W0301: this update is not centred in time: it takes `E` from n to n + 1, but reads `q` at n + 1"
+        ]
+    );
+    // A flux lies at the time of the field that it is a difference of.
+    let flux = "  field T : scalar on nodes\n  field q : scalar on cells\n";
+    assert_eq!(
+        warned(flux, "q = -c * d(T, x)\n T -= 0.1 * d(q, x)"),
+        [
+            "W0301: this update is not centred in time: it takes `T` from n to n + 1, but reads `q` at n"
+        ]
+    );
+}
+
+#[test]
+fn a_plain_name_beside_the_next_value_is_that_value() {
+    let p = with("  field P : scalar on nodes\n");
+    let step = "H -= 0.5 * d(E, x)\n E -= 0.5 * d(H, x) + P@next - P\n P = c * P + 0.1 * E";
+    assert_eq!(
+        warned(&p, step),
+        [
+            "W0302: `P` is the next value here, as `P@next` is: the statement that computes it runs first"
+        ]
+    );
+}
+
+#[test]
+fn the_warning_comes_once_with_all_places_and_says_what_to_declare() {
+    let fields = "  field v : scalar on nodes\n  field p : scalar on cells\n";
+    let text = scheme(fields, "v -= 0.5 * d(p, x)\n p -= 0.5 * d(v, x)");
+    assert_eq!(
+        show(&checked(&TestWorld::default(), &text)),
+        "warning W0301: this update is not centred in time: it takes `v` from n to n + 1, but reads `p` at n
+  test.torre `0.5 * d(p, x)`: first order in time
+  test.torre `0.5 * d(v, x)`: takes `p` from n to n + 1, but reads `v` at n + 1
+  hint: if the values of `v` lie half a step later, declare its field `at 1/2`; `allow W0301` in the step silences this
+"
+    );
+    let mended = text.replace(
+        "field v : scalar on nodes",
+        "field v : scalar on nodes at 1/2",
+    );
+    assert!(checked(&TestWorld::default(), &mended).0.is_empty());
+}
+
+#[test]
+fn allowed_warnings_are_silent_in_their_block() {
+    let u = "  field u : scalar on nodes\n";
+    assert_eq!(warned(u, "u += 0.1 * d2(u, x)").len(), 1);
+    assert!(warned(u, "allow W0301\n u += 0.1 * d2(u, x)").is_empty());
+    assert!(
+        warned(
+            "  allow W0301, W0401\n  field u : scalar on nodes\n",
+            "u += 0.1 * d2(u, x)"
+        )
+        .is_empty()
+    );
+    let two = "  field u : scalar on nodes\n  field w : scalar on nodes\n";
+    let step = "w += 0.1 * d2(w, x)\n where x < 3 {\n allow W0301\n u += 0.1 * d2(u, x)\n }";
+    assert_eq!(
+        warned(two, step).len(),
+        1,
+        "the other statement is warned of"
+    );
+    let problem = "use std::wave::wave_1d\nproblem p { scheme wave_1d; domain 20; boundary x: pec; ALLOW source u at (0) += 1; steps 2 }";
+    let count = |allow: &str| {
+        checked(&TestWorld::default(), &problem.replace("ALLOW", allow))
+            .0
+            .len()
+    };
+    assert_eq!(
+        (count(""), count("allow W0501;"), count("allow W0502;")),
+        (1, 0, 1)
+    );
+}
+
+#[test]
+fn only_warnings_can_be_silenced() {
+    let text = "problem p { allow W9999 }";
+    let shown = show(&checked(&TestWorld::default(), text));
+    assert!(
+        shown.contains("error E0113: there is no warning `W9999`"),
+        "{shown}"
+    );
+    let fields = "  field allow : scalar on nodes\n";
+    assert_eq!(
+        warned(fields, "allow += 0.1 * d2(allow, x)").len(),
+        1,
+        "a field may have this name"
+    );
+}
