@@ -258,6 +258,11 @@ impl ZoneSplitter {
         let bytes = layout.element_bytes as i64;
         let base = layout.group(origin.0, origin.1);
         let mut found: Vec<ZonedRuns> = Vec::new();
+        // Of the other zones' streams no kernel takes anything.
+        let is_needed = |stream: &Stream| match stream {
+            Stream::Profile(_) => true,
+            Stream::Zone(zone) => relevant.contains(*zone),
+        };
         for (z, range) in self.map.parts(Axis::INNER, range) {
             let first = found.len();
             for start in starts {
@@ -293,8 +298,10 @@ impl ZoneSplitter {
                     } else {
                         to.records.extend([offset, groups]);
                         let streams = self.streams.iter();
-                        to.records
-                            .extend(streams.map(|s| (s.start(layout, at) - base) * bytes));
+                        to.records.extend(streams.map(|s| match is_needed(s) {
+                            true => (s.start(layout, at) - base) * bytes,
+                            false => 0,
+                        }));
                     }
                 }
             }

@@ -86,6 +86,8 @@ pub struct KernelTable {
 struct Entry {
     updates: UpdateSet,
     zones: ZoneSet,
+    /// The zones that amend some of its updates.
+    relevant: ZoneSet,
     kernel: usize,
 }
 
@@ -120,6 +122,7 @@ impl KernelTable {
             entries[time_level].push(Entry {
                 updates,
                 zones,
+                relevant: RowKernel::relevant(scheme, stage, updates, ZoneSet(u32::MAX)),
                 kernel: index,
             });
         }
@@ -151,7 +154,7 @@ impl KernelTable {
         zones: ZoneSet,
     ) -> Vec<usize> {
         let entries = &self.entries[self.time_level(stage, step)];
-        let in_zones = |e: &&Entry| e.zones == self.relevant(stage, e.updates).intersect(zones);
+        let in_zones = |e: &&Entry| e.zones == e.relevant.intersect(zones);
         let fitting = || entries.iter().filter(in_zones);
         if let Some(entry) = fitting().find(|e| e.updates == updates) {
             return vec![entry.kernel];
