@@ -132,7 +132,7 @@ impl KernelSet {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stream {
     /// The coefficients that depend on one axis: from their values at the run's index, along the inner axis at index 0.
-    Profile(Axis),
+    AxisCoefs(Axis),
     /// The states of a zone: from inner index 0 of the group's row 0.
     Zone(ZoneId),
 }
@@ -141,12 +141,12 @@ impl Stream {
     /// The streams of a layout in their order.
     pub fn all(layout: &Layout) -> impl Iterator<Item = Stream> {
         let zones = (0..layout.zones.len() as u32).map(|z| Stream::Zone(ZoneId(z)));
-        Axis::ALL.into_iter().map(Stream::Profile).chain(zones)
+        Axis::ALL.into_iter().map(Stream::AxisCoefs).chain(zones)
     }
 
     pub fn index(self) -> usize {
         match self {
-            Stream::Profile(axis) => axis.index(),
+            Stream::AxisCoefs(axis) => axis.index(),
             Stream::Zone(zone) => Axis::ALL.len() + zone.index(),
         }
     }
@@ -154,8 +154,8 @@ impl Stream {
     /// From a group of a run to the next one, in elements.
     pub fn run_stride(self, layout: &Layout, run_axis: Axis) -> i64 {
         match self {
-            Stream::Profile(axis) if axis == Axis::INNER || axis != run_axis => 0,
-            Stream::Profile(axis) => layout.profiles[axis].stride,
+            Stream::AxisCoefs(axis) if axis == Axis::INNER || axis != run_axis => 0,
+            Stream::AxisCoefs(axis) => layout.axis_coefs[axis].stride,
             Stream::Zone(zone) => layout.zones[zone.index()].group,
         }
     }
@@ -163,10 +163,10 @@ impl Stream {
     /// Where it begins, as an element of the array, for a run that starts at a cell.
     pub fn start(self, layout: &Layout, at: PerAxis<i64>) -> i64 {
         match self {
-            Stream::Profile(Axis::INNER) => layout.profiles[Axis::INNER].origin,
-            Stream::Profile(axis) => {
-                let profile = &layout.profiles[axis];
-                profile.origin + at[axis] * profile.stride
+            Stream::AxisCoefs(Axis::INNER) => layout.axis_coefs[Axis::INNER].origin,
+            Stream::AxisCoefs(axis) => {
+                let own = &layout.axis_coefs[axis];
+                own.origin + at[axis] * own.stride
             }
             Stream::Zone(zone) => layout.state_box(zone, at).map_or(0, |own| {
                 own.group(
@@ -260,7 +260,7 @@ impl ZoneSplitter {
         let mut found: Vec<ZonedRuns> = Vec::new();
         // Of the other zones' streams no kernel takes anything.
         let is_needed = |stream: &Stream| match stream {
-            Stream::Profile(_) => true,
+            Stream::AxisCoefs(_) => true,
             Stream::Zone(zone) => relevant.contains(*zone),
         };
         for (z, range) in self.map.parts(Axis::INNER, range) {

@@ -9,7 +9,7 @@
 //! ghosts below and above; rows are an odd number of cache lines apart, so that rows do not collide in cache sets.
 //! Likewise there are ghost groups below and above the domain along the outer and middle axes.
 //!
-//! Behind the groups lie the profiles, one for each axis, and the states of each zone, box by box ([`ZoneLayout`]): as groups of rows
+//! Behind the groups lie the coefficients that depend on one axis only, and the states of each zone, box by box ([`ZoneLayout`]): as groups of rows
 //! again, one row for each state, so that the states of an update lie at constant displacements from each other.
 
 use crate::lattice::{Axis, Interval, PerAxis, Region, div_ceil, div_floor};
@@ -58,7 +58,7 @@ pub struct Layout {
     first_coef: u32,
     /// Per coefficient, where it is stored.
     coefs: Vec<CoefPlace>,
-    pub profiles: PerAxis<ProfileLayout>,
+    pub axis_coefs: PerAxis<AxisCoefs>,
     pub zones: Vec<ZoneLayout>,
     /// Per state, its row in the groups of its zone.
     state_rows: Vec<u32>,
@@ -69,14 +69,14 @@ pub struct Layout {
 enum CoefPlace {
     /// In a row of every group.
     Row(RowId),
-    /// In a profile, by its number there.
-    Profile(u32),
+    /// Among the coefficients of an axis, by its number there.
+    Axis(u32),
 }
 
 /// The coefficients that depend on one axis only: their values at index 0, then those at index 1, and so on; along the inner
 /// axis a row for each coefficient.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ProfileLayout {
+pub struct AxisCoefs {
     pub count: u32,
     /// The element of coefficient 0 at index 0.
     pub origin: i64,
@@ -143,7 +143,7 @@ impl Layout {
             }
         }
         let mut layout = Layout::arranged(scheme, extent, scheme.reach(), alignment)?;
-        layout.append_profiles(scheme, alignment)?;
+        layout.append_axis_coefs(scheme, alignment)?;
         layout.append_zones(scheme, alignment)?;
         Ok(layout)
     }
@@ -164,9 +164,9 @@ impl Layout {
         }
     }
 
-    fn append_profiles(&mut self, scheme: &Scheme, alignment: usize) -> Result<(), TooLarge> {
+    fn append_axis_coefs(&mut self, scheme: &Scheme, alignment: usize) -> Result<(), TooLarge> {
         for axis in Axis::ALL {
-            let of_axis = scheme.coefs.iter().filter(|c| c.profile == Some(axis));
+            let of_axis = scheme.coefs.iter().filter(|c| c.only_axis == Some(axis));
             let count = of_axis.count() as i64;
             if count == 0 {
                 continue;
@@ -178,7 +178,7 @@ impl Layout {
                 _ => (1, count),
             };
             let elements = extent.max(coef_stride).checked_mul(count).ok_or(TooLarge)?;
-            self.profiles[axis] = ProfileLayout {
+            self.axis_coefs[axis] = AxisCoefs {
                 count: count as u32,
                 origin: self.append(elements, alignment)?,
                 coef_stride,
@@ -252,18 +252,18 @@ impl Layout {
         Some(group + i64::from(self.state_row(state)) * own.row_stride + at[Axis::INNER])
     }
 
-    /// The element of a coefficient with a profile at an index along its axis.
-    pub fn profile_element(&self, axis: Axis, coef: CoefId, i: i64) -> i64 {
-        let profile = &self.profiles[axis];
-        let number = self.profile_number(coef).map_or(0, i64::from);
-        profile.origin + number * profile.coef_stride + i * profile.stride
+    /// The element of a coefficient that depends on one axis, at an index of it.
+    pub fn axis_coef_element(&self, axis: Axis, coef: CoefId, i: i64) -> i64 {
+        let own = &self.axis_coefs[axis];
+        let number = self.axis_coef_number(coef).map_or(0, i64::from);
+        own.origin + number * own.coef_stride + i * own.stride
     }
 
-    /// The number of a coefficient in the profile of its axis; `None` if it is stored in rows of groups.
-    pub fn profile_number(&self, coef: CoefId) -> Option<u32> {
+    /// The number of a coefficient among those of its axis; `None` if it is stored in rows of groups.
+    pub fn axis_coef_number(&self, coef: CoefId) -> Option<u32> {
         match self.coefs[coef.index()] {
             CoefPlace::Row(_) => None,
-            CoefPlace::Profile(number) => Some(number),
+            CoefPlace::Axis(number) => Some(number),
         }
     }
 
@@ -293,14 +293,14 @@ impl Layout {
             rows += u32::from(c.time_levels);
         }
         let first_coef = rows;
-        let mut profiles = PerAxis::splat(0u32);
+        let mut of_axis = PerAxis::splat(0u32);
         let next = |count: &mut u32| {
             *count += 1;
             *count - 1
         };
-        let coefs = scheme.coefs.iter().map(|coef| match coef.profile {
+        let coefs = scheme.coefs.iter().map(|coef| match coef.only_axis {
             None => CoefPlace::Row(RowId(next(&mut rows))),
-            Some(axis) => CoefPlace::Profile(next(&mut profiles[axis])),
+            Some(axis) => CoefPlace::Axis(next(&mut of_axis[axis])),
         });
         let coefs = coefs.collect();
         let mut of_zone = vec![0u32; scheme.zones.len()];
@@ -348,7 +348,7 @@ impl Layout {
             time_levels,
             first_coef,
             coefs,
-            profiles: PerAxis::splat(ProfileLayout::default()),
+            axis_coefs: PerAxis::splat(AxisCoefs::default()),
             zones: Vec::new(),
             state_rows,
         })
@@ -382,11 +382,11 @@ impl Layout {
         row.0 >= self.first_coef
     }
 
-    /// The row of a coefficient without a profile.
+    /// The row of a coefficient that is stored for every cell.
     pub fn coef_row(&self, coef: CoefId) -> RowId {
         match self.coefs[coef.index()] {
             CoefPlace::Row(row) => row,
-            CoefPlace::Profile(_) => RowId(self.rows),
+            CoefPlace::Axis(_) => RowId(self.rows),
         }
     }
 

@@ -279,7 +279,7 @@ fn wave(cells: [i64; 3], courant2: HostExpr) -> Scheme {
         name: "c2".to_owned(),
         position: scheme.components[0].position,
         value: courant2,
-        profile: None,
+        only_axis: None,
     });
     scheme
 }

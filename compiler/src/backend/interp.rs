@@ -114,11 +114,12 @@ impl Binder<'_> {
     }
 
     fn coef(&self, coef: CoefId) -> Operand {
-        match self.scheme.coefs[coef.index()].profile {
+        match self.scheme.coefs[coef.index()].only_axis {
             None => Operand::group(self.row(self.layout.coef_row(coef))),
             Some(axis) => Operand {
-                stream: Some(Stream::Profile(axis).index()),
-                at: self.layout.profile_element(axis, coef, 0) - self.layout.profiles[axis].origin,
+                stream: Some(Stream::AxisCoefs(axis).index()),
+                at: self.layout.axis_coef_element(axis, coef, 0)
+                    - self.layout.axis_coefs[axis].origin,
                 uniform: axis != Axis::INNER,
             },
         }

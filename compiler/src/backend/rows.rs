@@ -324,16 +324,16 @@ impl Builder<'_> {
 
     fn coef(&mut self, coef: CoefId) -> RowOp {
         let layout = &self.set.layout;
-        let profile = self.scheme.coefs[coef.index()].profile;
-        let (Some(axis), Some(number)) = (profile, layout.profile_number(coef)) else {
+        let axis = self.scheme.coefs[coef.index()].only_axis;
+        let (Some(axis), Some(number)) = (axis, layout.axis_coef_number(coef)) else {
             return RowOp::Load(Place {
                 row: self.row(layout.coef_row(coef)),
                 shift: 0,
             });
         };
-        let at = i64::from(number) * layout.profiles[axis].coef_stride;
+        let at = i64::from(number) * layout.axis_coefs[axis].coef_stride;
         RowOp::Stream(StreamPlace {
-            stream: self.stream(Stream::Profile(axis)),
+            stream: self.stream(Stream::AxisCoefs(axis)),
             at,
             uniform: axis != Axis::INNER,
         })

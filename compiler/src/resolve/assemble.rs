@@ -91,7 +91,7 @@ impl Resolver<'_> {
         };
         share_coefs(&mut scheme);
         drop_idle_zones(&mut scheme);
-        find_profiles(&mut scheme);
+        find_axis_coefs(&mut scheme);
         if let Err(reason) = verify(&scheme) {
             let d = Diagnostic::error(
                 codes::INTERNAL,
@@ -345,7 +345,7 @@ fn drop_idle_zones(scheme: &mut Scheme) {
 }
 
 /// Finds the coefficients that only amendments read and that depend on one axis.
-fn find_profiles(scheme: &mut Scheme) {
+fn find_axis_coefs(scheme: &mut Scheme) {
     let mut elsewhere = vec![false; scheme.coefs.len()];
     for update in scheme.stages.iter().flat_map(|s| &s.updates) {
         for id in update.body.coefs().chain(update.mask) {
@@ -353,7 +353,7 @@ fn find_profiles(scheme: &mut Scheme) {
         }
     }
     for (coef, elsewhere) in scheme.coefs.iter_mut().zip(elsewhere) {
-        coef.profile = match elsewhere {
+        coef.only_axis = match elsewhere {
             true => None,
             false => coef.value.only_axis(),
         };

@@ -61,7 +61,7 @@ impl Coefs {
             name: graph.describe(node),
             position,
             value,
-            profile: None,
+            only_axis: None,
         });
         self.known.insert((node, position), id);
         Ok(id)

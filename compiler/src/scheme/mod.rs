@@ -26,8 +26,8 @@
 //! 7. Operands come before their users; constants are exact in the scheme's precision.
 //! 8. Reads reach less far than the domain is wide.
 //! 9. Boxes of a zone are disjoint; an update has at most one amendment for a zone; a state belongs to one amendment, whose zone
-//!    and position it has and which advances it; only bodies of amendments read the value so far and states; a profile is read by
-//!    amendments only.
+//!    and position it has and which advances it; only bodies of amendments read the value so far and states; a coefficient of one
+//!    axis is read by amendments only.
 
 mod body;
 mod grid;
@@ -140,9 +140,9 @@ pub struct Coef {
     pub position: Position,
     /// Evaluated in double precision at each index, then rounded.
     pub value: HostExpr,
-    /// The axis that it depends on, if only amendments read it and it depends on no other one: it is stored as a profile
-    /// along this axis.
-    pub profile: Option<Axis>,
+    /// The axis that it depends on, if only amendments read it and it depends on no other one: it is stored once for each
+    /// index of this axis.
+    pub only_axis: Option<Axis>,
 }
 
 /// A `.npy` file with one value per cell index of a component at `position`.
@@ -295,7 +295,7 @@ impl Scheme {
 
     /// Coefficients that are stored for every cell.
     pub fn full_coefs(&self) -> usize {
-        self.coefs.iter().filter(|c| c.profile.is_none()).count()
+        self.coefs.iter().filter(|c| c.only_axis.is_none()).count()
     }
 
     /// Bytes of the values that a cell has: evolving ones with all their time levels, and coefficients; without states.

@@ -54,7 +54,7 @@ impl fmt::Display for Scheme {
                 m.name,
                 self.list(m.position),
                 m.value,
-                match m.profile {
+                match m.only_axis {
                     Some(axis) => format!(", along {}", self.grid.axis_name(axis)),
                     None => String::new(),
                 }

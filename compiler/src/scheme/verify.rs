@@ -104,11 +104,11 @@ fn check_amendments(scheme: &Scheme, update: &Update) -> Result<(), String> {
     let wrong = |what: &str| Err(format!("rule 9: {what} of {}", update.target));
     let outside = |op: &Op| match op {
         Op::Base | Op::State(_) => true,
-        Op::Coef(id) => scheme.coefs[id.index()].profile.is_some(),
+        Op::Coef(id) => scheme.coefs[id.index()].only_axis.is_some(),
         _ => false,
     };
-    let profile = |id: super::CoefId| scheme.coefs[id.index()].profile.is_some();
-    if update.body.ops.iter().any(outside) || update.mask.is_some_and(profile) {
+    let of_axis = |id: super::CoefId| scheme.coefs[id.index()].only_axis.is_some();
+    if update.body.ops.iter().any(outside) || update.mask.is_some_and(of_axis) {
         return wrong("an operand outside of an amendment");
     }
     for (i, amendment) in update.amendments.iter().enumerate() {

@@ -370,7 +370,7 @@ fn random_amendment(
         let op = match rng.below(8) {
             0 => Op::Const(scheme.precision.round(constant(rng))),
             1 => Op::Coef(coef_at(rng, scheme, position)),
-            2 | 3 => Op::Coef(profile_at(rng, scheme, position)),
+            2 | 3 => Op::Coef(axis_coef_at(rng, scheme, position)),
             4 => match random_read(rng, limits, scheme, targets, target) {
                 Some(read) => Op::Read(read),
                 None => Op::Base,
@@ -400,8 +400,8 @@ fn random_amendment(
 }
 
 /// A coefficient at a position that depends on one axis: a new one, or one that exists.
-fn profile_at(rng: &mut Rng, scheme: &mut Scheme, position: Position) -> CoefId {
-    let is_known = |m: &Coef| m.position == position && m.profile.is_some();
+fn axis_coef_at(rng: &mut Rng, scheme: &mut Scheme, position: Position) -> CoefId {
+    let is_known = |m: &Coef| m.position == position && m.only_axis.is_some();
     let found = scheme.coefs.iter().position(is_known);
     if let (Some(i), false) = (found, rng.once_in(2)) {
         return CoefId(i as u32);
@@ -415,7 +415,7 @@ fn profile_at(rng: &mut Rng, scheme: &mut Scheme, position: Position) -> CoefId 
             HostExpr::Number(0.125),
             HostExpr::Coordinate(axis, HalfIndex::HALF),
         ),
-        profile: Some(axis),
+        only_axis: Some(axis),
     });
     CoefId(scheme.coefs.len() as u32 - 1)
 }
@@ -433,7 +433,7 @@ fn constant(rng: &mut Rng) -> f64 {
 
 /// A coefficient at a position: a new one, or one that exists.
 fn coef_at(rng: &mut Rng, scheme: &mut Scheme, position: Position) -> CoefId {
-    let found = (scheme.coefs.iter()).position(|m| m.position == position && m.profile.is_none());
+    let found = (scheme.coefs.iter()).position(|m| m.position == position && m.only_axis.is_none());
     if let (Some(i), false) = (found, rng.once_in(3)) {
         return CoefId(i as u32);
     }
@@ -441,7 +441,7 @@ fn coef_at(rng: &mut Rng, scheme: &mut Scheme, position: Position) -> CoefId {
         name: format!("m{}", scheme.coefs.len()),
         position,
         value: HostExpr::Number(*rng.pick(&[0.0, 0.25, 1.0, -3.0])),
-        profile: None,
+        only_axis: None,
     });
     CoefId(scheme.coefs.len() as u32 - 1)
 }

@@ -204,7 +204,7 @@ pub fn elasticity(precision: Precision, cells: [i64; 3]) -> Scheme {
             name,
             position,
             value: HostExpr::Number(0.25),
-            profile: None,
+            only_axis: None,
         });
         CoefId(scheme.coefs.len() as u32 - 1)
     };

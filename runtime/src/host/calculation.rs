@@ -356,8 +356,8 @@ struct Fill<'a, T> {
 impl<T: Real> Fill<'_, T> {
     fn run(&self, threads: usize) -> Result<(), SetupError> {
         for (index, coef) in self.scheme.coefs.iter().enumerate() {
-            if let Some(axis) = coef.profile {
-                self.profile(CoefId(index as u32), axis)?;
+            if let Some(axis) = coef.only_axis {
+                self.axis_coef(CoefId(index as u32), axis)?;
             }
         }
         let nx = self.layout.extent[Axis::OUTER];
@@ -391,7 +391,7 @@ impl<T: Real> Fill<'_, T> {
                 }
             }
             for (index, coef) in self.scheme.coefs.iter().enumerate() {
-                if coef.profile.is_none() {
+                if coef.only_axis.is_none() {
                     self.coef(CoefId(index as u32), x, y)?;
                 }
             }
@@ -454,14 +454,14 @@ impl<T: Real> Fill<'_, T> {
     }
 
     /// The values of a coefficient that depends on one axis.
-    fn profile(&self, id: CoefId, axis: Axis) -> Result<(), SetupError> {
+    fn axis_coef(&self, id: CoefId, axis: Axis) -> Result<(), SetupError> {
         let coef = &self.scheme.coefs[id.index()];
         for i in 0..self.scheme.grid.extent(coef.position)[axis].hi {
             let mut at = PerAxis::splat(0);
             at[axis] = i;
             let value = coef_value(self.scheme, self.files, coef.position, &coef.value, at);
             let name = || format!("the coefficient {}", coef.name);
-            self.put(self.layout.profile_element(axis, id, i), value, at, name)?;
+            self.put(self.layout.axis_coef_element(axis, id, i), value, at, name)?;
         }
         Ok(())
     }

@@ -330,11 +330,11 @@ impl Writer<'_> {
     }
 
     fn coef(&self, k: &mut Kernel<'_>, cell: &Cell, coef: CoefId) -> Operand {
-        let from = match self.scheme.coefs[coef.index()].profile {
+        let from = match self.scheme.coefs[coef.index()].only_axis {
             None => k.offset(cell.group, self.row(self.layout.coef_row(coef))),
             Some(axis) => {
-                let first = self.layout.profile_element(axis, coef, 0);
-                let stride = self.layout.profiles[axis].stride;
+                let first = self.layout.axis_coef_element(axis, coef, 0);
+                let stride = self.layout.axis_coefs[axis].stride;
                 self.pointer(k, cell.array, first, [(cell.at[axis], stride)])
             }
         };
