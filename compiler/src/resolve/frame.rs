@@ -176,6 +176,8 @@ pub struct Frame {
     pub differences: PerAxis<bool>,
     /// The layers at the sides of the domain.
     pub layers: PerAxis<[Option<Rc<SideLayer>>; 2]>,
+    /// Whether a layer takes the speed of the fastest waves.
+    pub asks_speed: bool,
     /// Axes along which layers have changed a difference.
     pub layered: PerAxis<bool>,
     pub zones: Vec<ZoneFacts>,

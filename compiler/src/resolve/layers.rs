@@ -14,7 +14,7 @@ use crate::host::HostBinary;
 use crate::lattice::{Axis, Interval, PerAxis, Region};
 use crate::scheme::Boundary;
 use std::rc::Rc;
-use torre_grammar::ast::{self, Arg, ItemKind};
+use torre_grammar::ast::{self, Arg, ExprKind, ItemKind};
 use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::{Source, Spanned};
 
@@ -146,7 +146,8 @@ impl Resolver<'_> {
         names(&source).unwrap_or_default()
     }
 
-    /// The values of a layer's parameters, which later ones may depend on; they see the cell size `h` and the step `dt`.
+    /// The values of a layer's parameters, which later ones may depend on; they see the cell size `h`, the step `dt` and the speed
+    /// of the fastest waves.
     fn layer_values(
         &mut self,
         scope: &Scope,
@@ -159,11 +160,20 @@ impl Resolver<'_> {
         let names: Vec<&str> = def.params.iter().map(|p| p.name.node.as_str()).collect();
         let slots = self.arguments(scope, &def.name.node, &names, args, place)?;
         self.add_sizes(&mut inner, axis);
+        // Where nobody has found how fast waves are, the layer is made for a usual step.
+        let speed = self
+            .speed
+            .unwrap_or(0.5 * self.graph.spacing[axis] / self.frame.dt);
+        let speed = self.scalar(speed);
+        inner.locals.push(("speed".to_string(), speed));
         let mut values = Vec::new();
         for (param, arg) in def.params.iter().zip(slots) {
             let value = match (arg, &param.default) {
                 (Some(arg), _) => self.number(scope, &arg.value)?,
-                (None, Some(default)) => self.number(&inner, default)?,
+                (None, Some(default)) => {
+                    self.frame.asks_speed |= mentions(default, "speed");
+                    self.number(&inner, default)?
+                }
                 (None, None) => {
                     let message = format!(
                         "`{}` needs a value for `{}`",
@@ -361,6 +371,31 @@ impl Resolver<'_> {
             .hint("write the equation with first differences `d`, as two updates; or use a boundary without a layer");
         self.fail(d)
     }
+}
+
+/// Whether an expression names something.
+fn mentions(expr: &ast::Expr, name: &str) -> bool {
+    let mut open = vec![expr];
+    while let Some(e) = open.pop() {
+        match &e.node {
+            ExprKind::Name(found) if found == name => return true,
+            ExprKind::Number(_) | ExprKind::Text(_) | ExprKind::Name(_) | ExprKind::Path(_) => {}
+            ExprKind::Member(a, _) | ExprKind::Level(a, _) | ExprKind::Unary(_, a) => open.push(a),
+            ExprKind::Offset(a, list) => {
+                open.push(a);
+                open.extend(list);
+            }
+            ExprKind::List(list) => open.extend(list),
+            ExprKind::Call { args, .. } => open.extend(args.iter().map(|a| &a.value)),
+            ExprKind::Binary(_, a, b) => open.extend([&**a, &**b]),
+            ExprKind::If {
+                condition,
+                then,
+                otherwise,
+            } => open.extend([&**condition, &**then, &**otherwise]),
+        }
+    }
+    false
 }
 
 /// A difference that a layer changes.

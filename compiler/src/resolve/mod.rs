@@ -62,8 +62,10 @@ mod zoned;
 
 pub use report::Place;
 
+use crate::analysis;
 use crate::problem::Problem;
 use crate::scheme::{Precision, Scheme};
+use crate::statics::NoFiles;
 use crate::world::World;
 use load::Space;
 use resolver::Resolver;
@@ -127,18 +129,49 @@ pub fn resolve(
     ast: &Ast,
     options: &Options,
 ) -> Result<Resolved, Diagnostics> {
+    let (resolved, asks_speed) = resolve_once(world, source, ast, options, None)?;
+    if !asks_speed || !resolved.scheme.files.is_empty() {
+        return Ok(resolved);
+    }
+    // Layers do not change the waves of a scheme, so what was resolved with a guess tells how fast they are.
+    let scheme = &resolved.scheme;
+    let places = analysis::places(scheme, &NoFiles).ok();
+    let pace = places.and_then(|places| analysis::pace(scheme, &NoFiles, &places));
+    match pace.filter(|p| p.moves && p.coefficient > 0.0) {
+        Some(pace) => {
+            // Few digits, so that the last bits of eigenvalues, which machines may round in their own ways, are none of the result.
+            let speed = format!("{:.4e}", pace.coefficient).parse().ok();
+            resolve_once(world, source, ast, options, speed).map(|(resolved, _)| resolved)
+        }
+        None => Ok(resolved),
+    }
+}
+
+/// The same with the speed of waves that layers are made for, and whether one asks for it.
+fn resolve_once(
+    world: &dyn World,
+    source: &Source,
+    ast: &Ast,
+    options: &Options,
+    speed: Option<f64>,
+) -> Result<(Resolved, bool), Diagnostics> {
     let mut resolver = Resolver::new(world);
+    resolver.speed = speed;
     let module = resolver
         .library
         .load(world, &mut resolver.report, source, Rc::new(ast.clone()));
     let result = resolver.resolve_problem(module, options);
+    let asks_speed = resolver.frame.asks_speed;
     let failed = resolver.report.has_errors();
     let diagnostics = resolver.report.finish(source);
     match result {
-        Ok(resolved) if !failed => Ok(Resolved {
-            warnings: diagnostics,
-            ..resolved
-        }),
+        Ok(resolved) if !failed => {
+            let resolved = Resolved {
+                warnings: diagnostics,
+                ..resolved
+            };
+            Ok((resolved, asks_speed))
+        }
         _ if failed => Err(diagnostics),
         _ => Err(
             Diagnostic::error(codes::INTERNAL, "the program was refused without a reason")

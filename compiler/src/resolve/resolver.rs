@@ -34,6 +34,8 @@ pub struct Resolver<'w> {
     pub inlined: Vec<Use>,
     pub files: FilesRead,
     pub zoned: Zoned,
+    /// The fastest long waves of the scheme, in lengths per time, once they are known.
+    pub speed: Option<f64>,
     pub searches: Searches,
     pub nested: usize,
     pub steps: u64,
@@ -53,6 +55,7 @@ impl<'w> Resolver<'w> {
             inlined: Vec::new(),
             files: FilesRead::default(),
             zoned: Zoned::default(),
+            speed: None,
             searches: Searches::default(),
             nested: 0,
             steps: 0,

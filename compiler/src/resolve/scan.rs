@@ -14,7 +14,7 @@ use torre_grammar::ast::{Def, DefLine, Expr, ExprKind, ItemKind};
 const AXES: [&str; 3] = ["x", "y", "z"];
 
 /// What the text of a layer sees beside its parameters.
-const LAYER_NAMES: [&str; 6] = ["f", "a", "order", "h", "dt", "depth"];
+const LAYER_NAMES: [&str; 7] = ["f", "a", "order", "h", "dt", "depth", "speed"];
 
 impl Resolver<'_> {
     /// Reports names that no definition or constant of a module can mean.

@@ -156,3 +156,31 @@ problem p {
     assert!(early > 1e-3, "{early}");
     assert!(late <= early * 1.001, "{early} {late}");
 }
+
+/// A layer is made for the fastest waves of the scheme, which nobody has to give.
+#[test]
+fn layers_know_how_fast_waves_are() {
+    let text = |layer: &str| {
+        format!(
+            "use std::elastic::elastic_2d
+problem p {{
+  scheme elastic_2d
+  domain 30 x 30
+  boundary all: {layer}
+  source v.x at (15, 15) += exp(-((t - 10)/3)^2)
+  steps 1
+}}"
+        )
+    };
+    let values = |layer: &str| {
+        let case = Case::new(&text(layer));
+        let mut run = case.start();
+        (0..80).for_each(|_| run.step());
+        run.values("v.x").to_vec()
+    };
+    let found = values("cpml(8)");
+    assert!(found.iter().any(|v| v.abs() > 1e-9));
+    // sqrt((lambda + 2 mu) / rho) of the default media.
+    assert_eq!(found, values("cpml(8, c = 1.7321)"));
+    assert_ne!(found, values("cpml(8, c = 1)"));
+}
