@@ -36,6 +36,8 @@ pub const UNSTABLE: Code = Code("E0815");
 pub const NOT_ANALYSED: Code = Code("E0816");
 /// Values that became infinite, or none, or grew without bound.
 pub const BLOW_UP: Code = Code("E0817");
+/// A range of values for pictures that is none, or of nothing that is drawn.
+pub const RANGE: Code = Code("E0820");
 /// A schedule that the scheme does not allow.
 pub const SLOPE: Code = Code("E0852");
 /// A schedule that the GPU cannot run.
@@ -44,7 +46,7 @@ pub const DEVICE_SCHEDULE: Code = Code("E0853");
 pub const BACKEND: Code = Code("E0902");
 
 /// All of them.
-pub const ALL: [Code; 20] = [
+pub const ALL: [Code; 21] = [
     UNREADABLE,
     UNWRITABLE,
     CHECKPOINT,
@@ -62,6 +64,7 @@ pub const ALL: [Code; 20] = [
     UNSTABLE,
     NOT_ANALYSED,
     BLOW_UP,
+    RANGE,
     SLOPE,
     DEVICE_SCHEDULE,
     BACKEND,

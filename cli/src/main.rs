@@ -17,6 +17,7 @@ mod input;
 mod interrupt;
 mod machine;
 mod plan;
+mod plot;
 mod progress;
 mod provenance;
 mod render;
@@ -58,6 +59,7 @@ fn run_command(command: &Command, voice: &Voice) -> Result<(), Failure> {
     match command {
         Command::Check(args) => check::check(args, voice),
         Command::Run(args) => run::run(args, voice),
+        Command::Plot(args) => plot::plot(args, voice),
         Command::Plan(args) => plan::plan(args, voice),
         Command::Analyze(args) => analyze::analyze(args, voice),
         Command::Cone(args) => cone::cone(args, voice),

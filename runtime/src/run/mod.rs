@@ -19,6 +19,7 @@ pub mod outputs;
 mod pictures;
 mod places;
 pub mod record;
+mod setup;
 mod simulation;
 pub mod verify;
 
@@ -28,6 +29,7 @@ pub use error::{Difference, RunError};
 pub use gallery::{Pictures, Range};
 pub use outputs::{Missing, Outputs, VolumeFormat, Wanted};
 pub use record::Record;
+pub use setup::setup;
 pub use simulation::{Compiled, Literal, Simulation, Value, cell_stages_per_step, next_volume};
 
 use crate::host::Progress;

@@ -101,7 +101,7 @@ impl Sampled {
     }
 
     /// Lines between neighbours that differ.
-    fn edges(&self) -> Vec<Edge> {
+    pub fn edges(&self) -> Vec<Edge> {
         let finite = || self.values.iter().copied().filter(|v| v.is_finite());
         let (low, high) = finite().fold((f64::MAX, f64::MIN), |(a, b), v| (a.min(v), b.max(v)));
         let mut edges = Vec::new();

@@ -33,7 +33,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use torre_compiler::lattice::Region;
-use torre_compiler::problem::{Output, OutputKind, Problem};
+use torre_compiler::problem::{Output, OutputKind, Problem, StaticOutput};
 use torre_compiler::real::Real;
 use torre_compiler::reference::for_each_index;
 use torre_compiler::scheme::{ComponentId, Scheme};
@@ -324,6 +324,28 @@ impl Outputs {
         Ok(())
     }
 
+    /// Draws all pictures of a finished run again, from its arrays; gives their number.
+    pub fn draw_again(
+        &self,
+        scheme: &Scheme,
+        problem: &Problem,
+        files: &dyn Files,
+    ) -> Result<usize, FileError> {
+        self.gallery.borrow_mut().outline(scheme, problem, files);
+        for output in &problem.statics {
+            let stem = static_stem(output);
+            if self.folder.join(format!("{stem}.png")).is_file() {
+                let values = static_values(scheme, files, output);
+                let gallery = self.gallery.borrow();
+                if let Some(name) = gallery.show_static(scheme, output, &stem, &values)? {
+                    self.note(&name);
+                }
+            }
+        }
+        self.finish_pictures(scheme, problem, problem.steps)?;
+        Ok(self.written.borrow().len())
+    }
+
     /// Writes what does not change, under the names of step 0.
     pub fn statics<T: Value>(
         &self,
@@ -334,16 +356,7 @@ impl Outputs {
         let mut gallery = self.gallery.borrow_mut();
         gallery.outline(scheme, problem, files);
         for output in &problem.statics {
-            let mut values = Vec::with_capacity(output.region.volume() as usize);
-            for_each_index(output.region, |at| {
-                let value = coef_value(scheme, files, output.position, &output.value, at);
-                values.push(value);
-            });
-            let stem = format!(
-                "{}/{}",
-                folder_of(output.kind),
-                frame_name(&output.name, 0)
-            );
+            let (values, stem) = (static_values(scheme, files, output), static_stem(output));
             let is_volume = matches!(output.kind, OutputKind::Volume);
             if let (VolumeFormat::Vtk, true) = (self.format, is_volume) {
                 let name = format!("{stem}.vti");
@@ -610,6 +623,21 @@ fn folder_of(kind: OutputKind) -> &'static str {
         OutputKind::Slice { .. } => "slices",
         OutputKind::Volume => "volumes",
     }
+}
+
+/// The values of an output that does not change.
+fn static_values(scheme: &Scheme, files: &dyn Files, output: &StaticOutput) -> Vec<f64> {
+    let mut values = Vec::with_capacity(output.region.volume() as usize);
+    for_each_index(output.region, |at| {
+        let value = coef_value(scheme, files, output.position, &output.value, at);
+        values.push(value);
+    });
+    values
+}
+
+/// The files of an output that does not change, without their endings.
+fn static_stem(output: &StaticOutput) -> String {
+    format!("{}/{}", folder_of(output.kind), frame_name(&output.name, 0))
 }
 
 /// The files of an output after a step, without their endings.

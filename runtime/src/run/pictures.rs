@@ -169,7 +169,7 @@ impl Shown {
             across: axis(0),
             up: axis(1),
             true_shape: true,
-            quantity: AxisText::of(&self.name),
+            quantity: Some(AxisText::of(&self.name)),
             scale,
             edges: outlines.edges.clone(),
             room,
@@ -213,7 +213,7 @@ impl Shown {
                 spacing: second.time - first.time,
             },
             true_shape: false,
-            quantity: AxisText::of(&self.name),
+            quantity: Some(AxisText::of(&self.name)),
             scale,
             room: 0,
         };

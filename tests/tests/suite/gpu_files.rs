@@ -18,7 +18,7 @@ use torre_runtime::host::{Calculation, Progress};
 use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::{
-    Checkpoints, Company, Literal, Outputs, RunError, Simulation, VolumeFormat, Wanted, Watch,
+    Checkpoints, Company, Literal, Outputs, RunError, Pictures, Simulation, VolumeFormat, Wanted, Watch,
     checkpoint, execute, verify,
 };
 use torre_suite::interpreted::Interpreted;
@@ -144,6 +144,7 @@ impl Case {
             save_initial: true,
             save_final: true,
             keep_volumes: true,
+            pictures: Pictures::default(),
         };
         let outputs = Outputs::create(&results, wanted)?;
         std::fs::create_dir_all(folder.join("state")).expect("a folder");

@@ -12,8 +12,9 @@ use crate::output::error::{Attempt, Cause, FileError};
 
 /// Small slices are enlarged to about this many pixels, large ones reduced to at most twice as many.
 const SIDE: usize = 640;
-/// Planes whose second axis is another quantity are about so high.
+/// Planes whose second axis is another quantity are about so high, a single row less.
 const FREE_HEIGHT: usize = 420;
+const ROW_HEIGHT: usize = 120;
 const MARGIN: usize = 20;
 const TICK: usize = 5;
 const BAR: usize = 18;
@@ -35,8 +36,8 @@ pub struct SlicePicture {
     pub up: PictureAxis,
     /// Both axes are lengths: cells have their true shape.
     pub true_shape: bool,
-    /// What the values are, above the colour bar.
-    pub quantity: AxisText,
+    /// What the values are, above the colour bar; without it there is none.
+    pub quantity: Option<AxisText>,
     /// Which values have which colours.
     pub scale: Scale,
     /// Lines over the values.
@@ -148,7 +149,8 @@ impl SlicePicture {
         let bar_ticks = ticks(low, high, (bar_height / 45).max(4));
         let x_title = axis_title(&self.across.text, x_ticks.exponent);
         let y_title = axis_title(&self.up.text, y_ticks.exponent);
-        let bar_title = axis_title(&self.quantity, bar_ticks.exponent);
+        let quantity = self.quantity.as_ref();
+        let bar_title = quantity.map(|text| axis_title(text, bar_ticks.exponent));
         let widest = |ticks: &Ticks| ticks.labels.iter().map(|l| label(l)).max().unwrap_or(0);
 
         let subtitle = match shown.block {
@@ -167,10 +169,15 @@ impl SlicePicture {
         let head = MARGIN + 14 + if subtitle.is_empty() { 0 } else { 20 };
         let left = MARGIN + 18 + widest(&y_ticks) + TICK + 6;
         let bar_left = left + width + 26;
-        let bar_right = bar_left + BAR + TICK + 5 + widest(&bar_ticks).max(label("NaN"));
+        let bar_right = match &bar_title {
+            Some(title) => {
+                let numbers = BAR + TICK + 5 + widest(&bar_ticks).max(label("NaN"));
+                bar_left + numbers.max(label(title))
+            }
+            None => left + width + widest(&x_ticks) / 2,
+        };
         let right = [
             bar_right,
-            bar_left + label(&bar_title),
             left + title,
             left + note,
             left + label(&x_title),
@@ -178,10 +185,13 @@ impl SlicePicture {
         // The title of the colour bar stands above it, beside the head if that is short enough.
         let beside = note.max(title) < width;
         let top = head + if beside { 18 } else { 34 };
-        let bottom = top + (bar_height + 28 + SWATCH).max(height + 58);
+        let below = match bar_title {
+            Some(_) => (bar_height + 28 + SWATCH).max(height + 58),
+            None => height + 58,
+        };
         let total_width = right.into_iter().max().unwrap_or(0) + MARGIN;
         let mut panel = Panel {
-            canvas: Canvas::new(total_width, bottom),
+            canvas: Canvas::new(total_width, top + below),
             corner: [left, top],
             size: [width, height],
             cells: [nx, ny],
@@ -219,14 +229,16 @@ impl SlicePicture {
         };
         canvas.text(&y_title, at(MARGIN + 10), at(top) + at(height) / 2.0, upward);
 
-        let bar = Bar {
-            corner: [bar_left, top],
-            height: bar_height,
-            ticks: &bar_ticks,
-            title: &bar_title,
-            nans: shown.nans,
-        };
-        bar.draw(canvas, self.scale, &colour);
+        if let Some(title) = &bar_title {
+            let bar = Bar {
+                corner: [bar_left, top],
+                height: bar_height,
+                ticks: &bar_ticks,
+                title,
+                nans: shown.nans,
+            };
+            bar.draw(canvas, self.scale, &colour);
+        }
         panel.draw_edges(&self.edges);
         Some(panel)
     }
@@ -274,7 +286,7 @@ impl SlicePicture {
     /// Whole pixels per shown cell along both axes, in the ratio of the cell sizes as nearly as they allow.
     fn cell_pixels(&self, size: [usize; 2]) -> [usize; 2] {
         if !self.true_shape {
-            let sides = [SIDE, FREE_HEIGHT];
+            let sides = [SIDE, if size[1] == 1 { ROW_HEIGHT } else { FREE_HEIGHT }];
             return [0, 1].map(|i| (sides[i] / size[i]).clamp(1, SIDE));
         }
         let ratio = self.up.spacing.abs() / self.across.spacing.abs();

@@ -21,10 +21,10 @@ fn picture(scale: Scale) -> SlicePicture {
         across: axis("x", 1.0),
         up: axis("y", 1.0),
         true_shape: true,
-        quantity: AxisText {
+        quantity: Some(AxisText {
             name: "E.z".into(),
             units: "V/m".into(),
-        },
+        }),
         scale,
         edges: Vec::new(),
         room: 0,
@@ -70,6 +70,10 @@ fn the_first_axis_runs_right_and_the_second_up() {
     // Time has no true shape.
     one.true_shape = false;
     assert_eq!(one.cell_pixels([100, 1000]), [6, 1]);
+    assert_eq!(one.cell_pixels([100, 1]), [6, 120]);
+    // A plane without a quantity has no colour bar.
+    one.quantity = None;
+    assert!(one.draw(&view).unwrap().canvas.width() < canvas.width());
 }
 
 #[test]
