@@ -111,6 +111,9 @@ pub struct Check {
     /// Draw media, regions, sources, probes and outputs as they are set up
     #[arg(long, value_name = "FILE.png")]
     pub picture: Option<PathBuf>,
+    /// An axis that points downward in the picture
+    #[arg(long, value_name = "AXIS", requires = "picture")]
+    pub down: Option<String>,
     /// Do not refuse a time step for which waves grow
     #[arg(long)]
     pub allow_unstable: bool,
@@ -191,11 +194,19 @@ pub struct Run {
 #[derive(Debug, Args)]
 pub struct PictureArgs {
     /// The range of the colours, or of a curve's axis, for an output or for what outputs show; may be repeated
-    #[arg(long, value_name = "NAME=LOW..HIGH", requires = "out", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "NAME=LOW..HIGH",
+        requires = "out",
+        allow_hyphen_values = true
+    )]
     pub range: Vec<String>,
     /// Put the frames of each output together to an animation (APNG)
     #[arg(long, requires = "out")]
     pub movie: bool,
+    /// An axis that points downward in pictures where it is not drawn to the right
+    #[arg(long, value_name = "AXIS", requires = "out")]
+    pub down: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -3,6 +3,7 @@
 use crate::args;
 use crate::failure::Failure;
 use crate::input;
+use crate::plot;
 use crate::render::Voice;
 use crate::stability::Subject;
 use crate::write;
@@ -44,7 +45,7 @@ pub fn check(args: &args::Check, voice: &Voice) -> Result<(), Failure> {
             diagnostics.0.extend(unstable?);
         }
         if let Some(path) = &args.picture {
-            draw(&world, &source, &options, path)?;
+            draw(&world, &source, &options, path, args.down.as_deref())?;
         }
     }
     if args.report.is_some() {
@@ -96,11 +97,13 @@ fn draw(
     source: &Source,
     options: &Options,
     path: &Path,
+    down: Option<&str>,
 ) -> Result<(), Failure> {
     let resolved = driver::load(world, source, options)?;
     let files = LoadedFiles::load(world, &resolved.scheme)?;
+    let down = plot::downward(down, &resolved.scheme)?;
     remove_leftovers_of(path);
-    let canvas = setup(&resolved.scheme, &resolved.problem, &files);
+    let canvas = setup(&resolved.scheme, &resolved.problem, &files, down);
     Ok(canvas.write(path)?)
 }
 

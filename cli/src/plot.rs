@@ -5,6 +5,7 @@ use crate::codes;
 use crate::failure::{Exit, Failure};
 use crate::input::Input;
 use crate::render::Voice;
+use torre_compiler::lattice::Axis;
 use torre_compiler::problem::Problem;
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_grammar::diag::Diagnostic;
@@ -56,7 +57,10 @@ fn draw<T: Value>(args: &args::Plot, voice: &Voice, input: &Input) -> Result<(),
         0 => Err(nothing()),
         n => {
             let plural = if n == 1 { "" } else { "s" };
-            voice.note(format_args!("{n} picture{plural} in `{}`", folder.display()));
+            voice.note(format_args!(
+                "{n} picture{plural} in `{}`",
+                folder.display()
+            ));
             Ok(())
         }
     }
@@ -73,7 +77,18 @@ pub fn pictures(
     Ok(Pictures {
         ranges: args.range.iter().map(range).collect::<Result<_, _>>()?,
         movies: args.movie,
+        down: downward(args.down.as_deref(), scheme)?,
     })
+}
+
+/// The axis of a name, which is to point downward.
+pub fn downward(name: Option<&str>, scheme: &Scheme) -> Result<Option<Axis>, Failure> {
+    let Some(name) = name else { return Ok(None) };
+    let grid = &scheme.grid;
+    match grid.present().find(|a| grid.axis_name(*a) == name) {
+        Some(axis) => Ok(Some(axis)),
+        None => Err(Failure::usage(format!("the scheme has no axis `{name}`"))),
+    }
 }
 
 /// What ranges can be given for: outputs, and what they show.
@@ -137,8 +152,18 @@ mod tests {
         assert_eq!(found.of, "E.z-z64");
         assert_eq!((found.scale.low, found.scale.high), (-2e-3, 1.0));
         for wrong in [
-            "E.z", "E.z=", "E.z=1", "E.z=1..", "E.z=a..b", "E.z=1..1", "E.z=2..1", "E.z=nan..1",
-            "E.z=0..inf", "E.y=0..1", "=0..1", "",
+            "E.z",
+            "E.z=",
+            "E.z=1",
+            "E.z=1..",
+            "E.z=a..b",
+            "E.z=1..1",
+            "E.z=2..1",
+            "E.z=nan..1",
+            "E.z=0..inf",
+            "E.y=0..1",
+            "=0..1",
+            "",
         ] {
             let failure = range(wrong, &names).unwrap_err();
             assert_eq!(failure.diagnostics.0[0].code, codes::RANGE, "{wrong}");

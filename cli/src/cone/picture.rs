@@ -160,7 +160,10 @@ impl Picture<'_> {
             whole: false,
             stressed: self.wrong,
         };
-        let what = self.whole_tile(what);
+        let what = match args.component {
+            Some(_) => what,
+            None => self.whole_tile(what),
+        };
         Ok(section(self.scheme, self.cones, &what))
     }
 

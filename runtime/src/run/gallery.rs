@@ -11,12 +11,16 @@ use crate::output::picture::{Scale, Spread, movie, text_width};
 use crate::output::{Attempt, Cause, FileError};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use torre_compiler::lattice::Axis;
 use torre_compiler::problem::{Output, Problem, StaticOutput};
 use torre_compiler::scheme::Scheme;
 use torre_compiler::statics::Files;
 
 /// Frames of a line that are drawn above each other, at the most: more are finer than pixels.
 const MOST_LINES: usize = 4096;
+
+/// Values of the frames of a line that are drawn above each other, at the most; of more, frames are left out.
+pub(super) const MOST_IN_DIAGRAM: usize = 1 << 21;
 
 /// How pictures are to be.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,6 +29,8 @@ pub struct Pictures {
     pub ranges: Vec<Range>,
     /// Whether frames are put together to animations.
     pub movies: bool,
+    /// An axis that points downward where it is not drawn to the right.
+    pub down: Option<Axis>,
 }
 
 /// The range of colours, or of the vertical axis of curves.
@@ -105,6 +111,7 @@ impl Gallery {
         let Some(shown) = Shown::of_output(scheme, output) else {
             return Ok(None);
         };
+        let shown = shown.pointing(self.how.down);
         let given = self.given(&output.name, &shown);
         let path = self.folder.join(format!("{}.png", frame.stem));
         let album = self.album(&output.name);
@@ -129,6 +136,7 @@ impl Gallery {
         let Some(shown) = Shown::of_static(scheme, output) else {
             return Ok(None);
         };
+        let shown = shown.pointing(self.how.down);
         let measure = self.given(&output.name, &shown).unwrap_or_else(|| {
             // Small parts of a medium matter as much as large ones.
             let spread = Spread::of(values.iter().copied());
@@ -159,6 +167,7 @@ impl Gallery {
         let Some(shown) = Shown::of_output(scheme, output) else {
             return Ok(Vec::new());
         };
+        let shown = shown.pointing(self.how.down);
         let given = self.given(&output.name, &shown);
         let (folder, movies) = (self.folder.clone(), self.how.movies);
         let album = self.album(&output.name);
@@ -188,7 +197,9 @@ impl Gallery {
         if let [first, second, ..] = frames
             && shown.axes.len() == 1
         {
+            let values = frames.len().saturating_mul(shown.count());
             let stride = frames.len().div_ceil(MOST_LINES);
+            let stride = stride.max(values.div_ceil(MOST_IN_DIAGRAM));
             let mut values = Vec::new();
             for frame in frames.iter().step_by(stride) {
                 values.extend(read(frame)?);

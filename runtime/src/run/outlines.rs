@@ -10,6 +10,9 @@ use torre_compiler::statics::{Files, coef_value};
 /// A line is drawn where a medium changes by more than this part of its range in the plane.
 const JUMP: f64 = 0.1;
 
+/// A medium that changes between more than this part of the cells is rough, and has no outline.
+const ROUGH: f64 = 0.25;
+
 /// Values that are looked at along an axis, at the most: pictures show no more.
 const MOST: i64 = 1280;
 
@@ -100,7 +103,7 @@ impl Sampled {
         }
     }
 
-    /// Lines between neighbours that differ.
+    /// Lines between neighbours that differ; none of a medium that is rough all over.
     pub fn edges(&self) -> Vec<Edge> {
         let finite = || self.values.iter().copied().filter(|v| v.is_finite());
         let (low, high) = finite().fold((f64::MAX, f64::MIN), |(a, b), v| (a.min(v), b.max(v)));
@@ -109,6 +112,7 @@ impl Sampled {
             return edges;
         }
         let counts = [0, 1].map(|i| self.places[i].len());
+        let most = 64.max((ROUGH * (counts[0] * counts[1]) as f64) as usize);
         let value = |at: [usize; 2]| self.values[at[0] * counts[1] + at[1]];
         let half = |i: usize| match self.places[i][..] {
             [a, b, ..] => (b - a) / 2.0,
@@ -122,8 +126,7 @@ impl Sampled {
                 at
             };
             for near in 1..counts[across] {
-                let between =
-                    (self.places[across][near - 1] + self.places[across][near]) / 2.0;
+                let between = (self.places[across][near - 1] + self.places[across][near]) / 2.0;
                 let jumps = |&far: &usize| {
                     let (a, b) = (value(cell(near - 1, far)), value(cell(near, far)));
                     (a - b).abs() > JUMP * (high - low)
@@ -142,6 +145,9 @@ impl Sampled {
                         from: end(first, -1.0),
                         to: end(last, 1.0),
                     });
+                }
+                if edges.len() > most {
+                    return Vec::new();
                 }
             }
         }
@@ -162,16 +168,18 @@ mod tests {
         let edge = |from, to| Edge { from, to };
         assert_eq!(
             sampled.edges(),
-            [
-                edge([0.5, 0.0], [0.5, 1.0]),
-                edge([0.5, 0.0], [2.5, 0.0]),
-            ]
+            [edge([0.5, 0.0], [0.5, 1.0]), edge([0.5, 0.0], [2.5, 0.0]),]
         );
         let even = Sampled {
             places: [vec![0.0, 1.0], vec![0.0]],
             values: vec![2.0, 2.0],
         };
         assert!(even.edges().is_empty());
+        let noise = |n: usize| Sampled {
+            places: [0, 1].map(|_| (0..n).map(|i| i as f64).collect()),
+            values: (0..n * n).map(|i| ((i * i) % 7) as f64).collect(),
+        };
+        assert!(noise(30).edges().is_empty() && !noise(5).edges().is_empty());
         let line = Sampled {
             places: [vec![0.0, 1.0, 2.0], vec![0.0]],
             values: vec![2.0, f64::NAN, 3.0],

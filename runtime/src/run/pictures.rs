@@ -27,6 +27,8 @@ pub struct Shown {
     pub region: Region,
     /// The axes with more than one value: two, or one for a line.
     pub axes: Vec<Axis>,
+    /// An axis that points downward where it is the second one.
+    pub down: Option<Axis>,
 }
 
 /// The range of a picture's values.
@@ -54,6 +56,7 @@ impl Shown {
             position: component.position,
             region: output.region,
             axes: Vec::new(),
+            down: None,
         }
         .with_axes(scheme)
     }
@@ -65,6 +68,7 @@ impl Shown {
             position: output.position,
             region: output.region,
             axes: Vec::new(),
+            down: None,
         }
         .with_axes(scheme)
     }
@@ -73,6 +77,18 @@ impl Shown {
         let long = |a: &Axis| self.region[*a].len() > 1;
         self.axes = scheme.grid.present().filter(long).collect();
         matches!(self.axes.len(), 1 | 2).then_some(self)
+    }
+
+    /// The same with an axis that points downward.
+    pub fn pointing(self, down: Option<Axis>) -> Self {
+        Self { down, ..self }
+    }
+
+    /// Whether the second axis points downward.
+    pub fn downward(&self) -> bool {
+        self.axes
+            .get(1)
+            .is_some_and(|axis| self.down == Some(*axis))
     }
 
     /// The number of values.
@@ -123,7 +139,11 @@ impl Shown {
         }
         let mut subtitle = parts.join(", ");
         if !outlines.names.is_empty() {
-            let blank = if subtitle.is_empty() { "" } else { "  \u{b7}  " };
+            let blank = if subtitle.is_empty() {
+                ""
+            } else {
+                "  \u{b7}  "
+            };
             subtitle += &format!("{blank}lines: {}", outlines.names.join(", "));
         }
         subtitle
@@ -168,6 +188,7 @@ impl Shown {
             subtitle,
             across: axis(0),
             up: axis(1),
+            downward: self.downward(),
             true_shape: true,
             quantity: Some(AxisText::of(&self.name)),
             scale,
@@ -212,6 +233,7 @@ impl Shown {
                 start: first.time,
                 spacing: second.time - first.time,
             },
+            downward: false,
             true_shape: false,
             quantity: Some(AxisText::of(&self.name)),
             scale,

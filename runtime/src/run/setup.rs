@@ -25,14 +25,15 @@ const MARGIN: usize = 20;
 const ROW: usize = 24;
 
 /// Draws a calculation as it is set up.
-pub fn setup(scheme: &Scheme, problem: &Problem, files: &dyn Files) -> Canvas {
+pub fn setup(scheme: &Scheme, problem: &Problem, files: &dyn Files, down: Option<Axis>) -> Canvas {
     let setup = Setup {
         scheme,
         problem,
         files,
         medium: coloured(scheme, problem, files),
     };
-    let panels: Vec<Canvas> = planes(scheme).iter().map(|p| setup.panel(p)).collect();
+    let planes = planes(scheme).into_iter().map(|p| p.pointing(down));
+    let panels: Vec<Canvas> = planes.map(|p| setup.panel(&p)).collect();
     let head = MARGIN + 2 * ROW + 4;
     let across: usize = panels.iter().map(Canvas::width).sum();
     let high = panels.iter().map(Canvas::height).max().unwrap_or(0);
@@ -84,7 +85,12 @@ fn planes(scheme: &Scheme) -> Vec<Shown> {
             name: String::new(),
             position,
             region,
-            axes: present.iter().copied().filter(|a| Some(*a) != normal).collect(),
+            axes: present
+                .iter()
+                .copied()
+                .filter(|a| Some(*a) != normal)
+                .collect(),
+            down: None,
         }
     };
     match present.len() {
@@ -94,11 +100,7 @@ fn planes(scheme: &Scheme) -> Vec<Shown> {
 }
 
 /// The medium that gives colours: the first one with more values than yes and no, or the first one.
-fn coloured<'a>(
-    scheme: &Scheme,
-    problem: &'a Problem,
-    files: &dyn Files,
-) -> Option<&'a Medium> {
+fn coloured<'a>(scheme: &Scheme, problem: &'a Problem, files: &dyn Files) -> Option<&'a Medium> {
     let planes = planes(scheme);
     let values = |medium: &Medium| -> Vec<f64> {
         let sampled = planes.iter().map(|p| Sampled::of(scheme, medium, files, p));
@@ -204,6 +206,7 @@ impl Setup<'_> {
             subtitle: shown.subtitle(self.scheme, None, &Outlines::default()),
             across: axis(0),
             up: axis(1),
+            downward: shown.downward(),
             true_shape: shown.axes.len() > 1,
             quantity: self.medium.map(|medium| AxisText::of(&medium.name)),
             scale: spread.map_or(Scale::UNIT, Spread::whole_scale),
@@ -328,8 +331,10 @@ impl Setup<'_> {
                 let [x, y] = match (i, side) {
                     (0, 0) => [[left; 2], [top, bottom]],
                     (0, _) => [[right; 2], [top, bottom]],
-                    (_, 0) => [[left, right], [bottom; 2]],
-                    _ => [[left, right], [top; 2]],
+                    (_, side) => match (side == 0) == plane.panel.downward {
+                        true => [[left, right], [top; 2]],
+                        false => [[left, right], [bottom; 2]],
+                    },
                 };
                 let points = [0, 1].map(|n| (x[n] as f32, y[n] as f32));
                 let line = match end {
@@ -366,7 +371,8 @@ impl Plane<'_> {
     fn span(&self, region: Region, position: Position) -> [[f64; 2]; 2] {
         [0, 1].map(|i| match self.shown.axes.get(i) {
             Some(&axis) => {
-                let start = HalfIndex::cells(self.shown.region[axis].lo) + self.shown.position[axis];
+                let start =
+                    HalfIndex::cells(self.shown.region[axis].lo) + self.shown.position[axis];
                 let place = |n: i64| (HalfIndex::cells(n) + position[axis] - start).as_f64();
                 [place(region[axis].lo), place(region[axis].hi - 1)]
             }

@@ -18,8 +18,8 @@ use torre_runtime::host::{Calculation, Progress};
 use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::{
-    Checkpoints, Company, Literal, Outputs, RunError, Pictures, Simulation, VolumeFormat, Wanted, Watch,
-    checkpoint, execute, verify,
+    Checkpoints, Company, Literal, Outputs, Pictures, RunError, Simulation, VolumeFormat, Wanted,
+    Watch, checkpoint, execute, verify,
 };
 use torre_suite::interpreted::Interpreted;
 use torre_suite::random::random_problem;

@@ -470,7 +470,7 @@ fn draw_legend(svg: &mut Svg, scheme: &Scheme, cones: &Cones, what: &Section, to
             fill(TILE).outline("#b9a05a", 1.1),
         );
         let text = match what.whole {
-            true => "one tile".to_owned(),
+            true => format!("one tile of {}", scheme.name),
             false => format!("tile of {name}"),
         };
         svg.text([x + 14.0, y], &text, Label::default());

@@ -107,10 +107,7 @@ fn pictures() -> Vec<(&'static str, String)> {
             "cone-wave.svg",
             section(&wave, &of_wave, &view(0, z, 7, 4, diamonds)),
         ),
-        (
-            "tiles-skewed.svg",
-            section(&wave, &of_wave, &skewed),
-        ),
+        ("tiles-skewed.svg", section(&wave, &of_wave, &skewed)),
         ("tiles-pyramids.svg", section(&wave, &of_wave, &pyramids)),
         ("tiles-boxes.svg", section(&wave, &of_wave, &boxes)),
         ("tower-footprint.svg", footprint(&maxwell, &panels)),
@@ -174,8 +171,16 @@ fn a_whole_tile_and_its_past_are_drawn() {
         assert!(text.contains("<title>a tile of wave"), "{name}");
         // The stressed tile lies within the frame, all of it.
         let attribute = |tag: &str, name: &str| -> f64 {
-            let value = tag.split(&format!(" {name}=\"")).nth(1).expect("an attribute");
-            value.split('"').next().expect("its end").parse().expect("a number")
+            let value = tag
+                .split(&format!(" {name}=\""))
+                .nth(1)
+                .expect("an attribute");
+            value
+                .split('"')
+                .next()
+                .expect("its end")
+                .parse()
+                .expect("a number")
         };
         let clip = text.split("<clipPath").nth(1).expect("a frame");
         let clip = clip.split("<rect").nth(1).expect("its sides");

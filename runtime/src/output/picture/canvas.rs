@@ -390,6 +390,9 @@ mod tests {
         assert_eq!(bytes[(7 + 1) * 3..][..3], [10, 20, 30]);
         let large = canvas.resized(9, 2);
         assert_eq!((large.width(), large.height()), (9, 2));
-        assert_eq!((large.pixel(1, 1), large.pixel(8, 1)), ([10, 20, 30], WHITE));
+        assert_eq!(
+            (large.pixel(1, 1), large.pixel(8, 1)),
+            ([10, 20, 30], WHITE)
+        );
     }
 }

@@ -258,7 +258,10 @@ mod tests {
         let marked = one.draw();
         assert_ne!(free, wide);
         // The same axes, whatever the values.
-        assert_eq!((marked.width(), marked.height()), (wide.width(), wide.height()));
+        assert_eq!(
+            (marked.width(), marked.height()),
+            (wide.width(), wide.height())
+        );
         let line = |canvas: &Canvas, y: usize| -> Vec<usize> {
             let row = (1..canvas.width()).map(|x| (x, canvas.pixel(x, y)));
             let dark = row.filter(|(_, c)| c[0] < 150);
@@ -291,10 +294,7 @@ mod tests {
         let same = |point| point;
         let gap = [(0.0, 0.0), (1.0, 1.0), (2.0, f64::NAN), (3.0, 0.0)];
         let lines = curve(&gap, |(x, y)| (x as f32, y as f32));
-        assert_eq!(
-            lines,
-            [vec![(0.0, 0.0), (1.0, 1.0)], vec![(3.0, 0.0)]]
-        );
+        assert_eq!(lines, [vec![(0.0, 0.0), (1.0, 1.0)], vec![(3.0, 0.0)]]);
         let wild = [f64::NAN, f64::INFINITY, f64::MAX, -f64::MAX, 5e-324, 0.0];
         let points: Vec<_> = wild
             .iter()

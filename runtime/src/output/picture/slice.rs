@@ -34,6 +34,8 @@ pub struct SlicePicture {
     pub across: PictureAxis,
     /// The second axis of the array, drawn upward.
     pub up: PictureAxis,
+    /// The second axis is drawn downward instead.
+    pub downward: bool,
     /// Both axes are lengths: cells have their true shape.
     pub true_shape: bool,
     /// What the values are, above the colour bar; without it there is none.
@@ -63,6 +65,8 @@ pub struct Panel {
     pub size: [usize; 2],
     /// Cells of the plane.
     pub cells: [usize; 2],
+    /// The second axis runs downward.
+    pub downward: bool,
 }
 
 impl Panel {
@@ -71,7 +75,11 @@ impl Panel {
         let part = |at: f64, i: usize| (at + 0.5) / self.cells[i] as f64 * self.size[i] as f64;
         let [left, top] = self.corner.map(|n| n as f64);
         let base = top + self.size[1] as f64;
-        ((left + part(x, 0)) as f32, (base - part(y, 1)) as f32)
+        let y = match self.downward {
+            true => top + part(y, 1),
+            false => base - part(y, 1),
+        };
+        ((left + part(x, 0)) as f32, y as f32)
     }
 
     /// The sides of the plane: left, top, right, bottom.
@@ -88,8 +96,14 @@ impl Panel {
             let pixel = |at: f32, low: usize, high: usize| {
                 (at.round().max(low as f32) as usize).min(high.saturating_sub(1))
             };
-            let (x0, x1) = (pixel(a.0.min(b.0), left, right), pixel(a.0.max(b.0), left, right));
-            let (y0, y1) = (pixel(a.1.min(b.1), top, bottom), pixel(a.1.max(b.1), top, bottom));
+            let (x0, x1) = (
+                pixel(a.0.min(b.0), left, right),
+                pixel(a.0.max(b.0), left, right),
+            );
+            let (y0, y1) = (
+                pixel(a.1.min(b.1), top, bottom),
+                pixel(a.1.max(b.1), top, bottom),
+            );
             self.canvas
                 .stress([x0, y0], [(x1 - x0).max(1), (y1 - y0).max(1)]);
         }
@@ -176,12 +190,7 @@ impl SlicePicture {
             }
             None => left + width + widest(&x_ticks) / 2,
         };
-        let right = [
-            bar_right,
-            left + title,
-            left + note,
-            left + label(&x_title),
-        ];
+        let right = [bar_right, left + title, left + note, left + label(&x_title)];
         // The title of the colour bar stands above it, beside the head if that is short enough.
         let beside = note.max(title) < width;
         let top = head + if beside { 18 } else { 34 };
@@ -195,6 +204,7 @@ impl SlicePicture {
             corner: [left, top],
             size: [width, height],
             cells: [nx, ny],
+            downward: self.downward,
         };
         let canvas = &mut panel.canvas;
         let at = |n: usize| n as f32;
@@ -204,8 +214,11 @@ impl SlicePicture {
         let colour = self.scale.colours();
         for (i, column) in shown.values.chunks(shown.size[1]).enumerate() {
             for (j, &value) in column.iter().enumerate() {
-                let y = top + (shown.size[1] - 1 - j) * sy;
-                canvas.fill(left + i * sx, y, sx, sy, colour(value));
+                let row = match self.downward {
+                    true => j,
+                    false => shown.size[1] - 1 - j,
+                };
+                canvas.fill(left + i * sx, top + row * sy, sx, sy, colour(value));
             }
         }
         canvas.frame(left, top, width, height, INK);
@@ -219,7 +232,10 @@ impl SlicePicture {
         let centre = at(left) + (at(width) / 2.0).max(at(label(&x_title)) / 2.0);
         canvas.text(&x_title, centre, at(base + 42), middle);
         for (value, text) in y_ticks.values.iter().zip(&y_ticks.labels) {
-            let y = base - 1 - self.up.pixel(*value, ny, height);
+            let y = match self.downward {
+                true => top + self.up.pixel(*value, ny, height),
+                false => base - 1 - self.up.pixel(*value, ny, height),
+            };
             canvas.fill(left - 1 - TICK, y, TICK, 1, INK);
             canvas.text(text, at(left - TICK - 6), at(y) + 5.0, Style::LABEL.at(1.0));
         }
@@ -227,7 +243,12 @@ impl SlicePicture {
             upward: true,
             ..middle
         };
-        canvas.text(&y_title, at(MARGIN + 10), at(top) + at(height) / 2.0, upward);
+        canvas.text(
+            &y_title,
+            at(MARGIN + 10),
+            at(top) + at(height) / 2.0,
+            upward,
+        );
 
         if let Some(title) = &bar_title {
             let bar = Bar {
@@ -245,11 +266,7 @@ impl SlicePicture {
 
     /// Reads a plane row by row; averages blocks of cells where there are more than can be shown. A block with a value
     /// that is not a number is not a number, so that none is overlooked.
-    fn reduced<T: Element>(
-        &self,
-        rows: &(impl Rows<T> + ?Sized),
-        cells: [usize; 2],
-    ) -> Reduced {
+    fn reduced<T: Element>(&self, rows: &(impl Rows<T> + ?Sized), cells: [usize; 2]) -> Reduced {
         let [nx, ny] = cells;
         let most = |n: usize| n.div_ceil(2 * SIDE);
         let block = match self.true_shape {
@@ -286,7 +303,14 @@ impl SlicePicture {
     /// Whole pixels per shown cell along both axes, in the ratio of the cell sizes as nearly as they allow.
     fn cell_pixels(&self, size: [usize; 2]) -> [usize; 2] {
         if !self.true_shape {
-            let sides = [SIDE, if size[1] == 1 { ROW_HEIGHT } else { FREE_HEIGHT }];
+            let sides = [
+                SIDE,
+                if size[1] == 1 {
+                    ROW_HEIGHT
+                } else {
+                    FREE_HEIGHT
+                },
+            ];
             return [0, 1].map(|i| (sides[i] / size[i]).clamp(1, SIDE));
         }
         let ratio = self.up.spacing.abs() / self.across.spacing.abs();

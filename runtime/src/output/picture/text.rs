@@ -76,8 +76,7 @@ impl OutlineBuilder for Letters {
     }
 
     fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
-        self.path
-            .quad_to(self.left + x1, y1, self.left + x, y);
+        self.path.quad_to(self.left + x1, y1, self.left + x, y);
     }
 
     fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {

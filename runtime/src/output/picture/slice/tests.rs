@@ -20,6 +20,7 @@ fn picture(scale: Scale) -> SlicePicture {
         subtitle: "step 20".into(),
         across: axis("x", 1.0),
         up: axis("y", 1.0),
+        downward: false,
         true_shape: true,
         quantity: Some(AxisText {
             name: "E.z".into(),
@@ -62,6 +63,13 @@ fn the_first_axis_runs_right_and_the_second_up() {
     assert_eq!(canvas.pixel(x, y + 64), red);
     assert_eq!(canvas.pixel(x - 1, y), red);
 
+    one.downward = true;
+    let down = one.draw(&view).unwrap();
+    let [left, below] = [x, y + 64];
+    assert_eq!(find(&down.canvas, NAN).unwrap()[..2], [left, below]);
+    assert_eq!(down.place([0.0, -0.5]).1, y as f32);
+    one.downward = false;
+
     // Cells three times as wide as high.
     one.across = axis("x", 3.0);
     assert_eq!(one.cell_pixels([4, 2]), [159, 53]);
@@ -98,7 +106,10 @@ fn edges_lie_between_cells() {
             assert_eq!(changed, x == 128 && y < 64, "{x} {y}");
         }
     }
-    assert_eq!(marked.place([-0.5, -0.5]), (left as f32, (top + 128) as f32));
+    assert_eq!(
+        marked.place([-0.5, -0.5]),
+        (left as f32, (top + 128) as f32)
+    );
 }
 
 #[test]
