@@ -15,7 +15,7 @@ scheme decay {
 problem cooling {
   scheme decay
   domain 12 x 6
-  region box = x > 2 && x < 4
+  region box = x > 2 and x < 4
   coef   k = if x < 8 then 1 else 0.9
   init   T = x + 0.5
   probe  T at (3, 2) as near
@@ -151,7 +151,7 @@ fn media_and_regions_have_outlines() {
     };
     let plain = DECAY
         .replace("if x < 8 then 1 else 0.9", "1")
-        .replace("x > 2 && x < 4", "nowhere");
+        .replace("x > 2 and x < 4", "nowhere");
     let (with, without) = (picture(DECAY, "with"), picture(&plain, "without"));
     let [left, top, width, height] = with.plane();
     assert_eq!(with.plane(), without.plane());

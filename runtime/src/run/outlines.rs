@@ -127,9 +127,20 @@ impl Sampled {
             };
             for near in 1..counts[across] {
                 let between = (self.places[across][near - 1] + self.places[across][near]) / 2.0;
+                // The step from one cell to the next; none beyond the ends.
+                let step = |near: usize, far: usize| match near {
+                    1.. if near < counts[across] => {
+                        value(cell(near, far)) - value(cell(near - 1, far))
+                    }
+                    _ => 0.0,
+                };
                 let jumps = |&far: &usize| {
-                    let (a, b) = (value(cell(near - 1, far)), value(cell(near, far)));
-                    (a - b).abs() > JUMP * (high - low)
+                    let own = step(near, far);
+                    // Of steps that follow each other the largest, so that cells with mean values have one line.
+                    let [before, after] = [near.wrapping_sub(1), near + 1].map(|n| step(n, far));
+                    own.abs() > JUMP * (high - low)
+                        && !(before * own > 0.0 && before.abs() >= own.abs())
+                        && !(after * own > 0.0 && after.abs() > own.abs())
                 };
                 let far: Vec<usize> = (0..counts[along]).filter(jumps).collect();
                 for run in far.chunk_by(|a, b| a + 1 == *b) {
@@ -170,6 +181,12 @@ mod tests {
             sampled.edges(),
             [edge([0.5, 0.0], [0.5, 1.0]), edge([0.5, 0.0], [2.5, 0.0]),]
         );
+        // A cell with a mean value has one side, not two.
+        let mean = Sampled {
+            places: [vec![0.0, 1.0, 2.0, 3.0], vec![0.0]],
+            values: vec![1.0, 2.0, 4.0, 4.0],
+        };
+        assert_eq!(mean.edges(), [edge([1.5, -0.5], [1.5, 0.5])]);
         let even = Sampled {
             places: [vec![0.0, 1.0], vec![0.0]],
             values: vec![2.0, 2.0],

@@ -5,7 +5,7 @@ use super::outlines::{Outlines, Sampled};
 use super::pictures::Shown;
 use crate::output::View;
 use crate::output::picture::canvas::{Line, Style};
-use crate::output::picture::colour::{INK, LINES, Rgb, SOFT, WHITE};
+use crate::output::picture::colour::{ColourMap, INK, LINES, Rgb, SOFT, WHITE};
 use crate::output::picture::slice::Panel;
 use crate::output::picture::{AxisText, Canvas, Edge, PictureAxis, Scale, SlicePicture, Spread};
 use torre_compiler::lattice::{Axis, HalfIndex, Interval, PerAxis, Position, Region};
@@ -118,6 +118,18 @@ struct Setup<'a> {
     medium: Option<&'a Medium>,
 }
 
+/// Light colours, on which marks can be seen, for all values.
+fn background(spread: Option<Spread>) -> Scale {
+    let scale = spread.map_or(Scale::UNIT, Spread::whole_scale);
+    match scale.map {
+        ColourMap::Diverging => scale,
+        _ => Scale {
+            map: ColourMap::Pale,
+            ..scale
+        },
+    }
+}
+
 /// A plane that is being drawn: cells are shown in blocks where there are many.
 struct Plane<'a> {
     shown: &'a Shown,
@@ -209,7 +221,7 @@ impl Setup<'_> {
             downward: shown.downward(),
             true_shape: shown.axes.len() > 1,
             quantity: self.medium.map(|medium| AxisText::of(&medium.name)),
-            scale: spread.map_or(Scale::UNIT, Spread::whole_scale),
+            scale: background(spread),
             edges: Vec::new(),
             room: 0,
         };

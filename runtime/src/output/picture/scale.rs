@@ -127,7 +127,9 @@ impl Scale {
             let value = value.clamp(self.low, self.high);
             let part = match self.map {
                 ColourMap::Diverging => 0.5 + 0.5 * (value / size),
-                ColourMap::Sequential => (value - self.low) / (self.high - self.low),
+                ColourMap::Sequential | ColourMap::Pale => {
+                    (value - self.low) / (self.high - self.low)
+                }
             };
             table[(part.clamp(0.0, 1.0) * (TABLE - 1) as f64).round() as usize]
         }

@@ -80,6 +80,8 @@ fn the_first_axis_runs_right_and_the_second_up() {
     assert_eq!(one.cell_pixels([100, 1000]), [6, 1]);
     assert_eq!(one.cell_pixels([100, 1]), [6, 120]);
     // A plane without a quantity has no colour bar.
+    one.across = axis("x", 1.0);
+    one.true_shape = true;
     one.quantity = None;
     assert!(one.draw(&view).unwrap().canvas.width() < canvas.width());
 }
