@@ -260,8 +260,9 @@ fn a_set_up_has_a_picture() {
     assert!(colours.contains(&PROBE) && colours.contains(&OUTPUT));
     assert!(!colours.contains(&SOURCE));
     // The media are told apart by colour, and the region by a line within one of them.
-    let [left, top, width, height] = plane.plane();
-    let row = top + height / 6;
+    // Thick lines at the ends cover the frame.
+    let [left, top, width, _] = plane.plane();
+    let row = top + 20;
     let at = |cell: usize| plane.pixel(left + cell * width / 12 + width / 40, row);
     assert!(at(0) == at(3) && at(3) == at(6) && at(9) == at(11) && at(6) != at(9));
     let sources = DECAY.replace(

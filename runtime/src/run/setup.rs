@@ -421,12 +421,12 @@ impl Plane<'_> {
             }
             return;
         }
-        let corners = match x0 == x1 || y0 == y1 {
-            true => vec![[x0, y0], [x1, y1]],
-            false => {
-                let (l, r, b, t) = (x0 - 0.5, x1 + 0.5, y0 - 0.5, y1 + 0.5);
-                vec![[l, b], [r, b], [r, t], [l, t], [l, b]]
-            }
+        let beyond = |first: f64, last: f64| if first == last { 0.0 } else { 0.5 };
+        let (dx, dy) = (beyond(x0, x1), beyond(y0, y1));
+        let (l, r, b, t) = (x0 - dx, x1 + dx, y0 - dy, y1 + dy);
+        let corners = match dx == 0.0 || dy == 0.0 {
+            true => vec![[l, b], [r, t]],
+            false => vec![[l, b], [r, b], [r, t], [l, t], [l, b]],
         };
         self.line(&corners, line);
     }
