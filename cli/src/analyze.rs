@@ -124,6 +124,8 @@ fn plot(scheme: &Scheme, found: &Dispersion) -> LinePlot {
         across: text("points per wavelength"),
         up: text(what),
         series,
+        ranges: [None; 2],
+        marks: Vec::new(),
     }
 }
 

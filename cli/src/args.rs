@@ -31,6 +31,8 @@ pub enum Command {
     Run(Run),
     /// Show the schedule that a run would use, and what is expected of it
     Plan(Plan),
+    /// Draw the results of a run again, with other ranges or as animations
+    Plot(Plot),
     /// Show which time steps are stable, and how accurate waves are
     Analyze(Analyze),
     /// Show which value depends on which, and how fast dependences spread
@@ -62,8 +64,9 @@ impl Command {
             }
             Command::Emit(args) => (vec![args.output.as_deref()], &args.what),
             Command::Cone(args) => (vec![args.output.as_deref()], &args.what),
-            Command::New(_)
-            | Command::Check(_)
+            Command::Check(args) => (vec![args.picture.as_deref()], &args.what),
+            Command::Plot(_)
+            | Command::New(_)
             | Command::Build(_)
             | Command::Fmt(_)
             | Command::Machine(_)
@@ -133,6 +136,12 @@ pub struct Check {
     /// Write the diagnostics to stdout in this format
     #[arg(long, value_name = "FORMAT")]
     pub report: Option<JsonOnly>,
+    /// Draw media, regions, sources, probes and outputs as they are set up
+    #[arg(long, value_name = "FILE.png")]
+    pub picture: Option<PathBuf>,
+    /// An axis that points downward in the picture
+    #[arg(long, value_name = "AXIS", requires = "picture")]
+    pub down: Option<String>,
     /// Do not refuse a time step for which waves grow
     #[arg(long)]
     pub allow_unstable: bool,
@@ -186,6 +195,8 @@ pub struct Run {
     /// Remove the results of another run from the folder first
     #[arg(long, requires = "out")]
     pub overwrite: bool,
+    #[command(flatten)]
+    pub pictures: PictureArgs,
     /// Write a report to this file, or to stdout where it is `json`
     #[arg(long, value_name = "FILE|json")]
     pub report: Option<PathBuf>,
@@ -207,6 +218,36 @@ pub struct Run {
     /// Go on where values become infinite, or none, or grow without bound
     #[arg(long)]
     pub allow_nonfinite: bool,
+}
+
+/// How pictures of results are drawn.
+#[derive(Debug, Args)]
+pub struct PictureArgs {
+    /// The range of the colours, or of a curve's axis, for an output or for what outputs show; may be repeated
+    #[arg(
+        long,
+        value_name = "NAME=LOW..HIGH",
+        requires = "out",
+        allow_hyphen_values = true
+    )]
+    pub range: Vec<String>,
+    /// Put the frames of each output together to an animation (APNG)
+    #[arg(long, requires = "out")]
+    pub movie: bool,
+    /// An axis that points downward in pictures where it is not drawn to the right
+    #[arg(long, value_name = "AXIS", requires = "out")]
+    pub down: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Plot {
+    #[command(flatten)]
+    pub what: What,
+    /// The folder with the results of a run of this program
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    #[command(flatten)]
+    pub pictures: PictureArgs,
 }
 
 #[derive(Debug, Args)]

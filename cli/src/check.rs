@@ -3,15 +3,19 @@
 use crate::args;
 use crate::failure::Failure;
 use crate::input;
+use crate::plot;
 use crate::render::Voice;
 use crate::stability::Subject;
 use crate::write;
 use serde_json::{Value, json};
+use std::path::Path;
 use torre_compiler::driver;
 use torre_compiler::resolve::Options;
 use torre_grammar::diag::{Diagnostic, Diagnostics, Severity};
 use torre_grammar::source::Source;
+use torre_runtime::output::atomic::remove_leftovers_of;
 use torre_runtime::program::LoadedFiles;
+use torre_runtime::run::setup;
 use torre_runtime::world::FileWorld;
 
 pub fn check(args: &args::Check, voice: &Voice) -> Result<(), Failure> {
@@ -39,6 +43,9 @@ pub fn check(args: &args::Check, voice: &Voice) -> Result<(), Failure> {
             };
             let unstable = look(&world, &source, &options, &voiced, args.allow_unstable);
             diagnostics.0.extend(unstable?);
+        }
+        if let Some(path) = &args.picture {
+            draw(&world, &source, &options, path, args.down.as_deref())?;
         }
     }
     if args.report.is_some() {
@@ -82,6 +89,22 @@ fn look(
         files: &files,
     };
     Ok(subject.announce(voice, allowed).err())
+}
+
+/// Draws a problem as it is set up.
+fn draw(
+    world: &FileWorld,
+    source: &Source,
+    options: &Options,
+    path: &Path,
+    down: Option<&str>,
+) -> Result<(), Failure> {
+    let resolved = driver::load(world, source, options)?;
+    let files = LoadedFiles::load(world, &resolved.scheme)?;
+    let down = plot::downward(down, &resolved.scheme)?;
+    remove_leftovers_of(path);
+    let canvas = setup(&resolved.scheme, &resolved.problem, &files, down);
+    Ok(canvas.write(path)?)
 }
 
 fn count(diagnostics: &Diagnostics) -> (usize, usize) {

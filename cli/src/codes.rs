@@ -38,6 +38,8 @@ pub const NOT_ANALYSED: Code = Code("E0816");
 pub const BLOW_UP: Code = Code("E0817");
 /// More devices than a run can use.
 pub const DEVICES: Code = Code("E0818");
+/// A range of values for pictures that is none, or of nothing that is drawn.
+pub const RANGE: Code = Code("E0820");
 /// A schedule that the scheme does not allow.
 pub const SLOPE: Code = Code("E0852");
 /// A schedule that the GPU cannot run.
@@ -47,7 +49,7 @@ pub const BACKEND: Code = Code("E0902");
 
 /// All of them.
 #[cfg(test)]
-pub const ALL: [Code; 21] = [
+pub const ALL: [Code; 22] = [
     UNREADABLE,
     UNWRITABLE,
     CHECKPOINT,
@@ -66,6 +68,7 @@ pub const ALL: [Code; 21] = [
     NOT_ANALYSED,
     BLOW_UP,
     DEVICES,
+    RANGE,
     SLOPE,
     DEVICE_SCHEDULE,
     BACKEND,

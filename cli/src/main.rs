@@ -20,6 +20,7 @@ mod interrupt;
 mod machine;
 mod new;
 mod plan;
+mod plot;
 mod progress;
 mod provenance;
 mod render;
@@ -64,6 +65,7 @@ fn run_command(command: &Command, voice: &Voice) -> Result<(), Failure> {
         Command::Explain(args) => explain::explain(args),
         Command::Check(args) => check::check(args, voice),
         Command::Run(args) => run::run(args, voice),
+        Command::Plot(args) => plot::plot(args, voice),
         Command::Plan(args) => plan::plan(args, voice),
         Command::Analyze(args) => analyze::analyze(args, voice),
         Command::Cone(args) => cone::cone(args, voice),

@@ -13,6 +13,8 @@ pub struct Problem {
     pub probes: Vec<Probe>,
     pub outputs: Vec<Output>,
     pub statics: Vec<StaticOutput>,
+    /// What varies over the grid, for pictures: results do not depend on it.
+    pub media: Vec<Medium>,
 }
 
 /// Initial values of a component over its live region; what has none starts at 0. A later one replaces an earlier one.
@@ -85,6 +87,16 @@ pub struct StaticOutput {
     pub kind: OutputKind,
     /// The indices that are written, within the extent of components at this position.
     pub region: Region,
+}
+
+/// A coefficient or region with a name that varies over the grid and not in time.
+#[derive(Clone, Debug)]
+pub struct Medium {
+    /// As the user writes it: `eps`, or `k.x` for a part.
+    pub name: String,
+    /// Where its values lie; what has no position of its own is looked at in the middle of cells.
+    pub position: Position,
+    pub value: HostExpr,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,6 +19,8 @@ const MOST_VALUES: f64 = 1e5;
 /// Steps that a section and a cone look back, at the most.
 const SECTION_STEPS: u32 = 7;
 const CONE_STEPS: u32 = 3;
+/// Stages of a tile that is drawn as a whole, at the most.
+const MOST_WHOLE: i64 = 12;
 /// Stages of a tower, and panels of a footprint, at the most.
 const MOST_STAGES: i64 = 8;
 const MOST_PANELS: i64 = 6;
@@ -134,7 +136,8 @@ impl Picture<'_> {
         let mut cuts: Vec<Cut> = self.cuts.clone();
         cuts.retain(|cut| cut.face.form[axis] != 0);
         // Time blocks are tiles in time; shown where one ends within the picture.
-        if !cuts.is_empty() && self.height < i64::from(steps) * stages + later {
+        let ends = self.height < i64::from(steps) * stages + later;
+        if !cuts.is_empty() && (ends || self.height <= MOST_WHOLE) {
             cuts.push(Cut {
                 face: Face {
                     form: PerAxis::splat(0),
@@ -154,9 +157,35 @@ impl Picture<'_> {
                 .upright
                 .as_ref()
                 .and_then(|tiles| tiles.along(self.scheme, axis)),
+            whole: false,
             stressed: self.wrong,
         };
+        let what = match args.component {
+            Some(_) => what,
+            None => self.whole_tile(what),
+        };
         Ok(section(self.scheme, self.cones, &what))
+    }
+
+    /// The same with one whole tile and its past, where a tile is small enough to be seen and nothing else is to be shown.
+    fn whole_tile(&self, what: Section) -> Section {
+        let stages = i64::from(self.cones.stages.max(1));
+        let height = match &what.overlap {
+            Some(overlap) => overlap.stages.len() as i64,
+            None => self.height,
+        };
+        let tiled = what.overlap.is_some() || !what.cuts.is_empty();
+        if !tiled || height > MOST_WHOLE || what.stressed.is_some() {
+            return what;
+        }
+        // The time block is the second one, so that there is one below it.
+        let top = (2 * height).max(MOST_WHOLE.min(5));
+        Section {
+            steps: (top / stages).max(1) as u32,
+            later: 1,
+            whole: true,
+            ..what
+        }
     }
 
     fn footprint(&self) -> Result<String, Failure> {

@@ -4,6 +4,7 @@ use super::Run;
 use crate::args;
 use crate::codes;
 use crate::failure::Failure;
+use crate::plot;
 use crate::provenance::provenance;
 use crate::report;
 use crate::write;
@@ -109,6 +110,7 @@ impl<T: Value> Run<'_, T> {
                     save_initial: args.save_initial,
                     save_final: args.save_final,
                     keep_volumes: args.checkpoint.is_some() || args.resume.is_some(),
+                    pictures: plot::pictures(&args.pictures, self.scheme, self.problem)?,
                 };
                 let outputs = Outputs::create(folder, wanted)?;
                 let own = outputs.record(identity, self.problem);

@@ -61,7 +61,7 @@ fn a_resumed_run_gives_the_same_files() {
             let (whole, mut parts) = (results(&whole), results(&parts));
             if format == "zarr" {
                 // A run that may be continued keeps what a longer one makes its store of.
-                parts.retain(|name, _| !name.starts_with("volumes/"));
+                parts.retain(|name, _| !(name.starts_with("volumes/") && name.ends_with(".npy")));
             }
             assert_same_files(&whole, &parts, format);
         }

@@ -234,6 +234,7 @@ impl Resolver<'_> {
             probes: results.probes,
             outputs: results.outputs,
             statics: results.statics,
+            media: self.media(),
         };
         Ok(Posed {
             scheme,

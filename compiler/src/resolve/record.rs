@@ -8,8 +8,9 @@ use super::order::Targeted;
 use super::report::{Checked, Place, Reported};
 use super::resolver::Resolver;
 use super::value::{Items, Kind, Scope, Typed, Value};
+use crate::host::HostExpr;
 use crate::lattice::{Axis, HalfIndex, Interval, PerAxis, Position, Region};
-use crate::problem::{Output, OutputKind, Probe, StaticOutput};
+use crate::problem::{Medium, Output, OutputKind, Probe, StaticOutput};
 use crate::reference::for_each_index;
 use crate::scheme::ComponentId;
 use torre_grammar::ast::{self, Name, Plane, Target, Within};
@@ -278,15 +279,11 @@ impl Resolver<'_> {
             None => value,
         };
         let Items { kind, items } = self.scalars(value, &place)?;
-        let axes = self.frame.axes.iter().map(|(n, _)| n.clone());
-        let parts: Vec<String> = match (kind, &target.component) {
+        let parts = match (kind, &target.component) {
             (Kind::Scalar, Some(component)) => vec![component.node.clone()],
-            (Kind::Scalar, None) => vec![String::new()],
-            (Kind::Vector, _) => axes.collect(),
-            (Kind::Tensor, _) => self.frame.tensor_names(),
+            _ => self.part_names(kind),
         };
-        // What has no position of its own is shown in the middle of cells.
-        let cells = PerAxis::from_fn(|a| HalfIndex(i64::from(self.frame.is_present(a))));
+        let cells = self.middle_of_cells();
         let shown = items.into_iter().zip(parts).map(|(item, part)| Shown {
             name: match part.as_str() {
                 "" => name.clone(),
@@ -296,6 +293,61 @@ impl Resolver<'_> {
             what: What::Static(item),
         });
         Ok((shown.collect(), place))
+    }
+
+    /// What the parts of a value of this kind are called.
+    fn part_names(&self, kind: Kind) -> Vec<String> {
+        let axes = self.frame.axes.iter().map(|(n, _)| n.clone());
+        match kind {
+            Kind::Scalar => vec![String::new()],
+            Kind::Vector => axes.collect(),
+            Kind::Tensor => self.frame.tensor_names(),
+        }
+    }
+
+    /// Where values are shown that have no position of their own.
+    fn middle_of_cells(&self) -> Position {
+        PerAxis::from_fn(|a| HalfIndex(i64::from(self.frame.is_present(a))))
+    }
+
+    /// The coefficients and regions with names that vary over the grid and not in time.
+    pub fn media(&mut self) -> Vec<Medium> {
+        let tables = [&self.frame.problem, &self.frame.names];
+        let known = tables.iter().flat_map(|names| {
+            let values = names.keys().map(|name| (name, names.value(name)));
+            values.filter_map(|(name, value)| Some((name.to_owned(), value?.clone())))
+        });
+        let known: Vec<(String, Value)> = known.collect();
+        let cells = self.middle_of_cells();
+        let mut media = Vec::new();
+        for (name, value) in known {
+            let (kind, items) = match value {
+                Value::Scalar(item) => (Kind::Scalar, vec![item]),
+                Value::Vector(items) => (Kind::Vector, items),
+                Value::Tensor(items) => (Kind::Tensor, items),
+                _ => continue,
+            };
+            for (item, part) in items.into_iter().zip(self.part_names(kind)) {
+                let position = item.position.unwrap_or(cells);
+                if self.graph.is_dynamic(item.node) {
+                    continue;
+                }
+                let value = self.graph.host(item.node, position);
+                let varies = |e: &HostExpr| e.depends_on_place() && !e.depends_on_time();
+                if let Some(value) = value.filter(varies) {
+                    let name = match part.as_str() {
+                        "" => name.clone(),
+                        part => format!("{name}.{part}"),
+                    };
+                    media.push(Medium {
+                        name,
+                        position,
+                        value,
+                    });
+                }
+            }
+        }
+        media
     }
 
     /// Warns where a statement concerns no value.

@@ -24,9 +24,8 @@ const KINDS: [(&str, Boundary); 6] = [
 ];
 
 /// What absorbing ends are called elsewhere.
-const ABSORBING: [&str; 9] = [
+const ABSORBING: [&str; 8] = [
     "pml",
-    "cpml",
     "upml",
     "absorbing",
     "absorb",
@@ -163,13 +162,10 @@ impl Resolver<'_> {
             format!("there is no boundary `{}`", name.node),
         )
         .at(&scope.source, name.span, "unknown");
-        d.hint = did_you_mean(&name.node, known.iter().copied()).or_else(|| {
-            if ABSORBING.contains(&name.node.to_lowercase().as_str()) {
-                return Some(format!(
-                    "boundaries are {}: no other name stands for an absorbing end",
-                    known.join(", ")
-                ));
-            }
+        let absorbs = ABSORBING.contains(&name.node.to_lowercase().as_str());
+        let absorbing = absorbs.then(|| "`cpml(10)` is an absorbing layer of 10 cells".to_string());
+        let meant = absorbing.or_else(|| did_you_mean(&name.node, known.iter().copied()));
+        d.hint = meant.or_else(|| {
             let named = ["fixed", "free"].contains(&name.node.as_str());
             Some(match named {
                 true => format!(

@@ -3,7 +3,9 @@
 //!
 //! All are upper bounds, in bytes. Vectors that grow may have twice the room that they need.
 
+use super::gallery::MOST_IN_DIAGRAM;
 use super::outputs::VolumeFormat;
+use super::pictures::Shown;
 use super::{WAITING_PICTURES, picture_bytes_per_step};
 use crate::host::injection::MOST_TABLED_STEPS;
 use crate::host::receivers::slice_shape;
@@ -65,7 +67,8 @@ impl Needs {
         Self {
             sources: sources(scheme, problem, cells).saturating_mul(manner.tabulated),
             probes: probes(scheme, problem, manner),
-            pictures: pictures(scheme, problem, manner),
+            pictures: pictures(scheme, problem, manner)
+                .saturating_add(drawn(scheme, problem, manner)),
             files: files(scheme, problem, manner),
         }
     }
@@ -153,6 +156,21 @@ fn probes(scheme: &Scheme, problem: &Problem, manner: Manner) -> u64 {
     }
 }
 
+/// Drawing the largest frame: its values, twice in double precision, once as they are written, and the pixels.
+fn drawn(scheme: &Scheme, problem: &Problem, manner: Manner) -> u64 {
+    if manner.results.is_none() {
+        return 0;
+    }
+    let shown = |o: &&Output| Shown::of_output(scheme, o).is_some();
+    let frames = problem.outputs.iter().filter(shown);
+    let largest = frames.map(|o| o.region.volume()).max();
+    largest.map_or(0, |values| {
+        values
+            .saturating_mul(16 + scheme.precision.bytes() as u64)
+            .saturating_add(PIXELS + 24 * MOST_IN_DIAGRAM as u64)
+    })
+}
+
 /// Pictures of slices that wait for the next pause, as many as are taken before it comes.
 fn pictures(scheme: &Scheme, problem: &Problem, manner: Manner) -> u64 {
     let cells = problem
@@ -176,9 +194,7 @@ fn pictures(scheme: &Scheme, problem: &Problem, manner: Manner) -> u64 {
     let all = picture_bytes_per_step(scheme, problem) * problem.steps as f64;
     let waiting = (all as u64).min(WAITING_PICTURES);
     let written = match manner.results {
-        Some(_) => largest
-            .saturating_mul(scheme.precision.bytes() as u64)
-            .saturating_add(PIXELS),
+        Some(_) => largest.saturating_mul(scheme.precision.bytes() as u64),
         None => 0,
     };
     once.saturating_add(waiting)

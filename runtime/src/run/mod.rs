@@ -12,19 +12,24 @@ pub mod census;
 pub mod checkpoint;
 mod error;
 mod fields;
+pub mod gallery;
 pub mod memory;
+mod outlines;
 pub mod outputs;
 mod pictures;
 mod places;
 pub mod record;
+mod setup;
 mod simulation;
 pub mod verify;
 
 pub use census::{Count, census};
 pub use checkpoint::Checkpoints;
 pub use error::{Difference, RunError};
+pub use gallery::{Pictures, Range};
 pub use outputs::{Missing, Outputs, VolumeFormat, Wanted};
 pub use record::Record;
+pub use setup::setup;
 pub use simulation::{Compiled, Literal, Simulation, Value, cell_stages_per_step, next_volume};
 
 use crate::host::Progress;

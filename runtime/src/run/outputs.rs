@@ -4,6 +4,9 @@
 //! |---|---|
 //! | `slices/NAME-STEP.npy`, `.png` | one plane, or the values along a line for two axes; step 0 of what does not change |
 //! | `volumes/NAME-STEP.npy`, `.vti` | a component or a box of it; `volumes/NAME.pvd` lists the `.vti` with their times |
+//! | `volumes/NAME-STEP.png` | its picture where its values lie in a plane or on a line; then there is always an `.npy`, too |
+//! | `slices/NAME.png`, `volumes/NAME.png` | the frames of a line over time |
+//! | `slices/NAME.apng`, `volumes/NAME.apng` | the frames as an animation |
 //! | `volumes.zarr` | all volumes over time in one store; until the run ends they are `.npy`, and with checkpoints they stay |
 //! | `fields/NAME.npy`, `.vti`, `fields.zarr` | the components at the end |
 //! | `probes.csv`, `.npy`, `.png` | all probes, one record per step |
@@ -11,25 +14,27 @@
 //!
 //! STEP has 8 digits or more, so that files sort by their steps.
 
+mod stores;
+
 use super::error::RunError;
 use super::fields::{FieldRows, shape_of};
-use super::pictures::{Drawing, plot, start_picture};
-use super::places::{attributes, dimensions, staggering, vtk_grid};
+use super::gallery::{self, Gallery, Pictures};
+use super::pictures::{Shown, part_of, plane_shape, plot, start_picture};
+use super::places::vtk_grid;
 use super::record::{self, REPORT, Record};
 use super::simulation::{Simulation, Value};
 use crate::host::receivers::Picture;
 use crate::output::atomic::{remove_leftovers, write_file};
 use crate::output::checkpoint::Identity;
-use crate::output::npy::{self, NpyReader};
+use crate::output::npy;
 use crate::output::probes::ProbeTable;
-use crate::output::zarr::ZarrStore;
-use crate::output::{Attempt, Cause, FileError, Rows, View, vtk};
+use crate::output::{Attempt, FileError, Rows, View, array, vtk};
 use serde_json::Value as Json;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use torre_compiler::lattice::Region;
-use torre_compiler::problem::{Output, OutputKind, Problem};
+use torre_compiler::problem::{Output, OutputKind, Problem, StaticOutput};
 use torre_compiler::real::Real;
 use torre_compiler::reference::for_each_index;
 use torre_compiler::scheme::{ComponentId, Scheme};
@@ -44,7 +49,7 @@ pub enum VolumeFormat {
 }
 
 /// What is written beside what the problem says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Wanted {
     pub format: VolumeFormat,
     /// Slices and volumes of the start values, as those of step 0.
@@ -53,6 +58,7 @@ pub struct Wanted {
     pub save_final: bool,
     /// The volumes that a Zarr store is made of stay, because a longer run may continue this one.
     pub keep_volumes: bool,
+    pub pictures: Pictures,
 }
 
 /// Where results go.
@@ -68,6 +74,7 @@ pub struct Outputs {
     keep_volumes: bool,
     /// The files that there are, by their paths in the folder.
     written: RefCell<BTreeSet<String>>,
+    gallery: RefCell<Gallery>,
 }
 
 /// Frames of an output that a folder lacks, as they were written before a checkpoint, elsewhere.
@@ -88,6 +95,7 @@ impl Outputs {
             save_initial,
             save_final,
             keep_volumes,
+            pictures,
         } = wanted;
         std::fs::create_dir_all(folder).map_err(FileError::io(folder, Attempt::Create))?;
         let outputs = Self {
@@ -97,6 +105,7 @@ impl Outputs {
             save_final,
             keep_volumes,
             written: RefCell::default(),
+            gallery: RefCell::new(Gallery::new(folder, pictures)),
         };
         for part in ["", "slices", "volumes", "fields"] {
             remove_leftovers(&outputs.folder.join(part));
@@ -248,29 +257,94 @@ impl Outputs {
         simulation: &dyn Simulation<T>,
         picture: &Picture,
     ) -> Result<(), FileError> {
+        let scheme = simulation.scheme();
         let output = &simulation.problem().outputs[picture.output];
-        let (drawing, values) = Drawing::of_picture(simulation.scheme(), output, picture);
-        let names = self.slice_names(&output.name, picture.step);
-        self.plane::<T>(simulation.scheme(), &names, &drawing, values)
+        let values = part_of(scheme, output, picture);
+        let shape = plane_shape(scheme, output.kind, output.region);
+        let stem = stem(output, picture.step);
+        self.array::<T>(&stem, &shape, &values)?;
+        self.show(scheme, output, picture.step, &values)
     }
 
-    /// Writes a plane as an array and as a picture.
-    fn plane<T: Value>(
+    /// Writes values as an array.
+    fn array<T: Value>(
+        &self,
+        stem: &str,
+        shape: &[usize],
+        values: &[f64],
+    ) -> Result<(), FileError> {
+        let values: Vec<T> = values.iter().map(|v| Real::from_f64(*v)).collect();
+        if let Some(view) = View::contiguous(&values, shape) {
+            let name = format!("{stem}.npy");
+            npy::write(&self.folder.join(&name), &view)?;
+            self.note(&name);
+        }
+        Ok(())
+    }
+
+    /// Draws a frame that was written just now.
+    fn show(
         &self,
         scheme: &Scheme,
-        [values_name, picture_name]: &[String; 2],
-        drawing: &Drawing,
-        values: Vec<f64>,
+        output: &Output,
+        step: u64,
+        values: &[f64],
     ) -> Result<(), FileError> {
-        let values: Vec<T> = values.into_iter().map(Real::from_f64).collect();
-        if let Some(view) = View::contiguous(&values, &drawing.shape(scheme)) {
-            npy::write(&self.folder.join(values_name), &view)?;
-            self.note(values_name);
-            if drawing.write(&self.folder.join(picture_name), scheme, &view)? {
-                self.note(picture_name);
+        let stem = &*stem(output, step);
+        let frame = gallery::Frame { step, stem };
+        let mut gallery = self.gallery.borrow_mut();
+        if let Some(name) = gallery.show(scheme, output, frame, values)? {
+            self.note(&name);
+        }
+        Ok(())
+    }
+
+    /// Gives all frames of an output one range, and puts them together.
+    pub fn finish_pictures(
+        &self,
+        scheme: &Scheme,
+        problem: &Problem,
+        steps: u64,
+    ) -> Result<(), FileError> {
+        for output in &problem.outputs {
+            let stems: Vec<(u64, String)> = self
+                .frame_steps(output, steps)
+                .map(|step| (step, stem(output, step)))
+                .filter(|(_, stem)| self.folder.join(format!("{stem}.npy")).is_file())
+                .collect();
+            let frames: Vec<gallery::Frame> = stems
+                .iter()
+                .map(|(step, stem)| gallery::Frame { step: *step, stem })
+                .collect();
+            let base = series(output);
+            let mut gallery = self.gallery.borrow_mut();
+            for name in gallery.finish(scheme, output, &frames, &base)? {
+                self.note(&name);
             }
         }
         Ok(())
+    }
+
+    /// Draws all pictures of a finished run again, from its arrays; gives their number.
+    pub fn draw_again(
+        &self,
+        scheme: &Scheme,
+        problem: &Problem,
+        files: &dyn Files,
+    ) -> Result<usize, FileError> {
+        self.gallery.borrow_mut().outline(scheme, problem, files);
+        for output in &problem.statics {
+            let stem = static_stem(output);
+            if self.folder.join(format!("{stem}.png")).is_file() {
+                let values = static_values(scheme, files, output);
+                let gallery = self.gallery.borrow();
+                if let Some(name) = gallery.show_static(scheme, output, &stem, &values)? {
+                    self.note(&name);
+                }
+            }
+        }
+        self.finish_pictures(scheme, problem, problem.steps)?;
+        Ok(self.written.borrow().len())
     }
 
     /// Writes what does not change, under the names of step 0.
@@ -280,55 +354,53 @@ impl Outputs {
         problem: &Problem,
         files: &dyn Files,
     ) -> Result<(), FileError> {
+        let mut gallery = self.gallery.borrow_mut();
+        gallery.outline(scheme, problem, files);
         for output in &problem.statics {
-            let mut values = Vec::with_capacity(output.region.volume() as usize);
-            for_each_index(output.region, |at| {
-                let value = coef_value(scheme, files, output.position, &output.value, at);
-                values.push(value);
-            });
-            if let OutputKind::Slice { .. } = output.kind {
-                let names = self.slice_names(&output.name, 0);
-                self.plane::<T>(scheme, &names, &Drawing::of_static(output), values)?;
-                continue;
-            }
-            let values: Vec<T> = values.into_iter().map(Real::from_f64).collect();
-            let shape = shape_of(scheme, output.region);
-            let Some(view) = View::contiguous(&values, &shape) else {
-                continue;
-            };
-            let name = self.volume_name(&output.name, 0);
-            let path = self.folder.join(&name);
-            if let VolumeFormat::Vtk = self.format {
+            let (values, stem) = (static_values(scheme, files, output), static_stem(output));
+            let is_volume = matches!(output.kind, OutputKind::Volume);
+            if let (VolumeFormat::Vtk, true) = (self.format, is_volume) {
+                let name = format!("{stem}.vti");
                 let grid = vtk_grid(scheme, output.position, output.region, None);
-                let rows: &dyn Rows<T> = &view;
-                vtk::write(&path, &grid, &[(&output.name, T::any(rows))])?;
+                let values: Vec<T> = values.iter().map(|v| Real::from_f64(*v)).collect();
+                let shape = shape_of(scheme, output.region);
+                if let Some(view) = View::contiguous(&values, &shape) {
+                    let rows: &dyn Rows<T> = &view;
+                    vtk::write(
+                        &self.folder.join(&name),
+                        &grid,
+                        &[(&output.name, T::any(rows))],
+                    )?;
+                    self.note(&name);
+                }
             } else {
-                npy::write(&path, &view)?;
+                let shape = plane_shape(scheme, output.kind, output.region);
+                self.array::<T>(&stem, &shape, &values)?;
             }
-            self.note(&name);
+            if let Some(name) = gallery.show_static(scheme, output, &stem, &values)? {
+                self.note(&name);
+            }
         }
         Ok(())
     }
 
-    fn slice_names(&self, output: &str, step: u64) -> [String; 2] {
-        let stem = format!("slices/{}", frame_name(output, step));
-        ["npy", "png"].map(|extension| format!("{stem}.{extension}"))
-    }
-
-    fn volume_name(&self, output: &str, step: u64) -> String {
+    fn volume_name(&self, output: &Output, step: u64) -> String {
         let extension = match self.format {
             VolumeFormat::Npy | VolumeFormat::Zarr => "npy",
             VolumeFormat::Vtk => "vti",
         };
-        format!("volumes/{}.{extension}", frame_name(output, step))
+        format!("{}.{extension}", stem(output, step))
     }
 
-    /// The files of an output after a step, its values first.
+    /// The files that an output may have after a step, its values first.
     fn frame_names(&self, output: &Output, step: u64) -> Vec<String> {
-        match output.kind {
-            OutputKind::Slice { .. } => self.slice_names(&output.name, step).into(),
-            OutputKind::Volume => vec![self.volume_name(&output.name, step)],
-        }
+        let values = match output.kind {
+            OutputKind::Slice { .. } => format!("{}.npy", stem(output, step)),
+            OutputKind::Volume => self.volume_name(output, step),
+        };
+        let others = ["npy", "png"].map(|ending| format!("{}.{ending}", stem(output, step)));
+        let others = others.into_iter().filter(|name| *name != values);
+        [values.clone()].into_iter().chain(others).collect()
     }
 
     fn volume<T: Value>(
@@ -336,8 +408,9 @@ impl Outputs {
         simulation: &dyn Simulation<T>,
         output: &Output,
     ) -> Result<(), FileError> {
+        let (scheme, step) = (simulation.scheme(), simulation.steps());
         let rows = FieldRows::within(simulation, output.component, 0, output.region);
-        let name = self.volume_name(&output.name, simulation.steps());
+        let name = self.volume_name(output, step);
         let path = self.folder.join(&name);
         match self.format {
             VolumeFormat::Npy | VolumeFormat::Zarr => npy::write(&path, &rows)?,
@@ -346,12 +419,26 @@ impl Outputs {
             }
         }
         self.note(&name);
-        Ok(())
+        if Shown::of_output(scheme, output).is_none() {
+            return Ok(());
+        }
+        let values: Vec<f64> = array::collect(&rows)
+            .into_iter()
+            .map(Real::to_f64)
+            .collect();
+        if let VolumeFormat::Vtk = self.format {
+            // Pictures are drawn from it again when their range is known.
+            let shape = shape_of(scheme, output.region);
+            self.array::<T>(&stem(output, step), &shape, &values)?;
+        }
+        self.show(scheme, output, step, &values)
     }
 
     /// Writes what is known at the end only.
     pub fn finish<T: Value>(&self, simulation: &dyn Simulation<T>) -> Result<(), FileError> {
         self.probes(simulation)?;
+        let problem = simulation.problem();
+        self.finish_pictures(simulation.scheme(), problem, simulation.steps())?;
         match self.format {
             VolumeFormat::Npy => {}
             VolumeFormat::Vtk => self.collections(simulation)?,
@@ -401,138 +488,43 @@ impl Outputs {
         self.note("probes.png");
         Ok(())
     }
+}
 
-    fn fields<T: Value>(&self, simulation: &dyn Simulation<T>) -> Result<(), FileError> {
-        let scheme = simulation.scheme();
-        let each = |extension: &'static str| {
-            scheme.component_ids().map(move |id| {
-                let name = file_name(&scheme.component(id).name);
-                (id, format!("fields/{name}.{extension}"))
-            })
-        };
-        match self.format {
-            VolumeFormat::Npy => {
-                for (id, name) in each("npy") {
-                    let rows = FieldRows::new(simulation, id, 0);
-                    npy::write(&self.folder.join(&name), &rows)?;
-                    self.note(&name);
-                }
-            }
-            VolumeFormat::Vtk => {
-                for (id, name) in each("vti") {
-                    let rows = FieldRows::new(simulation, id, 0);
-                    let path = self.folder.join(&name);
-                    image(&path, simulation, (id, scheme.extent(id)), &rows)?;
-                    self.note(&name);
-                }
-            }
-            VolumeFormat::Zarr => {
-                let path = self.folder.join("fields.zarr");
-                let mut store = ZarrStore::create(&path, "time", None, attributes(scheme))?;
-                for id in scheme.component_ids() {
-                    let rows = FieldRows::new(simulation, id, 0);
-                    let component = scheme.component(id);
-                    let dimensions = dimensions(scheme, component.position, scheme.extent(id));
-                    let mut attributes = staggering(scheme, id);
-                    let time = physical_time(scheme, id, simulation.steps() as i64);
-                    attributes.insert("time".into(), time.into());
-                    store.write(&component.name, &rows, &dimensions, attributes)?;
-                }
-                store.commit()?;
-                self.note("fields.zarr");
-            }
-        }
-        Ok(())
-    }
-
-    /// The volumes that lie in the folder, with their times.
-    fn frames<'a>(
-        &'a self,
-        scheme: &'a Scheme,
-        output: &'a Output,
-        steps: u64,
-    ) -> impl Iterator<Item = (f64, String)> + 'a {
-        self.frame_steps(output, steps)
-            .map(move |step| {
-                let time = physical_time(scheme, output.component, step as i64);
-                (time, self.volume_name(&output.name, step))
-            })
-            .filter(|(_, name)| self.folder.join(name).is_file())
-    }
-
-    fn collections<T: Value>(&self, simulation: &dyn Simulation<T>) -> Result<(), FileError> {
-        for output in volumes(simulation) {
-            let frames: Vec<(f64, String)> = self
-                .frames(simulation.scheme(), output, simulation.steps())
-                .collect();
-            // Paths in a collection are relative to it.
-            let beside = |name: &'_ String| name.rsplit('/').next().unwrap_or(name).to_owned();
-            let names: Vec<String> = frames.iter().map(|(_, name)| beside(name)).collect();
-            let times = frames.iter().map(|(time, _)| *time);
-            let list: Vec<(f64, &str)> = times.zip(names.iter().map(String::as_str)).collect();
-            let name = format!("volumes/{}.pvd", file_name(&output.name));
-            vtk::write_collection(&self.folder.join(&name), &list)?;
-            self.note(&name);
-        }
-        Ok(())
-    }
-
-    /// Puts the volumes written so far into one store.
-    fn store<T: Value>(&self, simulation: &dyn Simulation<T>) -> Result<(), FileError> {
-        if volumes(simulation).next().is_none() {
-            return Ok(());
-        }
-        let scheme = simulation.scheme();
-        let path = self.folder.join("volumes.zarr");
-        let mut store = ZarrStore::create(&path, "time", None, attributes(scheme))?;
-        let mut spent = Vec::new();
-        for output in volumes(simulation) {
-            let shape = shape_of(scheme, output.region);
-            let position = scheme.component(output.component).position;
-            let series = store.add_series(
-                &output.name,
-                T::TYPE,
-                &shape,
-                &dimensions(scheme, position, output.region),
-                staggering(scheme, output.component),
-            )?;
-            for (time, name) in self.frames(scheme, output, simulation.steps()) {
-                let path = self.folder.join(&name);
-                let mut reader = NpyReader::open(&path)?;
-                let found = &reader.header().shape;
-                if *found != shape {
-                    let cause = Cause::Shape {
-                        expected: shape,
-                        found: found.clone(),
-                    };
-                    return Err(FileError::new(&path, Attempt::Read, cause));
-                }
-                let values: Vec<T> = reader.read_all()?;
-                if let Some(view) = View::contiguous(&values, &shape) {
-                    store.append(series, time, &view)?;
-                }
-                spent.push(name);
-            }
-        }
-        store.commit()?;
-        self.note("volumes.zarr");
-        if self.keep_volumes {
-            return Ok(());
-        }
-        for name in spent {
-            let path = self.folder.join(&name);
-            std::fs::remove_file(&path).map_err(FileError::io(&path, Attempt::Remove))?;
-            self.written.borrow_mut().remove(&name);
-        }
-        // Stays where something else lies in it.
-        let _ = std::fs::remove_dir(self.folder.join("volumes"));
-        Ok(())
+/// The folder of an output's files.
+fn folder_of(kind: OutputKind) -> &'static str {
+    match kind {
+        OutputKind::Slice { .. } => "slices",
+        OutputKind::Volume => "volumes",
     }
 }
 
-fn volumes<T>(simulation: &dyn Simulation<T>) -> impl Iterator<Item = &Output> {
-    let outputs = simulation.problem().outputs.iter();
-    outputs.filter(|o| matches!(o.kind, OutputKind::Volume))
+/// The values of an output that does not change.
+fn static_values(scheme: &Scheme, files: &dyn Files, output: &StaticOutput) -> Vec<f64> {
+    let mut values = Vec::with_capacity(output.region.volume() as usize);
+    for_each_index(output.region, |at| {
+        let value = coef_value(scheme, files, output.position, &output.value, at);
+        values.push(value);
+    });
+    values
+}
+
+/// The files of an output that does not change, without their endings.
+fn static_stem(output: &StaticOutput) -> String {
+    format!("{}/{}", folder_of(output.kind), frame_name(&output.name, 0))
+}
+
+/// The files of an output after a step, without their endings.
+fn stem(output: &Output, step: u64) -> String {
+    format!(
+        "{}/{}",
+        folder_of(output.kind),
+        frame_name(&output.name, step)
+    )
+}
+
+/// The files of all frames of an output together, without their endings.
+fn series(output: &Output) -> String {
+    format!("{}/{}", folder_of(output.kind), file_name(&output.name))
 }
 
 /// What the files of an output after a step are called, without their endings.

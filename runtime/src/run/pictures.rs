@@ -1,11 +1,14 @@
-//! Slices and probes as pictures.
+//! Outputs and probes as pictures: planes as colour maps, lines as curves.
 
+use super::outlines::Outlines;
 use super::places::dimensions;
 use super::simulation::{Simulation, Value};
 use crate::host::receivers::{Picture, slice_shape};
-use crate::output::picture::{AxisText, LinePlot, PictureAxis, Scale, Series, SlicePicture};
+use crate::output::picture::{
+    AxisText, Canvas, Edge, LinePlot, PictureAxis, Scale, Series, SlicePicture, Spread, plain,
+};
 use crate::output::probes::ProbeTable;
-use crate::output::{FileError, Rows, View};
+use crate::output::{FileError, View};
 use std::path::Path;
 use torre_compiler::lattice::{Axis, Interval, PerAxis, Position, Region};
 use torre_compiler::problem::{Output, OutputKind, StaticOutput};
@@ -14,134 +17,262 @@ use torre_compiler::reference::for_each_index;
 use torre_compiler::scheme::Scheme;
 use torre_compiler::statics::{coordinate, physical_time};
 
-/// What a slice shows.
-pub struct Drawing {
+/// Where the values of a picture lie: in a plane or on a line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shown {
     /// What the values are.
-    name: String,
+    pub name: String,
     /// Where values lie in their cells.
-    position: Position,
-    /// One index along the axis that the plane is across.
-    region: Region,
-    axis: Axis,
-    /// Step and time, of what changes.
-    when: Option<(u64, f64)>,
+    pub position: Position,
+    pub region: Region,
+    /// The axes with more than one value: two, or one for a line.
+    pub axes: Vec<Axis>,
+    /// An axis that points downward where it is the second one.
+    pub down: Option<Axis>,
 }
 
-impl Drawing {
-    /// A recorded slice: the part that the output asks for, and its values.
-    pub fn of_picture(scheme: &Scheme, output: &Output, picture: &Picture) -> (Drawing, Vec<f64>) {
+/// The range of a picture's values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Measure {
+    /// Of the colours of a plane.
+    Plane(Scale),
+    /// Of the vertical axis of a curve.
+    Line([f64; 2]),
+}
+
+/// A frame of an output.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct When {
+    pub step: u64,
+    pub time: f64,
+}
+
+impl Shown {
+    /// An output; none if its values lie neither in a plane nor on a line.
+    pub fn of_output(scheme: &Scheme, output: &Output) -> Option<Self> {
         let component = scheme.component(output.component);
-        let time = physical_time(scheme, output.component, picture.step as i64);
-        let drawing = Drawing {
+        Self {
             name: component.name.clone(),
             position: component.position,
             region: output.region,
-            axis: across(output.kind),
-            when: Some((picture.step, time)),
-        };
-        let mut whole = scheme.extent(output.component);
-        whole[drawing.axis] = output.region[drawing.axis];
-        let mut values = Vec::with_capacity(output.region.volume() as usize);
-        let mut all = picture.values.iter();
-        for_each_index(whole, |at| {
-            if let Some(value) = all.next()
-                && output.region.contains(at)
-            {
-                values.push(*value);
-            }
-        });
-        (drawing, values)
+            axes: Vec::new(),
+            down: None,
+        }
+        .with_axes(scheme)
     }
 
-    /// A plane of what does not change.
-    pub fn of_static(output: &StaticOutput) -> Drawing {
-        Drawing {
+    /// What does not change.
+    pub fn of_static(scheme: &Scheme, output: &StaticOutput) -> Option<Self> {
+        Self {
             name: output.name.split('-').next().unwrap_or("").to_owned(),
             position: output.position,
             region: output.region,
-            axis: across(output.kind),
-            when: None,
+            axes: Vec::new(),
+            down: None,
+        }
+        .with_axes(scheme)
+    }
+
+    fn with_axes(mut self, scheme: &Scheme) -> Option<Self> {
+        let long = |a: &Axis| self.region[*a].len() > 1;
+        self.axes = scheme.grid.present().filter(long).collect();
+        matches!(self.axes.len(), 1 | 2).then_some(self)
+    }
+
+    /// The same with an axis that points downward.
+    pub fn pointing(self, down: Option<Axis>) -> Self {
+        Self { down, ..self }
+    }
+
+    /// Whether the second axis points downward.
+    pub fn downward(&self) -> bool {
+        self.axes
+            .get(1)
+            .is_some_and(|axis| self.down == Some(*axis))
+    }
+
+    /// The number of values.
+    pub fn count(&self) -> usize {
+        self.region.volume() as usize
+    }
+
+    /// When the values of an output are those of a step.
+    pub fn when(scheme: &Scheme, output: &Output, step: u64) -> When {
+        let time = physical_time(scheme, output.component, step as i64);
+        When { step, time }
+    }
+
+    /// An axis of the picture.
+    pub fn picture_axis(&self, scheme: &Scheme, axis: Axis) -> PictureAxis {
+        let dimensions = dimensions(scheme, self.position, self.region);
+        let all = scheme.grid.present().zip(dimensions);
+        let found = all.into_iter().find(|(a, _)| *a == axis);
+        let (start, spacing) = found.map_or((0.0, 1.0), |(_, d)| (d.start, d.spacing));
+        PictureAxis {
+            text: AxisText::of(scheme.grid.axis_name(axis)),
+            start,
+            spacing,
         }
     }
 
-    /// Values per axis of the plane; a slice of a scheme with one axis is a single value.
-    pub fn shape(&self, scheme: &Scheme) -> Vec<usize> {
-        let axes = scheme.grid.present().filter(|a| *a != self.axis);
-        let shape: Vec<usize> = axes.map(|a| self.region[a].len() as usize).collect();
-        match shape.is_empty() {
-            true => vec![1],
-            false => shape,
+    /// The range of values as far as they are known.
+    pub fn measure(&self, spread: Spread) -> Measure {
+        match self.axes.len() {
+            1 => Measure::Line(spread.whole()),
+            _ => Measure::Plane(spread.inner_scale()),
         }
     }
 
-    /// Draws a plane as a colour map, a line as a curve; false for a single value, which has no picture.
-    pub fn write<T: Value>(
-        &self,
-        path: &Path,
-        scheme: &Scheme,
-        view: &View<'_, T>,
-    ) -> Result<bool, FileError> {
-        let grid = &scheme.grid;
-        let text = |name: &str| AxisText {
-            name: name.to_owned(),
-            units: String::new(),
-        };
-        let axes: Vec<PictureAxis> = grid
-            .present()
-            .zip(dimensions(scheme, self.position, self.region))
-            .filter(|(a, _)| *a != self.axis)
-            .map(|(_, d)| PictureAxis {
-                text: text(&d.name),
-                start: d.start,
-                spacing: d.spacing,
-            })
-            .collect();
-        let index = self.region[self.axis].lo;
-        let at = coordinate(grid, self.axis, self.position[self.axis], index);
-        let when = self.when.map_or(String::new(), |(step, time)| {
-            format!("step {step}, time {time:.4e}, ")
-        });
-        let title = self.name.clone();
-        let subtitle = format!("{when}{} = {at:.4e}", grid.axis_name(self.axis));
-        match &axes[..] {
-            [across, up] => SlicePicture {
-                title,
-                subtitle,
-                across: across.clone(),
-                up: up.clone(),
-                quantity: text(&self.name),
-                scale: Scale::Auto,
+    /// The second line: the step, the time, the plane, and which media have outlines.
+    pub fn subtitle(&self, scheme: &Scheme, when: Option<When>, outlines: &Outlines) -> String {
+        let mut parts = Vec::new();
+        if let Some(When { step, time }) = when {
+            parts.push(format!("step {step}"));
+            parts.push(format!("time {}", plain(time)));
+        }
+        for axis in scheme.grid.present() {
+            if !self.axes.contains(&axis) {
+                let index = self.region[axis].lo;
+                let at = coordinate(&scheme.grid, axis, self.position[axis], index);
+                parts.push(format!("{} = {}", scheme.grid.axis_name(axis), plain(at)));
             }
-            .write(path, view)
-            .map(|()| true),
-            [across] => {
-                let mut values = vec![T::default(); view.shape().iter().product()];
-                view.read(&[0], &mut values);
+        }
+        let mut subtitle = parts.join(", ");
+        if !outlines.names.is_empty() {
+            let blank = if subtitle.is_empty() {
+                ""
+            } else {
+                "  \u{b7}  "
+            };
+            subtitle += &format!("{blank}lines: {}", outlines.names.join(", "));
+        }
+        subtitle
+    }
+
+    /// Draws the values of a frame.
+    pub fn draw(
+        &self,
+        scheme: &Scheme,
+        values: &[f64],
+        measure: Measure,
+        subtitle: String,
+        outlines: &Outlines,
+        room: usize,
+    ) -> Canvas {
+        let title = self.name.clone();
+        let axis = |i: usize| self.picture_axis(scheme, self.axes[i]);
+        let scale = match measure {
+            Measure::Plane(scale) => scale,
+            Measure::Line(range) => {
+                let across = axis(0);
                 let place = |i: usize| across.start + i as f64 * across.spacing;
+                let last = place(values.len().saturating_sub(1));
                 let points = values.iter().enumerate();
-                LinePlot {
+                return LinePlot {
                     title,
                     subtitle,
-                    across: across.text.clone(),
-                    up: text(&self.name),
+                    up: AxisText::of(&self.name),
                     series: vec![Series {
                         name: self.name.clone(),
-                        points: points.map(|(i, v)| (place(i), Real::to_f64(*v))).collect(),
+                        points: points.map(|(i, v)| (place(i), *v)).collect(),
                     }],
+                    ranges: [Some([across.start, last]), Some(range)],
+                    marks: outlines.marks.clone(),
+                    across: across.text,
                 }
-                .write(path)
-                .map(|()| true)
+                .draw();
             }
-            _ => Ok(false),
+        };
+        let picture = SlicePicture {
+            title,
+            subtitle,
+            across: axis(0),
+            up: axis(1),
+            downward: self.downward(),
+            true_shape: true,
+            quantity: Some(AxisText::of(&self.name)),
+            scale,
+            edges: outlines.edges.clone(),
+            room,
+        };
+        let shape = [0, 1].map(|i| self.region[self.axes[i]].len() as usize);
+        let panel = View::contiguous(values, &shape).and_then(|view| picture.draw(&view));
+        panel.map_or_else(|| Canvas::new(1, 1), |panel| panel.canvas)
+    }
+
+    /// Draws the frames of a line above each other, time upward: `values` are those of the first frame, then of the next.
+    pub fn diagram(
+        &self,
+        scheme: &Scheme,
+        values: &[f64],
+        scale: Scale,
+        [first, second]: [When; 2],
+        outlines: &Outlines,
+    ) -> Option<Canvas> {
+        let across = self.picture_axis(scheme, *self.axes.first()?);
+        let cells = self.count();
+        let frames = values.len() / cells.max(1);
+        let mut upward = Vec::with_capacity(values.len());
+        for cell in 0..cells {
+            upward.extend((0..frames).map(|frame| values[frame * cells + cell]));
         }
+        let edge = |mark: &f64| {
+            let x = (mark - across.start) / across.spacing;
+            Edge {
+                from: [x, -0.5],
+                to: [x, frames as f64 - 0.5],
+            }
+        };
+        let picture = SlicePicture {
+            title: format!("{} over time", self.name),
+            subtitle: self.subtitle(scheme, None, outlines),
+            edges: outlines.marks.iter().map(edge).collect(),
+            across,
+            up: PictureAxis {
+                text: AxisText::of("time"),
+                start: first.time,
+                spacing: second.time - first.time,
+            },
+            downward: false,
+            true_shape: false,
+            quantity: Some(AxisText::of(&self.name)),
+            scale,
+            room: 0,
+        };
+        let view = View::contiguous(&upward, &[cells, frames])?;
+        picture.draw(&view).map(|panel| panel.canvas)
     }
 }
 
-/// The axis that a slice is across; a volume is across none, for which any axis does.
-fn across(kind: OutputKind) -> Axis {
-    match kind {
-        OutputKind::Slice { axis, .. } => axis,
-        OutputKind::Volume => Axis::INNER,
+/// The values of a recorded slice that its output asks for.
+pub fn part_of(scheme: &Scheme, output: &Output, picture: &Picture) -> Vec<f64> {
+    let mut whole = scheme.extent(output.component);
+    if let OutputKind::Slice { axis, .. } = output.kind {
+        whole[axis] = output.region[axis];
+    }
+    let mut values = Vec::with_capacity(output.region.volume() as usize);
+    let mut all = picture.values.iter();
+    for_each_index(whole, |at| {
+        if let Some(value) = all.next()
+            && output.region.contains(at)
+        {
+            values.push(*value);
+        }
+    });
+    values
+}
+
+/// Values per axis of a slice; that of a scheme with one axis is a single value.
+pub fn plane_shape(scheme: &Scheme, kind: OutputKind, region: Region) -> Vec<usize> {
+    let across = match kind {
+        OutputKind::Slice { axis, .. } => Some(axis),
+        OutputKind::Volume => None,
+    };
+    let axes = scheme.grid.present().filter(|a| Some(*a) != across);
+    let shape: Vec<usize> = axes.map(|a| region[a].len() as usize).collect();
+    match shape.is_empty() {
+        true => vec![1],
+        false => shape,
     }
 }
 
@@ -176,10 +307,6 @@ pub fn plot<T: Value>(
     table: &ProbeTable<T>,
     steps: &[u64],
 ) -> Result<(), FileError> {
-    let text = |name: &str| AxisText {
-        name: name.to_owned(),
-        units: String::new(),
-    };
     let curve = |(column, name): (usize, &String)| Series {
         name: name.clone(),
         points: table
@@ -195,12 +322,14 @@ pub fn plot<T: Value>(
     LinePlot {
         title: format!("Probes of {}", simulation.problem().name),
         subtitle: String::new(),
-        across: text("time"),
-        up: text(match &table.names[..] {
+        across: AxisText::of("time"),
+        up: AxisText::of(match &table.names[..] {
             [name] => name,
             _ => "value",
         }),
         series: table.names.iter().enumerate().map(curve).collect(),
+        ranges: [None; 2],
+        marks: Vec::new(),
     }
     .write(path)
 }

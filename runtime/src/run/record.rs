@@ -27,7 +27,7 @@ const STORES: [&str; 2] = ["volumes.zarr", "fields.zarr"];
 const STORE_MARKER: &str = "zarr.json";
 
 /// The endings of files in the folders.
-const ENDINGS: [&str; 4] = ["npy", "png", "vti", "pvd"];
+const ENDINGS: [&str; 5] = ["npy", "png", "apng", "vti", "pvd"];
 
 /// Which run results belong to.
 #[derive(Clone, Debug, PartialEq, Eq)]

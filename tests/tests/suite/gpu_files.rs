@@ -18,8 +18,8 @@ use torre_runtime::host::{Calculation, Progress};
 use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::{
-    Checkpoints, Company, Literal, Outputs, RunError, Simulation, VolumeFormat, Wanted, Watch,
-    checkpoint, execute, verify,
+    Checkpoints, Company, Literal, Outputs, Pictures, RunError, Simulation, VolumeFormat, Wanted,
+    Watch, checkpoint, execute, verify,
 };
 use torre_suite::interpreted::Interpreted;
 use torre_suite::random::random_problem;
@@ -144,6 +144,7 @@ impl Case {
             save_initial: true,
             save_final: true,
             keep_volumes: true,
+            pictures: Pictures::default(),
         };
         let outputs = Outputs::create(&results, wanted)?;
         std::fs::create_dir_all(folder.join("state")).expect("a folder");

@@ -66,6 +66,22 @@ pub struct Overlap {
     pub stages: Vec<[i64; 2]>,
 }
 
+impl Overlap {
+    /// The time block of a stage.
+    fn time_block(&self, time: i64) -> i64 {
+        time.div_euclid(self.stages.len().max(1) as i64)
+    }
+
+    /// Whether the tile with cell 0, in the time block of stage `apex`, computes a value at a place, in half cells.
+    fn holds(&self, place: i64, time: i64, apex: i64) -> bool {
+        let row = time.rem_euclid(self.stages.len().max(1) as i64);
+        let [below, above] = self.stages.get(row as usize).copied().unwrap_or([0; 2]);
+        let index = place.div_euclid(2);
+        let inside = -below <= index && index < self.base + above;
+        inside && self.time_block(time) == self.time_block(apex)
+    }
+}
+
 /// What a stage of a picture computes, for its legend: components with one mark.
 struct Group {
     stage: u32,

@@ -21,6 +21,8 @@ pub struct Section {
     pub cuts: Vec<Cut>,
     /// Overlapped tiles instead.
     pub overlap: Option<Overlap>,
+    /// The whole tile that holds the value is drawn with the past of all that it computes, instead of the past of the value.
+    pub whole: bool,
     /// A dependence that ends at the value, drawn as an arrow of its own: one that a face of the tiling cuts against the order.
     pub stressed: Option<Dependence>,
 }
@@ -38,26 +40,42 @@ pub fn section(scheme: &Scheme, cones: &Cones, what: &Section) -> String {
         ref cuts,
         ref overlap,
         ref stressed,
+        ..
     } = *what;
     let tiled = !cuts.is_empty() || overlap.is_some();
     let home = scheme.component(component).position;
-    let past = past(scheme, cones, component, steps);
-    let marked: BTreeSet<(i64, ComponentId, i64)> = past
-        .events
-        .iter()
-        .map(|e| (e.time, e.component, (home[axis] + e.space[axis]).0))
-        .collect();
-    let top = past.events.last().map_or(0, |e| e.time);
+    let stages = i64::from(cones.stages.max(1));
+    let tile = (what.whole && tiled).then(|| Tile::of(scheme, cones, what));
+    let (marked, top, reach) = match &tile {
+        Some(tile) => {
+            let wide = tile.reach();
+            (tile.past.clone(), tile.top, wide)
+        }
+        None => {
+            let past = past(scheme, cones, component, steps);
+            let marked: BTreeSet<Event> = past
+                .events
+                .iter()
+                .map(|e| (e.time, e.component, (home[axis] + e.space[axis]).0))
+                .collect();
+            let reach = marked.iter().map(|&(_, _, h)| h.abs()).max().unwrap_or(0);
+            let top = past.events.last().map_or(0, |e| e.time);
+            (marked, top, [-reach, reach])
+        }
+    };
     let end = top + i64::from(later);
-    let reach = marked.iter().map(|&(_, _, h)| h.abs()).max().unwrap_or(0);
-    let half = (HalfIndex(reach).as_f64() + 2.0).ceil();
-    let scale = (44.0f64).min(720.0 / (2.0 * half + 0.6));
+    let sides = [
+        (HalfIndex(reach[0]).as_f64() - 2.0).floor(),
+        (HalfIndex(reach[1]).as_f64() + 2.0).ceil(),
+    ];
+    let cells = sides[1] - sides[0] + 0.6;
+    let scale = (44.0f64).min(720.0 / cells);
     let row = (46.0f64).min(520.0 / (end + 1) as f64);
-    let size = [(2.0 * half + 0.6) * scale, (end + 1) as f64 * row];
+    let size = [cells * scale, (end + 1) as f64 * row];
     let frame = Frame {
         corner: [64.0, 24.0],
         size,
-        x: [-half - 0.3, half + 0.3],
+        x: [sides[0] - 0.3, sides[1] + 0.3],
         y: [-0.5, end as f64 + 0.5],
     };
     let groups = groups(scheme, |c| scheme.component(c).position[axis]);
@@ -69,25 +87,33 @@ pub fn section(scheme: &Scheme, cones: &Cones, what: &Section) -> String {
     let apex = home[axis].as_f64();
 
     frame.clip(&mut svg);
-    draw_tiles(&mut svg, &frame, what, home.map(HalfIndex::as_f64), top);
+    let seen = match &tile {
+        Some(_) => i64::from(steps) * stages - 1,
+        None => top,
+    };
+    draw_tiles(&mut svg, &frame, what, home.map(HalfIndex::as_f64), seen);
     if let Some(overlap) = overlap {
-        draw_overlap(&mut svg, &frame, overlap);
+        let held = what.whole.then(|| overlap.time_block(top));
+        draw_overlap(&mut svg, &frame, overlap, held);
     }
     let down = cones.slope(axis_form(axis, 1)).as_f64();
     let up = cones.slope(axis_form(axis, -1)).as_f64();
-    let foot = top as f64 + 0.5;
-    let corners = [
-        frame.place(apex, top as f64),
-        frame.place(apex - down * foot, -0.5),
-        frame.place(apex + up * foot, -0.5),
-    ];
     let blue = if tiled { 0.16 } else { 0.28 };
-    svg.polygon(&corners, fill(PALETTE[5]).opacity(blue));
-    for edge in [corners[1], corners[2]] {
-        svg.line(corners[0], edge, stroke(PALETTE[0], 1.5).dashed("6 4"));
+    if let Some(tile) = &tile {
+        tile.draw_cone(&mut svg, &frame, [down, up]);
+    } else {
+        let foot = top as f64 + 0.5;
+        let corners = [
+            frame.place(apex, top as f64),
+            frame.place(apex - down * foot, -0.5),
+            frame.place(apex + up * foot, -0.5),
+        ];
+        svg.polygon(&corners, fill(PALETTE[5]).opacity(blue));
+        for edge in [corners[1], corners[2]] {
+            svg.line(corners[0], edge, stroke(PALETTE[0], 1.5).dashed("6 4"));
+        }
     }
     // Steps.
-    let stages = i64::from(cones.stages.max(1));
     let steps_shown = if stages > 1 { end / stages } else { -1 };
     for step in 1..=steps_shown {
         let y = frame.place(0.0, (step * stages) as f64 - 0.5)[1];
@@ -106,6 +132,7 @@ pub fn section(scheme: &Scheme, cones: &Cones, what: &Section) -> String {
         .filter(|d| d.kind == Kind::Flow && d.to.component == component && d.is_local());
     let arrows: BTreeSet<(i64, i64)> = reads
         .filter(|d| i64::from(d.to.stage.0) == top.rem_euclid(stages) && d.stages <= top)
+        .filter(|_| tile.is_none())
         .map(|d| (home[axis].0 - d.space[axis].0, top - d.stages))
         .collect();
     for (h, time) in arrows {
@@ -118,9 +145,9 @@ pub fn section(scheme: &Scheme, cones: &Cones, what: &Section) -> String {
     for group in &groups {
         let (colour, mark) = (colour(group.stage), mark(scheme, group.components[0], axis));
         let parity = scheme.component(group.components[0]).position[axis].0;
-        let last = 2 * half as i64;
+        let [first, last] = sides.map(|side| 2 * side as i64);
         for time in (i64::from(group.stage)..=end).step_by(stages as usize) {
-            for h in (-last..=last).filter(|h| h.rem_euclid(2) == parity) {
+            for h in (first..=last).filter(|h| h.rem_euclid(2) == parity) {
                 let inside = |&c: &ComponentId| marked.contains(&(time, c, h));
                 if group.components.iter().any(inside) {
                     svg.mark(mark, at(h, time), 4.4, fill(colour).outline("#ffffff", 0.8));
@@ -138,8 +165,10 @@ pub fn section(scheme: &Scheme, cones: &Cones, what: &Section) -> String {
         let from = at(home[axis].0 - d.space[axis].0, later - d.stages);
         svg.arrow(from, at(home[axis].0, later), WRONG, 2.6);
     }
-    let ring = at(home[axis].0, top);
-    svg.mark(Mark::Circle, ring, 8.5, stroke(INK, 1.6));
+    if tile.is_none() {
+        let ring = at(home[axis].0, top);
+        svg.mark(Mark::Circle, ring, 8.5, stroke(INK, 1.6));
+    }
     svg.unclip();
     frame.border(&mut svg);
     let name = scheme.grid.axis_name(axis);
@@ -161,11 +190,112 @@ pub fn section(scheme: &Scheme, cones: &Cones, what: &Section) -> String {
         );
     }
     draw_legend(&mut svg, scheme, cones, what, legend, size[0]);
+    let subject = match tile {
+        Some(_) => "a tile".to_owned(),
+        None => scheme.component(component).name.clone(),
+    };
     svg.finish(&format!(
-        "{} of {} and its past along {name}",
-        scheme.component(component).name,
+        "{subject} of {} and its past along {name}",
         scheme.name
     ))
+}
+
+/// The update of a component at a time, in stages, at a place along the axis, in half cells.
+type Event = (i64, ComponentId, i64);
+
+/// Half cells to either side of a value in which its tile is looked for.
+const FAR: i64 = 400;
+
+/// A whole tile.
+struct Tile {
+    events: BTreeSet<Event>,
+    /// These and all that they depend on.
+    past: BTreeSet<Event>,
+    /// The last stage of the tile.
+    top: i64,
+}
+
+impl Tile {
+    /// The tile that holds the value of a section.
+    fn of(scheme: &Scheme, cones: &Cones, what: &Section) -> Self {
+        let stages = i64::from(cones.stages.max(1));
+        let apex = i64::from(what.steps) * stages - 1;
+        let home = scheme.component(what.component).position;
+        let numbers = |h: i64, time: i64| -> Vec<Option<i64>> {
+            let mut place = home;
+            place[what.axis] = HalfIndex(h);
+            what.cuts.iter().map(|cut| cut.tile(place, time)).collect()
+        };
+        let own = numbers(home[what.axis].0, apex);
+        let holds = |h: i64, time: i64| match &what.overlap {
+            Some(overlap) => overlap.holds(h, time, apex),
+            None => numbers(h, time) == own,
+        };
+        let mut events = BTreeSet::new();
+        for (number, stage) in scheme.stages.iter().enumerate() {
+            for target in stage.updates.iter().map(|u| u.target) {
+                let parity = scheme.component(target).position[what.axis].0;
+                for time in (number as i64..=apex + FAR).step_by(stages as usize) {
+                    let places = (-FAR..=FAR).filter(|h| h.rem_euclid(2) == parity);
+                    let inside = places.filter(|&h| holds(h, time));
+                    events.extend(inside.map(|h| (time, target, h)));
+                }
+            }
+        }
+        let reads: Vec<_> = cones
+            .dependences
+            .iter()
+            .filter(|d| d.kind == Kind::Flow && d.is_local())
+            .collect();
+        let mut past = events.clone();
+        let mut open: Vec<Event> = events.iter().copied().collect();
+        while let Some((time, component, h)) = open.pop() {
+            for d in &reads {
+                let stage = time.rem_euclid(stages);
+                if d.to.component != component || i64::from(d.to.stage.0) != stage {
+                    continue;
+                }
+                let before = (time - d.stages, d.from.component, h - d.space[what.axis].0);
+                if before.0 >= 0 && past.insert(before) {
+                    open.push(before);
+                }
+            }
+        }
+        let top = events.last().map_or(apex, |event| event.0);
+        Self { events, past, top }
+    }
+
+    /// The first and the last place of the tile, in half cells.
+    fn reach(&self) -> [i64; 2] {
+        let places = || self.events.iter().map(|event| event.2);
+        [places().min().unwrap_or(0), places().max().unwrap_or(0)]
+    }
+
+    /// Draws what lies within the slopes below the tile.
+    fn draw_cone(&self, svg: &mut Svg, frame: &Frame, [down, up]: [f64; 2]) {
+        let mut sides = [Vec::new(), Vec::new()];
+        for time in (-1..=self.top).rev() {
+            // Below the first stage, to the end of the picture.
+            let at = if time < 0 { -0.5 } else { time as f64 };
+            let above = self.events.range((time, ComponentId(0), i64::MIN)..);
+            let ends = above.fold([f64::MAX, f64::MIN], |[low, high], &(later, _, h)| {
+                let (place, ago) = (HalfIndex(h).as_f64(), later as f64 - at);
+                [
+                    f64::min(low, place - down * ago),
+                    f64::max(high, place + up * ago),
+                ]
+            });
+            for (side, end) in sides.iter_mut().zip(ends) {
+                side.push(frame.place(end, at));
+            }
+        }
+        let [left, right] = sides;
+        let outline: Vec<_> = left.iter().chain(right.iter().rev()).copied().collect();
+        svg.polygon(&outline, fill(PALETTE[5]).opacity(0.16));
+        for side in [left, right] {
+            svg.polyline(&side, stroke(PALETTE[0], 1.5).dashed("6 4"));
+        }
+    }
 }
 
 fn colour(stage: u32) -> &'static str {
@@ -237,8 +367,9 @@ fn draw_tiles(svg: &mut Svg, frame: &Frame, what: &Section, home: PerAxis<f64>, 
     }
 }
 
-/// The overlapped tiles that the frame shows, that with cell 0 stressed. The values of a cell lie at its index and half a cell on.
-fn draw_overlap(svg: &mut Svg, frame: &Frame, overlap: &Overlap) {
+/// The overlapped tiles that the frame shows, those with cell 0 stressed, of one time block if it is `held`. The values of a
+/// cell lie at its index and half a cell on.
+fn draw_overlap(svg: &mut Svg, frame: &Frame, overlap: &Overlap, held: Option<i64>) {
     let ([left, right], [bottom, high]) = (frame.x, frame.y);
     let height = overlap.stages.len().max(1) as i64;
     let base = overlap.base.max(1);
@@ -263,13 +394,11 @@ fn draw_overlap(svg: &mut Svg, frame: &Frame, overlap: &Overlap) {
             let mut outline = side(&|[below, _]| tile * base - below);
             outline.extend(side(&|[_, above]| (tile + 1) * base + above).iter().rev());
             let points: Vec<_> = outline.iter().map(|p| frame.place(p[0], p[1])).collect();
-            if tile == 0 {
+            let stressed = tile == 0 && held.is_none_or(|held| held == time_block);
+            if stressed {
                 svg.polygon(&points, fill(TILE).opacity(0.75));
             }
-            svg.polygon(
-                &points,
-                stroke("#b9a05a", if tile == 0 { 1.6 } else { 0.8 }),
-            );
+            svg.polygon(&points, stroke("#b9a05a", if stressed { 1.6 } else { 0.8 }));
         }
     }
 }
@@ -304,7 +433,10 @@ fn draw_legend(svg: &mut Svg, scheme: &Scheme, cones: &Cones, what: &Section, to
         2.6,
         fill("#ffffff").outline(GREY, 1.0),
     );
-    let name = &scheme.component(what.component).name;
+    let name = match what.whole {
+        true => "the tile",
+        false => &scheme.component(what.component).name,
+    };
     svg.text(
         [x + 14.0, y],
         &format!("does not influence {name}"),
@@ -337,7 +469,11 @@ fn draw_legend(svg: &mut Svg, scheme: &Scheme, cones: &Cones, what: &Section, to
             [16.0, 12.0],
             fill(TILE).outline("#b9a05a", 1.1),
         );
-        svg.text([x + 14.0, y], &format!("tile of {name}"), Label::default());
+        let text = match what.whole {
+            true => format!("one tile of {}", scheme.name),
+            false => format!("tile of {name}"),
+        };
+        svg.text([x + 14.0, y], &text, Label::default());
     }
     if what.stressed.is_some() {
         let [x, y] = next();

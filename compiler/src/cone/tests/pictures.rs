@@ -30,6 +30,7 @@ fn pictures() -> Vec<(&'static str, String)> {
         later,
         cuts,
         overlap: None,
+        whole: false,
         stressed: None,
     };
     let (x, y, z) = (Axis::OUTER, Axis::MIDDLE, Axis::INNER);
@@ -51,14 +52,20 @@ fn pictures() -> Vec<(&'static str, String)> {
             base: 6,
             stages: program.profile(&wave, z),
         }),
-        ..view(0, z, 5, 4, vec![])
+        whole: true,
+        ..view(0, z, 8, 1, vec![])
     };
     let boxes = Section {
         overlap: Some(Overlap {
             base: 6,
             stages: vec![[0; 2]],
         }),
-        ..view(0, z, 5, 4, vec![])
+        whole: true,
+        ..view(0, z, 5, 1, vec![])
+    };
+    let skewed = Section {
+        whole: true,
+        ..view(0, z, 8, 1, skewed)
     };
     let cone = Solid {
         axes: [x, y],
@@ -100,10 +107,7 @@ fn pictures() -> Vec<(&'static str, String)> {
             "cone-wave.svg",
             section(&wave, &of_wave, &view(0, z, 7, 4, diamonds)),
         ),
-        (
-            "tiles-skewed.svg",
-            section(&wave, &of_wave, &view(0, z, 5, 4, skewed)),
-        ),
+        ("tiles-skewed.svg", section(&wave, &of_wave, &skewed)),
         ("tiles-pyramids.svg", section(&wave, &of_wave, &pyramids)),
         ("tiles-boxes.svg", section(&wave, &of_wave, &boxes)),
         ("tower-footprint.svg", footprint(&maxwell, &panels)),
@@ -159,6 +163,49 @@ fn pictures_are_well_formed() {
 }
 
 #[test]
+fn a_whole_tile_and_its_past_are_drawn() {
+    for (name, text) in pictures() {
+        if !name.starts_with("tiles-") {
+            continue;
+        }
+        assert!(text.contains("<title>a tile of wave"), "{name}");
+        // The stressed tile lies within the frame, all of it.
+        let attribute = |tag: &str, name: &str| -> f64 {
+            let value = tag
+                .split(&format!(" {name}=\""))
+                .nth(1)
+                .expect("an attribute");
+            value
+                .split('"')
+                .next()
+                .expect("its end")
+                .parse()
+                .expect("a number")
+        };
+        let clip = text.split("<clipPath").nth(1).expect("a frame");
+        let clip = clip.split("<rect").nth(1).expect("its sides");
+        let (left, top) = (attribute(clip, "x"), attribute(clip, "y"));
+        let (right, bottom) = (
+            left + attribute(clip, "width"),
+            top + attribute(clip, "height"),
+        );
+        let tiles: Vec<&str> = text
+            .split('<')
+            .filter(|tag| tag.starts_with("path ") && tag.contains(crate::svg::TILE))
+            .collect();
+        assert_eq!(tiles.len(), 1, "{name}");
+        let points = tiles[0].split(" d=\"M").nth(1).expect("points");
+        let points = points.split("Z\"").next().expect("their end");
+        for point in points.split('L') {
+            let (x, y) = point.split_once(' ').expect("two numbers");
+            let (x, y): (f64, f64) = (x.parse().expect("x"), y.parse().expect("y"));
+            assert!(left <= x && x <= right, "{name} {x}");
+            assert!(top <= y && y <= bottom, "{name} {y}");
+        }
+    }
+}
+
+#[test]
 fn odd_pictures_stay_small() {
     // Nothing to compute, and tiles too fine to see.
     let empty = scheme(
@@ -181,6 +228,7 @@ fn odd_pictures_stay_small() {
         later: 0,
         cuts: vec![fine.clone()],
         overlap: None,
+        whole: true,
         stressed: None,
     };
     let text = section(&empty, &none, &seen);

@@ -1,4 +1,4 @@
-//! Colours, and two colour maps that are even to the eye: their lightness in CIELAB changes linearly with the value.
+//! Colours, and colour maps that are even to the eye: their lightness in CIELAB changes linearly with the value.
 //!
 //! The maps are formulas of our own in the cylinder coordinates of CIELAB (lightness, chroma, hue; CIE 15:2004,
 //! white point D65), converted to sRGB by IEC 61966-2-1. The colours of lines are those of M. Okabe and K. Ito,
@@ -38,6 +38,8 @@ pub enum ColourMap {
     Diverging,
     /// From dark blue over red to light yellow for values from 0 to 1.
     Sequential,
+    /// From near white to slate for values from 0 to 1: a background on which marks can be seen.
+    Pale,
 }
 
 impl ColourMap {
@@ -45,7 +47,7 @@ impl ColourMap {
     pub fn low(self) -> f64 {
         match self {
             Self::Diverging => -1.0,
-            Self::Sequential => 0.0,
+            Self::Sequential | Self::Pale => 0.0,
         }
     }
 
@@ -83,6 +85,7 @@ impl ColourMap {
                 let chroma = 26.0 + 10.0 * value + 32.0 * bulge;
                 (8.0 + 87.0 * value, chroma, 290.0 + 170.0 * value)
             }
+            Self::Pale => (97.0 - 40.0 * value, 2.0 + 16.0 * value, 260.0),
         }
     }
 }
@@ -146,7 +149,7 @@ mod tests {
 
     #[test]
     fn screens_can_show_every_colour() {
-        for map in [ColourMap::Diverging, ColourMap::Sequential] {
+        for map in [ColourMap::Diverging, ColourMap::Sequential, ColourMap::Pale] {
             for i in 0..=1000 {
                 let value = map.low() + i as f64 / 1000.0 * (1.0 - map.low());
                 let (l, c, h) = map.coordinates(value);

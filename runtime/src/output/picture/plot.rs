@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use super::AxisText;
-use super::canvas::{Canvas, Style, text_width};
+use super::canvas::{Canvas, Line, Point, Style};
 use super::colour::{GRID, INK, LINES, SOFT};
-use super::font::Segment;
 use super::ticks::{axis_title, fitting_ticks, ticks};
 use crate::output::error::FileError;
 
@@ -36,6 +35,10 @@ pub struct LinePlot {
     pub up: AxisText,
     /// The curves; a legend is drawn for more than one.
     pub series: Vec<Series>,
+    /// The horizontal and the vertical range; where there is none, it is that of the points.
+    pub ranges: [Option<[f64; 2]>; 2],
+    /// Places on the horizontal axis with a line from top to bottom.
+    pub marks: Vec<f64>,
 }
 
 impl LinePlot {
@@ -46,13 +49,20 @@ impl LinePlot {
 
     /// Draws the plot.
     pub fn draw(&self) -> Canvas {
-        let (x_low, x_high) = self.range(|point| point.0, 0.0);
-        let (y_low, y_high) = self.range(|point| point.1, 0.05);
-        let width_of = |text: &str| text_width(text, Style::LABEL.size).ceil() as usize;
+        let [x_range, y_range] = self.ranges;
+        let (x_low, x_high) = match x_range {
+            Some([low, high]) => widened(low, high, 0.0),
+            None => self.range(|point| point.0, 0.0),
+        };
+        let (y_low, y_high) = match y_range {
+            Some([low, high]) => widened(low, high, 0.05),
+            None => self.range(|point| point.1, 0.05),
+        };
+        let width_of = |text: &str| Style::LABEL.width(text);
         let x_ticks = fitting_ticks(x_low, x_high, WIDTH / 60, WIDTH, width_of);
         let y_ticks = ticks(y_low, y_high, HEIGHT / 50);
-        let x_title = format!("{} \u{2192}", axis_title(&self.across, x_ticks.exponent));
-        let y_title = format!("{} \u{2192}", axis_title(&self.up, y_ticks.exponent));
+        let x_title = axis_title(&self.across, x_ticks.exponent);
+        let y_title = axis_title(&self.up, y_ticks.exponent);
         let widest =
             |labels: &mut dyn Iterator<Item = &str>| labels.map(width_of).max().unwrap_or(0);
         let names = widest(&mut self.series.iter().map(|s| s.name.as_str()));
@@ -63,7 +73,7 @@ impl LinePlot {
         } else {
             12
         };
-        let title = text_width(&self.title, Style::TITLE.size).ceil() as usize;
+        let title = Style::TITLE.width(&self.title);
         let right = (WIDTH + legend).max(title).max(width_of(&self.subtitle));
         let rows = HEIGHT.max(22 * self.series.len().min(200));
         let mut canvas = Canvas::new(left + right + MARGIN, top + rows + 56);
@@ -94,10 +104,15 @@ impl LinePlot {
             canvas.text(label, (left - TICK - 6) as f32, y as f32 + 5.0, end);
         }
         let clip = [left, top, left + WIDTH, base];
+        let marked = |x: &&f64| **x > x_low && **x < x_high;
+        for x in self.marks.iter().filter(marked) {
+            let x = left + (x_pixel(*x) as usize).min(WIDTH - 1);
+            canvas.stress([x, top], [1, HEIGHT]);
+        }
         for (i, series) in self.series.iter().enumerate().rev() {
             let colour = LINES[i % LINES.len()];
             let place = |(x, y): (f64, f64)| (left as f32 + x_pixel(x), top as f32 + y_pixel(y));
-            canvas.stroke(&curve(&series.points, place), 1.7, colour, clip);
+            canvas.stroke(&curve(&series.points, place), Line::new(1.7, colour), clip);
         }
         canvas.frame(left, top, WIDTH, HEIGHT, INK);
 
@@ -113,9 +128,9 @@ impl LinePlot {
         if self.series.len() > 1 {
             for (i, series) in self.series.iter().enumerate() {
                 let (x, y) = ((left + WIDTH + 18) as f32, (top + 11 + 22 * i) as f32);
-                let sample = [[(x, y), (x + 26.0, y)]];
+                let sample = [vec![(x, y), (x + 26.0, y)]];
                 let all = [0, 0, canvas.width(), canvas.height()];
-                canvas.stroke(&sample, 2.4, LINES[i % LINES.len()], all);
+                canvas.stroke(&sample, Line::new(2.4, LINES[i % LINES.len()]), all);
                 canvas.text(&series.name, x + 34.0, y + 4.5, Style::LABEL);
             }
         }
@@ -129,36 +144,41 @@ impl LinePlot {
         let (low, high) = points.fold((f64::MAX, f64::MIN), |(a, b), point| {
             (a.min(part(point)), b.max(part(point)))
         });
-        // A quarter of the largest number, so that spans and margins are numbers too.
-        let most = f64::MAX / 4.0;
-        let (low, high) = (low.clamp(-most, most), high.clamp(-most, most));
-        if low > high {
-            return (0.0, 1.0);
+        match low > high {
+            true => (0.0, 1.0),
+            false => widened(low, high, wider),
         }
-        let span = high - low;
-        // Narrower spans vanish in the precision of the values.
-        if span > 1e-12 * low.abs().max(high.abs()) && span > 1e-300 {
-            return (low - wider * span, high + wider * span);
-        }
-        let half = if low.abs() > 1e-290 {
-            low.abs() / 2.0
-        } else {
-            1.0
-        };
-        (low - half, high + half)
     }
+}
+
+/// A range that is widened by a part of itself; never empty.
+fn widened(low: f64, high: f64, wider: f64) -> (f64, f64) {
+    // A quarter of the largest number, so that spans and margins are numbers too.
+    let most = f64::MAX / 4.0;
+    let (low, high) = (low.clamp(-most, most), high.clamp(-most, most));
+    let span = high - low;
+    // Narrower spans vanish in the precision of the values.
+    if span > 1e-12 * low.abs().max(high.abs()) && span > 1e-300 {
+        return (low - wider * span, high + wider * span);
+    }
+    let half = if low.abs() > 1e-290 {
+        low.abs() / 2.0
+    } else {
+        1.0
+    };
+    (low - half, high + half)
 }
 
 fn finite((x, y): &(f64, f64)) -> bool {
     x.is_finite() && y.is_finite()
 }
 
-/// The segments of a curve. Of many points in one column of pixels only the first, the extremes and the last
+/// The lines of a curve. Of many points in one column of pixels only the first, the extremes and the last
 /// are joined, in their order, which looks the same.
-fn curve(points: &[(f64, f64)], place: impl Fn((f64, f64)) -> (f32, f32)) -> Vec<Segment> {
-    let mut segments = Vec::new();
+fn curve(points: &[(f64, f64)], place: impl Fn((f64, f64)) -> Point) -> Vec<Vec<Point>> {
+    let mut lines = Vec::new();
     for part in points.split(|point| !finite(point)) {
-        let mut joined: Vec<(f32, f32)> = Vec::new();
+        let mut joined: Vec<Point> = Vec::new();
         let placed: Vec<_> = part.iter().map(|&point| place(point)).collect();
         for column in placed.chunk_by(|a, b| a.0.floor() == b.0.floor()) {
             if column.len() <= 4 {
@@ -176,13 +196,11 @@ fn curve(points: &[(f64, f64)], place: impl Fn((f64, f64)) -> (f32, f32)) -> Vec
             kept.sort();
             joined.extend(kept.into_iter().flatten().map(|i| column[i]));
         }
-        match joined[..] {
-            // A point alone is a dot.
-            [point] => segments.push([point, point]),
-            _ => segments.extend(joined.windows(2).map(|pair| [pair[0], pair[1]])),
+        if !joined.is_empty() {
+            lines.push(joined);
         }
     }
-    segments
+    lines
 }
 
 #[cfg(test)]
@@ -201,6 +219,8 @@ mod tests {
             across: axis("t"),
             up: axis("E.z"),
             series,
+            ranges: [None; 2],
+            marks: Vec::new(),
         }
     }
 
@@ -228,13 +248,43 @@ mod tests {
     }
 
     #[test]
+    fn ranges_can_be_given_and_places_marked() {
+        let mut one = plot(vec![series(vec![(0.0, 0.0), (1.0, 0.0)])]);
+        let free = one.draw();
+        one.ranges = [Some([0.0, 1.0]), Some([-7.0, 7.0])];
+        let wide = one.draw();
+        one.series[0].points = vec![(0.0, 3.0), (0.5, f64::NAN)];
+        one.marks = vec![0.5, 2.0];
+        let marked = one.draw();
+        assert_ne!(free, wide);
+        // The same axes, whatever the values.
+        assert_eq!(
+            (marked.width(), marked.height()),
+            (wide.width(), wide.height())
+        );
+        let line = |canvas: &Canvas, y: usize| -> Vec<usize> {
+            let row = (1..canvas.width()).map(|x| (x, canvas.pixel(x, y)));
+            let dark = row.filter(|(_, c)| c[0] < 150);
+            dark.map(|(x, _)| x).collect()
+        };
+        // A row without grid lines has the frame's sides, and the mark in their middle.
+        let row = (60..400)
+            .find(|&y| line(&marked, y).len() == 3)
+            .expect("a row with one mark");
+        let [left, mark, right] = line(&marked, row)[..] else {
+            panic!()
+        };
+        assert!(mark.abs_diff((left + right) / 2) <= 1);
+    }
+
+    #[test]
     fn many_points_keep_their_extremes() {
         let mut points: Vec<_> = (0..100_000).map(|i| (i as f64, 0.0)).collect();
         points[50_000].1 = 1.0;
         points[50_010].1 = -1.0;
-        let segments = curve(&points, |(x, y)| ((x / 1000.0) as f32, y as f32));
-        assert!(segments.len() < 500);
-        let heights = segments.iter().flatten().map(|point| point.1);
+        let lines = curve(&points, |(x, y)| ((x / 1000.0) as f32, y as f32));
+        assert!(lines.len() == 1 && lines[0].len() < 500);
+        let heights = lines[0].iter().map(|point| point.1);
         let (low, high) = heights.fold((0f32, 0f32), |(a, b), y| (a.min(y), b.max(y)));
         assert_eq!((low, high), (-1.0, 1.0));
     }
@@ -243,11 +293,8 @@ mod tests {
     fn gaps_and_odd_values_do_no_harm() {
         let same = |point| point;
         let gap = [(0.0, 0.0), (1.0, 1.0), (2.0, f64::NAN), (3.0, 0.0)];
-        let segments = curve(&gap, |(x, y)| (x as f32, y as f32));
-        assert_eq!(
-            segments,
-            [[(0.0, 0.0), (1.0, 1.0)], [(3.0, 0.0), (3.0, 0.0)]]
-        );
+        let lines = curve(&gap, |(x, y)| (x as f32, y as f32));
+        assert_eq!(lines, [vec![(0.0, 0.0), (1.0, 1.0)], vec![(3.0, 0.0)]]);
         let wild = [f64::NAN, f64::INFINITY, f64::MAX, -f64::MAX, 5e-324, 0.0];
         let points: Vec<_> = wild
             .iter()

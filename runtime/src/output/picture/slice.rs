@@ -1,32 +1,27 @@
-//! A plane of a field as a colour map with axes and a colour bar.
+//! A plane of a field as a colour map with axes, a colour bar and outlines.
 
 use std::path::Path;
 
-use super::canvas::{Canvas, Style, text_width};
-use super::colour::{ColourMap, INK, NAN, Rgb, TABLE};
-use super::ticks::{axis_title, fitting_ticks, ticks};
+use super::canvas::{Canvas, Point, Style};
+use super::colour::{INK, NAN, Rgb};
+use super::scale::Scale;
+use super::ticks::{Ticks, axis_title, fitting_ticks, ticks};
 use super::{AxisText, PictureAxis};
 use crate::output::array::{self, Element, Rows};
 use crate::output::error::{Attempt, Cause, FileError};
 
 /// Small slices are enlarged to about this many pixels, large ones reduced to at most twice as many.
 const SIDE: usize = 640;
+/// Planes whose second axis is another quantity are about so high, a single row less.
+const FREE_HEIGHT: usize = 420;
+const ROW_HEIGHT: usize = 120;
 const MARGIN: usize = 20;
 const TICK: usize = 5;
 const BAR: usize = 18;
 /// The colour bar is at least this high.
 const BAR_HEIGHT: usize = 160;
-
-/// Which values have which colours.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Scale {
-    /// `Signed` where a value is negative, `Positive` otherwise, each with its range from the values.
-    Auto,
-    /// Blue, white, red from minus to plus this value, or the largest absolute value.
-    Signed(Option<f64>),
-    /// Dark to light between these values, or the smallest and the largest.
-    Positive(Option<(f64, f64)>),
-}
+/// The swatch for values that are not numbers, below the colour bar.
+const SWATCH: usize = 12;
 
 /// What is written around a slice.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,18 +34,90 @@ pub struct SlicePicture {
     pub across: PictureAxis,
     /// The second axis of the array, drawn upward.
     pub up: PictureAxis,
-    /// What the values are, above the colour bar.
-    pub quantity: AxisText,
+    /// The second axis is drawn downward instead.
+    pub downward: bool,
+    /// Both axes are lengths: cells have their true shape.
+    pub true_shape: bool,
+    /// What the values are, above the colour bar; without it there is none.
+    pub quantity: Option<AxisText>,
     /// Which values have which colours.
     pub scale: Scale,
+    /// Lines over the values.
+    pub edges: Vec<Edge>,
+    /// Pixels that the subtitle has at least, so that pictures of different steps have one size.
+    pub room: usize,
 }
 
-/// The values as they are shown: one per block of `reduce` x `reduce` cells, the second axis contiguous.
-struct Shown {
-    values: Vec<f64>,
-    size: [usize; 2],
-    reduce: usize,
-    nans: bool,
+/// A line along one of the axes, from place to place, in cells from the middle of the first one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Edge {
+    pub from: [f64; 2],
+    pub to: [f64; 2],
+}
+
+/// A picture with the place of its plane on it.
+#[derive(Clone, Debug)]
+pub struct Panel {
+    pub canvas: Canvas,
+    /// The pixel at the top left of the plane.
+    pub corner: [usize; 2],
+    /// Pixels of the plane.
+    pub size: [usize; 2],
+    /// Cells of the plane.
+    pub cells: [usize; 2],
+    /// The second axis runs downward.
+    pub downward: bool,
+}
+
+impl Panel {
+    /// The point of a place, in cells from the middle of the first one.
+    pub fn place(&self, [x, y]: [f64; 2]) -> Point {
+        let part = |at: f64, i: usize| (at + 0.5) / self.cells[i] as f64 * self.size[i] as f64;
+        let [left, top] = self.corner.map(|n| n as f64);
+        let base = top + self.size[1] as f64;
+        let y = match self.downward {
+            true => top + part(y, 1),
+            false => base - part(y, 1),
+        };
+        ((left + part(x, 0)) as f32, y as f32)
+    }
+
+    /// The sides of the plane: left, top, right, bottom.
+    pub fn clip(&self) -> [usize; 4] {
+        let ([left, top], [width, height]) = (self.corner, self.size);
+        [left, top, left + width, top + height]
+    }
+
+    /// Draws lines over the values.
+    pub fn draw_edges(&mut self, edges: &[Edge]) {
+        let [left, top, right, bottom] = self.clip();
+        for edge in edges {
+            let (a, b) = (self.place(edge.from), self.place(edge.to));
+            let pixel = |at: f32, low: usize, high: usize| {
+                (at.round().max(low as f32) as usize).min(high.saturating_sub(1))
+            };
+            let (x0, x1) = (
+                pixel(a.0.min(b.0), left, right),
+                pixel(a.0.max(b.0), left, right),
+            );
+            let (y0, y1) = (
+                pixel(a.1.min(b.1), top, bottom),
+                pixel(a.1.max(b.1), top, bottom),
+            );
+            self.canvas
+                .stress([x0, y0], [(x1 - x0).max(1), (y1 - y0).max(1)]);
+        }
+    }
+}
+
+/// The values as they are shown: one per block of cells, the second axis contiguous.
+pub struct Reduced {
+    pub values: Vec<f64>,
+    pub size: [usize; 2],
+    /// Cells of a block along both axes.
+    pub block: [usize; 2],
+    /// Whether a value is not a number.
+    pub nans: bool,
 }
 
 impl SlicePicture {
@@ -60,177 +127,192 @@ impl SlicePicture {
         path: &Path,
         rows: &(impl Rows<T> + ?Sized),
     ) -> Result<(), FileError> {
-        match self.draw(rows) {
-            Some(canvas) => canvas.write(path),
-            None => {
-                let (expected, found) = (vec![1, 1], rows.shape().to_vec());
-                let cause = Cause::Shape { expected, found };
-                Err(FileError::new(path, Attempt::Write, cause))
-            }
-        }
+        self.drawn(path, rows)?.canvas.write(path)
+    }
+
+    /// Draws a plane for a file.
+    pub fn drawn<T: Element>(
+        &self,
+        path: &Path,
+        rows: &(impl Rows<T> + ?Sized),
+    ) -> Result<Panel, FileError> {
+        self.draw(rows).ok_or_else(|| {
+            let (expected, found) = (vec![1, 1], rows.shape().to_vec());
+            let cause = Cause::Shape { expected, found };
+            FileError::new(path, Attempt::Write, cause)
+        })
     }
 
     /// Draws a plane. None unless the array has two axes and at least one value.
-    pub fn draw<T: Element>(&self, rows: &(impl Rows<T> + ?Sized)) -> Option<Canvas> {
+    pub fn draw<T: Element>(&self, rows: &(impl Rows<T> + ?Sized)) -> Option<Panel> {
         let &[nx, ny] = rows.shape() else { return None };
         if nx == 0 || ny == 0 {
             return None;
         }
-        let shown = reduce(rows, [nx, ny]);
-        let (map, low, high) = self.range(&shown.values);
+        let shown = self.reduced(rows, [nx, ny]);
         let [sx, sy] = self.cell_pixels(shown.size);
         let (width, height) = (shown.size[0] * sx, shown.size[1] * sy);
+        let Scale { low, high, .. } = self.scale;
 
         let (x_low, x_high) = self.across.ends(nx);
-        let x_ticks = fitting_ticks(x_low, x_high, (width / 60).clamp(2, 12), width, label_width);
+        let label = |text: &str| Style::LABEL.width(text);
+        let x_ticks = fitting_ticks(x_low, x_high, (width / 60).clamp(2, 12), width, label);
         let (y_low, y_high) = self.up.ends(ny);
         let y_ticks = fitting_ticks(y_low, y_high, (height / 45).clamp(2, 12), height, |_| 8);
         let bar_height = height.max(BAR_HEIGHT);
         let bar_ticks = ticks(low, high, (bar_height / 45).max(4));
-        let x_title = format!(
-            "{} \u{2192}",
-            axis_title(&self.across.text, x_ticks.exponent)
-        );
-        let y_title = format!("{} \u{2192}", axis_title(&self.up.text, y_ticks.exponent));
-        let bar_title = axis_title(&self.quantity, bar_ticks.exponent);
-        let widest = |labels: &[String]| labels.iter().map(|l| label_width(l)).max().unwrap_or(0);
+        let x_title = axis_title(&self.across.text, x_ticks.exponent);
+        let y_title = axis_title(&self.up.text, y_ticks.exponent);
+        let quantity = self.quantity.as_ref();
+        let bar_title = quantity.map(|text| axis_title(text, bar_ticks.exponent));
+        let widest = |ticks: &Ticks| ticks.labels.iter().map(|l| label(l)).max().unwrap_or(0);
 
-        let subtitle = if shown.reduce > 1 {
-            let n = shown.reduce;
-            let note = format!("{n} \u{d7} {n} cells per pixel");
-            [self.subtitle.as_str(), &note]
-                .into_iter()
-                .filter(|text| !text.is_empty())
-                .collect::<Vec<_>>()
-                .join("  \u{b7}  ")
-        } else {
-            self.subtitle.clone()
+        let subtitle = match shown.block {
+            [1, 1] => self.subtitle.clone(),
+            [x, y] => [
+                self.subtitle.as_str(),
+                &format!("{x} \u{d7} {y} values per pixel"),
+            ]
+            .into_iter()
+            .filter(|text| !text.is_empty())
+            .collect::<Vec<_>>()
+            .join("  \u{b7}  "),
         };
+        let note = label(&subtitle).max(self.room);
+        let title = Style::TITLE.width(&self.title);
         let head = MARGIN + 14 + if subtitle.is_empty() { 0 } else { 20 };
-        let left = MARGIN + 18 + widest(&y_ticks.labels) + TICK + 6;
+        let left = MARGIN + 18 + widest(&y_ticks) + TICK + 6;
         let bar_left = left + width + 26;
-        let bar_right = bar_left + BAR + TICK + 5 + widest(&bar_ticks.labels);
-        let right = [
-            bar_right,
-            bar_left + label_width(&bar_title),
-            left + title_width(&self.title),
-            left + label_width(&subtitle),
-            left + label_width(&x_title),
-        ];
+        let bar_right = match &bar_title {
+            Some(title) => {
+                let numbers = BAR + TICK + 5 + widest(&bar_ticks).max(label("NaN"));
+                bar_left + numbers.max(label(title))
+            }
+            None => left + width + widest(&x_ticks) / 2,
+        };
+        let right = [bar_right, left + title, left + note, left + label(&x_title)];
         // The title of the colour bar stands above it, beside the head if that is short enough.
-        let beside = label_width(&subtitle).max(title_width(&self.title)) < width;
+        let beside = note.max(title) < width;
         let top = head + if beside { 18 } else { 34 };
-        let bar_bottom = bar_height + if shown.nans { 44 } else { 16 };
-        let bottom = top + bar_bottom.max(height + 58);
+        let below = match bar_title {
+            Some(_) => (bar_height + 28 + SWATCH).max(height + 58),
+            None => height + 58,
+        };
         let total_width = right.into_iter().max().unwrap_or(0) + MARGIN;
-        let mut canvas = Canvas::new(total_width, bottom);
+        let mut panel = Panel {
+            canvas: Canvas::new(total_width, top + below),
+            corner: [left, top],
+            size: [width, height],
+            cells: [nx, ny],
+            downward: self.downward,
+        };
+        let canvas = &mut panel.canvas;
+        let at = |n: usize| n as f32;
+        canvas.text(&self.title, at(left), at(MARGIN + 12), Style::TITLE);
+        canvas.text(&subtitle, at(left), at(MARGIN + 33), Style::NOTE);
 
-        canvas.text(&self.title, left as f32, (MARGIN + 12) as f32, Style::TITLE);
-        canvas.text(&subtitle, left as f32, (MARGIN + 33) as f32, Style::NOTE);
-
-        let colours = map.table();
-        let colour = |value: f64| colour_of(&colours, (value - low) / (high - low));
+        let colour = self.scale.colours();
         for (i, column) in shown.values.chunks(shown.size[1]).enumerate() {
             for (j, &value) in column.iter().enumerate() {
-                let y = top + (shown.size[1] - 1 - j) * sy;
-                canvas.fill(left + i * sx, y, sx, sy, colour(value));
+                let row = match self.downward {
+                    true => j,
+                    false => shown.size[1] - 1 - j,
+                };
+                canvas.fill(left + i * sx, top + row * sy, sx, sy, colour(value));
             }
         }
         canvas.frame(left, top, width, height, INK);
         let base = top + height;
-        for (value, label) in x_ticks.values.iter().zip(&x_ticks.labels) {
+        let middle = Style::LABEL.at(0.5);
+        for (value, text) in x_ticks.values.iter().zip(&x_ticks.labels) {
             let x = left + self.across.pixel(*value, nx, width);
             canvas.fill(x, base + 1, 1, TICK, INK);
-            canvas.text(
-                label,
-                x as f32 + 0.5,
-                (base + TICK + 15) as f32,
-                Style::LABEL.at(0.5),
-            );
+            canvas.text(text, at(x) + 0.5, at(base + TICK + 15), middle);
         }
-        let middle = left as f32 + width as f32 / 2.0;
-        let x_title_at = middle.max(left as f32 + text_width(&x_title, Style::LABEL.size) / 2.0);
-        canvas.text(
-            &x_title,
-            x_title_at,
-            (base + 42) as f32,
-            Style::LABEL.at(0.5),
-        );
-        for (value, label) in y_ticks.values.iter().zip(&y_ticks.labels) {
-            let y = base - 1 - self.up.pixel(*value, ny, height);
+        let centre = at(left) + (at(width) / 2.0).max(at(label(&x_title)) / 2.0);
+        canvas.text(&x_title, centre, at(base + 42), middle);
+        for (value, text) in y_ticks.values.iter().zip(&y_ticks.labels) {
+            let y = match self.downward {
+                true => top + self.up.pixel(*value, ny, height),
+                false => base - 1 - self.up.pixel(*value, ny, height),
+            };
             canvas.fill(left - 1 - TICK, y, TICK, 1, INK);
-            let x = (left - TICK - 6) as f32;
-            canvas.text(label, x, y as f32 + 5.0, Style::LABEL.at(1.0));
+            canvas.text(text, at(left - TICK - 6), at(y) + 5.0, Style::LABEL.at(1.0));
         }
-        let middle = top as f32 + height as f32 / 2.0;
         let upward = Style {
             upward: true,
-            ..Style::LABEL.at(0.5)
+            ..middle
         };
-        canvas.text(&y_title, (MARGIN + 10) as f32, middle, upward);
+        canvas.text(
+            &y_title,
+            at(MARGIN + 10),
+            at(top) + at(height) / 2.0,
+            upward,
+        );
 
-        for row in 0..bar_height {
-            let part = (bar_height - 1 - row) as f64 / (bar_height - 1) as f64;
-            canvas.fill(bar_left, top + row, BAR, 1, colour_of(&colours, part));
+        if let Some(title) = &bar_title {
+            let bar = Bar {
+                corner: [bar_left, top],
+                height: bar_height,
+                ticks: &bar_ticks,
+                title,
+                nans: shown.nans,
+            };
+            bar.draw(canvas, self.scale, &colour);
         }
-        canvas.frame(bar_left, top, BAR, bar_height, INK);
-        canvas.text(&bar_title, bar_left as f32, (top - 14) as f32, Style::LABEL);
-        for (value, label) in bar_ticks.values.iter().zip(&bar_ticks.labels) {
-            let part = (value - low) / (high - low);
-            let y = top + bar_height - 1 - (part * (bar_height - 1) as f64).round() as usize;
-            canvas.fill(bar_left + BAR + 1, y, TICK, 1, INK);
-            let x = (bar_left + BAR + TICK + 5) as f32;
-            canvas.text(label, x, y as f32 + 5.0, Style::LABEL);
-        }
-        if shown.nans {
-            let y = top + bar_height + 16;
-            canvas.fill(bar_left, y, BAR, 12, NAN);
-            canvas.frame(bar_left, y, BAR, 12, INK);
-            let x = (bar_left + BAR + TICK + 5) as f32;
-            canvas.text("NaN", x, y as f32 + 10.5, Style::LABEL);
-        }
-        Some(canvas)
+        panel.draw_edges(&self.edges);
+        Some(panel)
     }
 
-    /// The map and the values at its ends, which are finite and differ.
-    fn range(&self, values: &[f64]) -> (ColourMap, f64, f64) {
-        let finite = values.iter().copied().filter(|v| v.is_finite());
-        let (min, max) = finite.fold((f64::MAX, f64::MIN), |(a, b), v| (a.min(v), b.max(v)));
-        let (min, max) = if min > max { (0.0, 0.0) } else { (min, max) };
-        let usable = |v: f64| v.is_finite() && v > 0.0;
-        let signed = |size: Option<f64>| {
-            let size = size.unwrap_or(min.abs().max(max.abs()));
-            // Not the largest number, so that the span of the range is a number too.
-            let size = if usable(size) {
-                size.min(f64::MAX / 4.0)
-            } else {
-                1.0
-            };
-            (ColourMap::Diverging, -size, size)
+    /// Reads a plane row by row; averages blocks of cells where there are more than can be shown. A block with a value
+    /// that is not a number is not a number, so that none is overlooked.
+    fn reduced<T: Element>(&self, rows: &(impl Rows<T> + ?Sized), cells: [usize; 2]) -> Reduced {
+        let [nx, ny] = cells;
+        let most = |n: usize| n.div_ceil(2 * SIDE);
+        let block = match self.true_shape {
+            true => [most(nx.max(ny)); 2],
+            false => [most(nx), most(ny)],
         };
-        let positive = |range: Option<(f64, f64)>| {
-            let most = f64::MAX / 4.0;
-            let (low, high) = range.unwrap_or((min, max));
-            let (low, high) = (low.clamp(-most, most), high.clamp(-most, most));
-            let (low, high) = if usable(high - low) {
-                (low, high)
-            } else if low.is_finite() && usable(low.abs()) {
-                (low - low.abs() / 2.0, low + low.abs() / 2.0)
-            } else {
-                (0.0, 1.0)
-            };
-            (ColourMap::Sequential, low, high)
-        };
-        match self.scale {
-            Scale::Signed(size) => signed(size),
-            Scale::Positive(range) => positive(range),
-            Scale::Auto if min < 0.0 || max == 0.0 => signed(None),
-            Scale::Auto => positive(None),
+        let size = [nx.div_ceil(block[0]), ny.div_ceil(block[1])];
+        let mut values = vec![0.0; size[0] * size[1]];
+        let mut row = vec![T::default(); ny];
+        for i in 0..nx {
+            rows.read(&[i, 0], &mut row);
+            let sums = &mut values[i / block[0] * size[1]..][..size[1]];
+            for (sum, part) in sums.iter_mut().zip(row.chunks(block[1])) {
+                *sum += part.iter().map(|v| v.to_f64()).sum::<f64>();
+            }
+        }
+        let length = |axis: usize, at: usize| block[axis].min(cells[axis] - at * block[axis]);
+        let mut index = [0, 0];
+        for value in &mut values {
+            if block != [1, 1] {
+                *value /= (length(0, index[0]) * length(1, index[1])) as f64;
+            }
+            array::advance(&mut index, &size, 2);
+        }
+        let nans = values.iter().any(|v| v.is_nan());
+        Reduced {
+            values,
+            size,
+            block,
+            nans,
         }
     }
 
     /// Whole pixels per shown cell along both axes, in the ratio of the cell sizes as nearly as they allow.
     fn cell_pixels(&self, size: [usize; 2]) -> [usize; 2] {
+        if !self.true_shape {
+            let sides = [
+                SIDE,
+                if size[1] == 1 {
+                    ROW_HEIGHT
+                } else {
+                    FREE_HEIGHT
+                },
+            ];
+            return [0, 1].map(|i| (sides[i] / size[i]).clamp(1, SIDE));
+        }
         let ratio = self.up.spacing.abs() / self.across.spacing.abs();
         let ratio = if ratio.is_finite() {
             ratio.clamp(0.05, 20.0)
@@ -242,6 +324,44 @@ impl SlicePicture {
         let long = (size[0] as f64 * shape[0]).max(size[1] as f64 * shape[1]);
         let unit = (SIDE as f64 / long).floor().clamp(1.0, 64.0);
         shape.map(|s| ((s * unit).round() as usize).max(1))
+    }
+}
+
+/// A colour bar with numbers.
+struct Bar<'a> {
+    /// Its pixel at the top left.
+    corner: [usize; 2],
+    height: usize,
+    ticks: &'a Ticks,
+    title: &'a str,
+    /// A swatch below it says which colour values have that are not numbers.
+    nans: bool,
+}
+
+impl Bar<'_> {
+    fn draw(&self, canvas: &mut Canvas, scale: Scale, colour: &impl Fn(f64) -> Rgb) {
+        let ([left, top], height) = (self.corner, self.height);
+        let span = scale.high - scale.low;
+        for row in 0..height {
+            let part = (height - 1 - row) as f64 / (height - 1) as f64;
+            let colour = colour(scale.low + part * span);
+            canvas.fill(left, top + row, BAR, 1, colour);
+        }
+        canvas.frame(left, top, BAR, height, INK);
+        canvas.text(self.title, left as f32, (top - 14) as f32, Style::LABEL);
+        let text_left = (left + BAR + TICK + 5) as f32;
+        for (value, text) in self.ticks.values.iter().zip(&self.ticks.labels) {
+            let part = (value - scale.low) / span;
+            let y = top + height - 1 - (part * (height - 1) as f64).round() as usize;
+            canvas.fill(left + BAR + 1, y, TICK, 1, INK);
+            canvas.text(text, text_left, y as f32 + 5.0, Style::LABEL);
+        }
+        if self.nans {
+            let y = top + height + 16;
+            canvas.fill(left, y, BAR, SWATCH, NAN);
+            canvas.frame(left, y, BAR, SWATCH, INK);
+            canvas.text("NaN", text_left, y as f32 + 10.5, Style::LABEL);
+        }
     }
 }
 
@@ -257,53 +377,6 @@ impl PictureAxis {
         let cell = (position - self.start) / self.spacing + 0.5;
         let at = cell / cells as f64 * pixels as f64;
         (at.max(0.0) as usize).min(pixels - 1)
-    }
-}
-
-fn label_width(text: &str) -> usize {
-    text_width(text, Style::LABEL.size).ceil() as usize
-}
-
-fn title_width(text: &str) -> usize {
-    text_width(text, Style::TITLE.size).ceil() as usize
-}
-
-/// The colour at a part of the way from the first to the last of a table.
-fn colour_of(colours: &[Rgb; TABLE], part: f64) -> Rgb {
-    if part.is_nan() {
-        return NAN;
-    }
-    colours[(part.clamp(0.0, 1.0) * (TABLE - 1) as f64).round() as usize]
-}
-
-/// Reads a plane row by row; averages blocks of cells where there are more than can be shown. A block with a value
-/// that is not a number is not a number, so that none is overlooked.
-fn reduce<T: Element>(rows: &(impl Rows<T> + ?Sized), [nx, ny]: [usize; 2]) -> Shown {
-    let reduce = nx.max(ny).div_ceil(2 * SIDE);
-    let size = [nx.div_ceil(reduce), ny.div_ceil(reduce)];
-    let mut values = vec![0.0; size[0] * size[1]];
-    let mut row = vec![T::default(); ny];
-    for i in 0..nx {
-        rows.read(&[i, 0], &mut row);
-        let sums = &mut values[i / reduce * size[1]..][..size[1]];
-        for (sum, part) in sums.iter_mut().zip(row.chunks(reduce)) {
-            *sum += part.iter().map(|v| v.to_f64()).sum::<f64>();
-        }
-    }
-    let length = |total: usize, block: usize| reduce.min(total - block * reduce);
-    let mut index = [0, 0];
-    for value in &mut values {
-        if reduce > 1 {
-            *value /= (length(nx, index[0]) * length(ny, index[1])) as f64;
-        }
-        array::advance(&mut index, &size, 2);
-    }
-    let nans = values.iter().any(|v| v.is_nan());
-    Shown {
-        values,
-        size,
-        reduce,
-        nans,
     }
 }
 

@@ -1,7 +1,6 @@
 //! Round numbers along an axis and their labels.
 
 use super::AxisText;
-use super::font::raised;
 
 /// Where marks lie along an axis, and what is written at them.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +36,7 @@ pub(super) fn ticks(low: f64, high: f64, count: usize) -> Ticks {
     }
     let size = low.abs().max(high.abs());
     let exponent = size.log10().floor() as i32;
-    if !(-2..4).contains(&exponent) {
+    if !(-3..6).contains(&exponent) {
         // Powers that units have names for.
         this.exponent = exponent.div_euclid(3) * 3;
     }
@@ -89,6 +88,39 @@ pub(super) fn fitting_ticks(
     this
 }
 
+/// The whole number as raised digits.
+fn raised(number: i32) -> String {
+    const DIGITS: [char; 10] = [
+        '\u{2070}', '\u{b9}', '\u{b2}', '\u{b3}', '\u{2074}', '\u{2075}', '\u{2076}', '\u{2077}',
+        '\u{2078}', '\u{2079}',
+    ];
+    let raise = |c: char| match c.to_digit(10) {
+        Some(digit) => DIGITS[digit as usize],
+        None => '\u{207b}',
+    };
+    number.to_string().chars().map(raise).collect()
+}
+
+/// A number with up to five digits as one writes it by hand: `250`, `0.0125`, `3.2·10⁻⁹`.
+pub fn plain(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return value.abs().to_string();
+    }
+    // Rounded first, since 9.99999 has another power of ten than 10.
+    let text = format!("{value:.4e}");
+    let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
+    let power: i32 = power.parse().unwrap_or(0);
+    let short = |text: String| match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    };
+    let text = match power {
+        -3..6 => short(format!("{value:.*}", (4 - power).max(0) as usize)),
+        _ => format!("{}\u{b7}10{}", short(digits.to_owned()), raised(power)),
+    };
+    text.replace('-', "\u{2212}")
+}
+
 /// The text of an axis with the power of ten of its labels: `x (10⁻⁹ m)`.
 pub(super) fn axis_title(text: &AxisText, exponent: i32) -> String {
     let AxisText { name, units } = text;
@@ -121,7 +153,9 @@ mod tests {
             ("0", "4", -6)
         );
         let t = ticks(0.0, 123456.0, 5);
-        assert_eq!((t.labels[1].as_str(), t.exponent), ("50", 3));
+        assert_eq!((t.labels[1].as_str(), t.exponent), ("50000", 0));
+        let t = ticks(0.0, 1234560.0, 5);
+        assert_eq!((t.labels[1].as_str(), t.exponent), ("0.5", 6));
     }
 
     #[test]
@@ -154,6 +188,24 @@ mod tests {
         assert_eq!(fitting_ticks(0.0, 10.0, 12, 60, wide).labels, ["0", "10"]);
         assert_eq!(fitting_ticks(0.0, 10.0, 12, 30, wide).labels, ["0"]);
         assert!(fitting_ticks(0.0, 0.0, 12, 30, wide).labels.is_empty());
+    }
+
+    #[test]
+    fn numbers_are_written_plainly() {
+        for (value, text) in [
+            (0.0, "0"),
+            (-0.0, "0"),
+            (250.0, "250"),
+            (-0.0125, "\u{2212}0.0125"),
+            (1.0 / 3.0, "0.33333"),
+            (9.999996, "10"),
+            (123456.7, "123457"),
+            (3.2e-9, "3.2\u{b7}10\u{207b}\u{2079}"),
+            (-1e12, "\u{2212}1\u{b7}10\u{b9}\u{b2}"),
+            (f64::INFINITY, "inf"),
+        ] {
+            assert_eq!(plain(value), text);
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 use super::*;
 use crate::output::array::View;
+use crate::output::picture::Spread;
+use crate::output::picture::colour::ColourMap;
 
 fn axis(name: &str, spacing: f64) -> PictureAxis {
     PictureAxis {
@@ -18,12 +20,20 @@ fn picture(scale: Scale) -> SlicePicture {
         subtitle: "step 20".into(),
         across: axis("x", 1.0),
         up: axis("y", 1.0),
-        quantity: AxisText {
+        downward: false,
+        true_shape: true,
+        quantity: Some(AxisText {
             name: "E.z".into(),
             units: "V/m".into(),
-        },
+        }),
         scale,
+        edges: Vec::new(),
+        room: 0,
     }
+}
+
+fn unit() -> Scale {
+    Scale::between(-1.0, 1.0).unwrap()
 }
 
 /// Corner and size of the image: the frame is found from the first colour of a cell.
@@ -41,64 +51,99 @@ fn the_first_axis_runs_right_and_the_second_up() {
     let mut data = [1f32; 8];
     data[3 * 2 + 1] = f32::NAN;
     let view = View::contiguous(&data, &[4, 2]).unwrap();
-    let mut one = picture(Scale::Auto);
-    let canvas = one.draw(&view).unwrap();
+    let mut one = picture(unit());
+    let canvas = one.draw(&view).unwrap().canvas;
     // Cells of 64 pixels: the largest that is used. The swatch below the colour bar comes last.
     let cell = find(&canvas, NAN).unwrap();
     let [x, y, ..] = cell;
     assert!((0..64).all(|d| canvas.pixel(x + d, y + d) == NAN));
     assert_eq!(canvas.pixel(x + 64, y), INK);
     assert_eq!(canvas.pixel(x, y - 1), INK);
-    assert_ne!(canvas.pixel(x, y + 64), INK);
-    assert_ne!(canvas.pixel(x - 1, y), INK);
+    let red = ColourMap::Diverging.colour(1.0);
+    assert_eq!(canvas.pixel(x, y + 64), red);
+    assert_eq!(canvas.pixel(x - 1, y), red);
+
+    one.downward = true;
+    let down = one.draw(&view).unwrap();
+    let [left, below] = [x, y + 64];
+    assert_eq!(find(&down.canvas, NAN).unwrap()[..2], [left, below]);
+    assert_eq!(down.place([0.0, -0.5]).1, y as f32);
+    one.downward = false;
 
     // Cells three times as wide as high.
     one.across = axis("x", 3.0);
     assert_eq!(one.cell_pixels([4, 2]), [159, 53]);
     one.across = axis("x", f64::NAN);
     assert_eq!(one.cell_pixels([100, 100]), [6, 6]);
+    // Time has no true shape.
+    one.true_shape = false;
+    assert_eq!(one.cell_pixels([100, 1000]), [6, 1]);
+    assert_eq!(one.cell_pixels([100, 1]), [6, 120]);
+    // A plane without a quantity has no colour bar.
+    one.across = axis("x", 1.0);
+    one.true_shape = true;
+    one.quantity = None;
+    assert!(one.draw(&view).unwrap().canvas.width() < canvas.width());
 }
 
 #[test]
-fn signed_ranges_are_symmetric() {
-    let range = |scale, values: &[f64]| picture(scale).range(values);
+fn edges_lie_between_cells() {
+    let data = [0f32; 8];
+    let view = View::contiguous(&data, &[4, 2]).unwrap();
+    let white = ColourMap::Diverging.colour(0.0);
+    let mut one = picture(unit());
+    let plain = one.draw(&view).unwrap();
+    // Between the cells 1 and 2 along x, beside the upper row.
+    one.edges = vec![Edge {
+        from: [1.5, 0.5],
+        to: [1.5, 1.5],
+    }];
+    let marked = one.draw(&view).unwrap();
+    let [left, top] = marked.corner;
+    assert_eq!((marked.corner, marked.size), (plain.corner, plain.size));
+    assert_eq!(marked.size, [256, 128]);
+    for y in 0..128 {
+        for x in 0..256 {
+            let changed = marked.canvas.pixel(left + x, top + y) != white;
+            assert_eq!(changed, x == 128 && y < 64, "{x} {y}");
+        }
+    }
     assert_eq!(
-        range(Scale::Auto, &[-1.0, 3.0, f64::NAN, f64::INFINITY]),
-        (ColourMap::Diverging, -3.0, 3.0)
+        marked.place([-0.5, -0.5]),
+        (left as f32, (top + 128) as f32)
     );
+}
+
+#[test]
+fn pictures_of_different_steps_have_one_size() {
+    let data = [0f32; 4];
+    let view = View::contiguous(&data, &[2, 2]).unwrap();
+    let mut one = picture(unit());
+    one.subtitle = "step 100000, time 1".into();
+    one.room = 300;
+    let first = one.draw(&view).unwrap().canvas;
+    one.subtitle = "step 1".into();
+    let second = one.draw(&view).unwrap().canvas;
     assert_eq!(
-        range(Scale::Auto, &[1.0, 3.0]),
-        (ColourMap::Sequential, 1.0, 3.0)
+        (first.width(), first.height()),
+        (second.width(), second.height())
     );
-    assert_eq!(
-        range(Scale::Auto, &[0.0]),
-        (ColourMap::Diverging, -1.0, 1.0)
-    );
-    assert_eq!(
-        range(Scale::Auto, &[f64::NAN]),
-        (ColourMap::Diverging, -1.0, 1.0)
-    );
-    assert_eq!(
-        range(Scale::Auto, &[4.0]),
-        (ColourMap::Sequential, 2.0, 6.0)
-    );
-    assert_eq!(range(Scale::Signed(Some(2.0)), &[9.0]).2, 2.0);
-    assert_eq!(range(Scale::Positive(Some((2.0, 2.0))), &[9.0]).2, 3.0);
-    let (_, low, high) = range(Scale::Signed(None), &[f64::MAX]);
-    assert!((high - low).is_finite());
-    let (_, low, high) = range(Scale::Positive(None), &[-f64::MAX, f64::MAX]);
-    assert!((high - low).is_finite() && high > low);
+    assert_ne!(first, second);
 }
 
 #[test]
 fn large_planes_are_averaged() {
     let data: Vec<f64> = (0..3000 * 5).map(|i| (i / 5) as f64).collect();
     let view = View::contiguous(&data, &[3000, 5]).unwrap();
-    let shown = reduce(&view, [3000, 5]);
-    assert_eq!((shown.reduce, shown.size), (3, [1000, 2]));
+    let mut one = picture(Scale::between(0.0, 3000.0).unwrap());
+    let shown = one.reduced(&view, [3000, 5]);
+    assert_eq!((shown.block, shown.size), ([3, 3], [1000, 2]));
     assert_eq!(shown.values[..4], [1.0, 1.0, 4.0, 4.0]);
-    let canvas = picture(Scale::Auto).draw(&view).unwrap();
+    let canvas = one.draw(&view).unwrap().canvas;
     assert!(canvas.width() > 1000 && canvas.width() < 1300);
+    one.true_shape = false;
+    let shown = one.reduced(&view, [3000, 5]);
+    assert_eq!((shown.block, shown.size), ([3, 1], [1000, 5]));
 }
 
 #[test]
@@ -115,20 +160,23 @@ fn odd_values_and_shapes_do_no_harm() {
     ];
     for shape in [[1, 6], [6, 1], [2, 3]] {
         let view = View::contiguous(&wild, &shape).unwrap();
-        for scale in [Scale::Auto, Scale::Signed(None), Scale::Positive(None)] {
+        let spread = Spread::of(wild).unwrap();
+        for scale in [spread.inner_scale(), spread.whole_scale(), unit()] {
             picture(scale).write(&path, &view).unwrap();
         }
-        let mut odd = picture(Scale::Auto);
+        let mut odd = picture(unit());
         odd.across.spacing = 0.0;
         odd.up.spacing = f64::INFINITY;
         odd.up.start = f64::NAN;
+        let far = [f64::NAN, f64::INFINITY];
+        odd.edges = vec![Edge { from: far, to: far }];
         odd.write(&path, &view).unwrap();
     }
     let empty = View::<f64>::contiguous(&[], &[0, 3]).unwrap();
     let line = View::contiguous(&wild, &[6]).unwrap();
     for refused in [
-        picture(Scale::Auto).write(&path, &empty),
-        picture(Scale::Auto).write(&path, &line),
+        picture(unit()).write(&path, &empty),
+        picture(unit()).write(&path, &line),
     ] {
         assert!(matches!(refused.unwrap_err().cause, Cause::Shape { .. }));
     }

@@ -1,0 +1,172 @@
+//! `torre plot`: the results of a run, drawn again; and how `torre run` draws them.
+
+use crate::args::{self, PictureArgs};
+use crate::codes;
+use crate::failure::{Exit, Failure};
+use crate::input::Input;
+use crate::render::Voice;
+use torre_compiler::lattice::Axis;
+use torre_compiler::problem::Problem;
+use torre_compiler::scheme::{Precision, Scheme};
+use torre_grammar::diag::Diagnostic;
+use torre_runtime::output::claim::Claim;
+use torre_runtime::output::picture::Scale;
+use torre_runtime::program::LoadedFiles;
+use torre_runtime::run::record::{Found, Record};
+use torre_runtime::run::{Outputs, Pictures, Range, Value, VolumeFormat, Wanted, checkpoint};
+
+pub fn plot(args: &args::Plot, voice: &Voice) -> Result<(), Failure> {
+    let input = Input::read(&args.what, voice)?;
+    match input.resolved.scheme.precision {
+        Precision::F32 => draw::<f32>(args, voice, &input),
+        Precision::F64 => draw::<f64>(args, voice, &input),
+    }
+}
+
+fn draw<T: Value>(args: &args::Plot, voice: &Voice, input: &Input) -> Result<(), Failure> {
+    let (scheme, problem) = (&input.resolved.scheme, &input.resolved.problem);
+    let pictures = pictures(&args.pictures, scheme, problem)?;
+    let folder = args.out.as_path();
+    let nothing = || {
+        let message = format!(
+            "`{}` has no arrays of outputs that could be drawn",
+            folder.display()
+        );
+        Failure::new(Exit::Program, Diagnostic::error(codes::UNREADABLE, message))
+    };
+    if Record::find(folder) == Found::Nothing {
+        return Err(nothing());
+    }
+    let name = args.what.file.file_name().unwrap_or_default();
+    let _claims = Claim::take_all(&[folder], &name.to_string_lossy())?;
+    let files = LoadedFiles::load(&input.world, scheme)?;
+    let wanted = Wanted {
+        format: VolumeFormat::Npy,
+        // Frames of step 0 are drawn where there are any.
+        save_initial: true,
+        save_final: false,
+        keep_volumes: true,
+        pictures,
+    };
+    let outputs = Outputs::create(folder, wanted)?;
+    let identity = checkpoint::identity::<T>(scheme, problem, &files);
+    let own = outputs.record(&identity, problem);
+    // Which outputs were written, and in which format, does not matter here.
+    own.check(folder, true)?;
+    match outputs.draw_again(scheme, problem, &files)? {
+        0 => Err(nothing()),
+        n => {
+            let plural = if n == 1 { "" } else { "s" };
+            voice.note(format_args!(
+                "{n} picture{plural} in `{}`",
+                folder.display()
+            ));
+            Ok(())
+        }
+    }
+}
+
+/// How pictures are to be drawn, as the command line says it.
+pub fn pictures(
+    args: &PictureArgs,
+    scheme: &Scheme,
+    problem: &Problem,
+) -> Result<Pictures, Failure> {
+    let names = names(scheme, problem);
+    let range = |text: &String| range(text, &names);
+    Ok(Pictures {
+        ranges: args.range.iter().map(range).collect::<Result<_, _>>()?,
+        movies: args.movie,
+        down: downward(args.down.as_deref(), scheme)?,
+    })
+}
+
+/// The axis of a name, which is to point downward.
+pub fn downward(name: Option<&str>, scheme: &Scheme) -> Result<Option<Axis>, Failure> {
+    let Some(name) = name else { return Ok(None) };
+    let grid = &scheme.grid;
+    match grid.present().find(|a| grid.axis_name(*a) == name) {
+        Some(axis) => Ok(Some(axis)),
+        None => Err(Failure::usage(format!("the scheme has no axis `{name}`"))),
+    }
+}
+
+/// What ranges can be given for: outputs, and what they show.
+fn names(scheme: &Scheme, problem: &Problem) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for output in &problem.outputs {
+        names.push(scheme.component(output.component).name.clone());
+        names.push(output.name.clone());
+    }
+    for output in &problem.statics {
+        names.push(output.name.split('-').next().unwrap_or("").to_owned());
+        names.push(output.name.clone());
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// `E.z=-1..1`.
+fn range(text: &str, names: &[String]) -> Result<Range, Failure> {
+    let wrong = |message: String, hint: String| {
+        let diagnostic = Diagnostic::error(codes::RANGE, message).hint(hint);
+        Err(Failure::new(Exit::Usage, diagnostic))
+    };
+    let parts = text.rsplit_once('=').and_then(|(name, range)| {
+        let (low, high) = range.split_once("..")?;
+        let number = |text: &str| text.trim().parse::<f64>().ok();
+        Some((name.trim(), number(low)?, number(high)?))
+    });
+    let Some((of, low, high)) = parts else {
+        return wrong(
+            format!("`{text}` is no range of values"),
+            "write `NAME=LOW..HIGH`, such as `E.z=-0.5..0.5`".to_owned(),
+        );
+    };
+    let Some(scale) = Scale::between(low, high) else {
+        return wrong(
+            format!("the range of `{of}` does not go from a number up to a larger one"),
+            "write the lower end first; both are finite".to_owned(),
+        );
+    };
+    if !names.iter().any(|name| name == of) {
+        let known = match names {
+            [] => "the problem has no outputs".to_owned(),
+            _ => format!("there are {}", names.join(", ")),
+        };
+        return wrong(format!("no output is called `{of}` or shows it"), known);
+    }
+    let of = of.to_owned();
+    Ok(Range { of, scale })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_have_a_known_name_and_go_upward() {
+        let names = ["E.z".to_owned(), "E.z-z64".to_owned()];
+        let found = range(" E.z-z64 = -2e-3 .. 1", &names).unwrap();
+        assert_eq!(found.of, "E.z-z64");
+        assert_eq!((found.scale.low, found.scale.high), (-2e-3, 1.0));
+        for wrong in [
+            "E.z",
+            "E.z=",
+            "E.z=1",
+            "E.z=1..",
+            "E.z=a..b",
+            "E.z=1..1",
+            "E.z=2..1",
+            "E.z=nan..1",
+            "E.z=0..inf",
+            "E.y=0..1",
+            "=0..1",
+            "",
+        ] {
+            let failure = range(wrong, &names).unwrap_err();
+            assert_eq!(failure.diagnostics.0[0].code, codes::RANGE, "{wrong}");
+        }
+    }
+}

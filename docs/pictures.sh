@@ -1,0 +1,56 @@
+#!/bin/sh
+# Draws the pictures of the book again. It runs the examples, some with more frames than they ask for, and copies the pictures of
+# their results to docs/src/pictures. Needs a few minutes and 2 GB of memory; the program is $TORRE, `torre` without it.
+#
+#     docs/pictures.sh              all of them
+#     docs/pictures.sh 06 11        those of some examples
+#
+# The drawings of cones and tiles (`.svg`) come from a test: UPDATE_PICTURES=1 cargo test -p torre-compiler pictures
+set -eu
+
+torre=${TORRE:-torre}
+book=$(cd "$(dirname "$0")" && pwd)
+examples=$book/../examples
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cp -r "$examples/media" "$work/media"
+
+# draw NUMBER NAME PICTURE FROM TO [OPTION...]: runs an example in which FROM is replaced by TO, and copies one of its pictures.
+draw() {
+    number=$1 name=$2 picture=$3 from=$4 to=$5
+    shift 5
+    case " $chosen " in *" all "* | *" $number "*) ;; *) return 0 ;; esac
+    sed "s/$from/$to/" "$examples/$number-$name.torre" >"$work/$number-$name.torre"
+    "$torre" run "$work/$number-$name.torre" --quiet --out "$work/$number" "$@"
+    cp "$work/$number/$picture" "$book/src/pictures/$number-$name.png"
+    echo "$number-$name.png"
+}
+
+# setup NUMBER NAME [OPTION...]: draws an example before its first step.
+setup() {
+    number=$1 name=$2
+    shift 2
+    case " $chosen " in *" all "* | *" $number "*) ;; *) return 0 ;; esac
+    "$torre" check "$examples/$number-$name.torre" --quiet --picture "$book/src/pictures/setup-$name.png" "$@"
+    echo "setup-$name.png"
+}
+
+chosen=${*:-all}
+draw 01 wave1d volumes/u.png 'every 40' 'every 2'
+draw 02 wave2d volumes/u-00000300.png '' ''
+draw 03 wave3d-order8 slices/u-z32-00000160.png '' ''
+draw 04 maxwell1d probes.png '' ''
+draw 05 maxwell-te2d volumes/Hz-00000250.png '' ''
+draw 06 maxwell-tm2d volumes/Ez-00000500.png '' ''
+draw 07 acoustics2d volumes/p-00000450.png '' '' --down y
+draw 08 maxwell42 slices/E.z-z128-00000160.png '256 x 256 x 256' '128 x 128 x 144' --set steps=160
+draw 09 cavity slices/E.y-y12-00000320.png '' ''
+draw 10 materials volumes/Ez-00001000.png '' ''
+draw 11 elastic2d volumes/v.y-00000450.png '' '' --down y
+draw 12 elastic3d slices/v.x-z36-00000120.png '' ''
+draw 13 diffusion volumes/T-00005000.png '' ''
+draw 14 kerr probes.png '' ''
+draw 15 gray-scott volumes/v-00004000.png '' ''
+draw 16 burgers volumes/u.png 'every 50' 'every 1'
+setup 06 maxwell-tm2d
+setup 08 maxwell42

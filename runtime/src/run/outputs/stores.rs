@@ -1,0 +1,151 @@
+//! Files that hold several arrays: stores and lists of volumes over time, and the fields at the end.
+
+use super::{Outputs, VolumeFormat, file_name, image};
+use crate::output::npy::{self, NpyReader};
+use crate::output::zarr::ZarrStore;
+use crate::output::{Attempt, Cause, FileError, View, vtk};
+use crate::run::fields::{FieldRows, shape_of};
+use crate::run::places::{attributes, dimensions, staggering};
+use crate::run::simulation::{Simulation, Value};
+use torre_compiler::problem::{Output, OutputKind};
+use torre_compiler::scheme::Scheme;
+use torre_compiler::statics::physical_time;
+
+impl Outputs {
+    /// Writes every component as it is now.
+    pub(super) fn fields<T: Value>(&self, simulation: &dyn Simulation<T>) -> Result<(), FileError> {
+        let scheme = simulation.scheme();
+        let each = |extension: &'static str| {
+            scheme.component_ids().map(move |id| {
+                let name = file_name(&scheme.component(id).name);
+                (id, format!("fields/{name}.{extension}"))
+            })
+        };
+        match self.format {
+            VolumeFormat::Npy => {
+                for (id, name) in each("npy") {
+                    let rows = FieldRows::new(simulation, id, 0);
+                    npy::write(&self.folder.join(&name), &rows)?;
+                    self.note(&name);
+                }
+            }
+            VolumeFormat::Vtk => {
+                for (id, name) in each("vti") {
+                    let rows = FieldRows::new(simulation, id, 0);
+                    let path = self.folder.join(&name);
+                    image(&path, simulation, (id, scheme.extent(id)), &rows)?;
+                    self.note(&name);
+                }
+            }
+            VolumeFormat::Zarr => {
+                let path = self.folder.join("fields.zarr");
+                let mut store = ZarrStore::create(&path, "time", None, attributes(scheme))?;
+                for id in scheme.component_ids() {
+                    let rows = FieldRows::new(simulation, id, 0);
+                    let component = scheme.component(id);
+                    let dimensions = dimensions(scheme, component.position, scheme.extent(id));
+                    let mut attributes = staggering(scheme, id);
+                    let time = physical_time(scheme, id, simulation.steps() as i64);
+                    attributes.insert("time".into(), time.into());
+                    store.write(&component.name, &rows, &dimensions, attributes)?;
+                }
+                store.commit()?;
+                self.note("fields.zarr");
+            }
+        }
+        Ok(())
+    }
+
+    /// The volumes that lie in the folder, with their times.
+    fn frames<'a>(
+        &'a self,
+        scheme: &'a Scheme,
+        output: &'a Output,
+        steps: u64,
+    ) -> impl Iterator<Item = (f64, String)> + 'a {
+        self.frame_steps(output, steps)
+            .map(move |step| {
+                let time = physical_time(scheme, output.component, step as i64);
+                (time, self.volume_name(output, step))
+            })
+            .filter(|(_, name)| self.folder.join(name).is_file())
+    }
+
+    /// Lists the volumes with their times, for ParaView.
+    pub(super) fn collections<T: Value>(
+        &self,
+        simulation: &dyn Simulation<T>,
+    ) -> Result<(), FileError> {
+        for output in volumes(simulation) {
+            let frames: Vec<(f64, String)> = self
+                .frames(simulation.scheme(), output, simulation.steps())
+                .collect();
+            // Paths in a collection are relative to it.
+            let beside = |name: &'_ String| name.rsplit('/').next().unwrap_or(name).to_owned();
+            let names: Vec<String> = frames.iter().map(|(_, name)| beside(name)).collect();
+            let times = frames.iter().map(|(time, _)| *time);
+            let list: Vec<(f64, &str)> = times.zip(names.iter().map(String::as_str)).collect();
+            let name = format!("volumes/{}.pvd", file_name(&output.name));
+            vtk::write_collection(&self.folder.join(&name), &list)?;
+            self.note(&name);
+        }
+        Ok(())
+    }
+
+    /// Puts the volumes written so far into one store.
+    pub(super) fn store<T: Value>(&self, simulation: &dyn Simulation<T>) -> Result<(), FileError> {
+        if volumes(simulation).next().is_none() {
+            return Ok(());
+        }
+        let scheme = simulation.scheme();
+        let path = self.folder.join("volumes.zarr");
+        let mut store = ZarrStore::create(&path, "time", None, attributes(scheme))?;
+        let mut spent = Vec::new();
+        for output in volumes(simulation) {
+            let shape = shape_of(scheme, output.region);
+            let position = scheme.component(output.component).position;
+            let series = store.add_series(
+                &output.name,
+                T::TYPE,
+                &shape,
+                &dimensions(scheme, position, output.region),
+                staggering(scheme, output.component),
+            )?;
+            for (time, name) in self.frames(scheme, output, simulation.steps()) {
+                let path = self.folder.join(&name);
+                let mut reader = NpyReader::open(&path)?;
+                let found = &reader.header().shape;
+                if *found != shape {
+                    let cause = Cause::Shape {
+                        expected: shape,
+                        found: found.clone(),
+                    };
+                    return Err(FileError::new(&path, Attempt::Read, cause));
+                }
+                let values: Vec<T> = reader.read_all()?;
+                if let Some(view) = View::contiguous(&values, &shape) {
+                    store.append(series, time, &view)?;
+                }
+                spent.push(name);
+            }
+        }
+        store.commit()?;
+        self.note("volumes.zarr");
+        if self.keep_volumes {
+            return Ok(());
+        }
+        for name in spent {
+            let path = self.folder.join(&name);
+            std::fs::remove_file(&path).map_err(FileError::io(&path, Attempt::Remove))?;
+            self.written.borrow_mut().remove(&name);
+        }
+        // Stays where something else lies in it.
+        let _ = std::fs::remove_dir(self.folder.join("volumes"));
+        Ok(())
+    }
+}
+
+fn volumes<T>(simulation: &dyn Simulation<T>) -> impl Iterator<Item = &Output> {
+    let outputs = simulation.problem().outputs.iter();
+    outputs.filter(|o| matches!(o.kind, OutputKind::Volume))
+}
