@@ -15,6 +15,7 @@ pub mod analysis;
 pub mod backend;
 pub mod cone;
 pub mod driver;
+pub mod elementary;
 pub mod evaluate;
 pub mod ghost;
 pub mod host;

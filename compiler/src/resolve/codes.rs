@@ -42,7 +42,6 @@ codes! {
     SHAPES_DIFFER = "E0401", "shapes do not fit";
     NOT_A_NUMBER = "E0402", "a number was expected";
     NOT_ON_FIELDS = "E0403", "a function that does not work on field values";
-    EXPONENT = "E0404", "an exponent that is not a small integer";
     ORDER = "E0405", "an order that is not available";
     DYNAMIC_CONDITION = "E0406", "a condition that depends on field values";
     TOO_MANY_TERMS = "E0407", "an update with too many terms";

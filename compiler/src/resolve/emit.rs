@@ -7,7 +7,8 @@ mod ops;
 
 use super::graph::{Graph, LevelKey, Node, NodeId, Shift, TREE};
 use super::linearize::{Group, Linearizer, NotLinear, Tap, Weight};
-use crate::host::{HostBinary, HostUnary};
+use crate::elementary::{self, Sequence};
+use crate::host::{HostBinary, HostUnary, is_product};
 use crate::lattice::{PerAxis, Position};
 use crate::scheme::{Body, Cmp, Coef, CoefId, Component, ComponentId, Op, Precision, Read, Value};
 use ops::{OpKey, key, pruned};
@@ -385,8 +386,12 @@ impl<'a> Emitter<'a> {
                     match op {
                         HostUnary::Neg => self.push(Op::Neg(a)),
                         HostUnary::Abs => self.push(Op::Abs(a)),
-                        // The others are refused on field values.
-                        _ => self.push(Op::Sqrt(a)),
+                        HostUnary::Sqrt => self.push(Op::Sqrt(a)),
+                        op => match elementary::function(op, self.precision) {
+                            Some(function) => self.sequence(&function, &[a]),
+                            // The truth is written above.
+                            None => self.constant(f64::NAN),
+                        },
                     }
                 }
             },
@@ -421,9 +426,13 @@ impl<'a> Emitter<'a> {
             return self.truth(id, by);
         }
         if op == H::Pow {
-            let n = self.graph.as_number(b).unwrap_or(f64::NAN);
             let base = self.as_written(a, by)?;
-            return self.power(base, n);
+            if let Some(n) = self.graph.as_number(b).filter(|n| is_product(*n)) {
+                return self.power(base, n);
+            }
+            let exponent = self.as_written(b, by)?;
+            let power = elementary::power(self.precision);
+            return self.sequence(&power, &[base, exponent]);
         }
         let x = self.as_written(a, by)?;
         let y = self.as_written(b, by)?;
@@ -452,9 +461,6 @@ impl<'a> Emitter<'a> {
 
     /// A whole power by squaring, in the order in which the host takes it.
     fn power(&mut self, base: Value, n: f64) -> Result<Value, Refused> {
-        if n.is_nan() || n.abs() > 64.0 {
-            return Err(Refused::NotFinite(n));
-        }
         let mut rest = n.abs() as u32;
         let mut square = base;
         let mut result = None;
@@ -479,6 +485,16 @@ impl<'a> Emitter<'a> {
             }
             Some(r) => Ok(r),
         }
+    }
+
+    /// The operations of a function with these arguments.
+    fn sequence(&mut self, function: &Sequence, arguments: &[Value]) -> Result<Value, Refused> {
+        let mut values = arguments.to_vec();
+        for op in &function.ops {
+            let value = self.push(op.map(|v| values[v.index()]))?;
+            values.push(value);
+        }
+        Ok(values[function.result.index()])
     }
 
     /// A condition as a number: 1 or 0.
