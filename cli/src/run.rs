@@ -38,7 +38,7 @@ use torre_runtime::program::{
     self, Backend, BackendChoice, CompileError, LoadedFiles, TargetChoice,
 };
 use torre_runtime::run::{
-    Company, Compiled, Literal, Outcome, Record, RunError, Simulation, Value, Watch,
+    Company, Compiled, Literal, Outcome, Record, RunError, SeriesRecords, Simulation, Value, Watch,
     cell_stages_per_step, checkpoint, execute, verify,
 };
 
@@ -310,10 +310,10 @@ impl<'a, T: Value> Run<'a, T> {
         let &Prepared { set, files, .. } = prepared;
         let folders = &prepared.folders;
         let backend = match self.check {
-            None => return self.execute(simulation, folders, None, made),
+            None => return self.execute(simulation, prepared, None, made),
             Some(Check::Reference) => {
                 let mut check = Literal::<T>::new(self.scheme, self.problem, files);
-                return self.execute(simulation, folders, Some(&mut check), made);
+                return self.execute(simulation, prepared, Some(&mut check), made);
             }
             Some(Check::Interpreter) => BackendChoice::Only(Backend::Interp),
             Some(Check::Processor) => BackendChoice::Auto,
@@ -334,7 +334,7 @@ impl<'a, T: Value> Run<'a, T> {
         if let Some(folder) = &self.args.resume {
             checkpoint::resume(folder, &prepared.identity, &mut check.calculation)?;
         }
-        self.execute(simulation, folders, Some(&mut check), made)
+        self.execute(simulation, prepared, Some(&mut check), made)
     }
 
     fn compiled<'b>(
@@ -363,16 +363,18 @@ impl<'a, T: Value> Run<'a, T> {
             device: machine::cpu_name(),
         };
         let mut simulation = Literal::<T>::new(self.scheme, self.problem, prepared.files);
-        self.execute(&mut simulation, &prepared.folders, None, made)
+        self.execute(&mut simulation, prepared, None, made)
     }
 
     fn execute(
         &self,
         simulation: &mut dyn Simulation<T>,
-        folders: &Folders,
+        prepared: &Prepared<'_>,
         check: Option<&mut dyn Simulation<T>>,
         made: Made,
     ) -> Result<(), Failure> {
+        let folders = &prepared.folders;
+        let series = self.series(prepared)?;
         let mut watch = Watch::default();
         if !self.args.allow_nonfinite {
             watch.run = Progress::guarded();
@@ -387,6 +389,7 @@ impl<'a, T: Value> Run<'a, T> {
         let company = Company {
             outputs: folders.outputs.as_ref(),
             checkpoints: folders.checkpoints.as_ref(),
+            series: series.as_ref(),
             threads: self.threads,
         };
         let before = self.clock.total();
@@ -412,6 +415,32 @@ impl<'a, T: Value> Run<'a, T> {
             Some(found) => Err(RunError::BlowUp(found).into()),
             None => Ok(()),
         }
+    }
+
+    /// Where reductions go, if anyone will read them.
+    fn series<'b>(&self, prepared: &'b Prepared<'_>) -> Result<Option<SeriesRecords<'b>>, Failure> {
+        let Folders {
+            outputs,
+            checkpoints,
+            ..
+        } = &prepared.folders;
+        let read = outputs.is_some() || checkpoints.is_some();
+        if !read || self.problem.series.is_empty() {
+            return Ok(None);
+        }
+        let before = match &self.args.resume {
+            Some(folder) => Some(checkpoint::series(
+                folder,
+                &prepared.identity,
+                self.problem,
+            )?),
+            None => None,
+        };
+        Ok(Some(SeriesRecords::new(
+            self.problem,
+            prepared.files,
+            before,
+        )))
     }
 
     fn cells(&self) -> u64 {

@@ -31,6 +31,7 @@ pub mod reference;
 pub mod resolve;
 pub mod schedule;
 pub mod scheme;
+pub mod series;
 pub mod statics;
 mod svg;
 pub mod table;

@@ -17,9 +17,9 @@ const SCHEME_STATEMENTS: [&str; 8] = [
     "axes", "param", "const", "field", "coef", "region", "boundary", "step",
 ];
 const STEP_STATEMENTS: [&str; 2] = ["let", "where"];
-const PROBLEM_STATEMENTS: [&str; 11] = [
-    "scheme", "const", "domain", "boundary", "region", "coef", "init", "source", "probe", "output",
-    "steps",
+const PROBLEM_STATEMENTS: [&str; 12] = [
+    "scheme", "const", "domain", "boundary", "region", "coef", "init", "source", "probe", "record",
+    "output", "steps",
 ];
 
 /// What stands where the grammar failed.

@@ -71,6 +71,7 @@ codes! {
     OUTSIDE_UPDATE = "E0514", "a source where nothing is updated";
     NO_BOX = "E0515", "a region that is not a box";
     TOO_MANY_PROBES = "E0516", "too many values to record";
+    REDUCTION = "E0517", "a record that is no reduction";
 
     UNREADABLE = "E0601", "a file that cannot be read";
     FILE_TYPE = "E0602", "a file with values of another type";

@@ -74,6 +74,8 @@ pub struct Emitter<'a> {
     /// The age of `@prev` of each component.
     pub ages: &'a [u8],
     pub cells: PerAxis<i64>,
+    /// Where values lie, if not where those of the target do.
+    place: Option<Position>,
     ops: Vec<Op>,
     known: HashMap<OpKey, Value>,
     values: HashMap<(NodeId, Shift), Value>,
@@ -97,6 +99,7 @@ impl<'a> Emitter<'a> {
             target,
             ages,
             cells,
+            place: None,
             ops: Vec::new(),
             known: HashMap::new(),
             values: HashMap::new(),
@@ -106,6 +109,13 @@ impl<'a> Emitter<'a> {
     /// The body that computes `node`.
     pub fn body(mut self, node: NodeId) -> Result<Body, Refused> {
         let result = self.value(node)?;
+        Ok(pruned(&self.ops, result))
+    }
+
+    /// The body that computes `node` as it is written, at a position where no target need be.
+    pub fn body_at(mut self, position: Position, node: NodeId) -> Result<Body, Refused> {
+        self.place = Some(position);
+        let result = self.as_written(node, Shift::default())?;
         Ok(pruned(&self.ops, result))
     }
 
@@ -133,7 +143,8 @@ impl<'a> Emitter<'a> {
     }
 
     fn origin(&self) -> Position {
-        self.components[self.target.index()].position
+        let of_target = || self.components[self.target.index()].position;
+        self.place.unwrap_or_else(of_target)
     }
 
     fn push(&mut self, op: Op) -> Result<Value, Refused> {

@@ -227,6 +227,7 @@ impl Resolver<'_> {
             init: results.init,
             sources: results.sources,
             probes: results.probes,
+            series: results.series,
             outputs: results.outputs,
             statics: results.statics,
         };
