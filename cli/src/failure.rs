@@ -78,7 +78,7 @@ impl From<FileError> for Failure {
         };
         let hint = match (code, &error.cause) {
             (codes::CHECKPOINT, _) => Some(
-                "continue with the same scheme, parameters, precision, sources and probes as the run that wrote it",
+                "continue with the same scheme, parameters, precision, sources, probes and records as the run that wrote it",
             ),
             (codes::IN_USE, _) => Some("wait for its end, or choose another folder"),
             (codes::OTHER_RESULTS, _) => {

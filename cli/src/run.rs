@@ -39,7 +39,7 @@ use torre_runtime::program::{
     self, Backend, BackendChoice, CompileError, LoadedFiles, TargetChoice,
 };
 use torre_runtime::run::{
-    Company, Compiled, Literal, Outcome, Record, RunError, Simulation, Value, Watch,
+    Company, Compiled, Literal, Outcome, Record, RunError, SeriesRecords, Simulation, Value, Watch,
     cell_stages_per_step, checkpoint, execute, verify,
 };
 
@@ -307,10 +307,10 @@ impl<'a, T: Value> Run<'a, T> {
         let &Prepared { set, files, .. } = prepared;
         let folders = &prepared.folders;
         let backend = match self.check {
-            None => return self.execute(simulation, folders, None, made),
+            None => return self.execute(simulation, prepared, None, made),
             Some(Check::Reference) => {
                 let mut check = Literal::<T>::new(self.scheme, self.problem, files);
-                return self.execute(simulation, folders, Some(&mut check), made);
+                return self.execute(simulation, prepared, Some(&mut check), made);
             }
             Some(Check::Interpreter) => BackendChoice::Only(Backend::Interp),
             Some(Check::Processor) => BackendChoice::Auto,
@@ -331,7 +331,7 @@ impl<'a, T: Value> Run<'a, T> {
         if let Some(folder) = &self.args.resume {
             checkpoint::resume(folder, &prepared.identity, &mut check.calculation)?;
         }
-        self.execute(simulation, folders, Some(&mut check), made)
+        self.execute(simulation, prepared, Some(&mut check), made)
     }
 
     fn compiled<'b>(
@@ -360,16 +360,18 @@ impl<'a, T: Value> Run<'a, T> {
             device: machine::cpu_name(),
         };
         let mut simulation = Literal::<T>::new(self.scheme, self.problem, prepared.files);
-        self.execute(&mut simulation, &prepared.folders, None, made)
+        self.execute(&mut simulation, prepared, None, made)
     }
 
     fn execute(
         &self,
         simulation: &mut dyn Simulation<T>,
-        folders: &Folders,
+        prepared: &Prepared<'_>,
         check: Option<&mut dyn Simulation<T>>,
         made: Made,
     ) -> Result<(), Failure> {
+        let folders = &prepared.folders;
+        let series = self.series(prepared)?;
         let mut watch = Watch::default();
         if !self.args.allow_nonfinite {
             watch.run = Progress::guarded();
@@ -384,6 +386,7 @@ impl<'a, T: Value> Run<'a, T> {
         let company = Company {
             outputs: folders.outputs.as_ref(),
             checkpoints: folders.checkpoints.as_ref(),
+            series: series.as_ref(),
             threads: self.threads,
         };
         let before = self.clock.total();
@@ -421,6 +424,32 @@ impl<'a, T: Value> Run<'a, T> {
     fn cells_are_set(&self, outcome: &Outcome) -> bool {
         let mut counts = outcome.counts.iter();
         counts.any(|count| count.largest != 0.0 || count.nan > 0 || count.infinite > 0)
+    }
+
+    /// Where reductions go, if anyone will read them.
+    fn series<'b>(&self, prepared: &'b Prepared<'_>) -> Result<Option<SeriesRecords<'b>>, Failure> {
+        let Folders {
+            outputs,
+            checkpoints,
+            ..
+        } = &prepared.folders;
+        let read = outputs.is_some() || checkpoints.is_some();
+        if !read || self.problem.series.is_empty() {
+            return Ok(None);
+        }
+        let before = match &self.args.resume {
+            Some(folder) => Some(checkpoint::series(
+                folder,
+                &prepared.identity,
+                self.problem,
+            )?),
+            None => None,
+        };
+        Ok(Some(SeriesRecords::new(
+            self.problem,
+            prepared.files,
+            before,
+        )))
     }
 
     fn cells(&self) -> u64 {

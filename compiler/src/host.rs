@@ -146,9 +146,14 @@ impl HostBinary {
     }
 }
 
+/// Whether a power with this exponent is a product of few factors.
+pub fn is_product(exponent: f64) -> bool {
+    exponent == exponent.trunc() && exponent.abs() <= 64.0
+}
+
 /// Small integer powers are products, so that `x^2` is exactly `x * x`.
 fn power(a: f64, b: f64) -> f64 {
-    if b == b.trunc() && b.abs() <= 64.0 {
+    if is_product(b) {
         let mut result = 1.0;
         let mut base = a;
         let mut n = b.abs() as u32;

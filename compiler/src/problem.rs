@@ -2,7 +2,7 @@
 
 use crate::host::HostExpr;
 use crate::lattice::{Axis, PerAxis, Position, Region};
-use crate::scheme::{ComponentId, FileId, StageId};
+use crate::scheme::{Body, ComponentId, FileId, StageId};
 
 #[derive(Clone, Debug, Default)]
 pub struct Problem {
@@ -11,6 +11,7 @@ pub struct Problem {
     pub init: Vec<Init>,
     pub sources: Vec<Source>,
     pub probes: Vec<Probe>,
+    pub series: Vec<Series>,
     pub outputs: Vec<Output>,
     pub statics: Vec<StaticOutput>,
     /// What varies over the grid, for pictures: results do not depend on it.
@@ -63,6 +64,37 @@ pub struct Probe {
     pub component: ComponentId,
     pub at: PerAxis<i64>,
     pub every: u64,
+}
+
+/// A number of many values over time: recorded after every step whose number is a multiple of `every`. [`crate::series`]
+/// says how it is computed.
+#[derive(Clone, Debug)]
+pub struct Series {
+    pub name: String,
+    pub reduction: Reduction,
+    /// At least one; a sum is that of all.
+    pub terms: Vec<SeriesTerm>,
+    pub every: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduction {
+    Sum,
+    Min,
+    Max,
+}
+
+/// What is reduced at the places of one position.
+#[derive(Clone, Debug)]
+pub struct SeriesTerm {
+    pub position: Position,
+    /// Within the extent of components at the position.
+    pub region: Region,
+    /// Only indices where this is not 0 count.
+    pub condition: Option<HostExpr>,
+    /// In double precision, whatever that of the scheme is. Coefficients are those of the term.
+    pub body: Body,
+    pub coefs: Vec<HostExpr>,
 }
 
 /// Writes values after every step whose number is a multiple of `every`.

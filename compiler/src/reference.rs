@@ -263,6 +263,8 @@ impl<'a, T: Real> Reference<'a, T> {
                 Op::Neg(a) => get(v, a).neg(),
                 Op::Abs(a) => get(v, a).abs(),
                 Op::Sqrt(a) => get(v, a).sqrt(),
+                Op::Power2(a) => get(v, a).power2(),
+                Op::Exponent(a) => get(v, a).exponent(),
                 Op::Add(a, b) => get(v, a).add(get(v, b)),
                 Op::Sub(a, b) => get(v, a).sub(get(v, b)),
                 Op::Mul(a, b) => get(v, a).mul(get(v, b)),

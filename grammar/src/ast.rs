@@ -344,6 +344,13 @@ pub enum ProblemStmt {
         name: Option<Name>,
         every: Option<Expr>,
     },
+    /// `record energy = sum(E.x^2 + E.y^2) in disc every 10`
+    Record {
+        name: Name,
+        value: Expr,
+        within: Vec<Within>,
+        every: Option<Expr>,
+    },
     Slice {
         targets: Vec<Target>,
         plane: Plane,

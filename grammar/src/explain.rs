@@ -19,9 +19,9 @@ const SCHEME_STATEMENTS: [&str; 9] = [
     "axes", "param", "const", "field", "coef", "region", "boundary", "step", "allow",
 ];
 const STEP_STATEMENTS: [&str; 3] = ["let", "where", "allow"];
-const PROBLEM_STATEMENTS: [&str; 12] = [
-    "scheme", "const", "domain", "boundary", "region", "coef", "init", "source", "probe", "output",
-    "steps", "allow",
+const PROBLEM_STATEMENTS: [&str; 13] = [
+    "scheme", "const", "domain", "boundary", "region", "coef", "init", "source", "probe", "record",
+    "output", "steps", "allow",
 ];
 
 /// How statements of a scheme are written.
@@ -43,7 +43,7 @@ const SCHEME_FORMS: [(&str, &str); 8] = [
 ];
 
 /// How statements of a problem are written.
-const PROBLEM_FORMS: [(&str, &str); 12] = [
+const PROBLEM_FORMS: [(&str, &str); 13] = [
     (
         "scheme",
         "`scheme name`, or `scheme name { h = 0.1, dt = 0.05 }` with parameters",
@@ -62,6 +62,7 @@ const PROBLEM_FORMS: [(&str, &str); 12] = [
         "probe",
         "`probe u at (64, 64) as name every 10`; `at x = 1.5` and `in disc` name places too",
     ),
+    ("record", "`record energy = sum(0.5 * u^2) every 10`"),
     (
         "output",
         "`output slice u z = 128 every 20`, or `output volume u every 100`",

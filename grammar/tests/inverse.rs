@@ -356,6 +356,14 @@ fn problem_stmt() -> BoxedStrategy<ProblemStmt> {
                 name,
                 every
             }),
+        (name(), expr(), vec(within(), 0..3), option::of(expr())).prop_map(
+            |(name, value, within, every)| ProblemStmt::Record {
+                name,
+                value,
+                within,
+                every
+            }
+        ),
         (
             vec(target(), 1..3),
             (name(), expr(), any::<bool>()),
@@ -544,10 +552,11 @@ proptest! {
     }
 }
 
-const WORDS: [&str; 62] = [
+const WORDS: [&str; 63] = [
     "scheme", "problem", "schedule", "def", "const", "use", "axes", "param", "field", "coef",
     "step", "let", "where", "if", "then", "else", "and", "or", "not", "a", "x", "E", "domain",
-    "boundary", "init", "source", "probe", "output", "slice", "steps", "on", "at", "nodes",
-    "vector", "scalar", "lean", "region", "in", "1", "0.5", "3..9", "\"s\"", "(", ")", "[", "]",
-    "{", "}", ",", ":", "::", "=", "+=", "-", "+", "*", "^", "<", "\n", ";", "// c\n", "@prev",
+    "boundary", "init", "source", "probe", "record", "output", "slice", "steps", "on", "at",
+    "nodes", "vector", "scalar", "lean", "region", "in", "1", "0.5", "3..9", "\"s\"", "(", ")",
+    "[", "]", "{", "}", ",", ":", "::", "=", "+=", "-", "+", "*", "^", "<", "\n", ";", "// c\n",
+    "@prev",
 ];

@@ -413,6 +413,15 @@ fn sources_and_outputs() {
         } => assert_eq!((targets.len(), parts.len()), (2, 2)),
         other => panic!("{other:#?}"),
     }
+    match problem("record energy = sum(E.x^2 + E.y^2) in x = 3..9, disc every 10") {
+        ProblemStmt::Record {
+            name,
+            within,
+            every: Some(_),
+            ..
+        } => assert_eq!((name.node.as_str(), within.len()), ("energy", 2)),
+        other => panic!("{other:#?}"),
+    }
     match problem("output slice E, eps at z = 3.05 in x = 0..4 every 20") {
         ProblemStmt::Slice {
             targets,

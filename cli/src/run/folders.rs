@@ -129,9 +129,11 @@ impl<T: Value> Run<'_, T> {
             outputs: changing,
             statics,
             probes,
+            series,
             ..
         } = self.problem;
-        let nothing = changing.is_empty() && statics.is_empty() && probes.is_empty();
+        let recorded = !probes.is_empty() || !series.is_empty();
+        let nothing = changing.is_empty() && statics.is_empty() && !recorded;
         if outputs.is_none() && !nothing {
             self.voice
                 .note("results are not written: name a folder for them with `--out DIR`");

@@ -110,8 +110,8 @@ impl<T: Value> Run<'_, T> {
             part(check, "the check", "it fits without `--verify`"),
             part(
                 needs.probes,
-                "the records of probes",
-                "it fits without probes: a value is kept for each probe and step; have fewer of them",
+                "the records of probes and reductions",
+                "a value is kept for each probe and step, and for each recorded reduction: have fewer of them",
             ),
             part(
                 needs.pictures,

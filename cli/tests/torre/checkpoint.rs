@@ -17,6 +17,8 @@ problem pond {
   source   u at (10, 11) += sin(t / 3)
   probe    u at (25, 31) as near
   probe    u at (40, 69) as far
+  record   energy = sum(u^2) every 4
+  record   top = max(abs(u)) in y = 9..33
   output   slice u x = 20 every 3
   output   volume u every 8
   steps    STEPS

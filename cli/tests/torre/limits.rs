@@ -49,7 +49,7 @@ fn memory_beside_the_fields_is_known_at_the_start() {
     refused(
         &format!("  domain 50 x 50\n  probe u at (1, 1) as a\n  steps {steps}"),
         "",
-        "for the records of probes",
+        "for the records of probes and reductions",
     );
     // Half of the memory for the fields, which have 8 bytes per cell and more, and twice as much for the source.
     let side = ((memory / 20) as f64).sqrt() as u64;

@@ -1,5 +1,6 @@
 //! Which linear combination of values an update computes.
 
+use crate::real::Real;
 use crate::scheme::{Body, Cmp, ComponentId, Op, Read, Value};
 use std::collections::BTreeSet;
 
@@ -11,6 +12,7 @@ pub enum Operation {
     Root,
     Magnitude,
     Choice,
+    Function,
 }
 
 impl Operation {
@@ -21,7 +23,8 @@ impl Operation {
             Operation::Quotient => "a quotient by field values",
             Operation::Root => "the square root of field values",
             Operation::Magnitude => "the absolute value of field values",
-            Operation::Choice => "a choice by field values",
+            Operation::Choice => "a choice by field values, or a function of them",
+            Operation::Function => "a function of field values",
         }
     }
 }
@@ -86,6 +89,7 @@ pub fn weights(body: &Body, coefs: &[f64]) -> Result<Vec<(Read, f64)>, Nonlinear
                 None => return nonlinear(Operation::Quotient, &[b]),
             },
             Op::Sqrt(a) => return nonlinear(Operation::Root, &[a]),
+            Op::Power2(a) | Op::Exponent(a) => return nonlinear(Operation::Function, &[a]),
             Op::Abs(a) => return nonlinear(Operation::Magnitude, &[a]),
             Op::Select {
                 cmp,
@@ -136,6 +140,8 @@ fn known_values(body: &Body, coefs: &[f64]) -> Vec<Option<f64>> {
             Op::Neg(a) => k(a).map(|a| -a),
             Op::Abs(a) => k(a).map(f64::abs),
             Op::Sqrt(a) => k(a).map(f64::sqrt),
+            Op::Power2(a) => k(a).map(Real::power2),
+            Op::Exponent(a) => k(a).map(Real::exponent),
             Op::Add(a, b) => both(a, b, |a, b| a + b),
             Op::Sub(a, b) => both(a, b, |a, b| a - b),
             Op::Mul(a, b) => product(k(a), k(b)),

@@ -305,6 +305,8 @@ fn compute<T: Real>(op: &Op, values: &[Vec<T>]) -> Vec<T> {
         Op::Neg(a) => of(a).map(T::neg).collect(),
         Op::Abs(a) => of(a).map(T::abs).collect(),
         Op::Sqrt(a) => of(a).map(T::sqrt).collect(),
+        Op::Power2(a) => of(a).map(T::power2).collect(),
+        Op::Exponent(a) => of(a).map(T::exponent).collect(),
         Op::Add(a, b) => of(a).zip(of(b)).map(|(a, b)| a.add(b)).collect(),
         Op::Sub(a, b) => of(a).zip(of(b)).map(|(a, b)| a.sub(b)).collect(),
         Op::Mul(a, b) => of(a).zip(of(b)).map(|(a, b)| a.mul(b)).collect(),

@@ -55,6 +55,8 @@ pub enum RowOp {
     Neg(Value),
     Abs(Value),
     Sqrt(Value),
+    Power2(Value),
+    Exponent(Value),
     Add(Value, Value),
     Sub(Value, Value),
     Mul(Value, Value),
@@ -78,6 +80,8 @@ impl RowOp {
             Op::Neg(a) => RowOp::Neg(a),
             Op::Abs(a) => RowOp::Abs(a),
             Op::Sqrt(a) => RowOp::Sqrt(a),
+            Op::Power2(a) => RowOp::Power2(a),
+            Op::Exponent(a) => RowOp::Exponent(a),
             Op::Add(a, b) => RowOp::Add(a, b),
             Op::Sub(a, b) => RowOp::Sub(a, b),
             Op::Mul(a, b) => RowOp::Mul(a, b),
@@ -106,6 +110,8 @@ impl RowOp {
             RowOp::Neg(a) => RowOp::Neg(of(a)),
             RowOp::Abs(a) => RowOp::Abs(of(a)),
             RowOp::Sqrt(a) => RowOp::Sqrt(of(a)),
+            RowOp::Power2(a) => RowOp::Power2(of(a)),
+            RowOp::Exponent(a) => RowOp::Exponent(of(a)),
             RowOp::Add(a, b) => RowOp::Add(of(a), of(b)),
             RowOp::Sub(a, b) => RowOp::Sub(of(a), of(b)),
             RowOp::Mul(a, b) => RowOp::Mul(of(a), of(b)),
@@ -131,7 +137,11 @@ impl RowOp {
     pub fn operands(&self) -> [Option<Value>; 4] {
         match *self {
             RowOp::Load(_) | RowOp::Stream(_) | RowOp::Const(_) => [None; 4],
-            RowOp::Neg(a) | RowOp::Abs(a) | RowOp::Sqrt(a) => [Some(a), None, None, None],
+            RowOp::Neg(a)
+            | RowOp::Abs(a)
+            | RowOp::Sqrt(a)
+            | RowOp::Power2(a)
+            | RowOp::Exponent(a) => [Some(a), None, None, None],
             RowOp::Add(a, b) | RowOp::Sub(a, b) | RowOp::Mul(a, b) | RowOp::Div(a, b) => {
                 [Some(a), Some(b), None, None]
             }

@@ -6,6 +6,7 @@ use super::interp::Interp;
 use super::llvm::cpu::{LlvmCode, Shape, emit};
 use super::llvm::library::{Cpu, Library};
 use super::rows::RowProgram;
+use crate::elementary::{self, Sequence};
 use crate::kernel::{
     Code, KernelSet, RowKernel, Run, RunStart, UpdateSet, ZoneSplitter, ZonedRuns, run_axis,
 };
@@ -290,6 +291,65 @@ fn comparisons_of_rows_at_an_offset_agree() {
             let set = whole(&scheme);
             for seed in 0..4 {
                 let result = compare(&scheme, &set, &mut Rng::new(seed), 5);
+                assert_eq!(result, Ok(()));
+            }
+        }
+    }
+}
+
+/// An update that applies a function to values beside its target, of magnitudes up to 50.
+fn applied(function: &Sequence) -> Body {
+    let mut ops = vec![Op::Const(50.0)];
+    let mut values = Vec::new();
+    for shift in 0..function.arguments as i32 {
+        ops.push(Op::Read(Read {
+            component: ComponentId(1),
+            offset: PerAxis([0, 0, shift]),
+            age: 0,
+        }));
+        ops.push(Op::Mul(Value(0), Value(ops.len() as u32 - 1)));
+        values.push(Value(ops.len() as u32 - 1));
+    }
+    for op in &function.ops {
+        ops.push(op.map(|v| values[v.index()]));
+        values.push(Value(ops.len() as u32 - 1));
+    }
+    Body {
+        ops,
+        result: values[function.result.index()],
+    }
+}
+
+#[test]
+fn elementary_functions_agree() {
+    use crate::host::HostUnary as H;
+    for precision in [Precision::F32, Precision::F64] {
+        let unary = [
+            H::Exp,
+            H::Log,
+            H::Sin,
+            H::Cos,
+            H::Tan,
+            H::Tanh,
+            H::Floor,
+            H::Ceil,
+            H::Round,
+        ];
+        let unary = unary.map(|op| elementary::function(op, precision).expect("a function"));
+        for (n, function) in unary
+            .iter()
+            .chain([&elementary::power(precision)])
+            .enumerate()
+        {
+            let mut scheme = maxwell(2, precision, [2, 3, 33]);
+            scheme.stages[0].updates.truncate(1);
+            scheme.stages[0].updates[0].body = applied(function);
+            scheme.stages.truncate(1);
+            assert_eq!(verify(&scheme), Ok(()));
+            let set = whole(&scheme);
+            // Values of all magnitudes, infinities and NaN among them.
+            for special in [0, 10, 40] {
+                let result = compare(&scheme, &set, &mut Rng::new(n as u64), special);
                 assert_eq!(result, Ok(()));
             }
         }

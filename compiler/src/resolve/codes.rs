@@ -43,7 +43,6 @@ codes! {
     SHAPES_DIFFER = "E0401", "shapes do not fit";
     NOT_A_NUMBER = "E0402", "a number was expected";
     NOT_ON_FIELDS = "E0403", "a function that does not work on field values";
-    EXPONENT = "E0404", "an exponent that is not a small integer";
     ORDER = "E0405", "an order that is not available";
     DYNAMIC_CONDITION = "E0406", "a condition that depends on field values";
     TOO_MANY_TERMS = "E0407", "an update with too many terms";
@@ -75,6 +74,7 @@ codes! {
     NO_BOX = "E0515", "a region that is not a box";
     TOO_MANY_PROBES = "E0516", "too many values to record";
     LAYER = "E0517", "a layer that cannot be";
+    REDUCTION = "E0518", "a record that is no reduction";
 
     UNREADABLE = "E0601", "a file that cannot be read";
     FILE_TYPE = "E0602", "a file with values of another type";

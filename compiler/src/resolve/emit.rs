@@ -8,7 +8,8 @@ mod ops;
 use super::graph::{Graph, LevelKey, Node, NodeId, Shift, TREE};
 use super::linearize::{Group, Linearizer, NotLinear, Tap, Weight, scaled_factor};
 use super::zoned::StateKey;
-use crate::host::{HostBinary, HostUnary};
+use crate::elementary::{self, Sequence};
+use crate::host::{HostBinary, HostUnary, is_product};
 use crate::lattice::{PerAxis, Position};
 use crate::scheme::{
     Body, Cmp, Coef, CoefId, Component, ComponentId, Op, Precision, Read, StateAdvance, StateId,
@@ -78,6 +79,8 @@ pub struct Emitter<'a> {
     /// The age of `@prev` of each component.
     pub ages: &'a [u8],
     pub cells: PerAxis<i64>,
+    /// Where values lie, if not where those of the target do.
+    place: Option<Position>,
     ops: Vec<Op>,
     known: HashMap<OpKey, Value>,
     values: HashMap<(NodeId, Shift), Value>,
@@ -103,6 +106,7 @@ impl<'a> Emitter<'a> {
             target,
             ages,
             cells,
+            place: None,
             ops: Vec::new(),
             known: HashMap::new(),
             values: HashMap::new(),
@@ -185,6 +189,13 @@ impl<'a> Emitter<'a> {
         body
     }
 
+    /// The body that computes `node` as it is written, at a position where no target need be.
+    pub fn body_at(mut self, position: Position, node: NodeId) -> Result<Body, Refused> {
+        self.place = Some(position);
+        let result = self.as_written(node, Shift::default())?;
+        Ok(pruned(&self.ops, result))
+    }
+
     /// The value of `node`. Where the place alone decides between two, each has its own normal form.
     fn value(&mut self, node: NodeId) -> Result<Value, Refused> {
         if let Node::If(condition, a, b) = self.graph.node(node)
@@ -209,7 +220,8 @@ impl<'a> Emitter<'a> {
     }
 
     fn origin(&self) -> Position {
-        self.components[self.target.index()].position
+        let of_target = || self.components[self.target.index()].position;
+        self.place.unwrap_or_else(of_target)
     }
 
     fn push(&mut self, op: Op) -> Result<Value, Refused> {
@@ -462,8 +474,12 @@ impl<'a> Emitter<'a> {
                     match op {
                         HostUnary::Neg => self.push(Op::Neg(a)),
                         HostUnary::Abs => self.push(Op::Abs(a)),
-                        // The others are refused on field values.
-                        _ => self.push(Op::Sqrt(a)),
+                        HostUnary::Sqrt => self.push(Op::Sqrt(a)),
+                        op => match elementary::function(op, self.precision) {
+                            Some(function) => self.sequence(&function, &[a]),
+                            // The truth is written above.
+                            None => self.constant(f64::NAN),
+                        },
                     }
                 }
             },
@@ -504,9 +520,13 @@ impl<'a> Emitter<'a> {
             return self.truth(id, by);
         }
         if op == H::Pow {
-            let n = self.graph.as_number(b).unwrap_or(f64::NAN);
             let base = self.as_written(a, by)?;
-            return self.power(base, n);
+            if let Some(n) = self.graph.as_number(b).filter(|n| is_product(*n)) {
+                return self.power(base, n);
+            }
+            let exponent = self.as_written(b, by)?;
+            let power = elementary::power(self.precision);
+            return self.sequence(&power, &[base, exponent]);
         }
         // In amendments a product and a sum are one operation, rounded once.
         if op == H::Add && !self.states.is_empty() {
@@ -549,9 +569,6 @@ impl<'a> Emitter<'a> {
 
     /// A whole power by squaring, in the order in which the host takes it.
     fn power(&mut self, base: Value, n: f64) -> Result<Value, Refused> {
-        if n.is_nan() || n.abs() > 64.0 {
-            return Err(Refused::NotFinite(n));
-        }
         let mut rest = n.abs() as u32;
         let mut square = base;
         let mut result = None;
@@ -576,6 +593,16 @@ impl<'a> Emitter<'a> {
             }
             Some(r) => Ok(r),
         }
+    }
+
+    /// The operations of a function with these arguments.
+    fn sequence(&mut self, function: &Sequence, arguments: &[Value]) -> Result<Value, Refused> {
+        let mut values = arguments.to_vec();
+        for op in &function.ops {
+            let value = self.push(op.map(|v| values[v.index()]))?;
+            values.push(value);
+        }
+        Ok(values[function.result.index()])
     }
 
     /// A condition as a number: 1 or 0.

@@ -11,7 +11,7 @@ use super::resolver::Resolver;
 use super::value::{Scope, Typed};
 use crate::host::{HostExpr, HostUnary};
 use crate::lattice::Position;
-use crate::problem::{Init, Output, Probe, Source, StaticOutput, StaticValue};
+use crate::problem::{Init, Output, Probe, Series, Source, StaticOutput, StaticValue};
 use crate::scheme::{ComponentId, Grid, Scheme, StageId};
 use std::collections::{BTreeMap, BTreeSet};
 use torre_grammar::ast::{self, Expr, Level, ProblemStmt, Target, UpdateOp};
@@ -31,6 +31,8 @@ pub struct Results {
     pub outputs: Vec<Output>,
     pub statics: Vec<StaticOutput>,
     pub probe_names: BTreeSet<String>,
+    pub series: Vec<Series>,
+    pub series_names: BTreeSet<String>,
     /// How often an output's name was wanted.
     pub output_names: BTreeMap<String, u64>,
 }
@@ -85,6 +87,19 @@ impl Resolver<'_> {
                     };
                     self.probe(&recorded, targets, at, name.as_ref(), r)
                 }),
+                ProblemStmt::Record {
+                    name,
+                    value,
+                    within,
+                    every,
+                } => self.every(scope, every.as_ref()).and_then(|every| {
+                    let recorded = Recorded {
+                        scope,
+                        place: &place,
+                        every,
+                    };
+                    self.record(&recorded, name, value, within, r)
+                }),
                 ProblemStmt::Slice {
                     targets,
                     plane,
@@ -116,6 +131,7 @@ impl Resolver<'_> {
             let total = results.init.len()
                 + results.sources.len()
                 + results.probes.len()
+                + results.series.len()
                 + results.outputs.len()
                 + results.statics.len();
             if total > RESULTS {

@@ -47,6 +47,7 @@ mod places;
 mod pose;
 mod rational;
 mod record;
+mod reduce;
 mod regions;
 mod report;
 mod resolver;

@@ -177,12 +177,7 @@ impl Resolver<'_> {
                     HostUnary::Not => "`not`".to_string(),
                     op => format!("`{}`", name_of(op)),
                 };
-                let place = a.place.clone();
                 let s = self.one_scalar(a, &what)?;
-                let works = matches!(op, HostUnary::Not | HostUnary::Abs | HostUnary::Sqrt);
-                if !works && self.graph.is_dynamic(s.node) {
-                    return self.not_on_fields(name_of(op), &place);
-                }
                 Items {
                     kind: Kind::Scalar,
                     items: vec![s],
@@ -206,7 +201,7 @@ impl Resolver<'_> {
                 format!("`{name}` does not work on field values"),
                 place,
             )
-            .hint("on field values there are + - * / ^, sqrt, abs, min, max and if");
+            .hint("on field values there are + - * / ^, if, and all functions of one value, min and max");
         d.labels[0].text = "this depends on field values".to_string();
         self.fail(d)
     }
@@ -265,7 +260,7 @@ impl Resolver<'_> {
             let position = self.unify(x.located(&a.place), y.located(&b.place))?;
             let dynamic = self.graph.is_dynamic(x.node) || self.graph.is_dynamic(y.node);
             if dynamic {
-                self.check_dynamic(op, x, y, &b.place, place)?;
+                self.check_dynamic(op, place)?;
             }
             items.push(Typed {
                 node: self.graph.binary(op, x.node, y.node),
@@ -276,31 +271,9 @@ impl Resolver<'_> {
         Ok(kind.with(items))
     }
 
-    fn check_dynamic(
-        &mut self,
-        op: HostBinary,
-        x: Typed,
-        y: Typed,
-        exponent: &Place,
-        place: &Place,
-    ) -> Checked<()> {
+    fn check_dynamic(&mut self, op: HostBinary, place: &Place) -> Checked<()> {
         match op {
             HostBinary::Atan2 => self.not_on_fields("atan2", place),
-            HostBinary::Pow => {
-                let n = self.graph.as_number(y.node);
-                let whole = n.is_some_and(|n| n == n.trunc() && n.abs() <= 64.0);
-                if whole && self.graph.is_dynamic(x.node) {
-                    return Ok(());
-                }
-                let d = self
-                    .error(
-                        codes::EXPONENT,
-                        "powers of field values need a whole exponent from -64 to 64",
-                        exponent,
-                    )
-                    .hint("`sqrt` gives the power 1/2");
-                self.fail(d)
-            }
             _ => Ok(()),
         }
     }

@@ -232,6 +232,7 @@ impl Resolver<'_> {
             init: results.init,
             sources: results.sources,
             probes: results.probes,
+            series: results.series,
             outputs: results.outputs,
             statics: results.statics,
             media: self.media(),

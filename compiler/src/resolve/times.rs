@@ -7,6 +7,7 @@ use super::codes;
 use super::graph::Node;
 use super::order::Statement;
 use super::resolver::Resolver;
+use crate::real::Real;
 use crate::scheme::{Body, Cmp, ComponentId, Op, Read, Stage, Update};
 use std::collections::BTreeSet;
 use torre_grammar::diag::Diagnostic;
@@ -362,6 +363,8 @@ fn on_constants(body: &Body, field: impl Fn(ComponentId) -> f64) -> f64 {
             Op::Neg(a) => -v(a),
             Op::Abs(a) => v(a).abs(),
             Op::Sqrt(a) => v(a).sqrt(),
+            Op::Power2(a) => Real::power2(v(a)),
+            Op::Exponent(a) => Real::exponent(v(a)),
             Op::Add(a, b) => v(a) + v(b),
             Op::Sub(a, b) => v(a) - v(b),
             Op::Mul(a, b) => v(a) * v(b),

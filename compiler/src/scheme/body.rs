@@ -43,6 +43,10 @@ pub enum Op {
     /// Clears the sign bit.
     Abs(Value),
     Sqrt(Value),
+    /// 2 to a whole power from that of the smallest normal number to that of the largest ([`crate::real::Real::power2`]).
+    Power2(Value),
+    /// The power of 2 in a number's bits ([`crate::real::Real::exponent`]).
+    Exponent(Value),
     Add(Value, Value),
     Sub(Value, Value),
     Mul(Value, Value),
@@ -84,11 +88,41 @@ impl Op {
         matches!(self, Op::Read(_) | Op::Coef(_) | Op::Base | Op::State(_))
     }
 
+    /// The same operation on other values.
+    pub fn map(self, of: impl Fn(Value) -> Value) -> Op {
+        match self {
+            Op::Const(_) | Op::Read(_) | Op::Coef(_) | Op::Base | Op::State(_) => self,
+            Op::Neg(a) => Op::Neg(of(a)),
+            Op::Abs(a) => Op::Abs(of(a)),
+            Op::Sqrt(a) => Op::Sqrt(of(a)),
+            Op::Power2(a) => Op::Power2(of(a)),
+            Op::Exponent(a) => Op::Exponent(of(a)),
+            Op::Add(a, b) => Op::Add(of(a), of(b)),
+            Op::Sub(a, b) => Op::Sub(of(a), of(b)),
+            Op::Mul(a, b) => Op::Mul(of(a), of(b)),
+            Op::Div(a, b) => Op::Div(of(a), of(b)),
+            Op::Fma(a, b, c) => Op::Fma(of(a), of(b), of(c)),
+            Op::Select {
+                cmp,
+                a,
+                b,
+                then,
+                otherwise,
+            } => Op::Select {
+                cmp,
+                a: of(a),
+                b: of(b),
+                then: of(then),
+                otherwise: of(otherwise),
+            },
+        }
+    }
+
     /// Calls `f` with each operand.
     pub fn operands(&self, mut f: impl FnMut(Value)) {
         match *self {
             Op::Const(_) | Op::Read(_) | Op::Coef(_) | Op::Base | Op::State(_) => {}
-            Op::Neg(a) | Op::Abs(a) | Op::Sqrt(a) => f(a),
+            Op::Neg(a) | Op::Abs(a) | Op::Sqrt(a) | Op::Power2(a) | Op::Exponent(a) => f(a),
             Op::Add(a, b) | Op::Sub(a, b) | Op::Mul(a, b) | Op::Div(a, b) => {
                 f(a);
                 f(b);

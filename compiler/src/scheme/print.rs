@@ -132,6 +132,8 @@ impl Scheme {
                 Op::Neg(a) => writeln!(f, "neg {a}")?,
                 Op::Abs(a) => writeln!(f, "abs {a}")?,
                 Op::Sqrt(a) => writeln!(f, "sqrt {a}")?,
+                Op::Power2(a) => writeln!(f, "power2 {a}")?,
+                Op::Exponent(a) => writeln!(f, "exponent {a}")?,
                 Op::Add(a, b) => writeln!(f, "add {a} {b}")?,
                 Op::Sub(a, b) => writeln!(f, "sub {a} {b}")?,
                 Op::Mul(a, b) => writeln!(f, "mul {a} {b}")?,

@@ -263,7 +263,11 @@ fn random_update(
             match rng.below(14) {
                 0 => Op::Neg(a),
                 1 => Op::Abs(a),
-                2 => Op::Sqrt(a),
+                2 => match a.0 % 3 {
+                    0 => Op::Sqrt(a),
+                    1 => Op::Power2(a),
+                    _ => Op::Exponent(a),
+                },
                 3 | 4 => Op::Add(a, b),
                 5 => Op::Sub(a, b),
                 6 => Op::Mul(a, b),

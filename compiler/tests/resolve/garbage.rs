@@ -87,6 +87,20 @@ impl<'a> Bytes<'a> {
         self.spanned(name)
     }
 
+    /// Mostly what a record has.
+    fn reduction(&mut self) -> Expr {
+        if self.pick(8) == 7 {
+            return self.expr(2);
+        }
+        let name = self.one(&["sum", "min", "max"]).to_string();
+        let callee = Box::new(self.spanned(ExprKind::Name(name)));
+        let args = vec![Arg {
+            name: None,
+            value: self.expr(3),
+        }];
+        self.spanned(ExprKind::Call { callee, args })
+    }
+
     fn boxed(&mut self, depth: usize) -> Box<Expr> {
         Box::new(self.expr(depth))
     }
@@ -390,7 +404,7 @@ impl<'a> Bytes<'a> {
                 _ => Steps::Count(self.expr(0)),
             }),
         ];
-        kinds.extend(self.many(5, |b| match b.pick(9) {
+        kinds.extend(self.many(5, |b| match b.pick(10) {
             0 => ProblemStmt::Boundary(b.many(3, |b| BoundaryClause {
                 axis: b.named(&["x", "y", "z"]),
                 lower: b.boundary(),
@@ -442,6 +456,12 @@ impl<'a> Bytes<'a> {
             },
             7 => ProblemStmt::Region(b.region()),
             8 => ProblemStmt::Allow(b.many(2, |b| b.named(&["W0501", "N0501", "x"]))),
+            9 => ProblemStmt::Record {
+                name: b.named(&["e", "u"]),
+                value: b.reduction(),
+                within: b.within(),
+                every: b.maybe(|b| b.expr(0)),
+            },
             _ => ProblemStmt::Const {
                 name: b.named(&["n", "h"]),
                 value: b.expr(2),

@@ -272,3 +272,56 @@ fn schemes_can_be_named_in_full() {
     assert_eq!(r.scheme.name, "maxwell42");
     assert_eq!(r.scheme.grid.spacing[Axis::OUTER], 299792458.0);
 }
+
+#[test]
+fn reductions_have_a_term_for_each_position() {
+    use torre_compiler::problem::Reduction;
+    let program = |record: &str| {
+        wave(
+            &format!(
+                "scheme wave\ndomain 8 x 6\nboundary all: pec\nregion left = x < 2\n{record}\nsteps 9"
+            ),
+            &[],
+        )
+    };
+    let series = |record: &str| program(record).problem.series.remove(0);
+    let sum = series("record energy = sum(0.5 * (E.x^2 + E.y^2) - u^2 + 2 * u) every 3");
+    assert_eq!(
+        (sum.name.as_str(), sum.reduction, sum.every),
+        ("energy", Reduction::Sum, 3)
+    );
+    // E.x, E.y, and u twice.
+    assert_eq!(sum.terms.len(), 3);
+    let most = series("record most = max(abs(u) * (1 + t)) in x = 2..5, left");
+    assert_eq!(most.reduction, Reduction::Max);
+    assert_eq!(most.terms[0].region[Axis::OUTER], Interval::new(2, 4));
+    // Values that the boundary holds at 0 do not count.
+    let least = series("record least = min(E.x)");
+    assert_eq!(least.terms[0].region[Axis::INNER], Interval::new(1, 6));
+    let mixed = series("record mixed = sum(avg(E.x, x) * u + 3)");
+    assert_eq!(mixed.terms.len(), 1);
+    let refused = |record: &str| {
+        let text = format!("{WAVE}problem p {{\nscheme wave\ndomain 8 x 6\n{record}\nsteps 9\n}}");
+        show(&refused_with(
+            &TestWorld::default(),
+            &text,
+            &Options::default(),
+        ))
+    };
+    for (record, code) in [
+        ("record a = sum(E.x * u)", "E0201"),
+        ("record a = max(E.x + u)", "E0201"),
+        ("record a = sum(E)", "E0401"),
+        ("record a = sum(u@prev)", "E0303"),
+        ("record a = u", "E0517"),
+        ("record a = sum(u, u)", "E0517"),
+        ("record a = sum(E.x + E.y + 1)", "E0517"),
+        ("record a = sum(2)", "E0517"),
+        ("record a = sum(u)\nrecord a = max(u)", "E0511"),
+        ("record a = sum(nothing)", "E0101"),
+        ("record a = sum(u) every 0", "E0512"),
+    ] {
+        let found = refused(record);
+        assert!(found.contains(code), "{record}: {found}");
+    }
+}

@@ -92,6 +92,17 @@ fn problem_parts(stmt: &ProblemStmt) -> (&'static str, Vec<Doc>) {
             every(step, &mut parts);
             ("probe", parts)
         }
+        ProblemStmt::Record {
+            name,
+            value,
+            within,
+            every: step,
+        } => {
+            let mut parts = vec![named(name), Doc::text(" = "), operand(value)];
+            within_parts(within, &mut parts);
+            every(step, &mut parts);
+            ("record", parts)
+        }
         ProblemStmt::Slice {
             targets,
             plane,

@@ -167,6 +167,7 @@ pub(super) fn is_punctuation(rule: Rule) -> bool {
             | kw_init
             | kw_source
             | kw_probe
+            | kw_record
             | kw_output
             | kw_slice
             | kw_volume
@@ -203,7 +204,7 @@ fn describe(rule: Rule) -> Option<(usize, &'static str)> {
         ),
         step_line | where_stmt | update => (2, "an update, `let` or `where`"),
         problem_stmt | use_scheme | domain_stmt | boundary_stmt | problem_coef | init_stmt
-        | source_stmt | probe_stmt | slice_stmt | volume_stmt | steps_stmt => (
+        | source_stmt | probe_stmt | record_stmt | slice_stmt | volume_stmt | steps_stmt => (
             3,
             "a statement of a problem (`scheme`, `domain`, `boundary`, `region`, `coef`, `const`, `init`, `source`, `probe`, `output` or `steps`)",
         ),

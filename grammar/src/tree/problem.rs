@@ -103,6 +103,17 @@ impl Builder<'_> {
                     every,
                 }
             }
+            Rule::record_stmt => {
+                let name = self.name(head);
+                let value = self.expr(parts.next()?)?;
+                let (within, every) = self.window(parts)?;
+                ProblemStmt::Record {
+                    name,
+                    value,
+                    within,
+                    every,
+                }
+            }
             Rule::slice_stmt => {
                 let targets = self.targets(head)?;
                 let plane = self.plane(parts.next()?)?;

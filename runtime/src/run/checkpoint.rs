@@ -2,7 +2,7 @@
 //! never interrupted.
 
 use super::fields::{FieldRows, shape, shape_of};
-use super::{RunError, Simulation, Value};
+use super::{RunError, SeriesRecords, Simulation, Value};
 use crate::host::Calculation;
 use crate::output::atomic::remove_leftovers;
 use crate::output::checkpoint::{self as file, Checkpoint, Identity};
@@ -57,7 +57,11 @@ impl Checkpoints {
     }
 
     /// Writes the state after the steps done so far.
-    pub fn write<T: Value>(&self, simulation: &dyn Simulation<T>) -> Result<(), FileError> {
+    pub fn write<T: Value>(
+        &self,
+        simulation: &dyn Simulation<T>,
+        series: Option<&SeriesRecords<'_>>,
+    ) -> Result<(), FileError> {
         let scheme = simulation.scheme();
         let fields: Vec<(String, FieldRows<'_, T>)> = scheme
             .component_ids()
@@ -70,15 +74,19 @@ impl Checkpoints {
                 })
             })
             .collect();
-        let records: Vec<Vec<f64>> = (0..simulation.problem().probes.len())
-            .map(|i| simulation.probe(i))
-            .collect();
-        let probes: Vec<(String, View<'_, f64>)> = records
+        let Problem {
+            probes,
+            series: reduced,
+            ..
+        } = simulation.problem();
+        let probes = (0..probes.len()).map(|i| (probe_name(i), simulation.probe(i)));
+        let series = series
+            .into_iter()
+            .flat_map(|series| (0..reduced.len()).map(|i| (series_name(i), series.of(i))));
+        let records: Vec<(String, Vec<f64>)> = probes.chain(series).collect();
+        let probes: Vec<(&String, View<'_, f64>)> = records
             .iter()
-            .enumerate()
-            .filter_map(|(i, record)| {
-                Some((probe_name(i), View::contiguous(record, &[record.len()])?))
-            })
+            .filter_map(|(name, record)| Some((name, View::contiguous(record, &[record.len()])?)))
             .collect();
         let states: Vec<(String, StateRows<'_, T>)> = StateRows::all(simulation);
         let mut arrays: Vec<(&str, AnyRows<'_>)> = Vec::new();
@@ -170,6 +178,10 @@ impl<T: Value> Rows<T> for StateRows<'_, T> {
     }
 }
 
+fn series_name(index: usize) -> String {
+    format!("series {index}")
+}
+
 fn probe_name(index: usize) -> String {
     format!("probe {index}")
 }
@@ -187,9 +199,13 @@ pub fn identity<T: Value>(scheme: &Scheme, problem: &Problem, files: &LoadedFile
         init,
         sources,
         probes,
+        series,
         ..
     } = problem;
-    let text = format!("{init:?} {sources:?} {probes:?}");
+    let mut text = format!("{init:?} {sources:?} {probes:?}");
+    if !series.is_empty() {
+        text.push_str(&format!(" {series:?}"));
+    }
     let hash = |text: &str| format!("{:016x}", Xxh64::of(text.as_bytes()));
     Identity {
         scheme: hash(&format!("{scheme} {:016x}", statics.value())),
@@ -203,6 +219,27 @@ pub fn step(folder: &Path, identity: &Identity) -> Result<u64, FileError> {
     let checkpoint = Checkpoint::open(&folder.join(FILE))?;
     checkpoint.expect(identity)?;
     Ok(checkpoint.header().step)
+}
+
+/// What the series of a problem had recorded when the checkpoint in a folder was written.
+pub fn series(
+    folder: &Path,
+    identity: &Identity,
+    problem: &Problem,
+) -> Result<Vec<Vec<f64>>, FileError> {
+    let mut checkpoint = Checkpoint::open(&folder.join(FILE))?;
+    checkpoint.expect(identity)?;
+    let step = checkpoint.header().step;
+    let mut records = Vec::new();
+    for (index, series) in problem.series.iter().enumerate() {
+        let length = (step / series.every) as usize;
+        let mut record: Vec<f64> = Vec::new();
+        checkpoint.read(&series_name(index), &[length], |_, values| {
+            record.extend_from_slice(values);
+        })?;
+        records.push(record);
+    }
+    Ok(records)
 }
 
 /// Continues from the checkpoint in a folder.

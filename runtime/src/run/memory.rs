@@ -66,7 +66,7 @@ impl Needs {
     ) -> Self {
         Self {
             sources: sources(scheme, problem, cells).saturating_mul(manner.tabulated),
-            probes: probes(scheme, problem, manner),
+            probes: probes(scheme, problem, manner).saturating_add(series(problem)),
             pictures: pictures(scheme, problem, manner)
                 .saturating_add(drawn(scheme, problem, manner)),
             files: files(scheme, problem, manner),
@@ -169,6 +169,16 @@ fn drawn(scheme: &Scheme, problem: &Problem, manner: Manner) -> u64 {
             .saturating_mul(16 + scheme.precision.bytes() as u64)
             .saturating_add(PIXELS + 24 * MOST_IN_DIAGRAM as u64)
     })
+}
+
+/// Records of reductions, with what tables and pictures are made of.
+fn series(problem: &Problem) -> u64 {
+    let values = problem.series.iter().map(|s| problem.steps / s.every);
+    let rows = values.clone().max().unwrap_or(0);
+    let columns = problem.series.len() as u64;
+    let values = values.fold(0, u64::saturating_add);
+    let table = rows.saturating_mul(16 + 16 * columns);
+    values.saturating_mul(48).saturating_add(table)
 }
 
 /// Pictures of slices that wait for the next pause, as many as are taken before it comes.

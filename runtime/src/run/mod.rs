@@ -1,10 +1,11 @@
 //! A run from its start to its end: stepping, and what has to happen in between.
 //!
 //! ```text
-//! loop  run to the next pause      a volume or checkpoint is due, pictures pile up, or the problem ends
+//! loop  run to the next pause      a volume, a reduction or a checkpoint is due, pictures pile up, or the problem ends
 //!       compare with a check       with `--verify`: every value, bit by bit
+//!       record reductions          from the values after this step
 //!       write what is due          pictures, volumes, then the checkpoint that says so; a GPU goes on with the next steps meanwhile
-//! end   all values counted, probes, final fields
+//! end   all values counted, probes, reductions, final fields
 //! ```
 //! A checkpoint is written after all results up to its step, so a run that continues from it writes the rest.
 
@@ -19,6 +20,7 @@ pub mod outputs;
 mod pictures;
 mod places;
 pub mod record;
+pub mod series;
 mod setup;
 mod simulation;
 pub mod verify;
@@ -29,6 +31,7 @@ pub use error::{Difference, RunError};
 pub use gallery::{Pictures, Range};
 pub use outputs::{Missing, Outputs, VolumeFormat, Wanted};
 pub use record::Record;
+pub use series::SeriesRecords;
 pub use setup::setup;
 pub use simulation::{Compiled, Literal, Simulation, Value, cell_stages_per_step, next_volume};
 
@@ -47,6 +50,8 @@ pub(crate) const WAITING_PICTURES: u64 = 256 << 20;
 pub struct Company<'a> {
     pub outputs: Option<&'a Outputs>,
     pub checkpoints: Option<&'a Checkpoints>,
+    /// Where reductions over time go; `None` if nobody wants them.
+    pub series: Option<&'a SeriesRecords<'a>>,
     /// Threads that count values at the end.
     pub threads: usize,
 }
@@ -135,13 +140,18 @@ pub fn execute<T: Value>(
                     .map_err(RunError::Difference)
             })?;
         }
+        if let Some(series) = company.series {
+            timed(&mut times.writing, || {
+                series.take(simulation, company.threads)
+            });
+        }
         if let Some(outputs) = company.outputs {
             timed(&mut times.writing, || -> Result<(), FileError> {
                 if simulation.steps() > done {
                     outputs.write(simulation, &pictures)?;
                 }
                 match ended {
-                    true => outputs.finish(simulation),
+                    true => outputs.finish(simulation, company.series),
                     false => Ok(()),
                 }
             })?;
@@ -149,7 +159,9 @@ pub fn execute<T: Value>(
         if let Some(checkpoints) = company.checkpoints
             && checkpoints.due(simulation.steps(), steps)
         {
-            timed(&mut times.checkpoints, || checkpoints.write(simulation))?;
+            timed(&mut times.checkpoints, || {
+                checkpoints.write(simulation, company.series)
+            })?;
         }
         if ended {
             times.stepping += simulation.overlapped();
@@ -162,7 +174,8 @@ pub fn execute<T: Value>(
 fn values_are_due<T: Value>(simulation: &dyn Simulation<T>, company: &Company<'_>) -> bool {
     let (step, problem) = (simulation.steps(), simulation.problem());
     let checkpoint = company.checkpoints;
-    checkpoint.is_some_and(|c| c.due(step, problem.steps))
+    company.series.is_some() && series::is_due(problem, step)
+        || checkpoint.is_some_and(|c| c.due(step, problem.steps))
         || company.outputs.is_some_and(|o| o.due(problem, step))
 }
 
@@ -173,6 +186,9 @@ fn next_stop<T: Value>(simulation: &dyn Simulation<T>, company: &Company<'_>) ->
         Some(_) => simulation.next_pause(),
         None => simulation.problem().steps,
     };
+    if company.series.is_some() {
+        stop = stop.min(series::next(simulation.problem(), done));
+    }
     if let Some(checkpoints) = company.checkpoints {
         stop = stop.min(checkpoints.next(done));
     }

@@ -10,6 +10,7 @@
 //! | `volumes.zarr` | all volumes over time in one store; until the run ends they are `.npy`, and with checkpoints they stay |
 //! | `fields/NAME.npy`, `.vti`, `fields.zarr` | the components at the end |
 //! | `probes.csv`, `.npy`, `.png` | all probes, one record per step |
+//! | `series.csv`, `.npy`, `.png` | all reductions over time |
 //! | `report.json` | which run this is, and from its end on how it went |
 //!
 //! STEP has 8 digits or more, so that files sort by their steps.
@@ -22,6 +23,7 @@ use super::gallery::{self, Gallery, Pictures};
 use super::pictures::{Shown, part_of, plane_shape, plot, start_picture};
 use super::places::vtk_grid;
 use super::record::{self, REPORT, Record};
+use super::series::SeriesRecords;
 use super::simulation::{Simulation, Value};
 use crate::host::receivers::Picture;
 use crate::output::atomic::{remove_leftovers, write_file};
@@ -435,8 +437,15 @@ impl Outputs {
     }
 
     /// Writes what is known at the end only.
-    pub fn finish<T: Value>(&self, simulation: &dyn Simulation<T>) -> Result<(), FileError> {
+    pub fn finish<T: Value>(
+        &self,
+        simulation: &dyn Simulation<T>,
+        series: Option<&SeriesRecords<'_>>,
+    ) -> Result<(), FileError> {
         self.probes(simulation)?;
+        if let Some(series) = series {
+            self.series(simulation, series)?;
+        }
         let problem = simulation.problem();
         self.finish_pictures(simulation.scheme(), problem, simulation.steps())?;
         match self.format {
@@ -452,40 +461,69 @@ impl Outputs {
 
     fn probes<T: Value>(&self, simulation: &dyn Simulation<T>) -> Result<(), FileError> {
         let problem = simulation.problem();
-        if problem.probes.is_empty() {
+        let curves = problem.probes.iter().enumerate().map(|(i, probe)| {
+            let record = simulation.probe(i);
+            let due = record
+                .iter()
+                .skip(probe.every as usize - 1)
+                .step_by(probe.every as usize);
+            Curve {
+                name: probe.name.clone(),
+                every: probe.every,
+                values: due.map(|value| Real::from_f64(*value)).collect(),
+            }
+        });
+        self.table::<T, T>(simulation, "probes", "Probes", curves.collect())
+    }
+
+    fn series<T: Value>(
+        &self,
+        simulation: &dyn Simulation<T>,
+        records: &SeriesRecords<'_>,
+    ) -> Result<(), FileError> {
+        let series = simulation.problem().series.iter().enumerate();
+        let curves = series.map(|(i, series)| Curve {
+            name: series.name.clone(),
+            every: series.every,
+            values: records.of(i),
+        });
+        self.table::<T, f64>(simulation, "series", "Reductions", curves.collect())
+    }
+
+    /// Writes values over time as a table in two formats and as a picture.
+    fn table<T: Value, V: Value>(
+        &self,
+        simulation: &dyn Simulation<T>,
+        stem: &str,
+        title: &str,
+        curves: Vec<Curve<V>>,
+    ) -> Result<(), FileError> {
+        if curves.is_empty() {
             return Ok(());
         }
-        let names = problem.probes.iter().map(|p| p.name.clone()).collect();
-        let records: Vec<Vec<f64>> = (0..problem.probes.len())
-            .map(|i| simulation.probe(i))
-            .collect();
-        let mut table = ProbeTable::<T>::new("t", names);
+        let names = curves.iter().map(|c| c.name.clone()).collect();
+        let mut table = ProbeTable::<V>::new("t", names);
         let mut steps = Vec::new();
-        for step in 0..simulation.steps() as usize {
-            let due = |every: u64| (step as u64 + 1).is_multiple_of(every);
-            if !problem.probes.iter().any(|p| due(p.every)) {
+        for step in 1..=simulation.steps() {
+            if !curves.iter().any(|c| step.is_multiple_of(c.every)) {
                 continue;
             }
-            steps.push(step as u64 + 1);
-            // What is not due together with others is no number.
-            let values: Vec<T> = problem
-                .probes
-                .iter()
-                .zip(&records)
-                .map(|(p, r)| r.get(step).copied().filter(|_| due(p.every)))
-                .map(|value| Real::from_f64(value.unwrap_or(f64::NAN)))
-                .collect();
-            let time = (step + 1) as f64 * simulation.scheme().grid.dt;
+            steps.push(step);
+            let values: Vec<V> = curves.iter().map(|c| c.after(step)).collect();
+            let time = step as f64 * simulation.scheme().grid.dt;
             let fits = table.push(time, &values);
             debug_assert!(fits);
         }
-        drop(records);
-        table.write_csv(&self.folder.join("probes.csv"))?;
-        self.note("probes.csv");
-        table.write_npy(&self.folder.join("probes.npy"))?;
-        self.note("probes.npy");
-        plot(&self.folder.join("probes.png"), simulation, &table, &steps)?;
-        self.note("probes.png");
+        let every: Vec<u64> = curves.iter().map(|c| c.every).collect();
+        drop(curves);
+        let [csv, npy, png] = ["csv", "npy", "png"].map(|ending| format!("{stem}.{ending}"));
+        table.write_csv(&self.folder.join(&csv))?;
+        self.note(&csv);
+        table.write_npy(&self.folder.join(&npy))?;
+        self.note(&npy);
+        let title = format!("{title} of {}", simulation.problem().name);
+        plot(&self.folder.join(&png), title, &table, &steps, &every)?;
+        self.note(&png);
         Ok(())
     }
 }
@@ -525,6 +563,27 @@ fn stem(output: &Output, step: u64) -> String {
 /// The files of all frames of an output together, without their endings.
 fn series(output: &Output) -> String {
     format!("{}/{}", folder_of(output.kind), file_name(&output.name))
+}
+
+/// Values over time.
+struct Curve<V> {
+    name: String,
+    every: u64,
+    /// Value i is that after step `(i + 1) * every`.
+    values: Vec<V>,
+}
+
+impl<V: Value> Curve<V> {
+    /// What is not due together with others is no number.
+    fn after(&self, step: u64) -> V {
+        let index = (step / self.every) as usize;
+        let due = step.is_multiple_of(self.every);
+        let value = index.checked_sub(1).and_then(|i| self.values.get(i));
+        value
+            .copied()
+            .filter(|_| due)
+            .unwrap_or(Real::from_f64(f64::NAN))
+    }
 }
 
 /// What the files of an output after a step are called, without their endings.

@@ -300,12 +300,13 @@ pub fn start_picture<T: Value>(
     })
 }
 
-/// Draws all probes over time, each at the steps after which it is due.
+/// Draws values over time, each at the steps after which it is due.
 pub fn plot<T: Value>(
     path: &Path,
-    simulation: &dyn Simulation<T>,
+    title: String,
     table: &ProbeTable<T>,
     steps: &[u64],
+    every: &[u64],
 ) -> Result<(), FileError> {
     let curve = |(column, name): (usize, &String)| Series {
         name: name.clone(),
@@ -315,12 +316,12 @@ pub fn plot<T: Value>(
             .zip(table.column(column))
             .map(|(t, v)| (*t, Real::to_f64(v)))
             .zip(steps)
-            .filter(|(_, step)| step.is_multiple_of(simulation.problem().probes[column].every))
+            .filter(|(_, step)| step.is_multiple_of(every[column]))
             .map(|(point, _)| point)
             .collect(),
     };
     LinePlot {
-        title: format!("Probes of {}", simulation.problem().name),
+        title,
         subtitle: String::new(),
         across: AxisText::of("time"),
         up: AxisText::of(match &table.names[..] {

@@ -17,7 +17,15 @@ pub const REPORT: &str = "report.json";
 const MAX_BYTES: u64 = 256 << 20;
 
 /// Files of results that lie in the folder itself.
-const FILES: [&str; 4] = [REPORT, "probes.csv", "probes.npy", "probes.png"];
+const FILES: [&str; 7] = [
+    REPORT,
+    "probes.csv",
+    "probes.npy",
+    "probes.png",
+    "series.csv",
+    "series.npy",
+    "series.png",
+];
 
 /// Folders of results.
 const FOLDERS: [&str; 3] = ["slices", "volumes", "fields"];

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use torre_compiler::backend::gpu::layerwise::Shape;
 use torre_compiler::backend::llvm::library::Library;
-use torre_compiler::lattice::Axis;
-use torre_compiler::problem::{Output, OutputKind, Problem};
+use torre_compiler::lattice::{Axis, Offset};
+use torre_compiler::problem::{Output, OutputKind, Problem, Reduction, Series, SeriesTerm};
 use torre_compiler::schedule::notation;
-use torre_compiler::scheme::{Op, Precision, Scheme};
+use torre_compiler::scheme::{Body, Op, Precision, Read, Scheme, Value};
 use torre_compiler::statics::NoFiles;
 use torre_compiler::testing::{Rng, maxwell};
 use torre_grammar::parse_schedule;
@@ -18,11 +18,38 @@ use torre_runtime::host::{Calculation, Progress};
 use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::{
-    Checkpoints, Company, Literal, Outputs, Pictures, RunError, Simulation, VolumeFormat, Wanted,
-    Watch, checkpoint, execute, verify,
+    Checkpoints, Company, Literal, Outputs, Pictures, RunError, SeriesRecords, Simulation,
+    VolumeFormat, Wanted, Watch, checkpoint, execute, verify,
 };
 use torre_suite::interpreted::Interpreted;
 use torre_suite::random::random_problem;
+
+/// The sum of the squares of all values.
+fn squares(scheme: &Scheme, every: u64) -> Series {
+    let term = |component| {
+        let read = Read {
+            component,
+            offset: Offset::default(),
+            age: 0,
+        };
+        SeriesTerm {
+            position: scheme.component(component).position,
+            region: scheme.extent(component),
+            condition: None,
+            body: Body {
+                ops: vec![Op::Read(read), Op::Mul(Value(0), Value(0))],
+                result: Value(1),
+            },
+            coefs: Vec::new(),
+        }
+    };
+    Series {
+        name: "squares".to_owned(),
+        reduction: Reduction::Sum,
+        terms: scheme.component_ids().map(term).collect(),
+        every,
+    }
+}
 
 /// What is run, and by which towers, if by any.
 struct Case {
@@ -52,6 +79,7 @@ impl Case {
         for (output, every) in problem.outputs.iter_mut().zip(every.iter().cycle()) {
             output.every = *every;
         }
+        problem.series = vec![squares(&scheme, every.iter().copied().max().unwrap_or(1))];
         if schedule.is_some() {
             for source in &mut problem.sources {
                 for axis in [Axis::OUTER, Axis::MIDDLE] {
@@ -147,9 +175,16 @@ impl Case {
             pictures: Pictures::default(),
         };
         let outputs = Outputs::create(&results, wanted)?;
-        std::fs::create_dir_all(folder.join("state")).expect("a folder");
-        let checkpoints = Checkpoints::new(&folder.join("state"), self.checkpoints, identity);
+        let state = folder.join("state");
+        std::fs::create_dir_all(&state).expect("a folder");
+        let before = match state.join("state.checkpoint").is_file() {
+            true => Some(checkpoint::series(&state, &identity, problem)?),
+            false => None,
+        };
+        let series = SeriesRecords::new(problem, &NoFiles, before);
+        let checkpoints = Checkpoints::new(&state, self.checkpoints, identity);
         let company = Company {
+            series: Some(&series),
             outputs: Some(&outputs),
             checkpoints: Some(&checkpoints),
             threads: 2,

@@ -5,11 +5,14 @@ use crate::kernel::Run;
 use crate::scheme::{Cmp, Precision};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::immediates::Offset32;
-use cranelift_codegen::ir::types::{F32, F32X4, F64, F64X2, I8, I64, Type};
+use cranelift_codegen::ir::types::{F32, F32X4, F64, F64X2, I8, I32, I32X4, I64, I64X2, Type};
 use cranelift_codegen::ir::{AbiParam, Endianness, Function, InstBuilder, MemFlagsData, Value};
 use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use std::mem::offset_of;
+
+/// For bits taken as another type, lane by lane.
+const AS_IS: MemFlagsData = MemFlagsData::new().with_endianness(Endianness::Little);
 
 /// One kernel to be built.
 pub(super) struct Kernel<'a> {
@@ -170,7 +173,7 @@ impl Kernel<'_> {
     /// Cranelift 0.135 lets a packed comparison of SSE take an operand from memory that is not aligned, which faults
     /// (`x64_cmpps` in its `inst.isle`; the forms of AVX allow it). So kernels with comparisons stay scalar there.
     fn vectorised(&self) -> bool {
-        let compares = |op: &RowOp| matches!(op, RowOp::Select { .. });
+        let compares = |op: &RowOp| matches!(op, RowOp::Select { .. } | RowOp::Power2(_));
         self.unaligned || !self.program.ops.iter().any(compares)
     }
 
@@ -264,6 +267,8 @@ impl Kernel<'_> {
                 RowOp::Neg(x) => b.ins().fneg(of(x)),
                 RowOp::Abs(x) => b.ins().fabs(of(x)),
                 RowOp::Sqrt(x) => b.ins().sqrt(of(x)),
+                RowOp::Power2(x) => self.power2(b, form, of(x)),
+                RowOp::Exponent(x) => self.exponent(b, form, of(x)),
                 RowOp::Add(x, y) => b.ins().fadd(of(x), of(y)),
                 RowOp::Sub(x, y) => b.ins().fsub(of(x), of(y)),
                 RowOp::Mul(x, y) => b.ins().fmul(of(x), of(y)),
@@ -275,23 +280,7 @@ impl Kernel<'_> {
                     b: y,
                     then,
                     otherwise,
-                } => {
-                    let cmp = match cmp {
-                        Cmp::Lt => FloatCC::LessThan,
-                        Cmp::Le => FloatCC::LessThanOrEqual,
-                        Cmp::Eq => FloatCC::Equal,
-                        Cmp::Ne => FloatCC::NotEqual,
-                    };
-                    let holds = b.ins().fcmp(cmp, of(x), of(y));
-                    match form {
-                        Form::Scalar => b.ins().select(holds, of(then), of(otherwise)),
-                        Form::Vector => {
-                            let as_is = MemFlagsData::new().with_endianness(Endianness::Little);
-                            let mask = b.ins().bitcast(ty, as_is, holds);
-                            b.ins().bitselect(mask, of(then), of(otherwise))
-                        }
-                    }
-                }
+                } => self.select(b, form, (cmp, of(x), of(y)), [of(then), of(otherwise)]),
             };
             values.push(value);
         }
@@ -309,6 +298,75 @@ impl Kernel<'_> {
             };
             b.ins()
                 .store(flags, values[store.value.index()], at, offset);
+        }
+    }
+
+    /// The first value where the comparison holds, else the second.
+    fn select(
+        &self,
+        b: &mut FunctionBuilder<'_>,
+        form: Form,
+        (cmp, x, y): (Cmp, Value, Value),
+        [then, otherwise]: [Value; 2],
+    ) -> Value {
+        let cmp = match cmp {
+            Cmp::Lt => FloatCC::LessThan,
+            Cmp::Le => FloatCC::LessThanOrEqual,
+            Cmp::Eq => FloatCC::Equal,
+            Cmp::Ne => FloatCC::NotEqual,
+        };
+        let holds = b.ins().fcmp(cmp, x, y);
+        match form {
+            Form::Scalar => b.ins().select(holds, then, otherwise),
+            Form::Vector => {
+                let mask = b.ins().bitcast(self.ty(form), AS_IS, holds);
+                b.ins().bitselect(mask, then, otherwise)
+            }
+        }
+    }
+
+    /// A number in all lanes.
+    fn number(&self, b: &mut FunctionBuilder<'_>, form: Form, value: f64) -> Value {
+        let element = self.constant(b, value.to_bits());
+        match form {
+            Form::Scalar => element,
+            Form::Vector => b.ins().splat(self.ty(form), element),
+        }
+    }
+
+    fn power2(&self, b: &mut FunctionBuilder<'_>, form: Form, x: Value) -> Value {
+        let bits = self.precision.power_bits();
+        let [lo, hi, shift] = [bits.least, bits.most, bits.shift].map(|n| self.number(b, form, n));
+        let x = self.select(b, form, (Cmp::Lt, lo, x), [x, lo]);
+        let x = self.select(b, form, (Cmp::Lt, x, hi), [x, hi]);
+        let sum = b.ins().fadd(x, shift);
+        let word = b.ins().bitcast(self.words(form), AS_IS, sum);
+        let places = b.ins().iconst(I32, i64::from(bits.mantissa));
+        let field = b.ins().ishl(word, places);
+        b.ins().bitcast(self.ty(form), AS_IS, field)
+    }
+
+    fn exponent(&self, b: &mut FunctionBuilder<'_>, form: Form, x: Value) -> Value {
+        let bits = self.precision.power_bits();
+        let magnitude = b.ins().fabs(x);
+        let word = b.ins().bitcast(self.words(form), AS_IS, magnitude);
+        let places = b.ins().iconst(I32, i64::from(bits.mantissa));
+        let field = b.ins().ushr(word, places);
+        let whole = self.number(b, form, bits.whole);
+        let whole = b.ins().bitcast(self.words(form), AS_IS, whole);
+        let sum = b.ins().bor(field, whole);
+        let sum = b.ins().bitcast(self.ty(form), AS_IS, sum);
+        let start = self.number(b, form, bits.start);
+        b.ins().fsub(sum, start)
+    }
+
+    /// The type of the bits of values.
+    fn words(&self, form: Form) -> Type {
+        match (self.precision, form) {
+            (Precision::F32, Form::Scalar) => I32,
+            (Precision::F32, Form::Vector) => I32X4,
+            (Precision::F64, Form::Scalar) => I64,
+            (Precision::F64, Form::Vector) => I64X2,
         }
     }
 

@@ -199,6 +199,19 @@ impl Types {
         }
     }
 
+    /// The integer type with the bits of a number.
+    fn word(&self) -> &'static str {
+        match self.precision {
+            Precision::F32 => "i32",
+            Precision::F64 => "i64",
+        }
+    }
+
+    /// A vector of [`Types::word`].
+    fn words(&self) -> String {
+        format!("<{} x {}>", self.lanes, self.word())
+    }
+
     /// A constant in all lanes. LLVM writes floats of all formats with the bits of a double.
     fn splat(&self, bits: u64) -> String {
         // LLVM takes a float's constant only if no bit is lost, which a NaN's payload could be.
@@ -637,6 +650,8 @@ behind{copies}:
                 let a = name(a);
                 writeln!(self.out, "  {to} = call {v} @llvm.sqrt.{suffix}({v} {a})")
             }
+            RowOp::Power2(a) => self.power2(&to, &name(a)),
+            RowOp::Exponent(a) => self.exponent(&to, &name(a)),
             RowOp::Add(a, b) => writeln!(self.out, "  {to} = fadd {v} {}, {}", name(a), name(b)),
             RowOp::Sub(a, b) => writeln!(self.out, "  {to} = fsub {v} {}, {}", name(a), name(b)),
             RowOp::Mul(a, b) => writeln!(self.out, "  {to} = fmul {v} {}, {}", name(a), name(b)),
@@ -673,6 +688,52 @@ behind{copies}:
                 )
             }
         }
+    }
+
+    fn power2(&mut self, to: &str, a: &str) -> fmt::Result {
+        let bits = self.types.precision.power_bits();
+        let [lo, hi, shift] =
+            [bits.least, bits.most, bits.shift].map(|n| self.types.splat(n.to_bits()));
+        let Types {
+            lanes, vector: v, ..
+        } = self.types;
+        let (truth, word, words) = (
+            format!("<{lanes} x i1>"),
+            self.types.word(),
+            self.types.words(),
+        );
+        writeln!(
+            self.out,
+            "  {to}.above = fcmp olt {v} {lo}, {a}
+  {to}.least = select {truth} {to}.above, {v} {a}, {v} {lo}
+  {to}.below = fcmp olt {v} {to}.least, {hi}
+  {to}.most = select {truth} {to}.below, {v} {to}.least, {v} {hi}
+  {to}.sum = fadd {v} {to}.most, {shift}
+  {to}.word = bitcast {v} {to}.sum to {words}
+  {to}.field = shl {words} {to}.word, splat ({word} {})
+  {to} = bitcast {words} {to}.field to {v}",
+            bits.mantissa
+        )
+    }
+
+    fn exponent(&mut self, to: &str, a: &str) -> fmt::Result {
+        let bits = self.types.precision.power_bits();
+        let [whole, start] = [bits.whole, bits.start].map(|n| self.types.splat(n.to_bits()));
+        let Types {
+            vector: v, suffix, ..
+        } = self.types;
+        let (word, words) = (self.types.word(), self.types.words());
+        writeln!(
+            self.out,
+            "  {to}.abs = call {v} @llvm.fabs.{suffix}({v} {a})
+  {to}.word = bitcast {v} {to}.abs to {words}
+  {to}.field = lshr {words} {to}.word, splat ({word} {})
+  {to}.whole = bitcast {v} {whole} to {words}
+  {to}.or = or {words} {to}.field, {to}.whole
+  {to}.sum = bitcast {words} {to}.or to {v}
+  {to} = fsub {v} {to}.sum, {start}",
+            bits.mantissa
+        )
     }
 
     /// A value in memory: loaded, or put together from the vectors of its row's window.

@@ -30,31 +30,7 @@ pub fn pruned_to(ops: &[Op], result: Value, others: &mut [Value]) -> Body {
     };
     for (i, op) in ops.iter().enumerate().filter(|(i, _)| needed[*i]) {
         place[i] = Value(body.ops.len() as u32);
-        let to = |v: Value| place[v.index()];
-        body.ops.push(match *op {
-            Op::Const(_) | Op::Read(_) | Op::Coef(_) | Op::Base | Op::State(_) => *op,
-            Op::Neg(a) => Op::Neg(to(a)),
-            Op::Abs(a) => Op::Abs(to(a)),
-            Op::Sqrt(a) => Op::Sqrt(to(a)),
-            Op::Add(a, b) => Op::Add(to(a), to(b)),
-            Op::Sub(a, b) => Op::Sub(to(a), to(b)),
-            Op::Mul(a, b) => Op::Mul(to(a), to(b)),
-            Op::Div(a, b) => Op::Div(to(a), to(b)),
-            Op::Fma(a, b, c) => Op::Fma(to(a), to(b), to(c)),
-            Op::Select {
-                cmp,
-                a,
-                b,
-                then,
-                otherwise,
-            } => Op::Select {
-                cmp,
-                a: to(a),
-                b: to(b),
-                then: to(then),
-                otherwise: to(otherwise),
-            },
-        });
+        body.ops.push(op.map(|v| place[v.index()]));
     }
     body.result = place[result.index()];
     for other in others {
@@ -90,6 +66,8 @@ pub fn key(op: &Op) -> OpKey {
             then,
             otherwise,
         } => (11, [cmp as u64, v(a), v(b), v(then), v(otherwise)]),
+        Op::Power2(a) => (12, [v(a), 0, 0, 0, 0]),
+        Op::Exponent(a) => (13, [v(a), 0, 0, 0, 0]),
     };
     OpKey(tag, words)
 }

@@ -5,6 +5,7 @@ use super::super::rational;
 use super::*;
 use crate::host::At;
 use crate::lattice::{Axis, HalfIndex};
+use crate::real::Real;
 use proptest::prelude::*;
 
 /// Any number for a value that is read.
@@ -26,6 +27,8 @@ fn run(body: &Body, coefs: &[Coef], at: At) -> f64 {
             Op::Neg(a) => -v(a),
             Op::Abs(a) => v(a).abs(),
             Op::Sqrt(a) => v(a).sqrt(),
+            Op::Power2(a) => v(a).power2(),
+            Op::Exponent(a) => v(a).exponent(),
             Op::Add(a, b) => v(a) + v(b),
             Op::Sub(a, b) => v(a) - v(b),
             Op::Mul(a, b) => v(a) * v(b),

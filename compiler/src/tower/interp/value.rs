@@ -14,6 +14,8 @@ pub(super) fn number<T: Real>(op: &Op, values: &[Option<T>]) -> Option<T> {
         Op::Neg(a) => get(a)?.neg(),
         Op::Abs(a) => get(a)?.abs(),
         Op::Sqrt(a) => get(a)?.sqrt(),
+        Op::Power2(a) => get(a)?.power2(),
+        Op::Exponent(a) => get(a)?.exponent(),
         Op::Add(a, b) => get(a)?.add(get(b)?),
         Op::Sub(a, b) => get(a)?.sub(get(b)?),
         Op::Mul(a, b) => get(a)?.mul(get(b)?),

@@ -3,7 +3,8 @@
 use super::Kernel;
 use crate::backend::gpu::ir::{Kind, Operand, Type};
 use crate::backend::rows::RowOp;
-use crate::scheme::{Cmp, Value};
+use crate::real::PowerBits;
+use crate::scheme::{Cmp, Precision, Value};
 
 impl Kernel<'_> {
     /// A lane of a vector.
@@ -64,6 +65,8 @@ impl Kernel<'_> {
             }
             RowOp::Abs(a) => self.of_numbers("fabs", &[of(a)]),
             RowOp::Sqrt(a) => self.of_numbers("sqrt", &[of(a)]),
+            RowOp::Power2(a) => self.power2(of(a)),
+            RowOp::Exponent(a) => self.exponent(of(a)),
             RowOp::Add(a, b) => self.two("fadd", of(a), of(b)),
             RowOp::Sub(a, b) => self.two("fsub", of(a), of(b)),
             RowOp::Mul(a, b) => self.two("fmul", of(a), of(b)),
@@ -114,6 +117,34 @@ impl Kernel<'_> {
         self.result(Type::I1, format_args!("fcmp une {} {a}, {b}", a.ty))
     }
 
+    fn power2(&mut self, a: Operand) -> Operand {
+        let (ty, bits, words) = (a.ty, power_bits(a.ty), words(a.ty));
+        let number = |n: f64| Operand::real(ty, n.to_bits());
+        let [lo, hi] = [bits.least, bits.most].map(number);
+        let a = self.select(Cmp::Lt, lo, a, a, lo);
+        let a = self.select(Cmp::Lt, a, hi, a, hi);
+        let sum = self.sum(a, number(bits.shift));
+        // The types of words only matter to the text.
+        let word = self.result(ty, format_args!("bitcast {} to {words}", sum.typed()));
+        let places = splat(ty, bits.mantissa);
+        let field = self.result(ty, format_args!("shl {words} {word}, {places}"));
+        self.result(ty, format_args!("bitcast {words} {field} to {ty}"))
+    }
+
+    fn exponent(&mut self, a: Operand) -> Operand {
+        let (ty, bits, words) = (a.ty, power_bits(a.ty), words(a.ty));
+        let number = |n: f64| Operand::real(ty, n.to_bits());
+        let magnitude = self.of_numbers("fabs", &[a]);
+        let word = self.result(ty, format_args!("bitcast {} to {words}", magnitude.typed()));
+        let places = splat(ty, bits.mantissa);
+        let field = self.result(ty, format_args!("lshr {words} {word}, {places}"));
+        let whole = number(bits.whole);
+        let whole = self.result(ty, format_args!("bitcast {} to {words}", whole.typed()));
+        let sum = self.result(ty, format_args!("or {words} {field}, {whole}"));
+        let sum = self.result(ty, format_args!("bitcast {words} {sum} to {ty}"));
+        self.two("fsub", sum, number(bits.start))
+    }
+
     /// `then` where `a cmp b` holds, else `otherwise`, lane by lane.
     pub fn select(
         &mut self,
@@ -141,5 +172,30 @@ impl Kernel<'_> {
                 otherwise.typed()
             ),
         )
+    }
+}
+
+fn power_bits(ty: Type) -> PowerBits {
+    match ty {
+        Type::Real { precision, .. } => precision.power_bits(),
+        // No number has this type.
+        _ => Precision::F64.power_bits(),
+    }
+}
+
+/// The integers with the bits of numbers of a type.
+fn words(ty: Type) -> String {
+    let bits = 8 * ty.element().bytes();
+    match ty.lanes() {
+        1 => format!("i{bits}"),
+        n => format!("<{n} x i{bits}>"),
+    }
+}
+
+/// A constant of [`words`] in all lanes.
+fn splat(ty: Type, n: u32) -> String {
+    match ty.lanes() {
+        1 => n.to_string(),
+        _ => format!("splat (i{} {n})", 8 * ty.element().bytes()),
     }
 }

@@ -1,0 +1,104 @@
+//! Reductions over time: taken from the values of a simulation at pauses.
+//!
+//! A pause after each recorded step is what volumes cost too: time blocks end there, and a GPU brings the values to the host.
+
+use super::simulation::{Simulation, Value};
+use std::cell::RefCell;
+use torre_compiler::problem::{Problem, Series};
+use torre_compiler::real::Real;
+use torre_compiler::scheme::ComponentId;
+use torre_compiler::series::{Partial, RowValues, plane, planes, total};
+use torre_compiler::statics::Files;
+
+/// The records of a run.
+pub struct SeriesRecords<'a> {
+    files: &'a dyn Files,
+    /// Per series of the problem one value for each step after which it was due.
+    values: RefCell<Vec<Vec<f64>>>,
+}
+
+/// The rows of a simulation.
+struct Rows<'a, T>(&'a dyn Simulation<T>);
+
+impl<T: Value> RowValues for Rows<'_, T> {
+    fn copy_row(&self, id: ComponentId, age: u8, x: i64, y: i64, to: &mut Vec<f64>) {
+        to.clear();
+        let row = self.0.row(id, age, x, y);
+        to.extend(row.iter().map(|value| Real::to_f64(*value)));
+    }
+}
+
+impl<'a> SeriesRecords<'a> {
+    /// Empty ones, or those of the steps before a run goes on.
+    pub fn new(problem: &Problem, files: &'a dyn Files, before: Option<Vec<Vec<f64>>>) -> Self {
+        let values = before.unwrap_or_else(|| vec![Vec::new(); problem.series.len()]);
+        Self {
+            files,
+            values: RefCell::new(values),
+        }
+    }
+
+    /// What a series has recorded: value i is that after step `(i + 1) * every`.
+    pub fn of(&self, index: usize) -> Vec<f64> {
+        self.values.borrow()[index].clone()
+    }
+
+    /// Records what is due after the current step.
+    pub fn take<T: Value>(&self, simulation: &dyn Simulation<T>, threads: usize) {
+        let step = simulation.steps();
+        let series = &simulation.problem().series;
+        for (series, values) in series.iter().zip(self.values.borrow_mut().iter_mut()) {
+            // After a pause for something else it may be there.
+            let missing = (values.len() as u64) < step / series.every;
+            if step.is_multiple_of(series.every) && missing {
+                values.push(reduce(simulation, self.files, series, threads));
+            }
+        }
+    }
+}
+
+/// Whether a series is recorded after a step.
+pub fn is_due(problem: &Problem, step: u64) -> bool {
+    step > 0 && problem.series.iter().any(|s| step.is_multiple_of(s.every))
+}
+
+/// The next step, after so many, after which a series is recorded.
+pub fn next(problem: &Problem, steps: u64) -> u64 {
+    let next = |s: &Series| (steps / s.every + 1).saturating_mul(s.every);
+    problem.series.iter().map(next).min().unwrap_or(u64::MAX)
+}
+
+/// Planes in parallel, added up in their order.
+fn reduce<T: Value>(
+    simulation: &dyn Simulation<T>,
+    files: &dyn Files,
+    series: &Series,
+    threads: usize,
+) -> f64 {
+    let (scheme, step) = (simulation.scheme(), simulation.steps());
+    let range = planes(series);
+    let count = range.len().max(0);
+    let threads = (threads.max(1) as i64).min(count.max(1));
+    let share = |n: i64| {
+        let [from, to] = [n, n + 1].map(|n| range.lo + count * n / threads);
+        let rows = Rows(simulation);
+        let one = |x| plane(scheme, files, series, &rows, step, x);
+        (from..to).map(one).collect::<Vec<Partial>>()
+    };
+    let parts: Vec<Vec<Partial>> = std::thread::scope(|scope| {
+        let share = &share;
+        let start = |n| {
+            let started = std::thread::Builder::new().spawn_scoped(scope, move || share(n));
+            (n, started.ok())
+        };
+        let others: Vec<_> = (1..threads).map(start).collect();
+        let first = share(0);
+        // Threads that cannot be started leave their planes to this one.
+        let others = others.into_iter().map(|(n, thread)| {
+            let done = thread.and_then(|thread| thread.join().ok());
+            done.unwrap_or_else(|| share(n))
+        });
+        std::iter::once(first).chain(others).collect()
+    });
+    total(series, parts.into_iter().flatten())
+}
