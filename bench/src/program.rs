@@ -102,7 +102,7 @@ pub fn kernels(scheme: &Scheme, tilings: &[Tiles]) -> Result<KernelSet, String> 
     })
 }
 
-/// What turns kernels into code.
+/// What makes code of kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     Llvm,
