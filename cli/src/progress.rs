@@ -7,8 +7,8 @@ use std::thread::Builder;
 use std::time::{Duration, Instant};
 use torre_runtime::run::Watch;
 
-/// How often the bar is drawn anew.
-const PITCH: Duration = Duration::from_millis(100);
+/// The time after which the bar is drawn anew.
+const INTERVAL: Duration = Duration::from_millis(100);
 
 /// What a bar needs to know of a run.
 pub struct Extent {
@@ -39,7 +39,7 @@ pub fn show<R>(voice: &Voice, extent: &Extent, watch: &Watch, work: impl FnOnce(
             let start = Instant::now();
             while !ended.load(Ordering::Acquire) {
                 draw(&bar, extent, watch, start.elapsed());
-                std::thread::park_timeout(PITCH);
+                std::thread::park_timeout(INTERVAL);
             }
             bar.finish_and_clear();
         });
