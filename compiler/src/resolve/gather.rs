@@ -55,6 +55,13 @@ impl Resolver<'_> {
         let mut failed = false;
         for stmt in &problem.body {
             let place = scope.place(stmt.kind.span);
+            let recorded = |resolver: &mut Self, every: &Option<Expr>| {
+                Ok(Recorded {
+                    scope,
+                    place: &place,
+                    every: resolver.every(scope, every.as_ref())?,
+                })
+            };
             let r = &mut results;
             let done = match &stmt.kind.node {
                 ProblemStmt::Init { target, value } => self.init(scope, target, value, r),
@@ -77,39 +84,21 @@ impl Resolver<'_> {
                     place: at,
                     name,
                     every,
-                } => self.every(scope, every.as_ref()).and_then(|every| {
-                    let recorded = Recorded {
-                        scope,
-                        place: &place,
-                        every,
-                    };
-                    self.probe(&recorded, targets, at, name.as_ref(), r)
-                }),
+                } => recorded(self, every)
+                    .and_then(|recorded| self.probe(&recorded, targets, at, name.as_ref(), r)),
                 ProblemStmt::Slice {
                     targets,
                     plane,
                     within,
                     every,
-                } => self.every(scope, every.as_ref()).and_then(|every| {
-                    let recorded = Recorded {
-                        scope,
-                        place: &place,
-                        every,
-                    };
-                    self.output(&recorded, targets, Some(plane), within, r)
-                }),
+                } => recorded(self, every)
+                    .and_then(|recorded| self.output(&recorded, targets, Some(plane), within, r)),
                 ProblemStmt::Volume {
                     targets,
                     within,
                     every,
-                } => self.every(scope, every.as_ref()).and_then(|every| {
-                    let recorded = Recorded {
-                        scope,
-                        place: &place,
-                        every,
-                    };
-                    self.output(&recorded, targets, None, within, r)
-                }),
+                } => recorded(self, every)
+                    .and_then(|recorded| self.output(&recorded, targets, None, within, r)),
                 _ => Ok(()),
             };
             failed |= done.is_err();
