@@ -13,5 +13,6 @@ mod limits;
 mod plan;
 mod provenance;
 mod results;
+mod soak;
 mod support;
 mod usage;
