@@ -1,4 +1,4 @@
-//! The resolver on whole programs.
+//! The resolver, and tower programs, on whole programs.
 
 mod book;
 mod derive;
@@ -17,3 +17,4 @@ mod regions;
 mod sizes;
 mod snapshots;
 mod support;
+mod towers;
