@@ -9,7 +9,10 @@ mod tilings;
 
 pub use memo::once;
 pub use memory::Memory;
-pub use random::{Limits, Rng, lengthen, random_kernels, random_linear_scheme, random_scheme};
+pub use random::{
+    Limits, Rng, lengthen, make_room_for_towers, random_kernels, random_linear_scheme,
+    random_scheme, tower_pitches,
+};
 pub use schemes::{bounded, elasticity, everywhere, maxwell, one_update_per_stage, star};
 pub use stagewise::Stagewise;
 pub use tilings::{diamonds, random_pyramid, random_tiling};
