@@ -372,5 +372,6 @@ problem media {
         }
     }
     println!("{count} damaged arrays, {refused} refused");
-    assert!(2 * refused > count / 2);
+    // All that were cut short, and some of the damaged headers.
+    assert!(refused >= count / 6);
 }
