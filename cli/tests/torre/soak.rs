@@ -175,7 +175,7 @@ fn kills_lose_nothing() {
     let path = |name: &str| folder.path().join(name);
     let run = |format: &str, out: &Path, state: &Path| {
         let mut command = torre();
-        let arguments = "run --quiet --save-final --threads 1 --backend interp --every 5 --format";
+        let arguments = "run --quiet --save-final --threads 1 --every 5 --format";
         command.args(arguments.split(' ')).arg(format).arg(&source);
         command.arg("--out").arg(out).arg("--checkpoint").arg(state);
         if state.join("state.checkpoint").exists() {
@@ -291,7 +291,7 @@ fn damaged_checkpoints_are_refused() {
     let path = |name: &str| folder.path().join(name);
     let (state, out) = (path("state"), path("out"));
     let file = state.join("state.checkpoint");
-    let common = "run {0} --quiet --threads 1 --backend interp --out {1}";
+    let common = "run {0} --quiet --threads 1 --out {1}";
     let after = |steps: u64| {
         let arguments = format!("{common} --overwrite --set steps={steps} --checkpoint {{2}}");
         succeed(&arguments, &[&source, &out, &state]);
@@ -348,7 +348,7 @@ problem media {
     };
     let file = folder.path().join("c.npy");
     let (earlier, bytes) = (array(0.6), array(0.8));
-    let arguments = "run {0} --quiet --threads 1 --backend interp --verify";
+    let arguments = "run {0} --quiet --threads 1 --verify";
     fs::write(&file, &bytes).unwrap();
     succeed(arguments, &[&source]);
     let mut numbers = Numbers(3);
