@@ -2,7 +2,8 @@
 
 use crate::baseline::Builder;
 use crate::cases::{CASES, Case};
-use crate::gpu::{Asked, GPU_CASES, GpuCase};
+use crate::gpu::asked::Asked;
+use crate::gpu::cases::{GPU_CASES, GpuCase};
 use crate::program::Backend;
 use torre_compiler::scheme::Precision;
 use torre_compiler::tower::block::{Division, MOST_SLABS};
@@ -38,13 +39,13 @@ On a GPU:
   --portable         code of towers that later GPUs run, too
   --limit S          after S seconds begin no further towers on a grid (default 120)
 How:
-  --rounds N         turns that each program gets (default 7)
-  --seconds S        the least time of a turn (default 0.5)
+  --rounds N         rounds that each program gets (default 7)
+  --seconds S        the least time of a round (default 0.5)
   --backend NAME     llvm, cranelift or interp (default llvm)
   --cc NAME          the C compiler (default cc)
   --cflags FLAGS     (default -O3 -march=native -ffast-math -fopenmp)
   --no-baseline      Torre alone
-  --quick            tiny grids and short turns: checks that all works; the figures mean nothing
+  --quick            tiny grids and short rounds: checks that all works; the figures mean nothing
   --json FILE        also writes all figures there
 ";
 
@@ -53,7 +54,7 @@ How:
 pub enum Section {
     /// Results of C and Torre agree on a small grid.
     Verify,
-    /// Rates in turns.
+    /// Rates, programs alternating.
     Compare,
     /// Rates in a level-2 cache.
     Ceiling,

@@ -1,4 +1,4 @@
-//! The C programs: building them, and running them in turns with Torre.
+//! The C programs: building them, and running them alternately with Torre.
 
 use crate::cases::Case;
 use std::fs;

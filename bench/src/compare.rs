@@ -1,4 +1,4 @@
-//! Rates of C and Torre, in turns.
+//! Rates of C and Torre, measured alternately.
 
 use crate::args::Args;
 use crate::baseline::{Baseline, Builder};
@@ -171,7 +171,7 @@ fn compare_in<T: Real>(
             Some(path) => Some(Baseline::start(path, T::PRECISION, three(cells), threads)?),
             None => None,
         };
-        let rates = turns(
+        let rates = in_rounds(
             &mut run,
             &mut baseline,
             &tilings,
@@ -220,7 +220,7 @@ fn memory(resolved: &Resolved, set: &KernelSet, baseline: Option<&Baseline>) -> 
 }
 
 /// Rates of each program in 1e9 cell-steps per second, a value per round.
-fn turns<T: Real>(
+fn in_rounds<T: Real>(
     run: &mut Running<'_, T>,
     baseline: &mut Option<Baseline>,
     tilings: &[Tiles],
@@ -229,7 +229,7 @@ fn turns<T: Real>(
     args: &Args,
     cores: &Cores,
 ) -> Result<Vec<(String, Vec<f64>)>, String> {
-    // The first turn warms up; it also tells how many steps a turn takes.
+    // The first round warms up; it also tells how many steps a round takes.
     let mut steps = 1;
     loop {
         let seconds = match baseline {

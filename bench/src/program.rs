@@ -100,7 +100,7 @@ pub fn kernels(scheme: &Scheme, tilings: &[Tiles]) -> Result<KernelSet, String> 
     Ok(KernelSet::new(scheme, layout, kernels))
 }
 
-/// What turns kernels into code.
+/// What makes code of kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     Llvm,

@@ -280,15 +280,7 @@ impl Page<'_> {
     }
 
     fn json(&self) -> Value {
-        let Analysis {
-            stability,
-            pace,
-            limit,
-            safe_limit,
-            drift,
-            unmirrored,
-            dispersion,
-        } = self.found;
+        let found = self.found;
         let scheme = self.scheme;
         let present = || scheme.grid.present();
         let axis = |a| scheme.grid.axis_name(a);
@@ -314,28 +306,28 @@ impl Page<'_> {
             "dt": scheme.grid.dt,
             "cell_sizes": present().map(|a| scheme.grid.spacing[a]).collect::<Vec<f64>>(),
             "domain": present().map(|a| scheme.grid.cells[a]).collect::<Vec<i64>>(),
-            "stable": stability.is_stable(),
-            "stable_with_all_extremes": stability.is_stable_in_any_case(),
-            "worst_wave": wave(&stability.worst),
-            "at_cell": present().map(|a| stability.at[a]).collect::<Vec<i64>>(),
-            "sets_of_coefficients": stability.settings,
-            "own_growth_per_step": stability.own.exp(),
-            "pace": pace.map(|p| json!({
+            "stable": found.stability.is_stable(),
+            "stable_with_all_extremes": found.stability.is_stable_in_any_case(),
+            "worst_wave": wave(&found.stability.worst),
+            "at_cell": present().map(|a| found.stability.at[a]).collect::<Vec<i64>>(),
+            "sets_of_coefficients": found.stability.settings,
+            "own_growth_per_step": found.stability.own.exp(),
+            "pace": found.pace.map(|p| json!({
                 "kind": if p.moves { "Courant number" } else { "diffusion number" },
                 "number": p.number,
                 "coefficient": p.coefficient,
             })),
             "varied": self.varied,
-            "limit": limit.as_ref().map(limit_of),
-            "limit_with_all_extremes": safe_limit.as_ref().map(limit_of),
-            "polynomial_growth": { "uniform": drift[0], "other": drift[1] },
-            "not_mirrored_along": unmirrored.iter().map(|a| axis(*a)).collect::<Vec<&str>>(),
-            "not_analysed": stability.thin.iter().map(|(a, part)| json!({
+            "limit": found.limit.as_ref().map(limit_of),
+            "limit_with_all_extremes": found.safe_limit.as_ref().map(limit_of),
+            "polynomial_growth": { "uniform": found.drift[0], "other": found.drift[1] },
+            "not_mirrored_along": found.unmirrored.iter().map(|a| axis(*a)).collect::<Vec<&str>>(),
+            "not_analysed": found.stability.thin.iter().map(|(a, part)| json!({
                 "axis": axis(*a),
                 "from": part.lo,
                 "to": part.hi,
             })).collect::<Vec<Value>>(),
-            "accuracy": dispersion.as_ref().map(accuracy_json),
+            "accuracy": found.dispersion.as_ref().map(accuracy_json),
         })
     }
 }

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use torre_compiler::schedule::gcells;
 use torre_runtime::run::Watch;
 
-/// How often the bar is drawn anew.
-const PITCH: Duration = Duration::from_millis(100);
+/// The time after which the bar is drawn anew.
+const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Lines follow each other in no less time than this, so that short runs have none.
 const LINES: Duration = Duration::from_secs(1);
@@ -70,7 +70,7 @@ fn beside<R>(mut look: impl FnMut(Duration) + Send, work: impl FnOnce() -> R) ->
             let start = Instant::now();
             while !ended.load(Ordering::Acquire) {
                 look(start.elapsed());
-                std::thread::park_timeout(PITCH);
+                std::thread::park_timeout(INTERVAL);
             }
         });
         let result = work();

@@ -281,10 +281,10 @@ impl<'a, T: Value> Run<'a, T> {
         if let Some(towers) = &towers {
             simulation = simulation.by_towers(towers)?;
         }
-        if plan.towers.is_some() && plan.note.is_none() && !simulation.goes_by_towers() {
-            self.voice.note(
-                "what sources and probes do is too much for the tables of a time block, so the GPU goes stage by stage",
-            );
+        let reason = simulation.without_towers().filter(|_| plan.note.is_none());
+        if let Some(reason) = reason {
+            self.voice
+                .note(format!("{reason}, so the GPU goes stage by stage"));
         }
         let made = Made {
             backend: "cuda".to_owned(),

@@ -4,7 +4,7 @@ use crate::analysis::Lattice;
 use crate::resolve::{self, Options, Resolved};
 use crate::scheme::{Precision, Scheme};
 use crate::world::World;
-use torre_grammar::ast::{Ast, Item, ItemKind};
+use torre_grammar::ast::{Ast, Item, ItemKind, ProblemStmt};
 use torre_grammar::diag::Diagnostics;
 use torre_grammar::parse;
 use torre_grammar::source::Source;
@@ -41,6 +41,7 @@ pub fn problems(source: &Source) -> Vec<String> {
 pub struct Variable<'a> {
     world: &'a dyn World,
     source: &'a Source,
+    /// The text without what [`without_places`] drops.
     ast: Ast,
     options: Options,
     base: Resolved,
@@ -62,7 +63,7 @@ impl<'a> Variable<'a> {
         Ok(Self {
             world,
             source,
-            ast,
+            ast: without_places(ast),
             options,
             base,
         })
@@ -79,8 +80,9 @@ impl<'a> Variable<'a> {
         parameters.find(|p| p.name == name).map(|p| p.value)
     }
 
-    /// The scheme with other values of some parameters. Coordinates stay those of the calculation as it is, so that a
-    /// cell keeps its medium where the cell size changes. `None` if it cannot be resolved with them.
+    /// The scheme with other values of some parameters. Coordinates and the regions of updates stay those of the
+    /// calculation as it is, so that a cell keeps its medium and its updates where the cell size changes. `None` if it
+    /// cannot be resolved with them, or has other updates.
     pub fn with(&self, values: &[(&str, f64)]) -> Option<Scheme> {
         self.resolved(values).map(|(scheme, _)| scheme)
     }
@@ -121,7 +123,54 @@ impl<'a> Variable<'a> {
             dt: scheme.grid.dt,
             spacing: scheme.grid.spacing,
         };
-        scheme.grid.spacing = self.base.scheme.grid.spacing;
+        let base = &self.base.scheme;
+        scheme.grid.spacing = base.grid.spacing;
+        take_regions(&mut scheme, base)?;
         Some((scheme, found))
     }
+}
+
+/// A program without initial values, sources, probes and outputs. A scheme is the same without them, and their places,
+/// where they are given as lengths, lie in other cells or outside of the domain when the cell size changes.
+fn without_places(mut ast: Ast) -> Ast {
+    for item in &mut ast.items {
+        if let ItemKind::Problem(problem) = &mut item.kind {
+            problem.body.retain(|statement| match statement.kind.node {
+                ProblemStmt::Init { .. }
+                | ProblemStmt::Source { .. }
+                | ProblemStmt::Probe { .. }
+                | ProblemStmt::Record { .. }
+                | ProblemStmt::Slice { .. }
+                | ProblemStmt::Volume { .. } => false,
+                ProblemStmt::Scheme { .. }
+                | ProblemStmt::Const { .. }
+                | ProblemStmt::Domain(_)
+                | ProblemStmt::Boundary(_)
+                | ProblemStmt::Region(_)
+                | ProblemStmt::Coef { .. }
+                | ProblemStmt::Allow(_)
+                | ProblemStmt::Steps(_) => true,
+            });
+        }
+    }
+    ast
+}
+
+/// Limits the updates of a scheme to the regions of the same updates of another one; `None` if it has others.
+fn take_regions(scheme: &mut Scheme, from: &Scheme) -> Option<()> {
+    if scheme.stages.len() != from.stages.len() {
+        return None;
+    }
+    for (stage, from) in scheme.stages.iter_mut().zip(&from.stages) {
+        if stage.updates.len() != from.updates.len() {
+            return None;
+        }
+        for (update, from) in stage.updates.iter_mut().zip(&from.updates) {
+            if update.target != from.target {
+                return None;
+            }
+            update.region = from.region;
+        }
+    }
+    Some(())
 }

@@ -19,7 +19,7 @@ use torre_runtime::run::Value;
 pub const BASELINE: &str = "CUDA";
 pub const LAYERWISE: &str = "layerwise";
 
-/// Fewer turns have no median worth the name.
+/// Fewer rounds have no median worth the name.
 const LEAST_ROUNDS: usize = 3;
 
 /// What all points of a device share.
@@ -151,7 +151,7 @@ fn measure_in<T: Value>(
     let steps_in = |rate: f64| ((args.seconds * rate / point.count()).ceil() as u64).max(1);
     let mut simulation = prepared.start::<T>(device)?;
     let array = simulation.memory_bytes() as f64 * 1e-9;
-    let gcells = turns(&mut simulation, point, steps_in(expected), rounds)?;
+    let gcells = in_rounds(&mut simulation, point, steps_in(expected), rounds)?;
     let layerwise = gcells[1];
     rates.push(Rate {
         name: LAYERWISE.to_string(),
@@ -185,7 +185,7 @@ fn measure_in<T: Value>(
             * time_block.towers.steps;
         rates.push(Rate {
             name: name.clone(),
-            gcells: turns(&mut simulation, point, steps, rounds)?,
+            gcells: in_rounds(&mut simulation, point, steps, rounds)?,
             expected: scheduled.expected.map(|e| e * 1e-9),
             notes: format!(
                 "{} steps, {} towers, lines {blocks}, {:.1} bytes, {:.1} s to compile",
@@ -207,9 +207,11 @@ fn by_towers<'a, T: Value>(
     let simulation = simulation
         .by_towers(&time_block.towers)
         .map_err(|e| e.to_string())?;
-    match simulation.goes_by_towers() {
-        true => Ok(simulation),
-        false => Err("towers cannot do what the problem asks for".to_owned()),
+    match simulation.without_towers() {
+        None => Ok(simulation),
+        Some(reason) => Err(format!(
+            "towers cannot do what the problem asks for: {reason}"
+        )),
     }
 }
 
@@ -235,8 +237,8 @@ fn short_of_memory<T: Value>(
     Ok(short(free, "GPU").or_else(host))
 }
 
-/// Least, median and most of some turns, after one that does not count.
-fn turns<T: Value>(
+/// Least, median and most of some rounds, after one that does not count.
+fn in_rounds<T: Value>(
     simulation: &mut OnDevice<'_, T>,
     point: &Point,
     steps: u64,

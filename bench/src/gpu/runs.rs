@@ -1,7 +1,8 @@
 //! Torre on a device: layerwise, and by towers.
 
+use super::asked::Asked;
+use super::cases::GpuCase;
 use super::fill::fill;
-use super::{Asked, GpuCase};
 use std::time::Instant;
 use torre_compiler::backend::gpu::layerwise::Shape;
 use torre_compiler::backend::gpu::{Gpu, Ptx};

@@ -137,7 +137,7 @@ impl<'a> OnGpu<'a> {
         let mut time_blocks = Vec::new();
         for towers in self.towers {
             time_blocks.push(match towers {
-                Some(towers) => simulation.time_blocks(towers)?,
+                Some(towers) => simulation.time_blocks(towers)?.ok(),
                 None => None,
             });
         }

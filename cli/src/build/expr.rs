@@ -118,6 +118,12 @@ impl Expressions<'_> {
     }
 }
 
+/// Three numbers as an initializer in C.
+pub fn triple<T: std::fmt::Display>(values: PerAxis<T>) -> String {
+    let [x, y, z] = values.0;
+    format!("{{{x}, {y}, {z}}}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

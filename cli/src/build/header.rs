@@ -1,8 +1,8 @@
 //! The C header of a built calculation: it takes memory, fills it, steps the scheme layerwise with the kernels of the object, and
 //! gives access to values. It does what `torre run` does, with the same bits.
 
-use super::expr::{Expressions, number};
-use super::tables;
+use super::expr::{Expressions, number, triple};
+use super::{arithmetic, tables};
 use crate::report::domain;
 use std::fmt::{Result, Write};
 use std::sync::Arc;
@@ -42,7 +42,7 @@ impl Header<'_> {
         self.kernels(out)?;
         self.tables(out)?;
         self.access(out)?;
-        self.arithmetic(out)?;
+        arithmetic::print(out, self.prefix, self.scheme)?;
         tables::print(out, self.prefix, &self.tables)?;
         self.ghosts(out)?;
         self.initial(out)?;
@@ -196,71 +196,6 @@ impl Header<'_> {
              \x20 return {p}_row(self, {p}_newest(self, component), x, y)[z];\n\
              }}\n\n"
         )
-    }
-
-    fn arithmetic(&self, out: &mut String) -> Result {
-        let p = self.prefix;
-        write!(
-            out,
-            "/* A product that is rounded before it is used. */\n\
-             static inline double {p}_mul(double a, double b) {{ volatile double r = a * b; return r; }}\n\
-             static inline double {p}_min(double a, double b) {{ return a < b ? a : b; }}\n\
-             static inline double {p}_max(double a, double b) {{ return a > b ? a : b; }}\n\
-             static inline double {p}_pow(double a, double b) {{\n\
-             \x20 if (b != trunc(b) || fabs(b) > 64.0) return pow(a, b);\n\
-             \x20 double result = 1.0;\n\
-             \x20 for (unsigned n = (unsigned)fabs(b); n > 0; n >>= 1) {{\n\
-             \x20   if (n & 1) result = {p}_mul(result, a);\n\
-             \x20   a = {p}_mul(a, a);\n\
-             \x20 }}\n\
-             \x20 return b < 0.0 ? 1.0 / result : result;\n\
-             }}\n\n"
-        )?;
-        if self.scheme.files.is_empty() {
-            return Ok(());
-        }
-        writeln!(
-            out,
-            "/* The arrays that {p}_init takes, as doubles in C order:"
-        )?;
-        for (i, file) in self.scheme.files.iter().enumerate() {
-            let extent = self.extent_of(file.position);
-            writeln!(out, "   files[{i}]: {}, {}", file.path, triple(extent))?;
-        }
-        let n = self.scheme.files.len();
-        let extents: Vec<String> = self
-            .scheme
-            .files
-            .iter()
-            .map(|f| triple(self.extent_of(f.position)))
-            .collect();
-        let within: String = Axis::ALL
-            .iter()
-            .map(|&axis| {
-                let (name, i) = (["x", "y", "z"][axis.index()], axis.index());
-                let n = format!("n[file][{i}]");
-                match self.scheme.grid.is_periodic(axis) {
-                    true => format!("  {name} = ({name} % {n} + {n}) % {n};\n"),
-                    false => {
-                        format!("  {name} = {name} < 0 ? 0 : {name} < {n} ? {name} : {n} - 1;\n")
-                    }
-                }
-            })
-            .collect();
-        write!(
-            out,
-            "   Indices beyond the ends read the nearest value, or go around a periodic axis. */\n\
-             static inline double {p}_file(const double *const *files, int file, int64_t x, int64_t y, int64_t z) {{\n\
-             \x20 static const int64_t n[{n}][3] = {{{}}};\n\
-             {}\x20 return files[file][(x * n[file][1] + y) * n[file][2] + z];\n\
-             }}\n\n",
-            extents.join(", "),
-            within
-        )
-    }
-
-    fn extent_of(&self, position: Position) -> PerAxis<i64> {
-        self.scheme.grid.extent(position).map(|i| i.hi)
     }
 
     /// Copies of values beyond the ends of the domain.
@@ -606,11 +541,6 @@ impl Header<'_> {
             self.prefix, id.0, x.lo, x.hi, y.lo, y.hi, z.lo, z.hi
         )
     }
-}
-
-fn triple<T: std::fmt::Display>(values: PerAxis<T>) -> String {
-    let [x, y, z] = values.0;
-    format!("{{{x}, {y}, {z}}}")
 }
 
 /// Sign, by, negated.

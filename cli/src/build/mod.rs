@@ -1,5 +1,6 @@
 //! `torre build`: kernels for other programs: an object, a C header, a description in JSON.
 
+mod arithmetic;
 mod expr;
 mod header;
 mod tables;

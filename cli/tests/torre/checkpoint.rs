@@ -1,43 +1,13 @@
 //! Runs that are stopped, killed and continued end with the same files as those that are not.
 
 use crate::support::*;
-use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
-
-/// A calculation with two time levels, a source, probes, recorded slices, slices from memory, and volumes.
-const PROGRAM: &str = "
-use std::wave::wave_2d
-
-problem pond {
-  scheme   wave_2d
-  domain   SIZE x 70
-  boundary x: pmc | pec, y: periodic
-  init     u = exp(-((x - 20) / 4)^2 - ((y - 30) / 6)^2)
-  source   u at (10, 11) += sin(t / 3)
-  probe    u at (25, 31) as near
-  probe    u at (40, 69) as far
-  record   energy = sum(u^2) every 4
-  record   top = max(abs(u)) in y = 9..33
-  output   slice u x = 20 every 3
-  output   volume u every 8
-  steps    STEPS
-}
-";
-
-fn program(folder: &Path, size: u32, steps: u32) -> PathBuf {
-    let path = folder.join("pond.torre");
-    let text = PROGRAM
-        .replace("SIZE", &size.to_string())
-        .replace("STEPS", &steps.to_string());
-    std::fs::write(&path, text).unwrap();
-    path
-}
 
 #[test]
 fn a_resumed_run_gives_the_same_files() {
     let folder = tempfile::tempdir().unwrap();
-    let source = program(folder.path(), 50, 40);
+    let source = pond(folder.path(), 50, 40);
     for format in ["npy", "zarr", "vtk"] {
         for precision in ["f32", "f64"] {
             let path = |name: &str| folder.path().join(format!("{name}-{format}-{precision}"));
@@ -73,7 +43,7 @@ fn a_resumed_run_gives_the_same_files() {
 #[test]
 fn a_checkpoint_of_another_calculation_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let source = program(folder.path(), 50, 10);
+    let source = pond(folder.path(), 50, 10);
     let state = folder.path().join("state");
     succeed("run {0} --quiet --checkpoint {1}", &[&source, &state]);
     let error = fail(
@@ -106,39 +76,10 @@ fn a_checkpoint_of_another_calculation_is_refused() {
     assert!(error.contains("damaged"), "{error}");
 }
 
-/// Whether a file is complete, as far as its format shows.
-fn assert_complete(name: &str, bytes: &[u8]) {
-    let whole = match name.rsplit('.').next().unwrap() {
-        "npy" => {
-            let header = String::from_utf8_lossy(&bytes[..128]);
-            let size = if header.contains("<f8") { 8 } else { 4 };
-            let shape = header.split("'shape': (").nth(1).unwrap();
-            let shape = shape.split(')').next().unwrap();
-            let count: usize = shape
-                .split(',')
-                .filter_map(|n| n.trim().parse::<usize>().ok())
-                .product();
-            header.contains('[') || npy_values(bytes).len() == count * size
-        }
-        "png" => bytes.ends_with(b"IEND\xaeB`\x82"),
-        "json" => serde_json::from_slice::<serde_json::Value>(bytes).is_ok(),
-        "csv" => bytes.ends_with(b"\n"),
-        // Its checksums are tested by resuming from it.
-        "checkpoint" => true,
-        other => panic!("a file of an unknown kind: {name} ({other})"),
-    };
-    assert!(whole, "{name} is cut short");
-}
-
-/// Temporary names and locks are allowed after a kill, and only then.
-fn is_temporary(name: &str) -> bool {
-    name.ends_with(".part") || name == ".torre.lock"
-}
-
 #[test]
 fn a_killed_run_leaves_whole_files_and_can_go_on() {
     let folder = tempfile::tempdir().unwrap();
-    let source = program(folder.path(), 400, 240);
+    let source = pond(folder.path(), 400, 240);
     let path = |name: &str| folder.path().join(name);
     let (whole, parts, state) = (path("whole"), path("parts"), path("state"));
     let common = "run {0} --quiet --save-final --threads 1";
@@ -209,7 +150,7 @@ fn a_killed_run_leaves_whole_files_and_can_go_on() {
 #[test]
 fn an_interrupt_ends_a_run_at_once_and_tidily() {
     let folder = tempfile::tempdir().unwrap();
-    let source = program(folder.path(), 400, 4_000_000);
+    let source = pond(folder.path(), 400, 4_000_000);
     let out = folder.path().join("out");
     let mut child = torre()
         .args(["run", "--quiet"])

@@ -3,32 +3,9 @@
 use crate::support::*;
 use serde_json::Value;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
-
-const PROGRAM: &str = "
-use std::wave::wave_2d
-
-problem pond {
-  scheme   wave_2d
-  domain   SIZE x 70
-  init     u = exp(-((x - 20) / 4)^2 - ((y - 30) / 6)^2)
-  probe    u at (25, 31) as near
-  output   slice u x = 20 every 3
-  output   volume u every 8
-  steps    STEPS
-}
-";
-
-fn program(folder: &Path, size: u32, steps: u32) -> PathBuf {
-    let path = folder.join("pond.torre");
-    let text = PROGRAM
-        .replace("SIZE", &size.to_string())
-        .replace("STEPS", &steps.to_string());
-    fs::write(&path, text).unwrap();
-    path
-}
 
 /// A run that ends when this is dropped.
 struct Running(Child);
@@ -58,7 +35,7 @@ fn report(folder: &Path) -> Value {
 #[test]
 fn a_folder_belongs_to_one_run_at_a_time() {
     let folder = tempfile::tempdir().unwrap();
-    let source = program(folder.path(), 300, 4_000_000);
+    let source = pond(folder.path(), 300, 4_000_000);
     let (out, state) = (folder.path().join("out"), folder.path().join("state"));
     let mut command = torre();
     command.args(["run", "--quiet", "--threads", "1"]);
@@ -126,7 +103,7 @@ fn in_container(command: &Command) -> Option<Command> {
 #[test]
 fn a_run_in_another_container_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
-    let source = program(folder.path(), 300, 4_000_000);
+    let source = pond(folder.path(), 300, 4_000_000);
     let out = folder.path().join("out");
     let mut command = torre();
     command.args(["run", "--quiet", "--threads", "1"]);
@@ -158,7 +135,7 @@ fn a_run_in_another_container_is_noticed() {
 #[test]
 fn pairs_of_runs_lose_no_frames() {
     let folder = tempfile::tempdir().unwrap();
-    let source = program(folder.path(), 60, 48);
+    let source = pond(folder.path(), 60, 48);
     let whole = folder.path().join("whole");
     let common = "run {0} --quiet --format zarr --out {1}";
     succeed(common, &[&source, &whole]);
@@ -187,7 +164,7 @@ fn pairs_of_runs_lose_no_frames() {
 #[test]
 fn results_of_another_run_are_not_mixed_with() {
     let folder = tempfile::tempdir().unwrap();
-    let source = program(folder.path(), 50, 40);
+    let source = pond(folder.path(), 50, 40);
     let out = folder.path().join("out");
     let run = "run {0} --quiet --out {1}";
     succeed(run, &[&source, &out]);
@@ -240,7 +217,7 @@ fn results_of_another_run_are_not_mixed_with() {
 #[test]
 fn a_run_that_goes_on_elsewhere_says_what_is_missing() {
     let folder = tempfile::tempdir().unwrap();
-    let source = program(folder.path(), 50, 40);
+    let source = pond(folder.path(), 50, 40);
     let path = |name: &str| folder.path().join(name);
     let (out, state, other) = (path("out"), path("state"), path("other"));
     let paths = [&*source, &out, &state, &other];
@@ -280,7 +257,7 @@ fn a_run_that_goes_on_elsewhere_says_what_is_missing() {
 #[test]
 fn the_report_lists_every_file() {
     let folder = tempfile::tempdir().unwrap();
-    let source = program(folder.path(), 50, 40);
+    let source = pond(folder.path(), 50, 40);
     for format in ["npy", "zarr", "vtk"] {
         let path = |name: &str| folder.path().join(format!("{name}-{format}"));
         let (out, state, extra) = (path("out"), path("state"), path("report.json"));
@@ -326,7 +303,7 @@ fn the_report_lists_every_file() {
 #[test]
 fn what_killed_processes_left_is_cleared_away() {
     let folder = tempfile::tempdir().unwrap();
-    let source = program(folder.path(), 50, 10);
+    let source = pond(folder.path(), 50, 10);
     let at = |name: &str| folder.path().join(name);
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
     // With the ID of a process that lives, as it may in another container.

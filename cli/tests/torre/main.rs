@@ -14,6 +14,7 @@ mod pictures;
 mod plan;
 mod provenance;
 mod results;
+mod soak;
 mod support;
 mod tutorial;
 mod usage;

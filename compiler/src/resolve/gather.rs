@@ -57,6 +57,13 @@ impl Resolver<'_> {
         let mut failed = false;
         for stmt in &problem.body {
             let place = scope.place(stmt.kind.span);
+            let recorded = |resolver: &mut Self, every: &Option<Expr>| {
+                Ok(Recorded {
+                    scope,
+                    place: &place,
+                    every: resolver.every(scope, every.as_ref())?,
+                })
+            };
             let r = &mut results;
             let done = match &stmt.kind.node {
                 ProblemStmt::Init { target, value } => self.init(scope, target, value, r),
@@ -79,52 +86,28 @@ impl Resolver<'_> {
                     place: at,
                     name,
                     every,
-                } => self.every(scope, every.as_ref()).and_then(|every| {
-                    let recorded = Recorded {
-                        scope,
-                        place: &place,
-                        every,
-                    };
-                    self.probe(&recorded, targets, at, name.as_ref(), r)
-                }),
+                } => recorded(self, every)
+                    .and_then(|recorded| self.probe(&recorded, targets, at, name.as_ref(), r)),
                 ProblemStmt::Record {
                     name,
                     value,
                     within,
                     every,
-                } => self.every(scope, every.as_ref()).and_then(|every| {
-                    let recorded = Recorded {
-                        scope,
-                        place: &place,
-                        every,
-                    };
-                    self.record(&recorded, name, value, within, r)
-                }),
+                } => recorded(self, every)
+                    .and_then(|recorded| self.record(&recorded, name, value, within, r)),
                 ProblemStmt::Slice {
                     targets,
                     plane,
                     within,
                     every,
-                } => self.every(scope, every.as_ref()).and_then(|every| {
-                    let recorded = Recorded {
-                        scope,
-                        place: &place,
-                        every,
-                    };
-                    self.output(&recorded, targets, Some(plane), within, r)
-                }),
+                } => recorded(self, every)
+                    .and_then(|recorded| self.output(&recorded, targets, Some(plane), within, r)),
                 ProblemStmt::Volume {
                     targets,
                     within,
                     every,
-                } => self.every(scope, every.as_ref()).and_then(|every| {
-                    let recorded = Recorded {
-                        scope,
-                        place: &place,
-                        every,
-                    };
-                    self.output(&recorded, targets, None, within, r)
-                }),
+                } => recorded(self, every)
+                    .and_then(|recorded| self.output(&recorded, targets, None, within, r)),
                 _ => Ok(()),
             };
             failed |= done.is_err();

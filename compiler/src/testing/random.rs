@@ -1,5 +1,6 @@
 //! Random schemes that keep all the rules of [`crate::scheme`].
 
+use crate::cone::Rational;
 use crate::host::{HostBinary, HostExpr};
 use crate::kernel::{RowKernel, UpdateSet};
 use crate::lattice::{Axis, HalfIndex, Interval, Offset, PerAxis, Position, Region};
@@ -64,6 +65,19 @@ pub struct Limits {
     pub width: i64,
     /// Of reads along the inner axis; the others have at most 2.
     pub reach: i64,
+}
+
+impl Limits {
+    /// Schemes whose towers are small.
+    pub const TOWERS: Limits = Limits {
+        dimensions: 3,
+        components: 3,
+        stages: 3,
+        ops: 8,
+        length: 14,
+        width: 20,
+        reach: 2,
+    };
 }
 
 /// A scheme that `verify` accepts.
@@ -507,6 +521,26 @@ pub fn random_kernels(rng: &mut Rng, scheme: &Scheme) -> Vec<RowKernel> {
         }
     }
     kernels
+}
+
+/// Lets a scheme with three axes have fewer than `most` cells along the first two, more where these are periodic: room for
+/// towers with interior periods, and for rings.
+pub fn make_room_for_towers(rng: &mut Rng, scheme: &mut Scheme, most: i64) {
+    for axis in [Axis::OUTER, Axis::MIDDLE] {
+        let ring = if scheme.grid.is_periodic(axis) { 14 } else { 0 };
+        let cells = ring + rng.within(14, most);
+        let by = cells - scheme.grid.cells[axis];
+        lengthen(scheme, axis, by);
+    }
+}
+
+/// Pitches of both faces of small towers, the same or not.
+pub fn tower_pitches(rng: &mut Rng, same: bool) -> [Rational; 2] {
+    let mut pitch = || Rational::new(rng.within(4, 16), 2).unwrap_or(Rational::ONE);
+    match same {
+        true => [pitch(); 2],
+        false => [pitch(), pitch()],
+    }
 }
 
 /// Makes an axis longer; what ends where the axis does, ends later.

@@ -14,6 +14,7 @@
 
 mod clocks;
 mod fault;
+mod memory;
 mod pyramids;
 mod report;
 #[cfg(test)]
@@ -27,15 +28,13 @@ pub use report::{LevelReport, TileReport};
 use super::strips::{Strips, TIME_BLOCKS_AT_ONCE, Waits};
 use super::{Class, PlaneCut, Segment, Shapes, Tile, TileProgram, verify};
 use crate::cone::Kind;
-use crate::lattice::{Axis, Interval, PerAxis, Region};
+use crate::lattice::{Axis, Interval, PerAxis};
 use crate::layout::Layout;
 use crate::reference::for_each_index;
 use crate::scheme::{ComponentId, Read, Scheme};
 use clocks::Clocks;
+use memory::{Memory, Reader};
 use versions::{Versions, source};
-
-/// Places in memory that are looked at; bounds the time and the memory.
-const MOST_PLACES: u64 = 1 << 26;
 
 /// Outermost tiles times strips between two barriers; likewise.
 const MOST_CLOCKS: u64 = 1 << 26;
@@ -72,69 +71,6 @@ fn check_with(
 }
 
 type Checked = Result<(), Box<TileFault>>;
-
-/// What each place in memory holds, and who touched it last.
-struct Memory {
-    /// Per component, the first place and the extent of a time level.
-    arrays: Vec<(usize, Region)>,
-    versions: Vec<i64>,
-    /// The outermost tile that wrote it last.
-    writer: Vec<Option<u32>>,
-    /// Since then, per strip the last outermost tile that read it.
-    readers: Vec<Vec<Reader>>,
-    /// Per level and place, the tile of that level that loaded and stored it last.
-    loaded: Vec<Vec<u64>>,
-    stored: Vec<Vec<u64>>,
-}
-
-#[derive(Clone, Copy)]
-struct Reader {
-    tile: u32,
-    read: Read,
-}
-
-impl Memory {
-    fn new(scheme: &Scheme, levels: usize) -> Result<Memory, Box<TileFault>> {
-        let mut arrays = Vec::new();
-        let mut places = 0u64;
-        for id in scheme.component_ids() {
-            let extent = scheme.extent(id);
-            arrays.push((places as usize, extent));
-            let time_levels = u64::from(scheme.component(id).time_levels);
-            places = places.saturating_add(extent.volume().saturating_mul(time_levels));
-            if places > MOST_PLACES {
-                return Err(Box::new(TileFault::TooLarge));
-            }
-        }
-        let mut versions = Vec::with_capacity(places as usize);
-        for (id, (_, extent)) in scheme.component_ids().zip(&arrays) {
-            let time_levels = i64::from(scheme.component(id).time_levels);
-            for time_level in 0..time_levels {
-                // Of the initial versions 0, -1, ... the one with this time level.
-                let version = -(-time_level).rem_euclid(time_levels);
-                versions.extend((0..extent.volume()).map(|_| version));
-            }
-        }
-        let places = places as usize;
-        Ok(Memory {
-            arrays,
-            versions,
-            writer: vec![None; places],
-            readers: vec![Vec::new(); places],
-            loaded: vec![vec![0; places]; levels],
-            stored: vec![vec![0; places]; levels],
-        })
-    }
-
-    fn place(&self, id: ComponentId, time_level: usize, at: PerAxis<i64>) -> usize {
-        let (first, extent) = self.arrays[id.index()];
-        let volume = extent.volume() as usize;
-        let along = Axis::ALL
-            .iter()
-            .fold(0, |n, &a| n * extent[a].len() + (at[a] - extent[a].lo));
-        first + time_level * volume + along as usize
-    }
-}
 
 /// The tile of a level that runs now.
 #[derive(Clone, Default)]

@@ -1,4 +1,4 @@
-//! The resolver on whole programs.
+//! The resolver, and tower programs, on whole programs.
 
 mod book;
 mod derive;
@@ -20,3 +20,4 @@ mod sizes;
 mod snapshots;
 mod support;
 mod times;
+mod towers;

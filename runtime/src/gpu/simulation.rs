@@ -8,6 +8,7 @@ use super::code::{DeviceCode, DeviceProgram};
 use super::device::{Address, Device, DeviceError, Mark, Reading};
 use super::interruptions::Interruptions;
 use super::lookout::{self, Lookout};
+use super::no_time_blocks::NoTimeBlocks;
 use super::records::Records;
 use super::step_tables::slice_place;
 use super::time_blocks::{GhostKernel, Injected, TimeBlocks};
@@ -56,11 +57,13 @@ pub struct OnDevice<'a, T> {
     device: &'a dyn Device,
     code: DeviceCode,
     time_blocks: Option<TimeBlocks>,
+    /// Why it does not advance by the towers that it was given.
+    without_towers: Option<NoTimeBlocks>,
     /// Makes ghosts along the inner axis, if they are out of date in the array.
     stale: Option<GhostKernel>,
     interruptions: Interruptions,
     /// The volume sources of towers, once there were some; `None` where they cannot be.
-    volumes: OnceLock<Option<Volumes>>,
+    volumes: OnceLock<Result<Volumes, NoTimeBlocks>>,
     array: Address,
     /// A copy of the array that is read while steps go on, once there was one.
     shadow: Option<Address>,
@@ -135,6 +138,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
             device,
             code,
             time_blocks: None,
+            without_towers: None,
             stale: None,
             interruptions: Interruptions::new(scheme, problem),
             volumes: OnceLock::new(),
@@ -160,8 +164,16 @@ impl<'a, T: Value> OnDevice<'a, T> {
 
     /// Advances by towers where nothing else happens in every step; the towers are those of the same scheme and layout.
     pub fn by_towers(mut self, towers: &CompiledTowers) -> Result<Self, DeviceError> {
-        self.time_blocks = self.time_blocks(towers)?;
+        (self.time_blocks, self.without_towers) = match self.time_blocks(towers)? {
+            Ok(time_blocks) => (Some(time_blocks), None),
+            Err(reason) => (None, Some(reason)),
+        };
         Ok(self)
+    }
+
+    /// Why it does not advance by the towers that [`OnDevice::by_towers`] was given.
+    pub fn without_towers(&self) -> Option<&NoTimeBlocks> {
+        self.without_towers.as_ref()
     }
 
     /// Whether it advances by towers, but for steps that time blocks do not reach.
@@ -169,20 +181,28 @@ impl<'a, T: Value> OnDevice<'a, T> {
         self.time_blocks.is_some()
     }
 
-    /// Towers made ready, to be exchanged for others; `None` where they cannot do what the problem asks for.
-    pub fn time_blocks(&self, towers: &CompiledTowers) -> Result<Option<TimeBlocks>, DeviceError> {
+    /// Towers made ready, to be exchanged for others, or why they cannot do what the problem asks for.
+    pub fn time_blocks(
+        &self,
+        towers: &CompiledTowers,
+    ) -> Result<Result<TimeBlocks, NoTimeBlocks>, DeviceError> {
         let (scheme, problem) = (self.scheme(), self.problem());
         let chosen = &self.interruptions.volumes;
-        if !self.interruptions.always.is_empty() || towers.program.sources != chosen.acting(problem)
-        {
-            return Ok(None);
+        if !self.interruptions.always.is_empty() {
+            let what = self.interruptions.always.clone();
+            return Ok(Err(NoTimeBlocks::EveryStep(what)));
+        }
+        if towers.program.sources != chosen.acting(problem) {
+            return Ok(Err(NoTimeBlocks::OtherSources));
         }
         if self.volumes.get().is_none() {
             let placed = volumes::place(self.device, &self.injections, chosen)?;
             self.volumes.get_or_init(|| placed);
         }
-        let Some(Some(volumes)) = self.volumes.get() else {
-            return Ok(None);
+        let volumes = match self.volumes.get() {
+            Some(Ok(volumes)) => volumes,
+            Some(Err(reason)) => return Ok(Err(reason.clone())),
+            None => return Ok(Err(NoTimeBlocks::LargeSources)),
         };
         let receivers = receivers(scheme, problem);
         let injected = Injected {

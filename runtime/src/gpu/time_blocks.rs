@@ -2,6 +2,7 @@
 
 use super::device::{Address, Device, DeviceError, Function, Threads};
 use super::interruptions::Heights;
+use super::no_time_blocks::NoTimeBlocks;
 use super::towers::CompiledTowers;
 use std::collections::BTreeMap;
 use torre_compiler::backend::gpu::abi::{
@@ -63,8 +64,8 @@ pub struct TimeBlocks {
     injected: Injected,
     /// Receivers record what no tower does: that has to be recorded before each time block.
     pub(super) leaves_out: bool,
-    /// Made when they are needed, by their steps; `None` for those that cannot be run.
-    ready: BTreeMap<u64, Option<Ready>>,
+    /// Made when they are needed, by their steps, or why they cannot be run.
+    ready: BTreeMap<u64, Result<Ready, NoTimeBlocks>>,
 }
 
 /// A time block of some height, ready to run.
@@ -88,14 +89,14 @@ fn words(device: &dyn Device, words: &[i32]) -> Result<u64, DeviceError> {
 }
 
 impl TimeBlocks {
-    /// Makes towers ready; `None` where they cannot do what the points ask for.
+    /// Makes towers ready, or says why they cannot do what the points ask for.
     pub(super) fn new(
         device: &dyn Device,
         towers: &CompiledTowers,
         scheme: &Scheme,
         layout: &Layout,
         injected: Injected,
-    ) -> Result<Option<TimeBlocks>, DeviceError> {
+    ) -> Result<Result<TimeBlocks, NoTimeBlocks>, DeviceError> {
         let block = &towers.program.block;
         let mut names = vec![tower::TOWERS.to_owned()];
         if block.ghost_pass.is_some() {
@@ -119,8 +120,11 @@ impl TimeBlocks {
             injected,
             ready: BTreeMap::new(),
         };
-        let possible = time_blocks.has(device, scheme, layout, towers.steps)?;
-        Ok(possible.then_some(time_blocks))
+        time_blocks.make(device, scheme, layout, towers.steps)?;
+        Ok(match time_blocks.ready.get(&towers.steps) {
+            Some(Err(reason)) => Err(reason.clone()),
+            _ => Ok(time_blocks),
+        })
     }
 
     /// What has to be run after a time block, before anyone but such towers looks at ghosts along the inner axis.
@@ -136,15 +140,28 @@ impl TimeBlocks {
         layout: &Layout,
         steps: u64,
     ) -> Result<bool, DeviceError> {
+        self.make(device, scheme, layout, steps)?;
+        Ok(matches!(self.ready.get(&steps), Some(Ok(_))))
+    }
+
+    fn make(
+        &mut self,
+        device: &dyn Device,
+        scheme: &Scheme,
+        layout: &Layout,
+        steps: u64,
+    ) -> Result<(), DeviceError> {
         if !self.ready.contains_key(&steps) {
             let ready = match self.prepare(device, scheme, layout, steps) {
                 // Single steps do what lower time blocks would have done.
-                Err(DeviceError::Memory { .. }) if !self.ready.is_empty() => None,
+                Err(DeviceError::Memory { .. }) if !self.ready.is_empty() => {
+                    Err(NoTimeBlocks::Memory { steps })
+                }
                 other => other?,
             };
             self.ready.insert(steps, ready);
         }
-        Ok(matches!(self.ready.get(&steps), Some(Some(_))))
+        Ok(())
     }
 
     fn prepare(
@@ -153,11 +170,11 @@ impl TimeBlocks {
         scheme: &Scheme,
         layout: &Layout,
         steps: u64,
-    ) -> Result<Option<Ready>, DeviceError> {
+    ) -> Result<Result<Ready, NoTimeBlocks>, DeviceError> {
         let program = &self.towers.program;
         let towers = &program.towers;
         let Some(mut list) = self.towers.list_of(scheme, layout, steps) else {
-            return Ok(None);
+            return Ok(Err(NoTimeBlocks::Towers { steps }));
         };
         let points = &self.injected.points;
         let periods = steps / towers.steps;
@@ -167,14 +184,14 @@ impl TimeBlocks {
             point_table(scheme, layout, points, &plan, &list.tasks, per_period)
         });
         let Some(table) = table else {
-            return Ok(None);
+            return Ok(Err(NoTimeBlocks::Points));
         };
         let count = list.tasks.len();
         let tasks = list.tasks.iter().zip(&table.tasks);
         let tasks = tasks.map(|(task, points)| task_words(layout, task, count, *points));
         let tasks: Option<Vec<[i32; _]>> = tasks.collect();
         let Some(time_block) = self.towers.time_block(scheme, list, steps) else {
-            return Ok(None);
+            return Ok(Err(NoTimeBlocks::Lean { steps }));
         };
         let tasks = tasks.ok_or(DeviceError::TooLong)?;
         if time_block.over(0) > MOST / 4 {
@@ -197,7 +214,7 @@ impl TimeBlocks {
         let queues = launches.map(queue).collect::<Result<Vec<u64>, _>>()?;
         let place = device.take(progress.len() as u64)?;
         device.write(place, &progress)?;
-        Ok(Some(Ready {
+        Ok(Ok(Ready {
             buffers: TowerBuffers {
                 array: 0,
                 tasks: words(device, tasks.as_flattened())?,
@@ -222,7 +239,7 @@ impl TimeBlocks {
         waves: Address,
         records: Address,
     ) -> Result<u64, DeviceError> {
-        let Some(Some(ready)) = self.ready.get_mut(&steps) else {
+        let Some(Ok(ready)) = self.ready.get_mut(&steps) else {
             return Err(DeviceError::TooLong);
         };
         let time_block = &ready.time_block;

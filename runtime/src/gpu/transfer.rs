@@ -1,8 +1,8 @@
 //! Copies between the host and a device, through page-locked memory.
 //!
 //! A GPU moves page-locked memory by itself, at the rate of the bus. What is not locked the driver copies piece by piece through locked
-//! memory of its own, one thread doing it, at a fraction of that rate, and makes whoever asked wait. So two pieces of locked memory take
-//! periods here: the device moves one while the host fills or empties the other. Where no memory can be locked, copies are the driver's.
+//! memory of its own, one thread doing it, at a fraction of that rate, and makes whoever asked wait. So two pieces of locked memory are
+//! used alternately: the device moves one while the host fills or empties the other. Where no memory can be locked, copies are the driver's.
 
 use super::device::{Address, DeviceError};
 use std::collections::VecDeque;

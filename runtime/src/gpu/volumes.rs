@@ -1,6 +1,7 @@
 //! Sources in many columns of cells, which towers run as volume sources.
 
 use super::device::{Device, DeviceError};
+use super::no_time_blocks::NoTimeBlocks;
 use torre_compiler::backend::gpu::abi::{VolumeBox, VolumeParams, Volumes};
 use torre_compiler::injection::{Injection, Injections};
 use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
@@ -87,39 +88,42 @@ impl VolumeChoice {
     }
 }
 
-/// Brings the volume sources of a problem to a device; `None` where they are too large, or where something is added that is no number.
+/// Brings the volume sources of a problem to a device, or says why not.
 pub(super) fn place(
     device: &dyn Device,
     injections: &Injections,
     chosen: &VolumeChoice,
-) -> Result<Option<Volumes>, DeviceError> {
+) -> Result<Result<Volumes, NoTimeBlocks>, DeviceError> {
     let Ok(wave_bytes) = i32::try_from(injections.waves.len() * 8) else {
-        return Ok(None);
+        return Ok(Err(NoTimeBlocks::LargeSources));
     };
     let mut sources = Vec::new();
     for (number, source) in injections.sources.iter().enumerate() {
         if !chosen.has(number) {
             continue;
         }
-        let Some((volume, bytes)) = volume(&source.cells, device.free_memory()?) else {
-            return Ok(None);
+        let (volume, bytes) = match volume(&source.cells, device.free_memory()?) {
+            Ok(made) => made,
+            Err(reason) => return Ok(Err(reason)),
         };
         let profiles = device.take(bytes.len() as u64)?;
         device.write(profiles, &bytes)?;
         let Some(params) = VolumeParams::new(profiles.0, &volume) else {
-            return Ok(None);
+            return Ok(Err(NoTimeBlocks::LargeSources));
         };
         sources.push(params);
     }
-    Ok(Some(Volumes {
+    Ok(Ok(Volumes {
         wave_bytes,
         sources,
     }))
 }
 
-/// The box of a source that acts in some cells, and its profiles; `None` where these need more than half of what is available, or where one
-/// is no number.
-fn volume(cells: &[Injection], available: u64) -> Option<(VolumeBox, Vec<u8>)> {
+/// The box of a source that acts in some cells, and its profiles, which may take half of what is available.
+fn volume(cells: &[Injection], available: u64) -> Result<(VolumeBox, Vec<u8>), NoTimeBlocks> {
+    if cells.iter().any(|cell| cell.profile.is_nan()) {
+        return Err(NoTimeBlocks::NotANumber);
+    }
     let none = PerAxis::splat(Interval::new(0, 0));
     let region = cells.iter().fold(none, |region, cell| {
         PerAxis::from_fn(|axis| {
@@ -127,11 +131,10 @@ fn volume(cells: &[Injection], available: u64) -> Option<(VolumeBox, Vec<u8>)> {
             region[axis].hull(Interval::new(at, at + 1))
         })
     });
-    let count = columns(&region).checked_mul(region[Axis::INNER].len())?;
+    let count = columns(&region)
+        .checked_mul(region[Axis::INNER].len())
+        .ok_or(NoTimeBlocks::LargeSources)?;
     let (profile, wave) = cells.first().map_or((0.0, 0), |c| (c.profile, c.wave));
-    if cells.iter().any(|cell| cell.profile.is_nan()) {
-        return None;
-    }
     let everywhere = cells.len() as i64 == count;
     let same = |cell: &Injection| cell.profile.to_bits() == profile.to_bits();
     let mut volume = VolumeBox {
@@ -140,12 +143,12 @@ fn volume(cells: &[Injection], available: u64) -> Option<(VolumeBox, Vec<u8>)> {
         wave,
     };
     if everywhere && cells.iter().all(same) {
-        return Some((volume, profile.to_le_bytes().to_vec()));
+        return Ok((volume, profile.to_le_bytes().to_vec()));
     }
     // Indices of profiles are words.
-    let count = i32::try_from(count).ok()?;
+    let count = i32::try_from(count).map_err(|_| NoTimeBlocks::LargeSources)?;
     if count as u64 * 8 > available / 2 {
-        return None;
+        return Err(NoTimeBlocks::LargeSources);
     }
     let [_, y, z] = region.map(|i| i.len() as i32).0;
     volume.stride = PerAxis([y * z, z, 1]);
@@ -157,7 +160,7 @@ fn volume(cells: &[Injection], available: u64) -> Option<(VolumeBox, Vec<u8>)> {
         let first = along.sum::<i64>() as usize * 8;
         bytes[first..first + 8].copy_from_slice(&cell.profile.to_le_bytes());
     }
-    Some((volume, bytes))
+    Ok((volume, bytes))
 }
 
 #[cfg(test)]
@@ -226,11 +229,14 @@ mod tests {
         assert!(values[1].is_nan() && values[2].is_nan());
         let (none, _) = of(&[]).expect("nothing");
         assert_eq!(none.region, PerAxis::splat(Interval::new(0, 0)));
-        assert_eq!(of(&[cell(2, 5, f64::NAN)]), None);
+        assert_eq!(of(&[cell(2, 5, f64::NAN)]), Err(NoTimeBlocks::NotANumber));
         let far = Injection {
             at: PerAxis([9, 9, 1]),
             ..cell(0, 0, 1.0)
         };
-        assert_eq!(volume(&[cell(2, 5, 1.0), far], 64), None);
+        assert_eq!(
+            volume(&[cell(2, 5, 1.0), far], 64),
+            Err(NoTimeBlocks::LargeSources)
+        );
     }
 }

@@ -3,8 +3,11 @@
 //! Values that are NaN, infinite or close to overflow do not stay alone: each step they reach the cells that read them. So a
 //! sample of the rows is enough, looked at after the last step of each time block, when they have just been computed. Each
 //! look has other places, so that values which no other cell reads are met as well: within 256 steps, or 16 time blocks. In
-//! the mean of the steps one value in 70 or fewer is looked at, whatever the height of time blocks, which costs less than 1 %
-//! of the time.
+//! the mean of the steps one value in 70 or fewer is looked at, whatever the height of time blocks.
+//!
+//! Of the samples of a profile of one thread on Zen 5, with fields in a cache, [`irregular`] has 0.07 % or less for Maxwell
+//! (4,2) on 64^3 cells and elasticity on 48^3, 0.3 % for the wave of 512^2 cells, and 0.6 % for that of 4000, layerwise and
+//! in tiles.
 
 use std::fmt;
 use std::sync::Mutex;

@@ -8,27 +8,21 @@
 mod folder;
 mod leftovers;
 mod live;
+mod name;
 
-use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use folder::AtomicFolder;
 pub use leftovers::{remove_leftovers, remove_leftovers_of};
 pub use live::abandon;
 pub(super) use live::{unwatch, watch};
+pub use name::SUFFIX;
 
 use super::error::{Attempt, Cause, FileError};
 use live::Live;
-
-/// How temporary names end.
-pub const SUFFIX: &str = ".part";
-
-/// New temporary names that are tried: the ID of a process may be that of one in another container.
-const ATTEMPTS: usize = 100;
+use name::{make_parent, parent, sync_folder};
 
 /// A file being written under a temporary name.
 #[derive(Debug)]
@@ -137,48 +131,6 @@ pub fn try_file(target: &Path) -> Result<(), FileError> {
     }
     AtomicFile::create(target).map(drop)
 }
-
-/// `NAME.BOOT-PID-N.part` beside `target`, new with each call.
-fn temporary_name(target: &Path) -> io::Result<PathBuf> {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let name = target
-        .file_name()
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name"))?;
-    let mut temporary = OsString::from(name);
-    let boot = boot().unwrap_or("00000000");
-    let pid = std::process::id();
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    temporary.push(OsStr::new(&format!(".{boot}-{pid}-{number}{SUFFIX}")));
-    Ok(target.with_file_name(temporary))
-}
-
-/// Eight hexadecimal digits that change with the machine and with each of its starts; none off Linux.
-fn boot() -> Option<&'static str> {
-    static BOOT: OnceLock<Option<String>> = OnceLock::new();
-    BOOT.get_or_init(|| {
-        let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-        id.get(..8).map(str::to_owned)
-    })
-    .as_deref()
-}
-
-fn parent(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
-}
-
-fn make_parent(path: &Path) -> io::Result<()> {
-    fs::create_dir_all(parent(path))
-}
-
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
-}
-
-/// For clean-up on a path that already reports an error, or in `drop`, where nothing can be reported.
-fn discard<T>(_: io::Result<T>) {}
 
 #[cfg(test)]
 mod tests;

@@ -19,13 +19,13 @@ use torre_runtime::gpu::{DeviceModel, VolumeChoice};
 use torre_runtime::host::Calculation;
 use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner};
 use torre_runtime::program::LoadedFiles;
-use torre_runtime::world::{FileWorld, read_source};
+use torre_runtime::world::FileWorld;
 use torre_suite::interpreted::Interpreted;
+use torre_suite::small_example;
 
-/// An example in small: a domain that holds its sources and probes, a schedule, and steps of a time block.
+/// An example in small, a schedule, and steps of a time block.
 struct Case {
     name: &'static str,
-    domain: &'static str,
     schedule: &'static str,
     steps: &'static str,
 }
@@ -33,19 +33,16 @@ struct Case {
 const CASES: [Case; 3] = [
     Case {
         name: "03-wave3d-order8",
-        domain: "72x40x40",
         schedule: "torre(W = 8, TH = 4)",
         steps: "4",
     },
     Case {
         name: "08-maxwell42",
-        domain: "102x68x129",
         schedule: "torre(D = 2, TH = 2)",
         steps: "2",
     },
     Case {
         name: "12-elastic3d",
-        domain: "40x54x40",
         schedule: "torre(W = 6, TH = 4)",
         steps: "4",
     },
@@ -65,8 +62,8 @@ fn run<T: Real>(case: &Case, seed: u64) {
     let name = case.name;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
     let path = folder.join(format!("{name}.torre"));
-    let source = read_source(&path).expect("a readable text");
-    let settings = [("domain", case.domain), ("steps", case.steps)];
+    let source = small_example(&path);
+    let settings = [("steps", case.steps)];
     let options = Options {
         precision: T::PRECISION,
         overrides: settings.map(|(k, v)| (k.to_owned(), v.to_owned())).into(),

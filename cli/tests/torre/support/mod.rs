@@ -152,3 +152,63 @@ pub fn place_example(folder: &Path, name: &str, text: &str) -> PathBuf {
     std::fs::write(&path, text).unwrap();
     path
 }
+
+/// A calculation with two time levels, a source, probes, reductions, recorded slices, slices from memory, and volumes.
+const POND: &str = "
+use std::wave::wave_2d
+
+problem pond {
+  scheme   wave_2d
+  domain   SIZE x 70
+  boundary x: pmc | pec, y: periodic
+  init     u = exp(-((x - 20) / 4)^2 - ((y - 30) / 6)^2)
+  source   u at (10, 11) += sin(t / 3)
+  probe    u at (25, 31) as near
+  probe    u at (40, 69) as far
+  record   energy = sum(u^2) every 4
+  record   top = max(abs(u)) in y = 9..33
+  output   slice u x = 20 every 3
+  output   volume u every 8
+  steps    STEPS
+}
+";
+
+/// That calculation on `size` times 70 cells, as a file in a folder.
+pub fn pond(folder: &Path, size: u32, steps: u32) -> PathBuf {
+    let path = folder.join("pond.torre");
+    let text = POND
+        .replace("SIZE", &size.to_string())
+        .replace("STEPS", &steps.to_string());
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// Whether a file is complete, as far as its format shows.
+pub fn assert_complete(name: &str, bytes: &[u8]) {
+    let whole = match name.rsplit('.').next().unwrap() {
+        "npy" => {
+            let header = String::from_utf8_lossy(&bytes[..128]);
+            let size = if header.contains("<f8") { 8 } else { 4 };
+            let shape = header.split("'shape': (").nth(1).unwrap();
+            let shape = shape.split(')').next().unwrap();
+            let count: usize = shape
+                .split(',')
+                .filter_map(|n| n.trim().parse::<usize>().ok())
+                .product();
+            header.contains('[') || npy_values(bytes).len() == count * size
+        }
+        "png" => bytes.ends_with(b"IEND\xaeB`\x82"),
+        "json" => serde_json::from_slice::<serde_json::Value>(bytes).is_ok(),
+        "csv" => bytes.ends_with(b"\n"),
+        "vti" | "pvd" => bytes.trim_ascii_end().ends_with(b"</VTKFile>"),
+        // Its checksums are tested by resuming from it.
+        "checkpoint" => true,
+        other => panic!("a file of an unknown kind: {name} ({other})"),
+    };
+    assert!(whole, "{name} is cut short");
+}
+
+/// Temporary names and locks are allowed after a kill, and only then.
+pub fn is_temporary(name: &str) -> bool {
+    name.ends_with(".part") || name == ".torre.lock"
+}

@@ -17,10 +17,11 @@
 //! - Lanes outside of `lo..hi` are computed from whatever lies there, and dropped.
 
 use super::library::{Cpu, Error, Jit, Library, Object, Options, compile};
+use super::types::Types;
 use crate::backend::rows::{Place, RowOp, RowProgram, StreamPlace};
 use crate::kernel::{Code, KernelSet, RowFn, Run, record_width};
 use crate::lattice::Interval;
-use crate::scheme::{Cmp, Precision, Scheme, Value};
+use crate::scheme::{Cmp, Scheme, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
@@ -167,92 +168,6 @@ pub fn emit(scheme: &Scheme, set: &KernelSet, shape: Shape) -> String {
     }
     let _ = types.declare(&mut out);
     out
-}
-
-/// The types of a module, as LLVM writes them.
-struct Types {
-    precision: Precision,
-    lanes: i64,
-    bytes: i64,
-    scalar: &'static str,
-    /// `<16 x float>`
-    vector: String,
-    /// `v16f32`
-    suffix: String,
-}
-
-impl Types {
-    fn new(precision: Precision, vector_bits: u32) -> Types {
-        let bytes = precision.bytes() as i64;
-        let lanes = (i64::from(vector_bits) / (8 * bytes)).max(1);
-        let (scalar, bits) = match precision {
-            Precision::F32 => ("float", 32),
-            Precision::F64 => ("double", 64),
-        };
-        Types {
-            precision,
-            lanes,
-            bytes,
-            scalar,
-            vector: format!("<{lanes} x {scalar}>"),
-            suffix: format!("v{lanes}f{bits}"),
-        }
-    }
-
-    /// The integer type with the bits of a number.
-    fn word(&self) -> &'static str {
-        match self.precision {
-            Precision::F32 => "i32",
-            Precision::F64 => "i64",
-        }
-    }
-
-    /// A vector of [`Types::word`].
-    fn words(&self) -> String {
-        format!("<{} x {}>", self.lanes, self.word())
-    }
-
-    /// A constant in all lanes. LLVM writes floats of all formats with the bits of a double.
-    fn splat(&self, bits: u64) -> String {
-        // LLVM takes a float's constant only if no bit is lost, which a NaN's payload could be.
-        let bits = if f64::from_bits(bits).is_nan() {
-            f64::NAN.to_bits()
-        } else {
-            self.precision.round(f64::from_bits(bits)).to_bits()
-        };
-        format!("splat ({} 0x{bits:016X})", self.scalar)
-    }
-
-    /// A value as an operand, for one of the vectors that a block computes; a constant needs no instruction.
-    fn name(&self, program: &RowProgram, block: &str, copy: i64, value: Value) -> String {
-        match program.ops[value.index()] {
-            RowOp::Const(bits) => self.splat(bits),
-            RowOp::Stream(place) if place.uniform => format!("%u{}", value.0),
-            _ => format!("%{block}.{copy}.{}", value.0),
-        }
-    }
-
-    fn declare(&self, out: &mut String) -> fmt::Result {
-        let Types {
-            lanes,
-            vector: v,
-            suffix,
-            ..
-        } = self;
-        writeln!(out, "declare {v} @llvm.fma.{suffix}({v}, {v}, {v})")?;
-        writeln!(out, "declare {v} @llvm.sqrt.{suffix}({v})")?;
-        writeln!(out, "declare {v} @llvm.fabs.{suffix}({v})")?;
-        writeln!(
-            out,
-            "declare void @llvm.masked.store.{suffix}.p0({v}, ptr, <{lanes} x i1>)"
-        )?;
-        writeln!(out, "declare i64 @llvm.smin.i64(i64, i64)")?;
-        writeln!(
-            out,
-            "attributes #0 = {{ nounwind \"prefer-vector-width\"=\"{}\" }}",
-            lanes * self.bytes * 8
-        )
-    }
 }
 
 /// The vectors of a row that an index needs, by their distance in vectors: `first..=last`.

@@ -4,19 +4,8 @@
 use super::*;
 use crate::injection::{Injection, Receiver, inject};
 use crate::real::Real;
-use crate::testing::{Stagewise, diamonds, lengthen};
+use crate::testing::{Stagewise, diamonds, lengthen, make_room_for_towers, tower_pitches};
 use crate::tower::block::{Division, Options};
-
-/// Schemes whose towers are small.
-const LIMITS: Limits = Limits {
-    dimensions: 3,
-    components: 3,
-    stages: 3,
-    ops: 8,
-    length: 14,
-    width: 20,
-    reach: 2,
-};
 
 /// What is compared.
 struct Trial<'a> {
@@ -298,7 +287,7 @@ fn run(seeds: impl Iterator<Item = u64>) {
     let mut tried = Tried::default();
     for seed in seeds {
         let mut rng = Rng::new(seed);
-        let mut scheme = random_scheme(&mut rng, &LIMITS);
+        let mut scheme = random_scheme(&mut rng, &Limits::TOWERS);
         if scheme.grid.dimensions() < 3 || scheme.grid.cells[Axis::INNER] < 6 {
             continue;
         }
@@ -308,21 +297,12 @@ fn run(seeds: impl Iterator<Item = u64>) {
             let longer = 32 + rng.within(4, 30);
             lengthen(&mut scheme, Axis::INNER, longer);
         }
-        for axis in [Axis::OUTER, Axis::MIDDLE] {
-            let ring = if scheme.grid.is_periodic(axis) { 14 } else { 0 };
-            let cells = ring + rng.within(14, 20);
-            let by = cells - scheme.grid.cells[axis];
-            lengthen(&mut scheme, axis, by);
-        }
+        make_room_for_towers(&mut rng, &mut scheme, 20);
         if crate::scheme::verify(&scheme).is_err() {
             continue;
         }
         let (points, volumes) = random_points(&mut rng, &scheme);
-        let mut pitch = || Rational::new(rng.within(4, 16), 2).unwrap_or(Rational::ONE);
-        let pitches = match seed % 4 {
-            0 => [pitch(), pitch()],
-            _ => [pitch(); 2],
-        };
+        let pitches = tower_pitches(&mut rng, seed % 4 != 0);
         let trial = Trial {
             scheme: &scheme,
             pitches,

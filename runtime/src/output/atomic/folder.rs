@@ -2,7 +2,7 @@
 
 use super::leftovers;
 use super::live::{self, Live};
-use super::{discard, make_parent, parent, sync_folder};
+use super::name::{discard, make_parent, parent, sync_folder, temporary_name};
 use crate::output::error::{Attempt, Cause, FileError};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
@@ -134,7 +134,7 @@ fn is_unsupported(error: &io::Error) -> bool {
 /// Replaces a folder where names cannot be exchanged: the older one steps aside first, and ends up with the temporary
 /// name. A kill between the two steps leaves both complete, under temporary names.
 fn step_aside(temporary: &Path, target: &Path) -> io::Result<()> {
-    let aside = super::temporary_name(target)?;
+    let aside = temporary_name(target)?;
     fs::rename(target, &aside)?;
     if let Err(error) = fs::rename(temporary, target) {
         discard(fs::rename(&aside, target));

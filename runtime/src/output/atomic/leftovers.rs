@@ -6,7 +6,7 @@
 //! cannot be locked at all.
 
 use super::live::remove;
-use super::{SUFFIX, boot, parent};
+use super::name::{SUFFIX, boot, parent};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions};

@@ -1,6 +1,6 @@
 //! The temporary names that this process is writing to, so that an interrupt can remove them.
 
-use super::{ATTEMPTS, discard, temporary_name};
+use super::name::{ATTEMPTS, discard, temporary_name};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;

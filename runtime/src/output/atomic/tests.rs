@@ -1,4 +1,6 @@
+use super::name::boot;
 use super::*;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 fn names(folder: &Path) -> Vec<String> {

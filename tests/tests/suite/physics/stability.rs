@@ -406,6 +406,29 @@ fn of_statements_in_regions() {
     assert_eq!(found.stability.thin.len(), 1, "{:?}", found.stability.thin);
 }
 
+/// Places and regions in lengths stay in their cells, whatever cell sizes the scheme is compared with.
+#[test]
+fn of_places_in_lengths() {
+    let params = "param h = 0.5\n  param dt = 0.1\n  field u : scalar on nodes\n  field v : scalar on cells at 1/2";
+    let uniform = "v -= dt * d(u, x)\n    u -= dt * 9 * d(v, x)";
+    let expected = found(&own(1, params, uniform));
+    let orders = |found: &Analysis| {
+        let dispersion = found.dispersion.as_ref().expect("a dispersion");
+        assert_eq!(dispersion.reference, Reference::Refined);
+        let kinds = dispersion.kinds.iter();
+        let tables = kinds.map(|kind| kind.table.clone()).collect::<Vec<_>>();
+        (dispersion.in_space, dispersion.in_time, tables)
+    };
+    let ends = "probe u at x = 7.6\n  source u at x = 6.1 += sin(t)\n  init u = x\n  steps 1";
+    let with_places = own(1, params, uniform).replace("steps 1", ends);
+    assert_eq!(orders(&found(&with_places)), orders(&expected));
+    // The fast part is the right one, which shrinking cells would leave.
+    let parts = "v -= dt * d(u, x)\n    where x < 4.05 { u -= dt * d(v, x) }\n    where not (x < 4.05) { u -= dt * 9 * d(v, x) }";
+    let in_parts = found(&own(1, params, parts));
+    expect_limit("parts", in_parts.limit, 0.5 / 3.0);
+    assert_eq!(orders(&in_parts), orders(&expected));
+}
+
 #[test]
 fn of_schemes_without_a_step() {
     let string = own(

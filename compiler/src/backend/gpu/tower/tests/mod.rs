@@ -60,20 +60,20 @@ fn towers_give_the_bits_of_rows() {
     };
     for (number, (scheme, pitch, periods, options)) in [
         (fdtd(4, f32, [23, 25, 37], ZERO), 6, 4, usual),
-        (fdtd(4, f32, [22, 29, 32], WALLS), 6, 3, usual),
-        (fdtd(4, f64, [26, 27, 20], RING), 9, 2, usual),
-        (fdtd(2, f32, [17, 16, 24], WALLS), 3, 5, plain),
+        (fdtd(4, f32, [13, 16, 32], WALLS), 3, 3, usual),
+        (fdtd(4, f64, [13, 14, 20], RING), 3, 2, usual),
+        (fdtd(2, f32, [13, 12, 24], WALLS), 3, 4, plain),
         // Lines for which a shared row ends with what is above the last index, and a copy goes beyond that.
-        (fdtd(4, f32, [18, 19, 27], WALLS), 6, 2, usual),
-        (fdtd(4, f32, [18, 19, 28], RING), 6, 2, usual),
+        (fdtd(4, f32, [12, 13, 27], WALLS), 3, 2, usual),
+        (fdtd(4, f32, [12, 13, 28], RING), 3, 2, usual),
         // Lines of which two warps copy each row, and a third one does not.
         (fdtd(2, f64, [9, 11, 128], ZERO), 3, 2, usual),
         // Lines for which registers are moved, with an idle warp.
         (fdtd(2, f32, [9, 11, 200], WALLS), 3, 2, hungry),
         // With three, which copy.
         (fdtd(2, f32, [9, 11, 150], WALLS), 3, 2, hungry),
-        (elasticity(f32, [21, 22, 12]), 6, 3, plain),
-        (elasticity(f64, [19, 24, 12]), 3, 3, plain),
+        (elasticity(f32, [14, 15, 12]), 3, 3, plain),
+        (elasticity(f64, [13, 16, 12]), 3, 2, usual),
     ]
     .into_iter()
     .enumerate()
@@ -100,14 +100,14 @@ fn towers_go_around_periodic_axes() {
     let first = [[Periodic; 2], walls, [Periodic; 2]];
     let both = [[Periodic; 2], [Periodic; 2], walls];
     for (number, (scheme, pitch, periods, slabs)) in [
-        (fdtd(4, f32, [26, 30, 20], second), 6, 3, 1),
-        (fdtd(4, f32, [25, 34, 17], second), 6, 3, 1),
+        (fdtd(4, f32, [14, 15, 20], second), 3, 3, 1),
+        (fdtd(4, f32, [13, 17, 17], second), 3, 3, 1),
         (fdtd(2, f64, [14, 19, 16], second), 3, 4, 1),
-        (fdtd(4, f32, [60, 26, 20], first), 6, 3, 1),
+        (fdtd(4, f32, [44, 14, 20], first), 3, 3, 1),
         (fdtd(2, f32, [33, 17, 24], both), 3, 4, 1),
-        (fdtd(4, f64, [52, 29, 12], both), 6, 2, 1),
+        (fdtd(4, f64, [36, 15, 12], both), 3, 2, 1),
         (fdtd(2, f32, [26, 16, 40], both), 3, 2, 2),
-        (bounded(elasticity(f32, [50, 31, 12]), both), 6, 2, 1),
+        (bounded(elasticity(f32, [36, 16, 12]), both), 3, 2, 1),
     ]
     .into_iter()
     .enumerate()

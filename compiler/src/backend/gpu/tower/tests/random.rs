@@ -1,20 +1,8 @@
 //! Towers of random schemes: same bits as row kernels stage by stage.
 
 use super::*;
-use crate::cone::Rational;
 use crate::lattice::Axis;
-use crate::testing::{Limits, Rng, random_scheme};
-
-/// Schemes whose towers are small.
-pub const LIMITS: Limits = Limits {
-    dimensions: 3,
-    components: 3,
-    stages: 3,
-    ops: 8,
-    length: 14,
-    width: 20,
-    reach: 2,
-};
+use crate::testing::{Limits, Rng, lengthen, make_room_for_towers, random_scheme, tower_pitches};
 
 /// Updates act everywhere but for what they leave out along the inner axis.
 pub fn zones_along_lines_only(scheme: &mut Scheme) {
@@ -44,7 +32,7 @@ fn run(seeds: impl Iterator<Item = u64>) {
     let mut tried = Tried::default();
     for seed in seeds {
         let mut rng = Rng::new(seed);
-        let mut scheme = random_scheme(&mut rng, &LIMITS);
+        let mut scheme = random_scheme(&mut rng, &Limits::TOWERS);
         if scheme.grid.dimensions() < 3 || scheme.grid.cells[Axis::INNER] < 6 {
             continue;
         }
@@ -52,25 +40,10 @@ fn run(seeds: impl Iterator<Item = u64>) {
             1 => rng.within(30, 60),
             _ => 0,
         };
-        scheme.grid.cells[Axis::INNER] += longer;
-        for axis in [Axis::OUTER, Axis::MIDDLE] {
-            let ring = if scheme.grid.is_periodic(axis) { 14 } else { 0 };
-            scheme.grid.cells[axis] = ring + rng.within(14, 22);
-        }
-        for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
-            let position = scheme.components[update.target.index()].position;
-            let end = scheme.grid.live(position)[Axis::INNER].hi;
-            let range = &mut update.region[Axis::INNER];
-            if range.hi + longer == end {
-                range.hi += longer;
-            }
-        }
+        lengthen(&mut scheme, Axis::INNER, longer);
+        make_room_for_towers(&mut rng, &mut scheme, 22);
         zones_along_lines_only(&mut scheme);
-        let mut pitch = || Rational::new(rng.within(4, 16), 2).unwrap_or(Rational::ONE);
-        let pitches = match seed % 3 {
-            0 => [pitch(), pitch()],
-            _ => [pitch(); 2],
-        };
+        let pitches = tower_pitches(&mut rng, seed % 3 != 0);
         let options = Options {
             asynchronous: rng.once_in(2) || longer > 0,
             moves_registers: true,

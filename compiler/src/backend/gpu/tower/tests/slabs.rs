@@ -8,18 +8,18 @@ fn blocks_that_share_lines_give_the_bits_of_rows() {
     let (f32, f64) = (Precision::F32, Precision::F64);
     for (number, (scheme, pitch, periods, slabs)) in [
         (fdtd(2, f32, [11, 12, 64], ZERO), 3, 3, 2),
-        (fdtd(4, f32, [20, 23, 75], WALLS), 6, 2, 3),
+        (fdtd(4, f32, [12, 13, 75], WALLS), 3, 2, 3),
         (fdtd(4, f64, [22, 24, 41], MIRRORS), 6, 2, 2),
-        (fdtd(4, f64, [20, 22, 42], RING), 6, 2, 2),
+        (fdtd(4, f64, [12, 13, 42], RING), 3, 2, 2),
         (fdtd(2, f32, [9, 10, 108], RING), 3, 2, 4),
         (fdtd(2, f32, [9, 11, 180], WALLS), 3, 2, 3),
-        (elasticity(f32, [15, 18, 44]), 3, 2, 2),
+        (elasticity(f32, [13, 14, 44]), 3, 2, 2),
         (fdtd(2, f32, [12, 13, 150], WALLS), 3, 2, 2),
         // As close as they can lie: slabs end within warps.
-        (fdtd(4, f32, [20, 23, 105], WALLS), 6, 2, 3),
-        (fdtd(4, f64, [20, 22, 76], RING), 6, 2, 2),
+        (fdtd(4, f32, [12, 13, 105], WALLS), 3, 2, 3),
+        (fdtd(4, f64, [12, 13, 76], RING), 3, 2, 2),
         (fdtd(2, f32, [9, 10, 104], RING), 3, 2, 3),
-        (elasticity(f32, [15, 18, 77]), 3, 2, 2),
+        (elasticity(f32, [13, 14, 77]), 3, 2, 2),
         // Registers are moved, and the warps that complete a group copy.
         (fdtd(2, f32, [9, 10, 300], WALLS), 3, 2, 2),
     ]
