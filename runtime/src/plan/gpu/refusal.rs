@@ -1,5 +1,6 @@
 //! Why a GPU does not run a schedule, and what it says about that.
 
+use super::window::NoWindow;
 use std::fmt;
 use torre_compiler::lattice::Axis;
 use torre_compiler::layout::Layout;
@@ -42,6 +43,8 @@ pub enum Refusal {
     },
     /// A time block has more towers than can be counted.
     Many,
+    /// There are no time blocks in flight, or no calculation window.
+    Window(NoWindow),
     /// The first axis is periodic, and too short for time blocks of so many steps.
     Ring {
         steps: u64,
@@ -105,6 +108,7 @@ impl fmt::Display for Refusal {
                 f,
                 "a block does not hold lines, and in {steps} steps the ends of parts that it holds lean too much"
             ),
+            Refusal::Window(reason) => reason.fmt(f),
             Refusal::Many => f.write_str("a time block has too many towers to be counted"),
         }
     }
