@@ -24,6 +24,7 @@ mod report;
 mod run;
 mod schedule;
 mod stability;
+mod window;
 mod write;
 
 use args::{Cli, Command};

@@ -9,6 +9,7 @@ use crate::machine;
 use crate::render::Voice;
 use crate::report::{self, bytes};
 use crate::schedule;
+use crate::window::{self, Held, Question};
 use crate::write;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -82,10 +83,19 @@ fn plan_on_device(
             (model, memory)
         }
     };
-    let (plan, choices) = device::plan(&args.schedule, source, resolved, &model)?;
+    let (mut plan, choices) = device::plan(&args.schedule, source, resolved, &model)?;
+    let question = Question {
+        holding: &args.holding,
+        resolved,
+        model: &model,
+        free: available,
+        every: None,
+    };
+    let held = question.decide(&mut plan, &choices)?;
     let shown = ShownOnDevice {
         resolved,
         plan: &plan,
+        held: held.as_ref(),
         choices: &choices,
         model: &model,
         available,
@@ -102,6 +112,8 @@ fn plan_on_device(
 struct ShownOnDevice<'a> {
     resolved: &'a Resolved,
     plan: &'a DevicePlan,
+    /// `None`: all values, with one time block at a time.
+    held: Option<&'a Held>,
     /// All members of the family that the GPU runs, best first.
     choices: &'a [Choice],
     model: &'a DeviceModel,
@@ -140,6 +152,9 @@ impl ShownOnDevice<'_> {
         if let Some(towers) = &self.plan.towers {
             out.push_str(&towers_text(towers));
         }
+        if let Some(held) = self.held {
+            out.push_str(&window::text(held));
+        }
         let _ = writeln!(
             out,
             "  kernels   {:8}\n  fields    {}; {} of the GPU's memory available\n  device    {}, copies at {:.0} GB/s",
@@ -167,6 +182,7 @@ impl ShownOnDevice<'_> {
             "precision": scheme.precision.to_string(),
             "towers": towers,
             "note": self.plan.note,
+            "window": self.held.map(window::json),
             "target": self.model.gpu.name,
             "device": device::json(&self.model.facts, Some(self.model.copy_rate)),
             "device_memory_bytes": self.needed(),

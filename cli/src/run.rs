@@ -3,7 +3,7 @@
 mod folders;
 mod memory;
 
-use crate::args::{self, BackendArg};
+use crate::args::{self, BackendArg, WindowArg};
 use crate::device;
 use crate::failure::Failure;
 use crate::input::Input;
@@ -14,6 +14,7 @@ use crate::render::Voice;
 use crate::report::{self, Report};
 use crate::schedule;
 use crate::stability::Subject;
+use crate::window::{self, Held, Question};
 use crate::write;
 use folders::Folders;
 use serde_json::Value as Json;
@@ -29,10 +30,10 @@ use torre_compiler::schedule::Choice;
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_runtime::budget;
 use torre_runtime::cache::{Cache, Origin};
-use torre_runtime::gpu::{CudaDevice, Device, DeviceModel, DeviceProgram, OnDevice};
+use torre_runtime::gpu::{CudaDevice, Device, DeviceModel, DeviceProgram, OnDevice, Pipelined};
 use torre_runtime::host::{Calculation, Order, Progress, SetupError, threads};
 use torre_runtime::output::checkpoint::Identity;
-use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner};
+use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner, NoWindow, Refusal};
 use torre_runtime::plan::{Plan, Planner};
 use torre_runtime::program::{
     self, Backend, BackendChoice, CompileError, LoadedFiles, TargetChoice,
@@ -118,6 +119,8 @@ struct OnGpu {
     device: CudaDevice,
     model: DeviceModel,
     plan: DevicePlan,
+    /// `None`: all values, with one time block at a time.
+    held: Option<Held>,
 }
 
 /// What is there before the first step.
@@ -152,15 +155,30 @@ impl<'a, T: Value> Run<'a, T> {
         let gpu = match (args.how.backend, args.devices) {
             (BackendArg::Cuda, number) => {
                 let (device, model) = device::opened(number, &args.how.target)?;
-                let (plan, _) = device::plan(&args.schedule, source, resolved, &model)?;
+                let (mut plan, choices) = device::plan(&args.schedule, source, resolved, &model)?;
+                let question = Question {
+                    holding: &args.holding,
+                    resolved,
+                    model: &model,
+                    free: device.free_memory()?,
+                    every: args.every,
+                };
+                let held = question.decide(&mut plan, &choices)?;
                 if let Some(note) = &plan.note {
                     voice.note(note);
+                }
+                if let Some(Held::Window(plan)) = &held {
+                    voice.note(window::note(plan, &args.holding));
                 }
                 Some(OnGpu {
                     device,
                     model,
                     plan,
+                    held,
                 })
+            }
+            (_, None) if args.holding.window != WindowArg::Auto => {
+                return Err(Failure::usage("`--window` goes with `--backend cuda`"));
             }
             (_, Some(_)) => return Err(Failure::usage("`--devices` goes with `--backend cuda`")),
             (_, None) => None,
@@ -259,6 +277,7 @@ impl<'a, T: Value> Run<'a, T> {
             device,
             model,
             plan,
+            held,
         }: &OnGpu,
     ) -> Result<(), Failure> {
         let &Prepared { set, files, .. } = prepared;
@@ -280,6 +299,26 @@ impl<'a, T: Value> Run<'a, T> {
         if let Some(folder) = &self.args.resume {
             checkpoint::resume(folder, &prepared.identity, &mut calculation)?;
         }
+        let made = Made {
+            backend: "cuda".to_owned(),
+            code: format!("LLVM {}, {gpu}", library.version()),
+            compiling,
+            cached: false,
+            field_bytes: calculation.memory_bytes(),
+            device: device.facts().name.clone(),
+        };
+        if let (Some(held), Some(towers)) = (held, &towers) {
+            let how = held.how();
+            let run = Pipelined::new(calculation, files, device, program, towers, how)?;
+            let Some(mut simulation) = run else {
+                return Err(self.no_window(model, plan)?);
+            };
+            if how.places.is_some() && !simulation.is_locked() {
+                self.voice
+                    .note("the host's memory cannot be locked, so copies take longer");
+            }
+            return self.run_checked(&mut simulation, prepared, made);
+        }
         let mut simulation = OnDevice::new(calculation, files, device, program)?;
         if let Some(towers) = &towers {
             simulation = simulation.by_towers(towers)?;
@@ -289,15 +328,18 @@ impl<'a, T: Value> Run<'a, T> {
                 "what sources and probes do is too much for the tables of a time block, so the GPU goes stage by stage",
             );
         }
-        let made = Made {
-            backend: "cuda".to_owned(),
-            code: format!("LLVM {}, {gpu}", library.version()),
-            compiling,
-            cached: false,
-            field_bytes: simulation.memory_bytes(),
-            device: device.facts().name.clone(),
-        };
         self.run_checked(&mut simulation, prepared, made)
+    }
+
+    /// The diagnostic for sources and probes that keep a calculation window from its towers.
+    fn no_window(&self, model: &DeviceModel, plan: &DevicePlan) -> Result<Failure, Failure> {
+        let planner = DevicePlanner::new(self.scheme, self.problem, model);
+        let planner = planner.map_err(SetupError::from)?;
+        let reason = NoWindow::Points(
+            "what sources and probes do is too much for the tables of a time block".to_owned(),
+        );
+        let refused = planner.refused(&plan.choice.name, Refusal::Window(reason));
+        Ok(device::refused(refused, &planner, model))
     }
 
     /// Runs beside what it is compared with.

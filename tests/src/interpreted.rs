@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use torre_compiler::backend::gpu::abi::Argument;
-use torre_ptx::{Buffer, Device, Module, Options, Param};
 use torre_compiler::testing::Rng;
+use torre_ptx::{Buffer, Device, Module, Options, Param};
 use torre_runtime::gpu::device::{self, Address, DeviceError, Facts, Function, Mark, Reading};
 use torre_runtime::gpu::queues::{Queues, Signal, WorkQueue};
 

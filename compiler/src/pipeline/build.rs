@@ -4,27 +4,83 @@
 //! behind. An operation waits for what it depends on unless that is implied: each operation carries a clock, the number of operations of every queue
 //! that are over when it is.
 
-use super::{Action, Block, Op, OpId, Pass, Queue, Window};
+use super::{Action, Block, Fault, Op, OpId, Pass, Queue, Window, check};
 use crate::lattice::Interval;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
-/// The buffer is too small.
+/// Why passes cannot be laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoRoom {
-    /// Planes that it has to hold at a time.
-    pub needed: i64,
-    pub places: i64,
+pub enum NoLayout {
+    /// The buffer is too small.
+    Room {
+        /// Planes that it has to hold at a time.
+        needed: i64,
+        places: i64,
+    },
+    /// Nothing can run any more: a defect.
+    Stuck,
 }
 
-impl fmt::Display for NoRoom {
+impl fmt::Display for NoLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let NoRoom { needed, places } = self;
-        write!(f, "{needed} planes are needed at a time, and there is room for {places}")
+        match self {
+            NoLayout::Room { needed, places } => write!(
+                f,
+                "{needed} planes are needed at a time, and there is room for {places}"
+            ),
+            NoLayout::Stuck => f.write_str("time blocks wait for each other"),
+        }
     }
 }
 
-impl std::error::Error for NoRoom {}
+impl std::error::Error for NoLayout {}
+
+/// A pipeline of some passes, one after the other.
+#[derive(Clone, Debug)]
+pub struct LaidOut {
+    pub window: Window,
+    pub passes: Vec<Pass>,
+    pub ops: Vec<Op>,
+    /// Along the outer axis towers move up (1) or down (-1).
+    pub way: i64,
+    /// The most planes that are held at a time.
+    pub peak: i64,
+}
+
+impl LaidOut {
+    pub fn new(window: Window, passes: Vec<Pass>, way: i64) -> Result<LaidOut, NoLayout> {
+        let mut builder = Builder::new(window.clone());
+        let mut left = passes.iter();
+        let mut ops = Vec::new();
+        loop {
+            if builder.may_begin() {
+                match left.next() {
+                    Some(pass) => builder.begin(pass.clone()),
+                    None if builder.is_idle() => break,
+                    None => {}
+                }
+            }
+            ops.extend(builder.tick()?);
+        }
+        let peak = builder.peak();
+        Ok(LaidOut {
+            window,
+            passes,
+            ops,
+            way,
+            peak,
+        })
+    }
+
+    /// Whether it is right for every interleaving.
+    pub fn check(&self) -> Result<(), Fault> {
+        check(&self.window, &self.passes, &self.ops)
+    }
+}
+
+/// Ticks without an operation, at most, besides those for which time blocks are behind others.
+const MOST_IDLE: i64 = 1 << 10;
 
 /// Operations that are over, per queue.
 type Clock = Vec<u64>;
@@ -95,6 +151,8 @@ pub struct Builder {
     stores: BTreeMap<i64, OpId>,
     peak: i64,
     slides: u64,
+    /// Ticks without an operation up to now.
+    idle: i64,
 }
 
 /// The highest planes of a group and of those after it.
@@ -207,6 +265,7 @@ impl Builder {
             stores: BTreeMap::new(),
             peak: 0,
             slides: 0,
+            idle: 0,
             window,
         }
     }
@@ -266,7 +325,8 @@ impl Builder {
             self.join = self.last.iter().flatten().copied().collect();
             self.base = self.window.number(number, self.window.planes.lo);
         }
-        self.active.push_back(Active::new(pass, number, &self.window));
+        self.active
+            .push_back(Active::new(pass, number, &self.window));
     }
 
     fn index(&self, queue: Queue) -> usize {
@@ -330,7 +390,7 @@ impl Builder {
     }
 
     /// The operations of the next tick.
-    pub fn tick(&mut self) -> Result<Vec<Op>, NoRoom> {
+    pub fn tick(&mut self) -> Result<Vec<Op>, NoLayout> {
         let mut ops = Vec::new();
         for index in 0..self.active.len() {
             if !self.may_load(index) {
@@ -350,10 +410,19 @@ impl Builder {
             self.store(index, &mut ops);
             self.active[index].tick += 1;
         }
-        while self.active.front().is_some_and(|a| a.is_stored(&self.window)) {
+        while self
+            .active
+            .front()
+            .is_some_and(|a| a.is_stored(&self.window))
+        {
             self.active.pop_front();
         }
-        Ok(ops)
+        self.idle = if ops.is_empty() { self.idle + 1 } else { 0 };
+        let offsets = self.active.iter().flat_map(|active| &active.offsets);
+        match self.idle > MOST_IDLE + offsets.sum::<i64>() {
+            true => Err(NoLayout::Stuck),
+            false => Ok(ops),
+        }
     }
 
     /// Whether the pass before has stored what the next tick loads.
@@ -366,7 +435,7 @@ impl Builder {
         lowest.is_none_or(|lowest| lowest >= self.active[before].stored)
     }
 
-    fn load(&mut self, index: usize, ops: &mut Vec<Op>) -> Result<(), NoRoom> {
+    fn load(&mut self, index: usize, ops: &mut Vec<Op>) -> Result<(), NoLayout> {
         let Some(places) = self.window.places else {
             return Ok(());
         };
@@ -419,10 +488,10 @@ impl Builder {
         lowest: i64,
         places: i64,
         ops: &mut Vec<Op>,
-    ) -> Result<(), NoRoom> {
+    ) -> Result<(), NoLayout> {
         let base = top - places;
         if lowest < base || base >= self.base {
-            return Err(NoRoom {
+            return Err(NoLayout::Room {
                 needed: top - lowest,
                 places,
             });
@@ -488,7 +557,10 @@ impl Builder {
             return;
         }
         let held = active.planes.range(planes.touched.lo..planes.touched.hi);
-        needed.extend(held.map(|(_, held)| held.load).filter(|_| self.window.places.is_some()));
+        needed.extend(
+            held.map(|(_, held)| held.load)
+                .filter(|_| self.window.places.is_some()),
+        );
         let written = active.planes.range(planes.written.lo..planes.written.hi);
         let gathers = written.flat_map(|(_, held)| &held.gathers);
         needed.extend(gathers.filter(|(of, _)| *of < block).map(|(_, id)| *id));
@@ -574,7 +646,8 @@ impl Builder {
         let op = self.push(number, Action::Store { planes }, Queue::Stores, needed);
         let active = &mut self.active[index];
         active.stored = from;
-        self.stores.extend((planes.lo..planes.hi).map(|plane| (plane, op.id)));
+        self.stores
+            .extend((planes.lo..planes.hi).map(|plane| (plane, op.id)));
         ops.push(op);
     }
 }

@@ -54,18 +54,27 @@ impl fmt::Display for Fault {
                 write!(f, "operation {op} needs group {need} of block {block}")
             }
             Fault::NotFinal { op, plane } => {
-                write!(f, "operation {op} writes plane {plane}, which was taken before")
+                write!(
+                    f,
+                    "operation {op} writes plane {plane}, which was taken before"
+                )
             }
             Fault::TooLate { op, plane } => {
                 write!(f, "operation {op}: plane {plane} has changed since")
             }
             Fault::Order { op } => write!(f, "operation {op} is out of order"),
             Fault::Group { pass, block, group } => {
-                write!(f, "pass {pass}: group {group} of block {block} is out of its turn")
+                write!(
+                    f,
+                    "pass {pass}: group {group} of block {block} is out of its turn"
+                )
             }
             Fault::Lost { pass, plane } => write!(f, "pass {pass}: plane {plane} is not stored"),
             Fault::Output { pass, block, plane } => {
-                write!(f, "pass {pass}: plane {plane} is not gathered after block {block}")
+                write!(
+                    f,
+                    "pass {pass}: plane {plane} is not gathered after block {block}"
+                )
             }
         }
     }
@@ -176,7 +185,10 @@ impl Checker<'_> {
             return Err(Fault::Order { op: op.id });
         }
         self.last.insert(op.queue, op.id);
-        self.ends.entry(op.pass).or_default().insert(op.queue, op.id);
+        self.ends
+            .entry(op.pass)
+            .or_default()
+            .insert(op.queue, op.id);
         Ok(())
     }
 
@@ -184,7 +196,11 @@ impl Checker<'_> {
     fn ordered(&self, first: OpId, second: OpId) -> Result<(), Fault> {
         let [one, other] = [first, second].map(|id| self.clocks.get(&id));
         let known = one.zip(other).is_some_and(|(one, other)| {
-            first == second || other.over.get(&one.queue).is_some_and(|n| *n >= one.position)
+            first == second
+                || other
+                    .over
+                    .get(&one.queue)
+                    .is_some_and(|n| *n >= one.position)
         });
         match known {
             true => Ok(()),
@@ -380,7 +396,10 @@ impl Checker<'_> {
             .collect();
         // Where nothing is copied to, nothing is held any more, as the base has moved.
         let all = std::mem::take(&mut self.slots);
-        self.slots = all.into_iter().filter(|(place, _)| *place < places.hi + by).collect();
+        self.slots = all
+            .into_iter()
+            .filter(|(place, _)| *place < places.hi + by)
+            .collect();
         for place in places.lo..places.lo + by {
             // What is there may be overwritten when the slide is over.
             let slot = Slot {
@@ -425,9 +444,10 @@ impl Checker<'_> {
             }
         }
         if self.window.places.is_some() {
-            let lost = self.planes.iter().find(|(_, history)| {
-                !history.writes.is_empty() && history.stored.is_none()
-            });
+            let lost = self
+                .planes
+                .iter()
+                .find(|(_, history)| !history.writes.is_empty() && history.stored.is_none());
             if let Some(((pass, plane), _)) = lost {
                 let (pass, plane) = (*pass, *plane);
                 return Err(Fault::Lost { pass, plane });

@@ -1,12 +1,17 @@
 //! The groups of time blocks, derived from towers.
 
-use super::{Block, Builder, Pass, Window};
+use super::{Block, LaidOut, Pass, Window};
 use crate::lattice::Interval;
 use crate::layout::Layout;
 use crate::scheme::Scheme;
-use crate::tower::{GroupedTasks, Order, PlaneAccess, Planes, Task, TaskList, Towers, grouped_tasks};
+use crate::tower::{
+    GroupedTasks, Order, PlaneAccess, Planes, Task, TaskList, Towers, grouped_tasks,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// What a group without towers needs: below all groups.
+const NONE: i64 = i64::MIN / 4;
 
 /// Planes of a buffer without a bound.
 const UNLIMITED: i64 = 1 << 40;
@@ -143,7 +148,7 @@ impl Footprints {
         let need = |task: &Task| number(self.towers.last_before(&task.placement, stages));
         let of = |launch: usize| {
             let tasks = &height.list.tasks[height.list.of_launch(launch)];
-            tasks.iter().map(need).max().unwrap_or(i64::MIN)
+            tasks.iter().map(need).max().unwrap_or(NONE)
         };
         let needs: Arc<[i64]> = (0..height.list.launches.len()).map(of).collect();
         self.needs.insert((steps, stages), needs.clone());
@@ -163,19 +168,12 @@ impl Footprints {
         for block in &mut pass.blocks {
             block.gathers = gathers.to_vec();
         }
-        let mut builder = Builder::new(Window {
+        let window = Window {
             places: Some(UNLIMITED),
             ..window.clone()
-        });
-        let mut left = 2;
-        while left > 0 || !builder.is_idle() {
-            if left > 0 && builder.may_begin() {
-                builder.begin(pass.clone());
-                left -= 1;
-            }
-            builder.tick().ok()?;
-        }
-        Some(builder.peak())
+        };
+        let laid_out = LaidOut::new(window, vec![pass.clone(), pass], self.way());
+        laid_out.ok().map(|laid_out| laid_out.peak)
     }
 
     /// A pass of time blocks of such heights.

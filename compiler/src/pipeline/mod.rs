@@ -28,7 +28,7 @@ mod print;
 #[cfg(test)]
 mod tests;
 
-pub use build::{Builder, NoRoom};
+pub use build::{Builder, LaidOut, NoLayout};
 pub use check::{Fault, check};
 pub use footprint::{Footprints, Height};
 pub use predict::{Rates, WindowRate};
@@ -168,7 +168,10 @@ impl Window {
             if let Some(before) = number.checked_sub(1) {
                 let needs = block.needs.get(before);
                 let needs = needs.map_or(&[][..], |needs| &needs[..]);
-                let behind = needs.iter().zip(block.first..).map(|(need, own)| need - own);
+                let behind = needs
+                    .iter()
+                    .zip(block.first..)
+                    .map(|(need, own)| need - own);
                 last += behind.max().unwrap_or(0).max(0);
                 last += i64::from(self.spread && number % 2 == 0);
             }

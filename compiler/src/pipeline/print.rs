@@ -31,7 +31,10 @@ impl Printed<'_> {
 
     fn block(&self, f: &mut fmt::Formatter<'_>, number: usize, block: &Block) -> fmt::Result {
         let behind = |(earlier, needs): (usize, &std::sync::Arc<[i64]>)| {
-            let lags = needs.iter().zip(block.first..).map(|(need, own)| need - own);
+            let lags = needs
+                .iter()
+                .zip(block.first..)
+                .map(|(need, own)| need - own);
             let lag = lags.max()?;
             Some(format!("block {earlier} by {lag} groups"))
         };
@@ -57,7 +60,10 @@ impl Printed<'_> {
                 block,
                 output,
                 planes,
-            } => format!("gather {} output {output} block {block}", self.planes(planes)),
+            } => format!(
+                "gather {} output {output} block {block}",
+                self.planes(planes)
+            ),
             Action::Store { planes } => format!("store {}", self.planes(planes)),
             Action::Slide { places, by } => format!("slide places {places} by {by}"),
         };
@@ -82,10 +88,7 @@ impl fmt::Display for Printed<'_> {
         let planes = self.planes(*planes);
         writeln!(f, "planes {planes}, {in_flight} time blocks in flight")?;
         match places {
-            Some(places) => writeln!(
-                f,
-                "buffer of {places} planes, {ahead} groups loaded ahead"
-            )?,
+            Some(places) => writeln!(f, "buffer of {places} planes, {ahead} groups loaded ahead")?,
             None => writeln!(f, "all of them on the device")?,
         }
         for (number, pass) in self.passes.iter().enumerate() {

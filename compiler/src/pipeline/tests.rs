@@ -32,25 +32,6 @@ fn towers_by(scheme: &Scheme, slope: Rational, pitches: [i64; 2]) -> Option<(Lay
     towers.are_adjacent().then_some((layout, towers))
 }
 
-/// All operations of passes, and the most planes that are held.
-fn operations(window: &Window, passes: &[Pass]) -> Result<(Vec<Op>, Builder), NoRoom> {
-    let mut builder = Builder::new(window.clone());
-    let mut left = passes.iter();
-    let mut ops = Vec::new();
-    let groups: usize = passes.iter().flat_map(|p| &p.blocks).map(|b| b.groups.len()).sum();
-    for _ in 0..100 * (groups + 10) {
-        if builder.may_begin() {
-            match left.next() {
-                Some(pass) => builder.begin(pass.clone()),
-                None if builder.is_idle() => return Ok((ops, builder)),
-                None => {}
-            }
-        }
-        ops.extend(builder.tick()?);
-    }
-    panic!("the list does not end: {ops:?}");
-}
-
 /// A scheme with towers in groups, and passes of them.
 struct Case {
     scheme: Scheme,
@@ -82,8 +63,16 @@ impl Case {
         let doubled = slopes.map(|slope| (slope * Rational::whole(2)).ceil());
         let slope = Rational::new(doubled[0].max(doubled[1]).max(1), 2)?;
         let width = rng.within(2, 5);
-        let other = if rng.once_in(4) { rng.within(2, 5) } else { width };
-        let around = if scheme.grid.is_periodic(Axis::MIDDLE) { 4 * width.max(other) } else { 0 };
+        let other = if rng.once_in(4) {
+            rng.within(2, 5)
+        } else {
+            width
+        };
+        let around = if scheme.grid.is_periodic(Axis::MIDDLE) {
+            4 * width.max(other)
+        } else {
+            0
+        };
         let by = (around - scheme.grid.cells[Axis::MIDDLE]).max(0);
         lengthen(&mut scheme, Axis::MIDDLE, by);
         lengthen(&mut scheme, Axis::OUTER, rng.within(8, 40));
@@ -97,12 +86,18 @@ impl Case {
         let held = footprints.held();
         for _ in 0..rng.within(1, 3) {
             let periods = |rng: &mut Rng| rng.within(1, 3) as u64 * towers.steps;
-            let heights: Vec<u64> = (0..rng.within(1, blocks)).map(|_| periods(&mut rng)).collect();
+            let heights: Vec<u64> = (0..rng.within(1, blocks))
+                .map(|_| periods(&mut rng))
+                .collect();
             let mut pass = footprints.pass(&scheme, &layout, &heights)?;
             for block in &mut pass.blocks {
                 for _ in 0..rng.within(0, 2) {
                     let lo = rng.within(held.lo, held.hi - 1);
-                    let hi = if rng.once_in(2) { lo + 1 } else { rng.within(lo + 1, held.hi) };
+                    let hi = if rng.once_in(2) {
+                        lo + 1
+                    } else {
+                        rng.within(lo + 1, held.hi)
+                    };
                     block.gathers.push(Interval::new(lo, hi));
                 }
             }
@@ -115,10 +110,11 @@ impl Case {
             ahead: rng.within(0, 2),
             spread: rng.once_in(2),
         };
-        let (_, builder) = operations(&window, &passes).expect("a large buffer");
+        let way = footprints.way();
+        let large = LaidOut::new(window.clone(), passes.clone(), way).expect("a large buffer");
         window.places = match resident {
             true => None,
-            false => Some(builder.peak() + rng.within(0, 2) * rng.within(0, 10)),
+            false => Some(large.peak + rng.within(0, 2) * rng.within(0, 10)),
         };
         Some(Case {
             scheme,
@@ -129,9 +125,13 @@ impl Case {
         })
     }
 
+    fn laid_out(&self) -> Result<LaidOut, NoLayout> {
+        let (window, passes) = (self.window.clone(), self.passes.clone());
+        LaidOut::new(window, passes, self.footprints.way())
+    }
+
     fn operations(&self) -> Vec<Op> {
-        let (ops, _) = operations(&self.window, &self.passes).expect("enough places");
-        ops
+        self.laid_out().expect("enough places").ops
     }
 
     fn check(&self, ops: &[Op]) -> Result<(), Fault> {
@@ -167,11 +167,10 @@ fn buffers_are_as_small_as_possible() {
             continue;
         }
         case.window.places = Some(1 << 40);
-        let (_, builder) = operations(&case.window, &case.passes).expect("a large buffer");
-        for (places, fits) in [(builder.peak(), true), (builder.peak() - 1, false)] {
+        let peak = case.laid_out().expect("a large buffer").peak;
+        for (places, fits) in [(peak, true), (peak - 1, false)] {
             case.window.places = Some(places);
-            let made = operations(&case.window, &case.passes);
-            assert_eq!(made.is_ok(), fits, "seed {seed}");
+            assert_eq!(case.laid_out().is_ok(), fits, "seed {seed}");
         }
         tried += 1;
     }
@@ -189,7 +188,11 @@ fn every_wait_is_needed() {
                 let mut less = ops.clone();
                 less[index].after.remove(wait);
                 let found = case.check(&less);
-                assert!(found.is_err(), "seed {seed}: {op:?} without {}", op.after[wait]);
+                assert!(
+                    found.is_err(),
+                    "seed {seed}: {op:?} without {}",
+                    op.after[wait]
+                );
                 removed += 1;
             }
         }
@@ -207,8 +210,12 @@ fn every_plane_is_needed() {
             let less = |planes: Interval| Interval::new(planes.lo + 1, planes.hi);
             let mut changed = ops.clone();
             changed[index].action = match op.action {
-                Action::Load { planes } => Action::Load { planes: less(planes) },
-                Action::Store { planes } => Action::Store { planes: less(planes) },
+                Action::Load { planes } => Action::Load {
+                    planes: less(planes),
+                },
+                Action::Store { planes } => Action::Store {
+                    planes: less(planes),
+                },
                 Action::Gather {
                     block,
                     output,
@@ -258,7 +265,10 @@ fn windows_have_the_planes_of_the_formula() {
     let heights = [height as u64; 6];
     let pass = footprints.pass(&scheme, &layout, &heights).expect("groups");
     let block = &pass.blocks[1];
-    let lags = block.needs[0].iter().zip(block.first..).map(|(need, own)| need - own);
+    let lags = block.needs[0]
+        .iter()
+        .zip(block.first..)
+        .map(|(need, own)| need - own);
     assert_eq!(lags.max(), Some((columns - 1 + height) / columns));
     for (spread, offset) in [(true, 3 * (in_flight - 1) / 2), (false, in_flight - 1)] {
         let window = Window {
@@ -269,10 +279,10 @@ fn windows_have_the_planes_of_the_formula() {
             spread,
         };
         assert_eq!(window.offsets(&pass).last(), Some(&offset));
-        let passes = [pass.clone()];
-        let (ops, builder) = operations(&window, &passes).expect("a large buffer");
-        assert_eq!(check(&window, &passes, &ops), Ok(()));
+        let passes = vec![pass.clone()];
+        let laid_out = LaidOut::new(window, passes, 1).expect("a large buffer");
+        assert_eq!(laid_out.check(), Ok(()));
         let planes = moves * height + group * (1 + offset) + 4;
-        assert_eq!(builder.peak(), planes, "spread {spread}");
+        assert_eq!(laid_out.peak, planes, "spread {spread}");
     }
 }

@@ -10,8 +10,8 @@ use torre_compiler::backend::gpu::abi::{
 use torre_compiler::backend::gpu::tower;
 use torre_compiler::layout::Layout;
 use torre_compiler::scheme::Scheme;
-use torre_compiler::tower::{Points, TaskList};
 use torre_compiler::tower::block::GhostPass;
+use torre_compiler::tower::{Points, TaskList};
 
 /// Blocks per multiprocessor that are started; those that find no room wait without harm.
 const BLOCKS: u32 = 4;

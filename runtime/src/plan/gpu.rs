@@ -12,7 +12,7 @@ pub use blocks::{candidates, options};
 pub use order::usual_order;
 pub use predict::{layerwise, line};
 pub use refusal::Refusal;
-pub use window::{LaidOut, NoWindow, Wanted, WindowPlan, group_planes};
+pub use window::{NoWindow, Wanted, WindowPlan, group_planes};
 
 use crate::gpu::{
     CompiledTowers, DeviceModel, Heights, Interruptions, TimeBlockOrder, TowerError, code, towers,

@@ -47,7 +47,9 @@ impl Proof<'_> {
         } = &mut *self.case;
         let block = &passes[pass as usize].blocks[number];
         let (way, planes) = (footprints.way(), footprints.planes());
-        let height = footprints.height(scheme, layout, block.steps).expect("groups");
+        let height = footprints
+            .height(scheme, layout, block.steps)
+            .expect("groups");
         let run = |task: &Task| {
             let own = (-way * task.placement.origin.x).div_euclid(planes);
             let found = ops.iter().position(|op| {
@@ -158,7 +160,9 @@ impl Proof<'_> {
             let lines = (outer.lo..outer.hi)
                 .flat_map(|x| (middle.lo..middle.hi).map(move |y| Group::new(x, y)));
             for at in lines {
-                let op = *events.get(&(number, index, at)).expect("each event has a tower");
+                let op = *events
+                    .get(&(number, index, at))
+                    .expect("each event has a tower");
                 let Action::Run { group, .. } = ops[op].action else {
                     panic!("{:?}", ops[op]);
                 };

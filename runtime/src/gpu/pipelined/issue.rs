@@ -52,7 +52,9 @@ impl<T: Value> Pipelined<'_, T> {
     fn slab(&self, op: &Op, planes: Interval) -> (crate::gpu::device::Address, usize, u64) {
         let planes = self.planes.of_array(planes);
         let offset = self.planes.offset(planes);
-        let array = self.planes.array(self.buffer, self.builder.window(), op.pass, op.base);
+        let array = self
+            .planes
+            .array(self.buffer, self.builder.window(), op.pass, op.base);
         let bytes = planes.len() as u64 * self.planes.each();
         (array.offset(offset), offset as usize, bytes)
     }
@@ -60,13 +62,19 @@ impl<T: Value> Pipelined<'_, T> {
     fn load(&self, op: &Op, queue: WorkQueue, planes: Interval) -> Result<(), DeviceError> {
         let (place, offset, bytes) = self.slab(op, planes);
         // SAFETY: the planes lie in the host's array, which nobody else accesses while passes run; operations that store them are ordered.
-        unsafe { self.device.upload(queue, self.host.add(offset), place, bytes) }
+        unsafe {
+            self.device
+                .upload(queue, self.host.add(offset), place, bytes)
+        }
     }
 
     fn store(&self, op: &Op, queue: WorkQueue, planes: Interval) -> Result<(), DeviceError> {
         let (place, offset, bytes) = self.slab(op, planes);
         // SAFETY: as in `load`.
-        unsafe { self.device.download(queue, place, self.host.add(offset), bytes) }
+        unsafe {
+            self.device
+                .download(queue, place, self.host.add(offset), bytes)
+        }
     }
 
     fn slide(&self, queue: WorkQueue, places: Interval, by: i64) -> Result<(), DeviceError> {
@@ -85,10 +93,15 @@ impl<T: Value> Pipelined<'_, T> {
     ) -> Result<(), DeviceError> {
         let index = usize::try_from(op.pass - self.first_pass).map_err(|_| unknown())?;
         let pass = self.passes.get(index);
-        let state = pass.and_then(|pass| pass.blocks.get(block)).ok_or_else(unknown)?;
+        let state = pass
+            .and_then(|pass| pass.blocks.get(block))
+            .ok_or_else(unknown)?;
         let ready = self.ready.get(&state.steps).ok_or_else(unknown)?;
         let scheme = self.calculation.scheme;
-        let first = self.footprints.known(state.steps).map(|height| height.first);
+        let first = self
+            .footprints
+            .known(state.steps)
+            .map(|height| height.first);
         let number = first.and_then(|first| usize::try_from(group - first).ok());
         let number = number.ok_or_else(unknown)?;
         let waves = state.from * self.injections.waves.len() as u64 * 8;
@@ -97,13 +110,16 @@ impl<T: Value> Pipelined<'_, T> {
         let buffers = TowerBuffers {
             array: self.planes.array(self.buffer, window, op.pass, op.base).0,
             waves: self.waves.of(op.pass).offset(waves as i64).0,
-            records: self.records.of(op.pass).offset((state.from * each) as i64).0,
+            records: self
+                .records
+                .of(op.pass)
+                .offset((state.from * each) as i64)
+                .0,
             ..ready.buffers.clone()
         };
         let time_block = &ready.time_block;
         for z_block in 0..time_block.z_blocks.len() {
-            let launch =
-                time_block.launch(&buffers, &self.volumes, state.since, z_block, number);
+            let launch = time_block.launch(&buffers, &self.volumes, state.since, z_block, number);
             let towers = u32::try_from(launch.towers).unwrap_or(u32::MAX);
             if towers == 0 {
                 continue;
@@ -116,7 +132,10 @@ impl<T: Value> Pipelined<'_, T> {
             };
             // SAFETY: the parameters are those that the compiler lists; the planes that the group's towers access lie in the buffer where an array that begins
             // there has them, profiles in arrays over the boxes of volume sources, and there are waves of all steps of the pass, and room for their records.
-            unsafe { self.device.start_in(queue, self.function, threads, &launch.arguments) }?;
+            unsafe {
+                self.device
+                    .start_in(queue, self.function, threads, &launch.arguments)
+            }?;
         }
         Ok(())
     }
@@ -130,10 +149,14 @@ impl<T: Value> Pipelined<'_, T> {
     ) -> Result<(), DeviceError> {
         let index = usize::try_from(op.pass - self.first_pass).map_err(|_| unknown())?;
         let pass = self.passes.get(index);
-        let state = pass.and_then(|pass| pass.blocks.get(block)).ok_or_else(unknown)?;
+        let state = pass
+            .and_then(|pass| pass.blocks.get(block))
+            .ok_or_else(unknown)?;
         let slice = state.slices.get(output).ok_or_else(unknown)?;
         let function = self.gather.ok_or_else(unknown)?;
-        let array = self.planes.array(self.buffer, self.builder.window(), op.pass, op.base);
+        let array = self
+            .planes
+            .array(self.buffer, self.builder.window(), op.pass, op.base);
         let bytes = self.calculation.layout.element_bytes;
         let planes = self.planes.of_array(planes);
         let (place, out) = slice.part(planes, self.slices.of(op.pass), bytes);

@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering;
 use torre_compiler::backend::gpu::{abi::Volumes, service};
 use torre_compiler::injection::{Injections, Receiver, receivers};
-use torre_compiler::pipeline::{Builder, Footprints, OpId, Queue, Window};
+use torre_compiler::pipeline::{Builder, Footprints, LaidOut, OpId, Queue, Window};
 use torre_compiler::problem::Problem;
 use torre_compiler::real::Real;
 use torre_compiler::scheme::{ComponentId, Scheme};
@@ -93,7 +93,9 @@ impl DeviceQueues {
         Ok(DeviceQueues {
             loads: device.queue()?,
             stores: device.queue()?,
-            blocks: (0..blocks.max(1)).map(|_| device.queue()).collect::<Result<_, _>>()?,
+            blocks: (0..blocks.max(1))
+                .map(|_| device.queue())
+                .collect::<Result<_, _>>()?,
         })
     }
 
@@ -106,7 +108,9 @@ impl DeviceQueues {
     }
 
     fn all(&self) -> impl Iterator<Item = WorkQueue> + '_ {
-        [self.loads, self.stores].into_iter().chain(self.blocks.iter().copied())
+        [self.loads, self.stores]
+            .into_iter()
+            .chain(self.blocks.iter().copied())
     }
 }
 
@@ -217,7 +221,11 @@ impl<'a, T: Value> Pipelined<'a, T> {
         };
         let receivers = receivers(scheme, problem);
         let points = Points::new(&injections, receivers.clone(), |source| chosen.has(source));
-        let function = load(device, &towers.ptx.text, torre_compiler::backend::gpu::tower::TOWERS)?;
+        let function = load(
+            device,
+            &towers.ptx.text,
+            torre_compiler::backend::gpu::tower::TOWERS,
+        )?;
         let sizes = records::Sizes::new(scheme, problem, &layout, pass_steps(towers.steps, how));
         let gather = match sizes.slices > 0 {
             true => Some(load(device, &program.ptx.text, service::GATHER_PLANE)?),
@@ -230,6 +238,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
             ahead: how.ahead,
             spread: how.spread,
         };
+        check_layout(&mut footprints, &calculation, &window, towers.steps)?;
         let planes = PlaneBytes::new(&layout, footprints.way(), how.places);
         let buffer = device.take(planes.buffer_bytes())?;
         let locked = match how.places {
@@ -250,7 +259,9 @@ impl<'a, T: Value> Pipelined<'a, T> {
         let mut run = Self {
             function,
             gather,
-            clusters: (most / block.lines.cluster()).max(towers.order.partitions).max(1),
+            clusters: (most / block.lines.cluster())
+                .max(towers.order.partitions)
+                .max(1),
             queues: DeviceQueues::new(device, window.in_flight)?,
             builder: Builder::new(window),
             footprints,
@@ -272,7 +283,9 @@ impl<'a, T: Value> Pipelined<'a, T> {
             steps: calculation.steps(),
             asked: calculation.steps(),
             per_step: cell_stages_per_step(scheme).max(1),
-            probes: (0..problem.probes.len()).map(|i| calculation.probe(i)).collect(),
+            probes: (0..problem.probes.len())
+                .map(|i| calculation.probe(i))
+                .collect(),
             pictures: Vec::new(),
             towers: towers.clone(),
             calculation,
@@ -372,8 +385,39 @@ impl<'a, T: Value> Pipelined<'a, T> {
 
     /// Counts steps of a pass that is over.
     fn count(&self, steps: u64, progress: &Progress) {
-        progress.done.fetch_add(steps * self.per_step, Ordering::Relaxed);
+        progress
+            .done
+            .fetch_add(steps * self.per_step, Ordering::Relaxed);
     }
+}
+
+/// Whether two passes of the highest time blocks fit and are right for every interleaving, with the outputs of a problem after each time block.
+fn check_layout<T: Value>(
+    footprints: &mut Footprints,
+    calculation: &Calculation<'_, T>,
+    window: &Window,
+    steps: u64,
+) -> Result<(), DeviceError> {
+    let failed = |message: String| DeviceError::Failed {
+        what: "laying out time blocks in flight",
+        message,
+    };
+    let (scheme, problem) = (calculation.scheme, calculation.problem);
+    let layout = &calculation.layout;
+    let heights = vec![steps; window.in_flight];
+    let mut pass = footprints
+        .pass(scheme, layout, &heights)
+        .ok_or_else(|| failed("there are no groups".to_owned()))?;
+    let slices = (0..problem.outputs.len())
+        .filter_map(|output| records::Slice::new(scheme, problem, layout, output, 0, 0));
+    let gathers: Vec<_> = slices.map(|slice| footprints.along(slice.planes)).collect();
+    for block in &mut pass.blocks {
+        block.gathers = gathers.clone();
+    }
+    let passes = vec![pass.clone(), pass];
+    let laid_out = LaidOut::new(window.clone(), passes, footprints.way());
+    let laid_out = laid_out.map_err(|error| failed(error.to_string()))?;
+    laid_out.check().map_err(|fault| failed(fault.to_string()))
 }
 
 /// A kernel.
@@ -424,7 +468,8 @@ impl<T: Value> Simulation<T> for Pipelined<'_, T> {
 
     fn fetch(&mut self) -> Result<(), RunError> {
         if self.calculation.steps() != self.steps {
-            self.device.read(self.buffer, self.calculation.array_mut())?;
+            self.device
+                .read(self.buffer, self.calculation.array_mut())?;
             self.calculation.set_steps(self.steps);
         }
         Ok(())

@@ -2,10 +2,10 @@
 
 use super::records::{Slice, slice_bytes};
 use super::{Pipelined, most_blocks};
+use crate::gpu::InFlight;
 use crate::gpu::device::DeviceError;
 use crate::gpu::queues::WorkQueue;
 use crate::gpu::time_blocks::Ready;
-use crate::gpu::InFlight;
 use crate::host::Progress;
 use crate::run::Value;
 use std::collections::BTreeMap;
@@ -143,7 +143,11 @@ impl<T: Value> Pipelined<'_, T> {
         let mut pass = self.footprints.pass(scheme, layout, &heights)?;
         let along = |planes: Interval| self.planes.of_array(planes);
         for (block, state) in pass.blocks.iter_mut().zip(&state.blocks) {
-            block.gathers = state.slices.iter().map(|slice| along(slice.planes)).collect();
+            block.gathers = state
+                .slices
+                .iter()
+                .map(|slice| along(slice.planes))
+                .collect();
         }
         Some(pass)
     }

@@ -149,7 +149,11 @@ mod tests {
                 let overlaps = |m: &Move| m.from.0.abs_diff(m.to.0) < m.bytes;
                 assert!(!moves.iter().any(overlaps));
                 let end = buffer.0 + planes.buffer_bytes();
-                assert!(moves.iter().all(|m| m.to.0 + m.bytes <= end && m.to.0 >= buffer.0));
+                assert!(
+                    moves
+                        .iter()
+                        .all(|m| m.to.0 + m.bytes <= end && m.to.0 >= buffer.0)
+                );
             }
         }
     }

@@ -4,9 +4,9 @@ use super::{DevicePlanner, Refusal, TowerPlan};
 use crate::gpu::{InFlight, device_bytes};
 use std::fmt;
 use torre_compiler::backend::gpu::abi::{PROGRESS_BYTES, TaskWord};
-use torre_compiler::layout::Layout;
 use torre_compiler::lattice::{Axis, Interval};
-use torre_compiler::pipeline::{Footprints, Op, Pass, Rates, Window, WindowRate};
+use torre_compiler::layout::Layout;
+use torre_compiler::pipeline::{Footprints, LaidOut, Rates, Window, WindowRate};
 use torre_compiler::problem::OutputKind;
 use torre_compiler::tower::Towers;
 
@@ -98,16 +98,6 @@ const LAUNCH: f64 = 0.16;
 /// Time blocks have as many heights, about, for which there are tables.
 const HEIGHTS: u64 = 3;
 
-/// A pipeline, laid out for a few passes.
-#[derive(Clone, Debug)]
-pub struct LaidOut {
-    pub window: Window,
-    pub passes: Vec<Pass>,
-    pub ops: Vec<Op>,
-    /// Along the first axis towers move up (1) or down (-1).
-    pub way: i64,
-}
-
 /// Planes of a group of so many columns of towers.
 pub fn group_planes(towers: &Towers, columns: i64) -> i64 {
     let apart = (towers.cells() / 2.0).sqrt();
@@ -142,11 +132,7 @@ impl DevicePlanner<'_> {
     }
 
     /// Time blocks in flight over the whole array on the device.
-    pub fn resident(
-        &self,
-        plan: Option<&TowerPlan>,
-        wanted: Wanted,
-    ) -> Result<InFlight, Refusal> {
+    pub fn resident(&self, plan: Option<&TowerPlan>, wanted: Wanted) -> Result<InFlight, Refusal> {
         match (plan, self.window_refusal(plan, wanted.every)) {
             (_, Some(reason)) => Err(Refusal::Window(reason)),
             (None, None) => Err(Refusal::Window(NoWindow::Layerwise)),
@@ -165,11 +151,7 @@ impl DevicePlanner<'_> {
     }
 
     /// A calculation window over the host's memory.
-    pub fn window(
-        &self,
-        plan: Option<&TowerPlan>,
-        wanted: Wanted,
-    ) -> Result<WindowPlan, Refusal> {
+    pub fn window(&self, plan: Option<&TowerPlan>, wanted: Wanted) -> Result<WindowPlan, Refusal> {
         let Wanted {
             available, cells, ..
         } = wanted;
@@ -222,13 +204,21 @@ impl DevicePlanner<'_> {
             let places = how.places.unwrap_or(0);
             // What is about twice too large is not looked at closely.
             let least = match about <= 2 * places {
-                true => self.least_places(plan, how).ok_or(Refusal::Window(NoWindow::Way))?,
+                true => self
+                    .least_places(plan, how)
+                    .ok_or(Refusal::Window(NoWindow::Way))?,
                 false => about,
             };
-            let fixed = device_bytes(scheme, self.problem, layout, plan.height(), InFlight {
-                places: Some(least),
-                ..how
-            });
+            let fixed = device_bytes(
+                scheme,
+                self.problem,
+                layout,
+                plan.height(),
+                InFlight {
+                    places: Some(least),
+                    ..how
+                },
+            );
             let own = fixed.saturating_add(tables);
             needed = Some(needed.map_or(own, |least: u64| least.min(own)));
             if least > places {
@@ -246,7 +236,9 @@ impl DevicePlanner<'_> {
                     .saturating_add(tables),
                 plane_bytes,
                 rate: WindowRate::new(rates, steps, bytes, least, places),
-                copied: passes.saturating_mul(planes as u64).saturating_mul(plane_bytes),
+                copied: passes
+                    .saturating_mul(planes as u64)
+                    .saturating_mul(plane_bytes),
             });
         }
         refuse(NoWindow::Memory {
@@ -257,7 +249,13 @@ impl DevicePlanner<'_> {
 
     fn footprints(&self, plan: &TowerPlan, how: InFlight) -> Footprints {
         let (scheme, layout): (_, &Layout) = (self.planner.scheme, &self.planner.layout);
-        Footprints::new(scheme, layout, plan.fit.towers(), plan.order.order, how.group)
+        Footprints::new(
+            scheme,
+            layout,
+            plan.fit.towers(),
+            plan.order.order,
+            how.group,
+        )
     }
 
     /// The planes that a window holds at least.
@@ -277,9 +275,10 @@ impl DevicePlanner<'_> {
                 axis: Axis::OUTER,
                 index,
             } => Some(Interval::new(index, index + 1)),
-            OutputKind::Slice { .. } => {
-                Some(Interval::new(0, scheme.extent(output.component)[Axis::OUTER].hi))
-            }
+            OutputKind::Slice { .. } => Some(Interval::new(
+                0,
+                scheme.extent(output.component)[Axis::OUTER].hi,
+            )),
             OutputKind::Volume => None,
         });
         let slices: Vec<Interval> = slices.collect();
@@ -301,26 +300,7 @@ impl DevicePlanner<'_> {
             ahead: how.ahead,
             spread: how.spread,
         };
-        let passes = vec![pass; passes];
-        let mut builder = torre_compiler::pipeline::Builder::new(window.clone());
-        let mut ops = Vec::new();
-        let mut left = passes.iter();
-        loop {
-            if builder.may_begin() {
-                match left.next() {
-                    Some(pass) => builder.begin(pass.clone()),
-                    None if builder.is_idle() => break,
-                    None => {}
-                }
-            }
-            ops.extend(builder.tick().ok()?);
-        }
-        Some(LaidOut {
-            window,
-            passes,
-            ops,
-            way: footprints.way(),
-        })
+        LaidOut::new(window, vec![pass; passes], footprints.way()).ok()
     }
 }
 

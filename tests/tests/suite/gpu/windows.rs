@@ -312,13 +312,20 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
         let Some((plan, model)) = planned(&device, &scheme, &problem, schedule) else {
             continue;
         };
-        if plan.note.as_ref().is_some_and(|note| note.contains("stage by stage")) {
+        if plan
+            .note
+            .as_ref()
+            .is_some_and(|note| note.contains("stage by stage"))
+        {
             continue;
         }
         let towers = &compiled(library, &scheme, &plan, &model);
         let period = towers.program.towers.steps;
         let due = problem.outputs.iter().map(|output| output.every);
-        if due.chain([problem.steps]).any(|steps| !steps.is_multiple_of(period)) {
+        if due
+            .chain([problem.steps])
+            .any(|steps| !steps.is_multiple_of(period))
+        {
             continue;
         }
         let mut how = InFlight {
