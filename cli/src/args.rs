@@ -115,6 +115,14 @@ pub struct Holding {
     pub columns: Option<u32>,
 }
 
+impl Holding {
+    /// Whether anything was asked for.
+    pub fn is_given(&self) -> bool {
+        let numbers = [self.in_flight, self.columns].iter().any(Option::is_some);
+        self.window != WindowArg::Auto || self.memory.is_some() || numbers
+    }
+}
+
 #[derive(Debug, Args)]
 pub struct Check {
     #[command(flatten)]

@@ -30,6 +30,11 @@ use torre_runtime::plan::{Planner, Program};
 use torre_runtime::program::{self, CompileError, TargetChoice};
 
 pub fn emit(args: &args::Emit, voice: &Voice) -> Result<(), Failure> {
+    if args.holding.is_given() && args.stage != StageArg::Pipeline {
+        return Err(Failure::usage(
+            "`--window` and what goes with it are for `--stage pipeline`",
+        ));
+    }
     let text = match args.stage {
         StageArg::Ast => print(&parse(&input::source(&args.what.file)?)?),
         StageArg::Scheme => input::inspected(&args.what, voice)?.scheme.to_string(),

@@ -35,6 +35,9 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
     if args.devices.is_some() {
         return Err(Failure::usage("`--devices` goes with `--backend cuda`"));
     }
+    if args.holding.is_given() {
+        return Err(Failure::usage(window::ONLY_CUDA));
+    }
     if args.how.target != TargetChoice::Host {
         return Err(Failure::usage(
             "`--target` goes with `--backend cuda`: for processors, plans are made where the rates were measured",

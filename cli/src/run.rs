@@ -3,7 +3,7 @@
 mod folders;
 mod memory;
 
-use crate::args::{self, BackendArg, WindowArg};
+use crate::args::{self, BackendArg};
 use crate::device;
 use crate::failure::Failure;
 use crate::input::Input;
@@ -177,8 +177,8 @@ impl<'a, T: Value> Run<'a, T> {
                     held,
                 })
             }
-            (_, None) if args.holding.window != WindowArg::Auto => {
-                return Err(Failure::usage("`--window` goes with `--backend cuda`"));
+            (_, None) if args.holding.is_given() => {
+                return Err(Failure::usage(window::ONLY_CUDA));
             }
             (_, Some(_)) => return Err(Failure::usage("`--devices` goes with `--backend cuda`")),
             (_, None) => None,
@@ -467,6 +467,11 @@ impl<'a, T: Value> Run<'a, T> {
         self.plan.as_ref().map(|plan| &plan.choice).or_else(on_gpu)
     }
 
+    /// What the GPU holds, if that is said.
+    fn held(&self) -> Option<&Held> {
+        self.gpu.as_ref()?.held.as_ref()
+    }
+
     /// The schedule as `--schedule` takes it.
     fn schedule_text(&self) -> Option<String> {
         let choice = self.choice()?;
@@ -526,7 +531,11 @@ impl<'a, T: Value> Run<'a, T> {
                 ],
                 None => Vec::new(),
             },
-            predicted_gcells_per_s: choice.map(|choice| choice.prediction.rate * 1e-9),
+            predicted_gcells_per_s: match self.held() {
+                Some(Held::Window(plan)) => Some(plan.rate.cells * 1e-9),
+                _ => choice.map(|choice| choice.prediction.rate * 1e-9),
+            },
+            window: self.held().map(window::json),
             verified: self.check.map(|check| match check {
                 Check::Reference => "the reference".to_owned(),
                 Check::Interpreter => "the interpreter, layerwise".to_owned(),

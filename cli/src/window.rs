@@ -11,6 +11,10 @@ use torre_runtime::gpu::{DeviceError, DeviceModel, InFlight, OnDevice};
 use torre_runtime::host::SetupError;
 use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner, Wanted, WindowPlan};
 
+/// Where options of windows have no meaning.
+pub const ONLY_CUDA: &str =
+    "`--window`, `--memory`, `--in-flight` and `--columns` go with `--backend cuda`";
+
 /// What the GPU holds, where that is not simply all values with one time block at a time.
 #[derive(Clone, Debug)]
 pub enum Held {

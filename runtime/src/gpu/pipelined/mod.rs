@@ -206,6 +206,16 @@ impl<'a, T: Value> Pipelined<'a, T> {
             return Ok(None);
         }
         let of = &towers.program.towers;
+        if !calculation.steps().is_multiple_of(of.steps.max(1)) {
+            return Err(DeviceError::Failed {
+                what: "beginning with time blocks",
+                message: format!(
+                    "the run continues after step {}, and towers begin at multiples of {} steps",
+                    calculation.steps(),
+                    of.steps
+                ),
+            });
+        }
         let mut footprints = Footprints::new(scheme, &layout, of, towers.order, how.group);
         if of.way() == 0 || footprints.height(scheme, &layout, towers.steps).is_none() {
             return Ok(None);
@@ -460,6 +470,10 @@ impl<T: Value> Simulation<T> for Pipelined<'_, T> {
     fn next_pause(&self) -> u64 {
         // Slices are recorded while steps run.
         crate::run::next_volume(self.calculation.problem, self.steps)
+    }
+
+    fn stride(&self) -> u64 {
+        self.towers.program.towers.steps.max(1)
     }
 
     fn run(&mut self, until: u64, progress: &Progress) -> Result<(), RunError> {

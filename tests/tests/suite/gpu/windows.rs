@@ -212,6 +212,7 @@ fn windows_keep_to_the_memory_of_the_device() {
     assert!(refused.is_err_and(|error| error.contains("bytes of the GPU's memory")));
     // A plane less is found before anything runs.
     how.places = how.places.map(|places| places - 1);
+    let device = Interpreted::new();
     let refused = in_flight::<f32>(library, &device, &scheme, &problem, towers, how);
     assert!(refused.is_err_and(|error| error.contains("planes are needed at a time")));
 }
