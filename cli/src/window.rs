@@ -44,8 +44,8 @@ pub struct Question<'a> {
 }
 
 impl Question<'_> {
-    /// Decides what the GPU holds. A window needs towers: the plan becomes one by towers, the best of those that were considered, if it was chosen by the
-    /// model. `None`: all values, with one time block at a time.
+    /// Decides what the GPU holds. A window needs towers: the plan becomes one by towers, the best of those that were
+    /// considered, if it was chosen by the model. `None`: all values, with one time block at a time.
     pub fn decide(
         &self,
         plan: &mut DevicePlan,

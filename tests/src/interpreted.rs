@@ -33,8 +33,8 @@ struct State {
     queued: Queued,
 }
 
-/// Queues of work beside the device's own. What they were asked for is done when somebody waits, one piece of work after the other, of any queue whose
-/// next piece is ready.
+/// Queues of work beside the device's own. What they were asked for is done when somebody waits, one piece of work
+/// after the other, of any queue whose next piece is ready.
 #[derive(Debug, Default)]
 struct Queued {
     queues: Vec<VecDeque<Work>>,

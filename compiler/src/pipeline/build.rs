@@ -1,83 +1,12 @@
 //! From a window and passes to operations.
 //!
-//! The list is made in *ticks*: in each of them every time block of a pass runs one group, the first one the next group, the others those that they are
-//! behind. An operation waits for what it depends on unless that is implied: each operation carries a clock, the number of operations of every queue
-//! that are over when it is.
+//! The list is made in *ticks*: in each of them every time block of a pass runs one group, the first one the next
+//! group, the others those that they are behind. An operation waits for what it depends on unless that is implied: each
+//! operation carries a clock, the number of operations of every queue that are over when it is.
 
-use super::{Action, Block, Fault, Op, OpId, Pass, Queue, Window, check};
+use super::{Action, Block, NoLayout, Op, OpId, Pass, Queue, Window};
 use crate::lattice::Interval;
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
-
-/// Why passes cannot be laid out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoLayout {
-    /// The buffer is too small.
-    Room {
-        /// Planes that it has to hold at a time.
-        needed: i64,
-        places: i64,
-    },
-    /// Nothing can run any more: a defect.
-    Stuck,
-}
-
-impl fmt::Display for NoLayout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NoLayout::Room { needed, places } => write!(
-                f,
-                "{needed} planes are needed at a time, and there is room for {places}"
-            ),
-            NoLayout::Stuck => f.write_str("time blocks wait for each other"),
-        }
-    }
-}
-
-impl std::error::Error for NoLayout {}
-
-/// A pipeline of some passes, one after the other.
-#[derive(Clone, Debug)]
-pub struct LaidOut {
-    pub window: Window,
-    pub passes: Vec<Pass>,
-    pub ops: Vec<Op>,
-    /// Along the outer axis towers move up (1) or down (-1).
-    pub way: i64,
-    /// The most planes that are held at a time.
-    pub peak: i64,
-}
-
-impl LaidOut {
-    pub fn new(window: Window, passes: Vec<Pass>, way: i64) -> Result<LaidOut, NoLayout> {
-        let mut builder = Builder::new(window.clone());
-        let mut left = passes.iter();
-        let mut ops = Vec::new();
-        loop {
-            if builder.may_begin() {
-                match left.next() {
-                    Some(pass) => builder.begin(pass.clone()),
-                    None if builder.is_idle() => break,
-                    None => {}
-                }
-            }
-            ops.extend(builder.tick()?);
-        }
-        let peak = builder.peak();
-        Ok(LaidOut {
-            window,
-            passes,
-            ops,
-            way,
-            peak,
-        })
-    }
-
-    /// Whether it is right for every interleaving.
-    pub fn check(&self) -> Result<(), Fault> {
-        check(&self.window, &self.passes, &self.ops)
-    }
-}
 
 /// Ticks without an operation, at most, besides those for which time blocks are behind others.
 const MOST_IDLE: i64 = 1 << 10;
@@ -544,7 +473,8 @@ impl Builder {
         let Some(planes) = own.group(group).copied() else {
             return;
         };
-        // Towers of two blocks may write other rows of a plane at a time; what is gathered is the same for a whole plane.
+        // Towers of two blocks may write other rows of a plane at a time; what is gathered is the same for a whole
+        // plane.
         let waits = |(of, gathered): (&Block, &Vec<i64>)| {
             let mut outputs = of.gathers.iter().zip(gathered);
             outputs.any(|(output, until)| {

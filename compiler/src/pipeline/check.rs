@@ -1,11 +1,13 @@
-//! Symbolic execution of a list of operations: whether it is right for every interleaving that its queues and waits allow.
+//! Symbolic execution of a list of operations: whether it is right for every interleaving that its queues and waits
+//! allow.
 //!
-//! Each place of the buffer has a tag, the plane and the pass whose values it holds, with the operation that put them there and those that used them.
-//! Each operation has a vector clock over queues. What an operation uses has to be there, and everything that touches the same place before it in the
-//! list has to be over; so the list's order is one of the interleavings, and no other one differs from it in what anybody reads.
+//! Each place of the buffer has a tag, the plane and the pass whose values it holds, with the operation that put them
+//! there and those that used them. Each operation has a vector clock over queues. What an operation uses has to be
+//! there, and everything that touches the same place before it in the list has to be over; so the list's order is one
+//! of the interleavings, and no other one differs from it in what anybody reads.
 //!
-//! Towers of different time blocks touch the same planes without touching the same values. So their order is checked by the groups that a group needs,
-//! not by planes.
+//! Towers of different time blocks touch the same planes without touching the same values. So their order is checked by
+//! the groups that a group needs, not by planes.
 
 use super::{Action, Block, Op, OpId, Pass, Queue, Window};
 use crate::lattice::Interval;

@@ -25,7 +25,8 @@ pub struct Footprints {
     /// Planes of a group.
     planes: i64,
     heights: BTreeMap<u64, Height>,
-    /// By height, and stages between the beginnings of two time blocks: per group, the last group of the earlier one that has to be done before.
+    /// By height, and stages between the beginnings of two time blocks: per group, the last group of the earlier one
+    /// that has to be done before.
     needs: BTreeMap<(u64, i64), Arc<[i64]>>,
 }
 
@@ -92,7 +93,8 @@ impl Footprints {
         self.planes
     }
 
-    /// The towers of time blocks of so many steps, a whole number of periods. `None` where they cannot be put into groups, or there are none.
+    /// The towers of time blocks of so many steps, a whole number of periods. `None` where they cannot be put into
+    /// groups, or there are none.
     pub fn height(&mut self, scheme: &Scheme, layout: &Layout, steps: u64) -> Option<&Height> {
         if !self.heights.contains_key(&steps) {
             let height = self.make(scheme, layout, steps)?;
@@ -137,7 +139,8 @@ impl Footprints {
         })
     }
 
-    /// Per group of time blocks of a height, the last group that has to be done of one that begins so many stages before.
+    /// Per group of time blocks of a height, the last group that has to be done of one that begins so many stages
+    /// before.
     fn needs(&mut self, steps: u64, stages: i64) -> Option<Arc<[i64]>> {
         if let Some(known) = self.needs.get(&(steps, stages)) {
             return Some(known.clone());
@@ -155,7 +158,8 @@ impl Footprints {
         Some(needs)
     }
 
-    /// The planes that a buffer has to have for passes of such heights, one after the other, if some planes are gathered after each time block.
+    /// The planes that a buffer has to have for passes of such heights, one after the other, if some planes are
+    /// gathered after each time block.
     pub fn least_places(
         &mut self,
         scheme: &Scheme,

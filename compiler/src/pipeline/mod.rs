@@ -1,11 +1,12 @@
 //! Pipelines of time blocks: which towers run when, and which planes of the domain a device holds meanwhile.
 //!
-//! The unit of work is a *launch*: the towers of one time block whose origins lie in one *group* of planes across the outer axis. A launch of a time
-//! block depends on launches of the time block before only up to some group, so several time blocks are in flight, each some groups behind the one
-//! before it. A *pass* is a number of time blocks that every plane goes through one after the other.
+//! The unit of work is a *launch*: the towers of one time block whose origins lie in one *group* of planes across the
+//! outer axis. A launch of a time block depends on launches of the time block before only up to some group, so several
+//! time blocks are in flight, each some groups behind the one before it. A *pass* is a number of time blocks that every
+//! plane goes through one after the other.
 //!
-//! With a *calculation window*, a device holds only the planes that time blocks in flight access; slabs of planes are loaded ahead of the first time
-//! block of a pass, and stored behind its last one:
+//! With a *calculation window*, a device holds only the planes that time blocks in flight access; slabs of planes are
+//! loaded ahead of the first time block of a pass, and stored behind its last one:
 //!
 //! ```text
 //! plane    low                                                                         high
@@ -13,24 +14,28 @@
 //!                       '-------------------- buffer of the device ------------------'
 //! ```
 //!
-//! A [`Window`] and the [`Pass`]es of a run yield a list of [`Op`]s, each with a queue and the operations that it waits for ([`Builder`]). Operations of
-//! a queue run in their order; everything else is ordered by those waits alone. [`check`] executes such a list symbolically and finds what would be
-//! wrong for some interleaving. Nothing here knows towers: [`Footprints`] derives the groups of a time block from them.
+//! A [`Window`] and the [`Pass`]es of a run yield a list of [`Op`]s, each with a queue and the operations that it waits
+//! for ([`Builder`]). Operations of a queue run in their order; everything else is ordered by those waits alone.
+//! [`check`] executes such a list symbolically and finds what would be wrong for some interleaving. Nothing here knows
+//! towers: [`Footprints`] derives the groups of a time block from them.
 //!
-//! Planes are counted along the *way* of towers: those of an array whose towers move down are counted backwards. Groups are numbered against the way,
-//! in the order in which they run. Planes of later passes go on below those of earlier ones, so that a plane of a pass is one number.
+//! Planes are counted along the *way* of towers: those of an array whose towers move down are counted backwards. Groups
+//! are numbered against the way, in the order in which they run. Planes of later passes go on below those of earlier
+//! ones, so that a plane of a pass is one number.
 
 mod build;
 mod check;
 mod footprint;
+mod laid_out;
 mod predict;
 mod print;
 #[cfg(test)]
 mod tests;
 
-pub use build::{Builder, LaidOut, NoLayout};
+pub use build::Builder;
 pub use check::{Fault, check};
 pub use footprint::{Footprints, Height};
+pub use laid_out::{LaidOut, NoLayout};
 pub use predict::{Rates, WindowRate};
 pub use print::Printed;
 
@@ -49,7 +54,8 @@ pub struct Window {
     pub in_flight: usize,
     /// Groups whose planes are loaded ahead of the one that runs.
     pub ahead: i64,
-    /// Every second time block is one more group behind, so that launches that are next in the list do not wait for each other.
+    /// Every second time block is one more group behind, so that launches that are next in the list do not wait for
+    /// each other.
     pub spread: bool,
 }
 
@@ -132,8 +138,8 @@ pub struct Op {
     pub pass: u64,
     pub action: Action,
     pub queue: Queue,
-    /// Operations that are over before it begins, besides the one before it in its queue. Those of the pass before the last are over, too: the host
-    /// waits for them.
+    /// Operations that are over before it begins, besides the one before it in its queue. Those of the pass before the
+    /// last are over, too: the host waits for them.
     pub after: Vec<OpId>,
     /// The plane of the pass that lies at place 0 of the buffer while it runs; after it, if it slides.
     pub base: i64,

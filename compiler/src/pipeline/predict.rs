@@ -17,16 +17,19 @@ const GROUPS: f64 = 0.97;
 /// A rate of a calculation window, and what bounds it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowRate {
-    /// Cell-steps per second that transfers allow: `K L / b` for passes of K steps, cells of b bytes and a link of L bytes per second each way.
+    /// Cell-steps per second that transfers allow: `K L / b` for passes of K steps, cells of b bytes and a link of L
+    /// bytes per second each way.
     pub transfers: f64,
-    /// Seconds of slides per second of computing: `W / (M - W) * (2 b / copies) / (K / cells)` for windows of W planes in a buffer of M.
+    /// Seconds of slides per second of computing: `W / (M - W) * (2 b / copies) / (K / cells)` for windows of W planes
+    /// in a buffer of M.
     pub slides: f64,
     /// Cell-steps per second.
     pub cells: f64,
 }
 
 impl WindowRate {
-    /// For passes of so many steps, cells of so many bytes with all that lies between rows, and a window of so many planes in a buffer.
+    /// For passes of so many steps, cells of so many bytes with all that lies between rows, and a window of so many
+    /// planes in a buffer.
     pub fn new(rates: Rates, steps: u64, bytes: f64, window: i64, places: i64) -> WindowRate {
         let steps = steps as f64;
         let transfers = steps * rates.link / bytes;

@@ -1,5 +1,5 @@
-//! What time blocks in flight need to know of towers: which planes across the outer axis a tower accesses, and on which towers of an earlier time
-//! block it depends.
+//! What time blocks in flight need to know of towers: which planes across the outer axis a tower accesses, and on which
+//! towers of an earlier time block it depends.
 
 use super::bounds::Placement;
 use super::group::PerFace;
@@ -129,11 +129,11 @@ impl Towers {
         self.advance.x.signum()
     }
 
-    /// The index of the origin along the outer axis of the last tower, in the order of towers, on which one may depend that belongs to a time block
-    /// that begins so many stages later.
+    /// The index of the origin along the outer axis of the last tower, in the order of towers, on which one may depend
+    /// that belongs to a time block that begins so many stages later.
     ///
-    /// An event's depth never falls from an event to one that depends on it. Depths count stages from the start of a time block on, so they are
-    /// larger in the earlier one by what the slope makes of the stages between.
+    /// An event's depth never falls from an event to one that depends on it. Depths count stages from the start of a
+    /// time block on, so they are larger in the earlier one by what the slope makes of the stages between.
     pub fn last_before(&self, placement: &Placement, stages: i64) -> i64 {
         let near = self.alignments[placement.alignment].start;
         let origin = placement.origin;

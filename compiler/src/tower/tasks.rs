@@ -68,8 +68,9 @@ pub struct GroupedTasks {
     pub first: i64,
 }
 
-/// The same in groups of towers whose origins at the start lie in so many planes across the outer axis, the first ones of the way of towers last. So
-/// towers depend on none of later groups. `None` also where that does not hold: where towers do not move along the outer axis, or around it.
+/// The same in groups: those of a group have their origins, at the start, in so many planes across the outer axis, and
+/// groups are numbered against the way of towers. So towers depend on none of later groups. `None` also where that does
+/// not hold, and where towers do not move along the outer axis, or around it.
 pub fn grouped_tasks(
     scheme: &Scheme,
     layout: &crate::layout::Layout,

@@ -69,8 +69,8 @@ pub trait Queues: Device {
     fn arrive(&self, signal: Signal) -> Result<(), DeviceError>;
     /// Says that nobody will ask for a signal again.
     fn forget(&self, signal: Signal);
-    /// Locks pages of the host, so that the device copies them by itself and copies go on beside other work. `false` if they cannot be locked: copies
-    /// are as right then, but slower.
+    /// Locks pages of the host, so that the device copies them by itself and copies go on beside other work. `false` if
+    /// they cannot be locked: copies are as right then, but slower.
     ///
     /// # Safety
     /// There are so many bytes, until they are unlocked.

@@ -1,5 +1,6 @@
-//! The groups that a group needs, and the planes that it has, are enough: proved on the events of the towers themselves. Each value has its last write
-//! and its reads since; what touches it next, in another operation, is ordered after them.
+//! The groups that a group needs, and the planes that it has, are enough: proved on the events of the towers
+//! themselves. Each value has its last write and its reads since; what touches it next, in another operation, is
+//! ordered after them.
 
 use super::*;
 use crate::lattice::Region;

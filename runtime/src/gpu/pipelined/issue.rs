@@ -61,7 +61,8 @@ impl<T: Value> Pipelined<'_, T> {
 
     fn load(&self, op: &Op, queue: WorkQueue, planes: Interval) -> Result<(), DeviceError> {
         let (place, offset, bytes) = self.slab(op, planes);
-        // SAFETY: the planes lie in the host's array, which nobody else accesses while passes run; operations that store them are ordered.
+        // SAFETY: the planes lie in the host's array, which nobody else accesses while passes run; operations that
+        // store them are ordered.
         unsafe {
             self.device
                 .upload(queue, self.host.add(offset), place, bytes)
@@ -130,8 +131,9 @@ impl<T: Value> Pipelined<'_, T> {
                 threads: [time_block.threads, 1, 1],
                 shared: time_block.shared_bytes,
             };
-            // SAFETY: the parameters are those that the compiler lists; the planes that the group's towers access lie in the buffer where an array that begins
-            // there has them, profiles in arrays over the boxes of volume sources, and there are waves of all steps of the pass, and room for their records.
+            // SAFETY: the parameters are those that the compiler lists; the planes that the group's towers access lie
+            // in the buffer where an array that begins there has them, profiles in arrays over the boxes of volume
+            // sources, and there are waves of all steps of the pass, and room for their records.
             unsafe {
                 self.device
                     .start_in(queue, self.function, threads, &launch.arguments)
@@ -179,7 +181,8 @@ impl<T: Value> Pipelined<'_, T> {
             threads: [service::THREADS, 1, 1],
             shared: 0,
         };
-        // SAFETY: the parameters are those of the kernel; the planes lie in the buffer, and there is room for the slice.
+        // SAFETY: the parameters are those of the kernel; the planes lie in the buffer, and there is room for the
+        // slice.
         unsafe { self.device.start_in(queue, function, threads, &arguments) }
     }
 }

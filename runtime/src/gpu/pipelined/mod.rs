@@ -1,8 +1,8 @@
 //! A calculation by time blocks in flight, with all of its values on a device or only those of a calculation window.
 //!
-//! The host's array is the state between passes. While steps run, operations of a [pipeline](torre_compiler::pipeline) go to queues of the device: slabs
-//! of planes come from the host's array and go back to it, and launches run groups of towers. Waves of sources go to the device before a pass, and
-//! records come back after it.
+//! The host's array is the state between passes. While steps run, operations of a [pipeline](torre_compiler::pipeline)
+//! go to queues of the device: slabs of planes come from the host's array and go back to it, and launches run groups of
+//! towers. Waves of sources go to the device before a pass, and records come back after it.
 
 mod issue;
 mod passes;
@@ -57,7 +57,8 @@ const RESIDENT_BLOCKS: usize = 16;
 /// Passes between two looks at whether values are finite, for which all operations end.
 const BETWEEN_LOOKS: u64 = 16;
 
-/// Blocks per multiprocessor that a launch starts at most. More would keep those of the next launch from multiprocessors that have no towers left.
+/// Blocks per multiprocessor that a launch starts at most. More would keep those of the next launch from
+/// multiprocessors that have no towers left.
 const BLOCKS: u32 = 4;
 
 /// Memory that passes have in turns: one of them runs while another one ends.
@@ -156,7 +157,8 @@ pub struct Pipelined<'a, T> {
     pictures: Vec<Picture>,
 }
 
-// SAFETY: the pointer to the host's array is used by methods with `&mut self` alone, and by the device until those return.
+// SAFETY: the pointer to the host's array is used by methods with `&mut self` alone, and by the device until those
+// return.
 unsafe impl<T: Sync> Sync for Pipelined<'_, T> {}
 
 /// Bytes of the device's memory that such a run takes, tables of time blocks aside.
@@ -187,8 +189,8 @@ fn most_blocks(how: InFlight) -> usize {
 }
 
 impl<'a, T: Value> Pipelined<'a, T> {
-    /// Takes a calculation to a device, at the step where it is; the towers are those of the same scheme and layout. `None` where towers cannot do what
-    /// the problem asks for, or cannot be put into groups.
+    /// Takes a calculation to a device, at the step where it is; the towers are those of the same scheme and layout.
+    /// `None` where towers cannot do what the problem asks for, or cannot be put into groups.
     pub fn new(
         mut calculation: Calculation<'a, T>,
         files: &'a dyn Files,
@@ -401,7 +403,8 @@ impl<'a, T: Value> Pipelined<'a, T> {
     }
 }
 
-/// Whether two passes of the highest time blocks fit and are right for every interleaving, with the outputs of a problem after each time block.
+/// Whether two passes of the highest time blocks fit and are right for every interleaving, with the outputs of a
+/// problem after each time block.
 fn check_layout<T: Value>(
     footprints: &mut Footprints,
     calculation: &Calculation<'_, T>,

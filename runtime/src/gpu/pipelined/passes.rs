@@ -52,8 +52,8 @@ impl<T: Value> Pipelined<'_, T> {
         Ok(possible)
     }
 
-    /// The height of the time block that begins at a step, of those up to the next step after which something is due: they are as high as the towers of
-    /// the schedule, or a little lower and all about alike.
+    /// The height of the time block that begins at a step, of those up to the next step after which something is due:
+    /// they are as high as the towers of the schedule, or a little lower and all about alike.
     fn height(&self, step: u64, until: u64) -> Option<u64> {
         let period = self.towers.program.towers.steps.max(1);
         let room = self.interruptions.room(step, until) / period;

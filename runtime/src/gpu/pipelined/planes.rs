@@ -59,7 +59,8 @@ impl PlaneBytes {
         }
     }
 
-    /// Where an array would begin whose planes lie as they do in a pass, if plane number `base` lies at place 0. Most of it is not there.
+    /// Where an array would begin whose planes lie as they do in a pass, if plane number `base` lies at place 0. Most
+    /// of it is not there.
     pub fn array(&self, buffer: Address, window: &Window, pass: u64, base: i64) -> Address {
         // The place, counted up from the buffer's beginning, of plane 0.
         let zero = match self.way < 0 {

@@ -5,7 +5,8 @@ use torre_compiler::pipeline::{Footprints, Window};
 use torre_compiler::problem::OutputKind;
 use torre_runtime::gpu::{InFlight, Pipelined, Queues, device_bytes};
 
-/// The least number of planes for a window over the towers of a plan; `None` where these cannot be put into groups of planes.
+/// The least number of planes for a window over the towers of a plan; `None` where these cannot be put into groups of
+/// planes.
 fn least_places(
     scheme: &Scheme,
     problem: &Problem,
