@@ -112,6 +112,31 @@ pub struct How {
     pub target: TargetChoice,
 }
 
+/// What a GPU holds while it computes.
+#[derive(Debug, Default, Args)]
+pub struct Holding {
+    /// What the GPU holds, with `--backend cuda`
+    #[arg(long, value_enum, default_value_t = WindowArg::Auto)]
+    pub window: WindowArg,
+    /// Memory of the GPU that is used, at most, such as `20GB` or `16GiB` [default: what is free]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub memory: Option<u64>,
+    /// Time blocks in flight, with `--window host` or `device` [default: the model chooses]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub in_flight: Option<u32>,
+    /// Columns of towers of a launch, in the same cases [default: the model chooses]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub columns: Option<u32>,
+}
+
+impl Holding {
+    /// Whether anything was asked for.
+    pub fn is_given(&self) -> bool {
+        let numbers = [self.in_flight, self.columns].iter().any(Option::is_some);
+        self.window != WindowArg::Auto || self.memory.is_some() || numbers
+    }
+}
+
 #[derive(Debug, Args)]
 pub struct New {
     /// What the program is called: NAME.torre is written
@@ -173,6 +198,8 @@ pub struct Run {
     pub what: What,
     #[command(flatten)]
     pub how: How,
+    #[command(flatten)]
+    pub holding: Holding,
     /// Threads that compute, on the processor unless a GPU is asked for [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
@@ -277,6 +304,8 @@ pub struct Plan {
     pub what: What,
     #[command(flatten)]
     pub how: How,
+    #[command(flatten)]
+    pub holding: Holding,
     /// Threads that compute, on the processor unless a GPU is asked for [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
@@ -324,6 +353,8 @@ pub struct Bench {
 pub struct Emit {
     #[command(flatten)]
     pub what: What,
+    #[command(flatten)]
+    pub holding: Holding,
     /// What to show
     #[arg(long, value_enum)]
     pub stage: StageArg,
@@ -417,6 +448,19 @@ impl BackendArg {
     }
 }
 
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum WindowArg {
+    /// All values if they fit, a calculation window over the host's memory otherwise
+    #[default]
+    Auto,
+    /// All values, one time block at a time
+    None,
+    /// All values, several time blocks in flight
+    Device,
+    /// A calculation window over the host's memory
+    Host,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FormatArg {
     Npy,
@@ -458,6 +502,8 @@ pub enum StageArg {
     Tiles,
     /// The rows that a GPU's towers load, compute, publish and store, one operation per line
     Towers,
+    /// Copies and launches of time blocks in flight, with what each of them waits for
+    Pipeline,
     /// What is run: the tiles, where values lie in memory, and the kernels
     Plan,
     /// LLVM IR of the kernels
@@ -477,6 +523,29 @@ fn setting(text: &str) -> Result<(String, String), String> {
             Ok((name.trim().to_owned(), value.trim().to_owned()))
         }
         _ => Err("expected NAME=VALUE".to_owned()),
+    }
+}
+
+/// Bytes with a unit.
+fn size(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, f64); 9] = [
+        ("KiB", 1024.0),
+        ("MiB", 1048576.0),
+        ("GiB", 1073741824.0),
+        ("TiB", 1099511627776.0),
+        ("kB", 1e3),
+        ("MB", 1e6),
+        ("GB", 1e9),
+        ("TB", 1e12),
+        ("B", 1.0),
+    ];
+    let unit = UNITS
+        .iter()
+        .find_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, bytes)));
+    let value = unit.and_then(|(number, bytes)| Some(number.trim().parse::<f64>().ok()? * bytes));
+    match value {
+        Some(bytes) if (1.0..=1e18).contains(&bytes) => Ok(bytes as u64),
+        _ => Err("expected a size with its unit, such as 20GB or 16GiB".to_owned()),
     }
 }
 
@@ -509,6 +578,16 @@ mod tests {
         assert_eq!(setting("h = 2*dx").unwrap(), ("h".into(), "2*dx".into()));
         for wrong in ["h", "=1", "h=", ""] {
             assert!(setting(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(size("20GB"), Ok(20_000_000_000));
+        assert_eq!(size("1.5 MiB"), Ok(1_572_864));
+        assert_eq!(size("7B"), Ok(7));
+        for wrong in ["20", "GB", "-1GB", "0B", "nanGB", "infTB", "1e9TB", "2gb"] {
+            assert!(size(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -43,6 +43,8 @@ fn is_for_gpu(args: &args::Bench, voice: &Voice) -> Result<bool, Failure> {
         schedule: "auto",
         source,
         resolved,
+        holding: &args::Holding::default(),
+        every: None,
     };
     Ok(asked.faster(&plan.choice.prediction, voice).is_some())
 }

@@ -1,12 +1,14 @@
 //! `torre emit`: what a program is turned into.
 
 use crate::args::{self, StageArg};
+use crate::codes;
 use crate::device;
 use crate::failure::Failure;
 use crate::input;
 use crate::plan::towers_text;
 use crate::render::Voice;
 use crate::schedule;
+use crate::window::{self, Question};
 use crate::write;
 use std::fmt::Write;
 use torre_compiler::backend::gpu::compile;
@@ -14,20 +16,30 @@ use torre_compiler::backend::llvm::cpu::{Shape, emit as emit_llvm};
 use torre_compiler::backend::llvm::library::{self as llvm, Library, Options};
 use torre_compiler::cone::cones;
 use torre_compiler::kernel::KernelSet;
+use torre_compiler::pipeline::Printed as PrintedPipeline;
+use torre_compiler::resolve::Resolved;
 use torre_compiler::schedule::Schedule;
 use torre_compiler::scheme::{CoefId, Scheme};
 use torre_compiler::tower::Printed;
+use torre_grammar::diag::Diagnostic;
 use torre_grammar::{parse, print};
+use torre_runtime::gpu::DeviceModel;
 use torre_runtime::host::{SetupError, threads};
+use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner};
 use torre_runtime::plan::{Planner, Program};
 use torre_runtime::program::{self, CompileError, TargetChoice};
 
 pub fn emit(args: &args::Emit, voice: &Voice) -> Result<(), Failure> {
+    if args.holding.is_given() && args.stage != StageArg::Pipeline {
+        return Err(Failure::usage(
+            "`--window` and what goes with it are for `--stage pipeline`",
+        ));
+    }
     let text = match args.stage {
         StageArg::Ast => print(&parse(&input::source(&args.what.file)?)?),
         StageArg::Scheme => input::inspected(&args.what, voice)?.scheme.to_string(),
         StageArg::Cones => cones(&input::inspected(&args.what, voice)?.scheme).to_string(),
-        StageArg::Ptx | StageArg::Towers => on_device(args, voice)?,
+        StageArg::Ptx | StageArg::Towers | StageArg::Pipeline => on_device(args, voice)?,
         StageArg::Plan | StageArg::Llvm | StageArg::Asm if device::is_gpu(&args.target) => {
             on_device(args, voice)?
         }
@@ -200,6 +212,7 @@ fn on_device(args: &args::Emit, voice: &Voice) -> Result<String, Failure> {
                 )));
             }
         },
+        StageArg::Pipeline => pipeline(args, &resolved, &model, plan)?,
         StageArg::Llvm => module().text(),
         _ => {
             let library = Library::open().map_err(CompileError::from)?;
@@ -212,6 +225,43 @@ fn on_device(args: &args::Emit, voice: &Voice) -> Result<String, Failure> {
             ptx.map_err(CompileError::from)?.text
         }
     })
+}
+
+/// The pipeline of the first two passes, after it was checked.
+fn pipeline(
+    args: &args::Emit,
+    resolved: &Resolved,
+    model: &DeviceModel,
+    mut plan: DevicePlan,
+) -> Result<String, Failure> {
+    let question = Question {
+        holding: &args.holding,
+        resolved,
+        model,
+        free: model.facts.memory,
+        every: None,
+    };
+    let held = question.decide(&mut plan, &[])?;
+    let (Some(held), Some(towers)) = (held, &plan.towers) else {
+        return Err(Failure::usage(
+            "one time block at a time is no pipeline: name `--window host` or `--window device`",
+        ));
+    };
+    let planner = DevicePlanner::new(&resolved.scheme, &resolved.problem, model);
+    let planner = planner.map_err(SetupError::from)?;
+    let laid_out = planner.laid_out(towers, held.how(), 2);
+    let laid_out = laid_out.ok_or_else(|| Failure::usage("the window does not hold a pass"))?;
+    if let Err(fault) = laid_out.check() {
+        let message = format!("the pipeline is wrong: {fault}");
+        return Err(Diagnostic::error(codes::BACKEND, message).into());
+    }
+    let printed = PrintedPipeline {
+        window: &laid_out.window,
+        passes: &laid_out.passes,
+        ops: &laid_out.ops,
+        way: laid_out.way,
+    };
+    Ok(format!("{}\n{printed}", window::text(&held)))
 }
 
 /// Kernels as Cranelift sees them.

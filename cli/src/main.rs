@@ -29,6 +29,7 @@ mod run;
 mod schedule;
 mod stability;
 mod target;
+mod window;
 mod write;
 
 use args::{Cli, Command};

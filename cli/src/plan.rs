@@ -10,6 +10,7 @@ use crate::render::Voice;
 use crate::report::{self, bytes};
 use crate::schedule;
 use crate::target::{Asked, OnGpu, Target};
+use crate::window::{self, Held, Question};
 use crate::write;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -33,6 +34,9 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
     if target == Target::Gpu {
         return plan_on_device(args, voice, &source, &resolved);
     }
+    if args.holding.is_given() {
+        return Err(Failure::usage(window::ONLY_CUDA));
+    }
     if args.how.target != TargetChoice::Host {
         return Err(Failure::usage(
             "`--target` goes with `--backend cuda`: for processors, plans are made where the rates were measured",
@@ -54,6 +58,8 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
             schedule: &args.schedule,
             source: &source,
             resolved: &resolved,
+            holding: &args.holding,
+            every: None,
         };
         if let Some(gpu) = asked.faster(&plan.choice.prediction, voice) {
             let available = gpu.device.free_memory()?;
@@ -61,6 +67,7 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
                 model,
                 plan,
                 choices,
+                held,
                 ..
             } = &gpu;
             return show_on_device(
@@ -69,6 +76,7 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
                 &ShownOnDevice {
                     resolved: &resolved,
                     plan,
+                    held: held.as_ref(),
                     choices,
                     model,
                     available,
@@ -109,10 +117,19 @@ fn plan_on_device(
             (model, memory)
         }
     };
-    let (plan, choices) = device::plan(&args.schedule, source, resolved, &model)?;
+    let (mut plan, choices) = device::plan(&args.schedule, source, resolved, &model)?;
+    let question = Question {
+        holding: &args.holding,
+        resolved,
+        model: &model,
+        free: available,
+        every: None,
+    };
+    let held = question.decide(&mut plan, &choices)?;
     let shown = ShownOnDevice {
         resolved,
         plan: &plan,
+        held: held.as_ref(),
         choices: &choices,
         model: &model,
         available,
@@ -137,6 +154,8 @@ fn show_on_device(
 struct ShownOnDevice<'a> {
     resolved: &'a Resolved,
     plan: &'a DevicePlan,
+    /// `None`: all values, with one time block at a time.
+    held: Option<&'a Held>,
     /// All members of the family that the GPU runs, best first.
     choices: &'a [Choice],
     model: &'a DeviceModel,
@@ -175,6 +194,9 @@ impl ShownOnDevice<'_> {
         if let Some(towers) = &self.plan.towers {
             out.push_str(&towers_text(towers));
         }
+        if let Some(held) = self.held {
+            out.push_str(&window::text(held));
+        }
         let _ = writeln!(
             out,
             "  kernels   {:8}\n  fields    {}; {} of the GPU's memory available\n  device    {}, copies at {:.0} GB/s",
@@ -202,6 +224,7 @@ impl ShownOnDevice<'_> {
             "precision": scheme.precision.to_string(),
             "towers": towers,
             "note": self.plan.note,
+            "window": self.held.map(window::json),
             "target": self.model.gpu.name,
             "device": device::json(&self.model.facts, Some(self.model.copy_rate)),
             "device_memory_bytes": self.needed(),

@@ -56,6 +56,8 @@ pub struct Report {
     /// By level of memory; what is not known is left out.
     pub bytes_per_cell_step: Vec<(String, f64)>,
     pub predicted_gcells_per_s: Option<f64>,
+    /// What the GPU holds, where time blocks are in flight.
+    pub window: Option<Value>,
     /// What every value was compared with.
     pub verified: Option<String>,
 }
@@ -138,6 +140,9 @@ impl Report {
             "infinite": sum(|count| count.infinite),
             "values": values,
         });
+        if let Some(window) = &self.window {
+            report["window"] = window.clone();
+        }
         for (key, value) in &self.provenance {
             report[key] = value.clone();
         }

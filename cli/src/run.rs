@@ -15,6 +15,7 @@ use crate::report::{self, Report};
 use crate::schedule;
 use crate::stability::Subject;
 use crate::target::{Asked, OnGpu, Target};
+use crate::window::{self, Held};
 use crate::write;
 use folders::Folders;
 use serde_json::Value as Json;
@@ -30,10 +31,10 @@ use torre_compiler::schedule::Choice;
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_runtime::budget;
 use torre_runtime::cache::{Cache, Origin};
-use torre_runtime::gpu::{Device, DeviceProgram, OnDevice};
+use torre_runtime::gpu::{Device, DeviceModel, DeviceProgram, OnDevice, Pipelined};
 use torre_runtime::host::{Calculation, Order, Progress, SetupError, threads};
 use torre_runtime::output::checkpoint::Identity;
-use torre_runtime::plan::gpu::DevicePlanner;
+use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner, NoWindow, Refusal};
 use torre_runtime::plan::{Plan, Planner};
 use torre_runtime::program::{
     self, Backend, BackendChoice, CompileError, LoadedFiles, TargetChoice,
@@ -152,8 +153,13 @@ impl<'a, T: Value> Run<'a, T> {
             schedule: &args.schedule,
             source,
             resolved,
+            holding: &args.holding,
+            every: args.every,
         };
         let target = args.how.target(args.threads)?;
+        if args.holding.is_given() && target != Target::Gpu {
+            return Err(Failure::usage(window::ONLY_CUDA));
+        }
         let mut plan = match (args.how.backend, target) {
             (BackendArg::Reference, _) | (_, Target::Gpu) => None,
             _ => Some(schedule::plan(&args.schedule, source, resolved, threads)?),
@@ -167,6 +173,9 @@ impl<'a, T: Value> Run<'a, T> {
             plan = None;
             if let Some(note) = &gpu.plan.note {
                 voice.note(note);
+            }
+            if let Some(Held::Window(plan)) = &gpu.held {
+                voice.note(window::note(plan, &args.holding));
             }
         }
         let Resolved {
@@ -255,6 +264,7 @@ impl<'a, T: Value> Run<'a, T> {
             device,
             model,
             plan,
+            held,
             ..
         }: &OnGpu,
     ) -> Result<(), Failure> {
@@ -277,6 +287,26 @@ impl<'a, T: Value> Run<'a, T> {
         if let Some(folder) = &self.args.resume {
             checkpoint::resume(folder, &prepared.identity, &mut calculation)?;
         }
+        let made = Made {
+            backend: "cuda".to_owned(),
+            code: format!("LLVM {}, {gpu}", library.version()),
+            compiling,
+            cached: false,
+            field_bytes: calculation.memory_bytes(),
+            device: device.facts().name.clone(),
+        };
+        if let (Some(held), Some(towers)) = (held, &towers) {
+            let how = held.how();
+            let run = Pipelined::new(calculation, files, device, program, towers, how)?;
+            let Some(mut simulation) = run else {
+                return Err(self.no_window(model, plan)?);
+            };
+            if how.places.is_some() && !simulation.is_locked() {
+                self.voice
+                    .note("the host's memory cannot be locked, so copies take longer");
+            }
+            return self.run_checked(&mut simulation, prepared, made);
+        }
         let mut simulation = OnDevice::new(calculation, files, device, program)?;
         if let Some(towers) = &towers {
             simulation = simulation.by_towers(towers)?;
@@ -286,15 +316,18 @@ impl<'a, T: Value> Run<'a, T> {
             self.voice
                 .note(format!("{reason}, so the GPU goes stage by stage"));
         }
-        let made = Made {
-            backend: "cuda".to_owned(),
-            code: format!("LLVM {}, {gpu}", library.version()),
-            compiling,
-            cached: false,
-            field_bytes: simulation.memory_bytes(),
-            device: device.facts().name.clone(),
-        };
         self.run_checked(&mut simulation, prepared, made)
+    }
+
+    /// The diagnostic for sources and probes that keep a calculation window from its towers.
+    fn no_window(&self, model: &DeviceModel, plan: &DevicePlan) -> Result<Failure, Failure> {
+        let planner = DevicePlanner::new(self.scheme, self.problem, model);
+        let planner = planner.map_err(SetupError::from)?;
+        let reason = NoWindow::Points(
+            "what sources and probes do is too much for the tables of a time block".to_owned(),
+        );
+        let refused = planner.refused(&plan.choice.name, Refusal::Window(reason));
+        Ok(device::refused(refused, &planner, model))
     }
 
     /// Runs beside what it is compared with.
@@ -462,6 +495,11 @@ impl<'a, T: Value> Run<'a, T> {
         self.plan.as_ref().map(|plan| &plan.choice).or_else(on_gpu)
     }
 
+    /// What the GPU holds, if that is said.
+    fn held(&self) -> Option<&Held> {
+        self.gpu.as_ref()?.held.as_ref()
+    }
+
     /// The schedule as `--schedule` takes it.
     fn schedule_text(&self) -> Option<String> {
         let choice = self.choice()?;
@@ -521,7 +559,11 @@ impl<'a, T: Value> Run<'a, T> {
                 ],
                 None => Vec::new(),
             },
-            predicted_gcells_per_s: choice.map(|choice| choice.prediction.rate * 1e-9),
+            predicted_gcells_per_s: match self.held() {
+                Some(Held::Window(plan)) => Some(plan.rate.cells * 1e-9),
+                _ => choice.map(|choice| choice.prediction.rate * 1e-9),
+            },
+            window: self.held().map(window::json),
             verified: self.check.map(|check| match check {
                 Check::Reference => "the reference".to_owned(),
                 Check::Interpreter => "the interpreter, layerwise".to_owned(),

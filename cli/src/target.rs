@@ -1,10 +1,11 @@
 //! Where a calculation goes: to the processor or to a GPU.
 
-use crate::args::{BackendArg, How};
+use crate::args::{BackendArg, Holding, How};
 use crate::device;
 use crate::failure::Failure;
 use crate::render::Voice;
 use crate::report;
+use crate::window::{Held, Question};
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::resolve::Resolved;
 use torre_compiler::schedule::{Choice, Prediction, gcells};
@@ -33,6 +34,8 @@ pub struct OnGpu {
     pub plan: DevicePlan,
     /// All members of the family that it runs, best first.
     pub choices: Vec<Choice>,
+    /// `None`: it holds all values, with one time block at a time.
+    pub held: Option<Held>,
 }
 
 /// A calculation and what was asked for it.
@@ -42,6 +45,9 @@ pub struct Asked<'a> {
     pub schedule: &'a str,
     pub source: &'a Source,
     pub resolved: &'a Resolved,
+    pub holding: &'a Holding,
+    /// Steps between checkpoints.
+    pub every: Option<u64>,
 }
 
 impl How {
@@ -74,12 +80,21 @@ impl Asked<'_> {
 
     fn opened(&self, number: Option<usize>) -> Result<OnGpu, Failure> {
         let (device, model) = device::opened(number, &self.how.target)?;
-        let (plan, choices) = device::plan(self.schedule, self.source, self.resolved, &model)?;
+        let (mut plan, choices) = device::plan(self.schedule, self.source, self.resolved, &model)?;
+        let question = Question {
+            holding: self.holding,
+            resolved: self.resolved,
+            model: &model,
+            free: device.free_memory()?,
+            every: self.every,
+        };
+        let held = question.decide(&mut plan, &choices)?;
         Ok(OnGpu {
             device,
             model,
             plan,
             choices,
+            held,
         })
     }
 

@@ -25,6 +25,7 @@ pub mod injection;
 pub mod kernel;
 pub mod lattice;
 pub mod layout;
+pub mod pipeline;
 pub mod problem;
 pub mod real;
 pub mod reference;

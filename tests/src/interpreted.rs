@@ -1,11 +1,13 @@
 //! A GPU that is interpreted: runs on it are runs of the PTX that a real one gets.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use torre_compiler::backend::gpu::abi::Argument;
+use torre_compiler::testing::Rng;
 use torre_ptx::{Buffer, Device, Module, Options, Param};
 use torre_runtime::gpu::device::{self, Address, DeviceError, Facts, Function, Mark, Reading};
+use torre_runtime::gpu::queues::{Queues, Signal, WorkQueue};
 
 /// A small GPU of compute capability 9.0.
 #[derive(Debug)]
@@ -28,7 +30,38 @@ struct State {
     readings_begun: u64,
     /// The most that were under way at a time.
     readings_together: usize,
+    queued: Queued,
 }
+
+/// Queues of work beside the device's own. What they were asked for is done when somebody waits, one piece of work
+/// after the other, of any queue whose next piece is ready.
+#[derive(Debug, Default)]
+struct Queued {
+    queues: Vec<VecDeque<Work>>,
+    signals: u64,
+    arrived: BTreeSet<u64>,
+    /// How often the next piece of work was another queue's than the one before.
+    changes: u64,
+    seed: u64,
+}
+
+/// A piece of work of a queue.
+#[derive(Debug)]
+enum Work {
+    Start(Function, device::Threads, Vec<Argument>),
+    Upload(Host, Address, u64),
+    Download(Address, Host, u64),
+    Copy(Address, Address, u64),
+    Signal(u64),
+    Follow(u64),
+}
+
+/// A place in the host's memory.
+#[derive(Clone, Copy, Debug)]
+struct Host(*mut u8);
+
+// SAFETY: a plain address; who asks for copies keeps others from what they access until they are done.
+unsafe impl Send for Host {}
 
 /// Bytes of the memory that it claims to have.
 const MEMORY: u64 = 1 << 30;
@@ -41,6 +74,11 @@ impl Default for Interpreted {
 
 impl Interpreted {
     pub fn new() -> Interpreted {
+        Interpreted::with_memory(MEMORY)
+    }
+
+    /// One that has so many bytes of memory.
+    pub fn with_memory(memory: u64) -> Interpreted {
         Interpreted {
             facts: Facts {
                 name: "interpreter".to_owned(),
@@ -49,7 +87,7 @@ impl Interpreted {
                 multiprocessors: 2,
                 threads: 64,
                 clock: 1_000_000,
-                memory: MEMORY,
+                memory,
                 l2: 1 << 20,
                 l2_partition: vec![0, 1],
             },
@@ -65,6 +103,16 @@ impl Interpreted {
     /// Lets no kernel be started after so many.
     pub fn fail_after(&self, launches: u64) {
         self.state().last = Some(launches);
+    }
+
+    /// Lets queues take their turns in another order.
+    pub fn reseed(&self, seed: u64) {
+        self.state().queued.seed = seed;
+    }
+
+    /// How often queues took turns.
+    pub fn changes(&self) -> u64 {
+        self.state().queued.changes
     }
 
     /// Kernels that were started.
@@ -96,91 +144,34 @@ impl State {
             None => Err(failed("copying", "memory that was not taken")),
         }
     }
-}
 
-impl device::Device for Interpreted {
-    fn facts(&self) -> &Facts {
-        &self.facts
-    }
-
-    fn free_memory(&self) -> Result<u64, DeviceError> {
-        let taken: usize = self.state().buffers.iter().map(|b| b.bytes()).sum();
-        Ok(MEMORY.saturating_sub(taken as u64))
-    }
-
-    fn take(&self, bytes: u64) -> Result<Address, DeviceError> {
-        let mut state = self.state();
-        let buffer = state.device.upload(&vec![0u8; bytes as usize]);
-        state.buffers.push(buffer);
-        Ok(Address(buffer.address()))
-    }
-
-    fn give_back(&self, memory: Address) -> Result<(), DeviceError> {
-        self.state().buffers.retain(|b| b.address() != memory.0);
-        Ok(())
-    }
-
-    fn write(&self, to: Address, bytes: &[u8]) -> Result<(), DeviceError> {
-        let mut state = self.state();
-        let (buffer, offset) = state.find(to, bytes.len())?;
-        let written = state.device.write(buffer, offset, bytes);
+    fn write(&mut self, to: Address, bytes: &[u8]) -> Result<(), DeviceError> {
+        let (buffer, offset) = self.find(to, bytes.len())?;
+        let written = self.device.write(buffer, offset, bytes);
         written.map_err(|fault| failed("writing", fault))
     }
 
     fn read(&self, from: Address, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        let state = self.state();
-        let (buffer, offset) = state.find(from, bytes.len())?;
-        bytes.copy_from_slice(&state.device.read(buffer)[offset..offset + bytes.len()]);
+        let (buffer, offset) = self.find(from, bytes.len())?;
+        bytes.copy_from_slice(&self.device.read(buffer)[offset..offset + bytes.len()]);
         Ok(())
     }
 
-    fn begin_read(&self, from: Address, bytes: u64) -> Result<Reading, DeviceError> {
-        let mut state = self.state();
-        state.find(from, bytes as usize)?;
-        state.readings_begun += 1;
-        let number = state.readings_begun;
-        state.readings.insert(number, (from, bytes));
-        state.readings_together = state.readings_together.max(state.readings.len());
-        Ok(Reading(number))
-    }
-
-    fn end_read(&self, reading: Reading, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        let begun = self.state().readings.remove(&reading.0);
-        match begun {
-            Some((from, size)) if size == bytes.len() as u64 => self.read(from, bytes),
-            _ => Err(failed("reading", "it did not begin like that")),
+    fn copy(&mut self, from: Address, to: Address, bytes: u64) -> Result<(), DeviceError> {
+        if from.0.abs_diff(to.0) < bytes {
+            return Err(failed("copying", "places overlap"));
         }
-    }
-
-    fn copy(&self, from: Address, to: Address, bytes: u64) -> Result<(), DeviceError> {
         let mut content = vec![0; bytes as usize];
         self.read(from, &mut content)?;
         self.write(to, &content)
     }
 
-    fn load(&self, ptx: &str, names: &[String]) -> Result<Vec<Function>, DeviceError> {
-        let module = Module::parse(ptx).map_err(|error| DeviceError::Code {
-            message: error.to_string(),
-        })?;
-        if let Some(name) = names.iter().find(|name| module.entry(name).is_none()) {
-            return Err(failed("finding a kernel", format!("there is no `{name}`")));
-        }
-        let mut state = self.state();
-        let first = state.functions.len();
-        let number = state.modules.len();
-        let functions = names.iter().map(|name| (number, name.clone()));
-        state.functions.extend(functions);
-        state.modules.push(module);
-        Ok((first..state.functions.len()).map(Function).collect())
-    }
-
-    unsafe fn start(
-        &self,
+    fn start(
+        &mut self,
         function: Function,
         threads: device::Threads,
         arguments: &[Argument],
     ) -> Result<(), DeviceError> {
-        let mut state = self.state();
         let State {
             device,
             modules,
@@ -188,7 +179,7 @@ impl device::Device for Interpreted {
             launches,
             last,
             ..
-        } = &mut *state;
+        } = self;
         if last.is_some_and(|last| *launches >= last) {
             return Err(failed("starting a kernel", "this many are enough"));
         }
@@ -222,6 +213,145 @@ impl device::Device for Interpreted {
             .map_err(|fault| failed("running a kernel", format!("{name}: {fault}")))
     }
 
+    /// Does a piece of work.
+    fn work(&mut self, work: Work) -> Result<(), DeviceError> {
+        match work {
+            Work::Start(function, threads, arguments) => self.start(function, threads, &arguments),
+            Work::Upload(Host(from), to, bytes) => {
+                // SAFETY: who asked for it promised that there are so many, and that nobody writes them.
+                let bytes = unsafe { std::slice::from_raw_parts(from, bytes as usize) };
+                self.write(to, bytes)
+            }
+            Work::Download(from, Host(to), bytes) => {
+                // SAFETY: who asked for it promised that there are so many, and that nobody else accesses them.
+                let bytes = unsafe { std::slice::from_raw_parts_mut(to, bytes as usize) };
+                self.read(from, bytes)
+            }
+            Work::Copy(from, to, bytes) => self.copy(from, to, bytes),
+            Work::Signal(number) => {
+                self.queued.arrived.insert(number);
+                Ok(())
+            }
+            Work::Follow(_) => Ok(()),
+        }
+    }
+
+    /// Does work of queues in some order until a signal has arrived.
+    fn work_until(&mut self, signal: u64) -> Result<(), DeviceError> {
+        let mut rng = Rng::new(self.queued.seed ^ signal);
+        let mut before = usize::MAX;
+        // The rarest of them is asked last, so that it falls far behind.
+        let slow = rng.below(self.queued.queues.len().max(1) as u64) as usize;
+        while !self.queued.arrived.contains(&signal) {
+            let Queued {
+                queues, arrived, ..
+            } = &self.queued;
+            let ready = |n: &usize| match queues[*n].front() {
+                Some(Work::Follow(signal)) => arrived.contains(signal),
+                other => other.is_some(),
+            };
+            let mut ready: Vec<usize> = (0..queues.len()).filter(ready).collect();
+            if ready.len() > 1 && !rng.once_in(8) {
+                ready.retain(|n| *n != slow);
+            }
+            if ready.is_empty() {
+                return Err(failed("waiting", "all queues wait for each other"));
+            }
+            let next = *rng.pick(&ready);
+            self.queued.changes += u64::from(next != before);
+            before = next;
+            if let Some(work) = self.queued.queues[next].pop_front() {
+                self.work(work)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl device::Device for Interpreted {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn free_memory(&self) -> Result<u64, DeviceError> {
+        let taken: usize = self.state().buffers.iter().map(|b| b.bytes()).sum();
+        Ok(self.facts.memory.saturating_sub(taken as u64))
+    }
+
+    fn take(&self, bytes: u64) -> Result<Address, DeviceError> {
+        let available = self.free_memory()?;
+        if bytes > available {
+            return Err(DeviceError::Memory {
+                needed: bytes,
+                available,
+            });
+        }
+        let mut state = self.state();
+        let buffer = state.device.upload(&vec![0u8; bytes as usize]);
+        state.buffers.push(buffer);
+        Ok(Address(buffer.address()))
+    }
+
+    fn give_back(&self, memory: Address) -> Result<(), DeviceError> {
+        self.state().buffers.retain(|b| b.address() != memory.0);
+        Ok(())
+    }
+
+    fn write(&self, to: Address, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.state().write(to, bytes)
+    }
+
+    fn read(&self, from: Address, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.state().read(from, bytes)
+    }
+
+    fn begin_read(&self, from: Address, bytes: u64) -> Result<Reading, DeviceError> {
+        let mut state = self.state();
+        state.find(from, bytes as usize)?;
+        state.readings_begun += 1;
+        let number = state.readings_begun;
+        state.readings.insert(number, (from, bytes));
+        state.readings_together = state.readings_together.max(state.readings.len());
+        Ok(Reading(number))
+    }
+
+    fn end_read(&self, reading: Reading, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        let begun = self.state().readings.remove(&reading.0);
+        match begun {
+            Some((from, size)) if size == bytes.len() as u64 => self.read(from, bytes),
+            _ => Err(failed("reading", "it did not begin like that")),
+        }
+    }
+
+    fn copy(&self, from: Address, to: Address, bytes: u64) -> Result<(), DeviceError> {
+        self.state().copy(from, to, bytes)
+    }
+
+    fn load(&self, ptx: &str, names: &[String]) -> Result<Vec<Function>, DeviceError> {
+        let module = Module::parse(ptx).map_err(|error| DeviceError::Code {
+            message: error.to_string(),
+        })?;
+        if let Some(name) = names.iter().find(|name| module.entry(name).is_none()) {
+            return Err(failed("finding a kernel", format!("there is no `{name}`")));
+        }
+        let mut state = self.state();
+        let first = state.functions.len();
+        let number = state.modules.len();
+        let functions = names.iter().map(|name| (number, name.clone()));
+        state.functions.extend(functions);
+        state.modules.push(module);
+        Ok((first..state.functions.len()).map(Function).collect())
+    }
+
+    unsafe fn start(
+        &self,
+        function: Function,
+        threads: device::Threads,
+        arguments: &[Argument],
+    ) -> Result<(), DeviceError> {
+        self.state().start(function, threads, arguments)
+    }
+
     fn mark(&self) -> Result<Mark, DeviceError> {
         Ok(Mark(0))
     }
@@ -232,5 +362,97 @@ impl device::Device for Interpreted {
 
     fn between(&self, _: Mark, _: Mark) -> Result<Duration, DeviceError> {
         Ok(Duration::ZERO)
+    }
+}
+
+impl Interpreted {
+    fn ask(&self, queue: WorkQueue, work: Work) -> Result<(), DeviceError> {
+        let mut state = self.state();
+        let Some(index) = queue.0.checked_sub(1) else {
+            return state.work(work);
+        };
+        match state.queued.queues.get_mut(index) {
+            Some(queue) => {
+                queue.push_back(work);
+                Ok(())
+            }
+            None => Err(failed("asking", "there is no such queue")),
+        }
+    }
+}
+
+impl Queues for Interpreted {
+    fn queue(&self) -> Result<WorkQueue, DeviceError> {
+        let queues = &mut self.state().queued.queues;
+        queues.push(VecDeque::new());
+        Ok(WorkQueue(queues.len()))
+    }
+
+    unsafe fn start_in(
+        &self,
+        queue: WorkQueue,
+        function: Function,
+        threads: device::Threads,
+        arguments: &[Argument],
+    ) -> Result<(), DeviceError> {
+        self.ask(queue, Work::Start(function, threads, arguments.to_vec()))
+    }
+
+    unsafe fn upload(
+        &self,
+        queue: WorkQueue,
+        from: *const u8,
+        to: Address,
+        bytes: u64,
+    ) -> Result<(), DeviceError> {
+        self.ask(queue, Work::Upload(Host(from.cast_mut()), to, bytes))
+    }
+
+    unsafe fn download(
+        &self,
+        queue: WorkQueue,
+        from: Address,
+        to: *mut u8,
+        bytes: u64,
+    ) -> Result<(), DeviceError> {
+        self.ask(queue, Work::Download(from, Host(to), bytes))
+    }
+
+    fn copy_in(
+        &self,
+        queue: WorkQueue,
+        from: Address,
+        to: Address,
+        bytes: u64,
+    ) -> Result<(), DeviceError> {
+        self.ask(queue, Work::Copy(from, to, bytes))
+    }
+
+    fn signal(&self, queue: WorkQueue) -> Result<Signal, DeviceError> {
+        let number = {
+            let queued = &mut self.state().queued;
+            queued.signals += 1;
+            queued.signals
+        };
+        self.ask(queue, Work::Signal(number))?;
+        Ok(Signal(number))
+    }
+
+    fn follow(&self, queue: WorkQueue, signal: Signal) -> Result<(), DeviceError> {
+        self.ask(queue, Work::Follow(signal.0))
+    }
+
+    fn arrive(&self, signal: Signal) -> Result<(), DeviceError> {
+        self.state().work_until(signal.0)
+    }
+
+    fn forget(&self, _: Signal) {}
+
+    unsafe fn lock(&self, _: *mut u8, _: u64) -> Result<bool, DeviceError> {
+        Ok(true)
+    }
+
+    unsafe fn unlock(&self, _: *mut u8) -> Result<(), DeviceError> {
+        Ok(())
     }
 }

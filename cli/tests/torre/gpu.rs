@@ -95,6 +95,87 @@ fn towers_are_planned_without_a_gpu() {
     assert!(plan("--set domain=64x64x20000").starts_with("layerwise\n"));
 }
 
+/// A domain that is five times as large as the memory that is allowed.
+#[test]
+fn windows_are_planned_without_a_gpu() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("quiet.torre");
+    std::fs::write(&file, QUIET).unwrap();
+    let schedule = "--schedule torre(D=2,TH=16)";
+    let large = "--set domain=2400x600x128";
+    let plan = |more: &str| {
+        let plan = format!("plan {{0}} --backend cuda --target sm_90 {schedule} {large} {more}");
+        succeed(&plan, &[&file])
+    };
+    assert!(!plan("").contains("  window "));
+    assert!(plan("--window device").contains("time blocks, in groups of 48 planes\n"));
+    for more in ["--memory 1.2GB", "--window host --memory 1.2GB"] {
+        let text = plan(more);
+        assert!(
+            text.contains("  window ") && text.contains("  passes "),
+            "{text}"
+        );
+    }
+    let report = plan("--memory 1.2GB --in-flight 3 --report json");
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let window = &report["window"];
+    assert_eq!(window["steps_of_a_pass"], 48);
+    let [places, least, planes] =
+        ["buffer_planes", "least_planes", "planes"].map(|key| window[key].as_i64().unwrap());
+    assert!(least <= places && 5 * places < 2 * planes, "{window}");
+    assert!(
+        window["device_memory_bytes"].as_u64().unwrap() <= 1_200_000_000,
+        "{window}"
+    );
+    // What there can be no window for.
+    let refused = |more: &str| {
+        let plan = format!("plan {{0}} --backend cuda --target sm_90 {schedule} {large} {more}");
+        fail(1, &plan, &[&file])
+    };
+    let error = refused("--memory 50MB");
+    assert!(
+        error.contains("E0853") && error.contains("least calculation window"),
+        "{error}"
+    );
+    let layerwise =
+        format!("plan {{0}} --backend cuda --target sm_90 --schedule layerwise {large}");
+    let error = fail(1, &format!("{layerwise} --memory 1.2GB"), &[&file]);
+    assert!(
+        error.contains("E0853") && error.contains("by towers only"),
+        "{error}"
+    );
+    refused("--memory 1.2GB --window none");
+    std::fs::write(&file, QUIET.replace("x: pec", "x: periodic")).unwrap();
+    let error = refused("--memory 1.2GB");
+    assert!(
+        error.contains("E0853") && error.contains("around the first axis"),
+        "{error}"
+    );
+}
+
+#[test]
+fn pipelines_are_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("quiet.torre");
+    std::fs::write(&file, QUIET).unwrap();
+    let text = succeed(
+        "emit {0} --stage pipeline --target sm_90 --schedule torre(D=2,TH=16) --window host --memory 60MB --in-flight 2 --columns 8 --set domain=600x48x64",
+        &[&file],
+    );
+    for line in [
+        ", 2 time blocks in flight\n",
+        "\npass 1\n",
+        "  block 1: 16 steps, groups ",
+        ", behind block 0 by 2 groups\n",
+        "  loads     load ",
+        "  stores    store ",
+        "  blocks 1  run block 1 group ",
+        "  loads     slide places ",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+}
+
 #[test]
 fn what_keeps_a_run_from_towers_is_said() {
     let folder = tempfile::tempdir().unwrap();

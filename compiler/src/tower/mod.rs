@@ -7,6 +7,7 @@ mod geometry;
 mod group;
 mod interp;
 mod order;
+mod planes;
 mod points;
 mod print;
 mod program;
@@ -26,6 +27,7 @@ pub use boundary::{BoundaryRow, BoundaryRows, BoundaryUpdate};
 pub use bounds::{Bounds, GroupBox, Placement, without_ghosts, written_groups};
 pub use group::{Group, PerFace};
 pub use interp::{Injected, Recorded, TowerInterp, VolumeCells};
+pub use planes::{PlaneAccess, Planes};
 pub use points::{PhasedRow, PointCell, PointInjection, PointPlan, PointRow, Points, TaskStage};
 pub use print::Printed;
 pub use program::{
@@ -38,7 +40,7 @@ pub use residency::{
 };
 pub use ring::Rings;
 pub use seam::{Seam, Window};
-pub use tasks::{Order, Task, TaskList, tasks};
+pub use tasks::{GroupedTasks, Order, Task, TaskList, grouped_tasks, tasks};
 pub use tiles::Launches;
 pub use towers::{Located, Towers, Traffic};
 pub use unfit::Unfit;

@@ -48,6 +48,16 @@ impl Spacing {
         }
     }
 
+    /// Where the tile of a depth starts.
+    pub fn first_depth(&self, depth: i64) -> i64 {
+        self.start(self.index(depth))
+    }
+
+    /// The last depth of the tile of a depth.
+    pub fn last_depth(&self, depth: i64) -> i64 {
+        self.start(self.index(depth) + 1) - 1
+    }
+
     /// The tiles of some depths.
     pub fn tiles(&self, depths: Interval) -> Interval {
         Interval::new(self.index(depths.lo), self.index(depths.hi) + 1)

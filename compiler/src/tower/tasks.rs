@@ -3,7 +3,7 @@
 use super::bounds::Placement;
 use super::group::{Group, PerFace};
 use super::towers::Towers;
-use crate::lattice::Interval;
+use crate::lattice::{Axis, Interval};
 use crate::scheme::Scheme;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -52,8 +52,58 @@ pub fn tasks(
     periods: u64,
     order: Order,
 ) -> Option<TaskList> {
-    let bounds = towers.bounds(scheme, layout);
     let launches = towers.launches(scheme, periods)?;
+    let launch_of = |placement: &Placement| launches.of(placement.origin) as i64;
+    let mut list = ordered(scheme, layout, towers, periods, order, &launch_of)?.list;
+    list.launches
+        .retain(|counts| counts.iter().any(|count| *count > 0));
+    Some(list)
+}
+
+/// The towers of a time block in groups, each of which is a launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupedTasks {
+    pub list: TaskList,
+    /// The number of the first launch's group.
+    pub first: i64,
+}
+
+/// The same in groups: those of a group have their origins, at the start, in so many planes across the outer axis, and
+/// groups are numbered against the way of towers. So towers depend on none of later groups. `None` also where that does
+/// not hold, and where towers do not move along the outer axis, or around it.
+pub fn grouped_tasks(
+    scheme: &Scheme,
+    layout: &crate::layout::Layout,
+    towers: &Towers,
+    periods: u64,
+    order: Order,
+    planes: i64,
+) -> Option<GroupedTasks> {
+    let way = towers.way();
+    if way == 0 || planes < 1 || scheme.grid.is_periodic(Axis::OUTER) {
+        return None;
+    }
+    let group_of = |placement: &Placement| (-way * placement.origin.x).div_euclid(planes);
+    let grouped = ordered(scheme, layout, towers, periods, order, &group_of)?;
+    let tasks = &grouped.list.tasks;
+    let group = |task: &Task| group_of(&task.placement);
+    let follows = |task: &Task| {
+        let mut neighbours = task.neighbours.iter().flatten();
+        neighbours.all(|n| group(&tasks[*n]) <= group(task))
+    };
+    tasks.iter().all(follows).then_some(grouped)
+}
+
+/// The towers of a time block in launches, by number.
+fn ordered(
+    scheme: &Scheme,
+    layout: &crate::layout::Layout,
+    towers: &Towers,
+    periods: u64,
+    order: Order,
+    launch_of: &dyn Fn(&Placement) -> i64,
+) -> Option<GroupedTasks> {
+    let bounds = towers.bounds(scheme, layout);
     let [first, second] = towers.indices(scheme, periods)?;
     let partitions = i64::from(order.partitions.max(1));
     let wide = order.width.max(1);
@@ -68,7 +118,7 @@ pub fn tasks(
                 let all = columns.entry(strip).or_default();
                 *all = all.hull(own);
                 placed.push(Placed {
-                    launch: launches.of(placement.origin),
+                    launch: launch_of(&placement),
                     partition: strip.rem_euclid(partitions) as usize,
                     column: i + j,
                     strip,
@@ -110,11 +160,12 @@ pub fn tasks(
         .map(|(n, p)| (p.tile, n))
         .collect();
     i32::try_from(placed.len()).ok()?;
-    let mut counts = vec![vec![0; partitions as usize]; 2];
+    let [first, last] = [placed.first(), placed.last()].map(|p| p.map_or(0, |p| p.launch));
+    let launches = usize::try_from(last - first + 1).ok()?;
+    let mut counts = vec![vec![0; partitions as usize]; launches];
     for one in &placed {
-        counts[one.launch][one.partition] += 1;
+        counts[(one.launch - first) as usize][one.partition] += 1;
     }
-    counts.retain(|counts| counts.iter().any(|count| *count > 0));
     let task = |own: Placed| {
         let [i, j] = own.tile;
         let neighbour = |di: i64, dj: i64| {
@@ -126,15 +177,16 @@ pub fn tasks(
             placement: own.placement,
         }
     };
-    Some(TaskList {
+    let list = TaskList {
         tasks: placed.into_iter().map(task).collect(),
         launches: counts,
-    })
+    };
+    Some(GroupedTasks { list, first })
 }
 
 /// A tower and what it is ordered by.
 struct Placed {
-    launch: usize,
+    launch: i64,
     partition: usize,
     /// Counted on over strips.
     column: i64,

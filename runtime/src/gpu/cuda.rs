@@ -51,6 +51,11 @@ struct State {
     /// Stages that no reading uses.
     stages: Vec<Staging<Pinned>>,
     readings: BTreeMap<u64, Copying>,
+    /// Streams of queues that were asked for.
+    queues: Vec<sys::CUstream>,
+    signals: BTreeMap<u64, sys::CUevent>,
+    /// Events of signals that were forgotten, for others.
+    untimed: Vec<sys::CUevent>,
     /// The number of the next mark or reading.
     next: u64,
 }
@@ -87,6 +92,7 @@ macro_rules! driver {
 }
 
 mod pinned;
+mod queues;
 
 /// A driver's answer as a result.
 fn check(what: &'static str, result: CUresult) -> Result<(), DeviceError> {
@@ -223,6 +229,65 @@ impl CudaDevice {
             }
         }
         Ok(event)
+    }
+
+    /// Starts a kernel in a stream.
+    fn launch(
+        &self,
+        stream: sys::CUstream,
+        function: Function,
+        threads: Threads,
+        arguments: &[Argument],
+    ) -> Result<(), DeviceError> {
+        let handle = {
+            let mut state = self.state();
+            let Some((handle, allowed)) = state.functions.get_mut(function.0) else {
+                return Err(DeviceError::Failed {
+                    what: "starting a kernel",
+                    message: "it was not loaded".to_owned(),
+                });
+            };
+            if threads.shared > *allowed {
+                let which =
+                    sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+                driver!(
+                    "asking for shared memory",
+                    cuFuncSetAttribute(*handle, which, threads.shared as i32)
+                )?;
+                *allowed = threads.shared;
+            }
+            *handle
+        };
+        // Each parameter in the low bytes of a word; the driver reads as many as the kernel declares.
+        let mut words: Vec<u64> = arguments
+            .iter()
+            .map(|argument| match *argument {
+                Argument::Place(place) => place,
+                Argument::Word(word) => u64::from(word as u32),
+                Argument::Long(long) => long as u64,
+            })
+            .collect();
+        let mut places: Vec<*mut c_void> = words
+            .iter_mut()
+            .map(|word| ptr::from_mut(word).cast())
+            .collect();
+        let ([bx, by, bz], [tx, ty, tz]) = (threads.blocks, threads.threads);
+        driver!(
+            "starting a kernel",
+            cuLaunchKernel(
+                handle,
+                bx,
+                by,
+                bz,
+                tx,
+                ty,
+                tz,
+                threads.shared,
+                stream,
+                places.as_mut_ptr(),
+                ptr::null_mut()
+            )
+        )
     }
 
     /// Bytes read and written per second by copies within the device's memory, of pieces far larger than its caches.
@@ -466,55 +531,7 @@ impl Device for CudaDevice {
         arguments: &[Argument],
     ) -> Result<(), DeviceError> {
         self.enter()?;
-        let handle = {
-            let mut state = self.state();
-            let Some((handle, allowed)) = state.functions.get_mut(function.0) else {
-                return Err(DeviceError::Failed {
-                    what: "starting a kernel",
-                    message: "it was not loaded".to_owned(),
-                });
-            };
-            if threads.shared > *allowed {
-                let which =
-                    sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-                driver!(
-                    "asking for shared memory",
-                    cuFuncSetAttribute(*handle, which, threads.shared as i32)
-                )?;
-                *allowed = threads.shared;
-            }
-            *handle
-        };
-        // Each parameter in the low bytes of a word; the driver reads as many as the kernel declares.
-        let mut words: Vec<u64> = arguments
-            .iter()
-            .map(|argument| match *argument {
-                Argument::Place(place) => place,
-                Argument::Word(word) => u64::from(word as u32),
-                Argument::Long(long) => long as u64,
-            })
-            .collect();
-        let mut places: Vec<*mut c_void> = words
-            .iter_mut()
-            .map(|word| ptr::from_mut(word).cast())
-            .collect();
-        let ([bx, by, bz], [tx, ty, tz]) = (threads.blocks, threads.threads);
-        driver!(
-            "starting a kernel",
-            cuLaunchKernel(
-                handle,
-                bx,
-                by,
-                bz,
-                tx,
-                ty,
-                tz,
-                threads.shared,
-                self.stream,
-                places.as_mut_ptr(),
-                ptr::null_mut()
-            )
-        )
+        self.launch(self.stream, function, threads, arguments)
     }
 
     fn mark(&self) -> Result<Mark, DeviceError> {
@@ -559,9 +576,10 @@ impl Drop for CudaDevice {
             return;
         }
         let state = std::mem::take(&mut *self.state());
-        let streams = [self.stream, self.copies];
-        for stream in streams.into_iter().filter(|stream| !stream.is_null()) {
-            let _ = driver!("giving back", cuStreamSynchronize(stream));
+        let mut streams = state.queues.clone();
+        streams.extend([self.stream, self.copies]);
+        for stream in streams.iter().filter(|stream| !stream.is_null()) {
+            let _ = driver!("giving back", cuStreamSynchronize(*stream));
         }
         let uploads = std::mem::replace(
             self.uploads
@@ -581,7 +599,9 @@ impl Drop for CudaDevice {
         if !self.ready.is_null() {
             let _ = driver!("giving back", cuEventDestroy_v2(self.ready));
         }
-        for event in state.marks.into_values().chain(state.spare) {
+        let events = state.marks.into_values().chain(state.spare);
+        let events = events.chain(state.signals.into_values());
+        for event in events.chain(state.untimed) {
             let _ = driver!("giving back", cuEventDestroy_v2(event));
         }
         for place in state.memory.into_keys() {

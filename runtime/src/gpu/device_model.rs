@@ -120,6 +120,16 @@ impl DeviceModel {
         })
     }
 
+    /// Bytes per second from page-locked memory of the host, and at the same time back: 50e9 measured over PCIe 5.0 with an H200; shares of the rates of
+    /// PCIe 4.0 and 3.0 for older ones.
+    pub fn link_rate(&self) -> f64 {
+        match self.facts.capability {
+            90.. => 50e9,
+            80..90 => 22e9,
+            _ => 11e9,
+        }
+    }
+
     /// Multiply-adds that a multiprocessor begins per cycle.
     pub fn lanes(&self, precision: Precision) -> f64 {
         let [single, double] = match self.facts.capability {

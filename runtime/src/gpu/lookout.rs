@@ -140,7 +140,7 @@ impl Lookout {
 }
 
 /// Cells on a lattice, as many as there may be over all components.
-fn cells(scheme: &Scheme) -> Vec<Probe> {
+pub(super) fn cells(scheme: &Scheme) -> Vec<Probe> {
     let each = per_component(scheme);
     let mut list = Vec::new();
     for component in scheme.component_ids() {

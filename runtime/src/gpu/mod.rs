@@ -11,6 +11,7 @@
 //!   between time blocks                       slices, volumes, the end of a run            interruptions
 //!   records: probes, slices                   come back many steps at a time               simulation, records
 //!   copies from and to the host               through page-locked memory                   transfer
+//! Pipelined::new(calculation, device, ..)     time blocks in flight, calculation windows   pipelined: Simulation; queues
 //! ```
 //!
 //! Whatever acts on single values is the same as on the host, and gives the same bits.
@@ -23,6 +24,8 @@ mod interruptions;
 pub mod l2_partitions;
 mod lookout;
 mod no_time_blocks;
+mod pipelined;
+pub mod queues;
 mod records;
 mod simulation;
 pub mod step_tables;
@@ -37,6 +40,8 @@ pub use device::{Device, DeviceError, Facts};
 pub use device_model::DeviceModel;
 pub use interruptions::{Heights, Interruptions};
 pub use no_time_blocks::NoTimeBlocks;
+pub use pipelined::{InFlight, Pipelined, device_bytes};
+pub use queues::Queues;
 pub use simulation::OnDevice;
 pub use time_blocks::TimeBlocks;
 pub use towers::{CompiledTowers, TimeBlockOrder, TowerError};

@@ -11,8 +11,8 @@ use torre_compiler::backend::gpu::abi::{
 use torre_compiler::backend::gpu::tower;
 use torre_compiler::layout::Layout;
 use torre_compiler::scheme::Scheme;
-use torre_compiler::tower::Points;
 use torre_compiler::tower::block::GhostPass;
+use torre_compiler::tower::{Points, TaskList};
 
 /// Blocks per multiprocessor that are started; those that find no room wait without harm.
 const BLOCKS: u32 = 4;
@@ -70,22 +70,104 @@ pub struct TimeBlocks {
 
 /// A time block of some height, ready to run.
 #[derive(Clone, Debug)]
-struct Ready {
-    time_block: TimeBlock,
+pub(super) struct Ready {
+    pub time_block: TimeBlock,
     /// But for the array, waves and records.
-    buffers: TowerBuffers,
+    pub buffers: TowerBuffers,
     /// What progress has reached.
-    since: u32,
+    pub since: u32,
 }
 
 /// Progress starts anew beyond this.
-const MOST: u32 = 1 << 30;
+pub(super) const MOST: u32 = 1 << 30;
+
+/// Queues of tasks lie so many bytes from each other, at least.
+const QUEUES_APART: usize = 256;
 
 fn words(device: &dyn Device, words: &[i32]) -> Result<u64, DeviceError> {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let place = device.take(bytes.len().max(4) as u64)?;
     device.write(place, &bytes)?;
     Ok(place.0)
+}
+
+impl Ready {
+    /// Brings the towers of a list with their points to a device; or says why they cannot do what the points ask for.
+    pub fn new(
+        device: &dyn Device,
+        towers: &CompiledTowers,
+        scheme: &Scheme,
+        layout: &Layout,
+        points: &Points,
+        mut list: TaskList,
+        steps: u64,
+    ) -> Result<Result<Ready, NoTimeBlocks>, DeviceError> {
+        let program = &towers.program;
+        let periods = steps / program.towers.steps;
+        let plan = points.attach(scheme, layout, &program.towers, periods, &mut list.tasks);
+        let table = plan.and_then(|plan| {
+            let per_period = program.per_period();
+            point_table(scheme, layout, points, &plan, &list.tasks, per_period)
+        });
+        let Some(table) = table else {
+            return Ok(Err(NoTimeBlocks::Points));
+        };
+        let count = list.tasks.len();
+        let tasks = list.tasks.iter().zip(&table.tasks);
+        let tasks = tasks.map(|(task, points)| task_words(layout, task, count, *points));
+        let tasks: Option<Vec<[i32; _]>> = tasks.collect();
+        let Some(time_block) = towers.time_block(scheme, list, steps) else {
+            return Ok(Err(NoTimeBlocks::Lean { steps }));
+        };
+        let tasks = tasks.ok_or(DeviceError::TooLong)?;
+        if time_block.over(0) > MOST / 4 {
+            return Err(DeviceError::TooLong);
+        }
+        let progress = time_block.progress(0);
+        let near = &device.facts().l2_partition;
+        let launches = 0..time_block.list.launches.len();
+        let (mut starts, mut all) = (Vec::new(), Vec::new());
+        for launch in launches {
+            let queue = queues(&time_block.list, launch, near).ok_or(DeviceError::TooLong)?;
+            starts.push(all.len() as u64 * 4);
+            all.extend(queue);
+            all.resize(all.len().next_multiple_of(QUEUES_APART / 4), 0);
+        }
+        let words_needed = tasks.as_flattened().len() + all.len();
+        let needed = progress.len() + table.bytes.len() + words_needed * 4;
+        let (needed, available) = (needed as u64, device.free_memory()?);
+        if needed > available {
+            return Err(DeviceError::Memory { needed, available });
+        }
+        let points = device.take(table.bytes.len() as u64)?;
+        device.write(points, &table.bytes)?;
+        let queues = words(device, &all)?;
+        let place = device.take(progress.len() as u64)?;
+        device.write(place, &progress)?;
+        Ok(Ok(Ready {
+            buffers: TowerBuffers {
+                array: 0,
+                tasks: words(device, tasks.as_flattened())?,
+                progress: place.0,
+                queues: starts.into_iter().map(|start| queues + start).collect(),
+                points: points.0,
+                waves: 0,
+                records: 0,
+            },
+            time_block,
+            since: 0,
+        }))
+    }
+
+    /// Lets progress start anew if it has come far; nothing of it is in flight.
+    pub fn renew(&mut self, device: &dyn Device) -> Result<(), DeviceError> {
+        if self.since > MOST {
+            let progress = Address(self.buffers.progress);
+            device.write(progress, &self.time_block.progress(0))?;
+            self.since = 0;
+        }
+        Ok(())
+    }
 }
 
 impl TimeBlocks {
@@ -171,62 +253,11 @@ impl TimeBlocks {
         layout: &Layout,
         steps: u64,
     ) -> Result<Result<Ready, NoTimeBlocks>, DeviceError> {
-        let program = &self.towers.program;
-        let towers = &program.towers;
-        let Some(mut list) = self.towers.list_of(scheme, layout, steps) else {
+        let Some(list) = self.towers.list_of(scheme, layout, steps) else {
             return Ok(Err(NoTimeBlocks::Towers { steps }));
         };
         let points = &self.injected.points;
-        let periods = steps / towers.steps;
-        let plan = points.attach(scheme, layout, towers, periods, &mut list.tasks);
-        let table = plan.and_then(|plan| {
-            let per_period = program.per_period();
-            point_table(scheme, layout, points, &plan, &list.tasks, per_period)
-        });
-        let Some(table) = table else {
-            return Ok(Err(NoTimeBlocks::Points));
-        };
-        let count = list.tasks.len();
-        let tasks = list.tasks.iter().zip(&table.tasks);
-        let tasks = tasks.map(|(task, points)| task_words(layout, task, count, *points));
-        let tasks: Option<Vec<[i32; _]>> = tasks.collect();
-        let Some(time_block) = self.towers.time_block(scheme, list, steps) else {
-            return Ok(Err(NoTimeBlocks::Lean { steps }));
-        };
-        let tasks = tasks.ok_or(DeviceError::TooLong)?;
-        if time_block.over(0) > MOST / 4 {
-            return Err(DeviceError::TooLong);
-        }
-        let progress = time_block.progress(0);
-        let needed = progress.len() + table.bytes.len() + tasks.as_flattened().len() * 4;
-        let (needed, available) = (needed as u64, device.free_memory()?);
-        if needed > available {
-            return Err(DeviceError::Memory { needed, available });
-        }
-        let points = device.take(table.bytes.len() as u64)?;
-        device.write(points, &table.bytes)?;
-        let near = &device.facts().l2_partition;
-        let launches = 0..time_block.list.launches.len();
-        let queue = |launch| {
-            let queue = queues(&time_block.list, launch, near).ok_or(DeviceError::TooLong)?;
-            words(device, &queue)
-        };
-        let queues = launches.map(queue).collect::<Result<Vec<u64>, _>>()?;
-        let place = device.take(progress.len() as u64)?;
-        device.write(place, &progress)?;
-        Ok(Ok(Ready {
-            buffers: TowerBuffers {
-                array: 0,
-                tasks: words(device, tasks.as_flattened())?,
-                progress: place.0,
-                queues,
-                points: points.0,
-                waves: 0,
-                records: 0,
-            },
-            time_block,
-            since: 0,
-        }))
+        Ready::new(device, &self.towers, scheme, layout, points, list, steps)
     }
 
     /// Runs a time block of so many steps, which has to be ready, on an array of the layout, with the waves of its steps; receivers record from a
@@ -242,12 +273,8 @@ impl TimeBlocks {
         let Some(Ok(ready)) = self.ready.get_mut(&steps) else {
             return Err(DeviceError::TooLong);
         };
+        ready.renew(device)?;
         let time_block = &ready.time_block;
-        if ready.since > MOST {
-            let progress = Address(ready.buffers.progress);
-            device.write(progress, &time_block.progress(0))?;
-            ready.since = 0;
-        }
         let buffers = TowerBuffers {
             array: array.0,
             waves: waves.0,

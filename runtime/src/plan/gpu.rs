@@ -6,11 +6,13 @@ mod predict;
 mod refusal;
 #[cfg(test)]
 mod tests;
+mod window;
 
 pub use blocks::{candidates, options};
 pub use order::usual_order;
 pub use predict::{layerwise, line};
 pub use refusal::Refusal;
+pub use window::{NoWindow, Wanted, WindowPlan, group_planes};
 
 use crate::gpu::{
     CompiledTowers, DeviceModel, Heights, Interruptions, TimeBlockOrder, TowerError, code, towers,
@@ -347,7 +349,7 @@ impl<'a> DevicePlanner<'a> {
         })
     }
 
-    fn refused(&self, schedule: &str, refusal: Refusal) -> NoPlan {
+    pub fn refused(&self, schedule: &str, refusal: Refusal) -> NoPlan {
         let fits = match refusal {
             Refusal::Shared { .. }
             | Refusal::Registers { .. }
@@ -360,6 +362,13 @@ impl<'a> DevicePlanner<'a> {
             }
             Refusal::Shape(_) => {
                 "use one level of towers that leaves the last axis whole, such as `torre(D = 2)`"
+                    .to_owned()
+            }
+            Refusal::Window(NoWindow::Memory { .. }) => {
+                "allow more with `--memory`, or make the last two axes shorter".to_owned()
+            }
+            Refusal::Window(_) => {
+                "make the domain smaller, so that it fits the GPU's memory, or use `--window none`"
                     .to_owned()
             }
             _ => "use `layerwise` or `auto`".to_owned(),

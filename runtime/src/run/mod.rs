@@ -194,7 +194,9 @@ fn next_stop<T: Value>(simulation: &dyn Simulation<T>, company: &Company<'_>) ->
     }
     let per_step = picture_bytes_per_step(simulation.scheme(), simulation.problem());
     let affordable = (WAITING_PICTURES as f64 / per_step.max(1e-9)) as u64;
-    stop.min(done.saturating_add(affordable.max(1)))
+    let stride = simulation.stride().max(1);
+    let affordable = (affordable / stride).max(1).saturating_mul(stride);
+    stop.min(done.saturating_add(affordable))
 }
 
 /// Bytes of recorded pictures per step, on average.

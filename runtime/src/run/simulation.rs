@@ -40,6 +40,10 @@ pub trait Simulation<T>: Sync {
     fn steps(&self) -> u64;
     /// The next step after which an output must be taken.
     fn next_pause(&self) -> u64;
+    /// Steps that it advances at a time: it can end at multiples of them only.
+    fn stride(&self) -> u64 {
+        1
+    }
     /// Runs until so many steps are done.
     fn run(&mut self, until: u64, progress: &Progress) -> Result<(), RunError>;
     /// Brings the values to where [`Simulation::row`] finds them, if they are elsewhere while steps run.

@@ -1,5 +1,6 @@
 //! Why a GPU does not run a schedule, and what it says about that.
 
+use super::window::NoWindow;
 use std::fmt;
 use torre_compiler::lattice::Axis;
 use torre_compiler::layout::Layout;
@@ -46,6 +47,8 @@ pub enum Refusal {
     },
     /// A time block has more towers than can be counted.
     Many,
+    /// There are no time blocks in flight, or no calculation window.
+    Window(NoWindow),
     /// The first axis is periodic, and too short for time blocks of so many steps.
     Ring {
         steps: u64,
@@ -113,6 +116,7 @@ impl fmt::Display for Refusal {
             Refusal::Overwritten => {
                 f.write_str("in a layer an update reads values that its own statement overwrites")
             }
+            Refusal::Window(reason) => reason.fmt(f),
             Refusal::Many => f.write_str("a time block has too many towers to be counted"),
         }
     }

@@ -2,6 +2,7 @@
 
 mod l2_partitions;
 mod sources;
+mod windows;
 
 use std::fmt;
 use torre_compiler::backend::gpu::Gpu;

@@ -181,39 +181,49 @@ impl TimeBlock {
 
     /// The launches, one after the other, if progress counts from `since`.
     pub fn launches(&self, buffers: &TowerBuffers, volumes: &Volumes, since: u32) -> Vec<Launch> {
-        let mut launches = Vec::new();
-        for (n, z_block) in self.z_blocks.iter().enumerate() {
-            let since = since + n as u32 * (self.stages + 1);
-            for number in 0..self.list.launches.len() {
-                let params = TowerParams {
-                    array: buffers.array,
-                    tasks: buffers.tasks,
-                    count: self.list.until(number) as i32,
-                    progress: buffers.progress,
-                    queues: buffers.queues[number],
-                    partitions: self.order.partitions as i32,
-                    since: since as i32,
-                    over: (since + self.stages + 1) as i32,
-                    lead: self.order.lead as i32,
-                    points: buffers.points,
-                    waves: buffers.waves,
-                    records: buffers.records,
-                };
-                let mut arguments = params.arguments();
-                if !volumes.sources.is_empty() {
-                    arguments.push(Argument::Word(volumes.wave_bytes));
-                    arguments.extend(volumes.sources.iter().flat_map(VolumeParams::arguments));
-                }
-                if let Some(ZBlock { base, low, width }) = *z_block {
-                    arguments.extend(ZBlockParams { base, low, width }.arguments());
-                }
-                launches.push(Launch {
-                    number,
-                    towers: self.list.of_launch(number).len(),
-                    arguments,
-                });
-            }
+        let numbers = 0..self.list.launches.len();
+        let each = |n: usize| numbers.clone().map(move |number| (n, number));
+        let all = (0..self.z_blocks.len()).flat_map(each);
+        let launch = |(z_block, number)| self.launch(buffers, volumes, since, z_block, number);
+        all.map(launch).collect()
+    }
+
+    /// The launch with a number of the list that runs a z block, if progress of the time block counts from `since`.
+    pub fn launch(
+        &self,
+        buffers: &TowerBuffers,
+        volumes: &Volumes,
+        since: u32,
+        z_block: usize,
+        number: usize,
+    ) -> Launch {
+        let since = since + z_block as u32 * (self.stages + 1);
+        let params = TowerParams {
+            array: buffers.array,
+            tasks: buffers.tasks,
+            count: self.list.until(number) as i32,
+            progress: buffers.progress,
+            queues: buffers.queues[number],
+            partitions: self.order.partitions as i32,
+            since: since as i32,
+            over: (since + self.stages + 1) as i32,
+            lead: self.order.lead as i32,
+            points: buffers.points,
+            waves: buffers.waves,
+            records: buffers.records,
+        };
+        let mut arguments = params.arguments();
+        if !volumes.sources.is_empty() {
+            arguments.push(Argument::Word(volumes.wave_bytes));
+            arguments.extend(volumes.sources.iter().flat_map(VolumeParams::arguments));
         }
-        launches
+        if let Some(ZBlock { base, low, width }) = self.z_blocks[z_block] {
+            arguments.extend(ZBlockParams { base, low, width }.arguments());
+        }
+        Launch {
+            number,
+            towers: self.list.of_launch(number).len(),
+            arguments,
+        }
     }
 }

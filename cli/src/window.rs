@@ -1,0 +1,173 @@
+//! What a GPU holds: all values, or a calculation window.
+
+use crate::args::{Holding, WindowArg};
+use crate::device;
+use crate::failure::Failure;
+use crate::report::bytes;
+use std::fmt::Write;
+use torre_compiler::resolve::Resolved;
+use torre_compiler::schedule::{Choice, Schedule};
+use torre_runtime::gpu::{DeviceError, DeviceModel, InFlight, OnDevice};
+use torre_runtime::host::SetupError;
+use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner, Wanted, WindowPlan};
+
+/// Where options of windows have no meaning.
+pub const ONLY_CUDA: &str =
+    "`--window`, `--memory`, `--in-flight` and `--columns` go with `--backend cuda`";
+
+/// What the GPU holds, where that is not simply all values with one time block at a time.
+#[derive(Clone, Debug)]
+pub enum Held {
+    /// All values, with time blocks in flight.
+    All(InFlight),
+    Window(Box<WindowPlan>),
+}
+
+impl Held {
+    pub fn how(&self) -> InFlight {
+        match self {
+            Held::All(how) => *how,
+            Held::Window(plan) => plan.how,
+        }
+    }
+}
+
+/// What there is to decide with.
+pub struct Question<'a> {
+    pub holding: &'a Holding,
+    pub resolved: &'a Resolved,
+    pub model: &'a DeviceModel,
+    /// Bytes of the GPU's memory that could be taken.
+    pub free: u64,
+    /// Steps between checkpoints.
+    pub every: Option<u64>,
+}
+
+impl Question<'_> {
+    /// Decides what the GPU holds. A window needs towers: the plan becomes one by towers, the best of those that were
+    /// considered, if it was chosen by the model. `None`: all values, with one time block at a time.
+    pub fn decide(
+        &self,
+        plan: &mut DevicePlan,
+        choices: &[Choice],
+    ) -> Result<Option<Held>, Failure> {
+        let Resolved {
+            scheme, problem, ..
+        } = self.resolved;
+        let available = self
+            .holding
+            .memory
+            .map_or(self.free, |most| most.min(self.free));
+        let needed = OnDevice::<f64>::device_bytes(scheme, problem, &plan.kernels);
+        let fits = needed <= available;
+        let wanted = match self.holding.window {
+            WindowArg::None | WindowArg::Auto if fits => return Ok(None),
+            WindowArg::None => return Err(DeviceError::Memory { needed, available }.into()),
+            other => other,
+        };
+        let planner = DevicePlanner::new(scheme, problem, self.model).map_err(SetupError::from)?;
+        let refused = |error| device::refused(error, &planner, self.model);
+        if plan.towers.is_none() {
+            let by_towers = choices
+                .iter()
+                .find(|c| matches!(c.schedule, Schedule::Tiled(_)));
+            if let Some(choice) = by_towers {
+                *plan = planner.plan(choice.clone()).map_err(refused)?;
+            }
+        }
+        let asked = Wanted {
+            blocks: self.holding.in_flight.map(|n| n as usize),
+            columns: self.holding.columns.map(i64::from),
+            every: self.every,
+            available,
+            cells: plan.choice.prediction.rate,
+        };
+        let towers = plan.towers.as_ref();
+        let name = &plan.choice.name;
+        let refused = |refusal| refused(planner.refused(name, refusal));
+        Ok(Some(match wanted {
+            WindowArg::Device if !fits => {
+                return Err(DeviceError::Memory { needed, available }.into());
+            }
+            WindowArg::Device => Held::All(planner.resident(towers, asked).map_err(refused)?),
+            _ => Held::Window(Box::new(planner.window(towers, asked).map_err(refused)?)),
+        }))
+    }
+}
+
+/// Why and how a window moves over the domain, in a sentence.
+pub fn note(plan: &WindowPlan, holding: &Holding) -> String {
+    let places = plan.how.places.unwrap_or(0);
+    let why = match holding.window {
+        WindowArg::Auto => "the fields do not fit into the GPU's memory, so ",
+        _ => "",
+    };
+    format!(
+        "{why}a calculation window of {} of {} planes moves over the domain, {} steps at a time",
+        places.min(plan.planes),
+        plan.planes,
+        plan.steps,
+    )
+}
+
+/// A window, line by line.
+pub fn text(held: &Held) -> String {
+    let mut out = String::new();
+    let InFlight { blocks, group, .. } = held.how();
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "  in flight {blocks:8} time blocks, in groups of {group} planes"
+    );
+    if let Held::Window(plan) = held {
+        let _ = writeln!(
+            out,
+            "  window    {:8} of {} planes of {}; {} at least; {} of the GPU's memory",
+            plan.how.places.unwrap_or(0),
+            plan.planes,
+            bytes(plan.plane_bytes),
+            plan.least,
+            bytes(plan.bytes),
+        );
+        let _ = writeln!(
+            out,
+            "  passes    {:8} steps each; {} copied each way",
+            plan.steps,
+            bytes(plan.copied)
+        );
+        let _ = writeln!(
+            out,
+            "  expected  {:8.1} Mcells/s; transfers allow {:.1}",
+            plan.rate.cells * 1e-6,
+            plan.rate.transfers * 1e-6
+        );
+    }
+    out
+}
+
+/// The same for reports.
+pub fn json(held: &Held) -> serde_json::Value {
+    let how = held.how();
+    let mut value = serde_json::json!({
+        "time_blocks_in_flight": how.blocks,
+        "planes_of_a_group": how.group,
+    });
+    if let Held::Window(plan) = held {
+        crate::plan::extend(
+            &mut value,
+            serde_json::json!({
+                "buffer_planes": plan.how.places,
+                "least_planes": plan.least,
+                "planes": plan.planes,
+                "plane_bytes": plan.plane_bytes,
+                "device_memory_bytes": plan.bytes,
+                "steps_of_a_pass": plan.steps,
+                "copied_bytes_each_way": plan.copied,
+                "predicted_gcells_per_s": plan.rate.cells * 1e-9,
+                "transfers_allow_gcells_per_s": plan.rate.transfers * 1e-9,
+                "seconds_of_slides_per_second": plan.rate.slides,
+            }),
+        );
+    }
+    value
+}

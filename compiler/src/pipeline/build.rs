@@ -1,0 +1,583 @@
+//! From a window and passes to operations.
+//!
+//! The list is made in *ticks*: in each of them every time block of a pass runs one group, the first one the next
+//! group, the others those that they are behind. An operation waits for what it depends on unless that is implied: each
+//! operation carries a clock, the number of operations of every queue that are over when it is.
+
+use super::{Action, Block, NoLayout, Op, OpId, Pass, Queue, Window};
+use crate::lattice::Interval;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Ticks without an operation, at most, besides those for which time blocks are behind others.
+const MOST_IDLE: i64 = 1 << 10;
+
+/// Operations that are over, per queue.
+type Clock = Vec<u64>;
+
+/// Where an operation is, and what is over when it is.
+#[derive(Clone, Debug)]
+struct Known {
+    pass: u64,
+    queue: usize,
+    /// From 1 on.
+    position: u64,
+    clock: Clock,
+}
+
+/// A plane on the device.
+#[derive(Clone, Debug)]
+struct Held {
+    load: OpId,
+    /// The last operation of each block that wrote it.
+    writers: BTreeMap<usize, OpId>,
+    /// Operations that gathered it, by block.
+    gathers: Vec<(usize, OpId)>,
+}
+
+/// A pass whose operations are not all in the list.
+#[derive(Clone, Debug)]
+struct Active {
+    pass: Pass,
+    number: u64,
+    tick: i64,
+    /// The number of the first group that runs.
+    first: i64,
+    offsets: Vec<i64>,
+    /// Per block, its runs.
+    runs: Vec<Vec<OpId>>,
+    /// Per block and group, the highest planes that it and later groups touch and write; one more entry after the last.
+    touch: Vec<Vec<Option<i64>>>,
+    write: Vec<Vec<Option<i64>>>,
+    /// The lowest planes loaded, stored, and gathered per block and output.
+    loaded: i64,
+    stored: i64,
+    gathered: Vec<Vec<i64>>,
+    /// By plane of the array.
+    planes: BTreeMap<i64, Held>,
+}
+
+/// Makes the list of operations.
+#[derive(Clone, Debug)]
+pub struct Builder {
+    window: Window,
+    known: VecDeque<Known>,
+    /// The number of the first operation that is known.
+    oldest: OpId,
+    /// The last operation of each queue, and their number.
+    last: Vec<Option<OpId>>,
+    count: Vec<u64>,
+    /// What is over for all operations from now on.
+    over: Clock,
+    /// Of each of the last passes, where its last operations are in their queues.
+    ends: BTreeMap<u64, Clock>,
+    active: VecDeque<Active>,
+    passes: u64,
+    base: i64,
+    slide: Option<OpId>,
+    /// What every operation of a pass waits for that does not store what it leaves.
+    join: Vec<OpId>,
+    /// The operation that stored a plane of the array last.
+    stores: BTreeMap<i64, OpId>,
+    peak: i64,
+    slides: u64,
+    /// Ticks without an operation up to now.
+    idle: i64,
+}
+
+/// The highest planes of a group and of those after it.
+fn suffixes(highest: impl DoubleEndedIterator<Item = Option<i64>>) -> Vec<Option<i64>> {
+    let mut all = vec![None];
+    let mut most = None;
+    for own in highest.rev() {
+        most = most.max(own);
+        all.push(most);
+    }
+    all.reverse();
+    all
+}
+
+impl Active {
+    fn new(pass: Pass, number: u64, window: &Window) -> Active {
+        let end = |range: Interval| (!range.is_empty()).then_some(range.hi);
+        let of = |pick: fn(&crate::tower::Planes) -> Interval| {
+            let blocks = pass.blocks.iter();
+            let suffix = |groups: &[crate::tower::Planes]| {
+                suffixes(groups.iter().map(|group| end(pick(group))))
+            };
+            blocks.map(|block| suffix(&block.groups)).collect()
+        };
+        let gathered = pass.blocks.iter();
+        let gathered = gathered.map(|b| b.gathers.iter().map(|planes| planes.hi).collect());
+        Active {
+            number,
+            tick: 0,
+            first: pass.blocks.iter().map(|b| b.first).min().unwrap_or(0),
+            offsets: window.offsets(&pass),
+            runs: vec![Vec::new(); pass.blocks.len()],
+            touch: of(|planes| planes.touched),
+            write: of(|planes| planes.written),
+            loaded: window.planes.hi,
+            stored: window.planes.hi,
+            gathered: gathered.collect(),
+            planes: BTreeMap::new(),
+            pass,
+        }
+    }
+
+    /// The number of the next group of a block; `None` when all have run.
+    fn next(&self, block: usize) -> Option<i64> {
+        let own = &self.pass.blocks[block];
+        let number = own.first + self.runs[block].len() as i64;
+        (number < own.end()).then_some(number)
+    }
+
+    fn has_run(&self) -> bool {
+        (0..self.runs.len()).all(|block| self.next(block).is_none())
+    }
+
+    /// The highest planes that blocks, up to one or all, still touch or write.
+    fn remaining(&self, of: &[Vec<Option<i64>>], until: usize) -> Option<i64> {
+        let blocks = of.iter().zip(&self.runs).take(until);
+        blocks.filter_map(|(of, runs)| of[runs.len()]).max()
+    }
+
+    /// The lowest plane that groups touch which run up to some tick.
+    fn lowest(&self, tick: i64) -> Option<i64> {
+        let blocks = self.pass.blocks.iter().zip(&self.offsets);
+        let lowest = blocks.filter_map(|(block, offset)| {
+            let last = self.first + tick - offset;
+            let count = usize::try_from(last + 1 - block.first).unwrap_or(0);
+            let groups = block.groups.iter().take(count);
+            let touched = groups.map(|group| group.touched);
+            // After the last group, what is left of outputs is gathered.
+            let outputs = block.gathers.iter().filter(|_| count >= block.groups.len());
+            let all = touched.chain(outputs.copied()).filter(|p| !p.is_empty());
+            all.map(|planes| planes.lo).min()
+        });
+        lowest.min()
+    }
+
+    /// The run of a group of a block that has to be over; `Err`: it is not in the list yet.
+    fn run_of(&self, block: usize, number: i64) -> Result<Option<OpId>, ()> {
+        let own = &self.pass.blocks[block];
+        let number = number.min(own.end() - 1);
+        let Ok(index) = usize::try_from(number - own.first) else {
+            return Ok(None);
+        };
+        self.runs[block].get(index).copied().map(Some).ok_or(())
+    }
+
+    fn is_stored(&self, window: &Window) -> bool {
+        self.has_run() && (window.places.is_none() || self.stored <= self.loaded)
+    }
+}
+
+impl Builder {
+    pub fn new(window: Window) -> Builder {
+        let queues = 2 + window.in_flight.max(1);
+        let base = match window.places {
+            Some(places) => window.planes.hi - places,
+            None => window.planes.lo,
+        };
+        Builder {
+            known: VecDeque::new(),
+            oldest: 0,
+            last: vec![None; queues],
+            count: vec![0; queues],
+            over: vec![0; queues],
+            ends: BTreeMap::new(),
+            active: VecDeque::new(),
+            passes: 0,
+            base,
+            slide: None,
+            join: Vec::new(),
+            stores: BTreeMap::new(),
+            peak: 0,
+            slides: 0,
+            idle: 0,
+            window,
+        }
+    }
+
+    pub fn window(&self) -> &Window {
+        &self.window
+    }
+
+    /// The most planes that were held at a time.
+    pub fn peak(&self) -> i64 {
+        self.peak
+    }
+
+    /// How often planes were moved in the buffer.
+    pub fn slides(&self) -> u64 {
+        self.slides
+    }
+
+    /// Whether another pass can begin: with a window, when the first block of the pass before is in the list.
+    pub fn may_begin(&self) -> bool {
+        match (self.active.len(), self.active.front()) {
+            (0, _) => true,
+            (1, Some(active)) => {
+                self.window.places.is_some() && (active.runs.is_empty() || active.next(0).is_none())
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether everything is in the list.
+    pub fn is_idle(&self) -> bool {
+        self.active.is_empty()
+    }
+
+    /// The number of the pass that begins next.
+    pub fn passes(&self) -> u64 {
+        self.passes
+    }
+
+    /// Begins a pass. All operations of the pass before the last are over then.
+    pub fn begin(&mut self, pass: Pass) {
+        let number = self.passes;
+        self.passes += 1;
+        while let Some(entry) = self.ends.first_entry()
+            && entry.key() + 2 <= number
+        {
+            let (pass, clock) = entry.remove_entry();
+            for (over, end) in self.over.iter_mut().zip(&clock) {
+                *over = (*over).max(*end);
+            }
+            while self.known.front().is_some_and(|known| known.pass <= pass) {
+                self.known.pop_front();
+                self.oldest += 1;
+            }
+        }
+        if self.window.places.is_none() {
+            self.join = self.last.iter().flatten().copied().collect();
+            self.base = self.window.number(number, self.window.planes.lo);
+        }
+        self.active
+            .push_back(Active::new(pass, number, &self.window));
+    }
+
+    fn index(&self, queue: Queue) -> usize {
+        match queue {
+            Queue::Loads => 0,
+            Queue::Stores => 1,
+            Queue::Blocks(n) => 2 + n,
+        }
+    }
+
+    fn of(&self, id: OpId) -> Option<&Known> {
+        let index = id.checked_sub(self.oldest)?;
+        self.known.get(usize::try_from(index).ok()?)
+    }
+
+    /// Adds an operation; of what it needs it waits for what is not implied.
+    fn push(&mut self, pass: u64, action: Action, queue: Queue, mut needed: Vec<OpId>) -> Op {
+        let own = self.index(queue);
+        let mut clock = self.over.clone();
+        let join = |clock: &mut Clock, other: &Known| {
+            for (own, other) in clock.iter_mut().zip(&other.clock) {
+                *own = (*own).max(*other);
+            }
+        };
+        if let Some(before) = self.last[own].and_then(|id| self.of(id)) {
+            join(&mut clock, before);
+        }
+        needed.sort_unstable();
+        needed.dedup();
+        let mut after = Vec::new();
+        // What comes later in the list implies more.
+        for id in needed.into_iter().rev() {
+            let Some(other) = self.of(id) else { continue };
+            if clock[other.queue] < other.position {
+                join(&mut clock, other);
+                after.push(id);
+            }
+        }
+        self.count[own] += 1;
+        let position = self.count[own];
+        clock[own] = position;
+        let id = self.oldest + self.known.len() as u64;
+        let queues = self.count.len();
+        self.ends.entry(pass).or_insert_with(|| vec![0; queues])[own] = position;
+        self.known.push_back(Known {
+            pass,
+            queue: own,
+            position,
+            clock,
+        });
+        self.last[own] = Some(id);
+        after.reverse();
+        Op {
+            id,
+            pass,
+            action,
+            queue,
+            after,
+            base: self.base,
+        }
+    }
+
+    /// The operations of the next tick.
+    pub fn tick(&mut self) -> Result<Vec<Op>, NoLayout> {
+        let mut ops = Vec::new();
+        for index in 0..self.active.len() {
+            if !self.may_load(index) {
+                break;
+            }
+            self.load(index, &mut ops)?;
+            let blocks = self.active[index].pass.blocks.len();
+            let parts: &[(usize, usize)] = match self.window.spread {
+                true => &[(0, 2), (1, 2)],
+                false => &[(0, 1)],
+            };
+            for (from, step) in parts {
+                for block in (*from..blocks).step_by(*step) {
+                    self.run(index, block, &mut ops);
+                }
+            }
+            self.store(index, &mut ops);
+            self.active[index].tick += 1;
+        }
+        while self
+            .active
+            .front()
+            .is_some_and(|a| a.is_stored(&self.window))
+        {
+            self.active.pop_front();
+        }
+        self.idle = if ops.is_empty() { self.idle + 1 } else { 0 };
+        let offsets = self.active.iter().flat_map(|active| &active.offsets);
+        match self.idle > MOST_IDLE + offsets.sum::<i64>() {
+            true => Err(NoLayout::Stuck),
+            false => Ok(ops),
+        }
+    }
+
+    /// Whether the pass before has stored what the next tick loads.
+    fn may_load(&self, index: usize) -> bool {
+        let (Some(before), Some(_)) = (index.checked_sub(1), self.window.places) else {
+            return true;
+        };
+        let active = &self.active[index];
+        let lowest = active.lowest(active.tick + self.window.ahead);
+        lowest.is_none_or(|lowest| lowest >= self.active[before].stored)
+    }
+
+    fn load(&mut self, index: usize, ops: &mut Vec<Op>) -> Result<(), NoLayout> {
+        let Some(places) = self.window.places else {
+            return Ok(());
+        };
+        let active = &self.active[index];
+        let (number, loaded) = (active.number, active.loaded);
+        let until = active.lowest(active.tick + self.window.ahead);
+        let Some(until) = until.filter(|until| *until < loaded) else {
+            return Ok(());
+        };
+        let lowest = self.window.number(number, until);
+        let top = self.top().unwrap_or(self.window.number(number, loaded));
+        self.peak = self.peak.max(top - lowest);
+        if lowest < self.base {
+            self.slide(top, lowest, places, ops)?;
+        }
+        let planes = Interval::new(until, loaded);
+        let stored = self.stores.range(planes.lo..planes.hi);
+        let needed = stored.map(|(_, id)| *id).chain(self.slide).collect();
+        let op = self.push(number, Action::Load { planes }, Queue::Loads, needed);
+        let active = &mut self.active[index];
+        active.loaded = until;
+        for plane in planes.lo..planes.hi {
+            let held = Held {
+                load: op.id,
+                writers: BTreeMap::new(),
+                gathers: Vec::new(),
+            };
+            active.planes.insert(plane, held);
+        }
+        ops.push(op);
+        Ok(())
+    }
+
+    /// One above the highest plane that is still needed, as a number.
+    fn top(&self) -> Option<i64> {
+        let of = |active: &Active| {
+            let touched = active.remaining(&active.touch, usize::MAX);
+            let unstored = (active.stored > active.loaded).then_some(active.stored);
+            let top = touched.max(unstored)?.min(self.window.planes.hi);
+            // Planes that are not loaded yet are no reason.
+            (active.loaded < self.window.planes.hi).then(|| self.window.number(active.number, top))
+        };
+        self.active.iter().filter_map(of).max()
+    }
+
+    /// Makes room below by moving what is needed to the top of the buffer.
+    fn slide(
+        &mut self,
+        top: i64,
+        lowest: i64,
+        places: i64,
+        ops: &mut Vec<Op>,
+    ) -> Result<(), NoLayout> {
+        let base = top - places;
+        if lowest < base || base >= self.base {
+            return Err(NoLayout::Room {
+                needed: top - lowest,
+                places,
+            });
+        }
+        let loaded = self.active.iter();
+        let loaded = loaded.filter(|a| a.loaded < self.window.planes.hi);
+        let held = loaded
+            .map(|a| self.window.number(a.number, a.loaded))
+            .min()
+            .unwrap_or(top);
+        let moved = Interval::new(held - self.base, top - self.base);
+        let by = self.base - base;
+        self.base = base;
+        let pass = self.active.back().map_or(0, |a| a.number);
+        let needed = self.last.iter().flatten().copied().collect();
+        let action = Action::Slide { places: moved, by };
+        let op = self.push(pass, action, Queue::Loads, needed);
+        self.slide = Some(op.id);
+        self.slides += 1;
+        ops.push(op);
+        Ok(())
+    }
+
+    /// The next group of a block, if it is due and can run.
+    fn run(&mut self, index: usize, block: usize, ops: &mut Vec<Op>) {
+        let active = &self.active[index];
+        let Some(group) = active.next(block) else {
+            return;
+        };
+        if group - active.first + active.offsets[block] > active.tick {
+            return;
+        }
+        let own = &active.pass.blocks[block];
+        let mut needed: Vec<OpId> = self.join.iter().copied().chain(self.slide).collect();
+        // A queue takes the next block when the one before is over.
+        if let Some(before) = block.checked_sub(self.window.in_flight.max(1))
+            && active.next(before).is_some()
+        {
+            return;
+        }
+        for earlier in 0..block {
+            let Some(need) = own.need(earlier, group) else {
+                continue;
+            };
+            match active.run_of(earlier, need) {
+                Ok(run) => needed.extend(run),
+                Err(()) => return,
+            }
+        }
+        let Some(planes) = own.group(group).copied() else {
+            return;
+        };
+        // Towers of two blocks may write other rows of a plane at a time; what is gathered is the same for a whole
+        // plane.
+        let waits = |(of, gathered): (&Block, &Vec<i64>)| {
+            let mut outputs = of.gathers.iter().zip(gathered);
+            outputs.any(|(output, until)| {
+                let left = Interval::new(output.lo, *until);
+                !left.intersect(planes.written).is_empty()
+            })
+        };
+        let mut before = active.pass.blocks.iter().zip(&active.gathered).take(block);
+        if before.any(waits) {
+            return;
+        }
+        let held = active.planes.range(planes.touched.lo..planes.touched.hi);
+        needed.extend(
+            held.map(|(_, held)| held.load)
+                .filter(|_| self.window.places.is_some()),
+        );
+        let written = active.planes.range(planes.written.lo..planes.written.hi);
+        let gathers = written.flat_map(|(_, held)| &held.gathers);
+        needed.extend(gathers.filter(|(of, _)| *of < block).map(|(_, id)| *id));
+        let number = active.number;
+        let queue = self.window.queue(block);
+        let op = self.push(number, Action::Run { block, group }, queue, needed);
+        let active = &mut self.active[index];
+        active.runs[block].push(op.id);
+        for plane in planes.written.lo..planes.written.hi {
+            let held = active.planes.entry(plane).or_insert_with(|| Held {
+                load: op.id,
+                writers: BTreeMap::new(),
+                gathers: Vec::new(),
+            });
+            held.writers.insert(block, op.id);
+        }
+        ops.push(op);
+        // What a later block has left waits for earlier ones that reach farther.
+        for later in block..self.active[index].runs.len() {
+            if !self.active[index].runs[later].is_empty() {
+                self.gather(index, later, ops);
+            }
+        }
+    }
+
+    /// Gathers planes that a block and those before it have left final.
+    fn gather(&mut self, index: usize, block: usize, ops: &mut Vec<Op>) {
+        let active = &self.active[index];
+        let bound = active.remaining(&active.write, block + 1);
+        let outputs = active.pass.blocks[block].gathers.clone();
+        for (output, planes) in outputs.into_iter().enumerate() {
+            let active = &self.active[index];
+            let until = active.gathered[block][output];
+            let from = bound.map_or(planes.lo, |bound| bound.max(planes.lo));
+            if from >= until {
+                continue;
+            }
+            let planes = Interval::new(from, until);
+            let held = active.planes.range(planes.lo..planes.hi);
+            let writers = held.flat_map(|(_, held)| held.writers.range(..=block));
+            let mut needed: Vec<OpId> = writers.map(|(_, id)| *id).collect();
+            let held = active.planes.range(planes.lo..planes.hi);
+            needed.extend(held.map(|(_, held)| held.load));
+            needed.extend(self.slide);
+            let number = active.number;
+            let queue = self.window.queue(block);
+            let action = Action::Gather {
+                block,
+                output,
+                planes,
+            };
+            let op = self.push(number, action, queue, needed);
+            let active = &mut self.active[index];
+            active.gathered[block][output] = from;
+            for (_, held) in active.planes.range_mut(planes.lo..planes.hi) {
+                held.gathers.push((block, op.id));
+            }
+            ops.push(op);
+        }
+    }
+
+    /// Stores planes that are final.
+    fn store(&mut self, index: usize, ops: &mut Vec<Op>) {
+        if self.window.places.is_none() {
+            return;
+        }
+        let active = &self.active[index];
+        let bound = active.remaining(&active.write, usize::MAX);
+        let from = bound.map_or(active.loaded, |bound| bound.max(active.loaded));
+        // Nothing runs yet.
+        if from >= active.stored || active.runs.iter().all(Vec::is_empty) {
+            return;
+        }
+        let planes = Interval::new(from, active.stored);
+        let held = active.planes.range(planes.lo..planes.hi);
+        let mut needed: Vec<OpId> = Vec::new();
+        for (_, held) in held {
+            needed.extend(held.writers.values());
+            needed.push(held.load);
+        }
+        needed.extend(self.slide);
+        let number = active.number;
+        let op = self.push(number, Action::Store { planes }, Queue::Stores, needed);
+        let active = &mut self.active[index];
+        active.stored = from;
+        self.stores
+            .extend((planes.lo..planes.hi).map(|plane| (plane, op.id)));
+        ops.push(op);
+    }
+}

@@ -1,0 +1,188 @@
+//! Pipelines of time blocks: which towers run when, and which planes of the domain a device holds meanwhile.
+//!
+//! The unit of work is a *launch*: the towers of one time block whose origins lie in one *group* of planes across the
+//! outer axis. A launch of a time block depends on launches of the time block before only up to some group, so several
+//! time blocks are in flight, each some groups behind the one before it. A *pass* is a number of time blocks that every
+//! plane goes through one after the other.
+//!
+//! With a *calculation window*, a device holds only the planes that time blocks in flight access; slabs of planes are
+//! loaded ahead of the first time block of a pass, and stored behind its last one:
+//!
+//! ```text
+//! plane    low                                                                         high
+//!          | not loaded | loading | block 0 | block 1 | ... | last block | storing | stored |
+//!                       '-------------------- buffer of the device ------------------'
+//! ```
+//!
+//! A [`Window`] and the [`Pass`]es of a run yield a list of [`Op`]s, each with a queue and the operations that it waits
+//! for ([`Builder`]). Operations of a queue run in their order; everything else is ordered by those waits alone.
+//! [`check`] executes such a list symbolically and finds what would be wrong for some interleaving. Nothing here knows
+//! towers: [`Footprints`] derives the groups of a time block from them.
+//!
+//! Planes are counted along the *way* of towers: those of an array whose towers move down are counted backwards. Groups
+//! are numbered against the way, in the order in which they run. Planes of later passes go on below those of earlier
+//! ones, so that a plane of a pass is one number.
+
+mod build;
+mod check;
+mod footprint;
+mod laid_out;
+mod predict;
+mod print;
+#[cfg(test)]
+mod tests;
+
+pub use build::Builder;
+pub use check::{Fault, check};
+pub use footprint::{Footprints, Height};
+pub use laid_out::{LaidOut, NoLayout};
+pub use predict::{Rates, WindowRate};
+pub use print::Printed;
+
+use crate::lattice::Interval;
+use crate::tower::Planes;
+use std::sync::Arc;
+
+/// What a device holds, and how operations are laid out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The planes of the array along the way, ghosts included.
+    pub planes: Interval,
+    /// Planes of the device's buffer; `None`: it holds the whole array, and nothing is loaded or stored.
+    pub places: Option<i64>,
+    /// Queues of time blocks: so many are in flight at most.
+    pub in_flight: usize,
+    /// Groups whose planes are loaded ahead of the one that runs.
+    pub ahead: i64,
+    /// Every second time block is one more group behind, so that launches that are next in the list do not wait for
+    /// each other.
+    pub spread: bool,
+}
+
+/// The time blocks that planes go through while they are on the device.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pass {
+    /// In their order; no more than are in flight, if there is a window.
+    pub blocks: Vec<Block>,
+}
+
+/// A time block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    pub steps: u64,
+    /// The number of the first group.
+    pub first: i64,
+    /// The planes of each group.
+    pub groups: Arc<[Planes]>,
+    /// For each earlier block of the pass, and each group, the last group of that block that has to be done before.
+    pub needs: Vec<Arc<[i64]>>,
+    /// The planes of each output that is taken after the time block.
+    pub gathers: Vec<Interval>,
+}
+
+impl Block {
+    /// After the last group.
+    pub fn end(&self) -> i64 {
+        self.first + self.groups.len() as i64
+    }
+
+    /// The planes of a group, if there is such a group.
+    pub fn group(&self, number: i64) -> Option<&Planes> {
+        let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        self.groups.get(index)
+    }
+
+    /// The last group of an earlier block, by its number in the pass, that has to be done before a group of this one.
+    pub fn need(&self, earlier: usize, number: i64) -> Option<i64> {
+        let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        self.needs.get(earlier)?.get(index).copied()
+    }
+}
+
+/// The number of an operation, from 0 on over all passes.
+pub type OpId = u64;
+
+/// Operations of a queue run one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Queue {
+    Loads,
+    Stores,
+    /// Every so-manyth time block of a pass.
+    Blocks(usize),
+}
+
+/// What an operation does. Planes are those of the array, along the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Copies planes from the host to the buffer.
+    Load { planes: Interval },
+    /// Runs the towers of a group of a block of the pass.
+    Run { block: usize, group: i64 },
+    /// Collects planes of an output, by its number among those of the block, after the block.
+    Gather {
+        block: usize,
+        output: usize,
+        planes: Interval,
+    },
+    /// Copies planes from the buffer to the host.
+    Store { planes: Interval },
+    /// Copies places of the buffer to so many places farther up.
+    Slide { places: Interval, by: i64 },
+}
+
+/// An operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Op {
+    pub id: OpId,
+    /// The number of its pass.
+    pub pass: u64,
+    pub action: Action,
+    pub queue: Queue,
+    /// Operations that are over before it begins, besides the one before it in its queue. Those of the pass before the
+    /// last are over, too: the host waits for them.
+    pub after: Vec<OpId>,
+    /// The plane of the pass that lies at place 0 of the buffer while it runs; after it, if it slides.
+    pub base: i64,
+}
+
+impl Window {
+    /// By how much plane numbers of a pass lie below those of the pass before.
+    pub fn around(&self) -> i64 {
+        self.planes.len()
+    }
+
+    /// A plane of a pass as one number.
+    pub fn number(&self, pass: u64, plane: i64) -> i64 {
+        plane - pass as i64 * self.around()
+    }
+
+    /// The place of the buffer where a plane of a pass lies, if plane number `base` lies at place 0.
+    pub fn place(&self, pass: u64, plane: i64, base: i64) -> i64 {
+        self.number(pass, plane) - base
+    }
+
+    /// The queue of a block of a pass.
+    pub fn queue(&self, block: usize) -> Queue {
+        Queue::Blocks(block % self.in_flight.max(1))
+    }
+
+    /// How many groups each block of a pass is behind the first one at least, in the order of the list.
+    pub fn offsets(&self, pass: &Pass) -> Vec<i64> {
+        let mut offsets = Vec::new();
+        let mut last = 0;
+        for (number, block) in pass.blocks.iter().enumerate() {
+            if let Some(before) = number.checked_sub(1) {
+                let needs = block.needs.get(before);
+                let needs = needs.map_or(&[][..], |needs| &needs[..]);
+                let behind = needs
+                    .iter()
+                    .zip(block.first..)
+                    .map(|(need, own)| need - own);
+                last += behind.max().unwrap_or(0).max(0);
+                last += i64::from(self.spread && number % 2 == 0);
+            }
+            offsets.push(last);
+        }
+        offsets
+    }
+}

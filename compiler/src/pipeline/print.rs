@@ -1,0 +1,105 @@
+//! A pipeline as text.
+
+use super::{Action, Block, Op, Pass, Queue, Window};
+use crate::lattice::Interval;
+use std::fmt;
+
+/// A window, its passes, and the operations of them.
+pub struct Printed<'a> {
+    pub window: &'a Window,
+    pub passes: &'a [Pass],
+    pub ops: &'a [Op],
+    /// Along the outer axis towers move up (1) or down (-1).
+    pub way: i64,
+}
+
+impl fmt::Display for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Queue::Loads => f.write_str("loads"),
+            Queue::Stores => f.write_str("stores"),
+            Queue::Blocks(n) => write!(f, "blocks {n}"),
+        }
+    }
+}
+
+impl Printed<'_> {
+    /// Planes of the array as it counts them.
+    fn planes(&self, planes: Interval) -> Interval {
+        super::footprint::along(self.way, planes)
+    }
+
+    fn block(&self, f: &mut fmt::Formatter<'_>, number: usize, block: &Block) -> fmt::Result {
+        let behind = |(earlier, needs): (usize, &std::sync::Arc<[i64]>)| {
+            let lags = needs
+                .iter()
+                .zip(block.first..)
+                .map(|(need, own)| need - own);
+            let lag = lags.max()?;
+            Some(format!("block {earlier} by {lag} groups"))
+        };
+        let behind: Vec<String> = block.needs.iter().enumerate().filter_map(behind).collect();
+        write!(
+            f,
+            "  block {number}: {} steps, groups {}..{}",
+            block.steps,
+            block.first,
+            block.end()
+        )?;
+        match behind.last() {
+            Some(last) => writeln!(f, ", behind {last}"),
+            None => writeln!(f),
+        }
+    }
+
+    fn op(&self, f: &mut fmt::Formatter<'_>, op: &Op) -> fmt::Result {
+        let action = match op.action {
+            Action::Load { planes } => format!("load {}", self.planes(planes)),
+            Action::Run { block, group } => format!("run block {block} group {group}"),
+            Action::Gather {
+                block,
+                output,
+                planes,
+            } => format!(
+                "gather {} output {output} block {block}",
+                self.planes(planes)
+            ),
+            Action::Store { planes } => format!("store {}", self.planes(planes)),
+            Action::Slide { places, by } => format!("slide places {places} by {by}"),
+        };
+        write!(f, "{:>5}  {:<9} {action}", op.id, op.queue.to_string())?;
+        if !op.after.is_empty() {
+            let after: Vec<String> = op.after.iter().map(u64::to_string).collect();
+            write!(f, "  after {}", after.join(", "))?;
+        }
+        writeln!(f)
+    }
+}
+
+impl fmt::Display for Printed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Window {
+            planes,
+            places,
+            in_flight,
+            ahead,
+            ..
+        } = self.window;
+        let planes = self.planes(*planes);
+        writeln!(f, "planes {planes}, {in_flight} time blocks in flight")?;
+        match places {
+            Some(places) => writeln!(f, "buffer of {places} planes, {ahead} groups loaded ahead")?,
+            None => writeln!(f, "all of them on the device")?,
+        }
+        for (number, pass) in self.passes.iter().enumerate() {
+            writeln!(f, "\npass {number}")?;
+            for (number, block) in pass.blocks.iter().enumerate() {
+                self.block(f, number, block)?;
+            }
+            for op in self.ops.iter().filter(|op| op.pass == number as u64) {
+                self.op(f, op)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,288 @@
+//! Pipelines of random schemes: no fault, exact sizes, and every wait and every plane needed.
+
+mod events;
+
+use super::*;
+use crate::cone::{Rational, cones};
+use crate::lattice::{Axis, PerAxis};
+use crate::layout::Layout;
+use crate::schedule::Frame;
+use crate::scheme::{Precision, Scheme};
+use crate::testing::{Limits, Rng, diamonds, lengthen, maxwell, random_scheme};
+use crate::tile::lower;
+use crate::tower::{Order, Towers};
+
+const ORDER: Order = Order {
+    width: 4,
+    overlap: 2,
+    lead: 0,
+    partitions: 1,
+};
+
+/// The towers of a scheme by two faces with at least some slope, and pitches; `None` where there are none.
+fn towers_by(scheme: &Scheme, slope: Rational, pitches: [i64; 2]) -> Option<(Layout, Towers)> {
+    let layout = Layout::for_gpu(scheme).ok()?;
+    let frame = Frame::new(scheme, &cones(scheme)).opened();
+    let mut tiling = diamonds(&frame, pitches.map(Rational::whole), 1 << 20);
+    for cut in &mut tiling.levels[0].cuts {
+        cut.face.slope = cut.face.slope.max(slope);
+    }
+    let tiles = lower(scheme, &frame, &tiling).ok()?;
+    let towers = Towers::new(scheme, &layout, &tiles).ok()?;
+    towers.are_adjacent().then_some((layout, towers))
+}
+
+/// A scheme with towers in groups, and passes of them.
+struct Case {
+    scheme: Scheme,
+    layout: Layout,
+    footprints: Footprints,
+    window: Window,
+    passes: Vec<Pass>,
+}
+
+impl Case {
+    /// Such a case, if the scheme has towers that move along the outer axis.
+    fn random(seed: u64) -> Option<Case> {
+        let limits = Limits {
+            dimensions: 3,
+            components: 3,
+            stages: 3,
+            ops: 6,
+            length: 12,
+            width: 3,
+            reach: 2,
+        };
+        let mut rng = Rng::new(seed);
+        let mut scheme = random_scheme(&mut rng, &limits);
+        if scheme.grid.dimensions() < 3 || scheme.grid.is_periodic(Axis::OUTER) {
+            return None;
+        }
+        let frame = Frame::new(&scheme, &cones(&scheme)).opened();
+        let slopes = [[1, 1, 0], [1, -1, 0]].map(|form| frame.slope(PerAxis(form)));
+        let doubled = slopes.map(|slope| (slope * Rational::whole(2)).ceil());
+        let slope = Rational::new(doubled[0].max(doubled[1]).max(1), 2)?;
+        let width = rng.within(2, 5);
+        let other = if rng.once_in(4) {
+            rng.within(2, 5)
+        } else {
+            width
+        };
+        let around = if scheme.grid.is_periodic(Axis::MIDDLE) {
+            4 * width.max(other)
+        } else {
+            0
+        };
+        let by = (around - scheme.grid.cells[Axis::MIDDLE]).max(0);
+        lengthen(&mut scheme, Axis::MIDDLE, by);
+        lengthen(&mut scheme, Axis::OUTER, rng.within(8, 40));
+        let (layout, towers) = towers_by(&scheme, slope, [width, other])?;
+        let planes = rng.within(2, 14);
+        let mut footprints = Footprints::new(&scheme, &layout, &towers, ORDER, planes);
+        let in_flight = rng.within(1, 4) as usize;
+        let resident = rng.once_in(4);
+        let blocks = if resident { 6 } else { in_flight as i64 };
+        let mut passes = Vec::new();
+        let held = footprints.held();
+        for _ in 0..rng.within(1, 3) {
+            let periods = |rng: &mut Rng| rng.within(1, 3) as u64 * towers.steps;
+            let heights: Vec<u64> = (0..rng.within(1, blocks))
+                .map(|_| periods(&mut rng))
+                .collect();
+            let mut pass = footprints.pass(&scheme, &layout, &heights)?;
+            for block in &mut pass.blocks {
+                for _ in 0..rng.within(0, 2) {
+                    let lo = rng.within(held.lo, held.hi - 1);
+                    let hi = if rng.once_in(2) {
+                        lo + 1
+                    } else {
+                        rng.within(lo + 1, held.hi)
+                    };
+                    block.gathers.push(Interval::new(lo, hi));
+                }
+            }
+            passes.push(pass);
+        }
+        let mut window = Window {
+            planes: held,
+            places: Some(1 << 40),
+            in_flight,
+            ahead: rng.within(0, 2),
+            spread: rng.once_in(2),
+        };
+        let way = footprints.way();
+        let large = LaidOut::new(window.clone(), passes.clone(), way).expect("a large buffer");
+        window.places = match resident {
+            true => None,
+            false => Some(large.peak + rng.within(0, 2) * rng.within(0, 10)),
+        };
+        Some(Case {
+            scheme,
+            layout,
+            footprints,
+            window,
+            passes,
+        })
+    }
+
+    fn laid_out(&self) -> Result<LaidOut, NoLayout> {
+        let (window, passes) = (self.window.clone(), self.passes.clone());
+        LaidOut::new(window, passes, self.footprints.way())
+    }
+
+    fn operations(&self) -> Vec<Op> {
+        self.laid_out().expect("enough places").ops
+    }
+
+    fn check(&self, ops: &[Op]) -> Result<(), Fault> {
+        check(&self.window, &self.passes, ops)
+    }
+}
+
+/// Cases of some seeds.
+fn cases(seeds: std::ops::Range<u64>) -> impl Iterator<Item = (u64, Case)> {
+    seeds.filter_map(|seed| Some((seed, Case::random(seed)?)))
+}
+
+#[test]
+fn pipelines_of_random_schemes_have_no_fault() {
+    let (mut tried, mut slides, mut down) = (0, 0, 0);
+    for (seed, case) in cases(0..900) {
+        let ops = case.operations();
+        assert_eq!(case.check(&ops), Ok(()), "seed {seed}");
+        tried += 1;
+        let slide = |op: &Op| matches!(op.action, Action::Slide { .. });
+        slides += ops.iter().filter(|op| slide(op)).count();
+        down += usize::from(case.footprints.way() < 0);
+    }
+    assert!(tried > 60 && slides > 60, "{tried} {slides} {down}");
+}
+
+/// Of the places that are needed, one less is found when the list is made.
+#[test]
+fn buffers_are_as_small_as_possible() {
+    let mut tried = 0;
+    for (seed, mut case) in cases(0..500) {
+        if case.window.places.is_none() {
+            continue;
+        }
+        case.window.places = Some(1 << 40);
+        let peak = case.laid_out().expect("a large buffer").peak;
+        for (places, fits) in [(peak, true), (peak - 1, false)] {
+            case.window.places = Some(places);
+            assert_eq!(case.laid_out().is_ok(), fits, "seed {seed}");
+        }
+        tried += 1;
+    }
+    assert!(tried > 30, "{tried}");
+}
+
+/// Without any one of the waits, some interleaving would be wrong.
+#[test]
+fn every_wait_is_needed() {
+    let mut removed = 0;
+    for (seed, case) in cases(0..500) {
+        let ops = case.operations();
+        for (index, op) in ops.iter().enumerate() {
+            for wait in 0..op.after.len() {
+                let mut less = ops.clone();
+                less[index].after.remove(wait);
+                let found = case.check(&less);
+                assert!(
+                    found.is_err(),
+                    "seed {seed}: {op:?} without {}",
+                    op.after[wait]
+                );
+                removed += 1;
+            }
+        }
+    }
+    assert!(removed > 300, "{removed}");
+}
+
+/// Without any one of the planes that are moved, or with one that is elsewhere, something is wrong.
+#[test]
+fn every_plane_is_needed() {
+    let mut removed = 0;
+    for (seed, case) in cases(0..500) {
+        let ops = case.operations();
+        for (index, op) in ops.iter().enumerate() {
+            let less = |planes: Interval| Interval::new(planes.lo + 1, planes.hi);
+            let mut changed = ops.clone();
+            changed[index].action = match op.action {
+                Action::Load { planes } => Action::Load {
+                    planes: less(planes),
+                },
+                Action::Store { planes } => Action::Store {
+                    planes: less(planes),
+                },
+                Action::Gather {
+                    block,
+                    output,
+                    planes,
+                } => Action::Gather {
+                    block,
+                    output,
+                    planes: less(planes),
+                },
+                Action::Slide { places, by } => Action::Slide {
+                    places: less(places),
+                    by,
+                },
+                Action::Run { block, group } => Action::Run {
+                    block,
+                    group: group + 1,
+                },
+            };
+            // A ghost plane that no update writes need not be stored, nor loaded or moved for its own sake.
+            let plane = match op.action {
+                Action::Load { planes } | Action::Store { planes } => Some(planes.lo),
+                _ => None,
+            };
+            let matters = plane.is_none_or(|plane| {
+                let blocks = case.passes[op.pass as usize].blocks.iter();
+                let mut groups = blocks.flat_map(|b| b.groups.iter());
+                groups.any(|group| group.written.contains(plane))
+            });
+            let slides = matches!(op.action, Action::Slide { .. });
+            let found = case.check(&changed);
+            assert!(found.is_err() || !matters || slides, "seed {seed}: {op:?}");
+            removed += usize::from(found.is_err());
+        }
+    }
+    assert!(removed > 500, "{removed}");
+}
+
+/// The window of FDTD(4,2): passes of 6 time blocks of 16 steps in groups of 16 columns.
+#[test]
+fn windows_have_the_planes_of_the_formula() {
+    let scheme = maxwell(4, Precision::F32, [1400, 30, 2]);
+    let (layout, towers) = towers_by(&scheme, Rational::ONE, [6, 6]).expect("towers");
+    let (height, columns, in_flight) = (16, 16, 6);
+    // Cells that a tower moves in a step, and of a group.
+    let (moves, group) = (3, 3 * columns);
+    let mut footprints = Footprints::new(&scheme, &layout, &towers, ORDER, group);
+    let heights = [height as u64; 6];
+    let pass = footprints.pass(&scheme, &layout, &heights).expect("groups");
+    let block = &pass.blocks[1];
+    let lags = block.needs[0]
+        .iter()
+        .zip(block.first..)
+        .map(|(need, own)| need - own);
+    assert_eq!(lags.max(), Some((columns - 1 + height) / columns));
+    for (spread, offset) in [(true, 3 * (in_flight - 1) / 2), (false, in_flight - 1)] {
+        let window = Window {
+            planes: footprints.held(),
+            places: Some(1 << 40),
+            in_flight: in_flight as usize,
+            ahead: 0,
+            spread,
+        };
+        assert_eq!(window.offsets(&pass).last(), Some(&offset));
+        let passes = vec![pass.clone()];
+        let laid_out = LaidOut::new(window, passes, 1).expect("a large buffer");
+        assert_eq!(laid_out.check(), Ok(()));
+        let planes = moves * height + group * (1 + offset) + 4;
+        assert_eq!(laid_out.peak, planes, "spread {spread}");
+    }
+}

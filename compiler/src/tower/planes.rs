@@ -1,0 +1,150 @@
+//! What time blocks in flight need to know of towers: which planes across the outer axis a tower accesses, and on which
+//! towers of an earlier time block it depends.
+
+use super::bounds::Placement;
+use super::group::PerFace;
+use super::residency::Residency;
+use super::towers::Towers;
+use crate::ghost::AxisGhosts;
+use crate::lattice::{Axis, Interval};
+use crate::layout::Layout;
+use crate::scheme::Scheme;
+
+/// Planes across the outer axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Planes {
+    /// All that are read or written, and those between them.
+    pub touched: Interval,
+    /// Those of them that may be written.
+    pub written: Interval,
+}
+
+impl Planes {
+    pub fn hull(self, other: Planes) -> Planes {
+        Planes {
+            touched: self.touched.hull(other.touched),
+            written: self.written.hull(other.written),
+        }
+    }
+}
+
+/// What is the same for all towers of a scheme.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlaneAccess {
+    /// Per alignment, those of a period, relative to the origin.
+    periods: Vec<Planes>,
+    /// Cells that towers advance along the outer axis in a period.
+    advance: i64,
+    /// The planes of the array, ghosts included.
+    held: Interval,
+    /// Planes with ghosts along the outer axis, each with the plane of the ghosts.
+    ghosts: Vec<(i64, i64)>,
+}
+
+impl PlaneAccess {
+    pub fn new(scheme: &Scheme, layout: &Layout, towers: &Towers) -> PlaneAccess {
+        let advance = towers.advance.x;
+        let mut ghosts = Vec::new();
+        for id in scheme.component_ids() {
+            let pairs = AxisGhosts::new(scheme, id, Axis::OUTER).pairs();
+            ghosts.extend(pairs.into_iter().map(|(from, ghost)| (from, ghost.index)));
+        }
+        ghosts.sort_unstable();
+        ghosts.dedup();
+        let period = |residency: &Residency| residency.planes(advance);
+        PlaneAccess {
+            periods: towers.alignments.iter().map(period).collect(),
+            advance,
+            held: layout.visible(Axis::OUTER),
+            ghosts,
+        }
+    }
+
+    /// The planes of the array, ghosts included.
+    pub fn held(&self) -> Interval {
+        self.held
+    }
+
+    /// Those of a tower in a time block.
+    pub fn of(&self, placement: &Placement) -> Planes {
+        let mut all = Planes::default();
+        let Planes { touched, written } = self.periods[placement.alignment];
+        for period in [placement.periods.start, placement.periods.end - 1] {
+            let origin = placement.origin.x + self.advance * period as i64;
+            let moved = |range: Interval| match range.is_empty() {
+                true => range,
+                false => Interval::new(range.lo + origin, range.hi + origin),
+            };
+            all = all.hull(Planes {
+                touched: moved(touched),
+                written: moved(written),
+            });
+        }
+        let sources = all.written;
+        for (from, to) in &self.ghosts {
+            if sources.contains(*from) {
+                let ghost = Interval::new(*to, *to + 1);
+                all = all.hull(Planes {
+                    touched: ghost,
+                    written: ghost,
+                });
+            }
+        }
+        Planes {
+            touched: all.touched.intersect(self.held),
+            written: all.written.intersect(self.held),
+        }
+    }
+}
+
+impl Residency {
+    /// The planes of a period whose origin lies at index 0.
+    fn planes(&self, advance: i64) -> Planes {
+        let plane = |x: i64| Interval::new(x, x + 1);
+        let mut planes = Planes::default();
+        for stage in &self.stages {
+            for update in &stage.updates {
+                planes.written = planes.written.hull(plane(update.at.x));
+            }
+            for row in stage.read.iter().chain(&stage.old) {
+                planes.touched = planes.touched.hull(plane(row.at.x));
+            }
+        }
+        // A tower that begins with this period loads what earlier ones would have kept.
+        let per_period = self.stages.len();
+        for live in &self.live_ranges {
+            for period in 1..=live.last() / per_period {
+                let at = live.row.at.x - advance * period as i64;
+                planes.touched = planes.touched.hull(plane(at));
+            }
+        }
+        planes.touched = planes.touched.hull(planes.written);
+        planes
+    }
+}
+
+impl Towers {
+    /// Along the outer axis towers move up (1) or down (-1) as time goes on; 0 if they stay.
+    pub fn way(&self) -> i64 {
+        self.advance.x.signum()
+    }
+
+    /// The index of the origin along the outer axis of the last tower, in the order of towers, on which one may depend
+    /// that belongs to a time block that begins so many stages later.
+    ///
+    /// An event's depth never falls from an event to one that depends on it. Depths count stages from the start of a
+    /// time block on, so they are larger in the earlier one by what the slope makes of the stages between.
+    pub fn last_before(&self, placement: &Placement, stages: i64) -> i64 {
+        let near = self.alignments[placement.alignment].start;
+        let origin = placement.origin;
+        let start: PerFace<i64> = [0, 1].map(|face| {
+            let [a, b] = self.geometry.forms()[face];
+            let spacing = &self.rings.spacings[face];
+            let start = near[face] - 2 * (a * origin.x + b * origin.y);
+            let last = spacing.last_depth(start);
+            let slope = self.geometry.slopes()[face];
+            spacing.first_depth(last + slope * stages)
+        });
+        self.geometry.reduce(start).1.x
+    }
+}

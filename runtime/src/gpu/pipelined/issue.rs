@@ -1,0 +1,188 @@
+//! Operations of a pipeline as work for queues of the device.
+
+use super::Pipelined;
+use super::planes::Move;
+use crate::gpu::code::blocks;
+use crate::gpu::device::{DeviceError, Threads};
+use crate::gpu::queues::WorkQueue;
+use crate::run::Value;
+use torre_compiler::backend::gpu::abi::{GatherPlane, TowerBuffers};
+use torre_compiler::backend::gpu::service;
+use torre_compiler::lattice::Interval;
+use torre_compiler::pipeline::{Action, Op};
+
+fn unknown() -> DeviceError {
+    DeviceError::Failed {
+        what: "running an operation",
+        message: "its pass has not begun".to_owned(),
+    }
+}
+
+impl<T: Value> Pipelined<'_, T> {
+    /// Gives an operation to its queue, behind what it waits for.
+    pub(super) fn issue(&mut self, op: &Op) -> Result<(), DeviceError> {
+        let queue = self.queues.of(op.queue);
+        for before in &op.after {
+            // What is not known any more is over.
+            if let Some(signal) = self.signals.get(before) {
+                self.device.follow(queue, *signal)?;
+            }
+        }
+        match op.action {
+            Action::Load { planes } => self.load(op, queue, planes),
+            Action::Store { planes } => self.store(op, queue, planes),
+            Action::Slide { places, by } => self.slide(queue, places, by),
+            Action::Run { block, group } => self.run_group(op, queue, block, group),
+            Action::Gather {
+                block,
+                output,
+                planes,
+            } => self.gather(op, queue, [block, output], planes),
+        }?;
+        let signal = self.device.signal(queue)?;
+        self.signals.insert(op.id, signal);
+        let index = usize::try_from(op.pass - self.first_pass).map_err(|_| unknown())?;
+        let state = self.passes.get_mut(index).ok_or_else(unknown)?;
+        state.ends.insert(op.queue, op.id);
+        state.ops.push(op.id);
+        Ok(())
+    }
+
+    /// Where planes of the array are on the device, how far from the array's beginning on the host, and how many bytes.
+    fn slab(&self, op: &Op, planes: Interval) -> (crate::gpu::device::Address, usize, u64) {
+        let planes = self.planes.of_array(planes);
+        let offset = self.planes.offset(planes);
+        let array = self
+            .planes
+            .array(self.buffer, self.builder.window(), op.pass, op.base);
+        let bytes = planes.len() as u64 * self.planes.each();
+        (array.offset(offset), offset as usize, bytes)
+    }
+
+    fn load(&self, op: &Op, queue: WorkQueue, planes: Interval) -> Result<(), DeviceError> {
+        let (place, offset, bytes) = self.slab(op, planes);
+        // SAFETY: the planes lie in the host's array, which nobody else accesses while passes run; operations that
+        // store them are ordered.
+        unsafe {
+            self.device
+                .upload(queue, self.host.add(offset), place, bytes)
+        }
+    }
+
+    fn store(&self, op: &Op, queue: WorkQueue, planes: Interval) -> Result<(), DeviceError> {
+        let (place, offset, bytes) = self.slab(op, planes);
+        // SAFETY: as in `load`.
+        unsafe {
+            self.device
+                .download(queue, place, self.host.add(offset), bytes)
+        }
+    }
+
+    fn slide(&self, queue: WorkQueue, places: Interval, by: i64) -> Result<(), DeviceError> {
+        for Move { from, to, bytes } in self.planes.moves(self.buffer, places, by) {
+            self.device.copy_in(queue, from, to, bytes)?;
+        }
+        Ok(())
+    }
+
+    fn run_group(
+        &self,
+        op: &Op,
+        queue: WorkQueue,
+        block: usize,
+        group: i64,
+    ) -> Result<(), DeviceError> {
+        let index = usize::try_from(op.pass - self.first_pass).map_err(|_| unknown())?;
+        let pass = self.passes.get(index);
+        let state = pass
+            .and_then(|pass| pass.blocks.get(block))
+            .ok_or_else(unknown)?;
+        let ready = self.ready.get(&state.steps).ok_or_else(unknown)?;
+        let scheme = self.calculation.scheme;
+        let first = self
+            .footprints
+            .known(state.steps)
+            .map(|height| height.first);
+        let number = first.and_then(|first| usize::try_from(group - first).ok());
+        let number = number.ok_or_else(unknown)?;
+        let waves = state.from * self.injections.waves.len() as u64 * 8;
+        let each = (self.receivers.len() * scheme.precision.bytes()) as u64;
+        let window = self.builder.window();
+        let buffers = TowerBuffers {
+            array: self.planes.array(self.buffer, window, op.pass, op.base).0,
+            waves: self.waves.of(op.pass).offset(waves as i64).0,
+            records: self
+                .records
+                .of(op.pass)
+                .offset((state.from * each) as i64)
+                .0,
+            ..ready.buffers.clone()
+        };
+        let time_block = &ready.time_block;
+        for z_block in 0..time_block.z_blocks.len() {
+            let launch = time_block.launch(&buffers, &self.volumes, state.since, z_block, number);
+            let towers = u32::try_from(launch.towers).unwrap_or(u32::MAX);
+            if towers == 0 {
+                continue;
+            }
+            let clusters = towers.min(self.clusters);
+            let threads = Threads {
+                blocks: [clusters * time_block.cluster, 1, 1],
+                threads: [time_block.threads, 1, 1],
+                shared: time_block.shared_bytes,
+            };
+            // SAFETY: the parameters are those that the compiler lists; the planes that the group's towers access lie
+            // in the buffer where an array that begins there has them, profiles in arrays over the boxes of volume
+            // sources, and there are waves of all steps of the pass, and room for their records.
+            unsafe {
+                self.device
+                    .start_in(queue, self.function, threads, &launch.arguments)
+            }?;
+        }
+        Ok(())
+    }
+
+    fn gather(
+        &self,
+        op: &Op,
+        queue: WorkQueue,
+        [block, output]: [usize; 2],
+        planes: Interval,
+    ) -> Result<(), DeviceError> {
+        let index = usize::try_from(op.pass - self.first_pass).map_err(|_| unknown())?;
+        let pass = self.passes.get(index);
+        let state = pass
+            .and_then(|pass| pass.blocks.get(block))
+            .ok_or_else(unknown)?;
+        let slice = state.slices.get(output).ok_or_else(unknown)?;
+        let function = self.gather.ok_or_else(unknown)?;
+        let array = self
+            .planes
+            .array(self.buffer, self.builder.window(), op.pass, op.base);
+        let bytes = self.calculation.layout.element_bytes;
+        let planes = self.planes.of_array(planes);
+        let (place, out) = slice.part(planes, self.slices.of(op.pass), bytes);
+        let word = |n: i64| i32::try_from(n).map_err(|_| DeviceError::TooLong);
+        let arguments = GatherPlane {
+            first: array.offset(place.first).0,
+            between_rows: place.between_rows,
+            between_values: place.between_values,
+            rows: word(place.rows)?,
+            values: word(place.values)?,
+            out: out.0,
+        }
+        .arguments();
+        let threads = Threads {
+            blocks: [
+                blocks(place.values.max(1) as u64, service::THREADS)?,
+                place.rows.clamp(1, 65535) as u32,
+                1,
+            ],
+            threads: [service::THREADS, 1, 1],
+            shared: 0,
+        };
+        // SAFETY: the parameters are those of the kernel; the planes lie in the buffer, and there is room for the
+        // slice.
+        unsafe { self.device.start_in(queue, function, threads, &arguments) }
+    }
+}

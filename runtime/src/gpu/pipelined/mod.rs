@@ -1,0 +1,513 @@
+//! A calculation by time blocks in flight, with all of its values on a device or only those of a calculation window.
+//!
+//! The host's array is the state between passes. While steps run, operations of a [pipeline](torre_compiler::pipeline)
+//! go to queues of the device: slabs of planes come from the host's array and go back to it, and launches run groups of
+//! towers. Waves of sources go to the device before a pass, and records come back after it.
+
+mod issue;
+mod passes;
+mod planes;
+mod records;
+
+use super::code::DeviceProgram;
+use super::device::{Address, Device, DeviceError, Function};
+use super::interruptions::Interruptions;
+use super::lookout;
+use super::queues::{Queues, Signal, WorkQueue};
+use super::time_blocks::Ready;
+use super::towers::CompiledTowers;
+use super::volumes;
+use crate::host::receivers::Picture;
+use crate::host::{BlowUp, Calculation, Progress};
+use crate::run::{RunError, Simulation, Value, cell_stages_per_step};
+use passes::PassState;
+use planes::PlaneBytes;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::Ordering;
+use torre_compiler::backend::gpu::{abi::Volumes, service};
+use torre_compiler::injection::{Injections, Receiver, receivers};
+use torre_compiler::lattice::PerAxis;
+use torre_compiler::pipeline::{Builder, Footprints, LaidOut, OpId, Queue, Window};
+use torre_compiler::problem::Problem;
+use torre_compiler::real::Real;
+use torre_compiler::scheme::{ComponentId, Scheme, StateId};
+use torre_compiler::statics::Files;
+use torre_compiler::tower::Points;
+
+/// How many time blocks are in flight, and what the device holds meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InFlight {
+    /// Time blocks at a time.
+    pub blocks: usize,
+    /// Planes across the first axis of a group of towers.
+    pub group: i64,
+    /// Groups whose planes are loaded ahead.
+    pub ahead: i64,
+    /// See [`Window::spread`].
+    pub spread: bool,
+    /// Planes of the device's buffer; `None`: the device holds the whole array.
+    pub places: Option<i64>,
+}
+
+/// Bytes of slices that a pass gathers, if one is not larger.
+const PICTURE_BYTES: u64 = 64 << 20;
+
+/// Time blocks of a pass, where the device holds the whole array, for each that is in flight.
+const RESIDENT_BLOCKS: usize = 16;
+
+/// Passes between two looks at whether values are finite, for which all operations end.
+const BETWEEN_LOOKS: u64 = 16;
+
+/// Blocks per multiprocessor that a launch starts at most. More would keep those of the next launch from
+/// multiprocessors that have no towers left.
+const BLOCKS: u32 = 4;
+
+/// Memory that passes have in turns: one of them runs while another one ends.
+#[derive(Clone, Copy, Debug)]
+struct Turns {
+    places: [Address; 2],
+    bytes: u64,
+}
+
+impl Turns {
+    fn new(device: &dyn Device, bytes: u64) -> Result<Turns, DeviceError> {
+        Ok(Turns {
+            places: [device.take(bytes)?, device.take(bytes)?],
+            bytes,
+        })
+    }
+
+    fn of(&self, pass: u64) -> Address {
+        self.places[(pass % 2) as usize]
+    }
+}
+
+/// The queues of a device for those of a pipeline.
+#[derive(Clone, Debug)]
+struct DeviceQueues {
+    loads: WorkQueue,
+    stores: WorkQueue,
+    blocks: Vec<WorkQueue>,
+}
+
+impl DeviceQueues {
+    fn new(device: &dyn Queues, blocks: usize) -> Result<DeviceQueues, DeviceError> {
+        Ok(DeviceQueues {
+            loads: device.queue()?,
+            stores: device.queue()?,
+            blocks: (0..blocks.max(1))
+                .map(|_| device.queue())
+                .collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn of(&self, queue: Queue) -> WorkQueue {
+        match queue {
+            Queue::Loads => self.loads,
+            Queue::Stores => self.stores,
+            Queue::Blocks(n) => self.blocks[n % self.blocks.len()],
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = WorkQueue> + '_ {
+        [self.loads, self.stores]
+            .into_iter()
+            .chain(self.blocks.iter().copied())
+    }
+}
+
+/// A calculation by time blocks in flight.
+pub struct Pipelined<'a, T> {
+    calculation: Calculation<'a, T>,
+    files: &'a dyn Files,
+    device: &'a dyn Queues,
+    towers: CompiledTowers,
+    function: Function,
+    gather: Option<Function>,
+    /// The most clusters of a launch.
+    clusters: u32,
+    footprints: Footprints,
+    builder: Builder,
+    queues: DeviceQueues,
+    planes: PlaneBytes,
+    buffer: Address,
+    /// The host's array, while copies of queues use it.
+    host: *mut u8,
+    locked: bool,
+    injections: Injections,
+    points: Points,
+    volumes: Volumes,
+    receivers: Vec<Receiver>,
+    interruptions: Interruptions,
+    /// By height.
+    ready: BTreeMap<u64, Ready>,
+    waves: Turns,
+    records: Turns,
+    slices: Turns,
+    /// Passes that are not over, and the number of the first of them.
+    passes: VecDeque<PassState>,
+    first_pass: u64,
+    signals: BTreeMap<OpId, Signal>,
+    /// Steps done, as far as anybody sees.
+    steps: u64,
+    /// Steps that passes have begun.
+    asked: u64,
+    /// Cell-stages of a step.
+    per_step: u64,
+    probes: Vec<Vec<f64>>,
+    pictures: Vec<Picture>,
+}
+
+// SAFETY: the pointer to the host's array is used by methods with `&mut self` alone, and by the device until those
+// return.
+unsafe impl<T: Sync> Sync for Pipelined<'_, T> {}
+
+/// Bytes of the device's memory that such a run takes, tables of time blocks aside.
+pub fn device_bytes(
+    scheme: &Scheme,
+    problem: &Problem,
+    layout: &torre_compiler::layout::Layout,
+    steps: u64,
+    how: InFlight,
+) -> u64 {
+    let planes = PlaneBytes::new(layout, 1, how.places);
+    let sizes = records::Sizes::new(scheme, problem, layout, pass_steps(steps, how));
+    // The number of waves is not known before sources are; those with one for each cell have as many values as cells.
+    planes.buffer_bytes().saturating_add(2 * sizes.all())
+}
+
+/// Steps of a pass of time blocks of so many steps, at most.
+fn pass_steps(steps: u64, how: InFlight) -> u64 {
+    steps.max(1) * most_blocks(how) as u64
+}
+
+/// Time blocks of a pass, at most.
+fn most_blocks(how: InFlight) -> usize {
+    match how.places {
+        Some(_) => how.blocks.max(1),
+        None => RESIDENT_BLOCKS * how.blocks.max(1),
+    }
+}
+
+impl<'a, T: Value> Pipelined<'a, T> {
+    /// Takes a calculation to a device, at the step where it is; the towers are those of the same scheme and layout.
+    /// `None` where towers cannot do what the problem asks for, or cannot be put into groups.
+    pub fn new(
+        mut calculation: Calculation<'a, T>,
+        files: &'a dyn Files,
+        device: &'a dyn Queues,
+        program: DeviceProgram<'_>,
+        towers: &CompiledTowers,
+        how: InFlight,
+    ) -> Result<Option<Self>, DeviceError> {
+        let (scheme, problem) = (calculation.scheme, calculation.problem);
+        let layout = calculation.layout.clone();
+        assert_eq!(layout, program.set.layout, "kernels for this layout");
+        let interruptions = Interruptions::new(scheme, problem);
+        let chosen = &interruptions.volumes;
+        if !interruptions.always.is_empty() || towers.program.sources != chosen.acting(problem) {
+            return Ok(None);
+        }
+        let of = &towers.program.towers;
+        if !calculation.steps().is_multiple_of(of.steps.max(1)) {
+            return Err(DeviceError::Failed {
+                what: "beginning with time blocks",
+                message: format!(
+                    "the run continues after step {}, and towers begin at multiples of {} steps",
+                    calculation.steps(),
+                    of.steps
+                ),
+            });
+        }
+        let mut footprints = Footprints::new(scheme, &layout, of, towers.order, how.group);
+        if of.way() == 0 || footprints.height(scheme, &layout, towers.steps).is_none() {
+            return Ok(None);
+        }
+        let needed = device_bytes(scheme, problem, &layout, towers.steps, how);
+        let available = device.free_memory()?;
+        if needed > available {
+            return Err(DeviceError::Memory { needed, available });
+        }
+        let injections = Injections::new(scheme, problem, files);
+        let Ok(volumes) = volumes::place(device, &injections, chosen)? else {
+            return Ok(None);
+        };
+        let receivers = receivers(scheme, problem);
+        let points = Points::new(&injections, receivers.clone(), |source| chosen.has(source));
+        let function = load(
+            device,
+            &towers.ptx.text,
+            torre_compiler::backend::gpu::tower::TOWERS,
+        )?;
+        let sizes = records::Sizes::new(scheme, problem, &layout, pass_steps(towers.steps, how));
+        let gather = match sizes.slices > 0 {
+            true => Some(load(device, &program.ptx.text, service::GATHER_PLANE)?),
+            false => None,
+        };
+        let window = Window {
+            planes: footprints.held(),
+            places: how.places,
+            in_flight: how.blocks.max(1),
+            ahead: how.ahead,
+            spread: how.spread,
+        };
+        check_layout(&mut footprints, &calculation, &window, towers.steps)?;
+        let planes = PlaneBytes::new(&layout, footprints.way(), how.places);
+        let buffer = device.take(planes.buffer_bytes())?;
+        let locked = match how.places {
+            Some(_) => {
+                let array = calculation.array_mut();
+                // SAFETY: the array stays where it is as long as the calculation lives, and is unlocked before.
+                unsafe { device.lock(array.as_mut_ptr(), array.len() as u64) }?
+            }
+            None => {
+                device.write(buffer, calculation.array())?;
+                false
+            }
+        };
+        let block = &towers.program.block;
+        let resident = towers.ptx.gpu.shared_per_block / block.all_shared().max(1);
+        let most = device.facts().multiprocessors.max(1) * resident.clamp(1, BLOCKS);
+        let waves = sizes.steps * injections.waves.len() as u64 * 8;
+        let mut run = Self {
+            function,
+            gather,
+            clusters: (most / block.lines.cluster())
+                .max(towers.order.partitions)
+                .max(1),
+            queues: DeviceQueues::new(device, window.in_flight)?,
+            builder: Builder::new(window),
+            footprints,
+            planes,
+            buffer,
+            host: calculation.array_mut().as_mut_ptr(),
+            locked,
+            points,
+            volumes,
+            receivers,
+            interruptions,
+            ready: BTreeMap::new(),
+            waves: Turns::new(device, waves)?,
+            records: Turns::new(device, sizes.probes)?,
+            slices: Turns::new(device, sizes.slices)?,
+            passes: VecDeque::new(),
+            first_pass: 0,
+            signals: BTreeMap::new(),
+            steps: calculation.steps(),
+            asked: calculation.steps(),
+            per_step: cell_stages_per_step(scheme).max(1),
+            probes: (0..problem.probes.len())
+                .map(|i| calculation.probe(i))
+                .collect(),
+            pictures: Vec::new(),
+            towers: towers.clone(),
+            calculation,
+            files,
+            device,
+            injections,
+        };
+        let possible = run.make_ready(towers.steps)?;
+        Ok(possible.then_some(run))
+    }
+
+    /// Whether pages of the host are locked, so that copies go on beside other work.
+    pub fn is_locked(&self) -> bool {
+        self.locked
+    }
+
+    /// Bytes that the array takes on the host.
+    pub fn memory_bytes(&self) -> u64 {
+        self.calculation.memory_bytes()
+    }
+
+    /// How often planes were moved within the buffer.
+    pub fn slides(&self) -> u64 {
+        self.builder.slides()
+    }
+
+    fn advance(&mut self, until: u64, progress: &Progress) -> Result<(), RunError> {
+        while self.asked < until {
+            let next = self.builder.passes() + BETWEEN_LOOKS;
+            let done = self.passes_until(until, next, progress);
+            // Copies use the host's array until they are over, whatever went wrong.
+            let ended = self.end_passes(progress);
+            done?;
+            ended?;
+            self.steps = self.asked;
+            if self.builder.window().places.is_some() {
+                self.calculation.set_steps(self.steps);
+                if progress.guard.looks() {
+                    self.look()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs passes up to a step, and up to one with some number.
+    fn passes_until(
+        &mut self,
+        until: u64,
+        last: u64,
+        progress: &Progress,
+    ) -> Result<(), DeviceError> {
+        loop {
+            let more = self.asked < until && self.builder.passes() < last;
+            if more && self.builder.may_begin() {
+                if self.passes.len() > 1 {
+                    self.end_pass(progress)?;
+                }
+                self.begin_pass(until)?;
+            } else if self.builder.is_idle() {
+                return Ok(());
+            }
+            let ops = self.builder.tick().map_err(|room| DeviceError::Failed {
+                what: "laying out the calculation window",
+                message: room.to_string(),
+            })?;
+            for op in ops {
+                self.issue(&op)?;
+            }
+        }
+    }
+
+    /// Waits for all passes that have begun.
+    fn end_passes(&mut self, progress: &Progress) -> Result<(), DeviceError> {
+        let mut result = Ok(());
+        while !self.passes.is_empty() {
+            let ended = self.end_pass(progress);
+            result = result.and(ended);
+        }
+        result
+    }
+
+    /// Looks at some of the values that the host has.
+    fn look(&self) -> Result<(), RunError> {
+        let scheme = self.calculation.scheme;
+        let bound = crate::host::guard::bound(scheme.precision);
+        for cell in lookout::cells(scheme) {
+            let value = Real::to_f64(self.calculation.value(cell.component, cell.at));
+            let regular = value.abs() <= bound;
+            if !regular {
+                let found = BlowUp::new(scheme, cell.component, cell.at, self.steps, value);
+                return Err(RunError::BlowUp(found));
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts steps of a pass that is over.
+    fn count(&self, steps: u64, progress: &Progress) {
+        progress
+            .done
+            .fetch_add(steps * self.per_step, Ordering::Relaxed);
+    }
+}
+
+/// Whether two passes of the highest time blocks fit and are right for every interleaving, with the outputs of a
+/// problem after each time block.
+fn check_layout<T: Value>(
+    footprints: &mut Footprints,
+    calculation: &Calculation<'_, T>,
+    window: &Window,
+    steps: u64,
+) -> Result<(), DeviceError> {
+    let failed = |message: String| DeviceError::Failed {
+        what: "laying out time blocks in flight",
+        message,
+    };
+    let (scheme, problem) = (calculation.scheme, calculation.problem);
+    let layout = &calculation.layout;
+    let heights = vec![steps; window.in_flight];
+    let mut pass = footprints
+        .pass(scheme, layout, &heights)
+        .ok_or_else(|| failed("there are no groups".to_owned()))?;
+    let slices = (0..problem.outputs.len())
+        .filter_map(|output| records::Slice::new(scheme, problem, layout, output, 0, 0));
+    let gathers: Vec<_> = slices.map(|slice| footprints.along(slice.planes)).collect();
+    for block in &mut pass.blocks {
+        block.gathers = gathers.clone();
+    }
+    let passes = vec![pass.clone(), pass];
+    let laid_out = LaidOut::new(window.clone(), passes, footprints.way());
+    let laid_out = laid_out.map_err(|error| failed(error.to_string()))?;
+    laid_out.check().map_err(|fault| failed(fault.to_string()))
+}
+
+/// A kernel.
+fn load(device: &dyn Device, ptx: &str, name: &str) -> Result<Function, DeviceError> {
+    let functions = device.load(ptx, &[name.to_owned()])?;
+    functions.first().copied().ok_or(DeviceError::Code {
+        message: "a kernel is missing".to_owned(),
+    })
+}
+
+impl<T> Drop for Pipelined<'_, T> {
+    fn drop(&mut self) {
+        // What fails here cannot be helped.
+        for queue in self.queues.all() {
+            if let Ok(signal) = self.device.signal(queue) {
+                let _ = self.device.arrive(signal);
+                self.device.forget(signal);
+            }
+        }
+        if self.locked {
+            // SAFETY: it was locked, and all copies are over.
+            let _ = unsafe { self.device.unlock(self.host) };
+        }
+    }
+}
+
+impl<T: Value> Simulation<T> for Pipelined<'_, T> {
+    fn scheme(&self) -> &Scheme {
+        self.calculation.scheme
+    }
+
+    fn problem(&self) -> &Problem {
+        self.calculation.problem
+    }
+
+    fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    fn next_pause(&self) -> u64 {
+        // Slices are recorded while steps run.
+        crate::run::next_volume(self.calculation.problem, self.steps)
+    }
+
+    fn stride(&self) -> u64 {
+        self.towers.program.towers.steps.max(1)
+    }
+
+    fn run(&mut self, until: u64, progress: &Progress) -> Result<(), RunError> {
+        self.advance(until, progress)
+    }
+
+    fn fetch(&mut self) -> Result<(), RunError> {
+        if self.calculation.steps() != self.steps {
+            self.device
+                .read(self.buffer, self.calculation.array_mut())?;
+            self.calculation.set_steps(self.steps);
+        }
+        Ok(())
+    }
+
+    fn row(&self, id: ComponentId, age: u8, x: i64, y: i64) -> &[T] {
+        self.calculation.aged_row(id, age, x, y)
+    }
+
+    fn state(&self, id: StateId, at: PerAxis<i64>) -> T {
+        self.calculation.state_value(id, at).unwrap_or_default()
+    }
+
+    fn probe(&self, index: usize) -> Vec<f64> {
+        self.probes[index].clone()
+    }
+
+    fn take_pictures(&mut self) -> Vec<Picture> {
+        let mut pictures = std::mem::take(&mut self.pictures);
+        pictures.sort_by_key(|p| (p.step, p.output));
+        pictures
+    }
+}

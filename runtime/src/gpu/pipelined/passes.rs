@@ -1,0 +1,194 @@
+//! Passes: which time blocks they have, and what is there for these before they begin.
+
+use super::records::{Slice, slice_bytes};
+use super::{Pipelined, most_blocks};
+use crate::gpu::InFlight;
+use crate::gpu::device::DeviceError;
+use crate::gpu::queues::WorkQueue;
+use crate::gpu::time_blocks::Ready;
+use crate::host::Progress;
+use crate::run::Value;
+use std::collections::BTreeMap;
+use torre_compiler::lattice::Interval;
+use torre_compiler::pipeline::{OpId, Pass, Queue};
+use torre_compiler::problem::OutputKind;
+
+/// A time block of a pass.
+#[derive(Clone, Debug)]
+pub(super) struct BlockState {
+    pub steps: u64,
+    /// Steps of the pass before it.
+    pub from: u64,
+    /// What progress counts from.
+    pub since: u32,
+    /// In the order of the pipeline's outputs of the block.
+    pub slices: Vec<Slice>,
+}
+
+/// A pass that is not over.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PassState {
+    pub blocks: Vec<BlockState>,
+    /// The last operation of each queue.
+    pub ends: BTreeMap<Queue, OpId>,
+    pub ops: Vec<OpId>,
+}
+
+impl<T: Value> Pipelined<'_, T> {
+    /// Makes the towers of a time block ready, if it can be run.
+    pub(super) fn make_ready(&mut self, steps: u64) -> Result<bool, DeviceError> {
+        if self.ready.contains_key(&steps) {
+            return Ok(true);
+        }
+        let (scheme, layout) = (self.calculation.scheme, &self.calculation.layout);
+        let Some(height) = self.footprints.height(scheme, layout, steps) else {
+            return Ok(false);
+        };
+        let list = height.list.clone();
+        let (device, towers) = (self.device, &self.towers);
+        let ready = Ready::new(device, towers, scheme, layout, &self.points, list, steps)?;
+        let possible = ready.is_ok();
+        self.ready.extend(ready.map(|ready| (steps, ready)));
+        Ok(possible)
+    }
+
+    /// The height of the time block that begins at a step, of those up to the next step after which something is due:
+    /// they are as high as the towers of the schedule, or a little lower and all about alike.
+    fn height(&self, step: u64, until: u64) -> Option<u64> {
+        let period = self.towers.program.towers.steps.max(1);
+        let room = self.interruptions.room(step, until) / period;
+        let most = (self.towers.steps / period).max(1);
+        let blocks = room.div_ceil(most);
+        (room > 0).then(|| room.div_ceil(blocks) * period)
+    }
+
+    /// Begins the pass that comes next.
+    pub(super) fn begin_pass(&mut self, until: u64) -> Result<(), DeviceError> {
+        let number = self.builder.passes();
+        let window = self.builder.window().clone();
+        let how = InFlight {
+            blocks: window.in_flight,
+            group: self.footprints.planes(),
+            ahead: window.ahead,
+            spread: window.spread,
+            places: window.places,
+        };
+        let mut state = PassState::default();
+        let (mut step, mut bytes) = (self.asked, 0);
+        while state.blocks.len() < most_blocks(how) && step < until {
+            let steps = self.height(step, until).ok_or(DeviceError::Failed {
+                what: "advancing by time blocks",
+                message: format!("they do not reach step {until} from step {step}"),
+            })?;
+            let (slices, after) = self.slices_after(step + steps, bytes);
+            if after > self.slices.bytes && !state.blocks.is_empty() {
+                break;
+            }
+            bytes = after;
+            if !self.make_ready(steps)? {
+                return Err(DeviceError::Failed {
+                    what: "advancing by time blocks",
+                    message: format!("there are none of {steps} steps"),
+                });
+            }
+            state.blocks.push(BlockState {
+                steps,
+                from: step - self.asked,
+                since: 0,
+                slices,
+            });
+            step += steps;
+        }
+        for block in &mut state.blocks {
+            if let Some(ready) = self.ready.get_mut(&block.steps) {
+                if self.passes.is_empty() {
+                    ready.renew(self.device)?;
+                }
+                block.since = ready.since;
+                ready.since = ready.time_block.over(ready.since);
+            }
+        }
+        let pass = self.pass(&state).ok_or(DeviceError::TooLong)?;
+        self.send_waves(number, step)?;
+        // What was written is there before the pass begins.
+        let written = self.device.signal(WorkQueue::OWN)?;
+        for queue in self.queues.all() {
+            self.device.follow(queue, written)?;
+        }
+        self.device.forget(written);
+        self.builder.begin(pass);
+        self.passes.push_back(state);
+        self.asked = step;
+        Ok(())
+    }
+
+    /// The slices that are due after so many steps, and where they end in the memory for them.
+    fn slices_after(&self, step: u64, mut bytes: u64) -> (Vec<Slice>, u64) {
+        let (scheme, problem) = (self.calculation.scheme, self.calculation.problem);
+        let layout = &self.calculation.layout;
+        let mut slices = Vec::new();
+        for (output, of) in problem.outputs.iter().enumerate() {
+            if !step.is_multiple_of(of.every) || !matches!(of.kind, OutputKind::Slice { .. }) {
+                continue;
+            }
+            slices.extend(Slice::new(scheme, problem, layout, output, step, bytes));
+            bytes += slice_bytes(scheme, problem, layout, output);
+        }
+        (slices, bytes)
+    }
+
+    fn pass(&mut self, state: &PassState) -> Option<Pass> {
+        let (scheme, layout) = (self.calculation.scheme, &self.calculation.layout);
+        let heights: Vec<u64> = state.blocks.iter().map(|block| block.steps).collect();
+        let mut pass = self.footprints.pass(scheme, layout, &heights)?;
+        let along = |planes: Interval| self.planes.of_array(planes);
+        for (block, state) in pass.blocks.iter_mut().zip(&state.blocks) {
+            block.gathers = state
+                .slices
+                .iter()
+                .map(|slice| along(slice.planes))
+                .collect();
+        }
+        Some(pass)
+    }
+
+    /// Brings the waves of the steps of a pass to the device.
+    fn send_waves(&mut self, pass: u64, until: u64) -> Result<(), DeviceError> {
+        let mut bytes = Vec::new();
+        if self.injections.waves.is_empty() {
+            return Ok(());
+        }
+        let (scheme, problem) = (self.calculation.scheme, self.calculation.problem);
+        for step in self.asked..until {
+            for wave in self.injections.waves(scheme, problem, self.files, step) {
+                bytes.extend(wave.to_le_bytes());
+            }
+        }
+        self.device.write(self.waves.of(pass), &bytes)
+    }
+
+    /// Waits for the first of the passes that have begun, and keeps its records.
+    pub(super) fn end_pass(&mut self, progress: &Progress) -> Result<(), DeviceError> {
+        let Some(state) = self.passes.pop_front() else {
+            return Ok(());
+        };
+        let pass = self.first_pass;
+        self.first_pass += 1;
+        let mut result = Ok(());
+        for id in state.ends.values() {
+            if let Some(signal) = self.signals.get(id) {
+                let arrived = self.device.arrive(*signal);
+                result = result.and(arrived);
+            }
+        }
+        for id in &state.ops {
+            if let Some(signal) = self.signals.remove(id) {
+                self.device.forget(signal);
+            }
+        }
+        result?;
+        self.keep_records(pass, &state)?;
+        self.count(state.blocks.iter().map(|block| block.steps).sum(), progress);
+        Ok(())
+    }
+}

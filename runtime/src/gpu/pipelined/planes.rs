@@ -1,0 +1,161 @@
+//! Where planes lie: in the host's array, and in the device's buffer.
+
+use crate::gpu::device::Address;
+use torre_compiler::lattice::{Axis, Interval, div_ceil};
+use torre_compiler::layout::{Layout, PIECE};
+use torre_compiler::pipeline::Window;
+
+/// The bytes of planes across the first axis, with all ghosts along the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PlaneBytes {
+    /// Of the towers along that axis.
+    way: i64,
+    /// Bytes of a plane.
+    each: i64,
+    /// Bytes before the first plane of an array, and after the last one.
+    before: i64,
+    after: i64,
+    /// Ghost planes below index 0.
+    ghosts: i64,
+    /// Planes of the buffer.
+    places: i64,
+}
+
+impl PlaneBytes {
+    pub fn new(layout: &Layout, way: i64, places: Option<i64>) -> PlaneBytes {
+        let element = layout.element_bytes as i64;
+        let held = layout.visible(Axis::OUTER);
+        let plane = layout.stride[Axis::OUTER];
+        // The first row of a plane begins with its ghosts.
+        let piece = (PIECE / layout.element_bytes) as i64;
+        let below = div_ceil(i64::from(layout.reach[Axis::INNER][0]), piece) * piece;
+        let first = layout.group(held.lo, layout.visible(Axis::MIDDLE).lo) - below;
+        PlaneBytes {
+            way,
+            each: plane * element,
+            before: first * element,
+            after: (layout.elements - first - held.len() * plane).max(0) * element,
+            ghosts: -held.lo,
+            places: places.unwrap_or(held.len()),
+        }
+    }
+
+    /// Bytes of a plane.
+    pub fn each(&self) -> u64 {
+        self.each as u64
+    }
+
+    /// Bytes of the buffer.
+    pub fn buffer_bytes(&self) -> u64 {
+        let planes = self.each.saturating_mul(self.places);
+        planes.saturating_add(self.before + self.after) as u64
+    }
+
+    /// Planes along the way, as the array counts them.
+    pub fn of_array(&self, planes: Interval) -> Interval {
+        match self.way < 0 {
+            true => Interval::new(1 - planes.hi, 1 - planes.lo),
+            false => planes,
+        }
+    }
+
+    /// Where an array would begin whose planes lie as they do in a pass, if plane number `base` lies at place 0. Most
+    /// of it is not there.
+    pub fn array(&self, buffer: Address, window: &Window, pass: u64, base: i64) -> Address {
+        // The place, counted up from the buffer's beginning, of plane 0.
+        let zero = match self.way < 0 {
+            true => self.places - 1 - window.place(pass, 0, base),
+            false => window.place(pass, 0, base),
+        };
+        buffer.offset((zero - self.ghosts).wrapping_mul(self.each))
+    }
+
+    /// Bytes from where an array begins to the first of some planes, as it counts them.
+    pub fn offset(&self, planes: Interval) -> i64 {
+        self.before + (planes.lo + self.ghosts) * self.each
+    }
+
+    /// Copies, one after the other, that move places of the buffer by some along the way: from, to and bytes.
+    pub fn moves(&self, buffer: Address, places: Interval, by: i64) -> Vec<Move> {
+        let mut moves = Vec::new();
+        let mut end = places.hi;
+        while end > places.lo {
+            let count = by.min(end - places.lo);
+            let first = end - count;
+            let at = |place: i64| {
+                // Places are counted along the way, bytes up.
+                let low = match self.way < 0 {
+                    true => self.places - place - count,
+                    false => place,
+                };
+                buffer.offset(self.before + low * self.each)
+            };
+            moves.push(Move {
+                from: at(first),
+                to: at(first + by),
+                bytes: (count * self.each) as u64,
+            });
+            end = first;
+        }
+        moves
+    }
+}
+
+/// A copy within the buffer; the places do not overlap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Move {
+    pub from: Address,
+    pub to: Address,
+    pub bytes: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use torre_compiler::scheme::Precision;
+    use torre_compiler::testing::maxwell;
+
+    /// Planes that were moved lie where a plane of the new base is looked for, either way.
+    #[test]
+    fn moved_planes_are_found() {
+        let scheme = maxwell(4, Precision::F64, [9, 5, 7]);
+        let layout = Layout::for_gpu(&scheme).expect("a small size");
+        for way in [1, -1] {
+            let planes = PlaneBytes::new(&layout, way, Some(7));
+            let held = planes.of_array(layout.visible(Axis::OUTER));
+            let window = Window {
+                planes: held,
+                places: Some(7),
+                in_flight: 1,
+                ahead: 0,
+                spread: false,
+            };
+            let buffer = Address(1 << 20);
+            let (pass, base) = (2, 100);
+            // A plane of the pass that lies at place 2.
+            let plane = base + 2 + pass as i64 * window.around();
+            let address = |base: i64| {
+                let array = planes.array(buffer, &window, pass, base);
+                array.offset(planes.offset(planes.of_array(Interval::new(plane, plane + 1))))
+            };
+            for by in 1..5 {
+                let moves = planes.moves(buffer, Interval::new(0, 3), by);
+                let found = moves.iter().find(|m| {
+                    let from = address(base).0;
+                    m.from.0 <= from && from < m.from.0 + m.bytes
+                });
+                let found = found.expect("each place is moved");
+                let to = found.to.0 + (address(base).0 - found.from.0);
+                assert_eq!(to, address(base - by).0, "{way} {by}");
+                let overlaps = |m: &Move| m.from.0.abs_diff(m.to.0) < m.bytes;
+                assert!(!moves.iter().any(overlaps));
+                let end = buffer.0 + planes.buffer_bytes();
+                assert!(
+                    moves
+                        .iter()
+                        .all(|m| m.to.0 + m.bytes <= end && m.to.0 >= buffer.0)
+                );
+            }
+        }
+    }
+}

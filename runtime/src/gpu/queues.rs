@@ -1,0 +1,83 @@
+//! Queues of work beside a device's own: copies and kernels that run side by side, ordered by signals.
+
+use super::device::{Address, Device, DeviceError, Function, Threads};
+use torre_compiler::backend::gpu::abi::Argument;
+
+/// A queue of work. What is asked of it is done in order, and in no order with other queues but by signals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WorkQueue(pub usize);
+
+impl WorkQueue {
+    /// The one in which a device does what it is asked for without a queue.
+    pub const OWN: WorkQueue = WorkQueue(0);
+}
+
+/// Something that a queue's earlier work leads up to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Signal(pub u64);
+
+/// A device with several queues of work.
+pub trait Queues: Device {
+    /// Makes another queue; it is given back with the device.
+    fn queue(&self) -> Result<WorkQueue, DeviceError>;
+    /// Starts a kernel.
+    ///
+    /// # Safety
+    /// The parameters are those of the kernel, and it accesses only memory that was taken.
+    unsafe fn start_in(
+        &self,
+        queue: WorkQueue,
+        function: Function,
+        threads: Threads,
+        arguments: &[Argument],
+    ) -> Result<(), DeviceError>;
+    /// Copies from the host.
+    ///
+    /// # Safety
+    /// There are so many bytes, and nobody writes them until the copy is done.
+    unsafe fn upload(
+        &self,
+        queue: WorkQueue,
+        from: *const u8,
+        to: Address,
+        bytes: u64,
+    ) -> Result<(), DeviceError>;
+    /// Copies to the host.
+    ///
+    /// # Safety
+    /// There are so many bytes, and nobody else accesses them until the copy is done.
+    unsafe fn download(
+        &self,
+        queue: WorkQueue,
+        from: Address,
+        to: *mut u8,
+        bytes: u64,
+    ) -> Result<(), DeviceError>;
+    /// Copies within the device's memory, between places that do not overlap.
+    fn copy_in(
+        &self,
+        queue: WorkQueue,
+        from: Address,
+        to: Address,
+        bytes: u64,
+    ) -> Result<(), DeviceError>;
+    /// Marks what a queue was asked for up to now.
+    fn signal(&self, queue: WorkQueue) -> Result<Signal, DeviceError>;
+    /// Lets a queue wait for a signal before what it is asked for from now on.
+    fn follow(&self, queue: WorkQueue, signal: Signal) -> Result<(), DeviceError>;
+    /// Waits for a signal.
+    fn arrive(&self, signal: Signal) -> Result<(), DeviceError>;
+    /// Says that nobody will ask for a signal again.
+    fn forget(&self, signal: Signal);
+    /// Locks pages of the host, so that the device copies them by itself and copies go on beside other work. `false` if
+    /// they cannot be locked: copies are as right then, but slower.
+    ///
+    /// # Safety
+    /// There are so many bytes, until they are unlocked.
+    unsafe fn lock(&self, from: *mut u8, bytes: u64) -> Result<bool, DeviceError>;
+    /// Unlocks what was locked from there on; no copy uses it.
+    ///
+    /// # Safety
+    /// It was locked.
+    unsafe fn unlock(&self, from: *mut u8) -> Result<(), DeviceError>;
+}

@@ -1,0 +1,314 @@
+//! Time blocks in flight and calculation windows: how many, over how many planes, for a device's memory.
+
+use super::{DevicePlanner, Refusal, TowerPlan};
+use crate::gpu::{InFlight, device_bytes};
+use std::fmt;
+use torre_compiler::backend::gpu::abi::{PROGRESS_BYTES, TaskWord};
+use torre_compiler::lattice::{Axis, Interval};
+use torre_compiler::layout::Layout;
+use torre_compiler::pipeline::{Footprints, LaidOut, Rates, Window, WindowRate};
+use torre_compiler::problem::OutputKind;
+use torre_compiler::tower::Towers;
+
+/// Why a run has no time blocks in flight.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoWindow {
+    /// The schedule is not by towers.
+    Layerwise,
+    /// The first axis is periodic.
+    Ring,
+    /// Towers do not move along the first axis, or not in the order of planes across it.
+    Way,
+    /// Time blocks have whole periods, and something is due in between.
+    Steps { period: u64, every: u64 },
+    /// What sources and probes do keeps steps out of time blocks.
+    Points(String),
+    /// The least window does not fit.
+    Memory { needed: u64, available: u64 },
+}
+
+impl fmt::Display for NoWindow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoWindow::Layerwise => f.write_str("a calculation window advances by towers only"),
+            NoWindow::Ring => {
+                f.write_str("a calculation window does not go around the first axis, which is periodic")
+            }
+            NoWindow::Way => f.write_str(
+                "a calculation window needs towers that move along the first axis, one group of planes after the other",
+            ),
+            NoWindow::Steps { period, every } => write!(
+                f,
+                "towers advance by {period} steps at a time, and something is due after {every} steps"
+            ),
+            NoWindow::Points(reason) => f.write_str(reason),
+            NoWindow::Memory { needed, available } => write!(
+                f,
+                "the least calculation window takes {needed} bytes of the GPU's memory, and {available} are available"
+            ),
+        }
+    }
+}
+
+/// Time blocks in flight, planned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WindowPlan {
+    pub how: InFlight,
+    /// Steps of a pass.
+    pub steps: u64,
+    /// Planes across the first axis, ghosts included; those of the window.
+    pub planes: i64,
+    pub least: i64,
+    /// Bytes of the device's memory, and of a plane.
+    pub bytes: u64,
+    pub plane_bytes: u64,
+    pub rate: WindowRate,
+    /// Bytes copied each way in a run.
+    pub copied: u64,
+}
+
+/// What is asked for, and what there is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Wanted {
+    /// Time blocks in flight; `None`: what is expected to be fastest.
+    pub blocks: Option<usize>,
+    /// Columns of towers of a group, in the same way.
+    pub columns: Option<i64>,
+    /// Steps between checkpoints.
+    pub every: Option<u64>,
+    /// Bytes of the device's memory.
+    pub available: u64,
+    /// Cell-steps per second that the towers are expected to reach where the whole array is on the device.
+    pub cells: f64,
+}
+
+/// Time blocks in flight that are considered, and columns of towers of a group.
+const BLOCKS: [usize; 7] = [8, 6, 5, 4, 3, 2, 1];
+const COLUMNS: [i64; 5] = [16, 8, 4, 2, 1];
+
+/// The same where the whole array is on the device.
+const RESIDENT: (usize, i64) = (4, 16);
+
+/// Groups whose planes are loaded ahead.
+const AHEAD: i64 = 2;
+
+/// Share of the rate that is lost for each group of a pass, about: a launch that ends while others wait for it.
+const LAUNCH: f64 = 0.16;
+
+/// Time blocks have as many heights, about, for which there are tables.
+const HEIGHTS: u64 = 3;
+
+/// Planes of a group of so many columns of towers.
+pub fn group_planes(towers: &Towers, columns: i64) -> i64 {
+    let apart = (towers.cells() / 2.0).sqrt();
+    ((columns as f64 * apart).round() as i64).max(1)
+}
+
+impl DevicePlanner<'_> {
+    /// Whether a run can have time blocks in flight.
+    fn window_refusal(&self, plan: Option<&TowerPlan>, every: Option<u64>) -> Option<NoWindow> {
+        let scheme = self.planner.scheme;
+        let Some(plan) = plan else {
+            return Some(match self.interruptions.refusal() {
+                Some(reason) => NoWindow::Points(reason),
+                None => NoWindow::Layerwise,
+            });
+        };
+        if scheme.grid.is_periodic(Axis::OUTER) {
+            return Some(NoWindow::Ring);
+        }
+        let towers = plan.fit.towers();
+        if towers.way() == 0 {
+            return Some(NoWindow::Way);
+        }
+        if let Some(reason) = self.interruptions.refusal() {
+            return Some(NoWindow::Points(reason));
+        }
+        let period = towers.steps;
+        let due = self.problem.outputs.iter().map(|output| output.every);
+        let mut due = due.chain([self.problem.steps]).chain(every);
+        let every = due.find(|steps| !steps.is_multiple_of(period))?;
+        Some(NoWindow::Steps { period, every })
+    }
+
+    /// Time blocks in flight over the whole array on the device.
+    pub fn resident(&self, plan: Option<&TowerPlan>, wanted: Wanted) -> Result<InFlight, Refusal> {
+        match (plan, self.window_refusal(plan, wanted.every)) {
+            (_, Some(reason)) => Err(Refusal::Window(reason)),
+            (None, None) => Err(Refusal::Window(NoWindow::Layerwise)),
+            (Some(plan), None) => {
+                let (blocks, columns) = RESIDENT;
+                let columns = wanted.columns.unwrap_or(columns);
+                Ok(InFlight {
+                    blocks: wanted.blocks.unwrap_or(blocks),
+                    group: group_planes(plan.fit.towers(), columns),
+                    ahead: 0,
+                    spread: true,
+                    places: None,
+                })
+            }
+        }
+    }
+
+    /// A calculation window over the host's memory.
+    pub fn window(&self, plan: Option<&TowerPlan>, wanted: Wanted) -> Result<WindowPlan, Refusal> {
+        let Wanted {
+            available, cells, ..
+        } = wanted;
+        let refuse = |reason| Err(Refusal::Window(reason));
+        if let Some(reason) = self.window_refusal(plan, wanted.every) {
+            return refuse(reason);
+        }
+        let Some(plan) = plan else {
+            return refuse(NoWindow::Layerwise);
+        };
+        let (scheme, layout) = (self.planner.scheme, &self.planner.layout);
+        let towers = plan.fit.towers();
+        let plane_bytes = layout.stride[Axis::OUTER] as u64 * layout.element_bytes as u64;
+        let area = scheme.grid.cells[Axis::MIDDLE] * scheme.grid.cells[Axis::INNER];
+        let bytes = plane_bytes as f64 / area.max(1) as f64;
+        let rates = Rates {
+            cells,
+            link: self.model.link_rate(),
+            copies: self.model.copy_rate,
+        };
+        let task = u64::from(TaskWord::BYTES + PROGRESS_BYTES * plan.fit.block.lines.cluster());
+        let tables = HEIGHTS * plan.count as u64 * task;
+        let mut candidates = Vec::new();
+        for blocks in wanted.blocks.map_or(BLOCKS.to_vec(), |n| vec![n]) {
+            for columns in wanted.columns.map_or(COLUMNS.to_vec(), |n| vec![n]) {
+                let how = InFlight {
+                    blocks,
+                    group: group_planes(towers, columns),
+                    ahead: AHEAD,
+                    spread: true,
+                    places: Some(0),
+                };
+                let fixed = device_bytes(scheme, self.problem, layout, plan.height(), how);
+                let fixed = fixed.saturating_add(tables);
+                let places = (available.saturating_sub(fixed) / plane_bytes.max(1)) as i64;
+                let how = InFlight {
+                    places: Some(places.min(2 * layout.visible(Axis::OUTER).len())),
+                    ..how
+                };
+                let about = about_planes(towers, plan.height(), how);
+                let steps = blocks as u64 * plan.height();
+                let rate = WindowRate::new(rates, steps, bytes, about, places);
+                let launches = 1.0 - LAUNCH / columns as f64;
+                candidates.push((rate.cells * launches, how, about));
+            }
+        }
+        candidates.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let mut needed = None::<u64>;
+        for (_, how, about) in candidates {
+            let places = how.places.unwrap_or(0);
+            // What is about twice too large is not looked at closely.
+            let least = match about <= 2 * places {
+                true => self
+                    .least_places(plan, how)
+                    .ok_or(Refusal::Window(NoWindow::Way))?,
+                false => about,
+            };
+            let fixed = device_bytes(
+                scheme,
+                self.problem,
+                layout,
+                plan.height(),
+                InFlight {
+                    places: Some(least),
+                    ..how
+                },
+            );
+            let own = fixed.saturating_add(tables);
+            needed = Some(needed.map_or(own, |least: u64| least.min(own)));
+            if least > places {
+                continue;
+            }
+            let steps = how.blocks as u64 * plan.height();
+            let planes = layout.visible(Axis::OUTER).len();
+            let passes = self.problem.steps.div_ceil(steps.max(1));
+            return Ok(WindowPlan {
+                how,
+                steps,
+                planes,
+                least,
+                bytes: device_bytes(scheme, self.problem, layout, plan.height(), how)
+                    .saturating_add(tables),
+                plane_bytes,
+                rate: WindowRate::new(rates, steps, bytes, least, places),
+                copied: passes
+                    .saturating_mul(planes as u64)
+                    .saturating_mul(plane_bytes),
+            });
+        }
+        refuse(NoWindow::Memory {
+            needed: needed.unwrap_or(u64::MAX),
+            available,
+        })
+    }
+
+    fn footprints(&self, plan: &TowerPlan, how: InFlight) -> Footprints {
+        let (scheme, layout): (_, &Layout) = (self.planner.scheme, &self.planner.layout);
+        Footprints::new(
+            scheme,
+            layout,
+            plan.fit.towers(),
+            plan.order.order,
+            how.group,
+        )
+    }
+
+    /// The planes that a window holds at least.
+    fn least_places(&self, plan: &TowerPlan, how: InFlight) -> Option<i64> {
+        let (scheme, layout) = (self.planner.scheme, &self.planner.layout);
+        let mut footprints = self.footprints(plan, how);
+        let window = Window {
+            planes: footprints.held(),
+            places: None,
+            in_flight: how.blocks,
+            ahead: how.ahead,
+            spread: how.spread,
+        };
+        let outputs = self.problem.outputs.iter();
+        let slices = outputs.filter_map(|output| match output.kind {
+            OutputKind::Slice {
+                axis: Axis::OUTER,
+                index,
+            } => Some(Interval::new(index, index + 1)),
+            OutputKind::Slice { .. } => Some(Interval::new(
+                0,
+                scheme.extent(output.component)[Axis::OUTER].hi,
+            )),
+            OutputKind::Volume => None,
+        });
+        let slices: Vec<Interval> = slices.collect();
+        let slices: Vec<Interval> = slices.into_iter().map(|s| footprints.along(s)).collect();
+        let heights = vec![plan.height(); how.blocks];
+        footprints.least_places(scheme, layout, &heights, &window, &slices)
+    }
+
+    /// The operations of some passes of a plan.
+    pub fn laid_out(&self, plan: &TowerPlan, how: InFlight, passes: usize) -> Option<LaidOut> {
+        let (scheme, layout) = (self.planner.scheme, &self.planner.layout);
+        let mut footprints = self.footprints(plan, how);
+        let heights = vec![plan.height(); how.blocks];
+        let pass = footprints.pass(scheme, layout, &heights)?;
+        let window = Window {
+            planes: footprints.held(),
+            places: how.places,
+            in_flight: how.blocks,
+            ahead: how.ahead,
+            spread: how.spread,
+        };
+        LaidOut::new(window, vec![pass; passes], footprints.way()).ok()
+    }
+}
+
+/// The planes of a window, about.
+fn about_planes(towers: &Towers, steps: u64, how: InFlight) -> i64 {
+    let moved = towers.advance.x.abs() * (steps / towers.steps.max(1)) as i64;
+    let lag = (how.group + moved) / how.group.max(1);
+    let blocks = how.blocks.max(1) as i64 - 1;
+    let offset = lag * blocks + blocks / 2 * i64::from(how.spread);
+    moved + how.group * (1 + offset + how.ahead) + 8
+}
