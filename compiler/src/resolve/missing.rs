@@ -246,7 +246,8 @@ fn is_library(module: &str) -> bool {
     module.contains("::")
 }
 
-/// The items of all modules but the user's own, those of the library first; where a name is wanted, those of the modules that define it.
+/// The items of all modules but the user's own, those of the library first; where a name is wanted, those of the
+/// modules that define it.
 fn elsewhere(world: &dyn World, user: &Source, name: Option<&str>) -> Vec<Elsewhere> {
     let defines = |text: &str, name: &str| {
         let heads = ["def", "const", "scheme"].map(|word| format!("{word} {name}"));
