@@ -62,7 +62,8 @@ fn lines<R>(voice: &Voice, extent: &Extent, watch: &Watch, work: impl FnOnce() -
     beside(line, work)
 }
 
-/// Runs `work` on this thread while another one looks on, with the time since the beginning. Without a thread for it nothing is seen.
+/// Runs `work` on this thread while another one looks on, with the time since the beginning. Without a thread for it
+/// nothing is seen.
 fn beside<R>(mut look: impl FnMut(Duration) + Send, work: impl FnOnce() -> R) -> R {
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -127,7 +128,8 @@ struct Tenths {
 }
 
 impl Tenths {
-    /// The line of a tenth that was passed: `40 %, 400 of 1000 steps, 0.35 Gcells/s, 12 s left`. The end has a report instead.
+    /// The line of a tenth that was passed: `40 %, 400 of 1000 steps, 0.35 Gcells/s, 12 s left`. The end has a report
+    /// instead.
     fn line(&mut self, now: &Now, extent: &Extent, elapsed: Duration) -> Option<String> {
         let tenth = (10.0 * now.done / extent.steps as f64) as u64;
         let is_due = tenth > self.passed && elapsed.saturating_sub(self.written) >= LINES;

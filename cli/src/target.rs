@@ -14,8 +14,8 @@ use torre_runtime::gpu::{CudaDevice, Device, DeviceModel, OnDevice};
 use torre_runtime::plan::gpu::DevicePlan;
 use torre_runtime::program::TargetChoice;
 
-/// Seconds that a run on a GPU takes to begin, beyond one on the processor: the driver and the device are opened, its memory is measured,
-/// and code is compiled twice, to PTX and from there by the driver.
+/// Seconds that a run on a GPU takes to begin, beyond one on the processor: the driver and the device are opened, its
+/// memory is measured, and code is compiled twice, to PTX and from there by the driver.
 const START: f64 = 2.0;
 
 /// What `--backend` leaves open.
@@ -98,8 +98,8 @@ impl Asked<'_> {
         })
     }
 
-    /// The first GPU, if there is one and the run is expected to end earlier on it than on the processor. Says what was chosen where
-    /// there was a choice.
+    /// The first GPU, if there is one and the run is expected to end earlier on it than on the processor. Says what was
+    /// chosen where there was a choice.
     pub fn faster(&self, here: &Prediction, voice: &Voice) -> Option<OnGpu> {
         let work = self.work();
         // A driver takes its time to open, so that short runs do not ask for one.

@@ -116,6 +116,7 @@ fn found<'s>(source: &'s Source, layout: &Layout, at: usize) -> Found<'s> {
         return found;
     }
     found.kind = Some(token.kind);
+    found.after = text(layout.token_at(token.span.end as usize));
     found.word = text(Some(token));
     found.described = match token.kind {
         TokenKind::Separator if found.word == "\n" => "the end of the line".to_string(),
@@ -133,7 +134,8 @@ fn found<'s>(source: &'s Source, layout: &Layout, at: usize) -> Found<'s> {
     found
 }
 
-/// The place right behind what precedes `at`, without the comment there: a caret under a line end would point at nothing.
+/// The place right behind what precedes `at`, without the comment there: a caret under a line end would point at
+/// nothing.
 fn caret(layout: &Layout, at: usize) -> Span {
     let before = layout.text.get(..at).unwrap_or("");
     let end = before.trim_end_matches([' ', '\t']).len();
@@ -188,7 +190,11 @@ pub(crate) fn explain(source: &Source, layout: &Layout, failure: &Failure) -> Di
     };
     let message = format!("expected {expected}, found {}", found.described);
     let error = Diagnostic::error(codes::UNEXPECTED, message).at(source, span, label);
-    match hint(failure, &found).or_else(|| form(layout, failure.at)) {
+    let update = "an update names a field, or a component of one: `E += dt * curl(H)`, `E.x = 0`";
+    let hint = hint(failure, &found)
+        .or_else(|| form(layout, failure.at))
+        .or_else(|| (wants.updates && !wants.operator).then(|| update.to_string()));
+    match hint {
         Some(hint) => error.hint(hint),
         None => error,
     }
@@ -257,9 +263,6 @@ fn hint(failure: &Failure, found: &Found<'_>) -> Option<String> {
         _ if wants.on && !wants.equals => "say where the values lie, as in `on nodes`",
         "=" if wants.clause => "arguments stand in parentheses, as in `torre(D = 2)`",
         "if" if wants.operator => "a choice is written `if x < 3 then 1 else 0`",
-        _ if wants.updates && !wants.operator && !wants.place => {
-            "an update names a field, or a component of one: `E += dt * curl(H)`, `E.x = 0`"
-        }
         "{" if wants.operator => "braces hold blocks; group with `( )`",
         "}" if wants.def_body => "the block of a definition ends with its value",
         _ if wants.operator && wants.end && begins_operand => {

@@ -1,5 +1,5 @@
-//! The tutorial works as it stands: its programs are written to files, its commands are run, and what they say is compared. A line that ends
-//! in `...` is the beginning of one, and `...` alone stands for any lines.
+//! The tutorial works as it stands: its programs are written to files, its commands are run, and what they say is
+//! compared. A line that ends in `...` is the beginning of one, and `...` alone stands for any lines.
 
 use crate::support::*;
 use std::path::Path;

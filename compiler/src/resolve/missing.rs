@@ -130,16 +130,10 @@ impl Resolver<'_> {
     }
 
     fn search(&self, user: ModuleId, name: &str, wanted: Wanted) -> Search {
-        let items = {
-            let mut known = self.searches.items.borrow_mut();
-            let source = &self.library.module(user).source;
-            let items = known.entry(user);
-            items
-                .or_insert_with(|| elsewhere(self.world, source).into())
-                .clone()
-        };
+        let source = &self.library.module(user).source;
+        let own = elsewhere(self.world, source, Some(name));
         let usable = |e: &&Elsewhere| self.can_be_used(user, e);
-        let of_name = || items.iter().filter(|e| e.name == name);
+        let of_name = || own.iter().filter(|e| e.name == name);
         let fitting = of_name().filter(|e| e.wanted == wanted).find(usable);
         if fitting.is_some() {
             return Search {
@@ -149,7 +143,12 @@ impl Resolver<'_> {
         }
         let is_in_expression = wanted != Wanted::Scheme;
         let other = of_name().filter(|_| is_in_expression).find(usable);
-        let alike = || items.iter().filter(|e| e.wanted == wanted);
+        // Short names are like many others.
+        let all = match name.chars().count() {
+            0..4 => Rc::from([]),
+            _ => self.all_elsewhere(user),
+        };
+        let alike = || all.iter().filter(|e| e.wanted == wanted);
         let near = nearest(name, alike().map(|e| e.name.as_str()));
         let near = near.and_then(|near| alike().filter(|e| e.name == near).find(usable));
         Search {
@@ -157,6 +156,16 @@ impl Resolver<'_> {
             other: other.cloned(),
             near: near.cloned(),
         }
+    }
+
+    /// All items of other modules.
+    fn all_elsewhere(&self, user: ModuleId) -> Rc<[Elsewhere]> {
+        let mut known = self.searches.items.borrow_mut();
+        let items = known.entry(user).or_insert_with(|| {
+            let source = &self.library.module(user).source;
+            elsewhere(self.world, source, None).into()
+        });
+        items.clone()
     }
 
     /// The names that a module sees and that can stand at such a place.
@@ -228,7 +237,7 @@ impl Resolver<'_> {
 
 /// The library's module that has an item of this name.
 pub fn module_with(world: &dyn World, user: &Source, name: &str) -> Option<String> {
-    let all = elsewhere(world, user).into_iter();
+    let all = elsewhere(world, user, Some(name)).into_iter();
     let mut found = all.filter(|e| e.name == name && is_library(&e.module));
     found.next().map(|e| e.module)
 }
@@ -237,8 +246,13 @@ fn is_library(module: &str) -> bool {
     module.contains("::")
 }
 
-/// The items of all modules but the user's own, those of the library first.
-fn elsewhere(world: &dyn World, user: &Source) -> Vec<Elsewhere> {
+/// The items of all modules but the user's own, those of the library first; where a name is wanted, those of the
+/// modules that define it.
+fn elsewhere(world: &dyn World, user: &Source, name: Option<&str>) -> Vec<Elsewhere> {
+    let defines = |text: &str, name: &str| {
+        let heads = ["def", "const", "scheme"].map(|word| format!("{word} {name}"));
+        heads.iter().any(|head| text.contains(head))
+    };
     let mut modules = world.modules();
     modules.sort_by_key(|m| !is_library(m));
     let mut all = Vec::new();
@@ -249,6 +263,9 @@ fn elsewhere(world: &dyn World, user: &Source) -> Vec<Elsewhere> {
         };
         let is_long = found.text().len() > LONGEST && !is_library(&module);
         if is_long || found == *user || found.name() == user.name() {
+            continue;
+        }
+        if name.is_some_and(|name| !defines(found.text(), name)) {
             continue;
         }
         let Ok(ast) = torre_grammar::parse(&found) else {

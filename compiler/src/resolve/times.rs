@@ -1,7 +1,7 @@
 //! The times of values within a step, and updates that are not centred in time.
 //!
-//! A warning is given where it is certain alone: of values whose time cannot be told, such as stages of a Runge-Kutta method or the
-//! memory of an absorbing layer, nothing is said.
+//! A warning is given where it is certain alone: of values whose time cannot be told, such as stages of a Runge-Kutta
+//! method or the memory of an absorbing layer, nothing is said.
 
 use super::codes;
 use super::graph::Node;
@@ -20,7 +20,8 @@ const ROUNDS: usize = 8;
 enum Told {
     /// It is that of its declaration.
     Declared,
-    /// It is that of the values that it is made of, in half steps from the start of the step, once its statement has run.
+    /// It is that of the values that it is made of, in half steps from the start of the step, once its statement has
+    /// run.
     At(i64),
     /// Nothing.
     Nothing,
@@ -88,8 +89,8 @@ impl Times<'_> {
         match times.iter().copied().collect::<Vec<i64>>().as_slice() {
             [] => Told::Declared,
             [time] if *time == new => Told::Declared,
-            // A flux, such as a difference of one field, lies at the time of that field. What is made of several fields may be a later
-            // stage of a Runge-Kutta method.
+            // A flux, such as a difference of one field, lies at the time of that field. What is made of several fields
+            // may be a later stage of a Runge-Kutta method.
             [time] if !is_recursive && fields.len() == 1 && is_difference(&update.body) => {
                 Told::At(*time)
             }
@@ -170,7 +171,8 @@ impl Times<'_> {
 }
 
 impl Resolver<'_> {
-    /// Warns where updates take values from other times than the middle of the time that they span: once, with all places.
+    /// Warns where updates take values from other times than the middle of the time that they span: once, with all
+    /// places.
     pub fn warn_of_skewed_times(
         &mut self,
         statements: &[Statement],
@@ -320,8 +322,8 @@ impl Resolver<'_> {
     }
 }
 
-/// Whether an update adds to its old value what the time that it spans brings: `u += ...`, or `u = u + ...`, where differences of `u`
-/// may stand in place of `u`.
+/// Whether an update adds to its old value what the time that it spans brings: `u += ...`, or `u = u + ...`, where
+/// differences of `u` may stand in place of `u`.
 fn advances(update: &Update, sets: bool) -> bool {
     if !sets {
         return true;

@@ -1,4 +1,5 @@
-//! The programs of the chapter on first questions are right: without errors, warnings and, as they are rounded on purpose, with notes alone.
+//! The programs of the chapter on first questions are right: without errors, warnings and, as they are rounded on
+//! purpose, with notes alone.
 
 use crate::support::*;
 use torre_grammar::diag::Severity;

@@ -1,4 +1,5 @@
-//! Warnings about updates that are not centred in time: at the right value, once, and silenced where they are not wanted.
+//! Warnings about updates that are not centred in time: at the right value, once, and silenced where they are not
+//! wanted.
 
 use crate::support::*;
 

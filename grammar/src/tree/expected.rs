@@ -32,8 +32,6 @@ pub(crate) struct Wants {
     pub equals: bool,
     /// `=`, `+=` or `-=`
     pub updates: bool,
-    /// The place of a source.
-    pub place: bool,
     pub clause: bool,
     pub def_body: bool,
     /// The stack ran out: the nesting is too deep for this thread.
@@ -112,7 +110,6 @@ impl Wants {
             Rule::kw_on => self.on = true,
             Rule::eq => self.equals = true,
             Rule::update_op => self.updates = true,
-            Rule::place_at | Rule::place_in => self.place = true,
             Rule::lean | Rule::word_clause | Rule::kw_lean => self.clause = true,
             Rule::def_body | Rule::let_stmt | Rule::state_stmt | Rule::kw_let => {
                 self.def_body = true
