@@ -308,7 +308,6 @@ impl<'a, T: Value> Run<'a, T> {
         made: Made,
     ) -> Result<(), Failure> {
         let &Prepared { set, files, .. } = prepared;
-        let folders = &prepared.folders;
         let backend = match self.check {
             None => return self.execute(simulation, prepared, None, made),
             Some(Check::Reference) => {
