@@ -20,7 +20,7 @@ draw() {
     number=$1 name=$2 picture=$3 from=$4 to=$5
     shift 5
     case " $chosen " in *" all "* | *" $number "*) ;; *) return 0 ;; esac
-    sed "s/$from/$to/" "$examples/$number-$name.torre" >"$work/$number-$name.torre"
+    sed "s/${from:-^}/$to/" "$examples/$number-$name.torre" >"$work/$number-$name.torre"
     "$torre" run "$work/$number-$name.torre" --quiet --out "$work/$number" "$@"
     cp "$work/$number/$picture" "$book/src/pictures/$number-$name.png"
     echo "$number-$name.png"
