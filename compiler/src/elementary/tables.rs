@@ -45,7 +45,7 @@ pub(super) fn of(precision: Precision) -> &'static Table {
 #[rustfmt::skip]
 static F64: Table = Table {
     all_whole: 9007199254740992.0,
-    ln_2: [0.6931471805599453, 2.3190468138462996e-17],
+    ln_2: [std::f64::consts::LN_2, 2.3190468138462996e-17],
     ln_2_short: [0.6931471805598903, 5.497923018708371e-14],
     quarter_turn: [std::f64::consts::FRAC_PI_2, 6.123233995736766e-17, -1.4973849048591698e-33],
     largest_angle: 1099511627776.0,
