@@ -202,7 +202,7 @@ fn largest_error<T: Real>(op: H, count: usize) -> (f64, f64) {
             _ => error(T::PRECISION, &exact(op, *x, &mut consts), result),
         };
         // Also where the error is no number.
-        if !(error <= worst.0) {
+        if error.is_nan() || error > worst.0 {
             worst = (error, *x);
         }
     }
@@ -236,7 +236,7 @@ fn errors_of_single_precision_over_many_arguments() {
                     true => f64::from(f64::from(result) != f64::from(exact as f32)),
                     false => (f64::from(result) - exact).abs() / last_bit(Precision::F32, exact),
                 };
-                if !(error <= worst) {
+                if error.is_nan() || error > worst {
                     (worst, at) = (error, *x);
                 }
             }
@@ -272,7 +272,7 @@ fn largest_error_of_powers<T: Real>(count: usize) -> (f64, [f64; 2]) {
         let [a, b] = [x, y].map(big);
         let exact = a.pow(&b, BITS, RoundingMode::ToEven, &mut consts);
         let error = error(precision, &exact, result.to_f64());
-        if !(error <= worst.0) {
+        if error.is_nan() || error > worst.0 {
             worst = (error, [x, y]);
         }
     }
