@@ -9,7 +9,7 @@ use torre_compiler::backend::llvm::library::{Cpu, Library};
 use torre_compiler::kernel::{Code, KernelSet, RowKernel, Run, UpdateSet};
 use torre_compiler::lattice::Interval;
 use torre_compiler::layout::Layout;
-use torre_compiler::scheme::{Precision, Scheme};
+use torre_compiler::scheme::{Precision, Scheme, ZoneSet};
 use torre_compiler::testing::{Memory, Rng, elasticity, maxwell};
 
 /// A scheme for a number of cells.
@@ -20,11 +20,10 @@ fn kernels(scheme: &Scheme) -> KernelSet {
         stage,
         phase: 0,
         updates: UpdateSet::all(scheme.stages[stage.index()].updates.len()),
+        zones: ZoneSet::default(),
     });
-    KernelSet {
-        layout: Layout::new(scheme).expect("a size that can be addressed"),
-        kernels: kernels.collect(),
-    }
+    let layout = Layout::new(scheme).expect("a size that can be addressed");
+    KernelSet::new(scheme, layout, kernels)
 }
 
 /// Nanoseconds that this thread has run, so that other work on the machine counts less.

@@ -27,7 +27,7 @@ pub struct Plan {
 pub enum Program {
     Layerwise,
     Tiles(Checked<TileProgram>),
-    Pyramids(PyramidProgram),
+    Pyramids(Box<PyramidProgram>),
     Boxes(Boxes),
 }
 
@@ -122,7 +122,7 @@ impl<'a> Planner<'a> {
                 }
                 let program = PyramidProgram::new(self.scheme, pyramid)?;
                 kernels.layout = program.layout.clone();
-                Program::Pyramids(program)
+                Program::Pyramids(Box::new(program))
             }
             Schedule::Tiled(tiling) => {
                 let program = lower(self.scheme, &self.frame, tiling)?;
