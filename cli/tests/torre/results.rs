@@ -154,9 +154,8 @@ fn reductions_have_the_same_bits_by_all_means() {
         let least = ball
             .map(|(_, p)| p - 0.01 * time)
             .fold(f64::INFINITY, f64::min);
-        let (vx, [_, ny, nz]) = match values("v.x") {
-            (vx, extent) => (vx, [extent[0], extent[1], extent[2]]),
-        };
+        let (vx, extent) = values("v.x");
+        let [ny, nz] = [extent[1], extent[2]];
         let mut flow = 0.0;
         for x in 2..20 {
             for z in 0..nz {
