@@ -50,7 +50,9 @@ fn plans_are_written_for_people_and_for_programs() {
     assert!(report["field_memory_bytes"].as_u64().unwrap() > 24 << 24);
     assert!(report["machine"]["memory_gb_per_s"].as_f64().unwrap() > 0.0);
     let others = report["alternatives"].as_array().unwrap();
-    assert!(others.iter().any(|other| other["schedule"] == "layerwise"));
+    // On a busy machine the model may like the plain order best.
+    let is_plain = |value: &serde_json::Value| value["schedule"] == "layerwise";
+    assert!(is_plain(&report) || others.iter().any(is_plain));
     assert!(others.iter().all(|other| other["schedule"] != name));
 }
 
