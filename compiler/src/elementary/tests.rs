@@ -160,6 +160,11 @@ fn big(x: f64) -> BigFloat {
 
 /// The error of a result in units of the last place.
 fn error(precision: Precision, exact: &BigFloat, result: f64) -> f64 {
+    if result.is_infinite() {
+        // What is too large for the format is infinite.
+        let right = precision.round(to_f64(exact)) == result;
+        return if right { 0.0 } else { f64::INFINITY };
+    }
     let difference = big(result).sub(exact, BITS, RoundingMode::ToEven);
     (to_f64(&difference) / last_bit(precision, to_f64(exact))).abs()
 }
