@@ -84,7 +84,8 @@ fn found<'s>(source: &'s Source, layout: &Layout, at: usize) -> Found<'s> {
     found
 }
 
-/// The place right behind what precedes `at`, without the comment there: a caret under a line end would point at nothing.
+/// The place right behind what precedes `at`, without the comment there: a caret under a line end would point at
+/// nothing.
 fn caret(layout: &Layout, at: usize) -> Span {
     let before = layout.text.get(..at).unwrap_or("");
     let end = before.trim_end_matches([' ', '\t']).len();

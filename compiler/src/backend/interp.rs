@@ -66,7 +66,8 @@ impl Code for Interp {
             return;
         }
         for (run, i) in runs.iter().flat_map(|r| (0..r.groups).map(move |i| (r, i))) {
-            // SAFETY: the caller vouches for the array, and the elements of an array of the layout's precision are aligned.
+            // SAFETY: the caller vouches for the array, and the elements of an array of the layout's precision are
+            // aligned.
             unsafe {
                 let group = base.wrapping_offset(run.offset as isize);
                 match self.precision {
@@ -94,8 +95,8 @@ impl Code for Interp {
 /// As for [`crate::kernel::RowFn`], for one group.
 unsafe fn run_group<T: Real>(updates: &[Update], group: *mut T, lo: i64, hi: i64) {
     let length = (hi - lo) as usize;
-    // SAFETY: the caller guarantees that what the updates read lies in the array, and that nobody writes it meanwhile. Nothing
-    // is written before the copies are made.
+    // SAFETY: the caller guarantees that what the updates read lies in the array, and that nobody writes it meanwhile.
+    // Nothing is written before the copies are made.
     let load = |displacement: i64| unsafe {
         std::slice::from_raw_parts(group.offset((displacement + lo) as isize), length).to_vec()
     };

@@ -21,7 +21,8 @@ pub struct Section {
     pub cuts: Vec<Cut>,
     /// Overlapped tiles instead.
     pub overlap: Option<Overlap>,
-    /// A dependence that ends at the value, drawn as an arrow of its own: one that a face of the tiling cuts against the order.
+    /// A dependence that ends at the value, drawn as an arrow of its own: one that a face of the tiling cuts against
+    /// the order.
     pub stressed: Option<Dependence>,
 }
 
@@ -237,7 +238,8 @@ fn draw_tiles(svg: &mut Svg, frame: &Frame, what: &Section, home: PerAxis<f64>, 
     }
 }
 
-/// The overlapped tiles that the frame shows, that with cell 0 stressed. The values of a cell lie at its index and half a cell on.
+/// The overlapped tiles that the frame shows, that with cell 0 stressed. The values of a cell lie at its index and half
+/// a cell on.
 fn draw_overlap(svg: &mut Svg, frame: &Frame, overlap: &Overlap) {
     let ([left, right], [bottom, high]) = (frame.x, frame.y);
     let height = overlap.stages.len().max(1) as i64;
