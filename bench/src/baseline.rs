@@ -122,7 +122,8 @@ pub fn pinned(program: &Path, threads: usize) -> Command {
         .env("OMP_DYNAMIC", "false")
         .env("OMP_PLACES", "cores")
         .env("OMP_PROC_BIND", "close")
-        // Long enough from one loop to the next, short enough that its threads leave the cores to Torre after a command.
+        // Long enough from one loop to the next, short enough that its threads leave the cores to Torre after a
+        // command.
         .env("GOMP_SPINCOUNT", "30000");
     command
 }

@@ -185,8 +185,8 @@ problem bench {
     },
 ];
 
-/// The value that every field starts with at an index: noise between -1/2 and 1/2, exact in both precisions. `c/common.h` has the
-/// same.
+/// The value that every field starts with at an index: noise between -1/2 and 1/2, exact in both precisions.
+/// `c/common.h` has the same.
 pub fn noise(field: u32, at: [i64; 3]) -> f64 {
     let [i, j, k] = at.map(|n| n as u32);
     let mut u = i.wrapping_mul(73_856_093)

@@ -18,8 +18,8 @@ impl Cores {
         self.0.len().max(1)
     }
 
-    /// Runs work that uses `threads` threads. Torre pins the threads that it starts; if there is only one, it runs on a fresh thread
-    /// pinned to the first core, as the baseline's does, and leaves the caller where it may go.
+    /// Runs work that uses `threads` threads. Torre pins the threads that it starts; if there is only one, it runs on a
+    /// fresh thread pinned to the first core, as the baseline's does, and leaves the caller where it may go.
     pub fn pinned<R: Send>(&self, threads: usize, work: impl FnOnce() -> R + Send) -> R {
         let Some(&first) = self.0.first().filter(|_| threads == 1) else {
             return work();

@@ -9,8 +9,9 @@ use torre_runtime::run::VolumeFormat;
 
 /// Compiles and runs explicit schemes on staggered grids.
 ///
-/// Results go to stdout, messages to stderr. The exit status is 0 on success, 1 on errors in the program or its input, 2 on
-/// wrong usage, 3 where hardware or a library that was asked for is missing, 4 where the values of a run become infinite.
+/// Results go to stdout, messages to stderr. The exit status is 0 on success, 1 on errors in the program or its input,
+/// 2 on wrong usage, 3 where hardware or a library that was asked for is missing, 4 where the values of a run become
+/// infinite.
 #[derive(Debug, Parser)]
 #[command(name = "torre", version, max_term_width = 100)]
 pub struct Cli {
@@ -52,7 +53,8 @@ pub enum Command {
 }
 
 impl Command {
-    /// The files that the command writes, each with the program that it reads; none where the names of files are Torre's.
+    /// The files that the command writes, each with the program that it reads; none where the names of files are
+    /// Torre's.
     pub fn writes_beside(&self) -> Vec<(&Path, &Path)> {
         let (written, what) = match self {
             Command::Run(args) => (vec![report_file(args.report.as_deref())], &args.what),

@@ -1,7 +1,7 @@
 //! `torre bench`: schedules side by side on this machine.
 //!
-//! All schedules advance one calculation in turns: round by round, A B C A B C. So they see the same fields, and what else happens on
-//! the machine hits them alike. Nothing is recorded meanwhile; sources act.
+//! All schedules advance one calculation in turns: round by round, A B C A B C. So they see the same fields, and what
+//! else happens on the machine hits them alike. Nothing is recorded meanwhile; sources act.
 
 mod contest;
 mod device;

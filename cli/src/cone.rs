@@ -65,8 +65,8 @@ pub fn cone(args: &args::Cone, voice: &Voice) -> Result<(), Failure> {
     }
 }
 
-/// The dependence that crosses a face against the order. Along a folded axis, one that does so in the direction in which it is drawn,
-/// if there is one.
+/// The dependence that crosses a face against the order. Along a folded axis, one that does so in the direction in
+/// which it is drawn, if there is one.
 fn violation(wrong: &Option<Illegal>, cones: &Cones) -> Option<Dependence> {
     let Some(Illegal::Slope { cut, needed }) = wrong else {
         return None;
@@ -94,7 +94,8 @@ fn given(
     }
 }
 
-/// The tiles that a picture shows where no schedule is given: DiamondTorre with D = 2; diamonds in x-t with fewer than three axes.
+/// The tiles that a picture shows where no schedule is given: DiamondTorre with D = 2; diamonds in x-t with fewer than
+/// three axes.
 fn tower(
     source: &Source,
     resolved: &Resolved,

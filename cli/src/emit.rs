@@ -181,7 +181,8 @@ fn machine_code(
     }
 }
 
-/// What a GPU runs: the plan, or the kernels as LLVM sees them or as the driver does. For towers these are the kernels of a time block.
+/// What a GPU runs: the plan, or the kernels as LLVM sees them or as the driver does. For towers these are the kernels
+/// of a time block.
 fn on_device(args: &args::Emit, voice: &Voice) -> Result<String, Failure> {
     let source = input::source(&args.what.file)?;
     let resolved = input::inspected(&args.what, voice)?;

@@ -1,4 +1,5 @@
-//! What the user reads on stderr: diagnostics with their places in the source, notes, and nothing where they asked for quiet.
+//! What the user reads on stderr: diagnostics with their places in the source, notes, and nothing where they asked for
+//! quiet.
 
 use miette::{
     GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceSpan, ThemeCharacters,

@@ -1,5 +1,6 @@
-//! Measures the back ends: how long they compile, and how fast their kernels run where the data lie in a level-2 cache, in a
-//! level-3 cache and in memory. One thread, layerwise. `cargo run --release -p torre-compiler --features testing --example row_kernels`
+//! Measures the back ends: how long they compile, and how fast their kernels run where the data lie in a level-2 cache,
+//! in a level-3 cache and in memory. One thread, layerwise. `cargo run --release -p torre-compiler --features testing
+//! --example row_kernels`
 
 use std::hint::black_box;
 #[cfg(feature = "cranelift")]

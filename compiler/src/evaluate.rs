@@ -1,12 +1,13 @@
-//! How the new value of a row is computed: the operations of a body in their order, then a mask, then the range of the inner axis.
+//! How the new value of a row is computed: the operations of a body in their order, then a mask, then the range of the
+//! inner axis.
 //!
 //! Code for towers and their interpreter evaluate updates by this one definition, each with values of its own kind.
 
 use crate::lattice::{Axis, Interval};
 use crate::scheme::{Body, Op, Scheme, Update};
 
-/// Evaluates a body: `operand` gives the value that an operation reads, by its number; `number` computes all others from the values of
-/// operations before.
+/// Evaluates a body: `operand` gives the value that an operation reads, by its number; `number` computes all others
+/// from the values of operations before.
 pub fn evaluate<C, V: Copy>(
     context: &mut C,
     body: &Body,

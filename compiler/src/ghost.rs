@@ -1,10 +1,11 @@
 //! Ghosts: the places beyond the ends of the domain in which a value appears again.
 //!
-//! Updates read plain memory everywhere. A read beyond a mirror or around a periodic axis finds a *ghost*, a copy of a value of the
-//! domain, perhaps negated. This is the one map from values to ghosts: host, GPU kernels, generated C and tests of back ends use it.
-//! The reference does not: it resolves each read anew ([`crate::scheme::Grid::resolve`]).
+//! Updates read plain memory everywhere. A read beyond a mirror or around a periodic axis finds a *ghost*, a copy of a
+//! value of the domain, perhaps negated. This is the one map from values to ghosts: host, GPU kernels, generated C and
+//! tests of back ends use it. The reference does not: it resolves each read anew ([`crate::scheme::Grid::resolve`]).
 //!
-//! Along each axis a few [`Fold`]s say where ghosts lie; a value has the ghosts of all axes together, so at most 5^3 - 1.
+//! Along each axis a few [`Fold`]s say where ghosts lie; a value has the ghosts of all axes together, so at most 5^3 -
+//! 1.
 
 use crate::lattice::{Axis, Interval, PerAxis};
 use crate::scheme::{Boundary, ComponentId, Scheme};
@@ -137,7 +138,8 @@ impl AxisGhosts {
         ranges
     }
 
-    /// Sources of ghosts are fewer indices than this from an end of the extent, and of any range in it that begins or ends there.
+    /// Sources of ghosts are fewer indices than this from an end of the extent, and of any range in it that begins or
+    /// ends there.
     fn margin(&self) -> i64 {
         let below = self.extent.lo - self.visible.lo;
         let above = self.visible.hi - self.extent.hi;
@@ -183,8 +185,8 @@ impl ComponentGhosts {
     }
 }
 
-/// Whether an update reads, beyond an end of lines, a negated ghost in rows that stay 0 because of an end of another axis. Such a ghost is a
-/// zero without a sign, as the row has no values of its own.
+/// Whether an update reads, beyond an end of lines, a negated ghost in rows that stay 0 because of an end of another
+/// axis. Such a ghost is a zero without a sign, as the row has no values of its own.
 pub fn reads_ghosts_of_zeros(scheme: &Scheme) -> bool {
     let zeros = |id: ComponentId, axis: Axis| {
         let held = AxisGhosts::new(scheme, id, axis).held();
@@ -214,8 +216,8 @@ mod tests {
     use crate::scheme::Located;
     use crate::testing::{Limits, Rng, random_scheme};
 
-    /// For all components of random schemes: a cell beyond the ends that updates can read is the ghost of exactly the cell in which the
-    /// reference finds it, with the same sign; other cells are ghosts of none.
+    /// For all components of random schemes: a cell beyond the ends that updates can read is the ghost of exactly the
+    /// cell in which the reference finds it, with the same sign; other cells are ghosts of none.
     #[test]
     fn ghosts_are_what_reads_resolve_to() {
         let limits = Limits {

@@ -1,7 +1,8 @@
 //! Injections and receivers: what sources and probes do to single values, right after their updates.
 //!
-//! This is the one table of places and the one arithmetic. Host, layerwise kernels and towers take from here in which cells which source acts,
-//! in which order, with which profile and wave; and after which stage a probe records. The reference evaluates sources by itself.
+//! This is the one table of places and the one arithmetic. Host, layerwise kernels and towers take from here in which
+//! cells which source acts, in which order, with which profile and wave; and after which stage a probe records. The
+//! reference evaluates sources by itself.
 
 use crate::lattice::PerAxis;
 use crate::problem::{Problem, Source};
@@ -31,7 +32,8 @@ pub struct InjectionSource {
     pub cells: Vec<Injection>,
 }
 
-/// What injections of a step are multiplied with: the time function of a source, for all of its cells or for one of them.
+/// What injections of a step are multiplied with: the time function of a source, for all of its cells or for one of
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wave {
     /// Index into the problem's sources.

@@ -9,7 +9,8 @@
 //! Scheme --analysis--> growth, speeds and errors of its waves
 //! ```
 //!
-//! The compiler opens no files, reads no clock and no environment (the LLVM library excepted); it sees the outside through [`world::World`].
+//! The compiler opens no files, reads no clock and no environment (the LLVM library excepted); it sees the outside
+//! through [`world::World`].
 
 pub mod analysis;
 pub mod backend;

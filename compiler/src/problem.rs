@@ -22,8 +22,8 @@ pub struct Problem {
 #[derive(Clone, Debug)]
 pub struct Init {
     pub component: ComponentId,
-    /// 0: the newest version at the start, 1: the one before it. An expression without an entry for age 1 is evaluated one
-    /// time step earlier for it.
+    /// 0: the newest version at the start, 1: the one before it. An expression without an entry for age 1 is evaluated
+    /// one time step earlier for it.
     pub age: u8,
     pub value: StaticValue,
 }
@@ -36,10 +36,11 @@ pub enum StaticValue {
     File(FileId),
 }
 
-/// Adds `round(profile * wave)` to the values of a component in a region, right after the update of each step, or puts it in their place.
+/// Adds `round(profile * wave)` to the values of a component in a region, right after the update of each step, or puts
+/// it in their place.
 ///
-/// The product is taken in double precision and rounded to the scheme's precision; the addition is in that precision. Time in
-/// `wave` is that of the new value. Sources on the same value act in their order in the problem.
+/// The product is taken in double precision and rounded to the scheme's precision; the addition is in that precision.
+/// Time in `wave` is that of the new value. Sources on the same value act in their order in the problem.
 #[derive(Clone, Debug)]
 pub struct Source {
     pub component: ComponentId,

@@ -36,8 +36,8 @@ pub struct Point {
 pub struct Fault(pub String);
 
 impl Table {
-    /// Reads a column of a text: lines of numbers with commas, semicolons or blanks between them. Empty lines and those that begin
-    /// with `#` or `%` are skipped; the first other line may name the columns.
+    /// Reads a column of a text: lines of numbers with commas, semicolons or blanks between them. Empty lines and those
+    /// that begin with `#` or `%` are skipped; the first other line may name the columns.
     pub fn read(
         name: &str,
         text: &str,

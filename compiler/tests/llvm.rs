@@ -156,7 +156,8 @@ const LENGTHS: [usize; 7] = [0, 1, 7, 16, 31, 64, 1003];
 
 type Row<T> = unsafe extern "C" fn(*mut T, *const T, *const T, i64);
 
-/// Runs the row kernel for every length and compares with `expected(a0, a1, a2, b)`; cells beyond the row keep their value.
+/// Runs the row kernel for every length and compares with `expected(a0, a1, a2, b)`; cells beyond the row keep their
+/// value.
 fn check_row<T: Copy + PartialEq + std::fmt::Debug>(
     entry: &Entry<Row<T>>,
     from: fn(f64) -> T,

@@ -25,7 +25,8 @@ pub struct Item {
 pub struct Comments {
     /// Whole-line comments before the node; an empty string is a blank line.
     pub before: Vec<String>,
-    /// The comment at the end of the node's first line; of a block, behind its opening brace. In an `end`, behind the closing brace.
+    /// The comment at the end of the node's first line; of a block, behind its opening brace. In an `end`, behind the
+    /// closing brace.
     pub trailing: Option<String>,
 }
 

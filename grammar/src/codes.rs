@@ -1,4 +1,5 @@
-//! The codes of the diagnostics that the front end gives. A code keeps its meaning for ever; new ones are added at the end.
+//! The codes of the diagnostics that the front end gives. A code keeps its meaning for ever; new ones are added at the
+//! end.
 
 use crate::diag::Code;
 

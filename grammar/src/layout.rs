@@ -1,8 +1,8 @@
-//! The scan before the parser: finds tokens, comments, blank lines and the items' extents, and makes the text that the grammar
-//! reads, in which comments and the line ends that end nothing are spaces at the same offsets.
+//! The scan before the parser: finds tokens, comments, blank lines and the items' extents, and makes the text that the
+//! grammar reads, in which comments and the line ends that end nothing are spaces at the same offsets.
 //!
-//! It also refuses what would overflow a stack later: the grammar recurses only where a bracket opens or an `if` begins, and their
-//! depth is bounded here, before the grammar sees the text.
+//! It also refuses what would overflow a stack later: the grammar recurses only where a bracket opens or an `if`
+//! begins, and their depth is bounded here, before the grammar sees the text.
 
 mod scan;
 
@@ -11,7 +11,8 @@ use crate::diag::{Diagnostic, Diagnostics};
 use crate::source::{Source, Span};
 use scan::Scan;
 
-/// How deep brackets, blocks and `if` may nest, together. Parentheses around an `if` do not count, as the formatter may add them.
+/// How deep brackets, blocks and `if` may nest, together. Parentheses around an `if` do not count, as the formatter may
+/// add them.
 pub const MAX_DEPTH: usize = 64;
 
 /// The size of a source text that is still read, in bytes.
@@ -99,8 +100,8 @@ pub fn shorten(text: &str) -> String {
 }
 
 impl Layout {
-    /// The statement around a place within an item: a range of bytes to leave out so that the rest can be read. `None` if the
-    /// place is in the item's own head.
+    /// The statement around a place within an item: a range of bytes to leave out so that the rest can be read. `None`
+    /// if the place is in the item's own head.
     pub fn statement_at(&self, chunk: &Chunk, pos: usize) -> Option<std::ops::Range<usize>> {
         let tokens = self.tokens.get(chunk.tokens.clone())?;
         let mut here = tokens.partition_point(|token| (token.span.end as usize) <= pos);

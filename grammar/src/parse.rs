@@ -59,7 +59,8 @@ fn drop_implied_blanks(items: &mut [Item]) {
     }
 }
 
-/// Reads a schedule as it is written on a command line: levels, separated by `;` or line ends. It is named after its source.
+/// Reads a schedule as it is written on a command line: levels, separated by `;` or line ends. It is named after its
+/// source.
 pub fn parse_schedule(source: &Source) -> Result<Schedule, Diagnostics> {
     let mut diagnostics = Diagnostics::default();
     let Some(layout) = layout(source, &mut diagnostics) else {

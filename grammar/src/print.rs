@@ -1,7 +1,7 @@
 //! The formatter: a tree as text in canonical layout. `parse` reads it back as the same tree, comments included.
 //!
-//! Two spaces of indentation, one statement per line, `=` of neighbouring parameters and comments of neighbouring lines aligned,
-//! lines broken at brackets and behind operators where they would pass the margin.
+//! Two spaces of indentation, one statement per line, `=` of neighbouring parameters and comments of neighbouring lines
+//! aligned, lines broken at brackets and behind operators where they would pass the margin.
 
 mod doc;
 mod expr;

@@ -1,7 +1,7 @@
 //! The grammar's matches become the tree. Nothing outside of this module knows the grammar's rules.
 //!
-//! The functions here return `None` only if a match lacks a part that the grammar demands; `parse` reports that as a fault of
-//! the compiler.
+//! The functions here return `None` only if a match lacks a part that the grammar demands; `parse` reports that as a
+//! fault of the compiler.
 
 mod expected;
 mod expr;
@@ -23,7 +23,8 @@ pub(crate) use expected::Failure;
 #[grammar = "torre.pest"]
 struct Torre;
 
-/// How deep an expression's tree may be. A chain of operators is as deep as it is long, and whoever walks the tree recurses.
+/// How deep an expression's tree may be. A chain of operators is as deep as it is long, and whoever walks the tree
+/// recurses.
 pub const MAX_EXPRESSION: u32 = 256;
 
 /// Builds the trees of one source, in the order of the text.
@@ -119,7 +120,8 @@ impl<'s> Builder<'s> {
         self.diagnostics.push(error);
     }
 
-    /// The comments before a node that begins at `start`. Blank lines collapse; those at a block's beginning are dropped.
+    /// The comments before a node that begins at `start`. Blank lines collapse; those at a block's beginning are
+    /// dropped.
     fn before(&mut self, start: usize, opening: bool) -> Comments {
         let mut before = Vec::new();
         while let Some((at, trivia)) = self.trivia.get(self.taken) {
@@ -146,8 +148,8 @@ impl<'s> Builder<'s> {
         }
     }
 
-    /// Takes the comments inside of `start..end` and the one behind it on the same line. The one on the line of `start` trails if
-    /// `first_line`; others join those before the node.
+    /// Takes the comments inside of `start..end` and the one behind it on the same line. The one on the line of `start`
+    /// trails if `first_line`; others join those before the node.
     fn within(&mut self, start: usize, end: usize, first_line: bool, comments: &mut Comments) {
         while let Some((at, trivia)) = self.trivia.get(self.taken) {
             if *at >= end {
@@ -168,7 +170,8 @@ impl<'s> Builder<'s> {
         self.behind(end, comments);
     }
 
-    /// Takes the comment right behind `end`, on its line, if there is one. If one trails already, it joins those before.
+    /// Takes the comment right behind `end`, on its line, if there is one. If one trails already, it joins those
+    /// before.
     fn behind(&mut self, end: usize, comments: &mut Comments) {
         if let Some((at, Trivia::Comment(text))) = self.trivia.get(self.taken) {
             let between = self.text(end, *at);

@@ -1,4 +1,5 @@
-//! Texts that fuzzing found to break something, its seeds and the programs that come with Torre, checked as the fuzz target does.
+//! Texts that fuzzing found to break something, its seeds and the programs that come with Torre, checked as the fuzz
+//! target does.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Texts that would overflow a stack, take for ever or exhaust memory if nothing were bounded. Each is read on a small stack.
+//! Texts that would overflow a stack, take for ever or exhaust memory if nothing were bounded. Each is read on a small
+//! stack.
 
 use torre_grammar::ast::Ast;
 use torre_grammar::diag::Diagnostics;

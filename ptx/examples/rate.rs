@@ -1,4 +1,5 @@
-//! How many instructions of threads are interpreted in a second: `rate FILE KERNEL BLOCKS THREADS WORDS SHARED [U32|F32]...`
+//! How many instructions of threads are interpreted in a second: `rate FILE KERNEL BLOCKS THREADS WORDS SHARED
+//! [U32|F32]...`
 //!
 //! The first argument of the kernel is a buffer of so many words for each block; the others follow.
 

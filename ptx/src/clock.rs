@@ -1,6 +1,7 @@
 //! Vector clocks: what a thread knows to have happened before what it does now (Lamport 1978; Mattern 1989).
 //!
-//! Copies in bulk see memory through a proxy of their own: a thread also knows what a proxy fence has made visible to it.
+//! Copies in bulk see memory through a proxy of their own: a thread also knows what a proxy fence has made visible to
+//! it.
 //!
 //! Every warp has a time, which grows when one of its threads publishes what it has done. A thread knows for each
 //! other thread a time up to which that one's accesses come before its own. Within a block all times are kept; other
@@ -56,8 +57,8 @@ impl Times {
     }
 }
 
-/// Whether no time of the first list is later than in the second, and the reverse. The lists are compared in chunks, which
-/// the compiler turns into vector instructions.
+/// Whether no time of the first list is later than in the second, and the reverse. The lists are compared in chunks,
+/// which the compiler turns into vector instructions.
 fn order(this: &[u32], other: &[u32]) -> (bool, bool) {
     let (mut below, mut above) = (true, true);
     for (this, other) in this.chunks(LANES).zip(other.chunks(LANES)) {

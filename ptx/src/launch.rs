@@ -24,8 +24,8 @@ pub struct Options {
     pub resident: u32,
     /// Whether races are looked for.
     pub races: bool,
-    /// Rounds over all warps in which nothing is written, while all warps test or wait, before the launch is given up as
-    /// a deadlock.
+    /// Rounds over all warps in which nothing is written, while all warps test or wait, before the launch is given up
+    /// as a deadlock.
     pub idle_rounds: u32,
     /// Instructions of warps before the launch is given up.
     pub limit: u64,

@@ -295,7 +295,8 @@ pub(crate) enum MBarrier {
     Init,
     Invalidate,
     Arrive,
-    /// At any block of the cluster; `wide`: with the scope of the cluster; `expects`: announces bytes, and arrives once.
+    /// At any block of the cluster; `wide`: with the scope of the cluster; `expects`: announces bytes, and arrives
+    /// once.
     ArriveAnywhere {
         wide: bool,
         expects: bool,
@@ -400,7 +401,8 @@ pub(crate) enum Op {
     MBarrier(MBarrier),
     /// Operand 0 is the destination, 1 the source, 2 the size, 3 the barrier object.
     Copy(Copy),
-    /// The copies of the thread so far arrive, at some time, at the barrier object that operand 0 names, and so does the thread.
+    /// The copies of the thread so far arrive, at some time, at the barrier object that operand 0 names, and so does
+    /// the thread.
     CopiesArrive,
     /// Ends the current group of copies.
     Commit {

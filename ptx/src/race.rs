@@ -72,7 +72,8 @@ impl Actor<'_> {
         self.knows_by(stamp, sight)
     }
 
-    /// Whether a read is known to be over: whatever came after it saw its value, so that what orders shared memory is enough.
+    /// Whether a read is known to be over: whatever came after it saw its value, so that what orders shared memory is
+    /// enough.
     fn knows_over(&self, stamp: &Stamp) -> bool {
         self.knows_by(stamp, Sight::Shared)
     }

@@ -30,7 +30,8 @@ pub struct GpuCase {
 #[derive(Clone, Debug)]
 pub enum Text {
     Here(&'static str),
-    /// Its text and the file that it is from, beside which what it uses is looked up; its own domain, and parameters of the command line.
+    /// Its text and the file that it is from, beside which what it uses is looked up; its own domain, and parameters of
+    /// the command line.
     File {
         source: Source,
         path: String,

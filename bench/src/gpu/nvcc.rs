@@ -1,4 +1,5 @@
-//! The baselines in CUDA: finding a compiler, building them, or finding them where they were built before, and running them.
+//! The baselines in CUDA: finding a compiler, building them, or finding them where they were built before, and running
+//! them.
 
 use crate::baseline::Folder;
 use serde_json::Value;

@@ -22,7 +22,8 @@ use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::{Simulation, Value};
 
-/// A problem, without its probes and outputs, and without its sources unless they are what is measured, with its layerwise kernels.
+/// A problem, without its probes and outputs, and without its sources unless they are what is measured, with its
+/// layerwise kernels.
 pub struct Prepared {
     pub resolved: Resolved,
     files: LoadedFiles,
@@ -140,8 +141,8 @@ impl Prepared {
         Ok(planner)
     }
 
-    /// The towers that are asked for; those that the model chooses are ones that the device can run. `division`: how lines are divided, if it is not
-    /// what the model chooses.
+    /// The towers that are asked for; those that the model chooses are ones that the device can run. `division`: how
+    /// lines are divided, if it is not what the model chooses.
     pub fn schedules(
         &self,
         asked: &[Asked],

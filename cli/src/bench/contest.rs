@@ -22,8 +22,8 @@ const BEST: usize = 3;
 /// The share of a turn that a first run takes at least, from which the steps of a turn are found.
 const TRIAL: f64 = 0.2;
 
-/// The layerwise schedule, and the members of the families that are asked for; `members` lists those of a schedule as it is written, the
-/// best first.
+/// The layerwise schedule, and the members of the families that are asked for; `members` lists those of a schedule as
+/// it is written, the best first.
 pub fn contestants(
     args: &args::Bench,
     layerwise: Vec<Choice>,

@@ -22,7 +22,8 @@ use torre_runtime::plan::{Plan, Planner};
 use torre_runtime::program::{self, BackendChoice, Compiled, LoadedFiles};
 use torre_runtime::run::{Compiled as Advanced, Simulation, Value as Number, verify};
 
-/// Steps after which the calculation starts again, if the problem's own end comes earlier: waves of sources are kept per step.
+/// Steps after which the calculation starts again, if the problem's own end comes earlier: waves of sources are kept
+/// per step.
 const STEPS: u64 = 1 << 18;
 
 pub fn bench(args: &args::Bench, voice: &Voice, backend: BackendChoice) -> Result<(), Failure> {
@@ -115,7 +116,8 @@ fn check_memory(
     Err(Diagnostic::error(codes::MEMORY, message).hint(hint).into())
 }
 
-/// Compiles the kernels of each plan; plans with the same kernels share them. Returns the code and, for each plan, which is its own.
+/// Compiles the kernels of each plan; plans with the same kernels share them. Returns the code and, for each plan,
+/// which is its own.
 fn compile(
     args: &args::Bench,
     voice: &Voice,
@@ -197,7 +199,8 @@ impl<'a> OnProcessor<'a> {
         })
     }
 
-    /// Compares every value of all plans with the first one, which is layerwise, after a whole time block and a step of the next.
+    /// Compares every value of all plans with the first one, which is layerwise, after a whole time block and a step of
+    /// the next.
     fn verify<T: Number>(&self) -> Result<(), Failure> {
         let highest = self.plans.iter().map(Plan::height).max().unwrap_or(1);
         let until = highest.saturating_add(1).min(self.problem.steps);

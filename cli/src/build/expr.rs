@@ -1,5 +1,5 @@
-//! Host expressions as C, with the same bits: products go through a function whose result the C compiler cannot fuse into an
-//! addition, and powers are taken as the compiler takes them.
+//! Host expressions as C, with the same bits: products go through a function whose result the C compiler cannot fuse
+//! into an addition, and powers are taken as the compiler takes them.
 
 use super::tables;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! The C header of a built calculation: it takes memory, fills it, steps the scheme layerwise with the kernels of the object, and
-//! gives access to values. It does what `torre run` does, with the same bits.
+//! The C header of a built calculation: it takes memory, fills it, steps the scheme layerwise with the kernels of the
+//! object, and gives access to values. It does what `torre run` does, with the same bits.
 
 use super::expr::{Expressions, number, triple};
 use super::{arithmetic, tables};

@@ -24,7 +24,8 @@ use torre_grammar::diag::Diagnostic;
 use torre_runtime::host::SetupError;
 use torre_runtime::program::{self, CompileError};
 
-/// What all names start with, in the IR too. Built ones go on with the problem's name, so that several fit into one program.
+/// What all names start with, in the IR too. Built ones go on with the problem's name, so that several fit into one
+/// program.
 const PREFIX: &str = "torre";
 
 pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {

@@ -225,7 +225,8 @@ impl Picture<'_> {
         Ok(solid(self.scheme, self.cones, &Solid { axes, subject }))
     }
 
-    /// A tile and those beside it; `None` if the tiles are no towers: if they are not cut, or if they open and close in time.
+    /// A tile and those beside it; `None` if the tiles are no towers: if they are not cut, or if they open and close in
+    /// time.
     fn towers(&self, [ax, ay]: [Axis; 2], cuts: &[Cut]) -> Option<Vec<Vec<i64>>> {
         let tile = self.middle_tile(cuts);
         let beside: &[&[i64]] = match cuts {
@@ -346,8 +347,8 @@ impl Picture<'_> {
         })
     }
 
-    /// The component that waits against the order, or else the one of those that the last stage computes whose reads go farthest along
-    /// an axis; of equals the last.
+    /// The component that waits against the order, or else the one of those that the last stage computes whose reads go
+    /// farthest along an axis; of equals the last.
     fn telling_component(&self, axis: Axis) -> ComponentId {
         if let Some(wrong) = self.wrong {
             return wrong.to.component;

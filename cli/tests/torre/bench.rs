@@ -1,4 +1,5 @@
-//! `torre bench`: which schedules are measured, and what is reported. What is measured is not tested: it depends on the machine.
+//! `torre bench`: which schedules are measured, and what is reported. What is measured is not tested: it depends on the
+//! machine.
 
 use crate::support::*;
 use serde_json::Value;

@@ -109,7 +109,8 @@ fn a_killed_run_leaves_whole_files_and_can_go_on() {
             command.arg("--resume").arg(&state);
         }
         let mut child = command.spawn().unwrap();
-        // Somewhere between the start and beyond the usual end; later attempts get more time, so that the end is reached.
+        // Somewhere between the start and beyond the usual end; later attempts get more time, so that the end is
+        // reached.
         let part = f64::from(attempt.wrapping_mul(2_654_435_761) >> 16 & 0xff) / 256.0;
         let limit = usual.mul_f64(0.2 + part + f64::from(attempt) / 10.0);
         let begun = Instant::now();

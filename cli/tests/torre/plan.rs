@@ -1,4 +1,5 @@
-//! `torre plan`, `torre machine` and the later stages of `torre emit`: what is said about schedules without running them.
+//! `torre plan`, `torre machine` and the later stages of `torre emit`: what is said about schedules without running
+//! them.
 
 use crate::support::*;
 use serde_json::Value;

@@ -28,8 +28,8 @@ pub struct Pace {
 /// Samples of wave numbers in an octave.
 const PER_OCTAVE: usize = 14;
 
-/// The frequency over the power of the wave number to which it is in proportion, for infinitely long waves: a parabola in the
-/// square of the wave number through three samples, so that errors of the second and of the fourth order cancel.
+/// The frequency over the power of the wave number to which it is in proportion, for infinitely long waves: a parabola
+/// in the square of the wave number through three samples, so that errors of the second and of the fourth order cancel.
 fn long_waves(branch: &Branch, numbers: &[f64]) -> Complex64 {
     let samples = [0, PER_OCTAVE / 2, PER_OCTAVE];
     let squares = samples.map(|i| numbers[i] * numbers[i]);

@@ -1,9 +1,9 @@
 //! Row programs: what a kernel computes for one index, as one straight line of operations for all its updates.
 //!
-//! This is the common ground of the code generators: rows have become displacements in memory, what is read twice is loaded once,
-//! and a mask has become a choice between the new and the old value. The order of operations within an update is
-//! that of its body. No update of a stage reads what another one writes (rule 4 of [`crate::scheme`]), so all loads
-//! of an index may come before all its stores, and those of other indices may come before or after them.
+//! This is the common ground of the code generators: rows have become displacements in memory, what is read twice is
+//! loaded once, and a mask has become a choice between the new and the old value. The order of operations within an
+//! update is that of its body. No update of a stage reads what another one writes (rule 4 of [`crate::scheme`]), so all
+//! loads of an index may come before all its stores, and those of other indices may come before or after them.
 
 use crate::kernel::{KernelSet, RowKernel, Stream, record_width, run_axis};
 use crate::lattice::Axis;

@@ -40,8 +40,9 @@ pub(crate) fn fastest_cycle(sites: usize, links: &[Link]) -> Option<Cycle> {
     Some(best)
 }
 
-/// The longest of all chains up to each site, a chain's length being how far it gets ahead of `mean` half cells per stage and
-/// that of no link 0; `None` if a closed chain is faster. Then `lead[to] - lead[from] >= up - mean * stages` for all links.
+/// The longest of all chains up to each site, a chain's length being how far it gets ahead of `mean` half cells per
+/// stage and that of no link 0; `None` if a closed chain is faster. Then `lead[to] - lead[from] >= up - mean * stages`
+/// for all links.
 pub(crate) fn leads(sites: usize, links: &[Link], mean: Rational) -> Option<Vec<Rational>> {
     let paths = longest_paths(sites, links, mean);
     let den = i128::from(mean.den());

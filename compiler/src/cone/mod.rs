@@ -1,26 +1,30 @@
 //! Which value depends on which: dependence vectors, the cones that they span, and slopes.
 //!
 //! Time is counted in stages: stage k of step n has the time index k + S n, with S stages per step. An *event* is one
-//! update at one place, (component, position, time index). An event B *depends* on an earlier event A if B must run after A:
-//! - **flow**: B reads the value that A computes. A read of age a in stage c sees the version `newest - a`; the event that
-//!   computed that version lies one stage back or many, in this step or an earlier one.
-//! - **anti**: A reads a value that B overwrites. With L time levels, version v + L of a component takes the memory of version v.
+//! update at one place, (component, position, time index). An event B *depends* on an earlier event A if B must run
+//! after A:
+//! - **flow**: B reads the value that A computes. A read of age a in stage c sees the version `newest - a`; the event
+//!   that computed that version lies one stage back or many, in this step or an earlier one.
+//! - **anti**: A reads a value that B overwrites. With L time levels, version v + L of a component takes the memory of
+//!   version v.
 //! - **output**: A and B write to the same memory, B later: versions v and v + L of one value.
 //!
-//! The *dependence vector* is the position of B minus that of A, in half cells, and the number of stages from A to B. It is
-//! the same for all places, so a scheme has a finite set of them. They follow from the scheme alone.
+//! The *dependence vector* is the position of B minus that of A, in half cells, and the number of stages from A to B.
+//! It is the same for all places, so a scheme has a finite set of them. They follow from the scheme alone.
 //!
 //! What the set covers:
-//! - Anti-dependences inside of one stage are those of an update that reads the value that it overwrites, at the same place
-//!   (rule 4 of [`crate::scheme`]). They order nothing, and are left out. So every vector spans at least one stage.
-//! - A region or mask limits where an update acts, not its vectors. Where it does not act, the old version passes on: that
-//!   counts as a read of it at the same place. All slopes are at least 0 (output dependences have no displacement), so a
-//!   vector with the same displacement and more stages is never the one that decides.
-//! - Mirrors ([`crate::scheme::Boundary`]) turn a read beyond the domain's end into one inside. The fold q -> |q| about the
-//!   end plane never lengthens a distance, |p - |q|| <= |p - q| for p inside; but it can turn its direction, which matters where
-//!   reads are one-sided. So mirrored reads are in the set, with the vectors that they really have ([`Via::Mirror`]).
-//! - A periodic end turns a short read into one across the whole domain ([`Via::Wrap`]). On the circle it is as short as any
-//!   other; a tiling that is not periodic itself must respect the long vector.
+//! - Anti-dependences inside of one stage are those of an update that reads the value that it overwrites, at the same
+//!   place (rule 4 of [`crate::scheme`]). They order nothing, and are left out. So every vector spans at least one
+//!   stage.
+//! - A region or mask limits where an update acts, not its vectors. Where it does not act, the old version passes on:
+//!   that counts as a read of it at the same place. All slopes are at least 0 (output dependences have no
+//!   displacement), so a vector with the same displacement and more stages is never the one that decides.
+//! - Mirrors ([`crate::scheme::Boundary`]) turn a read beyond the domain's end into one inside. The fold q -> |q| about
+//!   the end plane never lengthens a distance, |p - |q|| <= |p - q| for p inside; but it can turn its direction, which
+//!   matters where reads are one-sided. So mirrored reads are in the set, with the vectors that they really have
+//!   ([`Via::Mirror`]).
+//! - A periodic end turns a short read into one across the whole domain ([`Via::Wrap`]). On the circle it is as short
+//!   as any other; a tiling that is not periodic itself must respect the long vector.
 
 mod cycle;
 pub mod draw;

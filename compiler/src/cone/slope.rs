@@ -27,9 +27,9 @@ impl Dependence {
 }
 
 impl Cones {
-    /// The smallest slope s, in cells per stage, such that no dependence moves up the form faster:
-    /// form(space) <= s * stages for all of them. A plane form(p) - s k = const then is crossed in one direction only. Faces of
-    /// tiles may make steps at their stages and so can do with less ([`Cones::slope_per_step`]).
+    /// The smallest slope s, in cells per stage, such that no dependence moves up the form faster: form(space) <= s *
+    /// stages for all of them. A plane form(p) - s k = const then is crossed in one direction only. Faces of tiles may
+    /// make steps at their stages and so can do with less ([`Cones::slope_per_step`]).
     ///
     /// Reads around a periodic axis count with their short way.
     pub fn slope(&self, form: Form) -> Rational {
@@ -54,8 +54,8 @@ impl Cones {
         PerAxis::from_fn(|a| [-1, 1].map(|sign| self.slope(axis_form(a, sign))))
     }
 
-    /// How far the planes of a legal face move up the form in a step at least, in cells: the largest mean among closed chains of
-    /// dependences. A chain cannot take the steepest vector all the time if stages reach differently far.
+    /// How far the planes of a legal face move up the form in a step at least, in cells: the largest mean among closed
+    /// chains of dependences. A chain cannot take the steepest vector all the time if stages reach differently far.
     pub fn slope_per_step(&self, form: Form) -> Rational {
         self.speed_of(form, |_| true)
     }
@@ -71,8 +71,8 @@ impl Cones {
 
     /// How fast the influence of a value spreads up the form in the long run, in cells per step.
     ///
-    /// The largest mean of form over stages among closed chains of flow dependences. At most `slope_per_step`: memory that is used
-    /// again asks for more.
+    /// The largest mean of form over stages among closed chains of flow dependences. At most `slope_per_step`: memory
+    /// that is used again asks for more.
     pub fn speed(&self, form: Form) -> Rational {
         self.speed_of(form, |d| d.kind == Kind::Flow)
     }

@@ -158,7 +158,8 @@ fn from_time_levels(
     }
 }
 
-/// The displacements that a read at `offset` can have, from the value to its reader, directly and through the domain's ends.
+/// The displacements that a read at `offset` can have, from the value to its reader, directly and through the domain's
+/// ends.
 fn ways(
     grid: &Grid,
     target: Position,
@@ -183,8 +184,9 @@ fn ways(
 
 /// The same along one axis, in half cells.
 ///
-/// A target at cell index i sees the index j = i + offset. Beyond the end plane at index P (0 or N), the mirror shows the
-/// value at j' = 2 P - j - half; with positions 2 i + t and 2 j' + half, the displacement is 4 (i - P) + 2 offset + t + half.
+/// A target at cell index i sees the index j = i + offset. Beyond the end plane at index P (0 or N), the mirror shows
+/// the value at j' = 2 P - j - half; with positions 2 i + t and 2 j' + half, the displacement is 4 (i - P) + 2 offset +
+/// t + half.
 fn ways_along(
     grid: &Grid,
     axis: Axis,

@@ -1,10 +1,11 @@
 //! Predicts the rate of a schedule from the bytes that it moves between levels of memory.
 //!
-//! Time per cell-step = computing + runs of rows + what shows of the time for bytes between caches and from main memory. The
-//! parts are added, since a tile's loads come in bursts at its front, where less is computed meanwhile. The factors are fitted to
-//! some 400 measured schedules of five schemes on a Zen 5 with two threads: 7 % off on average, 32 % at most. Bytes follow from walking a tile in the middle of the grid
-//! for two steps: the rows that the first step touches, and those that each further step adds at the tile's front. A tile whose
-//! rows fit a cache loads each of them once.
+//! Time per cell-step = computing + runs of rows + what shows of the time for bytes between caches and from main
+//! memory. The parts are added, since a tile's loads come in bursts at its front, where less is computed meanwhile. The
+//! factors are fitted to some 400 measured schedules of five schemes on a Zen 5 with two threads: 7 % off on average,
+//! 32 % at most. Bytes follow from walking a tile in the middle of the grid for two steps: the rows that the first step
+//! touches, and those that each further step adds at the tile's front. A tile whose rows fit a cache loads each of them
+//! once.
 
 mod blocks;
 
@@ -20,8 +21,8 @@ use blocks::{predict_boxes, predict_pyramids};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// Share of a core's cache that a tile's rows may fill before they push each other out, and the share from which on they are gone
-/// when they are wanted again. Between the two the bytes are taken in proportion.
+/// Share of a core's cache that a tile's rows may fill before they push each other out, and the share from which on
+/// they are gone when they are wanted again. Between the two the bytes are taken in proportion.
 const OWN: [f64; 2] = [0.6, 2.0];
 /// The same for the cache that all cores share.
 const SHARED: [f64; 2] = [0.4, 1.0];
@@ -31,8 +32,8 @@ const USABLE: f64 = 0.6;
 const WORTHWHILE: f64 = 1.2;
 /// Operations in the time of a vector multiply-add.
 const EFFICIENCY: f64 = 1.1;
-/// The same, relative to it, where few rows are read, and a level-1 cache holds those that neighbours share: on two axes, or by a
-/// stage of one short update.
+/// The same, relative to it, where few rows are read, and a level-1 cache holds those that neighbours share: on two
+/// axes, or by a stage of one short update.
 const FEW_ROWS: f64 = 1.2;
 /// What one long chain of operations costs, which leaves the processor waiting.
 const CHAIN: f64 = 1.3;
@@ -42,10 +43,12 @@ const LONG: usize = 12;
 const ROW_ENDS: f64 = 2.5;
 /// Seconds for a run of groups.
 const RUN: f64 = 21e-9;
-/// Share of the time for bytes between caches, and of that for bytes from main memory, that tiles do not hide behind computing.
+/// Share of the time for bytes between caches, and of that for bytes from main memory, that tiles do not hide behind
+/// computing.
 const CACHE_SHOWS: f64 = 0.58;
 const MEMORY_SHOWS: f64 = 0.68;
-/// Share of what an outermost tile moves that still comes from main memory where the shared cache holds what its neighbour left.
+/// Share of what an outermost tile moves that still comes from main memory where the shared cache holds what its
+/// neighbour left.
 const BESIDE: f64 = 0.75;
 /// Share of the shorter of two times that the longer one does not hide in sweeps, where loads run ahead.
 const NOT_HIDDEN: f64 = 0.6;
@@ -126,8 +129,8 @@ impl Touched {
     }
 }
 
-/// Seconds per cell-step that the arithmetic and the loads and stores of all stages take where nothing misses a cache: an operation
-/// takes the time of a vector multiply-add.
+/// Seconds per cell-step that the arithmetic and the loads and stores of all stages take where nothing misses a cache:
+/// an operation takes the time of a vector multiply-add.
 fn compute_time(scheme: &Scheme, machine: &Machine, length: f64) -> f64 {
     let lanes = (machine.vector_bytes / scheme.precision.bytes()) as f64;
     let vectors = (length / lanes).max(1.0);
@@ -254,8 +257,8 @@ fn predict_tiling(
     let (own, towers) = (micro_tile.first * bytes, micro_tile.traffic(height) * bytes);
     let gone = lost(own, machine.l2, OWN);
     let cache_bytes = towers + gone * (layerwise - towers).max(0.0);
-    // Inner tiles run one after the other through the whole height, so each finds what its neighbours left only if all the
-    // rows of the outer tile are still there; else it loads them for itself, if at least the rows of a step stay.
+    // Inner tiles run one after the other through the whole height, so each finds what its neighbours left only if all
+    // the rows of the outer tile are still there; else it loads them for itself, if at least the rows of a step stay.
     let whole = layout.bytes() as f64;
     let memory_bytes = if whole < USABLE * machine.l3 as f64 {
         0.0
@@ -460,7 +463,8 @@ pub struct Choice {
     pub prediction: Prediction,
 }
 
-/// All members of a family, best prediction first. Illegal ones, by a slope that the user gave, are left in: `check_tiling` reports them.
+/// All members of a family, best prediction first. Illegal ones, by a slope that the user gave, are left in:
+/// `check_tiling` reports them.
 pub fn candidates(
     scheme: &Scheme,
     layout: &Layout,

@@ -1,8 +1,8 @@
 //! One face of a tiling, and the rule that makes it legal.
 //!
-//! A face assigns to every event (position p, time index k) the number `form(p) - slope * k`, in cells. Tiles are cut where it
-//! is a multiple of a pitch, and run *from high to low*: towers lean up the form. (In a [frame](super::frame), less the lead of the
-//! update.) The same rule covers all shapes:
+//! A face assigns to every event (position p, time index k) the number `form(p) - slope * k`, in cells. Tiles are cut
+//! where it is a multiple of a pitch, and run *from high to low*: towers lean up the form. (In a [frame](super::frame),
+//! less the lead of the update.) The same rule covers all shapes:
 //!
 //! | tiling | faces |
 //! |---|---|
@@ -72,16 +72,16 @@ impl fmt::Display for Violation {
 
 impl std::error::Error for Violation {}
 
-/// A face without leads is legal iff form(space) <= slope * stages for every dependence: then its value never grows from an event
-/// to one that depends on it, so that no tile waits for a tile that runs later.
+/// A face without leads is legal iff form(space) <= slope * stages for every dependence: then its value never grows
+/// from an event to one that depends on it, so that no tile waits for a tile that runs later.
 ///
 /// Reads around a periodic axis count with their long way, through the whole domain.
 pub fn check_face(cones: &Cones, face: &Face) -> Result<(), Violation> {
     check_face_around(cones, face, PerAxis::splat(false))
 }
 
-/// The same for a tiling that is periodic itself along the axes in `closed`: going around such an axis by the whole domain
-/// maps tiles to tiles that are the same ones in the running order. There, reads take the short way.
+/// The same for a tiling that is periodic itself along the axes in `closed`: going around such an axis by the whole
+/// domain maps tiles to tiles that are the same ones in the running order. There, reads take the short way.
 pub fn check_face_around(
     cones: &Cones,
     face: &Face,

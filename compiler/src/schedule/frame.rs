@@ -4,15 +4,15 @@
 //! component. Along the inner axis all components of a stage get one common position, its *anchor*, so that a kernel
 //! runs all of them over the same range; the anchors are chosen such that slopes stay small.
 //!
-//! A periodic axis is folded: position p and position N - p are measured as the same distance from 0, which turns the ring
-//! into a line. The fold never lengthens the distance of two positions on the ring, but may reverse its direction; so a
-//! form's slope must hold for both directions. Towers on a GPU go around instead: there the first two axes stay open
-//! ([`Frame::open`]), and what runs the tiles has to close the ring.
+//! A periodic axis is folded: position p and position N - p are measured as the same distance from 0, which turns the
+//! ring into a line. The fold never lengthens the distance of two positions on the ring, but may reverse its direction;
+//! so a form's slope must hold for both directions. Towers on a GPU go around instead: there the first two axes stay
+//! open ([`Frame::open`]), and what runs the tiles has to close the ring.
 //!
-//! A face moves up its form by its slope in every stage, on average over a step. Where the updates of a step reach differently
-//! far it may be ahead of that at some of them, by their [`Frame::leads`], and behind at others. So the slope that a form needs is not
-//! that of the steepest dependence, but the largest mean among closed chains of dependences: what a lead gains for one link of a
-//! closed chain it takes from the next.
+//! A face moves up its form by its slope in every stage, on average over a step. Where the updates of a step reach
+//! differently far it may be ahead of that at some of them, by their [`Frame::leads`], and behind at others. So the
+//! slope that a form needs is not that of the steepest dependence, but the largest mean among closed chains of
+//! dependences: what a lead gains for one link of a closed chain it takes from the next.
 
 use super::face::Face;
 use crate::cone::{
@@ -35,8 +35,8 @@ pub struct Frame {
     pub open: PerAxis<bool>,
     /// Per stage and update, the target and its position.
     targets: Vec<Vec<(ComponentId, PerAxis<HalfIndex>)>>,
-    /// The dependences that count: those that go around a folded axis do not, as the same read the short way has a vector of
-    /// its own.
+    /// The dependences that count: those that go around a folded axis do not, as the same read the short way has a
+    /// vector of its own.
     dependences: Vec<Dependence>,
 }
 
@@ -103,8 +103,8 @@ impl Frame {
         frame
     }
 
-    /// The same frame with the outer and the middle axis left open where they are periodic: faces over them need the slopes of one direction
-    /// only.
+    /// The same frame with the outer and the middle axis left open where they are periodic: faces over them need the
+    /// slopes of one direction only.
     pub fn opened(mut self) -> Frame {
         for axis in [Axis::OUTER, Axis::MIDDLE] {
             self.open[axis] |= self.folded[axis];
@@ -240,8 +240,9 @@ impl Frame {
     /// By how much a face is ahead of its slope at each update of each stage, in cells: such that for every dependence
     /// form(space) <= slope * stages + lead of the later update - lead of the earlier one.
     ///
-    /// All leads are 0 where no dependence is steeper than the slope. Otherwise the updates of a stage share one as far as the slope
-    /// allows, so that they run together. Of a slope that is too small, leads make up for nothing: they are 0.
+    /// All leads are 0 where no dependence is steeper than the slope. Otherwise the updates of a stage share one as far
+    /// as the slope allows, so that they run together. Of a slope that is too small, leads make up for nothing: they
+    /// are 0.
     pub fn leads(&self, face: &Face) -> Vec<Vec<Rational>> {
         let mut groups: Vec<usize> = (0..self.sites()).collect();
         let (links, _) = self.links(face.form);

@@ -13,9 +13,9 @@
 //! | `pyramid(B = 64, TH = 8, Z = 0)`, `box(B = 16, Z = 0)` | along all axes, with Z cells along the last one, 0: whole lines |
 //! | `z: span` | not cut |
 //!
-//! Clauses: `height n` (once), `slope s` (checked, in cells per stage; default: derived), `lean +x`, and the words `parallel`, `sequential`
-//! and `vector`, which state what the level does anyway and are checked. An axis that is named again starts an inner level. Sizes are numbers, `auto`, or
-//! ranges `a..b` to choose from.
+//! Clauses: `height n` (once), `slope s` (checked, in cells per stage; default: derived), `lean +x`, and the words
+//! `parallel`, `sequential` and `vector`, which state what the level does anyway and are checked. An axis that is named
+//! again starts an inner level. Sizes are numbers, `auto`, or ranges `a..b` to choose from.
 
 mod named;
 mod write;

@@ -196,8 +196,9 @@ pub fn families(scheme: &Scheme) -> Vec<TiledTemplate> {
     }
 }
 
-/// DiamondTorre in two levels (V. Levchenko, A. Perepelkina): towers with faces `x + y` and `x - y` of pitch W cells, in macro towers of
-/// G times that, which one thread runs; along the inner axis blocks of Z cells, skewed (0: whole lines).
+/// DiamondTorre in two levels (V. Levchenko, A. Perepelkina): towers with faces `x + y` and `x - y` of pitch W cells,
+/// in macro towers of G times that, which one thread runs; along the inner axis blocks of Z cells, skewed (0: whole
+/// lines).
 pub fn torre(w: Size, g: Size, th: Size, z: Size) -> TiledTemplate {
     TiledTemplate {
         name: "torre".to_string(),
@@ -273,8 +274,8 @@ pub fn line(p: Size, th: Size) -> TiledTemplate {
     }
 }
 
-/// Overlapped tiles with a base of B cells along all axes but the last, where it has Z cells (0: whole lines), or of B cells along the
-/// only axis.
+/// Overlapped tiles with a base of B cells along all axes but the last, where it has Z cells (0: whole lines), or of B
+/// cells along the only axis.
 pub fn pyramid(scheme: &Scheme, b: Size, th: Size, z: Size) -> TiledTemplate {
     TiledTemplate {
         name: "pyramid".to_string(),
@@ -284,7 +285,8 @@ pub fn pyramid(scheme: &Scheme, b: Size, th: Size, z: Size) -> TiledTemplate {
     }
 }
 
-/// Boxes of B cells along all axes but the last, where they have Z cells (0: whole lines), or of B cells along the only axis.
+/// Boxes of B cells along all axes but the last, where they have Z cells (0: whole lines), or of B cells along the only
+/// axis.
 pub fn boxes(scheme: &Scheme, b: Size, z: Size) -> TiledTemplate {
     let sizes = block(scheme).map(|size| size.map(|i| i.min(1)));
     TiledTemplate {

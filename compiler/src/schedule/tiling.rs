@@ -16,7 +16,8 @@ pub enum Schedule {
     Boxes(Boxes),
 }
 
-/// Overlapped tiles: each computes its base at the end of a time block from all that it comes from. Legal by construction.
+/// Overlapped tiles: each computes its base at the end of a time block from all that it comes from. Legal by
+/// construction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pyramid {
     /// Steps in a time block; at least 1.
@@ -32,12 +33,12 @@ pub struct Boxes {
     pub levels: Vec<PerAxis<Option<i64>>>,
 }
 
-/// Tiles in space and time. Time is cut into time blocks of `height` steps; in a time block, each level cuts the tiles of the level
-/// before.
+/// Tiles in space and time. Time is cut into time blocks of `height` steps; in a time block, each level cuts the tiles
+/// of the level before.
 ///
 /// Tiles run from high to low values of their faces. At the outermost level, tiles with the same index along the first
-/// cut form a strip that one thread runs in order, while other threads run other strips as far as the dependences allow;
-/// the levels inside run in order on one thread.
+/// cut form a strip that one thread runs in order, while other threads run other strips as far as the dependences
+/// allow; the levels inside run in order on one thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tiling {
     /// Steps; at least 1.
@@ -72,9 +73,10 @@ pub enum Illegal {
     States,
 }
 
-/// A tiling is legal iff every face is: there are leads such that for each dependence that counts in the frame, form(space) <=
-/// slope * stages + lead of the later update - lead of the earlier one. They exist iff no closed chain of dependences moves up the
-/// form faster than the slope. Then no tile waits for one that runs later, whatever the pitches.
+/// A tiling is legal iff every face is: there are leads such that for each dependence that counts in the frame,
+/// form(space) <= slope * stages + lead of the later update - lead of the earlier one. They exist iff no closed chain
+/// of dependences moves up the form faster than the slope. Then no tile waits for one that runs later, whatever the
+/// pitches.
 pub fn check_tiling(frame: &Frame, tiling: &Tiling) -> Result<(), Illegal> {
     if tiling.height == 0 {
         return Err(Illegal::Size);

@@ -152,8 +152,8 @@ pub fn random_scheme(rng: &mut Rng, limits: &Limits) -> Scheme {
     scheme
 }
 
-/// A scheme on a periodic grid in double precision whose updates are linear, the same everywhere, and written in different ways. Cells per axis are at
-/// least 3, so that no read goes around the grid.
+/// A scheme on a periodic grid in double precision whose updates are linear, the same everywhere, and written in
+/// different ways. Cells per axis are at least 3, so that no read goes around the grid.
 pub fn random_linear_scheme(rng: &mut Rng, limits: &Limits) -> Scheme {
     let mut scheme = random_scheme(
         rng,
@@ -523,8 +523,8 @@ pub fn random_kernels(rng: &mut Rng, scheme: &Scheme) -> Vec<RowKernel> {
     kernels
 }
 
-/// Lets a scheme with three axes have fewer than `most` cells along the first two, more where these are periodic: room for
-/// towers with interior periods, and for rings.
+/// Lets a scheme with three axes have fewer than `most` cells along the first two, more where these are periodic: room
+/// for towers with interior periods, and for rings.
 pub fn make_room_for_towers(rng: &mut Rng, scheme: &mut Scheme, most: i64) {
     for axis in [Axis::OUTER, Axis::MIDDLE] {
         let ring = if scheme.grid.is_periodic(axis) { 14 } else { 0 };

@@ -132,7 +132,8 @@ fn component(name: String, position: Position, time: HalfIndex) -> Component {
     }
 }
 
-/// Maxwell's equations in vacuum on Yee's grid, of order 2 or 4 in space: components Ex, Ey, Ez, Hx, Hy, Hz, stages H, E.
+/// Maxwell's equations in vacuum on Yee's grid, of order 2 or 4 in space: components Ex, Ey, Ez, Hx, Hy, Hz, stages H,
+/// E.
 pub fn maxwell(order: u32, precision: Precision, cells: [i64; 3]) -> Scheme {
     let mut scheme = empty("maxwell", precision, cells);
     for (field, time) in [("E", HalfIndex::ZERO), ("H", HalfIndex::HALF)] {

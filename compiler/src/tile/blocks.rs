@@ -11,8 +11,9 @@ pub struct Block {
     pub region: Region,
 }
 
-/// The region of an update as kernels run it. Where only the plane at inner index 0 is left out because its values are 0 by
-/// the boundary, the plane is run too and set to 0 afterwards, so that all components of a stage run the same range.
+/// The region of an update as kernels run it. Where only the plane at inner index 0 is left out because its values are
+/// 0 by the boundary, the plane is run too and set to 0 afterwards, so that all components of a stage run the same
+/// range.
 pub fn row_region(scheme: &Scheme, update: &Update) -> Region {
     let position = scheme.component(update.target).position;
     let live = scheme.grid.live(position)[Axis::INNER];
@@ -23,8 +24,8 @@ pub fn row_region(scheme: &Scheme, update: &Update) -> Region {
     region
 }
 
-/// Cuts the grid at the ends of all regions of a stage's updates and lists the boxes in which any update runs. The boxes are
-/// disjoint and cover each update's region.
+/// Cuts the grid at the ends of all regions of a stage's updates and lists the boxes in which any update runs. The
+/// boxes are disjoint and cover each update's region.
 pub fn stage_blocks(scheme: &Scheme, stage: StageId) -> Vec<Block> {
     let regions: Vec<Region> = scheme.stages[stage.index()]
         .updates

@@ -1,16 +1,17 @@
 //! Runs a tile program symbolically: the oracle for every shape, order and executor.
 //!
-//! Instead of a value, each place in memory holds the number of the version that was written there last. The tiles run in their
-//! sequential order: by time block, strip and place, then the levels inside; rows come from [`Shapes`] where these serve, as in a real run.
-//! It is checked that
+//! Instead of a value, each place in memory holds the number of the version that was written there last. The tiles run
+//! in their sequential order: by time block, strip and place, then the levels inside; rows come from [`Shapes`] where
+//! these serve, as in a real run. It is checked that
 //! - every row lies in the region of its updates and, by the definition of depth, in its tile;
 //! - every read finds exactly the version that the scheme names, and so has no writer taken it away;
-//! - every update replaces exactly the version whose place it takes, and all places end with their last version: so every event
-//!   runs exactly once;
-//! - two outermost tiles that touch the same place, and one of them writes it, are ordered by the waits of [`Strips`]. This is
-//!   decided by vector clocks, so that what one run happens to do does not matter.
+//! - every update replaces exactly the version whose place it takes, and all places end with their last version: so
+//!   every event runs exactly once;
+//! - two outermost tiles that touch the same place, and one of them writes it, are ordered by the waits of [`Strips`].
+//!   This is decided by vector clocks, so that what one run happens to do does not matter.
 //!
-//! Values on a plane where they are 0 are part of it as far as rows run over them: for a moment they are something else there.
+//! Values on a plane where they are 0 are part of it as far as rows run over them: for a moment they are something else
+//! there.
 
 mod clocks;
 mod fault;

@@ -1,12 +1,14 @@
 //! Pyramids: tiles that compute what they would otherwise have to wait for.
 //!
-//! A tile owns a box of cells, its *base*. In a time block it loads what the values of the base at the time block's end come from, advances that in
-//! memory of its own, over a region that shrinks from stage to stage, and stores its base. What lies beyond the base is computed
-//! by the neighbours as well: tiles of a time block depend on nothing but the values before it, so that each order of them is legal.
+//! A tile owns a box of cells, its *base*. In a time block it loads what the values of the base at the time block's end
+//! come from, advances that in memory of its own, over a region that shrinks from stage to stage, and stores its base.
+//! What lies beyond the base is computed by the neighbours as well: tiles of a time block depend on nothing but the
+//! values before it, so that each order of them is legal.
 //!
-//! Regions are boxes, an interval per axis, and follow from the reads of the updates backwards through the time block: what a stage has to
-//! compute is what later stages of the tile read. A read beyond a mirror needs the ghost's source. Along a periodic axis that is cut,
-//! the tile goes around the end and computes what is there with it; indices then lie beyond the domain ([`PyramidProgram::unrolled`]).
+//! Regions are boxes, an interval per axis, and follow from the reads of the updates backwards through the time block:
+//! what a stage has to compute is what later stages of the tile read. A read beyond a mirror needs the ghost's source.
+//! Along a periodic axis that is cut, the tile goes around the end and computes what is there with it; indices then lie
+//! beyond the domain ([`PyramidProgram::unrolled`]).
 
 use super::row_region;
 use crate::lattice::{Axis, Interval, PerAxis};

@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 const MOST_TILES: usize = 48;
 
 impl TileProgram {
-    /// Kernels for the sets of updates that occur inside of the grid, and for each class alone: with these, every set can be run, if
-    /// not always in one go.
+    /// Kernels for the sets of updates that occur inside of the grid, and for each class alone: with these, every set
+    /// can be run, if not always in one go.
     pub fn kernels(&self, scheme: &Scheme) -> Vec<RowKernel> {
         let mut sets: Vec<BTreeSet<UpdateSet>> = vec![BTreeSet::new(); self.stages.len()];
         for (stage, found) in self.common_sets().into_iter().enumerate() {

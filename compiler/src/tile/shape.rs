@@ -1,12 +1,12 @@
 //! Rows of whole tiles, walked once and used for every tile of the same shape.
 //!
-//! Without ends of the grid, two tiles that lie alike relative to the lattice are translates of each other. The rows of one of each
-//! kind are kept relative to an origin: the cell where the lower depths of two of its planes meet, rounded down. Rounding
-//! commutes with shifts by whole cells, so translates have the same rows relative to their origins. What lies beyond the ends is
-//! cut off when a shape is placed.
+//! Without ends of the grid, two tiles that lie alike relative to the lattice are translates of each other. The rows of
+//! one of each kind are kept relative to an origin: the cell where the lower depths of two of its planes meet, rounded
+//! down. Rounding commutes with shifts by whole cells, so translates have the same rows relative to their origins. What
+//! lies beyond the ends is cut off when a shape is placed.
 //!
-//! A folded axis is two sheets, on one of which positions count backwards. There a plane's form changes its sign along that axis and
-//! its depths shift by the ring, so a tile has a shape on each sheet.
+//! A folded axis is two sheets, on one of which positions count backwards. There a plane's form changes its sign along
+//! that axis and its depths shift by the ring, so a tile has a shape on each sheet.
 
 use super::{Segment, Tile, TileProgram};
 use crate::lattice::{Axis, Interval, PerAxis, Region, div_floor};
@@ -77,8 +77,8 @@ pub struct Part {
 }
 
 impl Shapes {
-    /// Shapes serve on grids with three axes where the inner axis is not both cut and folded and, if it is cut, all updates have the
-    /// same range there.
+    /// Shapes serve on grids with three axes where the inner axis is not both cut and folded and, if it is cut, all
+    /// updates have the same range there.
     pub fn new(program: &TileProgram) -> Shapes {
         let across = program.planes.iter().position(|p| p.form[Axis::INNER] != 0);
         let ranges = || {
@@ -140,7 +140,8 @@ impl Shapes {
         moved(range, part.origin[Axis::INNER]).intersect(inner)
     }
 
-    /// Visits what the ends of the grid leave of a segment, as it lies in a part of a tile; `first` is the time block's first stage.
+    /// Visits what the ends of the grid leave of a segment, as it lies in a part of a tile; `first` is the time block's
+    /// first stage.
     pub fn place(
         &self,
         part: &Part,

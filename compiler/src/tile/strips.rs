@@ -1,10 +1,10 @@
 //! Strips: the unit in which threads take the outermost tiles, and what each of them waits for.
 //!
-//! A strip holds the outermost tiles of one time block that share the index of the first cut. Strips are numbered by (time block, index).
-//! One thread runs a strip's tiles in lexicographic order of the remaining cuts; a tile's *place* in this order is the same
-//! number in all strips. Before a tile, its strip waits until [`Strips::waits`] have passed the same place. All other
-//! dependences follow, as indices fall along no cut from a tile to one that depends on it. A strip waits only for strips with lower
-//! numbers, so that some strip can always run.
+//! A strip holds the outermost tiles of one time block that share the index of the first cut. Strips are numbered by
+//! (time block, index). One thread runs a strip's tiles in lexicographic order of the remaining cuts; a tile's *place*
+//! in this order is the same number in all strips. Before a tile, its strip waits until [`Strips::waits`] have passed
+//! the same place. All other dependences follow, as indices fall along no cut from a tile to one that depends on it. A
+//! strip waits only for strips with lower numbers, so that some strip can always run.
 
 use super::{PlaneCut, Tile, TileProgram};
 use crate::lattice::Interval;
@@ -136,7 +136,8 @@ impl Strips {
         }
     }
 
-    /// Visits the outermost tiles of a strip in running order, each with its place and its indices along the remaining cuts.
+    /// Visits the outermost tiles of a strip in running order, each with its place and its indices along the remaining
+    /// cuts.
     pub fn tiles(
         &self,
         program: &TileProgram,

@@ -3,10 +3,10 @@
 //! 1. A time block has at least one step; there is a list of classes for each stage of the scheme.
 //! 2. Planes differ, and their slopes are at least 0. A form that has the inner axis has no other axis.
 //! 3. Each cut names a plane and has a positive pitch.
-//! 4. A stage has at most 64 classes. Each update with a row region that is not empty is in exactly one class of its stage, and that
-//!    class has its row region; updates without rows are in none.
-//! 5. The position of a class is that of its updates' targets; along the inner axis all classes of a stage share one, 0 or 1. A class
-//!    has a lead, at least 0, for each plane.
+//! 4. A stage has at most 64 classes. Each update with a row region that is not empty is in exactly one class of its
+//!    stage, and that class has its row region; updates without rows are in none.
+//! 5. The position of a class is that of its updates' targets; along the inner axis all classes of a stage share one, 0
+//!    or 1. A class has a lead, at least 0, for each plane.
 //! 6. Each periodic axis is either folded, with a ring of twice as many half cells as cells, or open; no other axis is.
 //! 7. Rows follow each other along the middle axis if the grid has one.
 

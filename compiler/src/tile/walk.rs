@@ -14,8 +14,8 @@ pub struct Tile {
     pub depths: Vec<Option<Interval>>,
 }
 
-/// Rows that one set of classes advances in one stage, with no condition inside. Where the grid has a middle axis, the region has
-/// one index along the outer axis.
+/// Rows that one set of classes advances in one stage, with no condition inside. Where the grid has a middle axis, the
+/// region has one index along the outer axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     pub stage: StageId,
@@ -390,8 +390,8 @@ impl Rows<'_> {
         }
     }
 
-    /// The folded positions along the outer axis that the limits leave to a class: each limit with the whole middle axis, and
-    /// each pair of limits with the middle axis eliminated.
+    /// The folded positions along the outer axis that the limits leave to a class: each limit with the whole middle
+    /// axis, and each pair of limits with the middle axis eliminated.
     fn lean_span(&self, class: &Class, limits: &[Limit]) -> Span {
         let places = self.program.places(class, Axis::MIDDLE);
         let mut span = self.program.places(class, Axis::OUTER);

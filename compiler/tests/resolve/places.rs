@@ -145,7 +145,8 @@ fn schemes_name_sides() {
     let grid = &r.scheme.grid;
     assert!(matches!(grid.boundary[Axis::INNER][0], Boundary::Mirror(_)));
     let half = HalfIndex::HALF;
-    // Pressures on cells are even about a fixed side and odd about a free one, velocities across it the other way round.
+    // Pressures on cells are even about a fixed side and odd about a free one, velocities across it the other way
+    // round.
     let across = PerAxis([HalfIndex::ZERO, HalfIndex::ZERO, half]);
     let [lower, upper] = grid.boundary[Axis::OUTER];
     for position in [across, PerAxis([half, HalfIndex::ZERO, half])] {

@@ -1,4 +1,5 @@
-//! Any text is answered by a tree or by errors that point into it; what the formatter prints of a tree reads back as the tree.
+//! Any text is answered by a tree or by errors that point into it; what the formatter prints of a tree reads back as
+//! the tree.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -107,8 +107,8 @@ impl Doc {
         }
     }
 
-    /// Appends to the last of `lines`, or breaks over new ones. `after` is the width of what follows on the last line. If
-    /// `bracketed`, a line may end anywhere.
+    /// Appends to the last of `lines`, or breaks over new ones. `after` is the width of what follows on the last line.
+    /// If `bracketed`, a line may end anywhere.
     fn write(&self, lines: &mut Vec<String>, indent: usize, after: usize, bracketed: bool) {
         let column = lines.last().map_or(0, |line| line.chars().count());
         let room = MARGIN.saturating_sub(column + after);
@@ -208,7 +208,8 @@ impl Doc {
         }
     }
 
-    /// The width up to the bracket with which it ends on lines of its own, if it is a call or a bracket with several elements.
+    /// The width up to the bracket with which it ends on lines of its own, if it is a call or a bracket with several
+    /// elements.
     fn opening(&self) -> Option<usize> {
         match self {
             Doc::Group { open, elements, .. } if elements.len() > 1 => Some(open.len()),

@@ -3,7 +3,8 @@
 use crate::common::{PLACES, pointers, run, seed, text};
 use torre_ptx::{Counts, Fault, FaultKind, Module};
 
-/// Runs a kernel in clusters of two blocks of 64 threads. Barrier objects lie at the start of the dynamic shared memory.
+/// Runs a kernel in clusters of two blocks of 64 threads. Barrier objects lie at the start of the dynamic shared
+/// memory.
 fn clusters(body: &str, number: u64) -> Result<(Vec<u32>, Counts), Fault> {
     let setup = "
 mov.u32 %r2, %cluster_ctarank;

@@ -223,8 +223,8 @@ impl Kernel<'_> {
         let ty = self.ty(form);
         // The address may have any alignment, and memory is known to be there.
         let flags = MemFlagsData::new().with_notrap();
-        // What a kernel does not overwrite at this very place it does not overwrite at all (rule 4 of the scheme). So these
-        // loads may move to where they are used, which saves registers.
+        // What a kernel does not overwrite at this very place it does not overwrite at all (rule 4 of the scheme). So
+        // these loads may move to where they are used, which saves registers.
         let constant = flags.with_readonly().with_can_move();
         let mut values: Vec<Value> = Vec::with_capacity(self.program.ops.len());
         for (i, op) in self.program.ops.iter().enumerate() {

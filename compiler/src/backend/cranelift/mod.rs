@@ -185,8 +185,8 @@ fn isa(features: Features) -> Result<OwnedTargetIsa, Error> {
         .map_err(|e| Error::Host(e.to_string()))
 }
 
-/// Whether instructions take vectors from memory at any address. Of the processors that Cranelift serves, only those of the x86 family
-/// without AVX are particular about alignment.
+/// Whether instructions take vectors from memory at any address. Of the processors that Cranelift serves, only those of
+/// the x86 family without AVX are particular about alignment.
 fn unaligned(isa: &dyn TargetIsa) -> bool {
     isa.name() != "x64"
         || isa

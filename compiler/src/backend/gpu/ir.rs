@@ -209,8 +209,8 @@ impl fmt::Display for Operand {
                 _ => write!(f, "{value}"),
             },
             Kind::Real(bits) => {
-                // LLVM writes numbers of all formats with the bits of a double, and takes a float only if no bit is lost, which
-                // a NaN's payload could be.
+                // LLVM writes numbers of all formats with the bits of a double, and takes a float only if no bit is
+                // lost, which a NaN's payload could be.
                 let value = f64::from_bits(bits);
                 let bits = match (value.is_nan(), self.ty) {
                     (true, _) => f64::NAN.to_bits(),

@@ -1,8 +1,8 @@
 //! Writes one kernel, instruction by instruction.
 //!
-//! A kernel is a list of blocks. A block is begun by [`Kernel::place`] and ended by a jump; what falls through gets its jump.
-//! Values that change are [`Variable`]s: LLVM turns them into registers, so loops need no phi nodes. No floating-point operation
-//! carries flags, so the bits are those of the operations as written.
+//! A kernel is a list of blocks. A block is begun by [`Kernel::place`] and ended by a jump; what falls through gets its
+//! jump. Values that change are [`Variable`]s: LLVM turns them into registers, so loops need no phi nodes. No
+//! floating-point operation carries flags, so the bits are those of the operations as written.
 
 mod barriers;
 mod numbers;
@@ -271,7 +271,8 @@ impl<'m> Kernel<'m> {
         self.place(after);
     }
 
-    /// What runs for each integer `from, from + step, ...` below `until`; `unroll` copies of it should follow each other.
+    /// What runs for each integer `from, from + step, ...` below `until`; `unroll` copies of it should follow each
+    /// other.
     pub fn repeat(
         &mut self,
         from: Operand,
@@ -473,7 +474,8 @@ impl<'m> Kernel<'m> {
         )
     }
 
-    /// A number from global memory where a condition holds, else 0. It takes no jump, so such loads are under way together.
+    /// A number from global memory where a condition holds, else 0. It takes no jump, so such loads are under way
+    /// together.
     pub fn load_if(&mut self, condition: Operand, ty: Type, from: Operand) -> Operand {
         let (name, zero, register) = match ty.bytes() {
             4 => ("f32", "0f00000000", "f"),
@@ -487,7 +489,8 @@ impl<'m> Kernel<'m> {
         self.assembly(&code, &constraints, &[ty], &[from, flag], true)[0]
     }
 
-    /// Starts copying 16 bytes from global memory to shared memory where a condition holds, without a jump; zeros where `there` does not hold.
+    /// Starts copying 16 bytes from global memory to shared memory where a condition holds, without a jump; zeros where
+    /// `there` does not hold.
     pub fn copy_if(
         &mut self,
         condition: Operand,
@@ -545,21 +548,22 @@ impl<'m> Kernel<'m> {
         format!("call {ty} @{name}({})", list(args))
     }
 
-    /// A word or a pointer to shared memory, as if it were another one each time: what is computed from it is computed anew, and not kept.
+    /// A word or a pointer to shared memory, as if it were another one each time: what is computed from it is computed
+    /// anew, and not kept.
     pub fn again(&mut self, word: Operand) -> Operand {
         self.assembly("mov.b32 $0, $1;", "=r,r", &[word.ty], &[word], true)[0]
     }
 
-    /// A zero that neither LLVM nor the assembler knows to be one, nor that the other one is the same: starts have blocks along the first axis
-    /// alone.
+    /// A zero that neither LLVM nor the assembler knows to be one, nor that the other one is the same: starts have
+    /// blocks along the first axis alone.
     pub fn unknown_zero(&mut self, other: bool) -> Operand {
         let axis = if other { 'z' } else { 'y' };
         let code = format!("mov.u32 $0, %ctaid.{axis};");
         self.assembly(&code, "=r", &[Type::I32], &[], true)[0]
     }
 
-    /// An instruction that LLVM has no name for. `constraints` are LLVM's: results, then arguments (`=f,l`); `code` names them
-    /// `$0`, `$1` and so on. One without effects may be moved, shared or left out.
+    /// An instruction that LLVM has no name for. `constraints` are LLVM's: results, then arguments (`=f,l`); `code`
+    /// names them `$0`, `$1` and so on. One without effects may be moved, shared or left out.
     pub fn assembly(
         &mut self,
         code: &str,

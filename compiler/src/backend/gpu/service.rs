@@ -1,5 +1,5 @@
-//! Small kernels for what happens around the updates: ghosts of rows, sources, probes and slices. What they do is in tables that
-//! lie in the device's memory, so that they are the same for all schemes.
+//! Small kernels for what happens around the updates: ghosts of rows, sources, probes and slices. What they do is in
+//! tables that lie in the device's memory, so that they are the same for all schemes.
 
 use super::abi::{AddSources, CellGhost, CopyRows, Gather, GatherPlane, RowCopy, SourceCell};
 use super::ir::{Launch, Module, Operand, Type};

@@ -8,12 +8,12 @@
 //!       main:                       the loop over all others
 //! ```
 //!
-//! - Vectors start at multiples of their length, whatever `lo` is, so all rows are accessed in aligned vectors.
-//!   A value at an offset along the inner axis is put together from two neighbouring vectors, and the loop carries those that it
-//!   will need again ([`Shape::window`]).
+//! - Vectors start at multiples of their length, whatever `lo` is, so all rows are accessed in aligned vectors. A value
+//!   at an offset along the inner axis is put together from two neighbouring vectors, and the loop carries those that
+//!   it will need again ([`Shape::window`]).
 //! - All operands lie at constant displacements from one pointer.
-//! - No operation carries fast-math flags, so LLVM keeps all of them as they are. A multiply-add is fused exactly where it is
-//!   written as `llvm.fma`.
+//! - No operation carries fast-math flags, so LLVM keeps all of them as they are. A multiply-add is fused exactly where
+//!   it is written as `llvm.fma`.
 //! - Lanes outside of `lo..hi` are computed from whatever lies there, and dropped.
 
 use super::library::{Cpu, Error, Jit, Library, Object, Options, compile};
@@ -30,9 +30,9 @@ use std::fmt::{self, Write};
 pub struct Shape {
     /// The width of a vector: 128, 256 or 512.
     pub vector_bits: u32,
-    /// Whether offsets along the inner axis are taken from a window of registers that moves along the row, instead of loads
-    /// that cross cache lines. On Zen 5, Maxwell (4,2) gains 6 % in vectors of 128 bits, 15 % of 256 and 17 % of 512 where the
-    /// data come from a level-1 or level-2 cache; from memory it may lose 5 %.
+    /// Whether offsets along the inner axis are taken from a window of registers that moves along the row, instead of
+    /// loads that cross cache lines. On Zen 5, Maxwell (4,2) gains 6 % in vectors of 128 bits, 15 % of 256 and 17 % of
+    /// 512 where the data come from a level-1 or level-2 cache; from memory it may lose 5 %.
     pub window: bool,
 }
 
@@ -92,7 +92,8 @@ impl LlvmCode {
     /// Takes compiled kernels, for instance from a cache; `None` for a set without kernels.
     ///
     /// # Safety
-    /// The object was compiled from [`emit`]'s IR for this scheme, set and shape, for a processor that this one can replace.
+    /// The object was compiled from [`emit`]'s IR for this scheme, set and shape, for a processor that this one can
+    /// replace.
     pub unsafe fn load(
         library: &'static Library,
         cpu: &Cpu,
@@ -112,8 +113,9 @@ impl LlvmCode {
             None => Vec::new(),
             Some(jit) => RowProgram::all(scheme, set)
                 .map(|program| {
-                    // SAFETY: the IR defines this symbol with the signature of `RowFn` and the C calling convention. The copies
-                    // of the pointer live beside the handle of the code. The caller vouches for object and processor.
+                    // SAFETY: the IR defines this symbol with the signature of `RowFn` and the C calling convention.
+                    // The copies of the pointer live beside the handle of the code. The caller vouches for object and
+                    // processor.
                     unsafe { jit.entry::<RowFn>(&program.symbol) }.map(|entry| *entry)
                 })
                 .collect::<Result<_, _>>()?,
@@ -146,7 +148,8 @@ impl Code for LlvmCode {
     }
 }
 
-/// The module of a set: a function with the signature of [`RowFn`] for each kernel, under the name of its [`RowProgram`].
+/// The module of a set: a function with the signature of [`RowFn`] for each kernel, under the name of its
+/// [`RowProgram`].
 pub fn emit(scheme: &Scheme, set: &KernelSet, shape: Shape) -> String {
     let types = Types::new(scheme.precision, shape.vector_bits);
     let stride = set.run_stride(scheme) * types.bytes;
@@ -188,8 +191,9 @@ fn windows(program: &RowProgram, shape: Shape, lanes: i64) -> BTreeMap<i64, Wind
     windows
 }
 
-/// How many vectors to compute at a time. One long chain of operations leaves the processor waiting, since few vectors fit its
-/// schedulers: two at once gain 9 % for the scalar wave of order 8 on Zen 5, and nothing where a kernel has several chains.
+/// How many vectors to compute at a time. One long chain of operations leaves the processor waiting, since few vectors
+/// fit its schedulers: two at once gain 9 % for the scalar wave of order 8 on Zen 5, and nothing where a kernel has
+/// several chains.
 fn together(program: &RowProgram) -> i64 {
     let mut depths: Vec<u32> = Vec::with_capacity(program.ops.len());
     let mut work = 0;
@@ -417,7 +421,8 @@ done:
         Ok(())
     }
 
-    /// The loop over `copies` whole vectors at a time, and what comes before it; where fewer are left, the loop over `fewer`.
+    /// The loop over `copies` whole vectors at a time, and what comes before it; where fewer are left, the loop over
+    /// `fewer`.
     fn main(&mut self, copies: i64, fewer: Option<i64>) -> fmt::Result {
         let Types {
             lanes,

@@ -1,7 +1,7 @@
 //! Pictures of cones and tiles, as SVG.
 //!
-//! All coordinates are in cells and stages; what is drawn comes from [`Cones`], [`super::past`] and faces, never from a formula
-//! of its own.
+//! All coordinates are in cells and stages; what is drawn comes from [`Cones`], [`super::past`] and faces, never from a
+//! formula of its own.
 
 mod footprint;
 mod scene;

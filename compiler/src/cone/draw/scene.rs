@@ -5,8 +5,8 @@ use crate::svg::{FAINT, Frame, GREY, INK, Label, Point, Style, Svg, fill, minus,
 /// x, y in cells, then time in stages.
 pub type Place = [f64; 3];
 
-/// Turns the scene: degrees about the time axis, so that x runs to the right and y away from the viewer; and how far the
-/// viewer looks down on it.
+/// Turns the scene: degrees about the time axis, so that x runs to the right and y away from the viewer; and how far
+/// the viewer looks down on it.
 const TURN: f64 = 24.0;
 const TILT: f64 = 26.0;
 

@@ -1,5 +1,5 @@
-//! Vectors and legality against all pairs of events of small calculations, and the past against what perturbing single inputs
-//! of the reference reaches.
+//! Vectors and legality against all pairs of events of small calculations, and the past against what perturbing single
+//! inputs of the reference reaches.
 
 use super::*;
 use crate::problem::Problem;
@@ -168,7 +168,8 @@ fn towers_by_brute_force() {
     }
 }
 
-/// The initial values that reach the newest value of each component after some steps, found by changing them one by one.
+/// The initial values that reach the newest value of each component after some steps, found by changing them one by
+/// one.
 fn reached(scheme: &Scheme, steps: u64) -> Vec<BTreeSet<Initial>> {
     let middle = PerAxis::from_fn(|a| scheme.grid.cells[a] / 2);
     let problem = Problem {

@@ -128,7 +128,8 @@ fn stars_reach_half_their_order() {
 
 #[test]
 fn time_levels_hide_no_reader() {
-    // Two time levels: the reader of version v must run before version v + 2 overwrites it, so upwind needs both directions.
+    // Two time levels: the reader of version v must run before version v + 2 overwrites it, so upwind needs both
+    // directions.
     let two = cones(&upwind(2, Boundary::Zero));
     assert_eq!(slope(&two, [0, 0, 1]), Rational::ONE);
     assert_eq!(slope(&two, [0, 0, -1]), Rational::ONE);

@@ -116,8 +116,8 @@ fn pictures() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The pictures are stored beside the text that shows them; `UPDATE_PICTURES=1 cargo test -p torre-compiler pictures` draws
-/// them anew.
+/// The pictures are stored beside the text that shows them; `UPDATE_PICTURES=1 cargo test -p torre-compiler pictures`
+/// draws them anew.
 #[test]
 fn the_books_pictures() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/pictures");

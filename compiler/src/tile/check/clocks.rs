@@ -1,7 +1,8 @@
 //! Which tiles are done before which, as far as waits guarantee it: vector clocks.
 //!
-//! The clock of a moment in a strip says for every strip how many of its tiles are done then for sure. A strip that waits until
-//! another has passed a place learns what that one knew when it had finished its last tile up to that place, and no more.
+//! The clock of a moment in a strip says for every strip how many of its tiles are done then for sure. A strip that
+//! waits until another has passed a place learns what that one knew when it had finished its last tile up to that
+//! place, and no more.
 
 use super::super::strips::Waits;
 

@@ -23,7 +23,8 @@ pub struct TileName {
     pub indices: Vec<i64>,
 }
 
-/// What separates two tiles: a cut along which their indices differ, against the running order if there is one like that.
+/// What separates two tiles: a cut along which their indices differ, against the running order if there is one like
+/// that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crossing {
     /// Only the time blocks differ.

@@ -1,7 +1,7 @@
 //! The same for overlapped tiles: runs them on version numbers.
 //!
-//! A tile may compute more than it needs, from values that it does not have: such places count as unknown until they hold a right
-//! version again, and nobody may look at them. It is checked that
+//! A tile may compute more than it needs, from values that it does not have: such places count as unknown until they
+//! hold a right version again, and nobody may look at them. It is checked that
 //! - what a tile computes of its base is right in every stage, as probes look at it, and so is what it stores;
 //! - the tiles of a time block store every place once;
 //! - no input and no read leaves a tile's memory.
@@ -375,7 +375,8 @@ mod tests {
 
     #[test]
     fn counts_of_a_pyramid() {
-        // In the middle of the grid a base of 8 x 8, two stages: E needs H 3/2 cells around, so that 1 and 2 rows more are computed.
+        // In the middle of the grid a base of 8 x 8, two stages: E needs H 3/2 cells around, so that 1 and 2 rows more
+        // are computed.
         let scheme = maxwell(4, Precision::F32, [40, 40, 6]);
         let one = program(&scheme, 1, [Some(8), Some(8), None]);
         let slab = one.slab(&scheme, Axis::OUTER, 2);

@@ -409,9 +409,9 @@ fn traffic(size: [i64; 4], pitch: i64) -> [i64; 2] {
     [level.loads as i64, level.stores as i64]
 }
 
-/// A tower of half-diagonal D, with 9 D^2 / 2 cells per stage, stores 27 (2 D - 1) values and loads 54 D + 15 per step: those it
-/// computes for the first time, and the neighbours along the axes that each curl uses, counted out on an infinite lattice. What ends
-/// and edges add is removed by taking differences along all axes and in the height.
+/// A tower of half-diagonal D, with 9 D^2 / 2 cells per stage, stores 27 (2 D - 1) values and loads 54 D + 15 per step:
+/// those it computes for the first time, and the neighbours along the axes that each curl uses, counted out on an
+/// infinite lattice. What ends and edges add is removed by taking differences along all axes and in the height.
 #[test]
 fn towers_load_and_store_by_their_law() {
     for d in [1, 2] {

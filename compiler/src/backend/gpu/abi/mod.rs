@@ -1,5 +1,5 @@
-//! What kernels are started with and what they read: parameters, words of tasks, tables. Each is declared once. Kernels find them by the names
-//! that are declared here; who starts kernels fills the same structures.
+//! What kernels are started with and what they read: parameters, words of tasks, tables. Each is declared once. Kernels
+//! find them by the names that are declared here; who starts kernels fills the same structures.
 
 mod points;
 mod queue;
@@ -57,7 +57,8 @@ impl Parameter for i64 {
     }
 }
 
-/// Declares the parameters of a kernel: a structure with a field for each, its types, and a constant with the number of each.
+/// Declares the parameters of a kernel: a structure with a field for each, its types, and a constant with the number of
+/// each.
 macro_rules! parameters {
     (
         $(#[$doc:meta])*

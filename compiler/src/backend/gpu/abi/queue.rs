@@ -1,8 +1,8 @@
 //! The work queues from which blocks take tasks: one for each partition of the cache that all multiprocessors share.
 //!
-//! They lie in memory, in lines of the cache: the first line has the number of blocks that have arrived and that of multiprocessors; then one line
-//! for each partition has how many of its tasks were taken, the number of the first of them and how many there are; then there is a word for each
-//! multiprocessor, the number of its partition.
+//! They lie in memory, in lines of the cache: the first line has the number of blocks that have arrived and that of
+//! multiprocessors; then one line for each partition has how many of its tasks were taken, the number of the first of
+//! them and how many there are; then there is a word for each multiprocessor, the number of its partition.
 
 use crate::tower::TaskList;
 
@@ -26,7 +26,8 @@ impl QueueLine {
     pub const COUNT: i64 = 8;
 }
 
-/// The work queues of a launch, if the multiprocessors with the numbers 0, 1, 2 ... are near these partitions. `None` where a number is too large.
+/// The work queues of a launch, if the multiprocessors with the numbers 0, 1, 2 ... are near these partitions. `None`
+/// where a number is too large.
 pub fn queues(list: &TaskList, launch: usize, near: &[u32]) -> Option<Vec<i32>> {
     let counts = list.launches.get(launch)?;
     let mut first = list.of_launch(launch).start;

@@ -90,7 +90,8 @@ pub struct RowCopy {
     /// The indices that are copied.
     pub lo: i32,
     pub hi: i32,
-    /// Two indices that are not: values on a plane about which they are odd are always 0, without a sign that a mirror could turn.
+    /// Two indices that are not: values on a plane about which they are odd are always 0, without a sign that a mirror
+    /// could turn.
     pub holes: [i32; 2],
     pub negated: bool,
 }

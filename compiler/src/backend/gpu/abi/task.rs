@@ -4,16 +4,16 @@ use crate::layout::Layout;
 use crate::tower::block::NEIGHBOURS;
 use crate::tower::{BoundaryRows, Task};
 
-/// From the word of progress of a task to that of the next one: many look at each of them, and no two should wait for the same piece of
-/// a cache.
+/// From the word of progress of a task to that of the next one: many look at each of them, and no two should wait for
+/// the same piece of a cache.
 pub const PROGRESS_BYTES: u32 = 128;
 
 /// Numbers of words.
 pub struct TaskWord;
 
 impl TaskWord {
-    /// Bytes from the array's first element to row 0, inner index 0 of the origin's group at the start of the time block: two words. It may
-    /// lie outside.
+    /// Bytes from the array's first element to row 0, inner index 0 of the origin's group at the start of the time
+    /// block: two words. It may lie outside.
     pub const OFFSET: u32 = 0;
     pub const ALIGNMENT: u32 = 2;
     /// The first period with rows in the grid.
@@ -24,11 +24,13 @@ impl TaskWord {
     pub const END: u32 = 6;
     /// The index of the origin at the start of the time block, counted on around periodic axes.
     pub const ORIGIN: [u32; 2] = [7, 8];
-    /// The tasks with an index one lower along the first face, the second, and both; the number of tasks where there is none.
+    /// The tasks with an index one lower along the first face, the second, and both; the number of tasks where there is
+    /// none.
     pub const NEIGHBOURS: [u32; NEIGHBOURS as usize] = [9, 10, 11];
     /// Where its stages begin in the table of points; 0 if it has none.
     pub const POINTS: u32 = 12;
-    /// Below which depths along both faces rows are its own, where a face around a periodic axis is narrow; otherwise `i32::MAX`.
+    /// Below which depths along both faces rows are its own, where a face around a periodic axis is narrow; otherwise
+    /// `i32::MAX`.
     pub const LIMITS: [u32; 2] = [13, 14];
     /// Whether one is.
     pub const NARROW: u32 = 15;
@@ -62,7 +64,8 @@ impl TaskWord {
 
 const _: () = assert!(TaskWord::SEEN == crate::tower::block::TASK_WORDS);
 
-/// A task as kernels read it, of `count`; `points`: where its stages begin in the table of points. `None` where a number is too large.
+/// A task as kernels read it, of `count`; `points`: where its stages begin in the table of points. `None` where a
+/// number is too large.
 pub fn task_words(
     layout: &Layout,
     task: &Task,
@@ -102,8 +105,9 @@ pub fn task_words(
     Some(words)
 }
 
-/// The rows of boundary periods as kernels read them: the index along the outer axis, relative to the origin, in the lower half of a word, that
-/// along the middle axis in the upper half; in a second word, where towers may be narrow, how deep the row lies along both faces.
+/// The rows of boundary periods as kernels read them: the index along the outer axis, relative to the origin, in the
+/// lower half of a word, that along the middle axis in the upper half; in a second word, where towers may be narrow,
+/// how deep the row lies along both faces.
 pub fn boundary_words(rows: &BoundaryRows) -> Vec<i32> {
     // They fit: `BoundaryRows::new` has looked.
     let pair = |[low, high]: [i64; 2]| (high as i32) << 16 | low as i32 & 0xffff;

@@ -7,15 +7,15 @@ use crate::tower::block::{Block, Lines, ZBlock};
 use crate::tower::{Order, TaskList, Towers};
 
 parameters! {
-    /// What every launch of towers has. Progress of earlier time blocks lies at or below what this one counts from. After a launch its work queues
-    /// are as before.
+    /// What every launch of towers has. Progress of earlier time blocks lies at or below what this one counts from.
+    /// After a launch its work queues are as before.
     pub struct TowerParams {
         ARRAY => array: u64,
         TASKS => tasks: u64,
         /// Of tasks.
         COUNT => count: i32,
-        /// One word of progress for each task and one more, [`PROGRESS_BYTES`] apart; as many for each as a cluster has blocks. The last ones are
-        /// `i32::MAX`.
+        /// One word of progress for each task and one more, [`PROGRESS_BYTES`] apart; as many for each as a cluster has
+        /// blocks. The last ones are `i32::MAX`.
         PROGRESS => progress: u64,
         QUEUES => queues: u64,
         /// How many work queues there are.

@@ -9,8 +9,8 @@ use crate::lattice::{Axis, PerAxis, Region};
 pub struct VolumeBox {
     /// Within the region of the update.
     pub region: Region,
-    /// From a profile to the next one along an axis, in numbers of double precision from that of the region's first index; all 0 where it
-    /// is the same everywhere. NaN where the source does not act.
+    /// From a profile to the next one along an axis, in numbers of double precision from that of the region's first
+    /// index; all 0 where it is the same everywhere. NaN where the source does not act.
     pub stride: PerAxis<i32>,
     /// Which of the step's waves.
     pub wave: u32,
@@ -27,7 +27,8 @@ impl VolumeParams {
     const WORDS: usize = 3 * Axis::ALL.len() + 1;
     /// How many there are.
     pub const COUNT: usize = 1 + VolumeParams::WORDS;
-    /// Their numbers: of the profiles; of an axis, the first index, the length and the stride; of the wave's offset in bytes.
+    /// Their numbers: of the profiles; of an axis, the first index, the length and the stride; of the wave's offset in
+    /// bytes.
     pub const PROFILES: usize = 0;
     pub const WAVE: usize = VolumeParams::COUNT - 1;
 

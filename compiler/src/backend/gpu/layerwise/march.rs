@@ -64,7 +64,8 @@ impl Marching<'_> {
         .collect()
     }
 
-    /// What is new to a group, by stream and distance. What is loaded ahead is replaced by what the next group will need.
+    /// What is new to a group, by stream and distance. What is loaded ahead is replaced by what the next group will
+    /// need.
     fn load_fresh(
         &self,
         k: &mut Kernel<'_>,
@@ -177,8 +178,8 @@ impl Marching<'_> {
         k.pack(&lanes)
     }
 
-    /// The component whose new value the kernel writes to the row of a stream. It then reads the row at its own place only (rule 4 of
-    /// [`crate::scheme`]).
+    /// The component whose new value the kernel writes to the row of a stream. It then reads the row at its own place
+    /// only (rule 4 of [`crate::scheme`]).
     fn written_by(&self, stream: &Stream) -> Option<ComponentId> {
         let row = stream.piece.line;
         let updates = self.kernel.updates(self.scheme);

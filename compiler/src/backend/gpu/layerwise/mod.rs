@@ -8,8 +8,8 @@
 //!     store             vectors; single lanes at the ends of the range
 //! ```
 //!
-//! Ghosts along the inner axis are stored by the thread that has their source, since every row has some. Those along the other axes,
-//! where few rows have any, are copied afterwards ([`super::service`]).
+//! Ghosts along the inner axis are stored by the thread that has their source, since every row has some. Those along
+//! the other axes, where few rows have any, are copied afterwards ([`super::service`]).
 
 mod amend;
 mod march;
@@ -44,11 +44,11 @@ pub struct Shape {
     pub unroll: u32,
     /// Registers of 32 bits for values that are kept along the march.
     pub kept: u32,
-    /// Registers of 32 bits for the thread's own vectors of the next group, which are loaded one group ahead: those of its neighbours then
-    /// come from the caches. Where more registers were needed, none are loaded ahead.
+    /// Registers of 32 bits for the thread's own vectors of the next group, which are loaded one group ahead: those of
+    /// its neighbours then come from the caches. Where more registers were needed, none are loaded ahead.
     pub ahead: u32,
-    /// Blocks that a multiprocessor should hold at least; 0: as many as the values of a thread leave room for. Without a number, the
-    /// assembler aims at more, and spills registers or loads late.
+    /// Blocks that a multiprocessor should hold at least; 0: as many as the values of a thread leave room for. Without
+    /// a number, the assembler aims at more, and spills registers or loads late.
     pub blocks: u32,
 }
 
@@ -103,8 +103,8 @@ fn lanes(scheme: &Scheme) -> u32 {
     VECTOR_BYTES / scheme.precision.bytes() as u32
 }
 
-/// How to run a kernel of this shape over a box, on a device that likes at least so many threads at a time; `None` where the box
-/// exceeds what can be started at once.
+/// How to run a kernel of this shape over a box, on a device that likes at least so many threads at a time; `None`
+/// where the box exceeds what can be started at once.
 pub fn start(
     scheme: &Scheme,
     set: &KernelSet,

@@ -1,9 +1,10 @@
 //! What a thread loads: aligned pieces of rows, and which of them it keeps from one group of its march to the next.
 //!
-//! A thread advances one vector of cells at a time and marches along the outer axis. What it reads lies in *lines*: a row of the
-//! group at some distance along the middle axis. Of a line it needs elements around its vector, at some distances along the outer
-//! axis. Elements are loaded in pieces, each the smallest aligned part of a vector that holds what is needed. A piece that is
-//! needed at several distances along the march is loaded once, at the farthest one, and kept.
+//! A thread advances one vector of cells at a time and marches along the outer axis. What it reads lies in *lines*: a
+//! row of the group at some distance along the middle axis. Of a line it needs elements around its vector, at some
+//! distances along the outer axis. Elements are loaded in pieces, each the smallest aligned part of a vector that holds
+//! what is needed. A piece that is needed at several distances along the march is loaded once, at the farthest one, and
+//! kept.
 
 use crate::backend::rows::{Place, RowProgram};
 use crate::lattice::Axis;
@@ -118,7 +119,8 @@ impl Streams {
         streams
     }
 
-    /// What a group loads that no group before it has loaded: streams, each at its distances, one that is kept at its farthest.
+    /// What a group loads that no group before it has loaded: streams, each at its distances, one that is kept at its
+    /// farthest.
     pub fn fresh(&self) -> impl Iterator<Item = (usize, i64)> + '_ {
         self.list.iter().enumerate().flat_map(|(i, stream)| {
             let skipped = match stream.kept {
@@ -129,8 +131,8 @@ impl Streams {
         })
     }
 
-    /// Whether a stream is of the thread's own vector: what is fresh of it comes from memory, while neighbours along the other axes are
-    /// fresh to the threads there, too.
+    /// Whether a stream is of the thread's own vector: what is fresh of it comes from memory, while neighbours along
+    /// the other axes are fresh to the threads there, too.
     pub fn is_own(&self, stream: usize) -> bool {
         let Piece {
             line,

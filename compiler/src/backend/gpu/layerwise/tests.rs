@@ -22,7 +22,8 @@ fn whole(scheme: &Scheme) -> KernelSet {
     }
 }
 
-/// Each value of the six components comes from memory once per group of the march, but for neighbours along the other axes.
+/// Each value of the six components comes from memory once per group of the march, but for neighbours along the other
+/// axes.
 #[test]
 fn what_lies_along_the_march_is_loaded_once() {
     let scheme = maxwell(4, Precision::F32, [8, 8, 64]);

@@ -12,7 +12,8 @@ pub struct Ptx {
     pub gpu: Gpu,
 }
 
-/// What must not be in PTX: calls out of it, and instructions that round otherwise than IEEE 754 wants or flush subnormals.
+/// What must not be in PTX: calls out of it, and instructions that round otherwise than IEEE 754 wants or flush
+/// subnormals.
 const FORBIDDEN: [&str; 5] = [".extern .func", "call.uni", ".approx", ".full.f32", ".ftz"];
 
 /// Compiles a module for a GPU.

@@ -1,7 +1,7 @@
 //! GPUs that code is generated for, and what each of them can do.
 //!
-//! LLVM ends the process where an instruction does not exist on its target, so what a kernel needs is compared with this table
-//! before LLVM sees it.
+//! LLVM ends the process where an instruction does not exist on its target, so what a kernel needs is compared with
+//! this table before LLVM sees it.
 
 use crate::backend::gpu::feature::Feature;
 use crate::backend::llvm::library::{Error, Target};
@@ -88,8 +88,8 @@ const fn gpu(
     }
 }
 
-/// Ascending; where a processor is listed twice, its specific form comes second. The version of PTX leaves room below the newest
-/// driver and has all that Torre uses on that processor.
+/// Ascending; where a processor is listed twice, its specific form comes second. The version of PTX leaves room below
+/// the newest driver and has all that Torre uses on that processor.
 const GPUS: [Gpu; 13] = [
     gpu("sm_70", 70, 80, 60, 96, 2048),
     gpu("sm_72", 72, 80, 61, 96, 2048),
@@ -117,8 +117,8 @@ impl Gpu {
         Self::all().find(|gpu| gpu.name == name)
     }
 
-    /// What to generate for a device of some compute capability (major * 10 + minor) under a driver of some CUDA version: the
-    /// newest that the device can run, in PTX that the driver knows. `None` where there is none.
+    /// What to generate for a device of some compute capability (major * 10 + minor) under a driver of some CUDA
+    /// version: the newest that the device can run, in PTX that the driver knows. `None` where there is none.
     pub fn for_device(capability: u32, cuda: u32) -> Option<Gpu> {
         let driver = PtxVersion::of_driver(cuda);
         let gpu = Self::all()

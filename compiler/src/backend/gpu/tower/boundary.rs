@@ -1,8 +1,8 @@
 //! Boundary periods: row by row in memory, with a condition for each row.
 //!
-//! The same rows in the same stages as in an interior period, with the same barriers. A row that lies in the region of its update is computed
-//! from memory and stored, together with its ghosts; but those along the inner axis, where memory does not hold them: then threads near an
-//! end read their sources.
+//! The same rows in the same stages as in an interior period, with the same barriers. A row that lies in the region of
+//! its update is computed from memory and stored, together with its ghosts; but those along the inner axis, where
+//! memory does not hold them: then threads near an end read their sources.
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel};
@@ -24,7 +24,8 @@ use crate::tower::{BoundaryUpdate, GroupBox, StageAt, VolumeSource, keeps_old, w
 /// A period of a tower that ends of the grid may cut.
 #[derive(Clone, Copy)]
 pub(super) struct BoundaryPeriod {
-    /// Where the origin's group lies, at the thread's index; where an axis is periodic, where that of index 0 of all axes does.
+    /// Where the origin's group lies, at the thread's index; where an axis is periodic, where that of index 0 of all
+    /// axes does.
     pub own: Operand,
     /// The index of the origin, counted on around periodic axes.
     pub at: [Operand; 2],
@@ -58,8 +59,8 @@ struct Row {
     from: Operand,
 }
 
-/// What an update reads: elements from row 0 of the target's group; and how threads near an end find it elsewhere, with the distance along the
-/// inner axis.
+/// What an update reads: elements from row 0 of the target's group; and how threads near an end find it elsewhere, with
+/// the distance along the inner axis.
 struct Read {
     at: i64,
     folded: Option<(LineFolds, i64)>,
@@ -182,7 +183,8 @@ impl Worker<'_> {
         });
     }
 
-    /// Where the outer axis is periodic, the first index that counts for an update in a stage of a period, and how many do.
+    /// Where the outer axis is periodic, the first index that counts for an update in a stage of a period, and how many
+    /// do.
     fn window(
         &self,
         k: &mut Kernel<'_>,

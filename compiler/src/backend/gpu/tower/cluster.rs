@@ -1,9 +1,12 @@
-//! Blocks of a cluster that share the lines along the inner axis: how they meet, and how a thread's values reach another block.
+//! Blocks of a cluster that share the lines along the inner axis: how they meet, and how a thread's values reach
+//! another block.
 //!
-//! From stage to stage of interior periods only the warps at the ends of slabs wait for another block ([`super::neighbours`]). At the beginning and
-//! the end of a tower, and where an end of the grid cuts it, all blocks meet: by barrier objects in shared memory, at each of which every warp
-//! of the cluster arrives. Two objects alternate, so that nobody arrives for a stage where the stage before has not ended. That orders shared
-//! memory alone; only where blocks read what others have stored in memory, [`ClusterBarrier::fenced`] orders that, too, which takes far longer.
+//! From stage to stage of interior periods only the warps at the ends of slabs wait for another block
+//! ([`super::neighbours`]). At the beginning and the end of a tower, and where an end of the grid cuts it, all blocks
+//! meet: by barrier objects in shared memory, at each of which every warp of the cluster arrives. Two objects
+//! alternate, so that nobody arrives for a stage where the stage before has not ended. That orders shared memory alone;
+//! only where blocks read what others have stored in memory, [`ClusterBarrier::fenced`] orders that, too, which takes
+//! far longer.
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel, Special, Variable, Wait};
@@ -137,8 +140,8 @@ pub(super) struct Across {
 }
 
 impl Across {
-    /// `own`: the thread's value in shared row 0; `bytes`: of a value; `receiving`: the barrier object of the warp at the end of another block's slab,
-    /// by whether that slab is above the thread's, and the block's rank.
+    /// `own`: the thread's value in shared row 0; `bytes`: of a value; `receiving`: the barrier object of the warp at
+    /// the end of another block's slab, by whether that slab is above the thread's, and the block's rank.
     pub fn new(
         k: &mut Kernel<'_>,
         slabs: &Slabs,

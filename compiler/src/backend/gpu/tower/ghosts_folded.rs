@@ -1,4 +1,5 @@
-//! Reads beyond the ends of lines in boundary periods, where memory holds no ghosts along the inner axis: threads near an end read the sources.
+//! Reads beyond the ends of lines in boundary periods, where memory holds no ghosts along the inner axis: threads near
+//! an end read the sources.
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel};
@@ -71,7 +72,8 @@ pub(super) fn is_negated(
     Some(negated)
 }
 
-/// The index that the thread sees. It is the same for all rows, but there are no registers to keep what follows from it.
+/// The index that the thread sees. It is the same for all rows, but there are no registers to keep what follows from
+/// it.
 fn seen(k: &mut Kernel<'_>, lane: &Lane, by: i64) -> Operand {
     let thread = k.again(lane.thread);
     k.int(IntOp::Add, thread, word(by))

@@ -1,8 +1,9 @@
 //! Ghosts along the inner axis of rows that arrive in shared memory.
 //!
-//! Where towers make them, the warp that reads ghosts copies each source to where the ghost lies in the shared row, when the rows of a stage have
-//! arrived, and the warp meets before it reads. Which places these are is known before; a list in memory has them for each stage, so that all
-//! threads of the warp share the work, whatever rows and ends they are of: some instructions for each 32 ghosts.
+//! Where towers make them, the warp that reads ghosts copies each source to where the ghost lies in the shared row,
+//! when the rows of a stage have arrived, and the warp meets before it reads. Which places these are is known before; a
+//! list in memory has them for each stage, so that all threads of the warp share the work, whatever rows and ends they
+//! are of: some instructions for each 32 ghosts.
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special};
@@ -14,8 +15,8 @@ use crate::layout::Layout;
 use crate::tower::block::{InnerGhosts, Reader, SharedRow, WARP};
 use crate::tower::{Allocation, SharedCopy};
 
-/// An entry of the list: two words, the place of the source in bytes from the beginning of shared rows, with [`NEGATED`] and [`ZERO`], and
-/// that of the ghost.
+/// An entry of the list: two words, the place of the source in bytes from the beginning of shared rows, with
+/// [`NEGATED`] and [`ZERO`], and that of the ghost.
 const ENTRY: u32 = 8;
 /// The ghost has the other sign.
 const NEGATED: u32 = 1 << 31;
@@ -93,7 +94,8 @@ impl ArrivingGhosts {
         }
     }
 
-    /// Ends the list of some alignments: the threads of a warp look at entries together, and as often whichever reader they are.
+    /// Ends the list of some alignments: the threads of a warp look at entries together, and as often whichever reader
+    /// they are.
     pub fn end(all: &[ArrivingGhosts], list: &mut Vec<i32>) {
         let batches = all
             .iter()

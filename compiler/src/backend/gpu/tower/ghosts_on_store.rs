@@ -1,11 +1,13 @@
 //! Ghosts along the inner axis, as the threads write them that have their sources.
 //!
-//! Near an end of a line a value has a ghost beyond that end. All components have theirs in the same place but for a constant: on the lower side
-//! that of index z is at -z, or a length of the ring farther; half-integer positions lie one index lower. So a thread knows one
-//! displacement, and what few kinds of components need: whether the thread has a ghost of them. A ghost is then one store more, with a
-//! condition. That matters, as the warps at the ends of a line write them for each row, and all others wait for these.
+//! Near an end of a line a value has a ghost beyond that end. All components have theirs in the same place but for a
+//! constant: on the lower side that of index z is at -z, or a length of the ring farther; half-integer positions lie
+//! one index lower. So a thread knows one displacement, and what few kinds of components need: whether the thread has a
+//! ghost of them. A ghost is then one store more, with a condition. That matters, as the warps at the ends of a line
+//! write them for each row, and all others wait for these.
 //!
-//! Those of what threads tell each other are written so, in shared memory; and those of what they store, where memory holds ghosts.
+//! Those of what threads tell each other are written so, in shared memory; and those of what they store, where memory
+//! holds ghosts.
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel};

@@ -30,7 +30,8 @@ struct Period {
 }
 
 impl Worker<'_> {
-    /// Runs interior periods: those in a range of the time block, the first of which has its origin's group at a place in memory.
+    /// Runs interior periods: those in a range of the time block, the first of which has its origin's group at a place
+    /// in memory.
     pub fn interior(&self, k: &mut Kernel<'_>, first: Operand, periods: [Operand; 2]) {
         self.clone().with_ends(k).periods(k, first, periods);
     }

@@ -1,13 +1,16 @@
-//! All towers of a time block in one launch: blocks take towers from work queues, and wait for the neighbours of each, stage by stage.
+//! All towers of a time block in one launch: blocks take towers from work queues, and wait for the neighbours of each,
+//! stage by stage.
 //!
-//! The warps of a block have four roles. While those that *compute* run stage k (counted from the start of the time block), the *producers* wait
-//! until what stage k + 1 reads of neighbours is in memory, and copy to shared memory what enters there ([`super::pipeline`]); the *publisher* tells
-//! other blocks that the stages before k are done, and takes the next tower from the queue ([`super::queue`]); the *poller* always looks how
-//! far the neighbours are, and tells the producers ([`super::progress`]). At the end of a stage each warp that computes waits for the two beside it
+//! The warps of a block have four roles. While those that *compute* run stage k (counted from the start of the time
+//! block), the *producers* wait until what stage k + 1 reads of neighbours is in memory, and copy to shared memory what
+//! enters there ([`super::pipeline`]); the *publisher* tells other blocks that the stages before k are done, and takes
+//! the next tower from the queue ([`super::queue`]); the *poller* always looks how far the neighbours are, and tells
+//! the producers ([`super::progress`]). At the end of a stage each warp that computes waits for the two beside it
 //! ([`super::neighbours`]); all meet at the ends of stages of boundary periods.
 //!
-//! A tower reads rows of its neighbours one index lower along one face or both. That nothing else needs to be waited for follows
-//! from the pitches: [`Towers::are_adjacent`](crate::tower::Towers::are_adjacent). Those that run never wait for ever for one that has no block.
+//! A tower reads rows of its neighbours one index lower along one face or both. That nothing else needs to be waited
+//! for follows from the pitches: [`Towers::are_adjacent`](crate::tower::Towers::are_adjacent). Those that run never
+//! wait for ever for one that has no block.
 
 use super::super::abi::{TaskWord, TowerParams};
 use super::super::feature::Feature;
@@ -45,7 +48,8 @@ pub(super) struct Code<'a> {
 }
 
 impl<'a> Code<'a> {
-    /// Runs what is done for interior periods: once for those that nothing cuts, and once for those of which ends cut rows off, if there are such.
+    /// Runs what is done for interior periods: once for those that nothing cuts, and once for those of which ends cut
+    /// rows off, if there are such.
     fn by_kind(
         &self,
         k: &mut Kernel<'_>,

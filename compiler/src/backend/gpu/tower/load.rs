@@ -11,7 +11,8 @@ use crate::lattice::div_ceil;
 use crate::tower::SharedCopy;
 use crate::tower::block::{CHUNK, Ends, WARP};
 
-/// How producer threads share the copying of rows: chunks of 16 bytes, groups of whole warps that take rows alternately.
+/// How producer threads share the copying of rows: chunks of 16 bytes, groups of whole warps that take rows
+/// alternately.
 #[derive(Clone, Copy)]
 pub(super) struct Producer {
     group: Operand,
@@ -152,7 +153,8 @@ impl Producer {
         k.advance(origin, self.by, 1)
     }
 
-    /// The same period for each of its stages: where threads copy several pieces of a row, there are no registers for the places of rows.
+    /// The same period for each of its stages: where threads copy several pieces of a row, there are no registers for
+    /// the places of rows.
     pub fn for_stage(&self, k: &mut Kernel<'_>, period: LoadPeriod, stage: usize) -> LoadPeriod {
         if stage == 0 || self.rounds <= 1 {
             return period;
@@ -189,7 +191,8 @@ impl Producer {
         }
     }
 
-    /// Where the thread's first chunk is, if lines are cut into z blocks. It is computed anew each time: there are no registers for it.
+    /// Where the thread's first chunk is, if lines are cut into z blocks. It is computed anew each time: there are no
+    /// registers for it.
     fn place(
         &self,
         k: &mut Kernel<'_>,
@@ -287,7 +290,8 @@ impl Producer {
                 let [zero, end, step] = [0, rounds * self.threads, self.threads].map(word);
                 match rounds {
                     1 => round(k, zero),
-                    // All rounds have one code, as instructions are fetched; where blocks share lines, that would take more registers.
+                    // All rounds have one code, as instructions are fetched; where blocks share lines, that would take
+                    // more registers.
                     _ => k.repeat(zero, end, step, Some(1), round),
                 }
                 continue;

@@ -1,4 +1,5 @@
-//! The kernel of a tower program: a block of threads runs a tower from its first to its last period, with all values that evolve on the chip.
+//! The kernel of a tower program: a block of threads runs a tower from its first to its last period, with all values
+//! that evolve on the chip.
 //!
 //! ```text
 //! thread            one index along the inner axis; the values of that index in registers
@@ -8,9 +9,10 @@
 //!   boundary periods  row by row in memory, with a condition for each row                            boundary
 //! ```
 //!
-//! What is done, in which order and out of which places, is in the program ([`crate::tower`]). Here are the instructions for it: how warps share the
-//! work ([`kernel`]) and keep order ([`pipeline`], [`neighbours`], [`cluster`], [`sync`]), how blocks take towers ([`queue`]) and wait for each
-//! other ([`progress`]), and what steers the assembler ([`steer`]).
+//! What is done, in which order and out of which places, is in the program ([`crate::tower`]). Here are the
+//! instructions for it: how warps share the work ([`kernel`]) and keep order ([`pipeline`], [`neighbours`],
+//! [`cluster`], [`sync`]), how blocks take towers ([`queue`]) and wait for each other ([`progress`]), and what steers
+//! the assembler ([`steer`]).
 
 mod boundary;
 mod cluster;
@@ -51,7 +53,8 @@ use context::Context;
 use ghosts_on_load::{ArrivingGhosts, GhostList};
 use kernel::Code;
 
-/// Adds the kernels of a tower program to an empty module: [`TOWERS`], and [`GHOSTS`] if towers leave ghosts along the inner axis out of date.
+/// Adds the kernels of a tower program to an empty module: [`TOWERS`], and [`GHOSTS`] if towers leave ghosts along the
+/// inner axis out of date.
 pub fn emit(module: &mut Module, scheme: &Scheme, layout: &Layout, program: &TowerProgram) {
     emit_with(module, scheme, layout, program, NEAR);
 }

@@ -1,11 +1,12 @@
-//! How warps that compute keep order with the two beside them: when these have ended a stage, a warp may read what they have told it, and may
-//! overwrite what they have read.
+//! How warps that compute keep order with the two beside them: when these have ended a stage, a warp may read what they
+//! have told it, and may overwrite what they have read.
 //!
-//! Where blocks of a cluster share a line, the chain of warps goes through them, and only the warps at the ends of slabs wait for other blocks. What
-//! threads send there counts as bytes at the barrier object that the receiving warp waits for, so it has arrived when the wait is over.
+//! Where blocks of a cluster share a line, the chain of warps goes through them, and only the warps at the ends of
+//! slabs wait for other blocks. What threads send there counts as bytes at the barrier object that the receiving warp
+//! waits for, so it has arrived when the wait is over.
 //!
-//! Each warp has a barrier object for either side, and two of each kind that alternate: nobody is two stages ahead of a neighbour. Where those
-//! of its neighbours are, it notes beside its own, as there are no registers to keep that in.
+//! Each warp has a barrier object for either side, and two of each kind that alternate: nobody is two stages ahead of a
+//! neighbour. Where those of its neighbours are, it notes beside its own, as there are no registers to keep that in.
 
 use super::super::ir::{Module, Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Wait};
@@ -15,7 +16,8 @@ use super::pipeline::{DEPTH, Pipeline};
 use super::steer::rank;
 use crate::tower::block::{Slabs, WARP, WARP_BYTES, WarpChain};
 
-/// Bytes of a barrier object, of those for one side, of what is known of the neighbour there, and of all that a warp has.
+/// Bytes of a barrier object, of those for one side, of what is known of the neighbour there, and of all that a warp
+/// has.
 const BYTES: i64 = 8;
 const SIDE: i64 = DEPTH as i64 * BYTES;
 const KNOWN: i64 = 8;
@@ -124,8 +126,8 @@ impl<'a> Neighbours<'a> {
         k.int(IntOp::Mul, slot, word(BYTES))
     }
 
-    /// The barrier object that the threads at the end of another block's slab wait for, at which what is sent there counts; `up`: that
-    /// slab is above the thread's.
+    /// The barrier object that the threads at the end of another block's slab wait for, at which what is sent there
+    /// counts; `up`: that slab is above the thread's.
     pub fn receiving(&self, k: &mut Kernel<'_>, up: Operand, rank: Operand) -> Operand {
         let top = self.top(k, rank);
         let warp = k.choose(up, word(0), top);
@@ -137,8 +139,8 @@ impl<'a> Neighbours<'a> {
         address_in(k, at, rank)
     }
 
-    /// Tells the neighbours of the thread's warp that it has ended the stage; in other blocks, they wait for so many rows of values of so
-    /// many bytes, too. The threads of the warp have met.
+    /// Tells the neighbours of the thread's warp that it has ended the stage; in other blocks, they wait for so many
+    /// rows of values of so many bytes, too. The threads of the warp have met.
     pub fn tell(&self, k: &mut Kernel<'_>, rows: usize, bytes: i64) {
         let lane = k.special(Special::Lane);
         let tells = k.compare(IntCmp::Below, lane, word(2));
@@ -162,8 +164,8 @@ impl<'a> Neighbours<'a> {
         });
     }
 
-    /// The first barrier object of the warp that lane 0 or 1 tells, and the values of a row that are sent there. Lane 0 tells the warp below,
-    /// lane 1 the one above. At the ends of the line they tell themselves.
+    /// The first barrier object of the warp that lane 0 or 1 tells, and the values of a row that are sent there. Lane 0
+    /// tells the warp below, lane 1 the one above. At the ends of the line they tell themselves.
     fn neighbour(&self, k: &mut Kernel<'_>, lane: Operand) -> (Operand, Operand) {
         let up = k.compare(IntCmp::Eq, lane, word(1));
         let by = k.choose(up, word(1), word(-1));
@@ -209,8 +211,9 @@ impl<'a> Neighbours<'a> {
         (address_in(k, at, rank), sent)
     }
 
-    /// The neighbours of the thread's warp have ended the stage, and what they sent is there. Each thread waits for both: if some waited
-    /// for one and some for the other, the warp would have to come together again, which takes long.
+    /// The neighbours of the thread's warp have ended the stage, and what they sent is there. Each thread waits for
+    /// both: if some waited for one and some for the other, the warp would have to come together again, which takes
+    /// long.
     pub fn wait(&self, k: &mut Kernel<'_>) {
         let warp = self.warp(k);
         let wait = match self.slabs {

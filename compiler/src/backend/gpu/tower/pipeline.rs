@@ -1,11 +1,14 @@
-//! The pipeline of a block: how producer warps and warps that compute hand shared rows to each other, stage after stage, without waiting for all of
-//! them. The former say that what a stage reads is there, the latter that what it read may be overwritten.
+//! The pipeline of a block: how producer warps and warps that compute hand shared rows to each other, stage after
+//! stage, without waiting for all of them. The former say that what a stage reads is there, the latter that what it
+//! read may be overwritten.
 //!
-//! Two stages are in flight, with a barrier object of each kind for both, so none is two phases ahead of who waits for it: rows for stage n + 2 are
-//! copied after stage n, and a stage ends after its rows have arrived. The publisher, which waits for the end of each stage to tell other blocks,
-//! is one of those that let stage n + 2 begin when it has seen the end of stage n.
+//! Two stages are in flight, with a barrier object of each kind for both, so none is two phases ahead of who waits for
+//! it: rows for stage n + 2 are copied after stage n, and a stage ends after its rows have arrived. The publisher,
+//! which waits for the end of each stage to tell other blocks, is one of those that let stage n + 2 begin when it has
+//! seen the end of stage n.
 //!
-//! Where blocks share lines, each has its own: what a block copies of the slabs beside its own is not stored anew in the stage that reads it.
+//! Where blocks share lines, each has its own: what a block copies of the slabs beside its own is not stored anew in
+//! the stage that reads it.
 
 use super::super::ir::{Module, Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel, Special, Variable, Wait};
@@ -126,7 +129,8 @@ impl Pipeline {
         k.wait_for_phase(barrier, parity, self.way());
     }
 
-    /// Tells that what a stage reads, so many from now, has arrived as far as the thread copied it, when it has: the thread goes on.
+    /// Tells that what a stage reads, so many from now, has arrived as far as the thread copied it, when it has: the
+    /// thread goes on.
     pub fn fill(&self, k: &mut Kernel<'_>, ahead: i32) {
         let (barrier, _) = self.barrier(k, Kind::Full, ahead);
         k.call(

@@ -1,5 +1,5 @@
-//! Sources and probes inside of boundary periods: after the rows of a stage, each thread looks whether something happens to a value that it has just
-//! written. All is in a table of points.
+//! Sources and probes inside of boundary periods: after the rows of a stage, each thread looks whether something
+//! happens to a value that it has just written. All is in a table of points.
 
 use super::super::abi::{PointEntry, TaskWord, TowerParams};
 use super::super::ir::{Operand, Type};

@@ -7,8 +7,8 @@ use super::context::Context;
 use super::task::{self, Fields};
 use crate::tower::block::NEIGHBOURS;
 
-/// One for a narrow tower, otherwise 0; `None` where none is narrow. Others depend across a narrow tower on those behind it: what they
-/// wait for of the narrow one has to say enough of these, so it waits for one stage more.
+/// One for a narrow tower, otherwise 0; `None` where none is narrow. Others depend across a narrow tower on those
+/// behind it: what they wait for of the narrow one has to say enough of these, so it waits for one stage more.
 pub(super) fn narrow(k: &mut Kernel<'_>, context: &Context<'_>, words: Operand) -> Option<Operand> {
     let narrow = context.towers().rings.narrow;
     narrow.then(|| task::word(k, words, TaskWord::NARROW))
@@ -52,7 +52,8 @@ fn place(k: &mut Kernel<'_>, task: Operand, block: Option<BlockOf>) -> Operand {
     k.advance(k.param(TowerParams::PROGRESS), wide, PROGRESS_BYTES)
 }
 
-/// Where a lane finds the progress of a neighbour's block in shared memory; lanes beyond the neighbours look at the first one, too.
+/// Where a lane finds the progress of a neighbour's block in shared memory; lanes beyond the neighbours look at the
+/// first one, too.
 fn seen(k: &mut Kernel<'_>, lane: Operand, words: Operand, blocks: u32) -> Operand {
     let all = Operand::i32((NEIGHBOURS * blocks) as i32);
     let neighbour = k.compare(IntCmp::Below, lane, all);

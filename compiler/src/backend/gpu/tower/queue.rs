@@ -1,12 +1,14 @@
 //! The work queues from which blocks take tasks: one for each partition of the cache that all multiprocessors share.
 //!
-//! Where that cache has partitions, each keeps copies of what the multiprocessors near it use: what all of them use takes room in all
-//! partitions, and each way from one to another costs time. So each partition has strips of its own, and blocks take those near them.
+//! Where that cache has partitions, each keeps copies of what the multiprocessors near it use: what all of them use
+//! takes room in all partitions, and each way from one to another costs time. So each partition has strips of its own,
+//! and blocks take those near them.
 //!
-//! There is an order of all towers in which none comes before one that it depends on, and each queue is in that order. The first tower in it that is
-//! not done depends on none that is not: so it goes on, if it was taken, and it is taken, if a block that takes towers of its queue runs none that
-//! comes later. So the first blocks that arrive take those of different queues, wherever they are. A block takes the next tower of its queue while
-//! it runs one that comes earlier; one of another queue, when its own has none left, only while it runs none. Each block finds the end of each queue
+//! There is an order of all towers in which none comes before one that it depends on, and each queue is in that order.
+//! The first tower in it that is not done depends on none that is not: so it goes on, if it was taken, and it is taken,
+//! if a block that takes towers of its queue runs none that comes later. So the first blocks that arrive take those of
+//! different queues, wherever they are. A block takes the next tower of its queue while it runs one that comes earlier;
+//! one of another queue, when its own has none left, only while it runs none. Each block finds the end of each queue
 //! once; the last one that does so makes the queue ready for the next launch.
 
 use super::super::abi::{LIST_BYTES, QueueHeader, QueueLine, TaskWord, TowerParams};
@@ -17,8 +19,8 @@ use super::progress::BlockOf;
 use super::steer::rank;
 use super::task;
 
-/// Where a cluster takes tasks: the queue's number and how many queues there are whose end it has not found, in shared memory, as the thread that
-/// takes them has no register to spare.
+/// Where a cluster takes tasks: the queue's number and how many queues there are whose end it has not found, in shared
+/// memory, as the thread that takes them has no register to spare.
 struct Queues {
     at: Operand,
     left: Operand,
@@ -58,7 +60,8 @@ impl Queues {
         queues
     }
 
-    /// Stores the number of the next task of the queue. If there is none, it is that of all tasks or more: it was taken so many too late.
+    /// Stores the number of the next task of the queue. If there is none, it is that of all tasks or more: it was taken
+    /// so many too late.
     fn take(&self, k: &mut Kernel<'_>, to: Operand) {
         let queue = self.queue(k);
         let counter = k.offset(queue, QueueLine::TAKEN);
@@ -203,7 +206,8 @@ impl NextTask {
         });
     }
 
-    /// Takes one of another queue if there was none, now that the block runs none: one that it depends on could be among them.
+    /// Takes one of another queue if there was none, now that the block runs none: one that it depends on could be
+    /// among them.
     pub fn take_elsewhere(&self, k: &mut Kernel<'_>) {
         self.as_first(k, |k| {
             let number = k.load(Type::I32, self.number, 4, Access::Volatile);

@@ -1,7 +1,8 @@
 //! What steers the assembler, without an effect on results.
 //!
-//! Threads that compute have no register to spare. The assembler would keep whatever it can compute once: places of rows, numbers of threads, what
-//! follows from them. Here it is hidden from it that these are the same each time, so that it finds them anew.
+//! Threads that compute have no register to spare. The assembler would keep whatever it can compute once: places of
+//! rows, numbers of threads, what follows from them. Here it is hidden from it that these are the same each time, so
+//! that it finds them anew.
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{IntOp, Kernel};
@@ -13,9 +14,9 @@ use std::collections::BTreeMap;
 /// What accesses to memory add to a pointer by themselves: signed numbers of 24 bits.
 pub const NEAR: i64 = 1 << 23;
 
-/// Pointers to rows, from one in the origin's group on. Where planes across the first axis are so far apart that accesses to memory do not
-/// add that by themselves, each plane has a pointer, made in a way that the assembler does not see through. Else it makes one for each
-/// access, well before it is needed: dozens of registers.
+/// Pointers to rows, from one in the origin's group on. Where planes across the first axis are so far apart that
+/// accesses to memory do not add that by themselves, each plane has a pointer, made in a way that the assembler does
+/// not see through. Else it makes one for each access, well before it is needed: dozens of registers.
 pub(super) struct RowPointers {
     origin: Operand,
     /// Bytes between planes, as the assembler does not know them.
@@ -72,7 +73,8 @@ pub(super) fn rank(k: &mut Kernel<'_>) -> Operand {
     )[0]
 }
 
-/// A pointer for one stage of a period, such that the assembler does not keep where rows are from one stage to the next.
+/// A pointer for one stage of a period, such that the assembler does not keep where rows are from one stage to the
+/// next.
 pub(super) fn distinct(k: &mut Kernel<'_>, pointer: Operand, stage: usize) -> Operand {
     let zero = k.unknown_zero(stage.is_multiple_of(2));
     k.advance_by_word(pointer, zero)

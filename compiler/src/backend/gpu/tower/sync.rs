@@ -20,8 +20,8 @@ const TOWER: u32 = 2;
 pub(super) struct Sync<'a> {
     pub roles: Roles,
     pub cluster: Option<ClusterBarrier>,
-    /// How those that compute go on from stage to stage of interior periods. `None`: copies end with the stage in which they begin, and all
-    /// meet there.
+    /// How those that compute go on from stage to stage of interior periods. `None`: copies end with the stage in which
+    /// they begin, and all meet there.
     pub pipeline: Option<(Pipeline, Neighbours<'a>)>,
 }
 

@@ -4,7 +4,8 @@ use super::super::abi::TaskWord;
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntOp, Kernel};
 
-/// A task as a thread has read it. Reading it anew is cheaper than keeping it: threads that compute have no register to spare.
+/// A task as a thread has read it. Reading it anew is cheaper than keeping it: threads that compute have no register to
+/// spare.
 pub(super) struct Fields {
     pub number: Operand,
     pub offset: Operand,
@@ -44,7 +45,8 @@ pub(super) fn fields(k: &mut Kernel<'_>, words: Operand) -> Fields {
     }
 }
 
-/// The index in the array of the task's origin at the start of the time block, as interior periods see it; `rings`: axes are periodic.
+/// The index in the array of the task's origin at the start of the time block, as interior periods see it; `rings`:
+/// axes are periodic.
 pub(super) fn interior_origin(k: &mut Kernel<'_>, words: Operand, rings: bool) -> [Operand; 2] {
     let mut word = |number: u32| word(k, words, number);
     let at = TaskWord::ORIGIN.map(&mut word);

@@ -1,7 +1,8 @@
 //! Volume sources: sources in so many columns of cells that interior periods run them.
 //!
-//! Profiles lie in memory as an array over the box, of which each thread reads the values at its own index; a period whose threads have added is like
-//! any other. A kernel is made for a list of sources; where each of them acts, and what it adds, are parameters. Volume sources act before points do.
+//! Profiles lie in memory as an array over the box, of which each thread reads the values at its own index; a period
+//! whose threads have added is like any other. A kernel is made for a list of sources; where each of them acts, and
+//! what it adds, are parameters. Volume sources act before points do.
 
 use super::super::abi::{TowerParams, VolumeParams};
 use super::super::ir::{Operand, Type};
@@ -34,7 +35,8 @@ pub(super) struct RowPlace {
     pub inside: Operand,
 }
 
-/// Where a thread is that a source concerns: from the first index of its box along the inner axis, and in the periods of the time block.
+/// Where a thread is that a source concerns: from the first index of its box along the inner axis, and in the periods
+/// of the time block.
 #[derive(Clone, Copy)]
 struct Within {
     z: Operand,

@@ -118,7 +118,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// What an interior period has to know where ends may cut rows off: that of this number, counted from the end of the interior periods on.
+    /// What an interior period has to know where ends may cut rows off: that of this number, counted from the end of
+    /// the interior periods on.
     pub fn predicate(&self, k: &mut Kernel<'_>, from_end: Operand) -> Option<Predicate> {
         if !self.context.predicated {
             return None;
@@ -128,8 +129,8 @@ impl<'a> Worker<'a> {
         Some(Predicate::new(k, &self.context, self.words, number))
     }
 
-    /// Writes a value to a row in memory that a period leaves there: where the thread has had a part in the stages that wrote it, if lines are cut
-    /// into z blocks.
+    /// Writes a value to a row in memory that a period leaves there: where the thread has had a part in the stages that
+    /// wrote it, if lines are cut into z blocks.
     pub fn leave(
         &self,
         k: &mut Kernel<'_>,

@@ -1,7 +1,7 @@
 //! The functions of LLVM's C API that Torre calls, in one table.
 //!
-//! Types, constants and declarations are those of the crate `llvm-sys`. The table is filled from a library opened at run
-//! time (feature `llvm-dlopen`) or by the linker (`llvm-static`). Rust has no expression for the type of a declared
+//! Types, constants and declarations are those of the crate `llvm-sys`. The table is filled from a library opened at
+//! run time (feature `llvm-dlopen`) or by the linker (`llvm-static`). Rust has no expression for the type of a declared
 //! function, so the table states each signature again, and the compiler compares it with the declaration.
 
 #![allow(non_snake_case)]

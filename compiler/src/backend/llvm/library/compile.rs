@@ -35,9 +35,9 @@ impl fmt::Debug for Object {
 
 /// Compiles IR text to an object.
 ///
-/// The triple and data layout written in the text are replaced by those of the target. Floating-point
-/// operations keep their meaning: nothing is contracted, reordered or flushed that the IR does not allow by a flag. Threads
-/// may compile at the same time; each call has its own context.
+/// The triple and data layout written in the text are replaced by those of the target. Floating-point operations keep
+/// their meaning: nothing is contracted, reordered or flushed that the IR does not allow by a flag. Threads may compile
+/// at the same time; each call has its own context.
 pub fn compile(
     library: &Library,
     ir: &str,

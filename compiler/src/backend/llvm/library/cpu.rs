@@ -11,8 +11,8 @@ pub struct Cpu {
     pub target: Target,
     /// The width of the vectors to generate, in bits: 512, 256 or 128.
     pub vector_bits: u32,
-    /// Whether a fused multiply-add is an instruction. Where it is not, it is a call for each element: slow, with the same
-    /// result.
+    /// Whether a fused multiply-add is an instruction. Where it is not, it is a call for each element: slow, with the
+    /// same result.
     pub fma: bool,
 }
 

@@ -139,8 +139,8 @@ impl Drop for Work {
 /// The exit status after a fatal error of LLVM: that of a Rust panic, since it is a bug or a limitation of ours.
 const FATAL_STATUS: c_int = 101;
 
-/// Ends the process with a message. LLVM calls this where it cannot go on, for instance for an intrinsic that the chosen
-/// processor cannot execute; returning would abort, and unwinding through C++ is not possible.
+/// Ends the process with a message. LLVM calls this where it cannot go on, for instance for an intrinsic that the
+/// chosen processor cannot execute; returning would abort, and unwinding through C++ is not possible.
 ///
 /// Only LLVM may call it; the type of handlers in `llvm-sys` has no `unsafe` to say so.
 pub(super) extern "C" fn on_fatal_error(reason: *const c_char) {

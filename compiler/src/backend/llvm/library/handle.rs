@@ -236,7 +236,8 @@ impl Module<'_> {
     /// Runs a pipeline in LLVM's notation.
     pub fn run_passes(&mut self, passes: &str, machine: &Machine) -> Result<(), Error> {
         let text = c_string(passes, "pass pipeline")?;
-        // SAFETY: module, machine and text are alive during the call, the options are freed once, and the error is ours.
+        // SAFETY: module, machine and text are alive during the call, the options are freed once, and the error is
+        // ours.
         let result = unsafe {
             let options = (self.api.LLVMCreatePassBuilderOptions)();
             let error = (self.api.LLVMRunPasses)(self.raw, text.as_ptr(), machine.raw, options);

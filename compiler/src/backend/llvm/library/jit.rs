@@ -126,8 +126,8 @@ impl Jit {
     ///
     /// # Safety
     /// `F` is a type of function pointer that states the ABI and the signature the IR gives this symbol. Copies of the
-    /// pointer are not called after the last [`Entry`] or [`Jit`] of the object is gone. This processor has the features
-    /// that the object was compiled for.
+    /// pointer are not called after the last [`Entry`] or [`Jit`] of the object is gone. This processor has the
+    /// features that the object was compiled for.
     pub unsafe fn entry<F: Copy>(&self, name: &str) -> Result<Entry<F>, Error> {
         const { assert!(size_of::<F>() == size_of::<*const c_void>()) }
         let address = self.address(name)?;
@@ -226,8 +226,8 @@ macro_rules! mathematics {
             $ty::$method($($arg),*)
         })*
 
-        /// The functions that compiled code may call, under the names of C's library, which are those that LLVM calls for
-        /// its intrinsics. They are Rust's functions, so that compiled and interpreted programs give the same bits.
+        /// The functions that compiled code may call, under the names of C's library, which are those that LLVM calls
+        /// for its intrinsics. They are Rust's functions, so that compiled and interpreted programs give the same bits.
         fn symbols() -> impl Iterator<Item = (&'static str, *const c_void)> {
             let mathematics = [$((stringify!($name), $name as *const c_void)),*];
             let memory = [

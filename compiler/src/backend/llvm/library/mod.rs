@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Types, constants and declarations of the C API come from the crate `llvm-sys`; `api` is the table of the functions
-//! that are called. This folder alone holds the unsafe code of the LLVM back end. It is also the one part of the compiler that looks
-//! at the file system and the environment: to find the library.
+//! that are called. This folder alone holds the unsafe code of the LLVM back end. It is also the one part of the
+//! compiler that looks at the file system and the environment: to find the library.
 
 #[cfg(all(feature = "llvm-dlopen", feature = "llvm-static"))]
 compile_error!(

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Walls and a ring along the inner axis: a reader of a ghost is in the warp of its source, in another one, at both ends of one warp; towers that
-/// lie on the lattice in two ways use the same shared rows one after the other.
+/// Walls and a ring along the inner axis: a reader of a ghost is in the warp of its source, in another one, at both
+/// ends of one warp; towers that lie on the lattice in two ways use the same shared rows one after the other.
 #[test]
 fn lines_have_ghosts_at_their_ends() {
     use Boundary::*;

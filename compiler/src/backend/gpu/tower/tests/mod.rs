@@ -88,8 +88,8 @@ fn towers_give_the_bits_of_rows() {
     }
 }
 
-/// Rings that towers divide evenly, with a narrow face, with towers that lie on the lattice in two ways, with a seam, with both; of one block and
-/// of two.
+/// Rings that towers divide evenly, with a narrow face, with towers that lie on the lattice in two ways, with a seam,
+/// with both; of one block and of two.
 #[test]
 fn towers_go_around_periodic_axes() {
     use Boundary::*;

@@ -1,4 +1,5 @@
-//! Lines that are cut into z blocks: same bits as row kernels stage by stage, and little that is copied or computed twice.
+//! Lines that are cut into z blocks: same bits as row kernels stage by stage, and little that is copied or computed
+//! twice.
 
 use super::random::zones_along_lines_only;
 use super::*;
@@ -215,7 +216,8 @@ impl Cut {
         &self.program.towers.alignments[alignment].live_ranges
     }
 
-    /// What a z block needs, from a stage on, of a live range that begins in a period: what its indices of each stage touch.
+    /// What a z block needs, from a stage on, of a live range that begins in a period: what its indices of each stage
+    /// touch.
     fn needed(&self, z_block: &ZBlock, live: &LiveRange, period: i64, from: i64) -> Interval {
         let [low, width] = [z_block.low, z_block.width].map(i64::from);
         let touches = live.touches.iter().filter(|t| t.stage as i64 >= from);
@@ -301,8 +303,8 @@ impl Cut {
         }
     }
 
-    /// The indices at which some thread has something to do in a period: with a part in it, or with a value that is needed from its start on or that
-    /// it stores, or a later one.
+    /// The indices at which some thread has something to do in a period: with a part in it, or with a value that is
+    /// needed from its start on or that it stores, or a later one.
     fn touched(&self, z_block: &ZBlock, alignment: usize, period: i64) -> Interval {
         let all = self.live_ranges(alignment).iter().flat_map(|live| {
             let periods = 0..=live.last() as i64 / self.stages();
@@ -406,7 +408,8 @@ fn warps_without_a_part_compute_nothing() {
     }
 }
 
-/// Bytes that lines of 1000 values take per cell-step, and that they would if all threads got values, by the threads of z blocks.
+/// Bytes that lines of 1000 values take per cell-step, and that they would if all threads got values, by the threads of
+/// z blocks.
 #[test]
 fn z_blocks_load_little_twice() {
     let (sector, line) = (8, 1000);
