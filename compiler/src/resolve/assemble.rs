@@ -15,6 +15,9 @@ use crate::scheme::{
 };
 use torre_grammar::diag::Diagnostic;
 
+/// The most sets of zones that have cells in common: each has kernels of its own.
+const MOST_MEETINGS: usize = 128;
+
 impl Resolver<'_> {
     /// The scheme that the statements make up on the grid of the frame.
     pub fn assemble(&mut self, statements: &[Statement], precision: Precision) -> Checked<Scheme> {
@@ -91,6 +94,15 @@ impl Resolver<'_> {
         };
         share_coefs(&mut scheme);
         drop_idle_zones(&mut scheme);
+        let meetings = scheme.zone_map().occurring().len();
+        if meetings > MOST_MEETINGS {
+            let message = format!(
+                "layers and regions with states meet in {meetings} ways, and code is made for up to {MOST_MEETINGS}"
+            );
+            let d = Diagnostic::error(codes::STATE, message)
+                .hint("use fewer regions, or regions that do not overlap");
+            return self.fail(d);
+        }
         find_axis_coefs(&mut scheme);
         if let Err(reason) = verify(&scheme) {
             let d = Diagnostic::error(

@@ -490,6 +490,7 @@ impl<'a> Emitter<'a> {
                 self.select(c, by, then, otherwise)
             }
             // Static nodes are coefficients.
+            Node::Next(_, a) => self.as_written(a, by),
             Node::State(key) => match self.states.get(&key).copied() {
                 Some(state) if by == Shift::default() => self.push(Op::State(state)),
                 _ => self.constant(f64::NAN),

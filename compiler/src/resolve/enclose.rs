@@ -165,6 +165,7 @@ impl Bounds<'_> {
             | Node::Table(..)
             | Node::Field { .. }
             | Node::State(_)
+            | Node::Next(..)
             | Node::Zoned(..)
             | Node::Shift(..)
             | Node::Stencil(..) => Range::ANYTHING,

@@ -56,6 +56,8 @@ pub enum Node {
     Stencil(NodeId, KernelId),
     /// The old value of a state.
     State(StateKey),
+    /// The next value of a state where it is read: the node that computes it.
+    Next(StateKey, NodeId),
     /// A call that is another value in a zone, with its value outside.
     Zoned(CallId, NodeId),
 }
@@ -209,7 +211,10 @@ impl Graph {
             return id;
         }
         let mut facts = Facts {
-            dynamic: matches!(node, Node::Field { .. } | Node::State(_)),
+            dynamic: matches!(
+                node,
+                Node::Field { .. } | Node::State(_) | Node::Next(..) | Node::Zoned(..)
+            ),
             timed: node == Node::Time,
             size: 1,
             depth: 0,
@@ -234,6 +239,7 @@ impl Graph {
             | Node::Table(_, a)
             | Node::Shift(a, _)
             | Node::Stencil(a, _)
+            | Node::Next(_, a)
             | Node::Zoned(_, a) => {
                 operand(a, 1);
             }
@@ -412,6 +418,7 @@ impl Graph {
             | Node::Time
             | Node::Field { .. }
             | Node::State(_)
+            | Node::Next(..)
             | Node::Zoned(..)
             | Node::Shift(..)
             | Node::Stencil(..) => a,
@@ -457,6 +464,11 @@ impl Graph {
         self.add(Node::State(key))
     }
 
+    /// The next value of a state, told apart from the same value elsewhere.
+    pub fn next(&mut self, key: StateKey, value: NodeId) -> NodeId {
+        self.add(Node::Next(key, value))
+    }
+
     /// A call that is `inside` in its zone and `outside` elsewhere.
     pub fn zoned(&mut self, call: CallId, inside: NodeId, outside: NodeId) -> NodeId {
         self.insides.insert(call, inside);
@@ -470,6 +482,7 @@ impl Graph {
             | Node::Table(_, a)
             | Node::Shift(a, _)
             | Node::Stencil(a, _)
+            | Node::Next(_, a)
             | Node::Zoned(_, a) => ([a; 3], 1),
             Node::Binary(_, a, b) => ([a, b, b], 2),
             Node::If(a, b, c) => ([a, b, c], 3),
@@ -524,6 +537,7 @@ impl Graph {
             let node = match self.node(id) {
                 _ if to.contains_key(&id) => to[&id],
                 Node::Zoned(_, a) => of(a),
+                Node::Next(key, a) => self.next(key, of(a)),
                 _ if is_same => id,
                 Node::Unary(op, a) => self.unary(op.0, of(a)),
                 Node::Table(table, a) => self.table(table, of(a)),
@@ -564,17 +578,11 @@ impl Graph {
             let node = self.node(id);
             f(node);
             match node {
-                Node::Unary(_, a) | Node::Table(_, a) | Node::Shift(a, _) | Node::Stencil(a, _) => {
-                    open.push(a)
-                }
-                Node::Binary(_, a, b) => open.extend([a, b]),
-                Node::If(a, b, c) => open.extend([a, b, c]),
-                Node::Zoned(call, a) => {
-                    open.push(a);
-                    open.extend(self.insides.get(&call));
-                }
+                Node::Zoned(call, _) => open.extend(self.insides.get(&call)),
                 _ => {}
             }
+            let (parts, count) = self.parts(id);
+            open.extend(&parts[..count]);
         }
         self.spend(seen.len());
     }
@@ -615,6 +623,7 @@ impl Graph {
             // Not in static nodes.
             Node::Field { .. }
             | Node::State(_)
+            | Node::Next(..)
             | Node::Zoned(..)
             | Node::Shift(..)
             | Node::Stencil(..) => HostExpr::Number(f64::NAN),
@@ -674,6 +683,7 @@ impl Graph {
             }
             Node::Field { .. }
             | Node::State(_)
+            | Node::Next(..)
             | Node::Zoned(..)
             | Node::Shift(..)
             | Node::Stencil(..) => text.push('_'),

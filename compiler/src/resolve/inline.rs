@@ -159,9 +159,11 @@ impl Resolver<'_> {
             return Ok(known.clone());
         }
         let first = self.zoned.states.len();
-        self.def_lines(def, inner, None)?;
-        let result = self.eval(inner, &def.body)?;
-        let value = self.zoned_call(first, result, place)?;
+        let before = self.zoned.plain;
+        let result = self.def_lines(def, inner, None);
+        let result = result.and_then(|()| self.eval(inner, &def.body));
+        self.zoned.plain = before;
+        let value = self.zoned_call(first, result?, place)?;
         self.zoned.inlined.insert(key, value.clone());
         Ok(value)
     }

@@ -47,7 +47,9 @@ pub struct ZoneFacts {
     pub boxes: Vec<Region>,
     /// What a value must be for its cell to be in the zone, where the boxes do not say it all.
     pub mask: Option<NodeId>,
-    /// For a layer: its axis, and its lower and upper side.
+    /// Whether it is in layers of an axis, where definitions with states say themselves what differences are.
+    pub in_layers: bool,
+    /// Where it changes the differences of an axis by itself: the axis, and its lower and upper side.
     pub layer: Option<(Axis, [Option<Rc<SideLayer>>; 2])>,
 }
 
@@ -264,6 +266,7 @@ impl Resolver<'_> {
             boxes: boxes.collect(),
             mask: None,
             layer: Some((axis, sides)),
+            in_layers: true,
         });
     }
 

@@ -17,7 +17,9 @@ use super::resolver::Resolver;
 use super::value::{Items, Kind, Scope, Typed, Value};
 use crate::host::{HostBinary, HostUnary};
 use crate::lattice::{Axis, HalfIndex, Interval, PerAxis};
-use crate::scheme::{Amendment, ComponentId, Op, Precision, State, StateAdvance, StateId, ZoneId};
+use crate::scheme::{
+    Amendment, ComponentId, MOST_ZONES, Op, Precision, State, StateAdvance, StateId, ZoneId,
+};
 use std::collections::{BTreeMap, HashMap};
 use torre_grammar::ast::{self, DefLine};
 use torre_grammar::diag::Diagnostic;
@@ -144,6 +146,8 @@ impl Resolver<'_> {
                             return self.fail(d);
                         }
                     };
+                    // In a layer the definition itself says what differences are.
+                    self.zoned.plain |= self.frame.zones[zone].in_layers;
                     for name in names {
                         if self.zoned.states.len() >= STATES {
                             return self.too_complex(&inner.place(name.span));
@@ -206,8 +210,8 @@ impl Resolver<'_> {
     pub fn next_of_state(&mut self, key: StateKey, place: &Place) -> Checked<Typed> {
         let facts = &self.zoned.states[key.0 as usize];
         match facts.next {
-            Some(node) => Ok(Typed {
-                node,
+            Some(value) => Ok(Typed {
+                node: self.graph.next(key, value),
                 position: None,
             }),
             None => {
@@ -253,7 +257,12 @@ impl Resolver<'_> {
                             .all(|(a, b)| a.is_some() == b.is_some())
                 })
             };
+            self.frame.layered[axis] = true;
             let zone = self.frame.zones.iter().position(of_axis);
+            let zone = match zone {
+                None if sides.iter().any(Option::is_some) => Some(self.both_layers(axis, place)?),
+                zone => zone,
+            };
             if let Some(zone) = zone {
                 self.zoned.layers.insert(node, zone);
             }
@@ -264,6 +273,24 @@ impl Resolver<'_> {
         }))
     }
 
+    /// The zone of the two unlike layers of an axis, for definitions.
+    fn both_layers(&mut self, axis: Axis, place: &Place) -> Checked<usize> {
+        let name = format!("layers along {}", self.frame.name_of(axis));
+        let known = |z: &ZoneFacts| z.in_layers && z.layer.is_none() && z.name == name;
+        if let Some(zone) = self.frame.zones.iter().position(known) {
+            return Ok(zone);
+        }
+        let own = self.frame.zones.iter().filter(|z| z.is_layer_of(axis));
+        let zone = ZoneFacts {
+            boxes: own.flat_map(|z| z.boxes.clone()).collect(),
+            name,
+            mask: None,
+            layer: None,
+            in_layers: true,
+        };
+        self.new_zone(zone, place)
+    }
+
     /// The zone of a region that an expression names.
     fn zone_of(&mut self, scope: &Scope, region: &ast::Expr) -> Checked<usize> {
         let condition = self.condition(scope, region)?;
@@ -272,13 +299,18 @@ impl Resolver<'_> {
         };
         if self.graph.as_number(c.node) == Some(0.0) {
             // There is none, such as where an axis has no layers.
-            self.frame.zones.push(ZoneFacts {
+            let known = self.frame.zones.iter().position(|z| z.boxes.is_empty());
+            if let Some(zone) = known {
+                return Ok(zone);
+            }
+            let zone = ZoneFacts {
                 name: "nothing".to_string(),
                 boxes: Vec::new(),
                 mask: None,
                 layer: None,
-            });
-            return Ok(self.frame.zones.len() - 1);
+                in_layers: false,
+            };
+            return self.new_zone(zone, &condition.place);
         }
         if let Some(zone) = self.zoned.layers.get(&c.node) {
             return Ok(*zone);
@@ -287,11 +319,11 @@ impl Resolver<'_> {
         if let Some(zone) = known {
             return Ok(zone);
         }
-        self.region_zone(c.node)
+        self.region_zone(c.node, &condition.place)
     }
 
     /// A zone of a region by its condition: the box around it, in which the condition is a mask.
-    fn region_zone(&mut self, condition: NodeId) -> Checked<usize> {
+    fn region_zone(&mut self, condition: NodeId, place: &Place) -> Checked<usize> {
         let cells = self.frame.grid.as_ref().map(|g| g.cells).ok_or(Reported)?;
         let whole = cells.map(|n| Interval::new(0, n + 1));
         let mut hull = whole.map(|_| Interval::default());
@@ -310,12 +342,23 @@ impl Resolver<'_> {
                 hull = PerAxis::from_fn(|a| hull[a].hull(own[a]));
             }
         }
-        self.frame.zones.push(ZoneFacts {
+        let zone = ZoneFacts {
             name: self.graph.describe(condition),
             boxes: vec![hull],
             mask: Some(condition),
             layer: None,
-        });
+            in_layers: false,
+        };
+        self.new_zone(zone, place)
+    }
+
+    fn new_zone(&mut self, zone: ZoneFacts, place: &Place) -> Checked<usize> {
+        if self.frame.zones.len() >= MOST_ZONES {
+            let message = format!("states lie in more than {MOST_ZONES} regions");
+            let d = self.error(codes::STATE, message, place);
+            return self.fail(d);
+        }
+        self.frame.zones.push(zone);
         Ok(self.frame.zones.len() - 1)
     }
 
@@ -364,7 +407,7 @@ impl Resolver<'_> {
                 return self.fail(d);
             };
             gone.insert(self.graph.state(*key), zero);
-            gone.insert(next, zero);
+            gone.insert(self.graph.next(*key, next), zero);
         }
         gone.extend(self.zoned.depths.iter().map(|d| (*d, zero)));
         let outside = self.graph.rewrite(item.node, &gone);

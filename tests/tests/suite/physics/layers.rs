@@ -184,3 +184,95 @@ problem p {{
     assert_eq!(found, values("cpml(8, c = 1.7321)"));
     assert_ne!(found, values("cpml(8, c = 1)"));
 }
+
+/// A definition with states that a scheme calls by hand does what the layer of the library does by itself.
+#[test]
+fn definitions_with_states_are_layers_too() {
+    let own = "def phi(w) = if w == 0 then 1 else (1 - exp(-w)) / w
+def ds(f, a, dt, order = 2) {
+  state psi in layer(a)
+  let u = depth(a)^2
+  let kappa = 1 + 2 * u
+  let w = (3 * u / kappa + 0.05 * (1 - depth(a))) * dt
+  let g = d(f, a, order)
+  psi@next = exp(-w) * psi + -3 * u * dt / kappa^2 * phi(w) * g
+  1/kappa*g + psi@next
+}
+scheme sound {
+  axes x, y
+  param dt = 0.5
+  field v : vector on faces at 1/2
+  field p : scalar on cells
+  step {
+    v -= dt * [D(p, x), D(p, y)]
+    p -= dt * (D(v.x, x) + D(v.y, y))
+  }
+}
+problem pulse {
+  scheme sound
+  domain 26 x 24
+  boundary x: cpml(7, c = 1) | cpml(4, c = 1), y: pec | cpml(5, c = 1)
+  source p at (12, 11) += exp(-((t - 8)/3)^2)
+  steps 1
+}";
+    let values = |by_hand: bool, shift: &str| {
+        let text = match by_hand {
+            false => own.replace("D(", "d("),
+            true => own
+                .replace("D(", "ds(")
+                .replace(", x)", ", x, dt)")
+                .replace(", y)", ", y, dt)"),
+        };
+        let case = Case::new(&text.replace("0.05", shift));
+        let mut run = case.start();
+        (0..60).for_each(|_| run.step());
+        run.values("p").to_vec()
+    };
+    let expected = values(false, "0.05");
+    assert!(expected.iter().any(|v| v.abs() > 1e-6));
+    let found = values(true, "0.05");
+    let close = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-14;
+    assert!(found.iter().zip(&expected).all(close));
+    // Another layer is another result.
+    let other = values(true, "0.06");
+    assert!(!other.iter().zip(&expected).all(close));
+}
+
+/// Outside of layers a state is 0, and so is what it becomes; the same value elsewhere in the definition is not.
+#[test]
+fn values_that_a_state_takes_over_stay_outside() {
+    let values = |value: &str| {
+        let case = Case::new(&format!(
+            "def delayed(f, a) {{
+  state old in layer(a)
+  old@next = d(f, a)
+  {value}
+}}
+scheme string {{
+  axes x
+  field u : scalar on nodes
+  field v : scalar on cells at 1/2
+  step {{
+    v += 0.5 * delayed(u, x)
+    u += 0.5 * d(v, x)
+  }}
+}}
+problem p {{
+  scheme string
+  domain 40
+  boundary x: cpml(5)
+  init u = exp(-((x - 20)/3)^2)
+  steps 1
+}}"
+        ));
+        let mut run = case.start();
+        (0..12).for_each(|_| run.step());
+        run.values("u").to_vec()
+    };
+    let plain = values("d(f, a) + 0 * old");
+    let more = values("d(f, a) + 0.5 * old@next");
+    // The pulse moves, and in twelve steps nothing comes from the layers to the middle.
+    assert!(plain[20] < 0.5);
+    assert_eq!(plain[19..21], more[19..21]);
+    assert_ne!(plain, more);
+}
