@@ -577,9 +577,8 @@ impl Graph {
             }
             let node = self.node(id);
             f(node);
-            match node {
-                Node::Zoned(call, _) => open.extend(self.insides.get(&call)),
-                _ => {}
+            if let Node::Zoned(call, _) = node {
+                open.extend(self.insides.get(&call));
             }
             let (parts, count) = self.parts(id);
             open.extend(&parts[..count]);

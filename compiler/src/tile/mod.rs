@@ -1,10 +1,10 @@
 //! Tile programs: which rows are advanced when.
 //!
 //! A [`TileProgram`] is a tiling in integers. Each distinct (form, slope) of the tiling's faces is a [`Plane`]; an
-//! event (an update at a frame position p, at stage number k counted from the start of the run) has the *depth* `slope
-//! * k + lead - form(p)` along it, in units that make all numbers integers; leads belong to updates. Depth never falls
-//! from an event to one that depends on it. A tile is one interval of depths per plane: `[pitch * i, pitch * (i + 1))`
-//! for each cut, intersected over the levels; tiles run in ascending order of i.
+//! event (an update at a frame position p, at stage number k counted from the start of the run) has the *depth*
+//! `slope * k + lead - form(p)` along it, in units that make all numbers integers; leads belong to updates. Depth never
+//! falls from an event to one that depends on it. A tile is one interval of depths per plane:
+//! `[pitch * i, pitch * (i + 1))` for each cut, intersected over the levels; tiles run in ascending order of i.
 //!
 //! Two tiles may depend on each other only if the indices of the earlier one are nowhere above those of the later one.
 //! So a tile may run when its neighbours one index lower along each cut, and the tiles of the time block before, are
