@@ -52,6 +52,8 @@ pub trait Real:
     fn mul_add(self, b: Self, c: Self) -> Self;
     fn neg(self) -> Self;
     fn abs(self) -> Self;
+    /// The value, or +0 if its magnitude is below [`Precision::flush_threshold`]. NaN stays.
+    fn flush(self) -> Self;
     fn sqrt(self) -> Self;
     /// 2^n, where n is the number, but at least the smallest exponent of a normal number (also for NaN) and at most the
     /// largest. Numbers that are not whole are rounded to the nearest whole one; of two, to the odd one.
@@ -107,6 +109,10 @@ macro_rules! real {
             }
             fn abs(self) -> Self {
                 $t::abs(self)
+            }
+            fn flush(self) -> Self {
+                let tiny = $t::abs(self) < $precision.flush_threshold() as $t;
+                if tiny { 0.0 } else { self }
             }
             fn sqrt(self) -> Self {
                 $t::sqrt(self)

@@ -90,7 +90,7 @@ impl<'a, T: Real> Reference<'a, T> {
                 let time_level = usize::from((time_levels - age) % time_levels);
                 for_each_index(grid.live(component.position), |at| {
                     let value = init_value(scheme, files, init, age, at);
-                    arrays[time_level].set(at, T::from_f64(value));
+                    arrays[time_level].set(at, T::from_f64(value).flush());
                 });
             }
             values.push(arrays);
@@ -262,6 +262,7 @@ impl<'a, T: Real> Reference<'a, T> {
                 Op::State(s) => self.states[s.index()].get(at),
                 Op::Neg(a) => get(v, a).neg(),
                 Op::Abs(a) => get(v, a).abs(),
+                Op::Flush(a) => get(v, a).flush(),
                 Op::Sqrt(a) => get(v, a).sqrt(),
                 Op::Power2(a) => get(v, a).power2(),
                 Op::Exponent(a) => get(v, a).exponent(),

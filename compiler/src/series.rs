@@ -266,6 +266,7 @@ fn apply(op: &Op, values: &[Vec<f64>], length: usize, out: &mut Vec<f64>) {
         Op::Const(c) => out.resize(length, c),
         Op::Neg(a) => out.extend(of(a).map(|a| -a)),
         Op::Abs(a) => out.extend(of(a).map(f64::abs)),
+        Op::Flush(a) => out.extend(of(a)),
         Op::Sqrt(a) => out.extend(of(a).map(f64::sqrt)),
         Op::Power2(a) => out.extend(of(a).map(Real::power2)),
         Op::Exponent(a) => out.extend(of(a).map(Real::exponent)),

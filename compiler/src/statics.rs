@@ -102,7 +102,7 @@ pub fn init_of(problem: &Problem, component: ComponentId, age: u8) -> Option<&In
     find(age).or_else(|| find(0))
 }
 
-/// An initial value at an index of the live region, not yet rounded.
+/// An initial value at an index of the live region, not yet rounded and flushed.
 pub fn init_value(
     scheme: &Scheme,
     files: &dyn Files,

@@ -303,9 +303,15 @@ impl Header<'_> {
             true => "",
             false => ", const double *const *files",
         };
+        let threshold = number(scheme.precision.flush_threshold());
         write!(
             out,
-            "/* Takes memory and fills it with coefficients and start values; 0 on success, -1 if there is not enough memory. */\n\
+            "/* A start value: rounded; 0 if it is tiny. */\n\
+             static inline {p}_real {p}_start(double value) {{\n\
+             \x20 {p}_real rounded = ({p}_real)value;\n\
+             \x20 return -{threshold} < rounded && rounded < {threshold} ? 0 : rounded;\n\
+             }}\n\n\
+             /* Takes memory and fills it with coefficients and start values; 0 on success, -1 if there is not enough memory. */\n\
              static inline int {p}_init({p} *self{files}) {{\n\
              \x20 size_t bytes = ((size_t){p}_ELEMENTS * sizeof({p}_real) + 4095) / 4096 * 4096;\n\
              \x20 self->steps = 0;\n\
@@ -332,7 +338,10 @@ impl Header<'_> {
                 let time_levels = u64::from(component.time_levels);
                 let row = self.set.layout.row(id, time_levels - u64::from(age));
                 let region = scheme.grid.live(component.position);
-                let value = self.initial_value(init, component.position);
+                let value = format!(
+                    "{p}_start({})",
+                    self.initial_value(init, component.position)
+                );
                 let time = torre_compiler::statics::physical_time(scheme, id, -i64::from(age));
                 writeln!(out, "  /* {} */", comment(&component.name))?;
                 self.fill(out, region, row.0, &value, time)?;

@@ -66,6 +66,8 @@ pub fn weights(body: &Body, coefs: &[f64]) -> Result<Vec<(Read, f64)>, Nonlinear
                 None => reads.push((read, weight)),
             },
             Op::Neg(a) => add(a, -weight),
+            // What it takes away is too small to matter.
+            Op::Flush(a) => add(a, weight),
             Op::Add(a, b) => {
                 add(a, weight);
                 add(b, weight);
@@ -139,6 +141,7 @@ fn known_values(body: &Body, coefs: &[f64]) -> Vec<Option<f64>> {
             Op::Read(_) | Op::Base | Op::State(_) => None,
             Op::Neg(a) => k(a).map(|a| -a),
             Op::Abs(a) => k(a).map(f64::abs),
+            Op::Flush(a) => k(a),
             Op::Sqrt(a) => k(a).map(f64::sqrt),
             Op::Power2(a) => k(a).map(Real::power2),
             Op::Exponent(a) => k(a).map(Real::exponent),

@@ -304,6 +304,7 @@ fn compute<T: Real>(op: &Op, values: &[Vec<T>]) -> Vec<T> {
         Op::Const(_) | Op::Read(_) | Op::Coef(_) | Op::Base | Op::State(_) => Vec::new(),
         Op::Neg(a) => of(a).map(T::neg).collect(),
         Op::Abs(a) => of(a).map(T::abs).collect(),
+        Op::Flush(a) => of(a).map(T::flush).collect(),
         Op::Sqrt(a) => of(a).map(T::sqrt).collect(),
         Op::Power2(a) => of(a).map(T::power2).collect(),
         Op::Exponent(a) => of(a).map(T::exponent).collect(),

@@ -54,6 +54,7 @@ pub enum RowOp {
     Const(u64),
     Neg(Value),
     Abs(Value),
+    Flush(Value),
     Sqrt(Value),
     Power2(Value),
     Exponent(Value),
@@ -79,6 +80,7 @@ impl RowOp {
             Op::Const(c) => RowOp::Const(c.to_bits()),
             Op::Neg(a) => RowOp::Neg(a),
             Op::Abs(a) => RowOp::Abs(a),
+            Op::Flush(a) => RowOp::Flush(a),
             Op::Sqrt(a) => RowOp::Sqrt(a),
             Op::Power2(a) => RowOp::Power2(a),
             Op::Exponent(a) => RowOp::Exponent(a),
@@ -109,6 +111,7 @@ impl RowOp {
             RowOp::Load(_) | RowOp::Stream(_) | RowOp::Const(_) => self,
             RowOp::Neg(a) => RowOp::Neg(of(a)),
             RowOp::Abs(a) => RowOp::Abs(of(a)),
+            RowOp::Flush(a) => RowOp::Flush(of(a)),
             RowOp::Sqrt(a) => RowOp::Sqrt(of(a)),
             RowOp::Power2(a) => RowOp::Power2(of(a)),
             RowOp::Exponent(a) => RowOp::Exponent(of(a)),
@@ -139,6 +142,7 @@ impl RowOp {
             RowOp::Load(_) | RowOp::Stream(_) | RowOp::Const(_) => [None; 4],
             RowOp::Neg(a)
             | RowOp::Abs(a)
+            | RowOp::Flush(a)
             | RowOp::Sqrt(a)
             | RowOp::Power2(a)
             | RowOp::Exponent(a) => [Some(a), None, None, None],

@@ -33,6 +33,7 @@ fn run<T: Real>(sequence: &Sequence, arguments: &[&[T]]) -> Vec<T> {
             Op::Const(c) => vec![T::from_f64(c); arguments[0].len()],
             Op::Neg(a) => map(a, T::neg),
             Op::Abs(a) => map(a, T::abs),
+            Op::Flush(a) => map(a, T::flush),
             Op::Power2(a) => map(a, T::power2),
             Op::Exponent(a) => map(a, T::exponent),
             Op::Add(a, b) => map2(a, b, T::add),

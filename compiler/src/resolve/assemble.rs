@@ -4,6 +4,7 @@ use super::codes;
 use super::confine::confine;
 use super::emit::{Coefs, Emitter, Refused};
 use super::enclose::enclose;
+use super::flush::add_flushes;
 use super::order::{Advance, Statement};
 use super::report::{Checked, Reported, count};
 use super::resolver::Resolver;
@@ -103,6 +104,7 @@ impl Resolver<'_> {
                 .hint("use fewer regions, or regions that do not overlap");
             return self.fail(d);
         }
+        add_flushes(&mut scheme);
         find_axis_coefs(&mut scheme);
         if let Err(reason) = verify(&scheme) {
             let d = Diagnostic::error(

@@ -32,6 +32,7 @@ mod enclose;
 mod evaluate;
 mod files;
 mod fit;
+mod flush;
 mod frame;
 mod gather;
 mod graph;

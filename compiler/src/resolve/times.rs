@@ -364,6 +364,7 @@ fn on_constants(body: &Body, field: impl Fn(ComponentId) -> f64) -> f64 {
             Op::Coef(id) => 0.4 + 0.3 * (1.0 + id.index() as f64).sin(),
             Op::Neg(a) => -v(a),
             Op::Abs(a) => v(a).abs(),
+            Op::Flush(a) => v(a),
             Op::Sqrt(a) => v(a).sqrt(),
             Op::Power2(a) => Real::power2(v(a)),
             Op::Exponent(a) => Real::exponent(v(a)),

@@ -1,5 +1,7 @@
 //! The arithmetic of one update: a straight line of operations on one cell.
 
+#[cfg(doc)]
+use super::Precision;
 use super::{CoefId, ComponentId, StateId};
 use crate::lattice::Offset;
 use std::fmt;
@@ -42,6 +44,8 @@ pub enum Op {
     Neg(Value),
     /// Clears the sign bit.
     Abs(Value),
+    /// The value, or 0 if its magnitude is below [`Precision::flush_threshold`].
+    Flush(Value),
     Sqrt(Value),
     /// 2 to a whole power from that of the smallest normal number to that of the largest ([`crate::real::Real::power2`]).
     Power2(Value),
@@ -94,6 +98,7 @@ impl Op {
             Op::Const(_) | Op::Read(_) | Op::Coef(_) | Op::Base | Op::State(_) => self,
             Op::Neg(a) => Op::Neg(of(a)),
             Op::Abs(a) => Op::Abs(of(a)),
+            Op::Flush(a) => Op::Flush(of(a)),
             Op::Sqrt(a) => Op::Sqrt(of(a)),
             Op::Power2(a) => Op::Power2(of(a)),
             Op::Exponent(a) => Op::Exponent(of(a)),
@@ -122,7 +127,12 @@ impl Op {
     pub fn operands(&self, mut f: impl FnMut(Value)) {
         match *self {
             Op::Const(_) | Op::Read(_) | Op::Coef(_) | Op::Base | Op::State(_) => {}
-            Op::Neg(a) | Op::Abs(a) | Op::Sqrt(a) | Op::Power2(a) | Op::Exponent(a) => f(a),
+            Op::Neg(a)
+            | Op::Abs(a)
+            | Op::Flush(a)
+            | Op::Sqrt(a)
+            | Op::Power2(a)
+            | Op::Exponent(a) => f(a),
             Op::Add(a, b) | Op::Sub(a, b) | Op::Mul(a, b) | Op::Div(a, b) => {
                 f(a);
                 f(b);

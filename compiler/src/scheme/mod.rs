@@ -9,7 +9,8 @@
 //!   stores it as the next version of its target there. Elsewhere in the target's extent the old version carries over; that is
 //!   only allowed for components with one time level, where nothing has to be done.
 //! - Operations are IEEE 754 in the scheme's precision, round to nearest even, subnormals kept; `Fma` rounds once. No
-//!   operation may be reordered, contracted or approximated. All NaNs are one value.
+//!   operation may be reordered, contracted or approximated. All NaNs are one value. `Flush` keeps fields free of subnormals;
+//!   initial values are flushed, too.
 //! - A read outside of a component's extent follows the grid's boundary ([`Grid::resolve`]).
 //! - In a zone, each amendment of the update then turns this value into another one, and advances its states, in the order of the
 //!   amendments. All read what was there before the stage.
@@ -59,6 +60,16 @@ impl Precision {
             Precision::F32 => 4,
             Precision::F64 => 8,
         }
+    }
+
+    /// Magnitudes below it are 0 where a body flushes its value. Differences of numbers that are not below it are normal
+    /// numbers, and so are their products with factors down to 2^-3 (f32) and 2^-10 (f64) where nothing cancels.
+    pub fn flush_threshold(self) -> f64 {
+        let exponent: u64 = match self {
+            Precision::F32 => 1023 - 100,
+            Precision::F64 => 1023 - 960,
+        };
+        f64::from_bits(exponent << 52)
     }
 
     /// The nearest value of this format.

@@ -131,6 +131,7 @@ impl Scheme {
                 Op::State(q) => writeln!(f, "{q}")?,
                 Op::Neg(a) => writeln!(f, "neg {a}")?,
                 Op::Abs(a) => writeln!(f, "abs {a}")?,
+                Op::Flush(a) => writeln!(f, "flush {a}")?,
                 Op::Sqrt(a) => writeln!(f, "sqrt {a}")?,
                 Op::Power2(a) => writeln!(f, "power2 {a}")?,
                 Op::Exponent(a) => writeln!(f, "exponent {a}")?,

@@ -276,7 +276,10 @@ fn random_update(
             let [a, b, c, d] = [v(), v(), v(), v()];
             match rng.below(14) {
                 0 => Op::Neg(a),
-                1 => Op::Abs(a),
+                1 => match a.0 % 2 {
+                    0 => Op::Abs(a),
+                    _ => Op::Flush(a),
+                },
                 2 => match a.0 % 3 {
                     0 => Op::Sqrt(a),
                     1 => Op::Power2(a),

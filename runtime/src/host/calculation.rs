@@ -442,6 +442,9 @@ impl<T: Real> Fill<'_, T> {
                 }
             }
         }
+        values
+            .iter_mut()
+            .for_each(|v| *v = T::from_f64(*v).flush().to_f64());
         let name = || format!("the initial value of {}", component.name);
         self.store(row, (x, y), range.lo, &values, name)?;
         // SAFETY: each row, with its ghosts, belongs to one call; `plane` runs for each x on one thread.

@@ -266,6 +266,7 @@ impl Kernel<'_> {
                 }
                 RowOp::Neg(x) => b.ins().fneg(of(x)),
                 RowOp::Abs(x) => b.ins().fabs(of(x)),
+                RowOp::Flush(x) => self.flush(b, form, of(x)),
                 RowOp::Sqrt(x) => b.ins().sqrt(of(x)),
                 RowOp::Power2(x) => self.power2(b, form, of(x)),
                 RowOp::Exponent(x) => self.exponent(b, form, of(x)),
@@ -323,6 +324,14 @@ impl Kernel<'_> {
                 b.ins().bitselect(mask, then, otherwise)
             }
         }
+    }
+
+    /// The value, or 0 if its magnitude is below the flush threshold.
+    fn flush(&self, b: &mut FunctionBuilder<'_>, form: Form, x: Value) -> Value {
+        let magnitude = b.ins().fabs(x);
+        let threshold = self.number(b, form, self.precision.flush_threshold());
+        let zero = self.number(b, form, 0.0);
+        self.select(b, form, (Cmp::Lt, magnitude, threshold), [zero, x])
     }
 
     /// A number in all lanes.

@@ -42,6 +42,7 @@ fn sample(precision: Precision, lanes: u32) -> Module {
             RowOp::Fma(a, b, a),
             RowOp::Sqrt(b),
             RowOp::Abs(b),
+            RowOp::Flush(b),
             RowOp::Neg(b),
             RowOp::Select {
                 cmp: Cmp::Lt,

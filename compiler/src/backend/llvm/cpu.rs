@@ -566,6 +566,17 @@ behind{copies}:
                 let a = name(a);
                 writeln!(self.out, "  {to} = call {v} @llvm.fabs.{suffix}({v} {a})")
             }
+            RowOp::Flush(a) => {
+                let a = name(a);
+                let threshold = types.splat(types.precision.flush_threshold().to_bits());
+                let lanes = types.lanes;
+                writeln!(
+                    self.out,
+                    "  {to}.size = call {v} @llvm.fabs.{suffix}({v} {a})
+  {to}.tiny = fcmp olt {v} {to}.size, {threshold}
+  {to} = select <{lanes} x i1> {to}.tiny, {v} zeroinitializer, {v} {a}"
+                )
+            }
             RowOp::Sqrt(a) => {
                 let a = name(a);
                 writeln!(self.out, "  {to} = call {v} @llvm.sqrt.{suffix}({v} {a})")

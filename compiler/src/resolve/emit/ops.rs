@@ -66,8 +66,9 @@ pub fn key(op: &Op) -> OpKey {
             then,
             otherwise,
         } => (11, [cmp as u64, v(a), v(b), v(then), v(otherwise)]),
-        Op::Power2(a) => (12, [v(a), 0, 0, 0, 0]),
-        Op::Exponent(a) => (13, [v(a), 0, 0, 0, 0]),
+        Op::Power2(a) => (14, [v(a), 0, 0, 0, 0]),
+        Op::Exponent(a) => (15, [v(a), 0, 0, 0, 0]),
+        Op::Flush(a) => (16, [v(a), 0, 0, 0, 0]),
     };
     OpKey(tag, words)
 }

@@ -26,6 +26,7 @@ fn run(body: &Body, coefs: &[Coef], at: At) -> f64 {
             Op::Base | Op::State(_) => f64::NAN,
             Op::Neg(a) => -v(a),
             Op::Abs(a) => v(a).abs(),
+            Op::Flush(a) => v(a).flush(),
             Op::Sqrt(a) => v(a).sqrt(),
             Op::Power2(a) => v(a).power2(),
             Op::Exponent(a) => v(a).exponent(),

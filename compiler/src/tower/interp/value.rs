@@ -13,6 +13,7 @@ pub(super) fn number<T: Real>(op: &Op, values: &[Option<T>]) -> Option<T> {
         Op::Read(_) | Op::Coef(_) | Op::Base | Op::State(_) => return None,
         Op::Neg(a) => get(a)?.neg(),
         Op::Abs(a) => get(a)?.abs(),
+        Op::Flush(a) => get(a)?.flush(),
         Op::Sqrt(a) => get(a)?.sqrt(),
         Op::Power2(a) => get(a)?.power2(),
         Op::Exponent(a) => get(a)?.exponent(),

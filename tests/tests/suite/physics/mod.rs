@@ -10,3 +10,4 @@ mod layers;
 mod library;
 mod media;
 mod stability;
+mod tiny;

@@ -64,6 +64,7 @@ impl Kernel<'_> {
                 self.result(a.ty, format_args!("fneg {} {a}", a.ty))
             }
             RowOp::Abs(a) => self.of_numbers("fabs", &[of(a)]),
+            RowOp::Flush(a) => self.flush(of(a)),
             RowOp::Sqrt(a) => self.of_numbers("sqrt", &[of(a)]),
             RowOp::Power2(a) => self.power2(of(a)),
             RowOp::Exponent(a) => self.exponent(of(a)),
@@ -115,6 +116,14 @@ impl Kernel<'_> {
     /// Whether two numbers differ; NaN differs from all.
     pub fn differs(&mut self, a: Operand, b: Operand) -> Operand {
         self.result(Type::I1, format_args!("fcmp une {} {a}, {b}", a.ty))
+    }
+
+    /// The number, or 0 if its magnitude is below the flush threshold.
+    fn flush(&mut self, a: Operand) -> Operand {
+        let number = |n: f64| Operand::real(a.ty, n.to_bits());
+        let threshold = number(precision(a.ty).flush_threshold());
+        let magnitude = self.of_numbers("fabs", &[a]);
+        self.select(Cmp::Lt, magnitude, threshold, number(0.0), a)
     }
 
     fn power2(&mut self, a: Operand) -> Operand {
@@ -175,12 +184,16 @@ impl Kernel<'_> {
     }
 }
 
-fn power_bits(ty: Type) -> PowerBits {
+fn precision(ty: Type) -> Precision {
     match ty {
-        Type::Real { precision, .. } => precision.power_bits(),
+        Type::Real { precision, .. } => precision,
         // No number has this type.
-        _ => Precision::F64.power_bits(),
+        _ => Precision::F64,
     }
+}
+
+fn power_bits(ty: Type) -> PowerBits {
+    precision(ty).power_bits()
 }
 
 /// The integers with the bits of numbers of a type.
