@@ -10,4 +10,5 @@ mod layers;
 mod library;
 mod media;
 mod stability;
+mod surface;
 mod tiny;
