@@ -32,6 +32,9 @@ impl Held {
     }
 }
 
+/// Schedules for which a window is planned.
+const CONSIDERED: usize = 8;
+
 /// What there is to decide with.
 pub struct Question<'a> {
     pub holding: &'a Holding,
@@ -45,7 +48,7 @@ pub struct Question<'a> {
 
 impl Question<'_> {
     /// Decides what the GPU holds. A window needs towers: the plan becomes one by towers, the best of those that were
-    /// considered, if it was chosen by the model. `None`: all values, with one time block at a time.
+    /// considered for a window, if it was chosen by the model. `None`: all values, with one time block at a time.
     pub fn decide(
         &self,
         plan: &mut DevicePlan,
@@ -67,21 +70,41 @@ impl Question<'_> {
         };
         let planner = DevicePlanner::new(scheme, problem, self.model).map_err(SetupError::from)?;
         let refused = |error| device::refused(error, &planner, self.model);
-        if plan.towers.is_none() {
-            let by_towers = choices
-                .iter()
-                .find(|c| matches!(c.schedule, Schedule::Tiled(_)));
-            if let Some(choice) = by_towers {
-                *plan = planner.plan(choice.clone()).map_err(refused)?;
-            }
-        }
-        let asked = Wanted {
+        let by_towers = choices
+            .iter()
+            .filter(|c| matches!(c.schedule, Schedule::Tiled(_)));
+        let asked = |plan: &DevicePlan| Wanted {
             blocks: self.holding.in_flight.map(|n| n as usize),
             columns: self.holding.columns.map(i64::from),
             every: self.every,
             available,
             cells: plan.choice.prediction.rate,
         };
+        if wanted == WindowArg::Device {
+            if let (None, Some(choice)) = (&plan.towers, by_towers.clone().next()) {
+                *plan = planner.plan(choice.clone()).map_err(refused)?;
+            }
+        } else {
+            // Transfers bound a window, too, so another schedule may be the best one.
+            let window_of = |plan: &DevicePlan| {
+                let window = planner.window(plan.towers.as_ref(), asked(plan));
+                window.map_or(0.0, |window| window.rate.cells)
+            };
+            let mut best = (window_of(plan), None);
+            for choice in by_towers.take(CONSIDERED) {
+                let Ok(other) = planner.plan(choice.clone()) else {
+                    continue;
+                };
+                let rate = window_of(&other);
+                if rate > best.0 {
+                    best = (rate, Some(other));
+                }
+            }
+            if let (_, Some(other)) = best {
+                *plan = other;
+            }
+        }
+        let asked = asked(plan);
         let towers = plan.towers.as_ref();
         let name = &plan.choice.name;
         let refused = |refusal| refused(planner.refused(name, refusal));
@@ -137,9 +160,9 @@ pub fn text(held: &Held) -> String {
         );
         let _ = writeln!(
             out,
-            "  expected  {:8.1} Mcells/s; transfers allow {:.1}",
-            plan.rate.cells * 1e-6,
-            plan.rate.transfers * 1e-6
+            "  expected  {:8.1} Gcells/s; transfers allow {:.1}",
+            plan.rate.cells * 1e-9,
+            plan.rate.transfers * 1e-9
         );
     }
     out
