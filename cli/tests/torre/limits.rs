@@ -174,7 +174,7 @@ fn threads_that_cannot_be_started_are_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let source = program(folder.path(), "  domain 5000 x 20\n  steps 3");
     for schedule in ["layerwise", "auto"] {
-        // Each thread takes 2 MB of addresses for its stack.
+        // Each thread takes 300 MB of addresses for its stack, so that enough is left for what a thread needs beside it.
         let output = Command::new("sh")
             .args(["-c", "ulimit -v 3000000; exec \"$0\" \"$@\""])
             .arg(env!("CARGO_BIN_EXE_torre"))
@@ -182,6 +182,7 @@ fn threads_that_cannot_be_started_are_an_error() {
             .args(["--schedule", schedule])
             .arg(&source)
             .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"))
+            .env("RUST_MIN_STACK", "300000000")
             .output()
             .unwrap();
         let error = String::from_utf8_lossy(&output.stderr);
