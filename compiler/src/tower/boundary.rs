@@ -6,8 +6,9 @@
 use super::group::{Group, PerFace};
 use super::residency::{RowUpdate, StageAt, keeps_old};
 use super::towers::Towers;
+use super::zones::memory_of;
 use crate::lattice::div_ceil;
-use crate::scheme::{Op, Scheme, Update};
+use crate::scheme::{Amendment, Op, Scheme, Update};
 use std::ops::Range;
 
 /// A row of a boundary period.
@@ -140,5 +141,9 @@ impl BoundaryUpdate {
 fn loads(scheme: &Scheme, update: &Update) -> usize {
     let read = |op: &&Op| matches!(op, Op::Read(_) | Op::Coef(_));
     let body = update.body.ops.iter().filter(read).count();
-    body + usize::from(update.mask.is_some()) + usize::from(keeps_old(scheme, update))
+    // What amendments read of rows is what the update reads, as a rule; each has a condition and a place, too.
+    let memory = |op: &&Op| memory_of(scheme, op).is_some();
+    let amended = |a: &Amendment| a.body.ops.iter().filter(memory).count() + 3;
+    let amended: usize = update.amendments.iter().map(amended).sum();
+    amended + body + usize::from(update.mask.is_some()) + usize::from(keeps_old(scheme, update))
 }

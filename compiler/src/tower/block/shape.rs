@@ -12,6 +12,7 @@ use crate::layout::{GPU_ALIGNMENT, Layout};
 use crate::scheme::Scheme;
 use crate::tower::allocate::Allocation;
 use crate::tower::boundary::BoundaryRows;
+use crate::tower::residency::row_coefs;
 use crate::tower::towers::Towers;
 use std::fmt;
 
@@ -230,7 +231,7 @@ fn demand(
         wanted,
     };
     let mut updates = scheme.stages.iter().flat_map(|s| &s.updates);
-    match updates.any(|u| u.mask.is_some() || u.body.coefs().next().is_some()) {
+    match updates.any(|u| row_coefs(scheme, u).next().is_some()) {
         true => Demand {
             needed: demand.needed.max(MEDIA),
             wanted: demand.wanted.max(MEDIA),

@@ -52,7 +52,7 @@ impl Case {
     /// The same after a change of the first stage for which it is possible.
     fn broken_stage(&self, change: impl Fn(&mut StageProgram) -> bool) -> Option<u32> {
         self.broken(|program| {
-            let mut stages = program.periods[0].stages.iter_mut();
+            let mut stages = program.periods[0].variants[0].iter_mut();
             assert!(stages.any(change), "no stage can be changed so");
         })
     }
@@ -87,7 +87,7 @@ fn each_alignment_has_a_period() {
     });
     assert_eq!(broken, Some(1));
     let broken = case.broken(|program| {
-        program.periods[0].stages.pop();
+        program.periods[0].variants[0].pop();
     });
     assert_eq!(broken, Some(1));
 }
@@ -130,7 +130,7 @@ fn operands_are_the_newest_values_of_the_rows_that_are_meant() {
     assert_eq!(broken, Some(3), "of no register");
     // The stage after one that loads does not wait.
     let broken = case.broken(|program| {
-        for stage in &mut program.periods[0].stages {
+        for stage in &mut program.periods[0].variants[0] {
             stage.ops.retain(|op| !matches!(op, RowOp::Await));
         }
     });
@@ -158,7 +158,7 @@ fn a_stage_overwrites_no_shared_row_that_it_reads() {
 #[test]
 fn memory_has_what_is_loaded() {
     let case = Case::new(Division::Shared(1));
-    let stages = &case.program.periods[0].stages;
+    let stages = &case.program.periods[0].variants[0];
     let copy = stages.iter().flat_map(|stage| &stage.loads).next();
     let copy = *copy.expect("something is loaded");
     let free = case.program.allocations.iter().map(|a| a.shared_rows);
@@ -203,7 +203,7 @@ fn rows_are_committed_before_they_are_used() {
 fn a_period_leaves_what_the_next_one_begins_with() {
     let case = Case::new(Division::Shared(1));
     let broken = case.broken(|program| {
-        let mut stages = program.periods[0].stages.iter_mut().rev();
+        let mut stages = program.periods[0].variants[0].iter_mut().rev();
         let store = |op: &RowOp| matches!(op, RowOp::Store { .. });
         assert!(stages.any(|stage| remove(stage, store)));
     });
@@ -228,8 +228,8 @@ fn updates_that_may_be_cut_have_the_old_value() {
         let broken = case.broken(|program| {
             let period = &mut program.periods[0];
             let stages = match division {
-                Division::ZBlocks(_) => &mut period.stages,
-                _ => period.predicated.as_mut().expect("ends cut rows off"),
+                Division::ZBlocks(_) => &mut period.variants[0],
+                _ => period.variants.last_mut().expect("ends cut rows off"),
             };
             let mut all = stages.iter_mut().flat_map(updates);
             let update = all.find(|update| update.old.is_some());

@@ -38,30 +38,68 @@ use crate::tower::block::{CLUSTER_BARRIERS, OTHERS};
 pub const SYMBOL: &str = "torre_towers";
 
 /// The code of an alignment.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Code<'a> {
-    pub interior: Context<'a>,
-    /// `None` where no end of the grid may cut rows off interior periods.
-    pub predicated: Option<Context<'a>>,
+    /// One for each variant of interior periods.
+    pub variants: Vec<Context<'a>>,
     /// What makes ghosts along the inner axis of rows that arrive, where towers do so.
     pub ghosts: Option<GhostList<'a>>,
 }
 
 impl<'a> Code<'a> {
-    /// Runs what is done for interior periods: once for those that nothing cuts, and once for those of which ends cut
-    /// rows off, if there are such.
+    /// What is the same for all variants.
+    fn context(&self) -> &Context<'a> {
+        &self.variants[0]
+    }
+
+    /// Runs what is done for interior periods, in each variant.
+    fn by_variant(
+        &self,
+        k: &mut Kernel<'_>,
+        variant: Operand,
+        run: &impl Fn(&mut Kernel<'_>, &Context<'a>),
+    ) {
+        let all: Vec<_> = self.variants.iter().enumerate().collect();
+        by_number(k, variant, &all, run);
+    }
+
+    /// The same for what differs only where ends of the grid may cut rows off.
     fn by_kind(
         &self,
         k: &mut Kernel<'_>,
-        predicated: Operand,
-        run: impl Fn(&mut Kernel<'_>, &Context<'a>),
+        variant: Operand,
+        run: &impl Fn(&mut Kernel<'_>, &Context<'a>),
     ) {
-        let Some(other) = &self.predicated else {
-            run(k, &self.interior);
-            return;
+        let last = |predicated: bool| {
+            let mut all = self.variants.iter().enumerate();
+            all.rfind(|(_, context)| context.predicated() == predicated)
         };
-        let is_whole = k.compare(IntCmp::Eq, predicated, Operand::i32(0));
-        k.either(is_whole, |k| run(k, &self.interior), |k| run(k, other));
+        let all: Vec<_> = [false, true].into_iter().filter_map(last).collect();
+        by_number(k, variant, &all, run);
+    }
+}
+
+/// Runs the first code whose number is not below a number.
+fn by_number<'a>(
+    k: &mut Kernel<'_>,
+    number: Operand,
+    codes: &[(usize, &Context<'a>)],
+    run: &impl Fn(&mut Kernel<'_>, &Context<'a>),
+) {
+    match codes {
+        [] => {}
+        [(_, only)] => run(k, only),
+        [(last, first), others @ ..] => {
+            let is_first = match last {
+                0 => k.compare(IntCmp::Eq, number, Operand::i32(0)),
+                last => k.compare(IntCmp::Le, number, Operand::i32(*last as i32)),
+            };
+            k.either(
+                is_first,
+                |k| run(k, first),
+                |k| by_number(k, number, others, run),
+            );
+        }
     }
 }
 
@@ -91,7 +129,7 @@ pub(super) fn write(module: &mut Module, codes: &[Code<'_>], shared: Operand, ro
     let Some(code) = codes.first() else {
         return;
     };
-    let context = &code.interior;
+    let context = code.context();
     let block = context.block();
     let roles = block.roles;
     let blocks = block.lines.cluster();
@@ -186,8 +224,8 @@ pub(super) fn write(module: &mut Module, codes: &[Code<'_>], shared: Operand, ro
         let worker = |k: &mut Kernel<'_>| {
             let thread = steer::thread(k);
             Worker {
-                context: code.interior,
-                lane: Lane::new(k, &code.interior, shared, thread),
+                context: *code.context(),
+                lane: Lane::new(k, code.context(), shared, thread),
                 ends: None,
                 sync,
                 words,
@@ -225,7 +263,7 @@ pub(super) fn write(module: &mut Module, codes: &[Code<'_>], shared: Operand, ro
     let count = i64::from(roles.producers());
     let producers: Vec<Producer> = codes
         .iter()
-        .map(|code| Producer::new(&mut k, &code.interior, shared, producer, count))
+        .map(|code| Producer::new(&mut k, code.context(), shared, producer, count))
         .collect();
     let next = k.label();
     k.place(next);
@@ -289,7 +327,7 @@ fn tower<'a>(
         k.when(some, |k| {
             let task = fields(k, words);
             let worker = worker(k);
-            code.by_kind(k, task.predicated, |k, context| {
+            code.by_variant(k, task.variant, &|k, context| {
                 let worker = Worker {
                     context: *context,
                     ..worker.clone()
@@ -377,7 +415,7 @@ fn produce_tower(
     words: Operand,
 ) {
     let task = fields(k, words);
-    let context = &codes[0].interior;
+    let context = codes[0].context();
     let extra = narrow(k, context, words);
     let waiting = Waiting::new(k, words, context.block().lines.cluster(), extra);
     let stages = context.program.per_period() as i32;
@@ -404,7 +442,7 @@ fn produce_tower(
         for (i, (code, producer)) in codes.iter().zip(producers).enumerate() {
             let mine = k.compare(IntCmp::Eq, task.alignment, Operand::i32(i as i32));
             k.when(mine, |k| {
-                code.by_kind(k, task.predicated, |k, context| {
+                code.by_kind(k, task.variant, &|k, context| {
                     let interior = Produced {
                         context,
                         producer,
@@ -434,7 +472,7 @@ struct Produced<'s, 'a> {
 impl Produced<'_, '_> {
     /// A period, where its chunks lie.
     fn period(&self, k: &mut Kernel<'_>, chunk: Operand, number: Operand) -> LoadPeriod {
-        let predicated = self.context.predicated;
+        let predicated = self.context.predicated();
         LoadPeriod {
             chunk,
             predicate: predicated.then(|| Predicate::new(k, self.context, self.words, number)),

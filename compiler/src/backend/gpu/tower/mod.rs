@@ -39,6 +39,7 @@ mod tests;
 mod volume;
 mod worker;
 mod z_block;
+mod zone;
 
 pub use ghost_kernel::SYMBOL as GHOSTS;
 pub use kernel::SYMBOL as TOWERS;
@@ -89,20 +90,21 @@ fn emit_with(
         layout,
         program,
         alignment,
-        predicated: false,
+        variant: 0,
         real: Type::scalar(scheme.precision),
         near,
     };
     let code = |alignment: usize| {
         let interior = context(alignment);
-        let predicates = program.periods[alignment].predicated.is_some();
+        let variants = 0..program.towers.variants.all.len();
         let ghosts = arriving.get(alignment).zip(list);
         Code {
-            interior,
-            predicated: predicates.then_some(Context {
-                predicated: true,
-                ..interior
-            }),
+            variants: variants
+                .map(|variant| Context {
+                    variant,
+                    ..interior
+                })
+                .collect(),
             ghosts: ghosts.map(|(ghosts, list)| GhostList { ghosts, list }),
         }
     };
