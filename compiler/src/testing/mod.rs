@@ -1,5 +1,6 @@
 //! For tests and measurements: schemes built by hand and at random, and memory to run kernels on.
 
+mod layers;
 mod memo;
 mod memory;
 mod random;
@@ -7,6 +8,7 @@ mod schemes;
 mod stagewise;
 mod tilings;
 
+pub use layers::add_layers;
 pub use memo::once;
 pub use memory::Memory;
 pub use random::{

@@ -535,8 +535,8 @@ impl Check<'_> {
         let is_own = self
             .amendments(stage, of.row.update)
             .contains(&of.amendment);
-        if early || !is_own || state.updated.contains(&of.row) || !state.fetched.insert(of) {
-            let what = format!("{of:?} is asked for too early, too late, or twice");
+        if early || !is_own || !state.fetched.insert(of) {
+            let what = format!("{of:?} is asked for too early, or twice");
             return Err(self.fault(10, number, what));
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! From a schedule as asked for to what a run on a GPU needs: layerwise, or towers that it can run.
 
 mod blocks;
+mod layers;
 mod order;
 mod predict;
 mod refusal;
@@ -34,7 +35,9 @@ use torre_compiler::schedule::{
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::lower;
 use torre_compiler::tower::block::{Block, Division, Misfit};
-use torre_compiler::tower::{AllocatedTowers, TowerProgram, Towers, Unfit, VolumeSource, tasks};
+use torre_compiler::tower::{
+    AllocatedTowers, TaskList, TowerProgram, Towers, Unfit, VolumeSource, tasks,
+};
 
 /// What `auto` tries: sizes in units of twice the slope, those of them that are whole cells, and steps of a time block.
 const SIZES: [[i64; 2]; 8] = [
@@ -135,6 +138,37 @@ pub struct TowerPlan {
     pub count: usize,
     /// Z blocks into which lines are cut, if they are: each of them has a launch for all these towers.
     pub z_blocks: Option<usize>,
+    /// The variants of interior periods, where zones amend rows in some.
+    pub variants: Vec<PlannedVariant>,
+}
+
+/// A variant of interior periods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedVariant {
+    /// The names of the zones whose amendments it has.
+    pub zones: Vec<String>,
+    /// Ends of the grid may cut rows off.
+    pub predicated: bool,
+    /// Towers of a time block that run it.
+    pub towers: usize,
+}
+
+impl PlannedVariant {
+    /// Those of the towers of a time block; none where there are no zones.
+    fn all(scheme: &Scheme, towers: &Towers, list: &TaskList) -> Vec<PlannedVariant> {
+        let variants = towers.variants.all.iter().enumerate();
+        let planned = variants.map(|(number, variant)| {
+            let placements = list.tasks.iter().map(|task| &task.placement);
+            let own = placements.filter(|p| p.variant == number && !p.interior.is_empty());
+            let names = variant.zones.iter().map(|z| scheme.zone(z).name.clone());
+            PlannedVariant {
+                zones: names.collect(),
+                predicated: variant.predicated,
+                towers: own.count(),
+            }
+        });
+        planned.filter(|_| towers.variants.any_zones()).collect()
+    }
 }
 
 /// What planning a run on a GPU needs to know.
@@ -261,8 +295,11 @@ impl<'a> DevicePlanner<'a> {
             most_queues: order::most_queues(&fit.block, facts),
         };
         let tasks = tasks(scheme, layout, towers, steps / towers.steps, order.order);
-        let count = tasks.ok_or(Refusal::Many)?.tasks.len();
+        let list = tasks.ok_or(Refusal::Many)?;
+        let variants = PlannedVariant::all(scheme, towers, &list);
+        let count = list.tasks.len();
         Ok(TowerPlan {
+            variants,
             tiling: tiling.clone(),
             program: fit.program(scheme, layout),
             z_blocks: fit.z_blocks(scheme, steps),
@@ -275,7 +312,7 @@ impl<'a> DevicePlanner<'a> {
     /// Whether there could be towers at all: two axes to cut, and one for threads.
     fn has_towers(&self) -> bool {
         let scheme = self.planner.scheme;
-        scheme.grid.dimensions() == 3 && scheme.zones.is_empty()
+        scheme.grid.dimensions() == 3
     }
 
     /// The towers that `auto` considers, by size, as one writes it.
@@ -307,9 +344,6 @@ impl<'a> DevicePlanner<'a> {
     ) -> Member {
         let tiling = match &schedule {
             Schedule::Layerwise => return Ok(self.layerwise.clone()),
-            Schedule::Tiled(_) if !self.planner.scheme.zones.is_empty() => {
-                return Err(self.refused(&name, Refusal::Zones));
-            }
             Schedule::Tiled(tiling) => tiling,
             Schedule::Pyramids(_) => return Err(self.refused(&name, Refusal::Shape("pyramids"))),
             Schedule::Boxes(_) => return Err(self.refused(&name, Refusal::Shape("boxes"))),

@@ -18,7 +18,8 @@ use torre_compiler::schedule::{Frame, notation};
 use torre_compiler::scheme::{Boundary, Op, Precision, Scheme, StageId, verify};
 use torre_compiler::statics::{Files, NoFiles};
 use torre_compiler::testing::{
-    Limits, Rng, add_random_zones, elasticity, everywhere, lengthen, maxwell, random_scheme,
+    Limits, Rng, add_random_zones, add_random_zones_for_gpus, elasticity, everywhere, lengthen,
+    maxwell, random_scheme,
 };
 use torre_compiler::tower::block::Division;
 use torre_grammar::parse_schedule;
@@ -447,7 +448,7 @@ fn random_problems_by_towers(seeds: impl Iterator<Item = u64>) {
         ..LIMITS
     };
     let device = Interpreted::new();
-    let (mut tried, mut in_blocks, mut rings) = (0, 0, 0);
+    let (mut tried, mut in_blocks, mut rings, mut amended) = (0, 0, 0, 0);
     for seed in seeds {
         let mut rng = Rng::new(seed);
         let mut scheme = random_scheme(&mut rng, &limits);
@@ -469,6 +470,9 @@ fn random_problems_by_towers(seeds: impl Iterator<Item = u64>) {
             };
             let by = (least - scheme.grid.cells[axis]).max(0);
             lengthen(&mut scheme, axis, by + rng.within(0, 6));
+        }
+        if seed % 4 > 1 {
+            add_random_zones_for_gpus(&mut Rng::new(seed), &limits, &mut scheme);
         }
         let mut problem = random_problem(&mut rng, &scheme);
         problem.steps = rng.within(3, 9) as u64;
@@ -497,9 +501,85 @@ fn random_problems_by_towers(seeds: impl Iterator<Item = u64>) {
         in_blocks += u64::from(by_towers < each * problem.steps);
         let ring = |axis: &Axis| scheme.grid.is_periodic(*axis);
         rings += u64::from([Axis::OUTER, Axis::MIDDLE].iter().any(ring));
+        amended += u64::from(runs_amendments(towers));
     }
+    assert!(5 * amended > tried, "{amended} of {tried}");
     assert!(tried > 0 && 2 * in_blocks > tried, "{in_blocks} of {tried}");
     assert!(5 * rings > tried, "{rings} of {tried}");
+}
+
+/// Whether some tower amends rows in interior periods.
+fn runs_amendments(towers: &CompiledTowers) -> bool {
+    let variants = &towers.program.towers.variants.all;
+    let mut placements = towers.list().tasks.iter().map(|task| &task.placement);
+    placements.any(|p| !p.interior.is_empty() && !variants[p.variant].zones.is_empty())
+}
+
+/// With a source and a probe in layers, a time block, lower ones, and single steps that amend what stages have stored.
+#[test]
+fn absorbing_layers_by_towers_give_the_bits_of_the_reference() {
+    let Some(library) = library() else { return };
+    let device = Interpreted::new();
+    let cases = [
+        (
+            "maxwell42",
+            "E.z",
+            Precision::F32,
+            "torre(D = 2, TH = 16)",
+            "24 x 25 x 26",
+        ),
+        (
+            "maxwell22",
+            "E.z",
+            Precision::F64,
+            "torre(D = 1, TH = 16)",
+            "17 x 16 x 20",
+        ),
+        (
+            "acoustic",
+            "p",
+            Precision::F32,
+            "torre(D = 2, TH = 16)",
+            "18 x 17 x 20",
+        ),
+    ];
+    for (name, field, precision, schedule, domain) in cases {
+        let module = if name == "acoustics" { name } else { "maxwell" };
+        let text = format!(
+            "use std::{module}::{name}
+problem p {{
+  scheme {name}
+  domain {domain}
+  boundary x: cpml(4), y: pec | cpml(3), z: cpml(5)
+  source {field} at (9, 8, 3) += exp(-((t - 5)/2)^2)
+  probe {field} at (12, 3, 7)
+  steps 27
+}}
+"
+        );
+        let options = Options {
+            precision,
+            ..Options::default()
+        };
+        let world = FileWorld::beside(std::path::Path::new("."));
+        let resolved = load(&world, &Source::new("layers", &text), &options);
+        let resolved = resolved.unwrap_or_else(|e| panic!("{name}: {e:?}"));
+        let (scheme, problem) = (&resolved.scheme, &resolved.problem);
+        let (plan, model) = plan_of(&device, scheme, problem, schedule);
+        assert!(
+            plan.towers
+                .as_ref()
+                .is_some_and(|plan| !plan.variants.is_empty())
+        );
+        let towers = &compiled(library, scheme, &plan, &model);
+        assert!(runs_amendments(towers), "{name}");
+        let by_towers = starts(library, &device, name, scheme, problem, Some(towers));
+        let each = starts_per_step(library, &device, name, scheme, problem);
+        assert!(
+            by_towers < each * problem.steps / 2,
+            "{name}: {by_towers} {each}"
+        );
+    }
 }
 
 #[test]

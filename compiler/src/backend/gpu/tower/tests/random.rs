@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::lattice::Axis;
-use crate::testing::{Limits, Rng, lengthen, make_room_for_towers, random_scheme, tower_pitches};
+use crate::testing::{
+    Limits, Rng, add_random_zones_for_gpus, lengthen, make_room_for_towers, random_scheme,
+    tower_pitches,
+};
 
 /// Updates act everywhere but for what they leave out along the inner axis.
 pub fn zones_along_lines_only(scheme: &mut Scheme) {
@@ -25,6 +28,8 @@ struct Tried {
     /// The outer or the middle axis is periodic.
     rings: usize,
     makes_ghosts: usize,
+    /// Towers whose interior periods have amendments.
+    amended: usize,
 }
 
 fn run(seeds: impl Iterator<Item = u64>) {
@@ -43,6 +48,9 @@ fn run(seeds: impl Iterator<Item = u64>) {
         lengthen(&mut scheme, Axis::INNER, longer);
         make_room_for_towers(&mut rng, &mut scheme, 22);
         zones_along_lines_only(&mut scheme);
+        if seed % 4 > 1 {
+            add_random_zones_for_gpus(&mut Rng::new(seed), &Limits::TOWERS, &mut scheme);
+        }
         let pitches = tower_pitches(&mut rng, seed % 3 != 0);
         let options = Options {
             asynchronous: rng.once_in(2) || longer > 0,
@@ -64,6 +72,7 @@ fn run(seeds: impl Iterator<Item = u64>) {
             tried.schemes += 1;
             tried.rings += usize::from([Axis::OUTER, Axis::MIDDLE].iter().any(ring));
             tried.with_interior += report.with_interior;
+            tried.amended += report.amended;
             tried.makes_ghosts += usize::from(report.makes_ghosts);
             tried.shared += usize::from(longer > 0);
         }
@@ -74,10 +83,12 @@ fn run(seeds: impl Iterator<Item = u64>) {
         shared,
         rings,
         makes_ghosts,
+        amended,
     } = tried;
     assert!(schemes > 0 && with_interior > 10 * schemes, "{tried:?}");
     assert!(3 * shared > schemes, "{tried:?}");
     assert!(3 * makes_ghosts > schemes, "{tried:?}");
+    assert!(amended > schemes, "{tried:?}");
     assert!(5 * rings > schemes, "{tried:?}");
 }
 
