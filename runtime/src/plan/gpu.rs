@@ -10,6 +10,7 @@ mod tests;
 mod window;
 
 pub use blocks::{candidates, options};
+pub use layers::PlannedVariant;
 pub use order::usual_order;
 pub use predict::{layerwise, line};
 pub use refusal::Refusal;
@@ -35,9 +36,7 @@ use torre_compiler::schedule::{
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::lower;
 use torre_compiler::tower::block::{Block, Division, Misfit};
-use torre_compiler::tower::{
-    AllocatedTowers, TaskList, TowerProgram, Towers, Unfit, VolumeSource, tasks,
-};
+use torre_compiler::tower::{AllocatedTowers, TowerProgram, Towers, Unfit, VolumeSource, tasks};
 
 /// What `auto` tries: sizes in units of twice the slope, those of them that are whole cells, and steps of a time block.
 const SIZES: [[i64; 2]; 8] = [
@@ -140,35 +139,6 @@ pub struct TowerPlan {
     pub z_blocks: Option<usize>,
     /// The variants of interior periods, where zones amend rows in some.
     pub variants: Vec<PlannedVariant>,
-}
-
-/// A variant of interior periods.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlannedVariant {
-    /// The names of the zones whose amendments it has.
-    pub zones: Vec<String>,
-    /// Ends of the grid may cut rows off.
-    pub predicated: bool,
-    /// Towers of a time block that run it.
-    pub towers: usize,
-}
-
-impl PlannedVariant {
-    /// Those of the towers of a time block; none where there are no zones.
-    fn all(scheme: &Scheme, towers: &Towers, list: &TaskList) -> Vec<PlannedVariant> {
-        let variants = towers.variants.all.iter().enumerate();
-        let planned = variants.map(|(number, variant)| {
-            let placements = list.tasks.iter().map(|task| &task.placement);
-            let own = placements.filter(|p| p.variant == number && !p.interior.is_empty());
-            let names = variant.zones.iter().map(|z| scheme.zone(z).name.clone());
-            PlannedVariant {
-                zones: names.collect(),
-                predicated: variant.predicated,
-                towers: own.count(),
-            }
-        });
-        planned.filter(|_| towers.variants.any_zones()).collect()
-    }
 }
 
 /// What planning a run on a GPU needs to know.

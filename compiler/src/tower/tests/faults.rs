@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::scheme::Op;
-use crate::testing::{diamonds, lengthen};
+use crate::testing::{add_layers, diamonds, lengthen, star};
 use crate::tower::block::{Division, Options};
 use crate::tower::{Operand, RowOp, StageProgram, TowerProgram, Update, verify};
 
@@ -22,6 +22,10 @@ impl Case {
         if division != Division::Shared(1) {
             lengthen(&mut scheme, Axis::INNER, 60);
         }
+        Case::of(scheme, division)
+    }
+
+    fn of(scheme: Scheme, division: Division) -> Case {
         let layout = Layout::for_gpu(&scheme).expect("it is small");
         let frame = Frame::new(&scheme, &cones(&scheme)).opened();
         let tiling = diamonds(&frame, [Rational::whole(6); 2], 1 << 20);
@@ -251,4 +255,83 @@ fn faces_of_z_blocks_move_as_far_as_stages_read() {
     read.expect("a read above").offset[Axis::INNER] += 3;
     let fault = verify(&case.scheme, &case.layout, &case.program);
     assert_eq!(fault.err().map(|fault| fault.rule), Some(9));
+}
+
+/// Of steps of one stage or two.
+#[test]
+fn rows_are_amended_in_order_with_what_was_asked_for() {
+    let open = PerAxis::splat([Boundary::Zero; 2]);
+    for mut scheme in [
+        maxwell(4, Precision::F32, [24, 24, 24]),
+        star(1, Precision::F32, [24, 24, 24]),
+    ] {
+        scheme.grid.boundary = open;
+        everywhere(&mut scheme);
+        let early = scheme.stages.len() == 1;
+        add_layers(&mut scheme, PerAxis::splat(3));
+        let mut case = Case::of(scheme, Division::Shared(1));
+        assert_eq!(case.program.towers.variants.all.len(), 3);
+        // The second variant has all amendments.
+        case.program.periods[0].variants[0] = case.program.periods[0].variants[1].clone();
+        case.program.towers.variants.all[0] = case.program.towers.variants.all[1];
+        let is_amend = |op: &RowOp| matches!(op, RowOp::Amend(_));
+        let is_fetch = |op: &RowOp| matches!(op, RowOp::Fetch(_));
+        let at =
+            |stage: &StageProgram, which: &dyn Fn(&RowOp) -> bool| stage.ops.iter().position(which);
+        let none = case.broken_stage(|stage| remove(stage, is_amend));
+        assert_eq!(none, Some(10), "an amendment is missing");
+        let none = case.broken_stage(|stage| remove(stage, is_fetch));
+        assert_eq!(none, Some(10), "nothing was asked for");
+        let twice = case.broken_stage(|stage| {
+            let fetch = at(stage, &is_fetch);
+            fetch.is_some_and(|n| {
+                stage.ops.insert(n, stage.ops[n].clone());
+                true
+            })
+        });
+        assert_eq!(twice, Some(10), "something was asked for twice");
+        let late = case.broken_stage(|stage| {
+            let commit = |op: &RowOp| matches!(op, RowOp::Commit(_));
+            let (Some(amend), Some(commit)) = (at(stage, &is_amend), at(stage, &commit)) else {
+                return false;
+            };
+            let amend = stage.ops.remove(amend);
+            stage.ops.insert(commit, amend);
+            true
+        });
+        assert_eq!(late, Some(10), "a row is final before it is amended");
+        let order = case.broken_stage(|stage| {
+            let pair = stage.ops.windows(2).position(|ops| match ops {
+                [RowOp::Amend(a), RowOp::Amend(b)] => a.of.row == b.of.row,
+                _ => false,
+            });
+            pair.is_some_and(|n| {
+                stage.ops.swap(n, n + 1);
+                true
+            })
+        });
+        assert_eq!(order, Some(10), "amendments are out of order");
+        if early {
+            let early = case.broken_stage(|stage| {
+                let fetch = at(stage, &is_fetch).map(|n| stage.ops.remove(n));
+                stage.ops.splice(0..0, fetch).count() == 0
+            });
+            assert_eq!(early, Some(10), "something was asked for before the wait");
+        }
+        let operand = case.broken_stage(|stage| {
+            let operands = stage.ops.iter_mut().flat_map(|op| match op {
+                RowOp::Amend(amend) => amend.operands.as_mut_slice(),
+                _ => &mut [],
+            });
+            let mut reads = operands.flatten();
+            reads.any(|operand| match operand {
+                Operand::CrossLane { by, .. } => {
+                    *by += 1;
+                    true
+                }
+                _ => false,
+            })
+        });
+        assert_eq!(operand, Some(3), "another value is read");
+    }
 }

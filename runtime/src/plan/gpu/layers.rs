@@ -1,8 +1,8 @@
 //! What amendments in zones cost: the instructions of rows in them, and the states that go through memory.
 
 use torre_compiler::lattice::{Axis, Interval};
-use torre_compiler::scheme::{Amendment, Scheme, Update, ZoneSet};
-use torre_compiler::tower::{Towers, memory_of};
+use torre_compiler::scheme::{Amendment, Scheme, Update, ZoneId, ZoneSet};
+use torre_compiler::tower::{TaskList, Towers, memory_of};
 
 /// Instructions of a row for an amendment that acts, besides its arithmetic and one for each value of memory: conditions, a jump, the place.
 const AROUND: f64 = 6.0;
@@ -30,6 +30,35 @@ pub struct Layers {
     pub share: f64,
     /// Bytes of states per cell-step of the grid.
     pub bytes: f64,
+}
+
+/// A variant of interior periods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedVariant {
+    /// The names of the zones whose amendments it has.
+    pub zones: Vec<String>,
+    /// Ends of the grid may cut rows off.
+    pub predicated: bool,
+    /// Towers of a time block that run it.
+    pub towers: usize,
+}
+
+impl PlannedVariant {
+    /// Those of the towers of a time block; none where there are no zones.
+    pub fn all(scheme: &Scheme, towers: &Towers, list: &TaskList) -> Vec<PlannedVariant> {
+        let variants = towers.variants.all.iter().enumerate();
+        let planned = variants.map(|(number, variant)| {
+            let placements = list.tasks.iter().map(|task| &task.placement);
+            let own = placements.filter(|p| p.variant == number && !p.interior.is_empty());
+            let names = variant.zones.iter().map(|z| scheme.zone(z).name.clone());
+            PlannedVariant {
+                zones: names.collect(),
+                predicated: variant.predicated,
+                towers: own.count(),
+            }
+        });
+        planned.filter(|_| towers.variants.any_zones()).collect()
+    }
 }
 
 fn amendments(scheme: &Scheme) -> impl Iterator<Item = (&Update, &Amendment)> {
@@ -105,8 +134,7 @@ fn share(scheme: &Scheme, towers: &Towers, steps: u64, everywhere: ZoneSet) -> f
         let length = scheme.grid.cells[axis];
         let whole = Interval::new(0, length);
         let zones = scheme.zones.iter().enumerate();
-        let partial =
-            zones.filter(|(n, _)| !everywhere.contains(torre_compiler::scheme::ZoneId(*n as u32)));
+        let partial = zones.filter(|(n, _)| !everywhere.contains(ZoneId(*n as u32)));
         let boxes = partial.flat_map(|(_, zone)| &zone.boxes);
         let along = boxes.map(|b| b[axis].intersect(whole).len());
         let met: f64 = along.filter(|n| *n < length).map(|n| n as f64 + more).sum();

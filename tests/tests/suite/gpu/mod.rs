@@ -1,6 +1,7 @@
 //! Runs on a GPU give the bits of the reference. Without a GPU their PTX is interpreted; where there is one, it runs there, too.
 
 mod l2_partitions;
+mod layers;
 mod sources;
 mod windows;
 
@@ -513,73 +514,6 @@ fn runs_amendments(towers: &CompiledTowers) -> bool {
     let variants = &towers.program.towers.variants.all;
     let mut placements = towers.list().tasks.iter().map(|task| &task.placement);
     placements.any(|p| !p.interior.is_empty() && !variants[p.variant].zones.is_empty())
-}
-
-/// With a source and a probe in layers, a time block, lower ones, and single steps that amend what stages have stored.
-#[test]
-fn absorbing_layers_by_towers_give_the_bits_of_the_reference() {
-    let Some(library) = library() else { return };
-    let device = Interpreted::new();
-    let cases = [
-        (
-            "maxwell42",
-            "E.z",
-            Precision::F32,
-            "torre(D = 2, TH = 16)",
-            "24 x 25 x 26",
-        ),
-        (
-            "maxwell22",
-            "E.z",
-            Precision::F64,
-            "torre(D = 1, TH = 16)",
-            "17 x 16 x 20",
-        ),
-        (
-            "acoustic",
-            "p",
-            Precision::F32,
-            "torre(D = 2, TH = 16)",
-            "18 x 17 x 20",
-        ),
-    ];
-    for (name, field, precision, schedule, domain) in cases {
-        let module = if name == "acoustics" { name } else { "maxwell" };
-        let text = format!(
-            "use std::{module}::{name}
-problem p {{
-  scheme {name}
-  domain {domain}
-  boundary x: cpml(4), y: pec | cpml(3), z: cpml(5)
-  source {field} at (9, 8, 3) += exp(-((t - 5)/2)^2)
-  probe {field} at (12, 3, 7)
-  steps 27
-}}
-"
-        );
-        let options = Options {
-            precision,
-            ..Options::default()
-        };
-        let world = FileWorld::beside(std::path::Path::new("."));
-        let resolved = load(&world, &Source::new("layers", &text), &options);
-        let resolved = resolved.unwrap_or_else(|e| panic!("{name}: {e:?}"));
-        let (scheme, problem) = (&resolved.scheme, &resolved.problem);
-        let (plan, model) = plan_of(&device, scheme, problem, schedule);
-        assert!(
-            plan.towers
-                .as_ref()
-                .is_some_and(|plan| !plan.variants.is_empty())
-        );
-        let towers = &compiled(library, scheme, &plan, &model);
-        assert!(runs_amendments(towers), "{name}");
-        let by_towers = starts(library, &device, name, scheme, problem, Some(towers));
-        let each = starts_per_step(library, &device, name, scheme, problem);
-        assert!(
-            by_towers < each * problem.steps / 2,
-            "{name}: {by_towers} {each}"
-        );
-    }
 }
 
 #[test]

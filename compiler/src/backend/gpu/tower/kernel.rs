@@ -18,8 +18,8 @@ use super::super::ir::{Launch, Module, Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel, Special};
 use super::boundary::BoundaryPeriod;
 use super::cluster::{self, ClusterBarrier};
+use super::code::Code;
 use super::context::{Context, Lane};
-use super::ghosts_on_load::GhostList;
 use super::load::{self, LoadPeriod, Producer};
 use super::neighbours::{self, Neighbours};
 use super::pipeline::{self, Arrivals, Pipeline, Scarce};
@@ -36,72 +36,6 @@ use crate::tower::block::{CLUSTER_BARRIERS, OTHERS};
 
 /// The kernel's name.
 pub const SYMBOL: &str = "torre_towers";
-
-/// The code of an alignment.
-#[derive(Clone)]
-pub(super) struct Code<'a> {
-    /// One for each variant of interior periods.
-    pub variants: Vec<Context<'a>>,
-    /// What makes ghosts along the inner axis of rows that arrive, where towers do so.
-    pub ghosts: Option<GhostList<'a>>,
-}
-
-impl<'a> Code<'a> {
-    /// What is the same for all variants.
-    fn context(&self) -> &Context<'a> {
-        &self.variants[0]
-    }
-
-    /// Runs what is done for interior periods, in each variant.
-    fn by_variant(
-        &self,
-        k: &mut Kernel<'_>,
-        variant: Operand,
-        run: &impl Fn(&mut Kernel<'_>, &Context<'a>),
-    ) {
-        let all: Vec<_> = self.variants.iter().enumerate().collect();
-        by_number(k, variant, &all, run);
-    }
-
-    /// The same for what differs only where ends of the grid may cut rows off.
-    fn by_kind(
-        &self,
-        k: &mut Kernel<'_>,
-        variant: Operand,
-        run: &impl Fn(&mut Kernel<'_>, &Context<'a>),
-    ) {
-        let last = |predicated: bool| {
-            let mut all = self.variants.iter().enumerate();
-            all.rfind(|(_, context)| context.predicated() == predicated)
-        };
-        let all: Vec<_> = [false, true].into_iter().filter_map(last).collect();
-        by_number(k, variant, &all, run);
-    }
-}
-
-/// Runs the first code whose number is not below a number.
-fn by_number<'a>(
-    k: &mut Kernel<'_>,
-    number: Operand,
-    codes: &[(usize, &Context<'a>)],
-    run: &impl Fn(&mut Kernel<'_>, &Context<'a>),
-) {
-    match codes {
-        [] => {}
-        [(_, only)] => run(k, only),
-        [(last, first), others @ ..] => {
-            let is_first = match last {
-                0 => k.compare(IntCmp::Eq, number, Operand::i32(0)),
-                last => k.compare(IntCmp::Le, number, Operand::i32(*last as i32)),
-            };
-            k.either(
-                is_first,
-                |k| run(k, first),
-                |k| by_number(k, number, others, run),
-            );
-        }
-    }
-}
 
 /// The shared memory that the kernel has: rows, and what it names.
 struct Named {

@@ -16,6 +16,7 @@
 
 mod boundary;
 mod cluster;
+mod code;
 mod context;
 mod ghost_kernel;
 mod ghosts_folded;
@@ -50,9 +51,9 @@ use super::ir::{Module, Type};
 use crate::layout::{GPU_ALIGNMENT, Layout};
 use crate::scheme::Scheme;
 use crate::tower::TowerProgram;
+use code::Code;
 use context::Context;
 use ghosts_on_load::{ArrivingGhosts, GhostList};
-use kernel::Code;
 
 /// Adds the kernels of a tower program to an empty module: [`TOWERS`], and [`GHOSTS`] if towers leave ghosts along the
 /// inner axis out of date.
