@@ -30,6 +30,8 @@ pub struct Layers {
     pub share: f64,
     /// Bytes of states per cell-step of the grid.
     pub bytes: f64,
+    /// Values of memory that a cell-step of a boundary period loads for them, wherever it lies.
+    pub loads: f64,
 }
 
 /// A variant of interior periods.
@@ -104,8 +106,15 @@ impl Layers {
             added: [added(scheme, first, first), added(scheme, all, first)],
             share: share(scheme, towers, steps, first),
             bytes: bytes(scheme)[0],
+            loads: loads(scheme) as f64,
         }
     }
+}
+
+/// Values of memory that all amendments of a step read.
+fn loads(scheme: &Scheme) -> usize {
+    let ops = amendments(scheme).flat_map(|(_, amendment)| &amendment.body.ops);
+    ops.filter(|op| memory_of(scheme, op).is_some()).count()
 }
 
 /// What the amendments of some zones add where they act; those of zones that all towers meet act in some warps.

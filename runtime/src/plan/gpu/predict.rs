@@ -270,7 +270,7 @@ pub fn towers(
     let closed = closed.iter().sum::<f64>() / (2.0 * sides.iter().map(|s| s.1).sum::<f64>());
     let strips = (x + y) / (wide * width).max(1.0);
     let updates = scheme.stages.iter().flat_map(|s| &s.updates);
-    let reads = updates.flat_map(|u| u.body.reads()).count() as f64;
+    let reads = updates.flat_map(|u| u.body.reads()).count() as f64 + layers.loads;
     let ends = STRIP_END * element * towers.cells() * reads * steps * stages;
     // What waits near one partition holds up those near others in part.
     let waits = 2.0 * ends * closed * strips * 2.0 / (1.0 + partitions);

@@ -13,7 +13,7 @@ use super::points::{PointStage, PointTable};
 use super::volume::{self, Places, RowPlace, Rows};
 use super::worker::Worker;
 use super::z_block::Between;
-use super::zone::{AmendedRow, AmendedValues};
+use super::zone::{self, AmendedRow, AmendedValues, OfLane};
 use crate::evaluate::evaluate;
 use crate::ghost::{AxisGhosts, Fold};
 use crate::lattice::{Axis, div_ceil};
@@ -148,9 +148,10 @@ impl Worker<'_> {
                 .iter()
                 .map(|row| load_row(k, context, row, &reads, &displaced))
                 .collect();
+            let of_lane = zone::lane_coefs(k, context, lane, update);
             let amended: Vec<Vec<AmendedRow>> = rows
                 .iter()
-                .map(|row| self.amended_row(k, update, row.place))
+                .map(|row| self.amended_row(k, update, row.place, &of_lane))
                 .collect();
             let negated = of_folded(&reads, |folds, by| folded::is_negated(k, lane, folds, by));
             let mut values: Vec<Operand> = loaded
@@ -348,11 +349,20 @@ impl Worker<'_> {
     }
 
     /// What the amendments of a row need of memory besides rows.
-    fn amended_row(&self, k: &mut Kernel<'_>, update: &Update, place: RowPlace) -> Vec<AmendedRow> {
+    fn amended_row(
+        &self,
+        k: &mut Kernel<'_>,
+        update: &Update,
+        place: RowPlace,
+        of_lane: &OfLane,
+    ) -> Vec<AmendedRow> {
         let Worker { context, lane, .. } = self;
         let amendments = update.amendments.iter();
         amendments
-            .map(|amendment| AmendedRow::new(k, context, lane, update, amendment, place))
+            .map(|amendment| {
+                let of = (update, amendment);
+                AmendedRow::new(k, context, lane, of, place, of_lane)
+            })
             .collect()
     }
 

@@ -23,6 +23,9 @@ use std::collections::BTreeMap;
 /// The axes over which towers are cut.
 const ACROSS: [Axis; 2] = [Axis::OUTER, Axis::MIDDLE];
 
+/// Coefficients of the inner axis at the thread's index.
+pub(super) type OfLane = BTreeMap<(ZoneId, CoefId), Operand>;
+
 /// Where a stage of an interior period finds what amendments need.
 pub(super) struct Zones {
     /// The index of the period's origin in the array.
@@ -31,7 +34,7 @@ pub(super) struct Zones {
     /// The coefficients of an axis at the origin's index.
     coefs: [Option<Operand>; 2],
     /// Coefficients of the inner axis: the same for all rows.
-    of_lane: BTreeMap<(ZoneId, CoefId), Operand>,
+    of_lane: OfLane,
     /// What rows have asked for, by the operations of the amendment's body.
     asked: BTreeMap<Amended, Vec<Option<Operand>>>,
 }
@@ -374,14 +377,7 @@ impl Zones {
         zone: ZoneId,
         coef: CoefId,
     ) -> Operand {
-        let load = || {
-            let boxes = &layout_of(context, zone).boxes;
-            let whole = Interval::new(0, context.layout.extent[Axis::INNER]);
-            let meets = lane_meets(k, context, lane, boxes, whole);
-            let meets = meets.unwrap_or(Operand::int(Type::I1, 1));
-            let from = lane_coef(k, context, lane, coef);
-            k.load_if(meets, context.real, from)
-        };
+        let load = || lane_coef(k, context, lane, zone, coef);
         *self.of_lane.entry((zone, coef)).or_insert_with(load)
     }
 
@@ -466,11 +462,43 @@ impl AmendedValues<'_> {
     }
 }
 
-/// Where a coefficient of the inner axis lies at the thread's index.
-fn lane_coef(k: &mut Kernel<'_>, context: &Context<'_>, lane: &Lane, coef: CoefId) -> Operand {
+/// A coefficient of the inner axis at the thread's index, if that is in the zone.
+fn lane_coef(
+    k: &mut Kernel<'_>,
+    context: &Context<'_>,
+    lane: &Lane,
+    zone: ZoneId,
+    coef: CoefId,
+) -> Operand {
+    let boxes = &layout_of(context, zone).boxes;
+    let whole = Interval::new(0, context.layout.extent[Axis::INNER]);
+    let meets = lane_meets(k, context, lane, boxes, whole);
+    let meets = meets.unwrap_or(Operand::int(Type::I1, 1));
     let first = context.layout.axis_coef_element(Axis::INNER, coef, 0);
     let from = k.offset(k.param(TowerParams::ARRAY), context.bytes(first));
-    k.advance(from, lane.index, context.real.bytes())
+    let from = k.advance(from, lane.index, context.real.bytes());
+    k.load_if(meets, context.real, from)
+}
+
+/// The coefficients of the inner axis that the amendments of an update read: the same for all rows.
+pub(super) fn lane_coefs(
+    k: &mut Kernel<'_>,
+    context: &Context<'_>,
+    lane: &Lane,
+    update: &Update,
+) -> OfLane {
+    let mut all = OfLane::new();
+    for amendment in &update.amendments {
+        for op in &amendment.body.ops {
+            let (Some(Memory::Lane), Op::Coef(coef)) = (memory_of(context.scheme, op), op) else {
+                continue;
+            };
+            let zone = amendment.zone;
+            all.entry((zone, *coef))
+                .or_insert_with(|| lane_coef(k, context, lane, zone, *coef));
+        }
+    }
+    all
 }
 
 /// Whether the thread's cell of a row, at indices of the array and in a range along the inner axis, is in a box of a zone;
@@ -527,9 +555,9 @@ impl AmendedRow {
         k: &mut Kernel<'_>,
         context: &Context<'_>,
         lane: &Lane,
-        update: &Update,
-        amendment: &Amendment,
+        (update, amendment): (&Update, &Amendment),
         place: RowPlace,
+        of_lane: &OfLane,
     ) -> AmendedRow {
         let layout = layout_of(context, amendment.zone);
         let range = update.region[Axis::INNER];
@@ -554,7 +582,11 @@ impl AmendedRow {
                     let stride = context.layout.axis_coefs[axis].stride;
                     Some(pointer(k, context, first, &[(at, stride)]))
                 }
-                (Some(Memory::Lane), Op::Coef(coef)) => Some(lane_coef(k, context, lane, *coef)),
+                (Some(Memory::Lane), Op::Coef(coef)) => {
+                    row.loaded
+                        .push(of_lane.get(&(amendment.zone, *coef)).copied());
+                    continue;
+                }
                 _ => None,
             };
             row.loaded
