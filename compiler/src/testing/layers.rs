@@ -7,8 +7,9 @@ use crate::scheme::{
     Zone, ZoneId,
 };
 
-/// Adds a layer of so many cells at both ends of each axis, 0 for none, as absorbing layers are: updates that take a difference
-/// along the axis take another one there, with a state for each and three coefficients that depend on the axis alone.
+/// Adds a layer of so many cells at both ends of each axis, 0 for none, as absorbing layers are: updates that take a
+/// difference along the axis take another one there, with a state for each and three coefficients that depend on the
+/// axis alone.
 pub fn add_layers(scheme: &mut Scheme, cells: PerAxis<i64>) {
     for axis in Axis::ALL.into_iter().filter(|axis| cells[*axis] > 0) {
         let zone = ZoneId(scheme.zones.len() as u32);

@@ -1,10 +1,11 @@
 //! Zones in towers: the variants of the code of interior periods, and which of them a tower runs.
 //!
-//! States of amendments are read and written at their own place alone, so they stay in memory: no live range and no cone grows by them. A variant
-//! has the amendments of some zones. A zone that covers the grid along both axes over which towers are cut, such as a layer along the inner axis,
-//! is in all variants, since all towers meet it; all other zones are in one variant together, for towers that come near any of them. So there are three
-//! variants at most, however many sets of zones occur: a row that lies in none of them costs one condition, and code for each set would be fetched
-//! instead.
+//! States of amendments are read and written at their own place alone, so they stay in memory: no live range and no
+//! cone grows by them. A variant has the amendments of some zones. A zone that covers the grid along both axes over
+//! which towers are cut, such as a layer along the inner axis, is in all variants, since all towers meet it; all other
+//! zones are in one variant together, for towers that come near any of them. So there are three variants at most,
+//! however many sets of zones occur: a row that lies in none of them costs one condition, and code for each set would
+//! be fetched instead.
 
 use super::bounds::GroupBox;
 use crate::lattice::{Axis, Interval};

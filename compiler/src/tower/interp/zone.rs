@@ -74,7 +74,8 @@ impl<T: Real> TowerInterp<'_, T> {
         Ok(())
     }
 
-    /// What an amendment makes of a value; new states go to memory. `read`: what an operation of the body reads of rows, and states.
+    /// What an amendment makes of a value; new states go to memory. `read`: what an operation of the body reads of
+    /// rows, and states.
     pub(super) fn amended(
         &mut self,
         cell: Amending<T>,

@@ -4,12 +4,13 @@ use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::scheme::{Amendment, Scheme, Update, ZoneId, ZoneSet};
 use torre_compiler::tower::{TaskList, Towers, memory_of};
 
-/// Instructions of a row for an amendment that acts, besides its arithmetic and one for each value of memory: conditions, a jump, the place.
+/// Instructions of a row for an amendment that acts, besides its arithmetic and one for each value of memory:
+/// conditions, a jump, the place.
 const AROUND: f64 = 6.0;
 /// The same where it does not act.
 const BESIDE: f64 = 4.0;
-/// Share of the time of the warps that an amendment along the inner axis keeps busy for which all others wait: warps beside each other
-/// keep order, and others of the same quarter of a multiprocessor run meanwhile.
+/// Share of the time of the warps that an amendment along the inner axis keeps busy for which all others wait: warps
+/// beside each other keep order, and others of the same quarter of a multiprocessor run meanwhile.
 const WAITED: f64 = 0.5;
 
 /// What the amendments of some zones add to a cell-step.
@@ -76,8 +77,8 @@ fn share_of(scheme: &Scheme, update: &Update, amendment: &Amendment) -> f64 {
     own.sum::<f64>() / cells
 }
 
-/// Bytes of states that are read and written per cell-step, and of the values that kernels read and write anew which amend what a
-/// stage has stored.
+/// Bytes of states that are read and written per cell-step, and of the values that kernels read and write anew which
+/// amend what a stage has stored.
 pub fn bytes(scheme: &Scheme) -> [f64; 2] {
     let element = scheme.precision.bytes() as f64;
     let mut bytes = [0.0; 2];

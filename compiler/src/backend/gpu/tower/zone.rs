@@ -1,9 +1,9 @@
 //! Amendments: where states and coefficients of one axis lie, and which rows and threads are in a zone.
 //!
-//! A row is in a zone along the first two axes or not, alike for all threads of a warp, which so have one jump for it; along
-//! the inner axis each thread knows for itself. Where the boxes of a zone lie so far from each other that a tower meets
-//! one of them only, as layers at two sides do, or lie behind each other along the inner axis, the box is chosen once in
-//! a stage, and a row has a comparison and a displacement that is known when the kernel is written.
+//! A row is in a zone along the first two axes or not, alike for all threads of a warp, which so have one jump for it;
+//! along the inner axis each thread knows for itself. Where the boxes of a zone lie so far from each other that a tower
+//! meets one of them only, as layers at two sides do, or lie behind each other along the inner axis, the box is chosen
+//! once in a stage, and a row has a comparison and a displacement that is known when the kernel is written.
 
 use super::super::abi::TowerParams;
 use super::super::ir::{Operand, Type};
@@ -41,7 +41,8 @@ pub(super) struct Zones {
 
 /// A zone, as a stage sees it.
 struct Place {
-    /// Row 0 of the states of the origin's group at the thread's index, in the box that was chosen, or in the first one.
+    /// Row 0 of the states of the origin's group at the thread's index, in the box that was chosen, or in the first
+    /// one.
     states: RowPointers,
     /// Where rows are tested against one box: from its first index to the origin's, and its length.
     tests: Option<[Option<[Operand; 2]>; 2]>,
@@ -67,8 +68,8 @@ fn layout_of<'a>(context: &Context<'a>, zone: ZoneId) -> &'a ZoneLayout {
     &context.layout.zones[zone.index()]
 }
 
-/// The axis along which the box that a tower or a thread meets follows from its index; `None` where each row has to look
-/// at all boxes. `rows`: those of a period.
+/// The axis along which the box that a tower or a thread meets follows from its index; `None` where each row has to
+/// look at all boxes. `rows`: those of a period.
 fn choosing(boxes: &[BoxLayout], rows: GroupBox) -> Option<Axis> {
     let same = |axis: Axis| {
         let mut ranges = boxes.iter().map(|b| b.region[axis]);
@@ -243,8 +244,8 @@ impl Zones {
         self.places.entry(zone).or_insert_with(new)
     }
 
-    /// Whether an amendment acts on the thread's value of a row, but for a mask; and bytes from the place of its states in
-    /// the first box. What follows from it is not kept for later.
+    /// Whether an amendment acts on the thread's value of a row, but for a mask; and bytes from the place of its states
+    /// in the first box. What follows from it is not kept for later.
     fn meets(
         &mut self,
         k: &mut Kernel<'_>,
@@ -381,8 +382,7 @@ impl Zones {
         *self.of_lane.entry((zone, coef)).or_insert_with(load)
     }
 
-    /// What an amendment makes of the thread's value of a row; advances its states. `reads`: the values of rows that its
-    /// body reads, by its operations.
+    /// What an amendment makes of the thread's value of a row; advances its states.
     pub fn amend(
         &mut self,
         k: &mut Kernel<'_>,
@@ -501,8 +501,8 @@ pub(super) fn lane_coefs(
     all
 }
 
-/// Whether the thread's cell of a row, at indices of the array and in a range along the inner axis, is in a box of a zone;
-/// and bytes from the first box's place of its states to theirs.
+/// Whether the thread's cell of a row, at indices of the array and in a range along the inner axis, is in a box of a
+/// zone; and bytes from the first box's place of its states to theirs.
 fn some_box(
     k: &mut Kernel<'_>,
     context: &Context<'_>,

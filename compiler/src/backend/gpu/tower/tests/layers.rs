@@ -11,8 +11,8 @@ fn layered(mut scheme: Scheme, cells: [i64; 3]) -> Scheme {
     scheme
 }
 
-/// With towers that meet layers along some axes and others that meet none, at ends with and without ghosts, of lines that
-/// blocks share, and in z blocks; and of steps of one stage.
+/// With towers that meet layers along some axes and others that meet none, at ends with and without ghosts, of lines
+/// that blocks share, and in z blocks; and of steps of one stage.
 #[test]
 fn layers_give_the_bits_of_rows() {
     let Some(library) = library() else { return };
