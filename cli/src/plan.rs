@@ -272,6 +272,19 @@ pub fn towers_text(plan: &TowerPlan) -> String {
     line("shared", shared, rows);
     let registers = format!("values of a thread, about {registers} registers");
     line("kept", kept.to_string(), registers);
+    for variant in &plan.variants {
+        let zones = match variant.zones.as_slice() {
+            [] => "without layers".to_owned(),
+            zones => format!("with {}", zones.join(", ")),
+        };
+        let cut = if variant.predicated {
+            ", cut by ends"
+        } else {
+            ""
+        };
+        let towers = format!("towers {zones}{cut}");
+        line("variant", variant.towers.to_string(), towers);
+    }
     out
 }
 
@@ -290,6 +303,11 @@ fn towers_json(plan: &TowerPlan) -> Value {
         "shared_rows": plan.fit.block.shared_rows,
         "kept_values": plan.fit.kept,
         "registers": plan.fit.registers,
+        "variants": plan.variants.iter().map(|variant| json!({
+            "zones": variant.zones,
+            "predicated": variant.predicated,
+            "towers": variant.towers,
+        })).collect::<Vec<Value>>(),
     })
 }
 

@@ -11,18 +11,28 @@ use crate::scheme::{Body, Op, Scheme, Update};
 pub fn evaluate<C, V: Copy>(
     context: &mut C,
     body: &Body,
+    operand: impl FnMut(&mut C, usize) -> V,
+    number: impl FnMut(&mut C, &Op, &[V]) -> V,
+) -> V {
+    evaluate_all(context, body, operand, number)[body.result.index()]
+}
+
+/// The same; gives the values of all operations, among which are new states of amendments.
+pub fn evaluate_all<C, V: Copy>(
+    context: &mut C,
+    body: &Body,
     mut operand: impl FnMut(&mut C, usize) -> V,
     mut number: impl FnMut(&mut C, &Op, &[V]) -> V,
-) -> V {
+) -> Vec<V> {
     let mut values: Vec<V> = Vec::with_capacity(body.ops.len());
     for (n, op) in body.ops.iter().enumerate() {
         let value = match op {
-            Op::Read(_) | Op::Coef(_) => operand(context, n),
+            op if op.is_operand() => operand(context, n),
             op => number(context, op, &values),
         };
         values.push(value);
     }
-    values[body.result.index()]
+    values
 }
 
 /// What a row has at indices along the inner axis at which an update does not act.

@@ -95,6 +95,8 @@ pub struct ZoneLayout {
     pub row_stride: i64,
     /// From a group to the next along the middle axis, and along the outer axis where there is no middle one.
     pub group: i64,
+    /// From an index to the next along the outer axis, in all boxes: that of the longest one along the middle axis.
+    pub plane: i64,
     pub boxes: Vec<BoxLayout>,
 }
 
@@ -105,8 +107,6 @@ pub struct BoxLayout {
     pub region: Region,
     /// Where the element of row 0 of the first group would be at inner index 0. Rows have the alignment of those of the grid.
     pub origin: i64,
-    /// From an index to the next along the outer axis.
-    pub plane: i64,
 }
 
 impl BoxLayout {
@@ -116,7 +116,7 @@ impl BoxLayout {
             x - self.region[Axis::OUTER].lo,
             y - self.region[Axis::MIDDLE].lo,
         );
-        self.origin + x * self.plane + y * zone.group
+        self.origin + x * zone.plane + y * zone.group
     }
 }
 
@@ -204,21 +204,21 @@ impl Layout {
             let longest = boxes.iter().map(|b| lines(b[Axis::INNER]).len()).max();
             let row_stride = longest.unwrap_or(0) * line;
             let group = rows.checked_mul(row_stride).ok_or(TooLarge)?;
+            let widest = boxes.iter().map(|b| b[Axis::MIDDLE].len()).max();
+            let plane = group.checked_mul(widest.unwrap_or(0)).ok_or(TooLarge)?;
             let mut own = ZoneLayout {
                 rows: rows as u32,
                 row_stride,
                 group,
+                plane,
                 boxes: Vec::new(),
             };
             for region in boxes {
-                let plane = group.checked_mul(region[Axis::MIDDLE].len());
-                let plane = plane.ok_or(TooLarge)?;
                 let elements = plane.checked_mul(region[Axis::OUTER].len());
                 let start = self.append(elements.ok_or(TooLarge)?, alignment)?;
                 own.boxes.push(BoxLayout {
                     region,
                     origin: start - lines(region[Axis::INNER]).lo * line,
-                    plane,
                 });
             }
             self.zones.push(own);
@@ -228,8 +228,12 @@ impl Layout {
 
     /// Elements that hold states, pads within rows included.
     pub fn state_elements(&self) -> i64 {
-        let of_box = |b: &BoxLayout| b.plane * b.region[Axis::OUTER].len();
-        self.zones.iter().flat_map(|z| &z.boxes).map(of_box).sum()
+        let planes = |zone: &ZoneLayout| -> i64 {
+            let boxes = zone.boxes.iter();
+            boxes.map(|b| b.region[Axis::OUTER].len()).sum()
+        };
+        let of_zone = |zone: &ZoneLayout| zone.plane * planes(zone);
+        self.zones.iter().map(of_zone).sum()
     }
 
     /// The row of a state in the groups of its zone.

@@ -87,6 +87,49 @@ problem bench {
 }
 ";
 
+const LAYERS42: &str = "use std::maxwell::maxwell42
+problem bench {
+  scheme maxwell42
+  domain 48 x 48 x 64
+  boundary x: cpml(10), y: cpml(10), z: cpml(10)
+  steps 1
+}
+";
+
+const LAYERS22: &str = "use std::maxwell::maxwell22
+problem bench {
+  scheme maxwell22
+  domain 48 x 48 x 64
+  boundary x: cpml(10), y: cpml(10), z: cpml(10)
+  steps 1
+}
+";
+
+/// The same with walls where layers end.
+const WALLS42: &str = "use std::maxwell::maxwell42
+problem bench {
+  scheme maxwell42
+  domain 48 x 48 x 64
+  boundary x: pec, y: pec, z: pec
+  steps 1
+}
+";
+
+const WALLS22: &str = "use std::maxwell::maxwell22
+problem bench {
+  scheme maxwell22
+  domain 48 x 48 x 64
+  boundary x: pec, y: pec, z: pec
+  steps 1
+}
+";
+
+/// The grids of layers on all sides.
+const LAYERED: [(Precision, &[[i64; 3]]); 2] = [
+    (Precision::F32, &[[512, 512, 512], [768, 768, 768]]),
+    (Precision::F64, &[[512, 512, 512], [768, 768, 768]]),
+];
+
 /// The grids of sources.
 const SOURCES: [(Precision, &[[i64; 3]]); 2] = [
     (Precision::F32, &[[1536, 1536, 256]]),
@@ -246,6 +289,39 @@ pub const GPU_CASES: &[GpuCase] = &[
             (Precision::F32, &[[1536, 1536, 256]]),
             (Precision::F64, &[[1536, 1536, 128]]),
         ],
+        sources: false,
+        coefs: None,
+    },
+    // Absorbing layers of 10 cells on all sides, and walls without them.
+    GpuCase {
+        name: Cow::Borrowed("layers42"),
+        text: Text::Here(LAYERS42),
+        baseline: None,
+        grids: LAYERED,
+        sources: false,
+        coefs: None,
+    },
+    GpuCase {
+        name: Cow::Borrowed("walls42"),
+        text: Text::Here(WALLS42),
+        baseline: None,
+        grids: LAYERED,
+        sources: false,
+        coefs: None,
+    },
+    GpuCase {
+        name: Cow::Borrowed("layers22"),
+        text: Text::Here(LAYERS22),
+        baseline: None,
+        grids: LAYERED,
+        sources: false,
+        coefs: None,
+    },
+    GpuCase {
+        name: Cow::Borrowed("walls22"),
+        text: Text::Here(WALLS22),
+        baseline: None,
+        grids: LAYERED,
         sources: false,
         coefs: None,
     },

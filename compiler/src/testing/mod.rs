@@ -1,5 +1,6 @@
 //! For tests and measurements: schemes built by hand and at random, and memory to run kernels on.
 
+mod layers;
 mod memo;
 mod memory;
 mod random;
@@ -7,11 +8,12 @@ mod schemes;
 mod stagewise;
 mod tilings;
 
+pub use layers::add_layers;
 pub use memo::once;
 pub use memory::Memory;
 pub use random::{
-    Limits, Rng, add_random_zones, lengthen, make_room_for_towers, random_kernels,
-    random_linear_scheme, random_scheme, tower_pitches,
+    Limits, Rng, add_random_zones, add_random_zones_for_gpus, lengthen, make_room_for_towers,
+    random_kernels, random_linear_scheme, random_scheme, tower_pitches,
 };
 pub use schemes::{bounded, elasticity, everywhere, maxwell, one_update_per_stage, star};
 pub use stagewise::Stagewise;

@@ -363,6 +363,28 @@ pub fn add_random_zones(rng: &mut Rng, limits: &Limits, scheme: &mut Scheme) {
     }
 }
 
+/// The same, but that no amendment reads what its own stage overwrites, as it has to be on a GPU.
+pub fn add_random_zones_for_gpus(rng: &mut Rng, limits: &Limits, scheme: &mut Scheme) {
+    add_random_zones(rng, limits, scheme);
+    let components = scheme.components.clone();
+    for stage in &mut scheme.stages {
+        let targets: Vec<ComponentId> = stage.updates.iter().map(|u| u.target).collect();
+        let overwritten = |op: &Op| match op {
+            Op::Read(read) => {
+                let levels = components[read.component.index()].time_levels;
+                targets.contains(&read.component) && read.age + 1 == levels
+            }
+            _ => false,
+        };
+        let amendments = stage.updates.iter_mut().flat_map(|u| &mut u.amendments);
+        for op in amendments.flat_map(|a| &mut a.body.ops) {
+            if overwritten(op) {
+                *op = Op::Base;
+            }
+        }
+    }
+}
+
 fn random_amendment(
     rng: &mut Rng,
     limits: &Limits,

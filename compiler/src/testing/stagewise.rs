@@ -7,7 +7,7 @@ use crate::kernel::{KernelSet, RowKernel, RunStart, UpdateSet, ZoneSplitter};
 use crate::lattice::{Axis, Interval, PerAxis, Region};
 use crate::layout::{Layout, RowId};
 use crate::reference::for_each_index;
-use crate::scheme::{CoefId, ComponentId, Precision, Scheme, StageId, ZoneSet};
+use crate::scheme::{CoefId, ComponentId, Precision, Scheme, StageId, StateId, ZoneSet};
 
 /// A calculation that row kernels advance, one stage after the other.
 pub struct Stagewise<'a> {
@@ -46,6 +46,7 @@ impl<'a> Stagewise<'a> {
             layout,
         };
         own.fill(rng);
+        own.fill_states(rng);
         own
     }
 
@@ -65,13 +66,43 @@ impl<'a> Stagewise<'a> {
             }
         }
         for (number, coef) in self.scheme.coefs.iter().enumerate() {
-            let row = self.layout.coef_row(CoefId(number as u32));
+            let id = CoefId(number as u32);
+            if let Some(axis) = coef.only_axis {
+                for i in 0..self.layout.extent[axis] {
+                    let element = self.layout.axis_coef_element(axis, id, i) as usize;
+                    self.memory.set(element, rng.float() - 0.5);
+                }
+                continue;
+            }
+            let row = self.layout.coef_row(id);
             for_each_index(self.scheme.grid.extent(coef.position), |at| {
                 let value = if rng.once_in(4) { 0.0 } else { rng.float() };
                 let element = self.layout.element(row, at) as usize;
                 self.memory.set(element, value);
             });
         }
+    }
+
+    /// Random states.
+    fn fill_states(&mut self, rng: &mut Rng) {
+        for (_, _, element) in self.states() {
+            self.memory.set(element, rng.float() - 0.5);
+        }
+    }
+
+    /// All states, their cells, and where they lie.
+    fn states(&self) -> Vec<(StateId, PerAxis<i64>, usize)> {
+        let mut all = Vec::new();
+        for (number, state) in self.scheme.states.iter().enumerate() {
+            let id = StateId(number as u32);
+            for own in &self.layout.zones[state.zone.index()].boxes {
+                for_each_index(own.region, |at| {
+                    let element = self.layout.state_element(state.zone, id, at);
+                    all.extend(element.map(|element| (id, at, element as usize)));
+                });
+            }
+        }
+        all
     }
 
     /// The rows of all time levels of all components.
@@ -181,6 +212,12 @@ impl<'a> Stagewise<'a> {
                     found = Some(format!("{row} {name} at {at:?}: {own:x} and {theirs:x}"));
                 }
             });
+        }
+        for (state, at, element) in self.states() {
+            let [own, theirs] = [self, other].map(|one| one.memory.bits(element));
+            if own != theirs && found.is_none() {
+                found = Some(format!("state {state} at {at:?}: {own:x} and {theirs:x}"));
+            }
         }
         found
     }

@@ -6,8 +6,9 @@
 use super::group::{Group, PerFace};
 use super::residency::{RowUpdate, StageAt, keeps_old};
 use super::towers::Towers;
+use super::zones::{Memory, memory_of};
 use crate::lattice::div_ceil;
-use crate::scheme::{Op, Scheme, Update};
+use crate::scheme::{Amendment, Op, Scheme, Update};
 use std::ops::Range;
 
 /// A row of a boundary period.
@@ -40,6 +41,8 @@ pub struct BoundaryUpdate {
 const MOST_WORDS: usize = 65536 / 4;
 /// Values that are loaded together, so that they are under way at the same time: those of as many rows as this allows.
 const AT_ONCE: usize = 108;
+/// The same where rows are amended: blocks have more registers then.
+const AT_ONCE_AMENDED: usize = 144;
 
 /// Rows that are advanced together at most, by towers of one alignment, of several, and of several that run z blocks.
 struct Most {
@@ -130,7 +133,11 @@ impl BoundaryUpdate {
             (_, false) => most.several,
             (_, true) => most.in_z_blocks,
         };
-        let most = (AT_ONCE / loads).clamp(1, most) as i64;
+        let at_once = match update.amendments.is_empty() {
+            true => AT_ONCE,
+            false => AT_ONCE_AMENDED,
+        };
+        let most = (at_once / loads).clamp(1, most) as i64;
         let count = self.rows.len() as i64;
         div_ceil(count, div_ceil(count, most)) as u32
     }
@@ -140,5 +147,9 @@ impl BoundaryUpdate {
 fn loads(scheme: &Scheme, update: &Update) -> usize {
     let read = |op: &&Op| matches!(op, Op::Read(_) | Op::Coef(_));
     let body = update.body.ops.iter().filter(read).count();
-    body + usize::from(update.mask.is_some()) + usize::from(keeps_old(scheme, update))
+    // What amendments read of rows is what the update reads, as a rule; each has a condition and a place, too.
+    let memory = |op: &&Op| !matches!(memory_of(scheme, op), None | Some(Memory::Lane));
+    let amended = |a: &Amendment| a.body.ops.iter().filter(memory).count() + 3;
+    let amended: usize = update.amendments.iter().map(amended).sum();
+    amended + body + usize::from(update.mask.is_some()) + usize::from(keeps_old(scheme, update))
 }

@@ -78,6 +78,8 @@ pub struct Bounds {
     touched: GroupBox,
     /// Of the rows of a period.
     seam: SeamDepths,
+    /// The rows of a period, relative to its origin.
+    rows: GroupBox,
 }
 
 impl Bounds {
@@ -101,9 +103,9 @@ pub struct Placement {
     pub periods: Range<u64>,
     /// Those that interior code runs, or predicated code; the others, a few, are run row by row in memory.
     pub interior: Range<u64>,
-    /// Ends without ghosts may cut rows off in interior periods. Values that memory does not have are nobody's, and rows in no region keep
-    /// their values.
-    pub predicated: bool,
+    /// The number of the variant of interior periods. Where ends without ghosts may cut rows off, values that memory does not have are nobody's, and rows in no
+    /// region keep their values.
+    pub variant: usize,
 }
 
 impl Towers {
@@ -119,6 +121,7 @@ impl Towers {
                 Some(seam) => seam.depths(residency),
                 None => SeamDepths::default(),
             },
+            rows: residency.rows(),
         };
         self.alignments.iter().map(bounds).collect()
     }
@@ -161,11 +164,12 @@ impl Towers {
             limits,
             periods: first..end,
             interior: end..end,
-            predicated: false,
+            variant: 0,
         };
         if limits.iter().any(Option::is_some) {
             return Some(placement);
         }
+        let mut predicated_ends = false;
         for shift in self.rings.shifts() {
             let there = |period: u64| at(period) + shift;
             let fits = |t: u64| bounds.interior.contains(there(t)) && held(t).all;
@@ -183,10 +187,18 @@ impl Towers {
                 if periods.end - periods.start > most {
                     placement.interior = periods;
                     placement.shift = shift;
-                    placement.predicated = predicates;
+                    predicated_ends = predicates;
                 }
             }
         }
+        let interior = placement.interior.clone();
+        let rows = interior.map(|t| {
+            bounds
+                .rows
+                .seen_from(Group::default() - (at(t) + placement.shift))
+        });
+        let rows = rows.fold(GroupBox::default(), GroupBox::hull);
+        placement.variant = self.variants.of(predicated_ends, rows);
         Some(placement)
     }
 
@@ -240,6 +252,15 @@ impl Residency {
                 true => bounds,
                 false => bounds.hull(groups(of).seen_from(update.at)),
             }
+        })
+    }
+
+    /// The rows that a period updates, relative to its origin.
+    pub fn rows(&self) -> GroupBox {
+        let one = |n: i64| Interval::new(n, n + 1);
+        self.fold_updates(GroupBox::default(), |all, _, update| {
+            let [x, y] = update.at.array().map(one);
+            all.hull(GroupBox { x, y })
         })
     }
 

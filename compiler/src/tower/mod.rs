@@ -21,6 +21,7 @@ mod tiles;
 mod towers;
 mod unfit;
 mod verify;
+mod zones;
 
 pub use allocate::{Allocation, Carried, SharedCopy, StageAllocation, Uses, Written};
 pub use boundary::{BoundaryRow, BoundaryRows, BoundaryUpdate};
@@ -31,12 +32,12 @@ pub use planes::{PlaneAccess, Planes};
 pub use points::{PhasedRow, PointCell, PointInjection, PointPlan, PointRow, Points, TaskStage};
 pub use print::Printed;
 pub use program::{
-    AllocatedTowers, NoProgram, Operand, PeriodProgram, RowOp, StageProgram, TowerProgram, Update,
-    VolumeSource,
+    AllocatedTowers, Amend, Amended, NoProgram, Operand, PeriodProgram, RowOp, StageProgram,
+    TowerProgram, Update, VolumeSource,
 };
 pub use residency::{
     LiveRange, Residency, RowRef, RowUpdate, StageAt, StageRows, Touch, is_cross_lane, keeps_old,
-    reach,
+    reach, row_coefs,
 };
 pub use ring::Rings;
 pub use seam::{Seam, Window};
@@ -45,3 +46,4 @@ pub use tiles::Launches;
 pub use towers::{Located, Towers, Traffic};
 pub use unfit::Unfit;
 pub use verify::{Fault, verify};
+pub use zones::{Memory, Variant, Variants, memory_of, reads_overwritten};

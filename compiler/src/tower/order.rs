@@ -5,14 +5,18 @@
 
 use super::allocate::{Allocation, StageAllocation};
 use super::group::Group;
-use super::program::{Operand, RowOp, StageProgram, Update, VolumeSource};
-use super::residency::{RowRef, RowUpdate, StageAt, is_cross_lane, keeps_old, reach};
+use super::program::{Amend, Amended, Operand, RowOp, StageProgram, Update, VolumeSource};
+use super::residency::{RowRef, RowUpdate, StageAt, is_cross_lane, keeps_old, reach, row_coefs};
+use super::zones::{Memory, memory_of};
 use crate::layout::{Layout, RowId};
-use crate::scheme::{self, Op, Scheme};
+use crate::scheme::{self, Body, Op, Scheme, ZoneSet};
 use std::collections::BTreeSet;
 
 /// Bytes of values to which volume sources add together, so that what they read is under way at the same time: more spill.
 const TOGETHER: usize = 24;
+
+/// Bytes of values that amendments have asked for and not used yet: about what arrives while the rows in between are computed.
+const AHEAD: usize = 64;
 
 /// What the operations of all alignments have in common.
 pub(super) struct Context<'a> {
@@ -28,17 +32,25 @@ struct Order<'a> {
     allocation: &'a Allocation,
     /// All updates need the old values of what they write.
     keeps: bool,
+    /// The zones whose amendments it has.
+    zones: ZoneSet,
     /// Rows whose values are in registers.
     registers: BTreeSet<RowRef>,
 }
 
 impl Context<'_> {
-    /// The stages of a period; `keeps`: all updates need the old values of what they write.
-    pub fn stages(&self, allocation: &Allocation, keeps: bool) -> Vec<StageProgram> {
+    /// The stages of a period with the amendments of some zones; `keeps`: all updates need the old values of what they write.
+    pub fn stages(
+        &self,
+        allocation: &Allocation,
+        keeps: bool,
+        zones: ZoneSet,
+    ) -> Vec<StageProgram> {
         let mut order = Order {
             context: self,
             allocation,
             keeps,
+            zones,
             registers: allocation.carried.iter().map(|c| c.row).collect(),
         };
         let stages = allocation.stages.iter().enumerate();
@@ -96,7 +108,54 @@ impl Order<'_> {
         for row in &allocation.wanted {
             ops.push(RowOp::Keep(self.own(allocation, *row)));
         }
-        ops
+        self.with_fetches(stage, ops)
+    }
+
+    /// The same operations, with what amendments need of memory asked for some rows ahead. Where steps have one stage only, another tower may have
+    /// advanced states in the stage before.
+    fn with_fetches(&self, stage: StageAt, ops: Vec<RowOp>) -> Vec<RowOp> {
+        let Context { scheme, .. } = *self.context;
+        let bytes = |of: Amended| {
+            let update = &stage.updates(scheme)[of.row.update];
+            let body = &update.amendments[of.amendment].body;
+            let own = body.ops.iter().filter_map(|op| memory_of(scheme, op));
+            let kept = own.filter(|memory| *memory != Memory::Lane).count();
+            kept * scheme.precision.bytes()
+        };
+        let amends = ops.iter().filter_map(|op| match op {
+            RowOp::Amend(amend) => Some((amend.of, bytes(amend.of))),
+            _ => None,
+        });
+        let amends: Vec<(Amended, usize)> = amends.collect();
+        let needs = |of: Amended| {
+            let update = &stage.updates(scheme)[of.row.update];
+            let mut ops = update.amendments[of.amendment].body.ops.iter();
+            ops.any(|op| memory_of(scheme, op).is_some())
+        };
+        let mut ready = scheme.stages.len() > 1;
+        let (mut asked, mut used, mut pending) = (0, 0, 0);
+        let mut all = Vec::with_capacity(ops.len() + amends.len());
+        for op in ops {
+            ready |= op == RowOp::Await;
+            if op == RowOp::Await {
+                all.push(op);
+                continue;
+            }
+            while let Some((of, bytes)) = amends.get(asked).filter(|_| ready) {
+                if pending > 0 && pending + bytes > AHEAD {
+                    break;
+                }
+                all.extend(needs(*of).then_some(RowOp::Fetch(*of)));
+                pending += bytes;
+                asked += 1;
+            }
+            if matches!(op, RowOp::Amend(_)) {
+                pending -= amends[used].1;
+                used += 1;
+            }
+            all.push(op);
+        }
+        all
     }
 
     /// Whether an update reads something that arrives in this stage.
@@ -109,8 +168,12 @@ impl Order<'_> {
                 row: of,
             })
         };
-        let mut reads = update.body.reads();
-        let mut coefs = update.body.coefs().chain(update.mask);
+        // No other tower has advanced its states since the wait of the stage before.
+        if scheme.stages.len() == 1 && !update.amendments.is_empty() {
+            return true;
+        }
+        let mut reads = update.reads();
+        let mut coefs = row_coefs(scheme, update);
         let here = Group::default();
         reads.any(|read| arrives(reach(read), stage.read(scheme, layout, read)))
             || coefs.any(|coef| arrives(here, layout.coef_row(coef)))
@@ -137,7 +200,7 @@ impl Order<'_> {
         let stage = StageAt::new(scheme, number as i64);
         let updates = stage.updates(scheme).iter().enumerate();
         let mut events = updates.flat_map(|(index, update)| {
-            let reads = update.body.reads();
+            let reads = update.reads();
             let same = move |read: &&scheme::Read| stage.read(scheme, layout, read) == target;
             let writes = stage.target(scheme, layout, update) == target;
             let by = reads.filter(same).map(reach);
@@ -158,6 +221,40 @@ impl Order<'_> {
         }
     }
 
+    /// Where the operations of a body find the values of rows that they read.
+    fn operands(
+        &mut self,
+        stage: StageAt,
+        allocation: &StageAllocation,
+        target: RowRef,
+        body: &Body,
+    ) -> Vec<Option<Operand>> {
+        let Context { scheme, layout, .. } = *self.context;
+        let mut operand = |op: &Op| match op {
+            Op::Read(read) => {
+                let from = RowRef {
+                    at: target.at + reach(read),
+                    row: stage.read(scheme, layout, read),
+                };
+                if from == target || !is_cross_lane(scheme, layout, read) {
+                    return Some(self.own(allocation, from));
+                }
+                Some(Operand::CrossLane {
+                    row: from,
+                    shared: allocation.cross_lane.get(&from).copied().unwrap_or(0),
+                    by: read.offset[crate::lattice::Axis::INNER].into(),
+                })
+            }
+            Op::Coef(_) if memory_of(scheme, op).is_some() => None,
+            Op::Coef(coef) => {
+                let row = layout.coef_row(*coef);
+                Some(self.own(allocation, RowRef { at: target.at, row }))
+            }
+            _ => None,
+        };
+        body.ops.iter().map(&mut operand).collect()
+    }
+
     fn update(
         &mut self,
         stage: StageAt,
@@ -174,22 +271,7 @@ impl Order<'_> {
         };
         let here = Group::default();
         let target = at(here, stage.target(scheme, layout, update));
-        let mut operand = |op: &Op| match op {
-            Op::Read(read) => {
-                let from = at(reach(read), stage.read(scheme, layout, read));
-                if from == target || !is_cross_lane(scheme, layout, read) {
-                    return Some(self.own(allocation, from));
-                }
-                Some(Operand::CrossLane {
-                    row: from,
-                    shared: allocation.cross_lane.get(&from).copied().unwrap_or(0),
-                    by: read.offset[crate::lattice::Axis::INNER].into(),
-                })
-            }
-            Op::Coef(coef) => Some(self.own(allocation, at(here, layout.coef_row(*coef)))),
-            _ => None,
-        };
-        let operands = update.body.ops.iter().map(&mut operand).collect();
+        let operands = self.operands(stage, allocation, target, &update.body);
         let mask = update.mask.map(|mask| at(here, layout.coef_row(mask)));
         let mask = mask.map(|mask| self.own(allocation, mask));
         let keeps = self.keeps || keeps_old(scheme, update);
@@ -202,6 +284,21 @@ impl Order<'_> {
             mask,
             old,
         }));
+        for (number, amendment) in update.amendments.iter().enumerate() {
+            if self.zones.contains(amendment.zone) {
+                ops.push(RowOp::Amend(Amend {
+                    of: Amended {
+                        row,
+                        amendment: number,
+                    },
+                    target,
+                    operands: self.operands(stage, allocation, target, &amendment.body),
+                    mask: update
+                        .mask
+                        .map(|mask| self.own(allocation, at(here, layout.coef_row(mask)))),
+                }));
+            }
+        }
         if !self.context.has_source(stage, row.update) {
             self.give(stage, allocation, row, ops);
             return;

@@ -234,7 +234,7 @@ impl Points {
                 let bounds = &bounds[placement.alignment];
                 let begins = |period: u64| {
                     let at = origin + towers.advance * period as i64;
-                    placement.predicated || bounds.may_begin(at)
+                    towers.variants.all[placement.variant].predicated || bounds.may_begin(at)
                 };
                 placement.interior = longest(placement.interior.clone(), &cut, begins);
             }

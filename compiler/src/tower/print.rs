@@ -5,10 +5,12 @@
 
 use super::allocate::SharedCopy;
 use super::block::{Block, Lines};
-use super::program::{Operand, RowOp, StageProgram, TowerProgram, Update};
+use super::program::{
+    Amend, Amended, Operand, PeriodProgram, RowOp, StageProgram, TowerProgram, Update,
+};
 use super::residency::{RowRef, RowUpdate, StageAt};
 use crate::layout::Layout;
-use crate::scheme::Scheme;
+use crate::scheme::{Scheme, ZoneSet};
 use std::fmt::{self, Write};
 
 /// A tower program with the names of its scheme.
@@ -49,15 +51,7 @@ impl fmt::Display for Printed<'_> {
             let held = period.held.iter();
             let held: Vec<String> = held.map(|copy| self.copy(copy)).collect();
             list(f, "  hold    ", &held)?;
-            for (n, stage) in period.stages.iter().enumerate() {
-                self.stage(f, n, stage)?;
-            }
-            if period.predicated.is_some() {
-                writeln!(
-                    f,
-                    "  predicated: the same, with the old value of each row that is cut off"
-                )?;
-            }
+            self.variants(f, period)?;
         }
         let rows = self.program.boundary.rows.len();
         writeln!(f, "boundary: {} in memory", counted(rows, "row"))
@@ -111,6 +105,42 @@ impl Printed<'_> {
         )
     }
 
+    fn variants(&self, f: &mut fmt::Formatter<'_>, period: &PeriodProgram) -> fmt::Result {
+        let all = &self.program.towers.variants.all;
+        let mut shown = None;
+        for (variant, stages) in all.iter().zip(&period.variants) {
+            let names = self.zones(variant.zones);
+            if variant.predicated {
+                let with = if names.is_empty() {
+                    String::new()
+                } else {
+                    format!(" in {names}")
+                };
+                writeln!(
+                    f,
+                    "  predicated{with}: the same, with the old value of each row that is cut off"
+                )?;
+            }
+            if shown == Some(variant.zones) {
+                continue;
+            }
+            shown = Some(variant.zones);
+            if !names.is_empty() {
+                writeln!(f, "  in {names}:")?;
+            }
+            for (n, stage) in stages.iter().enumerate() {
+                self.stage(f, n, stage)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The names of zones.
+    fn zones(&self, zones: ZoneSet) -> String {
+        let names = zones.iter().map(|zone| self.scheme.zone(zone).name.clone());
+        names.collect::<Vec<String>>().join(", ")
+    }
+
     fn stage(
         &self,
         f: &mut fmt::Formatter<'_>,
@@ -129,6 +159,8 @@ impl Printed<'_> {
                     writeln!(f, "fetch   sources of {}", self.rows(at, *update, rows))?;
                 }
                 RowOp::Await => writeln!(f, "await")?,
+                RowOp::Fetch(of) => writeln!(f, "ask     {}", self.amended(at, of))?,
+                RowOp::Amend(amend) => writeln!(f, "amend   {}", self.amend(at, amend))?,
                 RowOp::Update(update) => writeln!(f, "update  {}", self.update(update))?,
                 RowOp::Inject { update, rows } => {
                     writeln!(f, "inject  {}", self.rows(at, *update, rows))?;
@@ -160,6 +192,24 @@ impl Printed<'_> {
             })
         };
         rows.iter().map(row).collect::<Vec<String>>().join(", ")
+    }
+
+    /// A row and the zone in which it is amended.
+    fn amended(&self, at: StageAt, of: &Amended) -> String {
+        let amendment = &at.updates(self.scheme)[of.row.update].amendments[of.amendment];
+        let row = self.rows(at, of.row.update, &[of.row]);
+        format!("{row} in {}", self.scheme.zone(amendment.zone).name)
+    }
+
+    fn amend(&self, at: StageAt, amend: &Amend) -> String {
+        let operands = amend.operands.iter().flatten();
+        let mut parts: Vec<String> = operands.map(|o| self.operand(o)).collect();
+        let mask = amend.mask.iter();
+        parts.extend(mask.map(|m| format!("mask {}", self.operand(m))));
+        match parts.is_empty() {
+            true => self.amended(at, &amend.of),
+            false => format!("{} from {}", self.amended(at, &amend.of), parts.join(", ")),
+        }
     }
 
     fn update(&self, update: &Update) -> String {

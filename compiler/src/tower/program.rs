@@ -18,6 +18,7 @@ use super::order;
 use super::residency::{RowRef, RowUpdate};
 use super::towers::Towers;
 use super::unfit::Unfit;
+use super::zones::{Variant, reads_overwritten};
 use crate::ghost::reads_ghosts_of_zeros;
 use crate::layout::Layout;
 use crate::scheme::{ComponentId, Scheme, StageId};
@@ -55,9 +56,8 @@ pub struct PeriodProgram {
     pub carried: Vec<Carried>,
     /// Values in shared rows when the period begins.
     pub held: Vec<SharedCopy>,
-    pub stages: Vec<StageProgram>,
-    /// The same where ends of the grid may cut rows off: all updates keep old values. `None` where no end may.
-    pub predicated: Option<Vec<StageProgram>>,
+    /// The stages of each of the towers' variants. Where ends of the grid may cut rows off, all updates keep old values.
+    pub variants: Vec<Vec<StageProgram>>,
 }
 
 /// A stage of a period.
@@ -76,8 +76,12 @@ pub enum RowOp {
     Prefetch { update: usize, rows: Vec<RowUpdate> },
     /// From here on shared rows hold what the stage before loaded, with its ghosts along the inner axis if towers make them.
     Await,
+    /// Asks for the states and the coefficients of one axis that an amendment of a row needs, so that they are there when it acts.
+    Fetch(Amended),
     /// Computes the new value of a row into a register.
     Update(Update),
+    /// Turns the new value of a row into another one where it lies in a zone, and writes the new states to memory there.
+    Amend(Amend),
     /// Volume sources add to the new values of rows of an update.
     Inject { update: usize, rows: Vec<RowUpdate> },
     /// The new value is final. Rows that an end of the grid cuts off keep their old one.
@@ -101,6 +105,26 @@ pub struct Update {
     pub mask: Option<Operand>,
     /// The old value, where some threads or rows keep it.
     pub old: Option<Operand>,
+}
+
+/// An amendment of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Amended {
+    pub row: RowUpdate,
+    /// Index into the amendments of the update.
+    pub amendment: usize,
+}
+
+/// How a row is amended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Amend {
+    pub of: Amended,
+    pub target: RowRef,
+    /// Per operation of the amendment's body, where it finds a value of a row; `None` for those that read none: states and coefficients of one axis
+    /// have been fetched.
+    pub operands: Vec<Option<Operand>>,
+    /// Where the update has a mask.
+    pub mask: Option<Operand>,
 }
 
 /// Where a thread finds a value.
@@ -173,6 +197,9 @@ impl AllocatedTowers {
         if reads_ghosts_of_zeros(scheme) {
             return Err(Unfit::Zeros.into());
         }
+        if reads_overwritten(scheme) {
+            return Err(Unfit::Overwritten.into());
+        }
         let towers = Towers::new(scheme, layout, tiles)?;
         let boundary = boundary_rows(&towers)?;
         let allocate = |residency| Allocation::new(residency, towers.advance);
@@ -214,12 +241,16 @@ impl AllocatedTowers {
         };
         // Threads of a z block that have no part in an update keep the old value.
         let keeps = block.lines.z_blocks().is_some();
-        let predicates = towers.may_predicate(scheme);
-        let period = |allocation: &Allocation| PeriodProgram {
-            carried: allocation.carried.clone(),
-            held: allocation.held.clone(),
-            stages: order.stages(allocation, keeps),
-            predicated: predicates.then(|| order.stages(allocation, true)),
+        let period = |allocation: &Allocation| {
+            let variants = towers.variants.all.iter();
+            let stages = |variant: &Variant| {
+                order.stages(allocation, keeps || variant.predicated, variant.zones)
+            };
+            PeriodProgram {
+                carried: allocation.carried.clone(),
+                held: allocation.held.clone(),
+                variants: variants.map(stages).collect(),
+            }
         };
         TowerProgram {
             periods: allocations.iter().map(period).collect(),

@@ -15,7 +15,7 @@ use super::group::{Group, PerFace};
 use super::unfit::Unfit;
 use crate::lattice::Axis;
 use crate::layout::{Layout, RowId};
-use crate::scheme::{Read, Scheme, StageId, Update};
+use crate::scheme::{Body, CoefId, Read, Scheme, StageId, Update};
 use crate::tile::TileProgram;
 use std::collections::BTreeMap;
 
@@ -287,7 +287,7 @@ impl Tracer<'_> {
                 let target = stage.target(self.scheme, self.layout, update);
                 for &at in &groups {
                     let target = RowRef { at, row: target };
-                    for read in update.body.reads() {
+                    for read in update.reads() {
                         let row = RowRef {
                             at: at + reach(read),
                             row: stage.read(self.scheme, self.layout, read),
@@ -300,7 +300,7 @@ impl Tracer<'_> {
                             (_, false) => t.read = true,
                         });
                     }
-                    for coef in update.body.coefs().chain(update.mask) {
+                    for coef in row_coefs(self.scheme, update) {
                         let row = self.layout.coef_row(coef);
                         touch(RowRef { at, row }, &|t| t.read = true);
                     }
@@ -372,4 +372,10 @@ pub fn is_cross_lane(scheme: &Scheme, layout: &Layout, read: &Read) -> bool {
 pub fn keeps_old(scheme: &Scheme, update: &Update) -> bool {
     let live = scheme.grid.live(scheme.component(update.target).position);
     update.mask.is_some() || update.region[Axis::INNER] != live[Axis::INNER]
+}
+
+/// The coefficients that lie in rows of groups and that an update reads, in zones, too, with its mask.
+pub fn row_coefs<'s>(scheme: &'s Scheme, update: &'s Update) -> impl Iterator<Item = CoefId> + 's {
+    let coefs = update.bodies().flat_map(Body::coefs).chain(update.mask);
+    coefs.filter(|coef| scheme.coefs[coef.index()].only_axis.is_none())
 }

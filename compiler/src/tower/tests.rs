@@ -463,7 +463,7 @@ fn ends_without_ghosts_clip_towers() {
             .filter_map(|tile| towers.place(&bounds, tile, periods))
             .collect();
         let cut = parts.iter().filter(|p| p.interior != p.periods).count();
-        let predicated = parts.iter().filter(|p| p.predicated).count();
+        let predicated = parts.iter().filter(|p| p.variant > 0).count();
         (cut, predicated, parts.len() - predicated)
     };
     let [open, shut] = [[Boundary::Zero; 2], [Boundary::Pec, Boundary::Pmc]];

@@ -5,6 +5,7 @@ use super::group::{Group, PerFace};
 use super::residency::{Residency, RowUpdate, StageAt, Tracer, reach};
 use super::ring::Rings;
 use super::unfit::Unfit;
+use super::zones::Variants;
 use crate::layout::{Layout, RowId};
 use crate::scheme::Scheme;
 use crate::tile::{Checked, Class, TileProgram};
@@ -24,6 +25,8 @@ pub struct Towers {
     pub alignments: Vec<Residency>,
     /// How they close around periodic axes.
     pub rings: Rings,
+    /// The variants of the code of interior periods.
+    pub variants: Variants,
     pub(super) geometry: Geometry,
     adjacent: bool,
     /// The classes of the tile program, per stage of a step.
@@ -89,15 +92,18 @@ impl Towers {
             period: steps as i64 * stages,
         };
         let adjacent = adjacency.holds();
-        Ok(Towers {
+        let mut towers = Towers {
             steps,
             advance,
             alignments,
             rings,
+            variants: Variants::default(),
             geometry,
             adjacent,
             classes: program.stages.clone(),
-        })
+        };
+        towers.variants = Variants::new(scheme, layout, towers.may_predicate(scheme));
+        Ok(towers)
     }
 
     /// Where a tile lies, by its indices along both faces.
@@ -223,6 +229,20 @@ impl Adjacency<'_> {
         own.and_then(|update| self.class(number, update))
     }
 
+    /// Whether states pass on from an update to the next one of the same kind in towers that lie near enough.
+    fn states_are_near(&self, number: i64, update: usize, class: &Class) -> bool {
+        let stage = StageAt::new(self.scheme, number);
+        let of = &stage.updates(self.scheme)[update];
+        let steps = self.scheme.stages.len() as i64;
+        let event = |stage: i64| Event {
+            stage,
+            class,
+            at: Group::default(),
+        };
+        let far = || self.geometry.farthest(event(number), event(number - steps));
+        of.amendments.iter().all(|a| a.advances.is_empty()) || far() <= steps
+    }
+
     /// Whether the writers of all that a stage accesses, the last ones before it and the first ones after it, lie near enough.
     fn holds_in(&self, number: i64) -> bool {
         let stage = StageAt::new(self.scheme, number);
@@ -232,29 +252,31 @@ impl Adjacency<'_> {
                 return true;
             };
             let own = stage.target(self.scheme, self.layout, update);
-            let reads = update.body.reads();
+            let reads = update.reads();
             let reads = reads.map(|r| (stage.read(self.scheme, self.layout, r), reach(r)));
-            reads.chain([(own, Group::default())]).all(|(row, by)| {
-                let mut before = (number - self.period..number).rev();
-                let mut after = number + 1..=number + self.period;
-                let writers = |n: i64| Some((n, self.writer(n, row)?));
-                let near = |(n, other): (i64, &Class)| {
-                    // The difference depends on where the row is, but is largest at some place of a pitch.
-                    let event = Event {
-                        stage: number,
-                        class,
-                        at: Group::default(),
+            let mut rows = reads.chain([(own, Group::default())]);
+            self.states_are_near(number, index, class)
+                && rows.all(|(row, by)| {
+                    let mut before = (number - self.period..number).rev();
+                    let mut after = number + 1..=number + self.period;
+                    let writers = |n: i64| Some((n, self.writer(n, row)?));
+                    let near = |(n, other): (i64, &Class)| {
+                        // The difference depends on where the row is, but is largest at some place of a pitch.
+                        let event = Event {
+                            stage: number,
+                            class,
+                            at: Group::default(),
+                        };
+                        let other = Event {
+                            stage: n,
+                            class: other,
+                            at: by,
+                        };
+                        self.geometry.farthest(event, other) <= (n - number).abs()
                     };
-                    let other = Event {
-                        stage: n,
-                        class: other,
-                        at: by,
-                    };
-                    self.geometry.farthest(event, other) <= (n - number).abs()
-                };
-                before.find_map(writers).is_none_or(near)
-                    && after.find_map(writers).is_none_or(near)
-            })
+                    before.find_map(writers).is_none_or(near)
+                        && after.find_map(writers).is_none_or(near)
+                })
         })
     }
 }

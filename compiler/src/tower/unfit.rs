@@ -15,6 +15,8 @@ pub enum Unfit {
     Size,
     /// Updates read ghosts of rows that stay 0: towers would give these zeros a sign.
     Zeros,
+    /// An amendment reads what its own stage overwrites.
+    Overwritten,
 }
 
 impl fmt::Display for Unfit {
@@ -26,6 +28,9 @@ impl fmt::Display for Unfit {
             }
             Unfit::Advance => "the tower does not come back to the lattice within a few steps",
             Unfit::Size => "the tower is too wide",
+            Unfit::Overwritten => {
+                "in a layer an update reads values that its own statement overwrites"
+            }
             Unfit::Zeros => {
                 "an update reads beyond an end of the last axis, where values are negated, in rows that stay 0 at an end of another axis"
             }

@@ -10,17 +10,22 @@
 //! 7. A period leaves in registers and shared rows what the next one begins with, displaced by the advance; all else that it wrote is in memory.
 //! 8. Where ends may cut rows off, or lines are cut into z blocks, each update has the old value.
 //! 9. Faces of z blocks move as far as stages read.
+//! 10. An updated row is amended once by each amendment of the variant's zones, in their order, before anything else happens to it. What that needs of
+//!     memory was asked for once in the same stage, and after the wait where a step has one stage only.
 //!
 //! The check runs one period with values that have names instead of numbers: a period begins in any state that satisfies rule 7, so that it ends in
 //! such a state shows the rest by induction.
 
+mod amend;
+
 use super::allocate::Allocation;
 use super::block::ZBlocks;
-use super::program::{Operand, PeriodProgram, RowOp, StageProgram, TowerProgram, Update};
+use super::program::{Amended, Operand, PeriodProgram, RowOp, StageProgram, TowerProgram, Update};
 use super::residency::{RowRef, RowUpdate, StageAt};
+use super::zones::memory_of;
 use crate::lattice::Axis;
 use crate::layout::Layout;
-use crate::scheme::Scheme;
+use crate::scheme::{Body, Scheme, ZoneSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -69,16 +74,20 @@ pub fn verify(scheme: &Scheme, layout: &Layout, program: &TowerProgram) -> Resul
     }
     for (alignment, period) in program.periods.iter().enumerate() {
         check_boundary(scheme, program, alignment)?;
-        let variants = std::iter::once((&period.stages, false));
-        let predicated = period.predicated.iter().map(|stages| (stages, true));
-        for (stages, predicated) in variants.chain(predicated) {
-            let keeps = predicated || program.block.lines.z_blocks().is_some();
+        let variants = &program.towers.variants.all;
+        if period.variants.len() != variants.len() {
+            let what = format!("{} of {} variants", period.variants.len(), variants.len());
+            return Err(fault(1, alignment, 0, what));
+        }
+        for (stages, variant) in period.variants.iter().zip(variants) {
+            let keeps = variant.predicated || program.block.lines.z_blocks().is_some();
             let mut check = Check {
                 scheme,
                 layout,
                 program,
                 alignment,
                 keeps,
+                zones: variant.zones,
                 values: 0,
                 newest: BTreeMap::new(),
                 registers: BTreeMap::new(),
@@ -106,7 +115,7 @@ fn check_lean(scheme: &Scheme, z_blocks: &ZBlocks) -> Result<(), Fault> {
     let reach = |stage: i64, sign: i64| {
         let stage = stage.rem_euclid(count) as usize;
         let updates = scheme.stages[stage].updates.iter();
-        let reads = updates.flat_map(|u| u.body.reads());
+        let reads = updates.flat_map(|u| u.reads());
         let far = reads.map(|read| sign * i64::from(read.offset[Axis::INNER]));
         far.max().unwrap_or(0)
     };
@@ -169,6 +178,8 @@ struct Check<'a> {
     alignment: usize,
     /// All updates have the old value.
     keeps: bool,
+    /// Whose amendments it has.
+    zones: ZoneSet,
     values: Value,
     newest: BTreeMap<RowRef, Value>,
     registers: BTreeMap<RowRef, Value>,
@@ -183,6 +194,11 @@ struct StageState {
     updated: BTreeSet<RowUpdate>,
     /// Rows whose new values are not final.
     open: BTreeMap<RowRef, RowUpdate>,
+    /// What amendments have asked for and not used yet, and how many amendments each open row has had.
+    fetched: BTreeSet<Amended>,
+    amended: BTreeMap<RowUpdate, usize>,
+    /// What the stage before loaded is there.
+    awaited: bool,
     /// Shared rows that were read, and those that were written.
     read: BTreeSet<usize>,
     written: BTreeSet<usize>,
@@ -269,6 +285,9 @@ impl Check<'_> {
         if let Some(row) = state.open.values().next() {
             return Err(self.fault(6, number, format!("{row:?} is not committed")));
         }
+        if let Some(of) = state.fetched.first() {
+            return Err(self.fault(10, number, format!("{of:?} is asked for and not used")));
+        }
         if let Some(row) = state.read.intersection(&state.written).next() {
             let what = format!("shared row {row} is read and overwritten");
             return Err(self.fault(4, number, what));
@@ -302,11 +321,14 @@ impl Check<'_> {
         match op {
             RowOp::Prefetch { .. } => {}
             RowOp::Await => {
+                state.awaited = true;
                 self.shared
                     .values_mut()
                     .for_each(|held| held.arriving = false);
             }
+            RowOp::Fetch(of) => self.fetch(number, state, stage, *of)?,
             RowOp::Update(update) => self.update(number, state, stage, update)?,
+            RowOp::Amend(amend) => self.amend(number, state, stage, amend)?,
             RowOp::Inject { update, rows } => {
                 for row in rows {
                     let open = state.open.values().any(|other| other == row);
@@ -314,9 +336,11 @@ impl Check<'_> {
                         let what = format!("a source adds to {row:?}, which is not open");
                         return Err(self.fault(6, number, what));
                     }
+                    self.check_amended(number, state, stage, row)?;
                 }
             }
             RowOp::Commit(row) => {
+                self.check_amended(number, state, stage, row)?;
                 let open = state.open.iter().find(|(_, other)| *other == row);
                 let Some((target, _)) = open.map(|(target, row)| (*target, *row)) else {
                     let what = format!("{row:?} is committed, and not open");
@@ -435,7 +459,14 @@ impl Check<'_> {
         for operand in operands.chain(&op.mask).chain(&op.old) {
             self.operand(number, state, *operand)?;
         }
-        self.check_rows(number, stage, op)?;
+        self.check_rows(number, stage, op.row, &update.body, &op.operands)?;
+        let mask = update.mask.map(|mask| self.layout.coef_row(mask));
+        let mask = mask.map(|row| RowRef { at: op.row.at, row });
+        let kept = op.old.map(|old| old.row());
+        if op.mask.map(|m| m.row()) != mask || kept.is_some_and(|old| old != op.target) {
+            let what = format!("mask or old value of {:?} is of another row", op.row);
+            return Err(self.fault(3, number, what));
+        }
         let value = self.new_value(target);
         self.registers.insert(target, value);
         self.unstored.insert(target);
@@ -444,15 +475,24 @@ impl Check<'_> {
     }
 
     /// Operands are of the rows that the body reads.
-    fn check_rows(&self, number: usize, stage: StageAt, op: &Update) -> Result<(), Fault> {
+    fn check_rows(
+        &self,
+        number: usize,
+        stage: StageAt,
+        of: RowUpdate,
+        body: &Body,
+        operands: &[Option<Operand>],
+    ) -> Result<(), Fault> {
         let Check { scheme, layout, .. } = *self;
-        let update = &stage.updates(scheme)[op.row.update];
-        let here = |row| RowRef { at: op.row.at, row };
-        for (operand, read) in op.operands.iter().zip(&update.body.ops) {
+        let here = |row| RowRef { at: of.at, row };
+        for (operand, read) in operands.iter().zip(&body.ops) {
+            if memory_of(scheme, read).is_some() {
+                continue;
+            }
             let (expected, by) = match read {
                 crate::scheme::Op::Read(read) => {
                     let row = RowRef {
-                        at: op.row.at + super::residency::reach(read),
+                        at: of.at + super::residency::reach(read),
                         row: stage.read(scheme, layout, read),
                     };
                     (row, i64::from(read.offset[Axis::INNER]))
@@ -471,12 +511,6 @@ impl Check<'_> {
                 let what = format!("{operand:?} is read instead of {expected:?}");
                 return Err(self.fault(3, number, what));
             }
-        }
-        let mask = update.mask.map(|mask| here(layout.coef_row(mask)));
-        let kept = op.old.map(|old| old.row());
-        if op.mask.map(|m| m.row()) != mask || kept.is_some_and(|old| old != op.target) {
-            let what = format!("mask or old value of {:?} is of another row", op.row);
-            return Err(self.fault(3, number, what));
         }
         Ok(())
     }

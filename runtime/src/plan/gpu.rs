@@ -1,6 +1,7 @@
 //! From a schedule as asked for to what a run on a GPU needs: layerwise, or towers that it can run.
 
 mod blocks;
+mod layers;
 mod order;
 mod predict;
 mod refusal;
@@ -9,6 +10,7 @@ mod tests;
 mod window;
 
 pub use blocks::{candidates, options};
+pub use layers::PlannedVariant;
 pub use order::usual_order;
 pub use predict::{layerwise, line};
 pub use refusal::Refusal;
@@ -135,6 +137,8 @@ pub struct TowerPlan {
     pub count: usize,
     /// Z blocks into which lines are cut, if they are: each of them has a launch for all these towers.
     pub z_blocks: Option<usize>,
+    /// The variants of interior periods, where zones amend rows in some.
+    pub variants: Vec<PlannedVariant>,
 }
 
 /// What planning a run on a GPU needs to know.
@@ -261,8 +265,11 @@ impl<'a> DevicePlanner<'a> {
             most_queues: order::most_queues(&fit.block, facts),
         };
         let tasks = tasks(scheme, layout, towers, steps / towers.steps, order.order);
-        let count = tasks.ok_or(Refusal::Many)?.tasks.len();
+        let list = tasks.ok_or(Refusal::Many)?;
+        let variants = PlannedVariant::all(scheme, towers, &list);
+        let count = list.tasks.len();
         Ok(TowerPlan {
+            variants,
             tiling: tiling.clone(),
             program: fit.program(scheme, layout),
             z_blocks: fit.z_blocks(scheme, steps),
@@ -275,7 +282,7 @@ impl<'a> DevicePlanner<'a> {
     /// Whether there could be towers at all: two axes to cut, and one for threads.
     fn has_towers(&self) -> bool {
         let scheme = self.planner.scheme;
-        scheme.grid.dimensions() == 3 && scheme.zones.is_empty()
+        scheme.grid.dimensions() == 3
     }
 
     /// The towers that `auto` considers, by size, as one writes it.
@@ -307,9 +314,6 @@ impl<'a> DevicePlanner<'a> {
     ) -> Member {
         let tiling = match &schedule {
             Schedule::Layerwise => return Ok(self.layerwise.clone()),
-            Schedule::Tiled(_) if !self.planner.scheme.zones.is_empty() => {
-                return Err(self.refused(&name, Refusal::Zones));
-            }
             Schedule::Tiled(tiling) => tiling,
             Schedule::Pyramids(_) => return Err(self.refused(&name, Refusal::Shape("pyramids"))),
             Schedule::Boxes(_) => return Err(self.refused(&name, Refusal::Shape("boxes"))),

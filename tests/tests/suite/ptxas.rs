@@ -168,3 +168,57 @@ fn towers_are_assembled_without_spills() {
         assert!(result.is_ok(), "{what}: {}", result.unwrap_err());
     }
 }
+
+/// Absorbing layers on all sides, and on those of one axis.
+#[test]
+fn towers_with_layers_are_assembled_without_spills() {
+    let all = "x: cpml(10), y: cpml(10), z: cpml(10)";
+    let cases = [
+        ("sm_90a", Precision::F32, "maxwell42", 256, all),
+        ("sm_90a", Precision::F64, "maxwell42", 128, all),
+        ("sm_90a", Precision::F32, "maxwell42", 768, all),
+        ("sm_90a", Precision::F64, "maxwell42", 512, all),
+        ("sm_90a", Precision::F32, "maxwell22", 512, all),
+        ("sm_90a", Precision::F64, "maxwell22", 256, all),
+        ("sm_80", Precision::F32, "maxwell42", 256, all),
+        (
+            "sm_90a",
+            Precision::F32,
+            "maxwell42",
+            256,
+            "x: cpml(10), z: pec",
+        ),
+    ];
+    let (Some(ptxas), Ok(library)) = (ptxas(), Library::open()) else {
+        eprintln!("skipped: {} assemblies: no ptxas or no LLVM", cases.len());
+        return;
+    };
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    for (target, precision, name, length, sides) in cases {
+        let text = format!(
+            "use std::maxwell::{name}\nproblem p {{\n  scheme {name}\n  domain 768 x 768 x {length}\n  boundary {sides}\n  steps 1000\n}}\n"
+        );
+        let options = Options {
+            precision,
+            ..Options::default()
+        };
+        let world = FileWorld::beside(Path::new("."));
+        let resolved = load(
+            &world,
+            &torre_grammar::source::Source::new("layers", &text),
+            &options,
+        );
+        let resolved = resolved.expect("a problem without errors");
+        let (scheme, problem) = (&resolved.scheme, &resolved.problem);
+        let gpu = Gpu::named(target).expect("a known name");
+        let model = DeviceModel::usual(gpu).expect("a usual GPU");
+        let planner = DevicePlanner::new(scheme, problem, &model).expect("a small grid");
+        let (plan, _) = planner.best(&Template::Auto).expect("a plan");
+        let what = format!("{} {precision} {name} {length} {target}", plan.choice.name);
+        let towers = plan.compile_towers(library, scheme, &model);
+        let towers = towers.expect("valid IR");
+        let towers = towers.unwrap_or_else(|| panic!("{what}: towers are faster"));
+        let result = assemble(&ptxas, &towers.ptx.text, target, scratch.path());
+        assert!(result.is_ok(), "{what}: {}", result.unwrap_err());
+    }
+}

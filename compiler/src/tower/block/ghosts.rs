@@ -140,7 +140,7 @@ fn shown(
     let axis = Axis::INNER;
     let length = layout.extent[axis];
     let updates = || scheme.stages.iter().flat_map(|s| &s.updates);
-    let reads = || updates().flat_map(|u| u.body.reads());
+    let reads = || updates().flat_map(|u| u.reads());
     let by: Vec<i64> = reads()
         .filter(|read| read.component == id)
         .map(|read| read.offset[axis].into())

@@ -12,6 +12,7 @@ use crate::layout::{GPU_ALIGNMENT, Layout};
 use crate::scheme::Scheme;
 use crate::tower::allocate::Allocation;
 use crate::tower::boundary::BoundaryRows;
+use crate::tower::residency::row_coefs;
 use crate::tower::towers::Towers;
 use std::fmt;
 
@@ -79,6 +80,8 @@ const UNITS: [i64; 4] = [32, 16, 8, 4];
 const NAMED: i64 = 1024;
 /// Registers that a thread needs at least where updates read coefficients, which boundary periods load with the rest.
 const MEDIA: u32 = 184;
+/// Registers that a thread needs where rows are amended, beside others: places of states and coefficients, and what rows have asked for.
+pub const AMENDING: u32 = 40;
 /// Registers that a thread needs where blocks share lines, beside others; it gets them where registers are moved, too.
 pub const ACROSS: u32 = 24;
 /// The most threads of a block.
@@ -229,8 +232,16 @@ fn demand(
         },
         wanted,
     };
-    let mut updates = scheme.stages.iter().flat_map(|s| &s.updates);
-    match updates.any(|u| u.mask.is_some() || u.body.coefs().next().is_some()) {
+    let updates = || scheme.stages.iter().flat_map(|s| &s.updates);
+    let amended = updates().any(|u| !u.amendments.is_empty());
+    let demand = match amended {
+        true => Demand {
+            needed: demand.needed + AMENDING,
+            wanted: demand.wanted + AMENDING,
+        },
+        false => demand,
+    };
+    match amended || updates().any(|u| row_coefs(scheme, u).next().is_some()) {
         true => Demand {
             needed: demand.needed.max(MEDIA),
             wanted: demand.wanted.max(MEDIA),

@@ -29,7 +29,7 @@ use super::slabs::WARP;
 use crate::ghost::AxisGhosts;
 use crate::lattice::{Axis, Interval, div_ceil};
 use crate::layout::{GPU_ALIGNMENT, Layout, PIECE};
-use crate::scheme::Scheme;
+use crate::scheme::{Scheme, Update};
 use crate::tower::allocate::{Allocation, SharedCopy, Use, Uses};
 
 /// How lines are cut into z blocks, whatever the height of a time block.
@@ -340,7 +340,7 @@ fn lean(scheme: &Scheme) -> Vec<i64> {
 /// How far a stage reads above, or below where the sign is negative.
 fn reach(scheme: &Scheme, stage: usize, sign: i64) -> i64 {
     let updates = &scheme.stages[stage].updates;
-    let reads = updates.iter().flat_map(|update| update.body.reads());
+    let reads = updates.iter().flat_map(Update::reads);
     let far = reads.map(|read| sign * i64::from(read.offset[Axis::INNER]));
     far.max().unwrap_or(0).max(0)
 }

@@ -2,6 +2,7 @@
 
 use super::value::{kept, number};
 use super::volume::VolumeAt;
+use super::zone::Amending;
 use super::{Launch, TowerInterp};
 use crate::evaluate::evaluate;
 use crate::lattice::{Axis, PerAxis};
@@ -12,6 +13,7 @@ use crate::tower::Placement;
 use crate::tower::boundary::BoundaryUpdate;
 use crate::tower::group::Group;
 use crate::tower::residency::{StageAt, keeps_old, reach};
+use crate::tower::zones::memory_of;
 
 /// A stage of a boundary period.
 #[derive(Clone, Copy)]
@@ -85,7 +87,7 @@ impl<T: Real> TowerInterp<'_, T> {
             let mut values = Vec::new();
             for z in indices.lo..indices.hi {
                 let cell = Cell { at, group, z };
-                let value = self.evaluate_cell(cell, rows.update);
+                let value = self.evaluate_cell(cell, rows.update)?;
                 let source = self.key(at.stage, update.target);
                 values.push(volumes.add(source, group, z, value));
             }
@@ -102,7 +104,7 @@ impl<T: Real> TowerInterp<'_, T> {
     }
 
     /// The new value of a cell, from memory.
-    fn evaluate_cell(&mut self, cell: Cell, update: usize) -> Option<T> {
+    fn evaluate_cell(&mut self, cell: Cell, update: usize) -> Result<Option<T>, String> {
         let Cell { at, group, z } = cell;
         let update = &at.updates(self.scheme)[update];
         let own = |row: RowId| self.memory[self.element(row, group, z)];
@@ -121,7 +123,25 @@ impl<T: Real> TowerInterp<'_, T> {
         let old = keeps_old(self.scheme, update)
             .then(|| own(at.target(self.scheme, self.layout, update)))
             .flatten();
-        kept(self.scheme, update, z, value, mask, old)
+        let mut value = kept(self.scheme, update, z, value, mask, old);
+        for amendment in &update.amendments {
+            let reads: Vec<Option<T>> = amendment
+                .body
+                .ops
+                .iter()
+                .map(|op| match op {
+                    Op::Read(read) => self.read_cell(cell, read),
+                    Op::Coef(coef) if memory_of(self.scheme, op).is_none() => {
+                        self.memory[self.element(self.layout.coef_row(*coef), group, z)]
+                    }
+                    Op::State(state) => self.state_value(amendment.zone, *state, group, z),
+                    _ => None,
+                })
+                .collect();
+            let cell = Amending { group, z, mask };
+            value = self.amended(cell, update, amendment, value, |n| reads[n])?;
+        }
+        Ok(value)
     }
 
     /// A value near a cell; ghosts along the inner axis are found where their sources are, if memory does not keep them.

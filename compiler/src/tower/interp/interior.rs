@@ -8,9 +8,9 @@ use super::{Launch, TowerInterp};
 use crate::evaluate::evaluate;
 use crate::lattice::{Axis, Interval};
 use crate::real::Real;
-use crate::scheme::{ComponentId, StageId};
+use crate::scheme::{ComponentId, StageId, StateId};
 use crate::tower::group::Group;
-use crate::tower::program::{Operand, PeriodProgram, RowOp, StageProgram, Update};
+use crate::tower::program::{Amended, Operand, PeriodProgram, RowOp, StageProgram, Update};
 use crate::tower::residency::{RowRef, RowUpdate, StageAt};
 use crate::tower::{Placement, SharedCopy, Written, written_groups};
 use std::collections::BTreeMap;
@@ -46,11 +46,16 @@ impl<T: Real> TowerInterp<'_, T> {
     }
 
     fn stages_of(&self, of: Interior<'_>) -> &[StageProgram] {
-        let period = self.period_of(of);
-        match &period.predicated {
-            Some(stages) if of.placement.predicated => stages,
-            _ => &period.stages,
-        }
+        &self.period_of(of).variants[of.placement.variant]
+    }
+
+    /// The number of a stage of the time block.
+    pub(super) fn stage_of(&self, of: Interior<'_>) -> i64 {
+        of.number(self.program.per_period() as i64, of.stage as i64)
+    }
+
+    fn is_predicated(&self, of: Interior<'_>) -> bool {
+        self.program.towers.variants.all[of.placement.variant].predicated
     }
 
     /// The first interior period begins: registers and shared rows get what is there from before.
@@ -166,6 +171,7 @@ impl<T: Real> TowerInterp<'_, T> {
             tower,
             shared,
             old: BTreeMap::new(),
+            states: BTreeMap::new(),
             published: Vec::new(),
         };
         for op in &stage.ops {
@@ -213,7 +219,9 @@ impl<T: Real> TowerInterp<'_, T> {
                 }
                 self.make_shown_ghosts(&copies, lane.shared);
             }
+            RowOp::Fetch(of) => self.ask(*of, lane),
             RowOp::Update(update) => self.update(update, lane)?,
+            RowOp::Amend(amend) => self.amend(amend, lane)?,
             RowOp::Inject { update, rows } => self.inject(*update, rows, lane, volumes),
             RowOp::Commit(row) => self.commit(row, lane),
             RowOp::Publish { row, shared } => {
@@ -247,9 +255,7 @@ impl<T: Real> TowerInterp<'_, T> {
             lane.fetch(operand)?;
         }
         let lanes = self.lanes(lane.of.launch);
-        let stage = lane
-            .of
-            .number(self.program.per_period() as i64, lane.of.stage as i64);
+        let stage = self.stage_of(lane.of);
         let active = lanes.active(stage, stage);
         let (mut target, mut before) = (self.line(), self.line());
         for z in lanes.present().lo..lanes.present().hi {
@@ -277,7 +283,7 @@ impl<T: Real> TowerInterp<'_, T> {
         let [outer, middle, _] = update.region.0;
         let acts = outer.contains(group.x) && middle.contains(group.y);
         let old = lane.old.remove(row);
-        if let (true, false, Some(old)) = (lane.of.placement.predicated, acts, old) {
+        if let (true, false, Some(old)) = (self.is_predicated(lane.of), acts, old) {
             let target = self.target(row, lane);
             lane.tower.registers.insert(target, old);
         }
@@ -299,9 +305,7 @@ impl<T: Real> TowerInterp<'_, T> {
         volumes: &VolumeAt<'_, T>,
     ) {
         let component = lane.at.updates(self.scheme)[update].target;
-        let stage = lane
-            .of
-            .number(self.program.per_period() as i64, lane.of.stage as i64);
+        let stage = self.stage_of(lane.of);
         let lanes = self.lanes(lane.of.launch);
         let active = lanes.active(stage, stage).intersect(lanes.present());
         for row in rows {
@@ -353,7 +357,7 @@ impl<T: Real> TowerInterp<'_, T> {
         };
         let group = of.origin(self.program.towers.advance) + row.at;
         let inner = self.scheme.extent(id)[Axis::INNER];
-        if of.placement.predicated && !written_groups(self.scheme, id).contains(group) {
+        if self.is_predicated(of) && !written_groups(self.scheme, id).contains(group) {
             return Ok(());
         }
         let per_period = self.program.per_period() as i64;
@@ -407,12 +411,14 @@ fn only<T: Real>(line: &Line<T>, range: Interval) -> Line<T> {
 }
 
 /// What the lanes of a tower have in a stage.
-struct Lane<'s, 'p, T> {
-    of: Interior<'p>,
-    at: StageAt,
-    origin: Group,
-    tower: &'s mut Tower<T>,
-    shared: &'s mut [Line<T>],
+pub(super) struct Lane<'s, 'p, T> {
+    pub of: Interior<'p>,
+    pub at: StageAt,
+    pub origin: Group,
+    pub tower: &'s mut Tower<T>,
+    pub shared: &'s mut [Line<T>],
+    /// States that amendments have asked for.
+    pub states: BTreeMap<(Amended, StateId), Line<T>>,
     /// Old values of rows whose new ones are not final yet.
     old: BTreeMap<RowUpdate, Line<T>>,
     /// Shared rows as they will be when the stage is over.
@@ -420,13 +426,13 @@ struct Lane<'s, 'p, T> {
 }
 
 impl<T: Real> Lane<'_, '_, T> {
-    fn register(&self, row: RowRef) -> Result<&Line<T>, String> {
+    pub fn register(&self, row: RowRef) -> Result<&Line<T>, String> {
         let found = self.tower.registers.get(&row);
         found.ok_or_else(|| format!("{row:?} is in no register"))
     }
 
     /// Brings an operand to registers, if that is where it will be.
-    fn fetch(&mut self, operand: Operand) -> Result<(), String> {
+    pub fn fetch(&mut self, operand: Operand) -> Result<(), String> {
         match operand {
             Operand::Register(row) => self.register(row).map(|_| ()),
             Operand::Entering { row, shared } => {
@@ -439,7 +445,7 @@ impl<T: Real> Lane<'_, '_, T> {
     }
 
     /// An operand of the lane at an index.
-    fn value(&self, operand: Operand, z: i64) -> Option<T> {
+    pub fn value(&self, operand: Operand, z: i64) -> Option<T> {
         match operand {
             Operand::Register(row) | Operand::Entering { row, .. } => {
                 self.tower.registers.get(&row)?.get(z)

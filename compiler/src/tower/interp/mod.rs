@@ -13,6 +13,7 @@ mod run;
 mod state;
 mod value;
 mod volume;
+mod zone;
 
 pub use volume::{Injected, Recorded, VolumeCells};
 

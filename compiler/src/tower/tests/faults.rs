@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::scheme::Op;
-use crate::testing::{diamonds, lengthen};
+use crate::testing::{add_layers, diamonds, lengthen, star};
 use crate::tower::block::{Division, Options};
 use crate::tower::{Operand, RowOp, StageProgram, TowerProgram, Update, verify};
 
@@ -22,6 +22,10 @@ impl Case {
         if division != Division::Shared(1) {
             lengthen(&mut scheme, Axis::INNER, 60);
         }
+        Case::of(scheme, division)
+    }
+
+    fn of(scheme: Scheme, division: Division) -> Case {
         let layout = Layout::for_gpu(&scheme).expect("it is small");
         let frame = Frame::new(&scheme, &cones(&scheme)).opened();
         let tiling = diamonds(&frame, [Rational::whole(6); 2], 1 << 20);
@@ -52,7 +56,7 @@ impl Case {
     /// The same after a change of the first stage for which it is possible.
     fn broken_stage(&self, change: impl Fn(&mut StageProgram) -> bool) -> Option<u32> {
         self.broken(|program| {
-            let mut stages = program.periods[0].stages.iter_mut();
+            let mut stages = program.periods[0].variants[0].iter_mut();
             assert!(stages.any(change), "no stage can be changed so");
         })
     }
@@ -87,7 +91,7 @@ fn each_alignment_has_a_period() {
     });
     assert_eq!(broken, Some(1));
     let broken = case.broken(|program| {
-        program.periods[0].stages.pop();
+        program.periods[0].variants[0].pop();
     });
     assert_eq!(broken, Some(1));
 }
@@ -130,7 +134,7 @@ fn operands_are_the_newest_values_of_the_rows_that_are_meant() {
     assert_eq!(broken, Some(3), "of no register");
     // The stage after one that loads does not wait.
     let broken = case.broken(|program| {
-        for stage in &mut program.periods[0].stages {
+        for stage in &mut program.periods[0].variants[0] {
             stage.ops.retain(|op| !matches!(op, RowOp::Await));
         }
     });
@@ -158,7 +162,7 @@ fn a_stage_overwrites_no_shared_row_that_it_reads() {
 #[test]
 fn memory_has_what_is_loaded() {
     let case = Case::new(Division::Shared(1));
-    let stages = &case.program.periods[0].stages;
+    let stages = &case.program.periods[0].variants[0];
     let copy = stages.iter().flat_map(|stage| &stage.loads).next();
     let copy = *copy.expect("something is loaded");
     let free = case.program.allocations.iter().map(|a| a.shared_rows);
@@ -203,7 +207,7 @@ fn rows_are_committed_before_they_are_used() {
 fn a_period_leaves_what_the_next_one_begins_with() {
     let case = Case::new(Division::Shared(1));
     let broken = case.broken(|program| {
-        let mut stages = program.periods[0].stages.iter_mut().rev();
+        let mut stages = program.periods[0].variants[0].iter_mut().rev();
         let store = |op: &RowOp| matches!(op, RowOp::Store { .. });
         assert!(stages.any(|stage| remove(stage, store)));
     });
@@ -228,8 +232,8 @@ fn updates_that_may_be_cut_have_the_old_value() {
         let broken = case.broken(|program| {
             let period = &mut program.periods[0];
             let stages = match division {
-                Division::ZBlocks(_) => &mut period.stages,
-                _ => period.predicated.as_mut().expect("ends cut rows off"),
+                Division::ZBlocks(_) => &mut period.variants[0],
+                _ => period.variants.last_mut().expect("ends cut rows off"),
             };
             let mut all = stages.iter_mut().flat_map(updates);
             let update = all.find(|update| update.old.is_some());
@@ -251,4 +255,83 @@ fn faces_of_z_blocks_move_as_far_as_stages_read() {
     read.expect("a read above").offset[Axis::INNER] += 3;
     let fault = verify(&case.scheme, &case.layout, &case.program);
     assert_eq!(fault.err().map(|fault| fault.rule), Some(9));
+}
+
+/// Of steps of one stage or two.
+#[test]
+fn rows_are_amended_in_order_with_what_was_asked_for() {
+    let open = PerAxis::splat([Boundary::Zero; 2]);
+    for mut scheme in [
+        maxwell(4, Precision::F32, [24, 24, 24]),
+        star(1, Precision::F32, [24, 24, 24]),
+    ] {
+        scheme.grid.boundary = open;
+        everywhere(&mut scheme);
+        let early = scheme.stages.len() == 1;
+        add_layers(&mut scheme, PerAxis::splat(3));
+        let mut case = Case::of(scheme, Division::Shared(1));
+        assert_eq!(case.program.towers.variants.all.len(), 3);
+        // The second variant has all amendments.
+        case.program.periods[0].variants[0] = case.program.periods[0].variants[1].clone();
+        case.program.towers.variants.all[0] = case.program.towers.variants.all[1];
+        let is_amend = |op: &RowOp| matches!(op, RowOp::Amend(_));
+        let is_fetch = |op: &RowOp| matches!(op, RowOp::Fetch(_));
+        let at =
+            |stage: &StageProgram, which: &dyn Fn(&RowOp) -> bool| stage.ops.iter().position(which);
+        let none = case.broken_stage(|stage| remove(stage, is_amend));
+        assert_eq!(none, Some(10), "an amendment is missing");
+        let none = case.broken_stage(|stage| remove(stage, is_fetch));
+        assert_eq!(none, Some(10), "nothing was asked for");
+        let twice = case.broken_stage(|stage| {
+            let fetch = at(stage, &is_fetch);
+            fetch.is_some_and(|n| {
+                stage.ops.insert(n, stage.ops[n].clone());
+                true
+            })
+        });
+        assert_eq!(twice, Some(10), "something was asked for twice");
+        let late = case.broken_stage(|stage| {
+            let commit = |op: &RowOp| matches!(op, RowOp::Commit(_));
+            let (Some(amend), Some(commit)) = (at(stage, &is_amend), at(stage, &commit)) else {
+                return false;
+            };
+            let amend = stage.ops.remove(amend);
+            stage.ops.insert(commit, amend);
+            true
+        });
+        assert_eq!(late, Some(10), "a row is final before it is amended");
+        let order = case.broken_stage(|stage| {
+            let pair = stage.ops.windows(2).position(|ops| match ops {
+                [RowOp::Amend(a), RowOp::Amend(b)] => a.of.row == b.of.row,
+                _ => false,
+            });
+            pair.is_some_and(|n| {
+                stage.ops.swap(n, n + 1);
+                true
+            })
+        });
+        assert_eq!(order, Some(10), "amendments are out of order");
+        if early {
+            let early = case.broken_stage(|stage| {
+                let fetch = at(stage, &is_fetch).map(|n| stage.ops.remove(n));
+                stage.ops.splice(0..0, fetch).count() == 0
+            });
+            assert_eq!(early, Some(10), "something was asked for before the wait");
+        }
+        let operand = case.broken_stage(|stage| {
+            let operands = stage.ops.iter_mut().flat_map(|op| match op {
+                RowOp::Amend(amend) => amend.operands.as_mut_slice(),
+                _ => &mut [],
+            });
+            let mut reads = operands.flatten();
+            reads.any(|operand| match operand {
+                Operand::CrossLane { by, .. } => {
+                    *by += 1;
+                    true
+                }
+                _ => false,
+            })
+        });
+        assert_eq!(operand, Some(3), "another value is read");
+    }
 }

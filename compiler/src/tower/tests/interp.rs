@@ -4,7 +4,9 @@
 use super::*;
 use crate::injection::{Injection, Receiver, inject};
 use crate::real::Real;
-use crate::testing::{Stagewise, diamonds, lengthen, make_room_for_towers, tower_pitches};
+use crate::testing::{
+    Stagewise, add_random_zones_for_gpus, diamonds, lengthen, make_room_for_towers, tower_pitches,
+};
 use crate::tower::block::{Division, Options};
 
 /// What is compared.
@@ -23,6 +25,7 @@ struct Report {
     interior: u64,
     cut: u64,
     records: usize,
+    amended: usize,
 }
 
 /// The value of a wave in a step.
@@ -146,6 +149,12 @@ impl Trial<'_> {
             let points = points.ok_or("no such points")?;
             report.interior += points.interior;
             report.cut += points.cut;
+            let amends = |task: &&Task| {
+                let placement = &task.placement;
+                let variant = program.towers.variants.all[placement.variant];
+                !placement.interior.is_empty() && !variant.zones.is_empty()
+            };
+            report.amended += list.tasks.iter().filter(amends).count();
             let injected = Injected {
                 points: &points,
                 volumes: &self.volumes,
@@ -269,6 +278,8 @@ struct Tried {
     rings: u64,
     z_blocks: u64,
     volumes: usize,
+    /// Towers whose interior periods have amendments.
+    amended: usize,
 }
 
 // Two tests, so that two cores share the work.
@@ -298,6 +309,10 @@ fn run(seeds: impl Iterator<Item = u64>) {
             lengthen(&mut scheme, Axis::INNER, longer);
         }
         make_room_for_towers(&mut rng, &mut scheme, 20);
+        let amended = seed % 4 > 1;
+        if amended {
+            add_random_zones_for_gpus(&mut Rng::new(seed), &Limits::TOWERS, &mut scheme);
+        }
         if crate::scheme::verify(&scheme).is_err() {
             continue;
         }
@@ -327,6 +342,7 @@ fn run(seeds: impl Iterator<Item = u64>) {
             tried.rings += u64::from([Axis::OUTER, Axis::MIDDLE].iter().any(ring));
             tried.z_blocks += u64::from(z_blocks);
             tried.volumes += trial.volumes.len();
+            tried.amended += report.amended;
         }
     }
     let Tried {
@@ -337,9 +353,11 @@ fn run(seeds: impl Iterator<Item = u64>) {
         rings,
         z_blocks,
         volumes,
+        amended,
     } = tried;
     assert!(schemes > 15 && interior > 10 * schemes, "{tried:?}");
     assert!(cut > schemes && records as u64 > schemes, "{tried:?}");
     assert!(5 * rings > schemes && z_blocks > 4, "{tried:?}");
     assert!(volumes as u64 > schemes / 4, "{tried:?}");
+    assert!(amended as u64 > schemes, "{tried:?}");
 }

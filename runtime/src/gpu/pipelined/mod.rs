@@ -205,7 +205,8 @@ impl<'a, T: Value> Pipelined<'a, T> {
         assert_eq!(layout, program.set.layout, "kernels for this layout");
         let interruptions = Interruptions::new(scheme, problem);
         let chosen = &interruptions.volumes;
-        if !interruptions.always.is_empty() || towers.program.sources != chosen.acting(problem) {
+        let unfit = !interruptions.always.is_empty() || !scheme.zones.is_empty();
+        if unfit || towers.program.sources != chosen.acting(problem) {
             return Ok(None);
         }
         let of = &towers.program.towers;

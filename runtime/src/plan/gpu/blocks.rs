@@ -5,7 +5,7 @@ use torre_compiler::lattice::Axis;
 use torre_compiler::layout::Layout;
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tower::block::{
-    Block, Division, MOST_REGISTERS, MOST_SLABS, MOST_THREADS, Misfit, Options, WARP,
+    AMENDING, Block, Division, MOST_REGISTERS, MOST_SLABS, MOST_THREADS, Misfit, Options, WARP,
 };
 use torre_compiler::tower::{AllocatedTowers, Towers};
 
@@ -33,7 +33,11 @@ pub fn most_kept(towers: &Towers) -> usize {
 
 /// Registers for the values that a thread of towers keeps, and for its work, at least.
 fn least_registers(scheme: &Scheme, towers: &Towers) -> u64 {
-    (most_kept(towers) * scheme.precision.bytes()).div_ceil(4) as u64 + WORKING
+    let amending = match towers.variants.any_zones() {
+        true => u64::from(AMENDING),
+        false => 0,
+    };
+    (most_kept(towers) * scheme.precision.bytes()).div_ceil(4) as u64 + WORKING + amending
 }
 
 /// Registers that a thread of a block needs at least.

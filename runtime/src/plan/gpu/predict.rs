@@ -1,5 +1,6 @@
 //! What a run on a device is expected to do: layerwise, and by towers.
 
+use super::layers::{self, Added, Layers};
 use super::{Fit, usual_order};
 use crate::gpu::DeviceModel;
 use crate::gpu::device::Facts;
@@ -7,7 +8,7 @@ use crate::program::layerwise_bytes_per_cell_step;
 use torre_compiler::lattice::Axis;
 use torre_compiler::layout::Layout;
 use torre_compiler::schedule::{Choice, Prediction, Schedule};
-use torre_compiler::scheme::{Boundary, Scheme};
+use torre_compiler::scheme::{Boundary, Scheme, StageId, ZoneSet};
 use torre_compiler::tile::stage_blocks;
 use torre_compiler::tower::{AllocatedTowers, StageAllocation, Traffic, is_cross_lane};
 
@@ -68,11 +69,12 @@ const START: f64 = 3e-6;
 /// The layerwise schedule, with the rate that follows from its bytes: each stage reads and writes whole arrays, and nothing stays on
 /// the chip from one stage to the next. `copy_rate`: bytes read and written per second.
 pub fn layerwise(scheme: &Scheme, copy_rate: f64) -> Choice {
-    let bytes = layerwise_bytes_per_cell_step(scheme);
+    let amended: f64 = layers::bytes(scheme).iter().sum();
+    let bytes = layerwise_bytes_per_cell_step(scheme) + amended;
     let cells: f64 = scheme.grid.cells.0.iter().map(|&n| n as f64).product();
     let starts: usize = scheme
         .stage_ids()
-        .map(|stage| stage_blocks(scheme, stage).len())
+        .map(|stage| stage_blocks(scheme, stage).len() + amending_starts(scheme, stage))
         .sum();
     let reach = scheme.reach().iter().flat_map(|(_, reach)| *reach).max();
     let far = f64::from((reach.unwrap_or(0) - 2).max(0));
@@ -89,6 +91,13 @@ pub fn layerwise(scheme: &Scheme, copy_rate: f64) -> Choice {
             footprint: 0.0,
         },
     }
+}
+
+/// Kernels that amend what a stage has stored.
+fn amending_starts(scheme: &Scheme, stage: StageId) -> usize {
+    let updates = scheme.stages[stage.index()].updates.iter();
+    let zones = updates.fold(ZoneSet::default(), |set, u| set.union(u.zones()));
+    zones.iter().map(|zone| scheme.zone(zone).boxes.len()).sum()
 }
 
 /// Arithmetic instructions of a cell-step.
@@ -191,14 +200,21 @@ pub fn towers(
     let busiest = (warps / WARPS).ceil() * WARPS;
     let warps = (warps + UNEVEN * (busiest - warps)) / blocks + BETWEEN;
     let threads = warps * WARP * together;
-    let compute = each * threads / length / (WARPS * WARP * together * ISSUE * clock);
-    let code = towers.cells() * towers.steps as f64 * (arithmetic as f64 + fit.accesses);
-    let [held, rate] = CODE;
-    let fetch = if code * towers.alignments.len() as f64 > held {
-        code * INSTRUCTION / (towers.steps as f64 * stages * rate * clock)
-    } else {
-        0.0
+    let layers = Layers::new(scheme, towers, height);
+    let computing = |added: Added| {
+        (each + added.run) * threads / length / (WARPS * WARP * together * ISSUE * clock)
     };
+    let [held, rate] = CODE;
+    let fetching = |added: Added| {
+        let each = arithmetic as f64 + fit.accesses + added.code;
+        let code = towers.cells() * towers.steps as f64 * each;
+        if code * towers.alignments.len() as f64 > held {
+            code * INSTRUCTION / (towers.steps as f64 * stages * rate * clock)
+        } else {
+            0.0
+        }
+    };
+    let compute = computing(Added::default());
     let order = usual_order(scheme, towers, block, height, &model.facts);
     let width = order.width as f64;
     let width = width.min(cells[Axis::MIDDLE.index()] / (2.0 * towers.cells()).sqrt());
@@ -215,18 +231,21 @@ pub fn towers(
     let line = length * element;
     let pieces = if ends { 1.0 + ENDS * PIECE / line } else { 1.0 };
     let near = (1.0 - lost) * own * pieces / (FLOW * model.copy_rate);
-    let far = lost * column / (SHARE * model.copy_rate);
+    let far = (lost * column + layers.bytes) / (SHARE * model.copy_rate);
     let flow = stage * part * (near + far) * processors;
     let [alone, more] = LATENCY;
     let latency = alone + more * (together - 1.0);
-    let parts = [
-        latency,
-        blocks * flow,
-        blocks * stage * compute,
-        blocks * fetch,
-    ];
     // Per stage of one tower, where a multiprocessor runs several: what one waits for, others use.
-    let time = parts.map(|t| t.powi(3)).iter().sum::<f64>().cbrt() / blocks;
+    let times = layers.added.map(|added| {
+        let parts = [
+            latency,
+            blocks * flow,
+            blocks * stage * computing(added),
+            blocks * fetching(added),
+        ];
+        parts.map(|t| t.powi(3)).iter().sum::<f64>().cbrt() / blocks
+    });
+    let time = times[0] + layers.share * (times[1] - times[0]);
 
     let [x, y] = [Axis::OUTER, Axis::MIDDLE].map(|axis| cells[axis.index()]);
     let by = towers.advance.array().map(|n| n.abs() as f64);
@@ -251,7 +270,7 @@ pub fn towers(
     let closed = closed.iter().sum::<f64>() / (2.0 * sides.iter().map(|s| s.1).sum::<f64>());
     let strips = (x + y) / (wide * width).max(1.0);
     let updates = scheme.stages.iter().flat_map(|s| &s.updates);
-    let reads = updates.flat_map(|u| u.body.reads()).count() as f64;
+    let reads = updates.flat_map(|u| u.body.reads()).count() as f64 + layers.loads;
     let ends = STRIP_END * element * towers.cells() * reads * steps * stages;
     // What waits near one partition holds up those near others in part.
     let waits = 2.0 * ends * closed * strips * 2.0 / (1.0 + partitions);
@@ -270,8 +289,8 @@ pub fn towers(
     Prediction {
         rate: x * y * cells[Axis::INNER.index()] * steps / time_block,
         compute,
-        cache_bytes: own,
-        memory_bytes: column,
+        cache_bytes: own + layers.bytes,
+        memory_bytes: column + layers.bytes,
         footprint: f64::from(block.shared_bytes),
     }
 }

@@ -37,8 +37,6 @@ pub enum Refusal {
         threads: u32,
         most: u64,
     },
-    /// The scheme has zones with updates of their own, such as layers.
-    Zones,
     /// Updates in zones read values that their own stage overwrites.
     Overwritten,
     /// Z blocks lean too much in time blocks of so many steps.
@@ -112,7 +110,6 @@ impl fmt::Display for Refusal {
                 f,
                 "a block does not hold lines, and in {steps} steps the ends of parts that it holds lean too much"
             ),
-            Refusal::Zones => f.write_str("towers know no layers: they run stage by stage"),
             Refusal::Overwritten => {
                 f.write_str("in a layer an update reads values that its own statement overwrites")
             }

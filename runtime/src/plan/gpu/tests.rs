@@ -2,8 +2,9 @@
 
 use super::*;
 use torre_compiler::backend::gpu::Gpu;
+use torre_compiler::lattice::PerAxis;
 use torre_compiler::scheme::{Boundary, Precision};
-use torre_compiler::testing::maxwell;
+use torre_compiler::testing::{add_layers, maxwell};
 
 fn h200() -> DeviceModel {
     usual("sm_90")
@@ -184,4 +185,36 @@ fn small_grids_leave_multiprocessors_idle() {
     };
     let [small, large] = [[48, 48, 256], [768, 768, 256]].map(|cells| rate(cells).expect("towers"));
     assert!(small < 0.4 * large, "{small:e} {large:e}");
+}
+
+#[test]
+fn layers_slow_towers_down_and_keep_their_variants() {
+    let bare = maxwell(4, Precision::F32, [768, 768, 256]);
+    let layered = |cells: [i64; 3]| {
+        let mut scheme = bare.clone();
+        add_layers(&mut scheme, PerAxis(cells));
+        scheme
+    };
+    let (problem, model) = (problem(), h200());
+    let planned = |scheme: &Scheme| {
+        let planner = DevicePlanner::new(scheme, &problem, &model).expect("it can be addressed");
+        let (plan, _) = planner.best(&Template::Auto).expect("a plan");
+        let towers = plan.towers.expect("towers");
+        let window = planner.window(Some(&towers), Wanted::default()).err();
+        (plan.choice.prediction.rate, towers.variants, window)
+    };
+    let (whole, none, _) = planned(&bare);
+    assert!(none.is_empty(), "{none:?}");
+    let (sides, two, _) = planned(&layered([10, 10, 0]));
+    let (all, both, window) = planned(&layered([10, 10, 10]));
+    assert!(all < sides && sides < whole, "{all} {sides} {whole}");
+    assert!(all > layerwise(&bare, model.copy_rate).prediction.rate);
+    let count = |variants: &[PlannedVariant]| {
+        let of = |v: &PlannedVariant| (v.zones.len(), v.predicated);
+        variants.iter().map(of).collect::<Vec<(usize, bool)>>()
+    };
+    assert_eq!(count(&two)[..2], [(0, false), (2, false)]);
+    assert_eq!(count(&both)[..2], [(1, false), (3, false)]);
+    assert!(two[0].towers > 4 * two[1].towers, "{two:?}");
+    assert_eq!(window, Some(Refusal::Window(NoWindow::Layers)));
 }

@@ -17,6 +17,8 @@ pub enum NoWindow {
     Layerwise,
     /// The first axis is periodic.
     Ring,
+    /// Layers keep states, which lie beside the planes of the array.
+    Layers,
     /// Towers do not move along the first axis, or not in the order of planes across it.
     Way,
     /// Time blocks have whole periods, and something is due in between.
@@ -34,6 +36,9 @@ impl fmt::Display for NoWindow {
             NoWindow::Ring => {
                 f.write_str("a calculation window does not go around the first axis, which is periodic")
             }
+            NoWindow::Layers => f.write_str(
+                "time blocks in flight and calculation windows take no layers: their states do not lie in planes",
+            ),
             NoWindow::Way => f.write_str(
                 "a calculation window needs towers that move along the first axis, one group of planes after the other",
             ),
@@ -116,6 +121,9 @@ impl DevicePlanner<'_> {
         };
         if scheme.grid.is_periodic(Axis::OUTER) {
             return Some(NoWindow::Ring);
+        }
+        if !scheme.zones.is_empty() {
+            return Some(NoWindow::Layers);
         }
         let towers = plan.fit.towers();
         if towers.way() == 0 {

@@ -1,6 +1,7 @@
 //! Runs on a GPU give the bits of the reference. Without a GPU their PTX is interpreted; where there is one, it runs there, too.
 
 mod l2_partitions;
+mod layers;
 mod sources;
 mod windows;
 
@@ -18,7 +19,8 @@ use torre_compiler::schedule::{Frame, notation};
 use torre_compiler::scheme::{Boundary, Op, Precision, Scheme, StageId, verify};
 use torre_compiler::statics::{Files, NoFiles};
 use torre_compiler::testing::{
-    Limits, Rng, add_random_zones, elasticity, everywhere, lengthen, maxwell, random_scheme,
+    Limits, Rng, add_random_zones, add_random_zones_for_gpus, elasticity, everywhere, lengthen,
+    maxwell, random_scheme,
 };
 use torre_compiler::tower::block::Division;
 use torre_grammar::parse_schedule;
@@ -447,7 +449,7 @@ fn random_problems_by_towers(seeds: impl Iterator<Item = u64>) {
         ..LIMITS
     };
     let device = Interpreted::new();
-    let (mut tried, mut in_blocks, mut rings) = (0, 0, 0);
+    let (mut tried, mut in_blocks, mut rings, mut amended) = (0, 0, 0, 0);
     for seed in seeds {
         let mut rng = Rng::new(seed);
         let mut scheme = random_scheme(&mut rng, &limits);
@@ -469,6 +471,9 @@ fn random_problems_by_towers(seeds: impl Iterator<Item = u64>) {
             };
             let by = (least - scheme.grid.cells[axis]).max(0);
             lengthen(&mut scheme, axis, by + rng.within(0, 6));
+        }
+        if seed % 4 > 1 {
+            add_random_zones_for_gpus(&mut Rng::new(seed), &limits, &mut scheme);
         }
         let mut problem = random_problem(&mut rng, &scheme);
         problem.steps = rng.within(3, 9) as u64;
@@ -497,9 +502,18 @@ fn random_problems_by_towers(seeds: impl Iterator<Item = u64>) {
         in_blocks += u64::from(by_towers < each * problem.steps);
         let ring = |axis: &Axis| scheme.grid.is_periodic(*axis);
         rings += u64::from([Axis::OUTER, Axis::MIDDLE].iter().any(ring));
+        amended += u64::from(runs_amendments(towers));
     }
+    assert!(8 * amended > tried, "{amended} of {tried}");
     assert!(tried > 0 && 2 * in_blocks > tried, "{in_blocks} of {tried}");
     assert!(5 * rings > tried, "{rings} of {tried}");
+}
+
+/// Whether some tower amends rows in interior periods.
+fn runs_amendments(towers: &CompiledTowers) -> bool {
+    let variants = &towers.program.towers.variants.all;
+    let mut placements = towers.list().tasks.iter().map(|task| &task.placement);
+    placements.any(|p| !p.interior.is_empty() && !variants[p.variant].zones.is_empty())
 }
 
 #[test]

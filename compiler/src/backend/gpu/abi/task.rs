@@ -36,8 +36,8 @@ impl TaskWord {
     pub const NARROW: u32 = 15;
     /// Cells from the origin to where it lies in the array in interior periods: lengths of periodic axes.
     pub const SHIFT: [u32; 2] = [16, 17];
-    /// Whether ends of the grid may cut rows off interior periods.
-    pub const PREDICATED: u32 = 18;
+    /// The variant of interior periods.
+    pub const VARIANT: u32 = 18;
     /// Words of a task in memory.
     pub const COUNT: u32 = 19;
 
@@ -101,7 +101,7 @@ pub fn task_words(
         set(TaskWord::SHIFT[n], number(by)?);
         set(TaskWord::LIMITS[n], limit(n)?);
     }
-    set(TaskWord::PREDICATED, i32::from(placement.predicated));
+    set(TaskWord::VARIANT, i32::try_from(placement.variant).ok()?);
     Some(words)
 }
 

@@ -73,17 +73,9 @@ impl AmendKernel {
 
 /// Whether an amendment reads what its own stage overwrites, or the amendments of an update are not in the order of their zones.
 pub fn reads_overwritten(scheme: &Scheme) -> bool {
-    scheme.stages.iter().any(|stage| {
-        let overwritten = |read: &crate::scheme::Read| {
-            let is_target = stage.updates.iter().any(|u| u.target == read.component);
-            is_target && read.age + 1 == scheme.component(read.component).time_levels
-        };
-        stage.updates.iter().any(|update| {
-            let zones: Vec<ZoneId> = update.amendments.iter().map(|a| a.zone).collect();
-            let reads = update.amendments.iter().flat_map(|a| a.body.reads());
-            !zones.is_sorted() || reads.into_iter().any(overwritten)
-        })
-    })
+    let updates = scheme.stages.iter().flat_map(|s| &s.updates);
+    let in_order = |update: &Update| update.amendments.iter().map(|a| a.zone).is_sorted();
+    crate::tower::reads_overwritten(scheme) || !updates.into_iter().all(in_order)
 }
 
 /// Adds all kernels for zones.
@@ -183,7 +175,7 @@ impl Writer<'_> {
             k,
             array,
             self.own.group(zone, 0, 0),
-            [(x, self.own.plane), (y, zone.group), (z, 1)],
+            [(x, zone.plane), (y, zone.group), (z, 1)],
         );
         Cell {
             at: PerAxis([x, y, z]),

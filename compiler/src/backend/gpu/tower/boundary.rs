@@ -13,13 +13,16 @@ use super::points::{PointStage, PointTable};
 use super::volume::{self, Places, RowPlace, Rows};
 use super::worker::Worker;
 use super::z_block::Between;
+use super::zone::{self, AmendedRow, AmendedValues, OfLane};
 use crate::evaluate::evaluate;
 use crate::ghost::{AxisGhosts, Fold};
 use crate::lattice::{Axis, div_ceil};
 use crate::layout::RowId;
 use crate::scheme::{Cmp, ComponentId, Op, Update};
 use crate::tower::block::LineFolds;
-use crate::tower::{BoundaryUpdate, GroupBox, StageAt, VolumeSource, keeps_old, without_ghosts};
+use crate::tower::{
+    BoundaryUpdate, GroupBox, StageAt, VolumeSource, keeps_old, memory_of, without_ghosts,
+};
 
 /// A period of a tower that ends of the grid may cut.
 #[derive(Clone, Copy)]
@@ -71,12 +74,17 @@ struct Reads {
     operands: Vec<Option<Read>>,
     mask: Option<Read>,
     old: Option<Read>,
+    /// Of rows, that amendments read and the update does not.
+    more: Vec<Read>,
+    /// Per amendment and operation of its body, which of all it is.
+    amended: Vec<Vec<Option<usize>>>,
 }
 
 impl Reads {
     fn iter(&self) -> impl Iterator<Item = Option<&Read>> {
         let operands = self.operands.iter().map(Option::as_ref);
-        operands.chain([self.mask.as_ref(), self.old.as_ref()])
+        let operands = operands.chain([self.mask.as_ref(), self.old.as_ref()]);
+        operands.chain(self.more.iter().map(Some))
     }
 }
 
@@ -140,12 +148,26 @@ impl Worker<'_> {
                 .iter()
                 .map(|row| load_row(k, context, row, &reads, &displaced))
                 .collect();
+            let of_lane = zone::lane_coefs(k, context, lane, update);
+            let amended: Vec<Vec<AmendedRow>> = rows
+                .iter()
+                .map(|row| self.amended_row(k, update, row.place, &of_lane))
+                .collect();
             let negated = of_folded(&reads, |folds, by| folded::is_negated(k, lane, folds, by));
             let mut values: Vec<Operand> = loaded
                 .into_iter()
-                .map(|loaded| {
+                .zip(amended)
+                .map(|(loaded, amended)| {
                     let loaded = negated_as_seen(k, loaded, &negated);
-                    compute_row(k, context, lane, update, &loaded)
+                    let value = compute_row(k, context, lane, update, &loaded);
+                    amend_row(
+                        k,
+                        context,
+                        update,
+                        value,
+                        (&loaded, &reads.amended),
+                        &amended,
+                    )
                 })
                 .collect();
             let places: Vec<RowPlace> = rows.iter().map(|row| row.place).collect();
@@ -293,11 +315,55 @@ impl Worker<'_> {
             _ => None,
         };
         let target = stage.target(scheme, layout, update);
+        let count = update.body.ops.len();
+        let mut more = Vec::new();
+        // Most of it is what the update reads anyway. Mask and old value come after its operands.
+        let mut known: Vec<Op> = Vec::new();
+        let mut find = |op: &Op| {
+            let from = if memory_of(scheme, op).is_some() {
+                None
+            } else {
+                of(op)
+            }?;
+            if let Some(at) = update.body.ops.iter().position(|own| own == op) {
+                return Some(at);
+            }
+            let at = known.iter().position(|other| other == op);
+            let at = at.unwrap_or_else(|| {
+                more.push(from);
+                known.push(*op);
+                known.len() - 1
+            });
+            Some(count + 2 + at)
+        };
+        let amendments = update.amendments.iter();
+        let amended = amendments.map(|a| a.body.ops.iter().map(&mut find).collect());
+        let amended = amended.collect();
         Reads {
+            more,
+            amended,
             operands: update.body.ops.iter().map(of).collect(),
             mask: update.mask.map(|mask| own(layout.coef_row(mask))),
             old: keeps_old(scheme, update).then(|| own(target)),
         }
+    }
+
+    /// What the amendments of a row need of memory besides rows.
+    fn amended_row(
+        &self,
+        k: &mut Kernel<'_>,
+        update: &Update,
+        place: RowPlace,
+        of_lane: &OfLane,
+    ) -> Vec<AmendedRow> {
+        let Worker { context, lane, .. } = self;
+        let amendments = update.amendments.iter();
+        amendments
+            .map(|amendment| {
+                let of = (update, amendment);
+                AmendedRow::new(k, context, lane, of, place, of_lane)
+            })
+            .collect()
     }
 
     /// Writes a row to where it appears again along the first two axes.
@@ -431,12 +497,36 @@ fn compute_row(
         |_, n| loaded[n].unwrap_or(Operand::poison(real)),
         |k, op, values| numbers::number(k, real, op, values),
     );
-    let [mask, old] = [2, 1].map(|n| loaded.get(loaded.len() - n).copied().flatten());
+    let count = update.body.ops.len();
+    let [mask, old] = [0, 1].map(|n| loaded.get(count + n).copied().flatten());
     let zero = Operand::real(real, 0f64.to_bits());
     if let (Some(mask), Some(old)) = (mask, old) {
         value = k.select(Cmp::Ne, mask, zero, value, old);
     }
     context.in_range(k, lane, update, value, old)
+}
+
+/// What amendments make of a value; `loaded`: of rows, and which of them the operations of each amendment's body read.
+fn amend_row(
+    k: &mut Kernel<'_>,
+    context: &Context<'_>,
+    update: &Update,
+    mut value: Operand,
+    (loaded, reads): (&[Option<Operand>], &[Vec<Option<usize>>]),
+    amended: &[AmendedRow],
+) -> Operand {
+    let mask = loaded.get(update.body.ops.len()).copied().flatten();
+    for (number, (amendment, row)) in update.amendments.iter().zip(amended).enumerate() {
+        let own = reads[number].iter().map(|at| at.and_then(|at| loaded[at]));
+        let own: Vec<Option<Operand>> = own.collect();
+        let values = AmendedValues {
+            base: value,
+            mask,
+            reads: &own,
+        };
+        value = row.amend(k, context, amendment, values);
+    }
+    value
 }
 
 /// Values with the sign that they have where the thread reads.

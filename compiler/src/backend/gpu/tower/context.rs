@@ -16,8 +16,8 @@ pub(super) struct Context<'a> {
     pub layout: &'a Layout,
     pub program: &'a TowerProgram,
     pub alignment: usize,
-    /// Code for periods of which ends of the grid may cut rows off.
-    pub predicated: bool,
+    /// The variant of interior periods.
+    pub variant: usize,
     pub real: Type,
     /// What accesses to memory add to a pointer by themselves lies between this and its negative.
     pub near: i64,
@@ -40,13 +40,14 @@ impl<'a> Context<'a> {
         &self.program.allocations[self.alignment]
     }
 
-    /// The stages of a period, as interior or as predicated code.
+    /// The stages of a period, as its variant has them.
     pub fn stages(&self) -> &'a [StageProgram] {
-        let period = self.period();
-        match &period.predicated {
-            Some(predicated) if self.predicated => predicated,
-            _ => &period.stages,
-        }
+        &self.period().variants[self.variant]
+    }
+
+    /// Whether ends of the grid may cut rows off.
+    pub fn predicated(&self) -> bool {
+        self.towers().variants.all[self.variant].predicated
     }
 
     pub fn slabs(&self) -> Option<&'a Slabs> {

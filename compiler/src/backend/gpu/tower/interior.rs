@@ -9,10 +9,11 @@ use super::steer::RowPointers;
 use super::volume::{self, Places, Rows};
 use super::worker::{Left, Worker};
 use super::z_block::{self, Between};
+use super::zone::{AmendedValues, Asking, Zones};
 use crate::evaluate::{Elsewhere, range};
 use crate::scheme::{self, Cmp};
 use crate::tower::block::Ends;
-use crate::tower::{self, RowOp, RowRef, RowUpdate, StageAt, VolumeSource, Written};
+use crate::tower::{self, Amended, RowOp, RowRef, RowUpdate, StageAt, VolumeSource, Written};
 use std::collections::BTreeMap;
 
 /// The values that a thread keeps from one period to the next.
@@ -183,6 +184,7 @@ impl Worker<'_> {
                 old: BTreeMap::new(),
                 cross_lane: BTreeMap::new(),
                 across: None,
+                zones: None,
                 sent: 0,
             };
             let number = number as i64;
@@ -222,6 +224,8 @@ struct Stage<'s, 'a> {
     cross_lane: BTreeMap<(RowRef, i64), Operand>,
     /// How other blocks get values. It is not kept from stage to stage: there are no registers for it.
     across: Option<Across>,
+    /// Where amendments find what they need: nor is this.
+    zones: Option<Zones>,
     /// Rows of which they do.
     sent: usize,
 }
@@ -245,7 +249,9 @@ impl Stage<'_, '_> {
                     ghosts.make_arrived(k, context, lane, self.number);
                 }
             }
+            RowOp::Fetch(of) => self.fetch(k, *of),
             RowOp::Update(update) => self.update(k, update),
+            RowOp::Amend(amend) => self.amend(k, amend),
             RowOp::Inject { update, rows } => {
                 let targets: Vec<RowRef> = rows.iter().map(|row| self.target(row)).collect();
                 let mut values: Vec<Operand> = targets.iter().map(|t| self.values[t]).collect();
@@ -346,6 +352,45 @@ impl Stage<'_, '_> {
         if let Some(old) = old {
             self.old.insert(op.row, old);
         }
+    }
+
+    /// Takes what amendments of the stage need, with where they act on a row.
+    fn zones(&mut self, k: &mut Kernel<'_>) -> Zones {
+        let known = self.zones.take();
+        known.unwrap_or_else(|| Zones::new(self.worker.place(k, self.period.number)))
+    }
+
+    fn asking(&self, of: Amended) -> Asking<'_> {
+        Asking {
+            of,
+            update: &self.at.updates(self.worker.context.scheme)[of.row.update],
+            active: self.active,
+            predicate: self.predicate,
+        }
+    }
+
+    fn fetch(&mut self, k: &mut Kernel<'_>, of: Amended) {
+        let mut zones = self.zones(k);
+        let Worker { context, lane, .. } = self.worker;
+        zones.ask(k, context, lane, &self.asking(of));
+        self.zones = Some(zones);
+    }
+
+    fn amend(&mut self, k: &mut Kernel<'_>, op: &tower::Amend) {
+        // They are registers for all threads afterwards, so all read them.
+        let reads = op.operands.iter().map(|o| o.map(|o| self.value(k, o)));
+        let reads: Vec<Option<Operand>> = reads.collect();
+        let mask = op.mask.map(|mask| self.value(k, mask));
+        let mut zones = self.zones(k);
+        let Worker { context, lane, .. } = self.worker;
+        let values = AmendedValues {
+            base: self.values[&op.target],
+            mask,
+            reads: &reads,
+        };
+        let value = zones.amend(k, context, lane, &self.asking(op.of), values);
+        self.zones = Some(zones);
+        self.values.insert(op.target, value);
     }
 
     /// Rows that an end of the grid cuts off keep their old value.

@@ -18,8 +18,8 @@ use super::super::ir::{Launch, Module, Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel, Special};
 use super::boundary::BoundaryPeriod;
 use super::cluster::{self, ClusterBarrier};
+use super::code::Code;
 use super::context::{Context, Lane};
-use super::ghosts_on_load::GhostList;
 use super::load::{self, LoadPeriod, Producer};
 use super::neighbours::{self, Neighbours};
 use super::pipeline::{self, Arrivals, Pipeline, Scarce};
@@ -36,34 +36,6 @@ use crate::tower::block::{CLUSTER_BARRIERS, OTHERS};
 
 /// The kernel's name.
 pub const SYMBOL: &str = "torre_towers";
-
-/// The code of an alignment.
-#[derive(Clone, Copy)]
-pub(super) struct Code<'a> {
-    pub interior: Context<'a>,
-    /// `None` where no end of the grid may cut rows off interior periods.
-    pub predicated: Option<Context<'a>>,
-    /// What makes ghosts along the inner axis of rows that arrive, where towers do so.
-    pub ghosts: Option<GhostList<'a>>,
-}
-
-impl<'a> Code<'a> {
-    /// Runs what is done for interior periods: once for those that nothing cuts, and once for those of which ends cut
-    /// rows off, if there are such.
-    fn by_kind(
-        &self,
-        k: &mut Kernel<'_>,
-        predicated: Operand,
-        run: impl Fn(&mut Kernel<'_>, &Context<'a>),
-    ) {
-        let Some(other) = &self.predicated else {
-            run(k, &self.interior);
-            return;
-        };
-        let is_whole = k.compare(IntCmp::Eq, predicated, Operand::i32(0));
-        k.either(is_whole, |k| run(k, &self.interior), |k| run(k, other));
-    }
-}
 
 /// The shared memory that the kernel has: rows, and what it names.
 struct Named {
@@ -91,7 +63,7 @@ pub(super) fn write(module: &mut Module, codes: &[Code<'_>], shared: Operand, ro
     let Some(code) = codes.first() else {
         return;
     };
-    let context = &code.interior;
+    let context = code.context();
     let block = context.block();
     let roles = block.roles;
     let blocks = block.lines.cluster();
@@ -186,8 +158,8 @@ pub(super) fn write(module: &mut Module, codes: &[Code<'_>], shared: Operand, ro
         let worker = |k: &mut Kernel<'_>| {
             let thread = steer::thread(k);
             Worker {
-                context: code.interior,
-                lane: Lane::new(k, &code.interior, shared, thread),
+                context: *code.context(),
+                lane: Lane::new(k, code.context(), shared, thread),
                 ends: None,
                 sync,
                 words,
@@ -225,7 +197,7 @@ pub(super) fn write(module: &mut Module, codes: &[Code<'_>], shared: Operand, ro
     let count = i64::from(roles.producers());
     let producers: Vec<Producer> = codes
         .iter()
-        .map(|code| Producer::new(&mut k, &code.interior, shared, producer, count))
+        .map(|code| Producer::new(&mut k, code.context(), shared, producer, count))
         .collect();
     let next = k.label();
     k.place(next);
@@ -289,7 +261,7 @@ fn tower<'a>(
         k.when(some, |k| {
             let task = fields(k, words);
             let worker = worker(k);
-            code.by_kind(k, task.predicated, |k, context| {
+            code.by_variant(k, task.variant, &|k, context| {
                 let worker = Worker {
                     context: *context,
                     ..worker.clone()
@@ -377,7 +349,7 @@ fn produce_tower(
     words: Operand,
 ) {
     let task = fields(k, words);
-    let context = &codes[0].interior;
+    let context = codes[0].context();
     let extra = narrow(k, context, words);
     let waiting = Waiting::new(k, words, context.block().lines.cluster(), extra);
     let stages = context.program.per_period() as i32;
@@ -404,7 +376,7 @@ fn produce_tower(
         for (i, (code, producer)) in codes.iter().zip(producers).enumerate() {
             let mine = k.compare(IntCmp::Eq, task.alignment, Operand::i32(i as i32));
             k.when(mine, |k| {
-                code.by_kind(k, task.predicated, |k, context| {
+                code.by_kind(k, task.variant, &|k, context| {
                     let interior = Produced {
                         context,
                         producer,
@@ -434,7 +406,7 @@ struct Produced<'s, 'a> {
 impl Produced<'_, '_> {
     /// A period, where its chunks lie.
     fn period(&self, k: &mut Kernel<'_>, chunk: Operand, number: Operand) -> LoadPeriod {
-        let predicated = self.context.predicated;
+        let predicated = self.context.predicated();
         LoadPeriod {
             chunk,
             predicate: predicated.then(|| Predicate::new(k, self.context, self.words, number)),

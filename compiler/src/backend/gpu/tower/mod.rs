@@ -16,6 +16,7 @@
 
 mod boundary;
 mod cluster;
+mod code;
 mod context;
 mod ghost_kernel;
 mod ghosts_folded;
@@ -39,6 +40,7 @@ mod tests;
 mod volume;
 mod worker;
 mod z_block;
+mod zone;
 
 pub use ghost_kernel::SYMBOL as GHOSTS;
 pub use kernel::SYMBOL as TOWERS;
@@ -49,9 +51,9 @@ use super::ir::{Module, Type};
 use crate::layout::{GPU_ALIGNMENT, Layout};
 use crate::scheme::Scheme;
 use crate::tower::TowerProgram;
+use code::Code;
 use context::Context;
 use ghosts_on_load::{ArrivingGhosts, GhostList};
-use kernel::Code;
 
 /// Adds the kernels of a tower program to an empty module: [`TOWERS`], and [`GHOSTS`] if towers leave ghosts along the
 /// inner axis out of date.
@@ -89,20 +91,21 @@ fn emit_with(
         layout,
         program,
         alignment,
-        predicated: false,
+        variant: 0,
         real: Type::scalar(scheme.precision),
         near,
     };
     let code = |alignment: usize| {
         let interior = context(alignment);
-        let predicates = program.periods[alignment].predicated.is_some();
+        let variants = 0..program.towers.variants.all.len();
         let ghosts = arriving.get(alignment).zip(list);
         Code {
-            interior,
-            predicated: predicates.then_some(Context {
-                predicated: true,
-                ..interior
-            }),
+            variants: variants
+                .map(|variant| Context {
+                    variant,
+                    ..interior
+                })
+                .collect(),
             ghosts: ghosts.map(|(ghosts, list)| GhostList { ghosts, list }),
         }
     };

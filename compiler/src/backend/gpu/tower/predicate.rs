@@ -17,7 +17,7 @@ use crate::tower::{Group, GroupBox, RowRef, RowUpdate, written_groups};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Predicate {
     /// The index of its origin in the array.
-    at: [Operand; 2],
+    pub at: [Operand; 2],
 }
 
 impl Predicate {

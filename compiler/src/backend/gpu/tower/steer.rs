@@ -37,7 +37,19 @@ impl RowPointers {
     pub fn row(&mut self, k: &mut Kernel<'_>, context: &Context<'_>, row: RowRef) -> Operand {
         let far = context.distance(row);
         let stride = context.bytes(context.layout.stride[Axis::OUTER]);
-        let (Ok(by), Ok(x)) = (i32::try_from(stride), i32::try_from(row.at.x)) else {
+        self.plane(k, context, row.at.x, stride, far)
+    }
+
+    /// What lies so many bytes farther, in a plane of so many; `stride`: between planes, always the same.
+    pub fn plane(
+        &mut self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        plane: i64,
+        stride: i64,
+        far: i64,
+    ) -> Operand {
+        let (Ok(by), Ok(x)) = (i32::try_from(stride), i32::try_from(plane)) else {
             return k.offset(self.origin, far);
         };
         if x == 0 || (-context.near..context.near).contains(&far) {
@@ -47,12 +59,12 @@ impl RowPointers {
             let zero = k.unknown_zero(false);
             k.int(IntOp::Add, zero, Operand::i32(by))
         });
-        let plane = *self.known.entry(row.at.x).or_insert_with(|| {
+        let pointer = *self.known.entry(plane).or_insert_with(|| {
             let code = "mad.wide.s32 $0, $1, $2, $3;";
             let args = [stride, Operand::i32(x), self.origin];
             k.assembly(code, "=l,r,n,l", &[self.origin.ty], &args, false)[0]
         });
-        k.offset(plane, far - row.at.x * i64::from(by))
+        k.offset(pointer, far - plane * i64::from(by))
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) struct Fields {
     pub end: Operand,
     pub origin: [Operand; 2],
     pub neighbours: [Operand; 3],
-    pub predicated: Operand,
+    pub variant: Operand,
 }
 
 /// Where a word of the block's task lies.
@@ -41,7 +41,7 @@ pub(super) fn fields(k: &mut Kernel<'_>, words: Operand) -> Fields {
         end: word(TaskWord::END),
         origin: TaskWord::ORIGIN.map(&mut word),
         neighbours: TaskWord::NEIGHBOURS.map(&mut word),
-        predicated: word(TaskWord::PREDICATED),
+        variant: word(TaskWord::VARIANT),
     }
 }
 

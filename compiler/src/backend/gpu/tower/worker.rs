@@ -121,12 +121,15 @@ impl<'a> Worker<'a> {
     /// What an interior period has to know where ends may cut rows off: that of this number, counted from the end of
     /// the interior periods on.
     pub fn predicate(&self, k: &mut Kernel<'_>, from_end: Operand) -> Option<Predicate> {
-        if !self.context.predicated {
-            return None;
-        }
+        let predicated = self.context.predicated();
+        predicated.then(|| self.place(k, from_end))
+    }
+
+    /// Where the interior period of this number lies, counted from the end of the interior periods on.
+    pub fn place(&self, k: &mut Kernel<'_>, from_end: Operand) -> Predicate {
         let end = task::interior_end(k, self.words);
         let number = k.int(IntOp::Add, from_end, end);
-        Some(Predicate::new(k, &self.context, self.words, number))
+        Predicate::new(k, &self.context, self.words, number)
     }
 
     /// Writes a value to a row in memory that a period leaves there: where the thread has had a part in the stages that

@@ -1,6 +1,7 @@
 //! The kernel as PTX in an interpreter that looks for races: same bits as row kernels stage by stage.
 
 mod ghosts;
+mod layers;
 mod random;
 mod slabs;
 mod trial;

@@ -36,6 +36,8 @@ pub struct Trial<'a> {
 pub struct Report {
     /// Towers with interior periods, in all time blocks.
     pub with_interior: usize,
+    /// Those of them with amendments.
+    pub amended: usize,
     /// Chunks that were copied to shared memory.
     pub copies: u64,
     /// Operations on numbers, of whole warps.
@@ -202,6 +204,11 @@ impl TimeBlockTrial<'_> {
         let count = list.tasks.len();
         let with_interior = |task: &&crate::tower::Task| !task.placement.interior.is_empty();
         report.with_interior += list.tasks.iter().filter(with_interior).count();
+        let amends = |task: &&crate::tower::Task| {
+            let variant = towers.variants.all[task.placement.variant];
+            with_interior(task) && !variant.zones.is_empty()
+        };
+        report.amended += list.tasks.iter().filter(amends).count();
         let words = list.tasks.iter().map(|task| {
             let words = task_words(layout, task, count, 0);
             words.expect("small numbers")

@@ -7,7 +7,7 @@ use crate::cone::Rational;
 use crate::lattice::{Axis, Interval, Offset, div_ceil};
 use crate::layout::PIECE;
 use crate::scheme::{Op, Read, Value};
-use crate::testing::{Limits, Rng, lengthen, random_scheme, star};
+use crate::testing::{Limits, Rng, add_random_zones_for_gpus, lengthen, random_scheme, star};
 use crate::tower::block::{Ends, ZBlock, ZBlocks};
 use crate::tower::{Group, LiveRange, Order, RowRef, Task, TaskList, tasks};
 
@@ -138,6 +138,9 @@ fn z_blocks_of_random_schemes_give_the_bits_of_rows() {
             lengthen(&mut scheme, axis, by);
         }
         zones_along_lines_only(&mut scheme);
+        if seed % 2 == 0 {
+            add_random_zones_for_gpus(&mut Rng::new(seed), &limits, &mut scheme);
+        }
         assert_eq!(crate::scheme::verify(&scheme), Ok(()));
         let pitch = Rational::new(rng.within(4, 12), 2).unwrap_or(Rational::ONE);
         let options = Options {

@@ -1,0 +1,623 @@
+//! Amendments: where states and coefficients of one axis lie, and which rows and threads are in a zone.
+//!
+//! A row is in a zone along the first two axes or not, alike for all threads of a warp, which so have one jump for it;
+//! along the inner axis each thread knows for itself. Where the boxes of a zone lie so far from each other that a tower
+//! meets one of them only, as layers at two sides do, or lie behind each other along the inner axis, the box is chosen
+//! once in a stage, and a row has a comparison and a displacement that is known when the kernel is written.
+
+use super::super::abi::TowerParams;
+use super::super::ir::{Operand, Type};
+use super::super::kernel::{Access, IntCmp, IntOp, Kernel};
+use super::context::{Context, Lane, in_interval, word};
+use super::numbers;
+use super::predicate::Predicate;
+use super::steer::RowPointers;
+use super::volume::RowPlace;
+use crate::evaluate::evaluate_all;
+use crate::lattice::{Axis, Interval};
+use crate::layout::{BoxLayout, ZoneLayout};
+use crate::scheme::{Amendment, CoefId, Op, StateId, Update, ZoneId};
+use crate::tower::{Amended, Group, GroupBox, Memory, memory_of};
+use std::collections::BTreeMap;
+
+/// The axes over which towers are cut.
+const ACROSS: [Axis; 2] = [Axis::OUTER, Axis::MIDDLE];
+
+/// Coefficients of the inner axis at the thread's index.
+pub(super) type OfLane = BTreeMap<(ZoneId, CoefId), Operand>;
+
+/// Where a stage of an interior period finds what amendments need.
+pub(super) struct Zones {
+    /// The index of the period's origin in the array.
+    at: [Operand; 2],
+    places: BTreeMap<ZoneId, Place>,
+    /// The coefficients of an axis at the origin's index.
+    coefs: [Option<Operand>; 2],
+    /// Coefficients of the inner axis: the same for all rows.
+    of_lane: OfLane,
+    /// What rows have asked for, by the operations of the amendment's body.
+    asked: BTreeMap<Amended, Vec<Option<Operand>>>,
+}
+
+/// A zone, as a stage sees it.
+struct Place {
+    /// Row 0 of the states of the origin's group at the thread's index, in the box that was chosen, or in the first
+    /// one.
+    states: RowPointers,
+    /// Where rows are tested against one box: from its first index to the origin's, and its length.
+    tests: Option<[Option<[Operand; 2]>; 2]>,
+}
+
+/// A row that an amendment may act on.
+pub(super) struct Asking<'u> {
+    pub of: Amended,
+    pub update: &'u Update,
+    /// Whether the thread takes part in the stage, where lines are cut into z blocks.
+    pub active: Option<Operand>,
+    pub predicate: Option<Predicate>,
+}
+
+impl<'u> Asking<'u> {
+    fn amendment(&self) -> &'u Amendment {
+        &self.update.amendments[self.of.amendment]
+    }
+}
+
+/// A zone in memory.
+fn layout_of<'a>(context: &Context<'a>, zone: ZoneId) -> &'a ZoneLayout {
+    &context.layout.zones[zone.index()]
+}
+
+/// The axis along which the box that a tower or a thread meets follows from its index; `None` where each row has to
+/// look at all boxes. `rows`: those of a period.
+fn choosing(boxes: &[BoxLayout], rows: GroupBox) -> Option<Axis> {
+    let same = |axis: Axis| {
+        let mut ranges = boxes.iter().map(|b| b.region[axis]);
+        let first = ranges.next();
+        ranges.all(|range| Some(range) == first)
+    };
+    let apart = |axis: Axis, least: i64| {
+        let boxes = sorted(boxes, axis);
+        let mut pairs = boxes.windows(2);
+        pairs.all(|pair| pair[1].region[axis].lo - pair[0].region[axis].hi >= least)
+    };
+    let across = |(axis, rows): (Axis, Interval)| {
+        (same(Axis::INNER) && apart(axis, rows.len())).then_some(axis)
+    };
+    let found = ACROSS.into_iter().zip([rows.x, rows.y]).find_map(across);
+    let inner = ACROSS.into_iter().all(same) && apart(Axis::INNER, 0);
+    found.or(inner.then_some(Axis::INNER))
+}
+
+/// Boxes in the order in which they lie along an axis.
+fn sorted(boxes: &[BoxLayout], axis: Axis) -> Vec<BoxLayout> {
+    let mut boxes = boxes.to_vec();
+    boxes.sort_by_key(|b| b.region[axis].lo);
+    boxes
+}
+
+/// Whether no row lies beside a zone along an axis.
+fn covers(context: &Context<'_>, boxes: &[BoxLayout], axis: Axis) -> bool {
+    let whole = Interval::new(0, context.layout.extent[axis]);
+    boxes.iter().all(|b| b.region[axis] == whole)
+}
+
+/// A condition and another one that need not be there.
+fn and(k: &mut Kernel<'_>, all: Option<Operand>, one: Operand) -> Option<Operand> {
+    Some(match all {
+        None => one,
+        Some(all) => k.int(IntOp::And, all, one),
+    })
+}
+
+/// Whether the thread's index is in a range; `None`: that of all threads is.
+fn lane_is_within(
+    k: &mut Kernel<'_>,
+    context: &Context<'_>,
+    lane: &Lane,
+    range: Interval,
+) -> Option<Operand> {
+    let all = range.lo <= 0 && range.hi >= context.block().line_threads();
+    (!all).then(|| lane.is_within(k, range))
+}
+
+/// Whether the thread is in some of the boxes and in a range along the inner axis; `None`: all threads are.
+fn lane_meets(
+    k: &mut Kernel<'_>,
+    context: &Context<'_>,
+    lane: &Lane,
+    boxes: &[BoxLayout],
+    range: Interval,
+) -> Option<Operand> {
+    let mut ranges: Vec<Interval> = Vec::new();
+    for own in boxes {
+        let own = own.region[Axis::INNER].intersect(range);
+        if !own.is_empty() && !ranges.contains(&own) {
+            ranges.push(own);
+        }
+    }
+    let mut meets = Operand::int(Type::I1, 0);
+    for range in ranges {
+        let within = lane_is_within(k, context, lane, range)?;
+        meets = k.int(IntOp::Or, meets, within);
+    }
+    Some(meets)
+}
+
+/// Bytes to where a box has row 0 of the group at index 0 of both axes.
+fn base(context: &Context<'_>, zone: &ZoneLayout, own: &BoxLayout) -> i64 {
+    context.bytes(own.group(zone, 0, 0))
+}
+
+/// A pointer into the array: to an element, and some indices times elements farther.
+fn pointer(
+    k: &mut Kernel<'_>,
+    context: &Context<'_>,
+    first: Operand,
+    at: &[(Operand, i64)],
+) -> Operand {
+    let mut to = k.advance(k.param(TowerParams::ARRAY), first, 1);
+    for (index, stride) in at {
+        let wide = k.resize(*index, Type::I64);
+        let by = k.int(IntOp::Mul, wide, Operand::i64(context.bytes(*stride)));
+        to = k.advance(to, by, 1);
+    }
+    to
+}
+
+impl Place {
+    fn new(
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        lane: &Lane,
+        zone: ZoneId,
+        at: [Operand; 2],
+    ) -> Place {
+        let layout = layout_of(context, zone);
+        let rows = context.towers().alignments[context.alignment].rows();
+        let axis = choosing(&layout.boxes, rows);
+        let boxes = sorted(&layout.boxes, axis.unwrap_or(Axis::OUTER));
+        // Where a box begins to be the one that counts.
+        let mut later = Vec::new();
+        for pair in boxes.windows(2) {
+            let Some(axis) = axis else { break };
+            let end = pair[0].region[axis].hi;
+            let (index, end) = match axis {
+                Axis::OUTER => (at[0], end - rows.x.lo),
+                Axis::MIDDLE => (at[1], end - rows.y.lo),
+                _ => (lane.thread, end),
+            };
+            later.push(k.compare(IntCmp::Ge, index, word(end)));
+        }
+        let choose = |k: &mut Kernel<'_>, of: &dyn Fn(&BoxLayout) -> Operand| {
+            let mut chosen = of(&boxes[0]);
+            for (own, later) in boxes.iter().skip(1).zip(&later) {
+                if of(own) != chosen {
+                    chosen = k.choose(*later, of(own), chosen);
+                }
+            }
+            chosen
+        };
+        let first = choose(k, &|own| Operand::i64(base(context, layout, own)));
+        let tests = axis.map(|_| {
+            [0, 1].map(|n| {
+                let axis = ACROSS[n];
+                if covers(context, &boxes, axis) {
+                    return None;
+                }
+                let lo = choose(k, &|own| word(own.region[axis].lo));
+                let from = k.int(IntOp::Sub, at[n], lo);
+                Some([from, choose(k, &|own| word(own.region[axis].len()))])
+            })
+        });
+        let strides = [(at[0], layout.plane), (at[1], layout.group)];
+        let states = pointer(k, context, first, &strides);
+        let states = k.advance(states, lane.index, context.real.bytes());
+        Place {
+            states: RowPointers::new(states),
+            tests,
+        }
+    }
+}
+
+impl Zones {
+    /// `place`: where the period is.
+    pub fn new(place: Predicate) -> Zones {
+        Zones {
+            at: place.at,
+            places: BTreeMap::new(),
+            coefs: [None; 2],
+            of_lane: BTreeMap::new(),
+            asked: BTreeMap::new(),
+        }
+    }
+
+    fn place(
+        &mut self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        lane: &Lane,
+        zone: ZoneId,
+    ) -> &mut Place {
+        let at = self.at;
+        let new = || Place::new(k, context, lane, zone, at);
+        self.places.entry(zone).or_insert_with(new)
+    }
+
+    /// Whether an amendment acts on the thread's value of a row, but for a mask; and bytes from the place of its states
+    /// in the first box. What follows from it is not kept for later.
+    fn meets(
+        &mut self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        lane: &Lane,
+        asking: &Asking<'_>,
+    ) -> (Operand, Option<Operand>) {
+        let zone = asking.amendment().zone;
+        let tests = self.place(k, context, lane, zone).tests;
+        let layout = layout_of(context, zone);
+        let region = asking.update.region;
+        let by = asking.of.row.at.array();
+        let mut all = asking.active;
+        if let Some(predicate) = asking.predicate {
+            let acts = predicate.acts(k, asking.update, &asking.of.row);
+            all = and(k, all, acts);
+        }
+        let mut moved = None;
+        match tests {
+            Some(tests) => {
+                for (test, by) in tests.into_iter().zip(by) {
+                    let Some([from, len]) = test else { continue };
+                    let from = k.again(from);
+                    let from = k.int(IntOp::Add, from, word(by));
+                    let within = k.compare(IntCmp::Below, from, len);
+                    all = and(k, all, within);
+                }
+                let range = region[Axis::INNER];
+                if let Some(within) = lane_meets(k, context, lane, &layout.boxes, range) {
+                    all = and(k, all, within);
+                }
+            }
+            None => {
+                let at = [0, 1].map(|n| {
+                    let at = k.again(self.at[n]);
+                    k.int(IntOp::Add, at, word(by[n]))
+                });
+                let (some, by) = some_box(k, context, lane, layout, at, region[Axis::INNER]);
+                all = and(k, all, some);
+                moved = Some(by);
+            }
+        }
+        (all.unwrap_or(Operand::int(Type::I1, 1)), moved)
+    }
+
+    /// Where a state of a row lies, from the place of row 0 of its group.
+    fn state(
+        &mut self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        asking: &Asking<'_>,
+        state: StateId,
+        moved: Option<Operand>,
+    ) -> Operand {
+        let zone = asking.amendment().zone;
+        let layout = layout_of(context, zone);
+        let Group { x, y } = asking.of.row.at;
+        let row = i64::from(context.layout.state_row(state)) * layout.row_stride;
+        let far = context.bytes(x * layout.plane + y * layout.group + row);
+        let plane = context.bytes(layout.plane);
+        let Some(place) = self.places.get_mut(&zone) else {
+            return Operand::poison(Type::GLOBAL);
+        };
+        let to = place.states.plane(k, context, x, plane, far);
+        match moved {
+            Some(by) => k.advance(to, by, 1),
+            None => to,
+        }
+    }
+
+    /// Asks for what an amendment of a row needs of memory.
+    pub fn ask(
+        &mut self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        lane: &Lane,
+        asking: &Asking<'_>,
+    ) {
+        let (acts, moved) = self.meets(k, context, lane, asking);
+        let amendment = asking.amendment();
+        let mut known: Vec<(Op, Operand)> = Vec::new();
+        let mut values = Vec::with_capacity(amendment.body.ops.len());
+        for op in &amendment.body.ops {
+            let found = known.iter().find(|(other, _)| other == op);
+            let value = match (found, memory_of(context.scheme, op), op) {
+                (Some((_, value)), ..) => Some(*value),
+                (_, Some(Memory::State(state)), _) => {
+                    let from = self.state(k, context, asking, state, moved);
+                    Some(k.load_if(acts, context.real, from))
+                }
+                (_, Some(Memory::Row(axis)), Op::Coef(coef)) => {
+                    let from = self.coef(k, context, axis, *coef, asking.of.row.at);
+                    Some(k.load_if(acts, context.real, from))
+                }
+                (_, Some(Memory::Lane), Op::Coef(coef)) => {
+                    Some(self.coef_of_lane(k, context, lane, amendment.zone, *coef))
+                }
+                _ => None,
+            };
+            known.extend(value.map(|value| (*op, value)));
+            values.push(value);
+        }
+        self.asked.insert(asking.of, values);
+    }
+
+    /// Where a coefficient of an axis along which rows differ lies.
+    fn coef(
+        &mut self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        axis: Axis,
+        coef: CoefId,
+        by: Group,
+    ) -> Operand {
+        let n = usize::from(axis == Axis::MIDDLE);
+        let own = &context.layout.axis_coefs[axis];
+        let first = Operand::i64(context.bytes(own.origin));
+        let at = self.at[n];
+        let origin =
+            *self.coefs[n].get_or_insert_with(|| pointer(k, context, first, &[(at, own.stride)]));
+        let element = context.layout.axis_coef_element(axis, coef, by.array()[n]);
+        k.offset(origin, context.bytes(element - own.origin))
+    }
+
+    fn coef_of_lane(
+        &mut self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        lane: &Lane,
+        zone: ZoneId,
+        coef: CoefId,
+    ) -> Operand {
+        let load = || lane_coef(k, context, lane, zone, coef);
+        *self.of_lane.entry((zone, coef)).or_insert_with(load)
+    }
+
+    /// What an amendment makes of the thread's value of a row; advances its states.
+    pub fn amend(
+        &mut self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        lane: &Lane,
+        asking: &Asking<'_>,
+        values: AmendedValues<'_>,
+    ) -> Operand {
+        let (acts, moved) = self.meets(k, context, lane, asking);
+        let amendment = asking.amendment();
+        let asked = self.asked.remove(&asking.of).unwrap_or_default();
+        let advances = amendment.advances.iter();
+        let to = advances.map(|a| self.state(k, context, asking, a.state, moved));
+        let to: Vec<Operand> = to.collect();
+        values.amend(k, context, amendment, acts, (&asked, &to))
+    }
+}
+
+/// What an amendment acts on.
+pub(super) struct AmendedValues<'v> {
+    pub base: Operand,
+    pub mask: Option<Operand>,
+    /// By the operations of its body; `None` for those that read no row.
+    pub reads: &'v [Option<Operand>],
+}
+
+impl AmendedValues<'_> {
+    /// The new value where an amendment acts, a mask included, the old one elsewhere; stores new states. `memory`: what
+    /// its body reads of it, and where its states go.
+    fn amend(
+        &self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        amendment: &Amendment,
+        mut acts: Operand,
+        (read, to): (&[Option<Operand>], &[Operand]),
+    ) -> Operand {
+        if let Some(mask) = self.mask {
+            let zero = Operand::real(context.real, 0f64.to_bits());
+            let unmasked = k.differs(mask, zero);
+            acts = k.int(IntOp::And, acts, unmasked);
+        }
+        let variable = k.variable_of(self.base);
+        k.when(acts, |k| {
+            let all = self.evaluate(k, context, amendment, read);
+            for (advance, to) in amendment.advances.iter().zip(to) {
+                let value = all[advance.value.index()];
+                k.store(value, *to, context.real.bytes(), Access::Plain);
+            }
+            k.set(variable, all[amendment.body.result.index()]);
+        });
+        k.get(variable)
+    }
+
+    /// The values of all operations; `asked`: of those that read states and coefficients of one axis.
+    fn evaluate(
+        &self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        amendment: &Amendment,
+        asked: &[Option<Operand>],
+    ) -> Vec<Operand> {
+        let body = &amendment.body;
+        let poison = Operand::poison(context.real);
+        evaluate_all(
+            k,
+            body,
+            |_, n| match body.ops[n] {
+                Op::Base => self.base,
+                _ => {
+                    let own = asked.get(n).copied().flatten();
+                    self.reads[n].or(own).unwrap_or(poison)
+                }
+            },
+            |k, op, values| numbers::number(k, context.real, op, values),
+        )
+    }
+}
+
+/// A coefficient of the inner axis at the thread's index, if that is in the zone.
+fn lane_coef(
+    k: &mut Kernel<'_>,
+    context: &Context<'_>,
+    lane: &Lane,
+    zone: ZoneId,
+    coef: CoefId,
+) -> Operand {
+    let boxes = &layout_of(context, zone).boxes;
+    let whole = Interval::new(0, context.layout.extent[Axis::INNER]);
+    let meets = lane_meets(k, context, lane, boxes, whole);
+    let meets = meets.unwrap_or(Operand::int(Type::I1, 1));
+    let first = context.layout.axis_coef_element(Axis::INNER, coef, 0);
+    let from = k.offset(k.param(TowerParams::ARRAY), context.bytes(first));
+    let from = k.advance(from, lane.index, context.real.bytes());
+    k.load_if(meets, context.real, from)
+}
+
+/// The coefficients of the inner axis that the amendments of an update read: the same for all rows.
+pub(super) fn lane_coefs(
+    k: &mut Kernel<'_>,
+    context: &Context<'_>,
+    lane: &Lane,
+    update: &Update,
+) -> OfLane {
+    let mut all = OfLane::new();
+    for amendment in &update.amendments {
+        for op in &amendment.body.ops {
+            let (Some(Memory::Lane), Op::Coef(coef)) = (memory_of(context.scheme, op), op) else {
+                continue;
+            };
+            let zone = amendment.zone;
+            all.entry((zone, *coef))
+                .or_insert_with(|| lane_coef(k, context, lane, zone, *coef));
+        }
+    }
+    all
+}
+
+/// Whether the thread's cell of a row, at indices of the array and in a range along the inner axis, is in a box of a
+/// zone; and bytes from the first box's place of its states to theirs.
+fn some_box(
+    k: &mut Kernel<'_>,
+    context: &Context<'_>,
+    lane: &Lane,
+    layout: &ZoneLayout,
+    at: [Operand; 2],
+    range: Interval,
+) -> (Operand, Operand) {
+    let mut some = Operand::int(Type::I1, 0);
+    let mut by = Operand::i64(0);
+    let first = layout.boxes.first().map_or(0, |b| base(context, layout, b));
+    for own in &layout.boxes {
+        let mut within = None;
+        for (axis, at) in ACROSS.into_iter().zip(at) {
+            if !covers(context, std::slice::from_ref(own), axis) {
+                let test = in_interval(k, at, own.region[axis]);
+                within = and(k, within, test);
+            }
+        }
+        let range = own.region[Axis::INNER].intersect(range);
+        if range.is_empty() {
+            continue;
+        }
+        if let Some(test) = lane_is_within(k, context, lane, range) {
+            within = and(k, within, test);
+        }
+        let within = within.unwrap_or(Operand::int(Type::I1, 1));
+        some = k.int(IntOp::Or, some, within);
+        let moved = Operand::i64(base(context, layout, own) - first);
+        if moved != by {
+            by = k.choose(within, moved, by);
+        }
+    }
+    (some, by)
+}
+
+/// An amendment of a row of a boundary period.
+pub(super) struct AmendedRow {
+    /// Whether it acts on the thread's value, but for a mask.
+    acts: Operand,
+    /// Row 0 of its states.
+    states: Operand,
+    /// What its body reads of memory other than rows, by its operations.
+    loaded: Vec<Option<Operand>>,
+}
+
+impl AmendedRow {
+    /// Loads what an amendment of a row needs of memory.
+    pub fn new(
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        lane: &Lane,
+        (update, amendment): (&Update, &Amendment),
+        place: RowPlace,
+        of_lane: &OfLane,
+    ) -> AmendedRow {
+        let layout = layout_of(context, amendment.zone);
+        let range = update.region[Axis::INNER];
+        let (some, by) = some_box(k, context, lane, layout, place.at, range);
+        let acts = k.int(IntOp::And, place.inside, some);
+        let first = layout.boxes.first().map_or(0, |b| base(context, layout, b));
+        let first = k.int(IntOp::Add, by, Operand::i64(first));
+        let strides = [(place.at[0], layout.plane), (place.at[1], layout.group)];
+        let states = pointer(k, context, first, &strides);
+        let mut row = AmendedRow {
+            acts,
+            states: k.advance(states, lane.index, context.real.bytes()),
+            loaded: Vec::new(),
+        };
+        for op in &amendment.body.ops {
+            let from = match (memory_of(context.scheme, op), op) {
+                (Some(Memory::State(state)), _) => Some(row.state(k, context, layout, state)),
+                (Some(Memory::Row(axis)), Op::Coef(coef)) => {
+                    let at = place.at[usize::from(axis == Axis::MIDDLE)];
+                    let first = context.layout.axis_coef_element(axis, *coef, 0);
+                    let first = Operand::i64(context.bytes(first));
+                    let stride = context.layout.axis_coefs[axis].stride;
+                    Some(pointer(k, context, first, &[(at, stride)]))
+                }
+                (Some(Memory::Lane), Op::Coef(coef)) => {
+                    row.loaded
+                        .push(of_lane.get(&(amendment.zone, *coef)).copied());
+                    continue;
+                }
+                _ => None,
+            };
+            row.loaded
+                .push(from.map(|from| k.load_if(acts, context.real, from)));
+        }
+        row
+    }
+
+    fn state(
+        &self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        layout: &ZoneLayout,
+        state: StateId,
+    ) -> Operand {
+        let row = i64::from(context.layout.state_row(state)) * layout.row_stride;
+        k.offset(self.states, context.bytes(row))
+    }
+
+    /// What it makes of the thread's value; advances states.
+    pub fn amend(
+        &self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        amendment: &Amendment,
+        values: AmendedValues<'_>,
+    ) -> Operand {
+        let layout = layout_of(context, amendment.zone);
+        let advances = amendment.advances.iter();
+        let to = advances.map(|a| self.state(k, context, layout, a.state));
+        let to: Vec<Operand> = to.collect();
+        values.amend(k, context, amendment, self.acts, (&self.loaded, &to))
+    }
+}

@@ -1,0 +1,129 @@
+//! Zones in towers: the variants of the code of interior periods, and which of them a tower runs.
+//!
+//! States of amendments are read and written at their own place alone, so they stay in memory: no live range and no
+//! cone grows by them. A variant has the amendments of some zones. A zone that covers the grid along both axes over
+//! which towers are cut, such as a layer along the inner axis, is in all variants, since all towers meet it; all other
+//! zones are in one variant together, for towers that come near any of them. So there are three variants at most,
+//! however many sets of zones occur: a row that lies in none of them costs one condition, and code for each set would
+//! be fetched instead.
+
+use super::bounds::GroupBox;
+use crate::lattice::{Axis, Interval};
+use crate::layout::Layout;
+use crate::scheme::{Op, Read, Scheme, StateId, ZoneId, ZoneSet};
+
+/// A variant of the code of interior periods.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Variant {
+    /// The zones whose amendments it has.
+    pub zones: ZoneSet,
+    /// Ends of the grid may cut rows off.
+    pub predicated: bool,
+}
+
+/// The variants of a program, those without predicates first, and where towers need which of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Variants {
+    pub all: Vec<Variant>,
+    /// The boxes of zones that some towers meet and others do not.
+    partial: Vec<(ZoneId, GroupBox)>,
+}
+
+impl Variants {
+    pub(super) fn new(scheme: &Scheme, layout: &Layout, predicates: bool) -> Variants {
+        let updates = scheme.stages.iter().flat_map(|s| &s.updates);
+        let amended = updates.fold(ZoneSet::default(), |set, u| set.union(u.zones()));
+        let whole = Axis::ALL.map(|axis| Interval::new(0, layout.extent[axis]));
+        let (mut everywhere, mut some) = (ZoneSet::default(), ZoneSet::default());
+        let mut partial = Vec::new();
+        for zone in amended.iter() {
+            let boxes = &layout.zones[zone.index()].boxes;
+            let regions = boxes.iter().map(|b| b.region);
+            let across =
+                |axis: Axis, region: &crate::lattice::Region| region[axis] == whole[axis.index()];
+            let covers = |region: &crate::lattice::Region| {
+                across(Axis::OUTER, region) && across(Axis::MIDDLE, region)
+            };
+            if regions.clone().any(|region| covers(&region)) {
+                everywhere = everywhere.union(ZoneSet::of(zone));
+            } else if !boxes.is_empty() {
+                some = some.union(ZoneSet::of(zone));
+                partial.extend(regions.map(|region| {
+                    let [x, y] = [Axis::OUTER, Axis::MIDDLE].map(|axis| region[axis]);
+                    (zone, GroupBox { x, y })
+                }));
+            }
+        }
+        let all = everywhere.union(some);
+        let variant = |zones, predicated| Variant { zones, predicated };
+        let mut variants = vec![variant(everywhere, false)];
+        if all != everywhere {
+            variants.push(variant(all, false));
+        }
+        if predicates {
+            variants.push(variant(all, true));
+        }
+        Variants {
+            all: variants,
+            partial,
+        }
+    }
+
+    /// The number of the variant for a tower whose rows of interior periods lie in a box.
+    pub(super) fn of(&self, predicated: bool, rows: GroupBox) -> usize {
+        let mut needed = ZoneSet::default();
+        for (zone, at) in &self.partial {
+            let met = at.intersect(rows);
+            if !met.x.is_empty() && !met.y.is_empty() {
+                needed = needed.union(ZoneSet::of(*zone));
+            }
+        }
+        let has = |v: &Variant| v.predicated == predicated && v.zones.intersect(needed) == needed;
+        self.all.iter().position(has).unwrap_or(0)
+    }
+
+    /// How many variants have no predicates: they come first.
+    pub fn plain(&self) -> usize {
+        self.all.iter().filter(|v| !v.predicated).count()
+    }
+
+    /// Whether a variant has amendments.
+    pub fn any_zones(&self) -> bool {
+        self.all.iter().any(|v| !v.zones.is_empty())
+    }
+}
+
+/// What an operation of an amendment reads of memory when the amendment acts, instead of a row that the tower has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    State(StateId),
+    /// A coefficient of an axis along which rows differ.
+    Row(Axis),
+    /// A coefficient of the inner axis: the same for a thread in all rows.
+    Lane,
+}
+
+/// What an operation reads of memory; `None` for one that reads a row, or nothing.
+pub fn memory_of(scheme: &Scheme, op: &Op) -> Option<Memory> {
+    match op {
+        Op::State(state) => Some(Memory::State(*state)),
+        Op::Coef(coef) => scheme.coefs[coef.index()].only_axis.map(|axis| match axis {
+            Axis::INNER => Memory::Lane,
+            axis => Memory::Row(axis),
+        }),
+        _ => None,
+    }
+}
+
+/// Whether an amendment reads what its own stage overwrites: it acts when that is over.
+pub fn reads_overwritten(scheme: &Scheme) -> bool {
+    scheme.stages.iter().any(|stage| {
+        let overwritten = |read: &Read| {
+            let is_target = stage.updates.iter().any(|u| u.target == read.component);
+            is_target && read.age + 1 == scheme.component(read.component).time_levels
+        };
+        let amendments = stage.updates.iter().flat_map(|u| &u.amendments);
+        let mut reads = amendments.flat_map(|a| a.body.reads());
+        reads.any(overwritten)
+    })
+}

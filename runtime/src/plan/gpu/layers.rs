@@ -1,0 +1,154 @@
+//! What amendments in zones cost: the instructions of rows in them, and the states that go through memory.
+
+use torre_compiler::lattice::{Axis, Interval};
+use torre_compiler::scheme::{Amendment, Scheme, Update, ZoneId, ZoneSet};
+use torre_compiler::tower::{TaskList, Towers, memory_of};
+
+/// Instructions of a row for an amendment that acts, besides its arithmetic and one for each value of memory:
+/// conditions, a jump, the place.
+const AROUND: f64 = 6.0;
+/// The same where it does not act.
+const BESIDE: f64 = 4.0;
+/// Share of the time of the warps that an amendment along the inner axis keeps busy for which all others wait: warps
+/// beside each other keep order, and others of the same quarter of a multiprocessor run meanwhile.
+const WAITED: f64 = 0.5;
+
+/// What the amendments of some zones add to a cell-step.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Added {
+    /// Instructions that a warp runs.
+    pub run: f64,
+    /// Instructions of a cell-step in the code of a period.
+    pub code: f64,
+}
+
+/// What amendments add to towers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Layers {
+    /// To those that run the first variant, and to those that meet zones which not all towers meet.
+    pub added: [Added; 2],
+    /// Share of the latter.
+    pub share: f64,
+    /// Bytes of states per cell-step of the grid.
+    pub bytes: f64,
+    /// Values of memory that a cell-step of a boundary period loads for them, wherever it lies.
+    pub loads: f64,
+}
+
+/// A variant of interior periods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedVariant {
+    /// The names of the zones whose amendments it has.
+    pub zones: Vec<String>,
+    /// Ends of the grid may cut rows off.
+    pub predicated: bool,
+    /// Towers of a time block that run it.
+    pub towers: usize,
+}
+
+impl PlannedVariant {
+    /// Those of the towers of a time block; none where there are no zones.
+    pub fn all(scheme: &Scheme, towers: &Towers, list: &TaskList) -> Vec<PlannedVariant> {
+        let variants = towers.variants.all.iter().enumerate();
+        let planned = variants.map(|(number, variant)| {
+            let placements = list.tasks.iter().map(|task| &task.placement);
+            let own = placements.filter(|p| p.variant == number && !p.interior.is_empty());
+            let names = variant.zones.iter().map(|z| scheme.zone(z).name.clone());
+            PlannedVariant {
+                zones: names.collect(),
+                predicated: variant.predicated,
+                towers: own.count(),
+            }
+        });
+        planned.filter(|_| towers.variants.any_zones()).collect()
+    }
+}
+
+fn amendments(scheme: &Scheme) -> impl Iterator<Item = (&Update, &Amendment)> {
+    let updates = scheme.stages.iter().flat_map(|s| &s.updates);
+    updates.flat_map(|update| update.amendments.iter().map(move |a| (update, a)))
+}
+
+/// Cells in which an amendment acts, by those of the grid.
+fn share_of(scheme: &Scheme, update: &Update, amendment: &Amendment) -> f64 {
+    let cells: f64 = scheme.grid.cells.0.iter().map(|&n| n as f64).product();
+    let boxes = scheme.zone(amendment.zone).boxes.iter();
+    let own = boxes.map(|b| b.intersect(update.region).volume() as f64);
+    own.sum::<f64>() / cells
+}
+
+/// Bytes of states that are read and written per cell-step, and of the values that kernels read and write anew which
+/// amend what a stage has stored.
+pub fn bytes(scheme: &Scheme) -> [f64; 2] {
+    let element = scheme.precision.bytes() as f64;
+    let mut bytes = [0.0; 2];
+    for (update, amendment) in amendments(scheme) {
+        let share = element * share_of(scheme, update, amendment);
+        let mut read: Vec<_> = amendment
+            .body
+            .reads()
+            .map(|r| (r.component, r.age))
+            .collect();
+        read.sort_unstable();
+        read.dedup();
+        bytes[0] += 2.0 * share * amendment.advances.len() as f64;
+        bytes[1] += share * (2 + read.len()) as f64;
+    }
+    bytes
+}
+
+impl Layers {
+    /// Of towers in time blocks of so many steps.
+    pub fn new(scheme: &Scheme, towers: &Towers, steps: u64) -> Layers {
+        let variants = &towers.variants.all;
+        let [first, last] = [variants.first(), variants.last()].map(|v| v.map(|v| v.zones));
+        let (first, all) = (first.unwrap_or_default(), last.unwrap_or_default());
+        Layers {
+            added: [added(scheme, first, first), added(scheme, all, first)],
+            share: share(scheme, towers, steps, first),
+            bytes: bytes(scheme)[0],
+            loads: loads(scheme) as f64,
+        }
+    }
+}
+
+/// Values of memory that all amendments of a step read.
+fn loads(scheme: &Scheme) -> usize {
+    let ops = amendments(scheme).flat_map(|(_, amendment)| &amendment.body.ops);
+    ops.filter(|op| memory_of(scheme, op).is_some()).count()
+}
+
+/// What the amendments of some zones add where they act; those of zones that all towers meet act in some warps.
+fn added(scheme: &Scheme, zones: ZoneSet, everywhere: ZoneSet) -> Added {
+    let own = amendments(scheme).filter(|(_, a)| zones.contains(a.zone));
+    own.fold(Added::default(), |sum, (_, amendment)| {
+        let memory = |op: &&_| memory_of(scheme, op).is_some();
+        let values = amendment.body.ops.iter().filter(memory).count();
+        let values = (values + amendment.advances.len() + amendment.body.arithmetic()) as f64;
+        let run = match everywhere.contains(amendment.zone) {
+            true => BESIDE + WAITED * (values + AROUND - BESIDE),
+            false => values + AROUND,
+        };
+        Added {
+            run: sum.run + run,
+            code: sum.code + values + AROUND,
+        }
+    })
+}
+
+/// The share of towers that meet zones which not all of them meet.
+fn share(scheme: &Scheme, towers: &Towers, steps: u64, everywhere: ZoneSet) -> f64 {
+    let wide = (2.0 * towers.cells()).sqrt();
+    let moved = towers.advance.x.abs() as f64 * (steps / towers.steps.max(1)) as f64;
+    let outside = |axis: Axis, more: f64| {
+        let length = scheme.grid.cells[axis];
+        let whole = Interval::new(0, length);
+        let zones = scheme.zones.iter().enumerate();
+        let partial = zones.filter(|(n, _)| !everywhere.contains(ZoneId(*n as u32)));
+        let boxes = partial.flat_map(|(_, zone)| &zone.boxes);
+        let along = boxes.map(|b| b[axis].intersect(whole).len());
+        let met: f64 = along.filter(|n| *n < length).map(|n| n as f64 + more).sum();
+        (1.0 - met / length as f64).max(0.0)
+    };
+    1.0 - outside(Axis::OUTER, wide + moved) * outside(Axis::MIDDLE, wide)
+}
