@@ -2,6 +2,7 @@
 
 mod memo;
 mod memory;
+mod patches;
 mod random;
 mod schemes;
 mod stagewise;
@@ -9,6 +10,7 @@ mod tilings;
 
 pub use memo::once;
 pub use memory::Memory;
+pub use patches::random_patches;
 pub use random::{
     Limits, Rng, add_random_zones, lengthen, make_room_for_towers, random_kernels,
     random_linear_scheme, random_scheme, tower_pitches,

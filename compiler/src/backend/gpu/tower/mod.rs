@@ -25,7 +25,6 @@ mod interior;
 mod kernel;
 mod load;
 mod neighbours;
-mod numbers;
 mod pipeline;
 mod points;
 mod predicate;

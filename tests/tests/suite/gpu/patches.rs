@@ -1,0 +1,105 @@
+//! Time blocks of pyramids on a GPU: same bits as the reference, with sources, probes and outputs.
+
+use super::{library, random_shape};
+use torre_compiler::backend::gpu::layerwise::Shape;
+use torre_compiler::backend::llvm::library::Library;
+use torre_compiler::problem::Problem;
+use torre_compiler::scheme::{Precision, Scheme, verify};
+use torre_compiler::statics::NoFiles;
+use torre_compiler::testing::{Limits, Rng, random_patches, random_scheme};
+use torre_runtime::gpu::{
+    CompiledBlocks, CompiledPatches, Device, DeviceModel, DeviceProgram, OnDevice, code,
+};
+use torre_runtime::host::Calculation;
+use torre_runtime::plan::gpu::DevicePlanner;
+use torre_runtime::run::{Company, Literal, Value, Watch, execute};
+use torre_suite::interpreted::Interpreted;
+use torre_suite::random::{random_problem, replacing};
+use torre_suite::small_example;
+
+/// Runs a problem by pyramids and by the reference, and compares all that can be seen; how many kernels were started.
+fn compare<T: Value>(
+    library: &Library,
+    (scheme, problem): (&Scheme, &Problem),
+    shape: Shape,
+    blocks: &CompiledBlocks,
+) -> Result<u64, String> {
+    let device = Interpreted::new();
+    let set = code::kernels(scheme).expect("a size that can be addressed");
+    let gpu = code::gpu_of(&device).expect("a GPU that is known");
+    let ptx = code::ptx(library, scheme, &set, shape, gpu).expect("valid IR");
+    let calculation: Calculation<'_, T> =
+        Calculation::arranged(set.layout.clone(), scheme, problem, &NoFiles, 1)
+            .expect("a problem of finite values");
+    let program = DeviceProgram {
+        set: &set,
+        ptx: &ptx,
+        shape,
+    };
+    let run = OnDevice::new(calculation, &NoFiles, &device, program);
+    let run = run.and_then(|run| run.by(blocks));
+    let mut run = run.map_err(|e| e.to_string())?;
+    if let Some(reason) = run.without_towers() {
+        return Err(reason.to_string());
+    }
+    let mut check = Literal::<T>::new(scheme, problem, &NoFiles);
+    let company = Company::default();
+    let done = execute(&mut run, Some(&mut check), company, &Watch::default());
+    done.map_err(|error| format!("{error:?}\n{scheme}"))?;
+    Ok(device.launches())
+}
+
+fn compare_any(
+    library: &Library,
+    asked: (&Scheme, &Problem),
+    shape: Shape,
+    blocks: &CompiledBlocks,
+) -> Result<u64, String> {
+    match asked.0.precision {
+        Precision::F32 => compare::<f32>(library, asked, shape, blocks),
+        Precision::F64 => compare::<f64>(library, asked, shape, blocks),
+    }
+}
+
+fn random_runs(seeds: impl Iterator<Item = u64>) {
+    let Some(library) = library() else { return };
+    let limits = Limits {
+        length: 40,
+        width: 24,
+        ..Limits::PATCHES
+    };
+    let (mut tried, mut with_points) = (0, 0);
+    for seed in seeds {
+        let mut rng = Rng::new(seed);
+        let scheme = random_scheme(&mut rng, &limits);
+        verify(&scheme).expect("a valid scheme");
+        let mut problem = random_problem(&mut rng, &scheme);
+        replacing(seed, &mut problem);
+        let Some(program) = random_patches(&mut rng, &scheme) else {
+            continue;
+        };
+        if program.tiles() > 40 {
+            continue;
+        }
+        tried += 1;
+        with_points += usize::from(!problem.sources.is_empty() && !problem.probes.is_empty());
+        let layout = code::kernels(&scheme).expect("a small size").layout;
+        let gpu = code::gpu_of(&Interpreted::new()).expect("a GPU that is known");
+        let compiled = CompiledPatches::new(library, &scheme, &layout, program, gpu);
+        let blocks = CompiledBlocks::Patches(Box::new(compiled.expect("valid IR")));
+        let shape = random_shape(&mut rng, &scheme);
+        let result = compare_any(library, (&scheme, &problem), shape, &blocks);
+        assert!(result.is_ok(), "seed {seed}: {}", result.unwrap_err());
+    }
+    assert!(tried > 5 && 3 * with_points > tried, "{tried} {with_points}");
+}
+
+#[test]
+fn pyramids_of_random_schemes_give_the_bits_of_the_reference() {
+    random_runs((0..32).step_by(2));
+}
+
+#[test]
+fn pyramids_of_more_random_schemes_give_the_bits_of_the_reference() {
+    random_runs((1..32).step_by(2));
+}
