@@ -31,7 +31,9 @@ use torre_compiler::schedule::Choice;
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_runtime::budget;
 use torre_runtime::cache::{Cache, Origin};
-use torre_runtime::gpu::{CompiledBlocks, Device, DeviceModel, DeviceProgram, OnDevice, Pipelined, code};
+use torre_runtime::gpu::{
+    CompiledBlocks, Device, DeviceModel, DeviceProgram, OnDevice, Pipelined, code,
+};
 use torre_runtime::host::{Calculation, Order, Progress, SetupError, threads};
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner, NoWindow, Refusal};

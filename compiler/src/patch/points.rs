@@ -89,7 +89,11 @@ impl Lists {
             lists.tables.push(table(source, lo, widths));
             acts.push(Act {
                 update,
-                kind: if source.replaces { EntryKind::Replace } else { EntryKind::Add },
+                kind: if source.replaces {
+                    EntryKind::Replace
+                } else {
+                    EntryKind::Add
+                },
                 table: lists.tables.len() - 1,
                 lo,
                 widths,
@@ -97,7 +101,9 @@ impl Lists {
         }
         // A receiver sees what sources have done.
         for (number, receiver) in receivers.iter().enumerate() {
-            let update = receiver.stage.and_then(|s| number_of(scheme, s, receiver.component));
+            let update = receiver
+                .stage
+                .and_then(|s| number_of(scheme, s, receiver.component));
             let Some(update) = update else { continue };
             acts.push(Act {
                 update,

@@ -10,11 +10,23 @@ impl fmt::Display for PatchProgram {
             CoefPlace::Registers => "registers",
             CoefPlace::Shared => "shared memory",
         };
-        writeln!(f, "pyramids of height {}, in rounds of {}", self.height, self.round)?;
-        writeln!(f, "  {} warps, patches of {outer} x {inner} cells", self.shape.warps)?;
+        writeln!(
+            f,
+            "pyramids of height {}, in rounds of {}",
+            self.height, self.round
+        )?;
+        writeln!(
+            f,
+            "  {} warps, patches of {outer} x {inner} cells",
+            self.shape.warps
+        )?;
         for (axis, along) in AXES.into_iter().zip(&self.along) {
             let [below, above] = along.halo;
-            let ring = if along.ring.is_some() { ", around the ends" } else { "" };
+            let ring = if along.ring.is_some() {
+                ", around the ends"
+            } else {
+                ""
+            };
             writeln!(
                 f,
                 "  {axis}: {} bases of {}, halo {below} below and {above} above{ring}",
@@ -23,7 +35,12 @@ impl fmt::Display for PatchProgram {
         }
         let held = self.held.iter().enumerate().filter(|(_, held)| **held);
         let held: Vec<String> = held.map(|(row, _)| format!("r{row}")).collect();
-        writeln!(f, "  held {}; {} coefficients in {coefs}", held.join(" "), self.coefs.len())?;
+        writeln!(
+            f,
+            "  held {}; {} coefficients in {coefs}",
+            held.join(" "),
+            self.coefs.len()
+        )?;
         for stage in &self.stages {
             write!(f, "  step {} {}:", stage.phase, stage.stage)?;
             for update in &stage.updates {

@@ -158,11 +158,21 @@ pub enum Misfit {
     /// The grid is too long for words.
     Length,
     /// A base with its halo has more cells along an axis than a tile.
-    Base { axis: Axis, needed: i64, most: i64 },
+    Base {
+        axis: Axis,
+        needed: i64,
+        most: i64,
+    },
     /// A base that is not positive.
     Size,
-    Shared { bytes: u64, most: u64 },
-    Registers { needed: u64, most: u64 },
+    Shared {
+        bytes: u64,
+        most: u64,
+    },
+    Registers {
+        needed: u64,
+        most: u64,
+    },
 }
 
 impl fmt::Display for Misfit {
@@ -207,15 +217,21 @@ impl PatchProgram {
         }
         let round = u64::from(scheme.phases()).max(1);
         let height = (pyramid.height / round).max(1) * round;
-        let rows: Vec<Option<ComponentId>> =
-            (0..layout.rows).map(|r| layout.component_of(RowId(r))).collect();
+        let rows: Vec<Option<ComponentId>> = (0..layout.rows)
+            .map(|r| layout.component_of(RowId(r)))
+            .collect();
         let components: Vec<ComponentId> = rows.iter().copied().flatten().collect();
         let held = held(scheme, layout, components.len());
         let mut stages = stages(scheme, layout, &held);
-        let reads = stages.iter().flat_map(|s| &s.updates).flat_map(|u| u.reads.iter().flatten());
+        let reads = stages
+            .iter()
+            .flat_map(|s| &s.updates)
+            .flat_map(|u| u.reads.iter().flatten());
         let slots = Slots::new(&shape, reads);
         for stage in &mut stages {
-            stage.publish.retain(|row| slots.of_row(*row).next().is_some());
+            stage
+                .publish
+                .retain(|row| slots.of_row(*row).next().is_some());
             let reads = stage.updates.iter().flat_map(|u| u.reads.iter().flatten());
             let across = |read: &Read| {
                 let mut cells = shape.cells();
@@ -242,7 +258,11 @@ impl PatchProgram {
             .stages
             .iter()
             .flat_map(|s| &s.updates)
-            .flat_map(|u| u.mask.into_iter().chain(u.body.ops.iter().filter_map(coef_of)))
+            .flat_map(|u| {
+                u.mask
+                    .into_iter()
+                    .chain(u.body.ops.iter().filter_map(coef_of))
+            })
             .collect();
         coefs.sort_unstable();
         coefs.dedup();
@@ -430,7 +450,10 @@ fn cut(
     height: u64,
 ) -> Result<Along, Misfit> {
     let extent = layout.extent[axis];
-    let ring = scheme.grid.is_periodic(axis).then_some(scheme.grid.cells[axis]);
+    let ring = scheme
+        .grid
+        .is_periodic(axis)
+        .then_some(scheme.grid.cells[axis]);
     let mirrored = scheme.grid.boundary[axis].iter().any(|b| b.is_mirror());
     let along = |base: i64, halo: [i64; 2]| Along {
         base,
@@ -478,5 +501,8 @@ fn exchanged(scheme: &Scheme, axis: Axis) -> usize {
     let of = |id: ComponentId| AxisGhosts::new(scheme, id, axis).pairs().len();
     let stages = scheme.stages.iter();
     let stages = stages.map(|s| s.updates.iter().map(|u| of(u.target)).sum::<usize>());
-    stages.chain(scheme.component_ids().map(of)).max().unwrap_or(0)
+    stages
+        .chain(scheme.component_ids().map(of))
+        .max()
+        .unwrap_or(0)
 }

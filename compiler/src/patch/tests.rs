@@ -38,5 +38,8 @@ fn what_is_wrong_with_a_program_is_found() {
     }
     let [narrow, published, silent, alone] = found;
     assert!(programs > 200 && narrow > 100, "{programs} {found:?}");
-    assert!(published > 100 && 2 * silent > published && alone > 100, "{found:?}");
+    assert!(
+        published > 100 && 2 * silent > published && alone > 100,
+        "{found:?}"
+    );
 }

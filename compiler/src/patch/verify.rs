@@ -38,7 +38,12 @@ pub fn verify(scheme: &Scheme, layout: &Layout, program: &PatchProgram) -> Resul
     let round = u64::from(scheme.phases()).max(1);
     rule(
         program.round == round && program.height >= round && program.height % round == 0,
-        || format!("time blocks of {} steps in rounds of {}", program.height, program.round),
+        || {
+            format!(
+                "time blocks of {} steps in rounds of {}",
+                program.height, program.round
+            )
+        },
     )?;
     for (n, axis) in AXES.into_iter().enumerate() {
         along(scheme, layout, program, n, axis)?;
@@ -57,21 +62,31 @@ fn along(
     let (own, cells) = (&program.along[n], program.shape.tile()[n]);
     let extent = layout.extent[axis];
     rule(own.base >= 1 && own.base * own.tiles >= extent, || {
-        format!("{} bases of {} cells do not cover {axis}", own.tiles, own.base)
+        format!(
+            "{} bases of {} cells do not cover {axis}",
+            own.tiles, own.base
+        )
     })?;
     let [below, above] = own.halo;
-    rule(below + own.base + above <= cells, || format!("a base with its halo is wider than {cells} cells along {axis}"))?;
+    rule(below + own.base + above <= cells, || {
+        format!("a base with its halo is wider than {cells} cells along {axis}")
+    })?;
     if scheme.grid.axes[axis].is_none() {
         return Ok(());
     }
     let reach = layout.reach[axis].map(i64::from);
     let ring = scheme.grid.is_periodic(axis);
-    rule(own.ring == ring.then_some(scheme.grid.cells[axis]), || format!("the ring of {axis}"))?;
+    rule(own.ring == ring.then_some(scheme.grid.cells[axis]), || {
+        format!("the ring of {axis}")
+    })?;
     let whole = !ring && own.tiles == 1 && [below, above].iter().zip(reach).all(|(h, r)| *h >= r);
     let mirrored = scheme.grid.boundary[axis].iter().any(|b| b.is_mirror());
     let wrong = creep(scheme, layout, axis, program.height, mirrored);
     rule(whole || (below >= wrong[0] && above >= wrong[1]), || {
-        format!("wrong values come {wrong:?} cells along {axis}, and halos have {:?}", own.halo)
+        format!(
+            "wrong values come {wrong:?} cells along {axis}, and halos have {:?}",
+            own.halo
+        )
     })
 }
 
@@ -85,10 +100,18 @@ fn rows(program: &PatchProgram) -> Result<(), Fault> {
         }
         stage.updates.iter().for_each(|u| written[u.target] = true);
     }
-    let leaves = |row: usize| program.stages.iter().filter(|s| s.leave.contains(&row)).count();
+    let leaves = |row: usize| {
+        program
+            .stages
+            .iter()
+            .filter(|s| s.leave.contains(&row))
+            .count()
+    };
     let all = (0..written.len()).filter(|row| written[*row] && !program.held[*row]);
     all.into_iter().try_for_each(|row| {
-        rule(leaves(row) == 1, || format!("r{row} leaves {} times", leaves(row)))
+        rule(leaves(row) == 1, || {
+            format!("r{row} leaves {} times", leaves(row))
+        })
     })
 }
 
@@ -120,7 +143,10 @@ fn exchanges(program: &PatchProgram) -> Result<(), Fault> {
                     format!("cell {:?} of r{} has no slot", place.cell, place.row)
                 })?;
                 rule(slots[place.row] == Slot::Settled, || {
-                    format!("r{} is read of other warps before they have published it", place.row)
+                    format!(
+                        "r{} is read of other warps before they have published it",
+                        place.row
+                    )
                 })?;
                 busy[place.row] = true;
             }
@@ -129,7 +155,9 @@ fn exchanges(program: &PatchProgram) -> Result<(), Fault> {
             slots[update.target] = Slot::Old;
         }
         for row in &stage.publish {
-            rule(!busy[*row], || format!("r{row} is published while others read it"))?;
+            rule(!busy[*row], || {
+                format!("r{row} is published while others read it")
+            })?;
             slots[*row] = Slot::Written;
         }
         if stage.meets {

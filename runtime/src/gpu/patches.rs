@@ -124,7 +124,8 @@ impl PatchBlocks {
         let shared = program.shared_bytes(layout.element_bytes);
         Ok(Ok(PatchBlocks {
             function,
-            ghosts: ghosts.map(|(blocks, of_block)| GhostKernel::new(ghost_function, blocks, of_block)),
+            ghosts: ghosts
+                .map(|(blocks, of_block)| GhostKernel::new(ghost_function, blocks, of_block)),
             threads: Threads {
                 blocks: [number(inner)?, number(outer)?, 1],
                 threads: [WARP as u32, program.shape.warps as u32, 1],

@@ -214,7 +214,10 @@ impl<'a> DevicePlanner<'a> {
         let patches = match &choice.schedule {
             Schedule::Pyramids(pyramid) => {
                 let plan = self.patch_plan(pyramid);
-                Some(plan.map_err(|refusal| self.refused(&choice.name, refusal))?.0)
+                Some(
+                    plan.map_err(|refusal| self.refused(&choice.name, refusal))?
+                        .0,
+                )
             }
             _ => None,
         };

@@ -238,7 +238,11 @@ impl<'a, T: Value> OnDevice<'a, T> {
     /// The array of the two that does not have the values.
     fn other_array(&self) -> Option<Address> {
         let second = (*self.second.get()?)?;
-        Some(if self.array == self.home { second } else { self.home })
+        Some(if self.array == self.home {
+            second
+        } else {
+            self.home
+        })
     }
 
     /// Brings the values to the array that kernels of whole stages work on; gives the number of starts.

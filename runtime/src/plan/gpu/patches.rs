@@ -22,8 +22,9 @@ const RESIDENT: [u32; 4] = [4, 3, 2, 1];
 /// Programs that are made for `auto`, and for bases that are given.
 const MADE: usize = 6;
 
-/// Registers of a thread beside those for values.
-const WORKING: u64 = 34;
+/// Registers of a thread beside those for values, and for each of these: with fewer the assembler spills some.
+const WORKING: f64 = 34.0;
+const EACH: f64 = 1.25;
 /// What a thread can have, and what is left of shared memory beside that of blocks.
 const MOST_REGISTERS: u64 = 255;
 const PER_BLOCK: u64 = 1 << 10;
@@ -124,15 +125,24 @@ impl Work {
 
 fn coefs(update: &torre_compiler::scheme::Update) -> usize {
     use torre_compiler::scheme::Op;
-    let read = update.body.ops.iter().filter(|op| matches!(op, Op::Coef(_)));
+    let read = update
+        .body
+        .ops
+        .iter()
+        .filter(|op| matches!(op, Op::Coef(_)));
     read.count() + usize::from(update.mask.is_some())
 }
 
 /// Registers and shared memory of a program.
 fn needs(program: &PatchProgram, precision: Precision) -> [u64; 2] {
     let element = precision.bytes();
-    let registers = (program.values() * element).div_ceil(4) as u64 + WORKING;
-    [registers, program.shared_bytes(element)]
+    let words = (program.values() * element) as f64 / 4.0;
+    [registers_for(words), program.shared_bytes(element)]
+}
+
+/// Registers that a thread needs for so many words of values.
+fn registers_for(words: f64) -> u64 {
+    (EACH * words + WORKING).ceil() as u64
 }
 
 /// Registers that a thread can have if a multiprocessor holds so many blocks.
@@ -159,10 +169,7 @@ impl DevicePlanner<'_> {
     }
 
     /// The plan of pyramids of some base and height, and what it is expected to do.
-    pub(super) fn patch_plan(
-        &self,
-        pyramid: &Pyramid,
-    ) -> Result<(PatchPlan, Prediction), Refusal> {
+    pub(super) fn patch_plan(&self, pyramid: &Pyramid) -> Result<(PatchPlan, Prediction), Refusal> {
         if let Some(refusal) = self.no_patches() {
             return Err(refusal);
         }
@@ -200,8 +207,13 @@ impl DevicePlanner<'_> {
             }
             // Another shape may be better for the same pyramids.
             if let Ok((_, prediction)) = self.patch_plan(&pyramid) {
+                let height = sketch.height;
+                let name = match present(Axis::OUTER) {
+                    true => format!("pyramid(B = {}, TH = {height}, Z = {})", base[0], base[1]),
+                    false => format!("pyramid(B = {}, TH = {height})", base[1]),
+                };
                 found.push(Choice {
-                    name: "pyramid".to_owned(),
+                    name,
                     schedule,
                     prediction: self.with_interruptions(prediction, pyramid.height),
                 });
@@ -242,8 +254,10 @@ impl DevicePlanner<'_> {
         let (scheme, layout) = (self.planner.scheme, &self.planner.layout);
         let work = Work::new(scheme, layout);
         let round = u64::from(scheme.phases()).max(1);
-        let mut heights: Vec<u64> =
-            heights.iter().map(|height| (height / round).max(1) * round).collect();
+        let mut heights: Vec<u64> = heights
+            .iter()
+            .map(|height| (height / round).max(1) * round)
+            .collect();
         heights.dedup();
         let mut sketches = Vec::new();
         for height in heights {
@@ -301,18 +315,14 @@ impl DevicePlanner<'_> {
             }
         }
         let model = self.model;
-        let (registers, coef_registers) = {
-            let cells = shape.count() as f64;
-            let values = work.held * cells + (work.window * shape.patch[1]) as f64;
-            let coefs = work.loaded_coefs as f64 * cells;
-            ((values * work.words) as u64 + WORKING, (coefs * work.words) as u64)
-        };
-        let registers = match shape.coefs {
-            CoefPlace::Registers => registers + coef_registers,
-            CoefPlace::Shared => registers,
-        };
         let threads = shape.threads() as f64;
         let cells = shape.count() as f64;
+        let coefs = match shape.coefs {
+            CoefPlace::Registers => work.loaded_coefs as f64,
+            CoefPlace::Shared => 0.0,
+        };
+        let window = (work.window * shape.patch[1]) as f64;
+        let registers = registers_for(((work.held + coefs) * cells + window) * work.words);
         let bytes = 4.0 * work.words;
         let slots = match shape.warps {
             1 => 0.0,
@@ -338,18 +348,20 @@ impl DevicePlanner<'_> {
                 shape,
                 pyramid_base: base,
                 height,
-                prediction: predict(self.planner.scheme, layout, work, (&shape, base, height), model),
+                prediction: predict(
+                    self.planner.scheme,
+                    layout,
+                    work,
+                    (&shape, base, height),
+                    model,
+                ),
             }
         });
         made.max_by(|a, b| a.prediction.rate.total_cmp(&b.prediction.rate))
     }
 
     /// The program of a sketch, if it fits.
-    fn made(
-        &self,
-        sketch: &Sketch,
-        pyramid: &Pyramid,
-    ) -> Result<(PatchPlan, Prediction), Refusal> {
+    fn made(&self, sketch: &Sketch, pyramid: &Pyramid) -> Result<(PatchPlan, Prediction), Refusal> {
         let (scheme, layout) = (self.planner.scheme, &self.planner.layout);
         let program = PatchProgram::new(scheme, layout, pyramid, sketch.shape);
         let program = program.map_err(Refusal::Patches)?;
@@ -384,7 +396,11 @@ impl DevicePlanner<'_> {
             let mirrored = scheme.grid.boundary[axis].iter().any(|b| b.is_mirror());
             let halo = creep(scheme, layout, axis, pyramid.height, mirrored);
             let needed = base[n].unwrap_or(1) + halo.iter().sum::<i64>();
-            let most = shapes(scheme).iter().map(|s| s.tile()[n]).max().unwrap_or(0);
+            let most = shapes(scheme)
+                .iter()
+                .map(|s| s.tile()[n])
+                .max()
+                .unwrap_or(0);
             if needed > most {
                 return Refusal::Patches(Misfit::Base { axis, needed, most });
             }
@@ -472,7 +488,11 @@ fn predict(
     let tiles = along(0, Axis::OUTER) * along(1, Axis::INNER);
     let blocks = f64::from(shape.blocks.max(1));
     let waves = (tiles / (processors * blocks)).max(1.0);
-    let waves = if waves < 4.0 { waves.ceil() } else { waves + 0.5 };
+    let waves = if waves < 4.0 {
+        waves.ceil()
+    } else {
+        waves + 0.5
+    };
     let together = (tiles / processors).min(blocks).max(1.0).ceil();
     let computing = (together * compute + steps * work.stages * MEET) / clock;
     let copying = together * copy + FIRST;

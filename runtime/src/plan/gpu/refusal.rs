@@ -131,7 +131,9 @@ impl fmt::Display for Refusal {
                 f,
                 "pyramids need two arrays of {bytes} bytes, and the GPU has {memory}"
             ),
-            Refusal::Points => f.write_str("sources act in more cells than pyramids have tables for"),
+            Refusal::Points => {
+                f.write_str("sources act in more cells than pyramids have tables for")
+            }
             Refusal::Window(reason) => reason.fmt(f),
             Refusal::Many => f.write_str("a time block has too many towers to be counted"),
         }

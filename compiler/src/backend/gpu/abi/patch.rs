@@ -58,7 +58,10 @@ impl PatchEntry {
 
 /// The tables of lists as bytes: cells of all tables one after the other, the lists of tiles, ranges, and entries, which
 /// need to know where the cells will lie.
-pub fn patch_tables(lists: &Lists, cells_at: impl FnOnce(&[u8]) -> Option<u64>) -> Option<[Vec<u8>; 3]> {
+pub fn patch_tables(
+    lists: &Lists,
+    cells_at: impl FnOnce(&[u8]) -> Option<u64>,
+) -> Option<[Vec<u8>; 3]> {
     let mut cells = Vec::new();
     let mut begins = Vec::new();
     for table in &lists.tables {
@@ -72,12 +75,20 @@ pub fn patch_tables(lists: &Lists, cells_at: impl FnOnce(&[u8]) -> Option<u64>) 
     }
     let at = cells_at(&cells)?;
     let words = |words: &mut dyn Iterator<Item = i32>| words.flat_map(i32::to_le_bytes).collect();
-    let of_tile = words(&mut lists.of_tile.iter().map(|list| list.map_or(-1, |n| n as i32)));
+    let of_tile = words(
+        &mut lists
+            .of_tile
+            .iter()
+            .map(|list| list.map_or(-1, |n| n as i32)),
+    );
     let ranges = words(&mut lists.ranges.iter().flatten().map(|n| *n as i32));
     let mut entries = Vec::with_capacity(lists.entries.len() * PatchEntry::BYTES);
     for entry in &lists.entries {
         let begin = begins.get(entry.table).copied().unwrap_or(0);
-        let stride = lists.tables.get(entry.table).map_or(0, |table| table.widths[1]);
+        let stride = lists
+            .tables
+            .get(entry.table)
+            .map_or(0, |table| table.widths[1]);
         let (kind, number) = match entry.kind {
             EntryKind::Add => (PatchEntry::ADD, 0),
             EntryKind::Replace => (PatchEntry::REPLACE, 0),
@@ -86,7 +97,16 @@ pub fn patch_tables(lists: &Lists, cells_at: impl FnOnce(&[u8]) -> Option<u64>) 
         let first = at + ((begin + entry.first) * PatchEntry::CELL_BYTES as i64) as u64;
         entries.extend(first.to_le_bytes());
         let [x, z] = entry.cells;
-        let numbers = [x.lo, z.lo, x.hi, z.hi, stride, kind.into(), number.into(), 0];
+        let numbers = [
+            x.lo,
+            z.lo,
+            x.hi,
+            z.hi,
+            stride,
+            kind.into(),
+            number.into(),
+            0,
+        ];
         entries.extend(numbers.iter().flat_map(|n| (*n as i32).to_le_bytes()));
     }
     Some([of_tile, ranges, entries])

@@ -45,7 +45,11 @@ impl Coordinates {
 
     /// The index of an interval that is nearest.
     pub fn clamped(&self, k: &mut Kernel<'_>, n: usize, cell: i64, own: Interval) -> Operand {
-        let index = k.int(IntOp::Max, self.of[n][cell as usize], Operand::i32(own.lo as i32));
+        let index = k.int(
+            IntOp::Max,
+            self.of[n][cell as usize],
+            Operand::i32(own.lo as i32),
+        );
         k.int(IntOp::Min, index, Operand::i32(own.hi as i32 - 1))
     }
 
@@ -59,7 +63,9 @@ impl Coordinates {
 fn cells_with(program: &PatchProgram, n: usize, index: i64) -> Vec<i64> {
     let along: &Along = &program.along[n];
     let [length, patch] = [program.shape.tile()[n], program.shape.patch[n]];
-    let last = (index + along.halo[0]).div_euclid(along.base).min(along.tiles - 1);
+    let last = (index + along.halo[0])
+        .div_euclid(along.base)
+        .min(along.tiles - 1);
     let mut cells = Vec::new();
     for tile in (0..=last).rev() {
         let local = index - along.origin(tile);
@@ -123,7 +129,13 @@ impl Context<'_> {
             let mut number = 0;
             for (row, pairs) in &pairs {
                 for (source, _) in pairs {
-                    self.give(k, patch, at, (n, *source, places(number)), &values.rows[*row]);
+                    self.give(
+                        k,
+                        patch,
+                        at,
+                        (n, *source, places(number)),
+                        &values.rows[*row],
+                    );
                     number += 1;
                 }
             }
@@ -172,7 +184,12 @@ impl Context<'_> {
                 let to = self.ghost_place(k, patch, n, place);
                 for (number, own) in self.line(n, cell).enumerate() {
                     let to = k.offset(to, number as i64 * self.bytes);
-                    k.store(values[shape.number(own)], to, self.bytes as u32, Access::Plain);
+                    k.store(
+                        values[shape.number(own)],
+                        to,
+                        self.bytes as u32,
+                        Access::Plain,
+                    );
                 }
             });
         }
@@ -197,8 +214,10 @@ impl Context<'_> {
         for cell in cells_with(self.program, n, ghost.index) {
             let across: Vec<[i64; 2]> = self.line(n, cell).collect();
             let has = at.is(k, n, cell, ghost.index);
-            let free: Vec<Operand> =
-                across.iter().map(|own| at.in_one(k, 1 - n, own[1 - n], &free)).collect();
+            let free: Vec<Operand> = across
+                .iter()
+                .map(|own| at.in_one(k, 1 - n, own[1 - n], &free))
+                .collect();
             let own: Vec<_> = across
                 .iter()
                 .map(|cell| k.variable_of(values.rows[row][shape.number(*cell)]))
@@ -208,7 +227,11 @@ impl Context<'_> {
                 for (number, variable) in own.iter().enumerate() {
                     let from = k.offset(from, number as i64 * self.bytes);
                     let value = k.load(self.real, from, self.bytes as u32, Access::Plain);
-                    let value = if ghost.negated { k.negated(value) } else { value };
+                    let value = if ghost.negated {
+                        k.negated(value)
+                    } else {
+                        value
+                    };
                     let before = k.get(*variable);
                     let value = k.choose(free[number], value, before);
                     k.set(*variable, value);

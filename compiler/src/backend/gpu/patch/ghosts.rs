@@ -60,7 +60,14 @@ pub(super) fn write(module: &mut Module, scheme: &Scheme, layout: &Layout) {
                 writer.copy(k, [x, Operand::i32(*source as i32)], [x, to], ghost.negated);
             }
         });
-        let corners = |source: i64| std::iter::once(None).chain(of_lines.iter().filter(move |(s, _)| *s == source).map(|(_, g)| Some(*g)));
+        let corners = |source: i64| {
+            std::iter::once(None).chain(
+                of_lines
+                    .iter()
+                    .filter(move |(s, _)| *s == source)
+                    .map(|(_, g)| Some(*g)),
+            )
+        };
         for (source, ghost) in outer.pairs() {
             let [from, to] = [source, ghost.index].map(|x| Operand::i32(x as i32));
             writer.each(&mut k, live[Axis::INNER], |k, z| {

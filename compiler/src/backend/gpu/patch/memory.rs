@@ -9,7 +9,6 @@ use crate::lattice::{Axis, Interval, PerAxis, Position};
 use crate::layout::RowId;
 use crate::patch::Along;
 
-
 /// Bytes of the widest access.
 const VECTOR: i64 = 16;
 
@@ -79,7 +78,9 @@ impl Context<'_> {
 
     /// Values of a patch that are accessed together, along the inner axis.
     fn lanes(&self) -> i64 {
-        let Along { base, halo, tiles, .. } = &self.program.along[1];
+        let Along {
+            base, halo, tiles, ..
+        } = &self.program.along[1];
         let divides = |n: &i64| {
             self.program.shape.patch[1] % n == 0
                 && halo[0] % n == 0

@@ -87,31 +87,43 @@ impl Context<'_> {
                 self.ghosts(k, patch, &mut at, &[*row], &mut values);
             }
         }
-        held.iter().for_each(|row| self.publish(k, patch, *row, &values));
+        held.iter()
+            .for_each(|row| self.publish(k, patch, *row, &values));
         if self.program.slots.count() > 0 {
             k.barrier();
         }
         let variables: Vec<Vec<_>> = held
             .iter()
-            .map(|row| values.rows[*row].iter().map(|value| k.variable_of(*value)).collect())
+            .map(|row| {
+                values.rows[*row]
+                    .iter()
+                    .map(|value| k.variable_of(*value))
+                    .collect()
+            })
             .collect();
         let [rounds, all] = [Patches::ROUNDS, Patches::ALL].map(|n| k.param(n));
         let last = k.int(IntOp::Sub, rounds, Operand::i32(1));
         let all = k.compare(IntCmp::Ne, all, Operand::i32(0));
-        k.repeat(Operand::i32(0), rounds, Operand::i32(1), Some(1), |k, round| {
-            for (row, own) in held.iter().zip(&variables) {
-                values.rows[*row] = own.iter().map(|variable| k.get(*variable)).collect();
-            }
-            let at_end = k.compare(IntCmp::Eq, round, last);
-            let leaves = k.int(IntOp::And, at_end, all);
-            for stage in &self.program.stages {
-                self.stage(k, patch, stage, ends.then_some(round), leaves, &mut values);
-            }
-            for (row, own) in held.iter().zip(&variables) {
-                let pairs = own.iter().zip(&values.rows[*row]);
-                pairs.for_each(|(variable, value)| k.set(*variable, *value));
-            }
-        });
+        k.repeat(
+            Operand::i32(0),
+            rounds,
+            Operand::i32(1),
+            Some(1),
+            |k, round| {
+                for (row, own) in held.iter().zip(&variables) {
+                    values.rows[*row] = own.iter().map(|variable| k.get(*variable)).collect();
+                }
+                let at_end = k.compare(IntCmp::Eq, round, last);
+                let leaves = k.int(IntOp::And, at_end, all);
+                for stage in &self.program.stages {
+                    self.stage(k, patch, stage, ends.then_some(round), leaves, &mut values);
+                }
+                for (row, own) in held.iter().zip(&variables) {
+                    let pairs = own.iter().zip(&values.rows[*row]);
+                    pairs.for_each(|(variable, value)| k.set(*variable, *value));
+                }
+            },
+        );
         for (row, own) in held.iter().zip(&variables) {
             values.rows[*row] = own.iter().map(|variable| k.get(*variable)).collect();
             self.store(k, patch, ends, *row, &values.rows[*row]);

@@ -35,8 +35,7 @@ impl Context<'_> {
             let first = k.int(IntOp::Add, first, Operand::i32(update as i32));
             let range = self.element(k, Patches::RANGES, first, 4);
             let next = k.offset(range, 4);
-            let [begin, end] =
-                [range, next].map(|at| k.load(Type::I32, at, 4, Access::ReadOnly));
+            let [begin, end] = [range, next].map(|at| k.load(Type::I32, at, 4, Access::ReadOnly));
             k.repeat(begin, end, Operand::i32(1), Some(1), |k, number| {
                 let entry = self.entry(k, number);
                 let near = self.near(k, patch, &entry);

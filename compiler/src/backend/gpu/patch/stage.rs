@@ -106,7 +106,9 @@ impl Context<'_> {
             let own = &values.rows[*row];
             k.when(leaves, |k| self.store(k, patch, round.is_some(), *row, own));
         }
-        plan.publish.iter().for_each(|row| self.publish(k, patch, *row, values));
+        plan.publish
+            .iter()
+            .for_each(|row| self.publish(k, patch, *row, values));
         if plan.meets {
             k.barrier();
         }
@@ -156,12 +158,14 @@ impl Cell<'_, '_> {
 
     fn read(&mut self, k: &mut Kernel<'_>, read: &Read) -> Operand {
         let place = Place::of(&self.context.program.shape, self.cell, read);
-        self.reader.value(k, self.context, self.patch, self.values, place)
+        self.reader
+            .value(k, self.context, self.patch, self.values, place)
     }
 
     fn coef(&mut self, k: &mut Kernel<'_>, coef: crate::scheme::CoefId) -> Operand {
         let number = self.context.coef_number(coef);
-        self.context.coef(k, self.patch, self.values, number, self.number())
+        self.context
+            .coef(k, self.patch, self.values, number, self.number())
     }
 
     /// The value that the body gives; where a mask is 0, the old one.
@@ -180,7 +184,9 @@ impl Cell<'_, '_> {
             |(k, _), op, values| number(k, real, op, values),
         );
         let (k, cell) = state;
-        let Some(mask) = update.mask else { return value };
+        let Some(mask) = update.mask else {
+            return value;
+        };
         let mask = cell.coef(k, mask);
         let acts = k.differs(mask, Operand::real(real, 0));
         let old = cell.values.rows[own.target][cell.number()];

@@ -5,9 +5,7 @@ use crate::backend::gpu::abi::{Argument, GhostsOf};
 use crate::backend::gpu::{Gpu, compile};
 use crate::backend::llvm::library::Library;
 use crate::lattice::Axis;
-use crate::testing::{
-    Limits, Rng, Stagewise, everywhere, lengthen, random_patches, random_scheme,
-};
+use crate::testing::{Limits, Rng, Stagewise, everywhere, lengthen, random_patches, random_scheme};
 use torre_ptx::{Device, Param};
 
 fn library() -> Option<&'static Library> {
@@ -49,7 +47,8 @@ fn compare(library: &Library, scheme: &Scheme, program: &PatchProgram, seed: u64
     };
     let mut step = 0;
     for time_block in 0..2 {
-        let rounds = (program.height / program.round).max(1) - time_block.min(program.height / program.round - 1);
+        let rounds = (program.height / program.round).max(1)
+            - time_block.min(program.height / program.round - 1);
         for _ in 0..rounds * program.round {
             expected.step(step);
             step += 1;
@@ -70,7 +69,14 @@ fn compare(library: &Library, scheme: &Scheme, program: &PatchProgram, seed: u64
         };
         let entry = module.entry(PATCHES).expect("it was emitted");
         let params = params(&arguments.arguments());
-        let done = device.launch(entry, [across, along, 1], threads, shared, &params, &options);
+        let done = device.launch(
+            entry,
+            [across, along, 1],
+            threads,
+            shared,
+            &params,
+            &options,
+        );
         done.unwrap_or_else(|fault| panic!("seed {seed}: {fault}\n{program}\n{scheme}"));
     }
     if let Some((blocks, threads)) = ghost_threads(scheme, &layout) {
@@ -120,7 +126,10 @@ fn run(seeds: impl Iterator<Item = u64>) {
         tiles += program.tiles();
         bare += i64::from(compare(library, &scheme, &program, seed) > 0);
     }
-    assert!(schemes > 10 && tiles > 2 * schemes, "{schemes} {tiles} {bare}");
+    assert!(
+        schemes > 10 && tiles > 2 * schemes,
+        "{schemes} {tiles} {bare}"
+    );
     assert!(5 * bare > schemes, "{schemes} {tiles} {bare}");
 }
 
