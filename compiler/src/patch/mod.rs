@@ -29,7 +29,7 @@ mod verify;
 pub use creep::creep;
 pub use points::{CellTable, Entry, EntryKind, Lists, TooManyPoints};
 pub use program::{
-    Along, CoefPlace, Misfit, PatchProgram, Read, Shape, StagePlan, UpdatePlan, WARP,
+    Along, CoefPlace, MOST_TILES, Misfit, PatchProgram, Read, Shape, StagePlan, UpdatePlan, WARP,
 };
 pub use slots::{Place, Slots};
 pub use verify::{Fault, verify};

@@ -18,6 +18,9 @@ pub const AXES: [Axis; 2] = [Axis::OUTER, Axis::INNER];
 /// Grids are at most this long along an axis, so that indices of cells fit words.
 const LONGEST: i64 = 1 << 30;
 
+/// Blocks of a launch along its second axis, at most.
+pub const MOST_TILES: i64 = 65535;
+
 /// Where a block keeps coefficients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CoefPlace {
@@ -165,6 +168,11 @@ pub enum Misfit {
     },
     /// A base that is not positive.
     Size,
+    /// More tiles along the outer axis than a launch has blocks.
+    Tiles {
+        tiles: i64,
+        most: i64,
+    },
     Shared {
         bytes: u64,
         most: u64,
@@ -186,6 +194,10 @@ impl fmt::Display for Misfit {
                 "a base with what it is computed from is {needed} cells wide along {axis}, and a block of threads holds {most}"
             ),
             Misfit::Size => f.write_str("a base has at least one cell"),
+            Misfit::Tiles { tiles, most } => write!(
+                f,
+                "there are {tiles} pyramids along the first axis, and a launch has at most {most}"
+            ),
             Misfit::Shared { bytes, most } => write!(
                 f,
                 "a pyramid needs {bytes} bytes of shared memory, and a block has {most}"
@@ -253,6 +265,11 @@ impl PatchProgram {
             if scheme.grid.axes[axis].is_some() {
                 along[n] = cut(scheme, layout, axis, (pyramid.base[axis], tile[n]), height)?;
             }
+        }
+        let tiles = along[0].tiles;
+        if tiles > MOST_TILES {
+            let most = MOST_TILES;
+            return Err(Misfit::Tiles { tiles, most });
         }
         let mut coefs: Vec<CoefId> = scheme
             .stages

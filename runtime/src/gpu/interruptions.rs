@@ -223,10 +223,15 @@ impl Interruptions {
         if let Some(refusal) = self.refusal() {
             return Some(refusal);
         }
-        let share = self.share(heights, steps);
+        self.few(heights, steps, "towers")
+    }
+
+    /// Why few steps run by time blocks of towers or pyramids that nothing keeps from running, for people.
+    pub fn few(&self, heights: Heights, steps: u64, what: &str) -> Option<String> {
+        let share = self.share_of(heights, steps);
         (share < 0.5).then(|| {
             format!(
-                "only {:.0} % of the steps run by towers up to {} steps high: they end where a slice or a volume is due, and at the last step",
+                "only {:.0} % of the steps run by {what} up to {} steps high: they end where a slice or a volume is due, and at the last step",
                 100.0 * share,
                 heights.most
             )

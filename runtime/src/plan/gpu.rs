@@ -233,6 +233,11 @@ impl<'a> DevicePlanner<'a> {
             let heights = Heights::new(plan.height(), plan.fit.towers(), scheme);
             self.interruptions.note(heights, self.problem.steps)
         });
+        let pyramids = patches.as_ref().and_then(|plan| {
+            let heights = patch_heights(scheme, plan.program.height);
+            self.interruptions.few(heights, self.problem.steps, "pyramids")
+        });
+        let note = note.or(pyramids);
         Ok(DevicePlan {
             choice,
             kernels,

@@ -5,7 +5,7 @@ use super::{DevicePlanner, NoPlan, Refusal};
 use crate::gpu::{DeviceModel, Heights};
 use torre_compiler::lattice::{Axis, PerAxis, div_ceil};
 use torre_compiler::layout::Layout;
-use torre_compiler::patch::{CoefPlace, Misfit, PatchProgram, Shape, WARP, creep};
+use torre_compiler::patch::{CoefPlace, MOST_TILES, Misfit, PatchProgram, Shape, WARP, creep};
 use torre_compiler::schedule::{Choice, Prediction, Pyramid, Schedule};
 use torre_compiler::scheme::{Precision, Scheme};
 
@@ -315,6 +315,9 @@ impl DevicePlanner<'_> {
             }
         }
         let model = self.model;
+        if div_ceil(layout.extent[Axis::OUTER], base[0]) > MOST_TILES {
+            return None;
+        }
         let threads = shape.threads() as f64;
         let cells = shape.count() as f64;
         let coefs = match shape.coefs {

@@ -565,7 +565,8 @@ fn examples(device: impl Fn() -> Box<dyn Device>, precision: Precision) {
             result.unwrap_err()
         );
         let device = device();
-        if precision != Precision::F32 {
+        let large = scheme.grid.dimensions() < 3 && cells > 20_000;
+        if precision != Precision::F32 || large {
             continue;
         }
         let schedule = match scheme.grid.dimensions() {
@@ -602,7 +603,7 @@ fn examples(device: impl Fn() -> Box<dyn Device>, precision: Precision) {
         in_blocks += 1;
     }
     let first = precision == Precision::F32;
-    assert_eq!([in_blocks > 0, in_pyramids > 8], [first; 2]);
+    assert_eq!([in_blocks > 0, in_pyramids > 3], [first; 2]);
 }
 
 // Tests in two parts, so that two cores share the work.
