@@ -7,7 +7,7 @@ use torre_compiler::lattice::{Axis, PerAxis, div_ceil};
 use torre_compiler::layout::Layout;
 use torre_compiler::patch::{CoefPlace, MOST_TILES, Misfit, PatchProgram, Shape, WARP, creep};
 use torre_compiler::schedule::{Choice, Prediction, Pyramid, Schedule};
-use torre_compiler::scheme::{Precision, Scheme};
+use torre_compiler::scheme::Scheme;
 
 /// Warps of a block, and cells of a patch along the outer and the inner axis, that are tried.
 const WARPS: [i64; 5] = [2, 4, 8, 12, 16];
@@ -25,6 +25,9 @@ const MADE: usize = 6;
 /// Registers of a thread beside those for values, and for each of these: with fewer the assembler spills some.
 const WORKING: f64 = 34.0;
 const EACH: f64 = 1.25;
+/// The same for what the assembler loads early, where stages update several components, read coefficients, or read
+/// farther than the next cell: 52 are what schemes of the library need at most.
+const EARLY: f64 = 52.0;
 /// What a thread can have, and what is left of shared memory beside that of blocks.
 const MOST_REGISTERS: u64 = 255;
 const PER_BLOCK: u64 = 1 << 10;
@@ -134,15 +137,18 @@ fn coefs(update: &torre_compiler::scheme::Update) -> usize {
 }
 
 /// Registers and shared memory of a program.
-fn needs(program: &PatchProgram, precision: Precision) -> [u64; 2] {
-    let element = precision.bytes();
+fn needs(scheme: &Scheme, program: &PatchProgram) -> [u64; 2] {
+    let element = scheme.precision.bytes();
     let words = (program.values() * element) as f64 / 4.0;
-    [registers_for(words), program.shared_bytes(element)]
+    [registers_for(scheme, words), program.shared_bytes(element)]
 }
 
 /// Registers that a thread needs for so many words of values.
-fn registers_for(words: f64) -> u64 {
-    (EACH * words + WORKING).ceil() as u64
+fn registers_for(scheme: &Scheme, words: f64) -> u64 {
+    let reach = scheme.reach().iter().flat_map(|(_, reach)| *reach).max();
+    let several = scheme.stages.iter().any(|stage| stage.updates.len() > 1);
+    let early = several || scheme.full_coefs() > 0 || reach.unwrap_or(0) > 1;
+    (EACH * words + WORKING + if early { EARLY } else { 0.0 }).ceil() as u64
 }
 
 /// Registers that a thread can have if a multiprocessor holds so many blocks.
@@ -325,7 +331,8 @@ impl DevicePlanner<'_> {
             CoefPlace::Shared => 0.0,
         };
         let window = (work.window * shape.patch[1]) as f64;
-        let registers = registers_for(((work.held + coefs) * cells + window) * work.words);
+        let words = ((work.held + coefs) * cells + window) * work.words;
+        let registers = registers_for(self.planner.scheme, words);
         let bytes = 4.0 * work.words;
         let slots = match shape.warps {
             1 => 0.0,
@@ -368,7 +375,7 @@ impl DevicePlanner<'_> {
         let (scheme, layout) = (self.planner.scheme, &self.planner.layout);
         let program = PatchProgram::new(scheme, layout, pyramid, sketch.shape);
         let program = program.map_err(Refusal::Patches)?;
-        let [registers, shared_bytes] = needs(&program, scheme.precision);
+        let [registers, shared_bytes] = needs(scheme, &program);
         let blocks = u64::from(sketch.shape.blocks.max(1));
         let most = registers_of(&sketch.shape, self.model.gpu.registers);
         if registers > most {
