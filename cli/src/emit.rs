@@ -5,7 +5,7 @@ use crate::codes;
 use crate::device;
 use crate::failure::Failure;
 use crate::input;
-use crate::plan::towers_text;
+use crate::plan::{patches_text, towers_text};
 use crate::render::Voice;
 use crate::schedule;
 use crate::window::{self, Question};
@@ -197,16 +197,21 @@ fn on_device(args: &args::Emit, voice: &Voice) -> Result<String, Failure> {
                 title.push('\n');
                 title.push_str(towers_text(towers).trim_end());
             }
+            if let Some(patches) = &plan.patches {
+                title.push('\n');
+                title.push_str(patches_text(patches).trim_end());
+            }
             plan_text(scheme, &title, &plan.kernels)
         }
-        StageArg::Towers => match &plan.towers {
-            Some(towers) => Printed {
+        StageArg::Towers => match (&plan.towers, &plan.patches) {
+            (_, Some(patches)) => patches.program.to_string(),
+            (Some(towers), _) => Printed {
                 scheme,
                 layout: &plan.kernels.layout,
                 program: &towers.program,
             }
             .to_string(),
-            None => {
+            _ => {
                 let schedule = &plan.choice.schedule;
                 return Err(Failure::usage(format!(
                     "`{schedule}` has no towers: name some with `--schedule`, as `towers` or `auto`"

@@ -240,8 +240,8 @@ impl From<TowerError> for Failure {
     fn from(error: TowerError) -> Self {
         match error {
             TowerError::Code(error) => CompileError::Llvm(error).into(),
-            TowerError::Fault(_) => Diagnostic::error(codes::BACKEND, error.to_string())
-                .hint("this is a defect of Torre, not of your program: please report it; `--schedule layerwise` works without towers")
+            TowerError::Fault(_) | TowerError::Patches(_) => Diagnostic::error(codes::BACKEND, error.to_string())
+                .hint("this is a defect of Torre, not of your program: please report it; `--schedule layerwise` works without time blocks")
                 .into(),
             TowerError::Order => Diagnostic::error(codes::DEVICE_SCHEDULE, error.to_string()).into(),
         }

@@ -20,7 +20,7 @@ use torre_grammar::source::Source;
 use torre_runtime::budget;
 use torre_runtime::gpu::{Device, DeviceModel, OnDevice};
 use torre_runtime::host::{SetupError, threads};
-use torre_runtime::plan::gpu::{self, DevicePlan, Fit, TowerPlan};
+use torre_runtime::plan::gpu::{self, DevicePlan, Fit, PatchPlan, TowerPlan};
 use torre_runtime::plan::{Plan, Planner};
 use torre_runtime::program::{LoadedFiles, TargetChoice};
 
@@ -181,7 +181,7 @@ impl ShownOnDevice<'_> {
         let mut out = schedule::title(&self.plan.choice);
         out.push('\n');
         // Writing to a string cannot fail.
-        if self.plan.towers.is_some() {
+        if self.plan.towers.is_some() || self.plan.patches.is_some() {
             let _ = writeln!(out, "  {order}");
         }
         let _ = writeln!(out, "  rate      {:>8} Gcells/s", gcells(prediction.rate));
@@ -193,6 +193,9 @@ impl ShownOnDevice<'_> {
         }
         if let Some(towers) = &self.plan.towers {
             out.push_str(&towers_text(towers));
+        }
+        if let Some(patches) = &self.plan.patches {
+            out.push_str(&patches_text(patches));
         }
         if let Some(held) = self.held {
             out.push_str(&window::text(held));
@@ -216,6 +219,7 @@ impl ShownOnDevice<'_> {
         } = self.resolved;
         let mut value = choice_json(&self.plan.choice);
         let towers = self.plan.towers.as_ref().map(towers_json);
+        let patches = self.plan.patches.as_ref().map(patches_json);
         let more = json!({
             "torre": env!("CARGO_PKG_VERSION"),
             "scheme": scheme.name,
@@ -223,6 +227,7 @@ impl ShownOnDevice<'_> {
             "domain": report::domain(scheme),
             "precision": scheme.precision.to_string(),
             "towers": towers,
+            "pyramids": patches,
             "note": self.plan.note,
             "window": self.held.map(window::json),
             "target": self.model.gpu.name,
@@ -286,6 +291,48 @@ pub fn towers_text(plan: &TowerPlan) -> String {
         line("variant", variant.towers.to_string(), towers);
     }
     out
+}
+
+/// What pyramids are and need, line by line.
+pub fn patches_text(plan: &PatchPlan) -> String {
+    let program = &plan.program;
+    let mut out = String::new();
+    let mut line = |name, value: String, more: String| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "  {name:<9} {value:>8} {more}");
+    };
+    let [lines, cells] = program.shape.tile();
+    let [outer, inner] = program.along.map(|along| along.base);
+    let shape = format!(
+        "bases of {outer} x {inner} cells in tiles of {lines} x {cells}, {} steps high",
+        program.height
+    );
+    line("pyramids", program.tiles().to_string(), shape);
+    let [lines, cells] = program.shape.patch;
+    let threads = format!("of a block, with {lines} x {cells} cells each");
+    line("threads", program.shape.threads().to_string(), threads);
+    let blocks = program.shape.blocks;
+    let shared = format!("of a block, {blocks} for a multiprocessor");
+    line("shared", bytes(plan.shared_bytes), shared);
+    let registers = format!("values of a thread, about {} registers", plan.registers);
+    line("kept", program.values().to_string(), registers);
+    out
+}
+
+fn patches_json(plan: &PatchPlan) -> Value {
+    let program = &plan.program;
+    json!({
+        "height": program.height,
+        "per_time_block": program.tiles(),
+        "base": program.along.map(|along| along.base),
+        "tile": program.shape.tile(),
+        "patch": program.shape.patch,
+        "threads": program.shape.threads(),
+        "blocks": program.shape.blocks,
+        "shared_bytes": plan.shared_bytes,
+        "kept_values": program.values(),
+        "registers": plan.registers,
+    })
 }
 
 fn towers_json(plan: &TowerPlan) -> Value {

@@ -31,7 +31,9 @@ use torre_compiler::schedule::Choice;
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_runtime::budget;
 use torre_runtime::cache::{Cache, Origin};
-use torre_runtime::gpu::{Device, DeviceModel, DeviceProgram, OnDevice, Pipelined};
+use torre_runtime::gpu::{
+    CompiledBlocks, Device, DeviceModel, DeviceProgram, OnDevice, Pipelined, code,
+};
 use torre_runtime::host::{Calculation, Order, Progress, SetupError, threads};
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner, NoWindow, Refusal};
@@ -271,15 +273,18 @@ impl<'a, T: Value> Run<'a, T> {
         let &Prepared { set, files, .. } = prepared;
         let start = Instant::now();
         let library = Library::open().map_err(CompileError::from)?;
-        let (ptx, towers) = plan.compile(library, self.scheme, model)?;
         let shape = Shape::of(self.scheme);
+        let ptx = code::ptx(library, self.scheme, &plan.kernels, shape, model.gpu);
+        let ptx = ptx.map_err(CompileError::from)?;
+        let blocks = plan.compile_blocks(library, self.scheme, model)?;
+        let towers = blocks.as_ref().and_then(CompiledBlocks::towers);
         let program = DeviceProgram {
             set,
             ptx: &ptx,
             shape,
         };
         // Towers may be for a GPU of its own, where other kernels are not.
-        let gpu = towers.as_ref().map_or(ptx.gpu, |towers| towers.ptx.gpu);
+        let gpu = blocks.as_ref().map_or(ptx.gpu, |blocks| blocks.ptx().gpu);
         let compiling = start.elapsed();
         let layout = set.layout.clone();
         let (scheme, problem) = (self.scheme, self.problem);
@@ -295,7 +300,7 @@ impl<'a, T: Value> Run<'a, T> {
             field_bytes: calculation.memory_bytes(),
             device: device.facts().name.clone(),
         };
-        if let (Some(held), Some(towers)) = (held, &towers) {
+        if let (Some(held), Some(towers)) = (held, towers) {
             let how = held.how();
             let run = Pipelined::new(calculation, files, device, program, towers, how)?;
             let Some(mut simulation) = run else {
@@ -308,8 +313,8 @@ impl<'a, T: Value> Run<'a, T> {
             return self.run_checked(&mut simulation, prepared, made);
         }
         let mut simulation = OnDevice::new(calculation, files, device, program)?;
-        if let Some(towers) = &towers {
-            simulation = simulation.by_towers(towers)?;
+        if let Some(blocks) = &blocks {
+            simulation = simulation.by(blocks)?;
         }
         let reason = simulation.without_towers().filter(|_| plan.note.is_none());
         if let Some(reason) = reason {

@@ -26,6 +26,7 @@ pub mod injection;
 pub mod kernel;
 pub mod lattice;
 pub mod layout;
+pub mod patch;
 pub mod pipeline;
 pub mod problem;
 pub mod real;

@@ -16,7 +16,7 @@ use torre_compiler::problem::Problem;
 use torre_compiler::schedule::{Choice, Template};
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_runtime::gpu::{
-    CompiledTowers, CudaDevice, Device, DeviceProgram, OnDevice, TimeBlocks, code,
+    CompiledBlocks, CudaDevice, Device, DeviceProgram, OnDevice, TimeBlocks, code,
 };
 use torre_runtime::host::{Calculation, Progress, SetupError, threads};
 use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner};
@@ -65,12 +65,12 @@ pub fn bench(args: &args::Bench, voice: &Voice) -> Result<(), Failure> {
     let compiling = start.elapsed();
     for plan in &plans {
         let start = Instant::now();
-        let towers = plan.compile_towers(library, scheme, &model);
-        made.push(towers?);
+        let blocks = plan.compile_blocks(library, scheme, &model);
+        made.push(blocks?);
         contestants.push(Contestant {
             choice: plan.choice.clone(),
             height: plan.height(),
-            kernels: set.kernels.len() + usize::from(plan.towers.is_some()),
+            kernels: set.kernels.len() + usize::from(plan.height() > 1),
             compiling: compiling + start.elapsed(),
         });
     }
@@ -95,7 +95,7 @@ pub fn bench(args: &args::Bench, voice: &Voice) -> Result<(), Failure> {
         device: &device,
         set,
         ptx: &ptx,
-        towers: &made,
+        blocks: &made,
     };
     match scheme.precision {
         Precision::F32 => on.run::<f32>(&bench),
@@ -112,7 +112,7 @@ struct OnGpu<'a> {
     set: &'a KernelSet,
     ptx: &'a Ptx,
     /// Of each plan.
-    towers: &'a [Option<CompiledTowers>],
+    blocks: &'a [Option<CompiledBlocks>],
 }
 
 impl<'a> OnGpu<'a> {
@@ -135,9 +135,9 @@ impl<'a> OnGpu<'a> {
         };
         let simulation = OnDevice::new(calculation, self.files, self.device, program)?;
         let mut time_blocks = Vec::new();
-        for towers in self.towers {
-            time_blocks.push(match towers {
-                Some(towers) => simulation.time_blocks(towers)?.ok(),
+        for blocks in self.blocks {
+            time_blocks.push(match blocks {
+                Some(blocks) => simulation.blocks(blocks)?.ok(),
                 None => None,
             });
         }

@@ -306,6 +306,37 @@ fn schedules_that_a_gpu_cannot_run_are_refused() {
     assert!(fail(2, "plan {0} --target sm_90", &[&file]).contains("E0809"));
 }
 
+/// Schemes with two axes or one go by pyramids, which are planned, shown, and refused where they do not fit.
+#[test]
+fn schemes_with_two_axes_go_by_pyramids() {
+    let wave = "examples/02-wave2d.torre --target sm_90";
+    let domain = "--set domain=4096x4096";
+    let auto = succeed(&format!("plan {wave} --backend cuda {domain}"), &[]);
+    assert!(
+        auto.contains("pyramids") && auto.contains("cells each"),
+        "{auto}"
+    );
+    let asked = "--schedule pyramid(B=48,TH=4,Z=96)";
+    let plan = succeed(&format!("plan {wave} --backend cuda {domain} {asked}"), &[]);
+    assert!(
+        plan.contains("bases of 48 x 96 cells in tiles of"),
+        "{plan}"
+    );
+    let program = succeed(&format!("emit {wave} --stage towers {domain} {asked}"), &[]);
+    assert!(
+        program.contains("publish") && program.contains("meet"),
+        "{program}"
+    );
+    let wide = format!("plan {wave} --backend cuda {domain} --schedule pyramid(B=300,TH=4,Z=96)");
+    let wide = fail(1, &wide, &[]);
+    assert!(
+        wide.contains("E0853") && wide.contains("smaller base"),
+        "{wide}"
+    );
+    let line = "plan examples/01-wave1d.torre --target sm_90 --backend cuda --set domain=1000000";
+    assert!(succeed(line, &[]).contains("bases of 1 x"));
+}
+
 #[test]
 fn without_a_gpu_a_run_on_one_ends_with_3() {
     if gpus() > 0 {

@@ -3,6 +3,7 @@
 mod layers;
 mod memo;
 mod memory;
+mod patches;
 mod random;
 mod schemes;
 mod stagewise;
@@ -11,6 +12,7 @@ mod tilings;
 pub use layers::add_layers;
 pub use memo::once;
 pub use memory::Memory;
+pub use patches::random_patches;
 pub use random::{
     Limits, Rng, add_random_zones, add_random_zones_for_gpus, lengthen, make_room_for_towers,
     random_kernels, random_linear_scheme, random_scheme, tower_pitches,

@@ -16,6 +16,8 @@ pub struct Interruptions {
     intervals: Vec<u64>,
     /// Where points lie along the outer and the middle axis: cells of sources that are no volume sources, and of probes.
     points: Vec<[Interval; 2]>,
+    /// Sources act in more cells than time blocks of pyramids have tables for.
+    pub too_many_cells: bool,
     pub volumes: VolumeChoice,
     volume_costs: Vec<VolumeCost>,
 }
@@ -46,6 +48,8 @@ pub struct Heights {
     period: u64,
     /// Time blocks begin at multiples of it.
     phases: u64,
+    /// All multiples of the period are heights; otherwise there are few, each half of the one before.
+    any: bool,
 }
 
 /// Of the greatest height: lower time blocks are not worth it.
@@ -57,6 +61,9 @@ const LOOKED_AT: u64 = 1 << 14;
 /// Cells of sources for which there may be tables.
 const MOST_CELLS: i64 = 1 << 22;
 
+/// The same for time blocks of pyramids: those of the boxes of all sources.
+const MOST_TABLE_CELLS: i64 = 1 << 24;
+
 /// Instructions of a cell for a volume source outside its box; more inside of it where one profile serves all cells; and more where profiles are loaded.
 const ADDED: [f64; 3] = [1.1, 8.0, 15.0];
 
@@ -66,6 +73,12 @@ const WARP: i64 = 32;
 /// Rows with points, at most, for which there are tables of a time block.
 const MOST_ROWS: i64 = 1 << 15;
 
+/// Cells of the boxes of all sources.
+fn all_cells(problem: &Problem) -> i64 {
+    let cells = problem.sources.iter().map(|s| s.region.volume() as i64);
+    cells.fold(0, i64::saturating_add)
+}
+
 impl Heights {
     /// Those of some towers, up to one that is a whole number of periods.
     pub fn new(most: u64, towers: &Towers, scheme: &Scheme) -> Heights {
@@ -73,14 +86,28 @@ impl Heights {
             most,
             period: towers.steps,
             phases: u64::from(scheme.phases()).max(1),
+            any: false,
         }
     }
 
-    /// The height of the time block that begins at a step, if nothing is due for so many steps. There are few heights: each half of the one
-    /// before.
+    /// All whole numbers of rounds of so many steps, up to some number of steps; time blocks begin with a round.
+    pub fn of_rounds(most: u64, round: u64) -> Heights {
+        Heights {
+            most,
+            period: round.max(1),
+            phases: round.max(1),
+            any: true,
+        }
+    }
+
+    /// The height of the time block that begins at a step, if nothing is due for so many steps.
     pub fn next(self, step: u64, room: u64) -> Option<u64> {
         if !step.is_multiple_of(self.phases) {
             return None;
+        }
+        if self.any {
+            let height = room.min(self.most) / self.period * self.period;
+            return (height > 0).then_some(height);
         }
         let mut height = self.most;
         while height >= self.period.max(self.most / LOWEST).max(1) {
@@ -120,6 +147,7 @@ impl Interruptions {
         let replacing = problem.sources.iter().any(|source| source.replaces);
         let replacing = replacing.then_some("a source replaces values");
         Interruptions {
+            too_many_cells: all_cells(problem) > MOST_TABLE_CELLS,
             always: many.into_iter().chain(too_many).chain(replacing).collect(),
             volume_costs: volumes.of(problem).map(VolumeCost::new).collect(),
             volumes,
@@ -136,9 +164,14 @@ impl Interruptions {
 
     /// The share of the steps of a run, from the first one on, that time blocks advance.
     pub fn share(&self, heights: Heights, steps: u64) -> f64 {
-        if !self.always.is_empty() {
-            return 0.0;
+        match self.always.is_empty() {
+            true => self.share_of(heights, steps),
+            false => 0.0,
         }
+    }
+
+    /// The same for time blocks that nothing keeps from running.
+    pub fn share_of(&self, heights: Heights, steps: u64) -> f64 {
         let end = steps.min(LOOKED_AT.max(8 * heights.most));
         let (mut step, mut in_blocks) = (0, 0);
         while step < end {
@@ -190,10 +223,15 @@ impl Interruptions {
         if let Some(refusal) = self.refusal() {
             return Some(refusal);
         }
-        let share = self.share(heights, steps);
+        self.few(heights, steps, "towers")
+    }
+
+    /// Why few steps run by time blocks of towers or pyramids that nothing keeps from running, for people.
+    pub fn few(&self, heights: Heights, steps: u64, what: &str) -> Option<String> {
+        let share = self.share_of(heights, steps);
         (share < 0.5).then(|| {
             format!(
-                "only {:.0} % of the steps run by towers up to {} steps high: they end where a slice or a volume is due, and at the last step",
+                "only {:.0} % of the steps run by {what} up to {} steps high: they end where a slice or a volume is due, and at the last step",
                 100.0 * share,
                 heights.most
             )
@@ -215,6 +253,7 @@ mod tests {
             most,
             period,
             phases: 1,
+            any: false,
         };
         let interruptions = every(&[6]);
         assert_eq!(
@@ -246,6 +285,7 @@ mod tests {
             most: 24,
             period: 2,
             phases: 2,
+            any: false,
         };
         let next = |room| heights.next(4, room);
         assert_eq!([100, 24, 23, 11].map(next), [24, 24, 12, 6].map(Some));

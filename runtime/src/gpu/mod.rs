@@ -5,9 +5,11 @@
 //! DeviceModel::of(device, ..)                 what planning knows of it                    device_model, l2_partitions
 //! code::ptx(library, scheme, set, ..)         kernels for whole stages                     code
 //! CompiledTowers::new(library, program, ..)   a tower program's kernels                    towers
+//! CompiledPatches::new(library, program, ..)  those of a patch program                     patches
 //! OnDevice::new(calculation, device, ptx)     values on the device                         simulation: Simulation
 //!   step: updates, injections, ghosts         launches of kernels, with tables             code, step_tables
-//!   time block: many steps by towers          few launches                                 time_blocks, volumes
+//!   time block: many steps by towers          few launches                                 blocks, time_blocks, volumes
+//!     by pyramids                             one launch, into a second array              patches
 //!   between time blocks                       slices, volumes, the end of a run            interruptions
 //!   records: probes, slices                   come back many steps at a time               simulation, records
 //!   copies from and to the host               through page-locked memory                   transfer
@@ -16,14 +18,17 @@
 //!
 //! Whatever acts on single values is the same as on the host, and gives the same bits.
 
+mod blocks;
 pub mod code;
 pub mod cuda;
 pub mod device;
 mod device_model;
+mod ghost_kernel;
 mod interruptions;
 pub mod l2_partitions;
 mod lookout;
 mod no_time_blocks;
+pub mod patches;
 mod pipelined;
 pub mod queues;
 mod records;
@@ -34,15 +39,17 @@ pub mod towers;
 mod transfer;
 mod volumes;
 
+pub use blocks::{CompiledBlocks, TimeBlocks};
 pub use code::DeviceProgram;
 pub use cuda::CudaDevice;
 pub use device::{Device, DeviceError, Facts};
 pub use device_model::DeviceModel;
 pub use interruptions::{Heights, Interruptions};
 pub use no_time_blocks::NoTimeBlocks;
+pub use patches::{CompiledPatches, PatchBlocks};
 pub use pipelined::{InFlight, Pipelined, device_bytes};
 pub use queues::Queues;
 pub use simulation::OnDevice;
-pub use time_blocks::TimeBlocks;
+pub use time_blocks::TowerBlocks;
 pub use towers::{CompiledTowers, TimeBlockOrder, TowerError};
 pub use volumes::VolumeChoice;

@@ -19,6 +19,9 @@ pub enum NoTimeBlocks {
     Points,
     /// Z blocks lean too much in time blocks of so many steps.
     Lean { steps: u64 },
+    /// The device has no memory for a second array of so many bytes, between which and the first one time blocks of so many steps
+    /// go back and forth.
+    SecondArray { steps: u64, bytes: u64 },
     /// The device has no memory for the tables of time blocks of so many steps.
     Memory { steps: u64 },
 }
@@ -42,6 +45,10 @@ impl fmt::Display for NoTimeBlocks {
             NoTimeBlocks::Lean { steps } => {
                 write!(f, "z blocks lean too much in time blocks of {steps} steps")
             }
+            NoTimeBlocks::SecondArray { steps, bytes } => write!(
+                f,
+                "the device has no {bytes} bytes for a second array, into which time blocks of {steps} steps store"
+            ),
             NoTimeBlocks::Memory { steps } => write!(
                 f,
                 "the device has no memory for the tables of time blocks of {steps} steps"

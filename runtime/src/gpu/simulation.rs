@@ -4,16 +4,15 @@
 //! only waves of sources go to the device, and records of probes and slices come back, many steps at a time. While files are written, the
 //! device goes on with the steps after that: what is written is in the host's memory, or in a copy on the device.
 
+use super::blocks::TimeBlocks;
 use super::code::{DeviceCode, DeviceProgram};
 use super::device::{Address, Device, DeviceError, Mark, Reading};
+use super::ghost_kernel::GhostKernel;
 use super::interruptions::Interruptions;
 use super::lookout::{self, Lookout};
 use super::no_time_blocks::NoTimeBlocks;
 use super::records::Records;
 use super::step_tables::slice_place;
-use super::time_blocks::{GhostKernel, Injected, TimeBlocks};
-use super::towers::CompiledTowers;
-use super::volumes;
 use crate::host::receivers::Picture;
 use crate::host::{BlowUp, Calculation, Progress};
 use crate::run::{RunError, Simulation, Value, cell_stages_per_step};
@@ -23,13 +22,13 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use torre_compiler::backend::gpu::abi::Volumes;
-use torre_compiler::injection::{Injections, receivers};
+use torre_compiler::injection::Injections;
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::problem::Problem;
 use torre_compiler::scheme::{ComponentId, Scheme, StateId};
 use torre_compiler::statics::Files;
-use torre_compiler::tower::Points;
 
+mod blocks;
 mod recording;
 
 /// Bytes of waves that are kept on the device, and of probes' records that wait there together.
@@ -64,7 +63,11 @@ pub struct OnDevice<'a, T> {
     interruptions: Interruptions,
     /// The volume sources of towers, once there were some; `None` where they cannot be.
     volumes: OnceLock<Result<Volumes, NoTimeBlocks>>,
+    /// Where the values lie: in the array that kernels of whole stages work on, or in the second one.
     array: Address,
+    home: Address,
+    /// What time blocks of pyramids need beside it, once there were some; `None` where there is no memory for it.
+    second: OnceLock<Option<Address>>,
     /// A copy of the array that is read while steps go on, once there was one.
     shadow: Option<Address>,
     /// Steps done, as far as anybody sees.
@@ -143,6 +146,8 @@ impl<'a, T: Value> OnDevice<'a, T> {
             interruptions: Interruptions::new(scheme, problem),
             volumes: OnceLock::new(),
             array,
+            home: array,
+            second: OnceLock::new(),
             shadow: None,
             marks: VecDeque::new(),
             per_step: cell_stages_per_step(scheme).max(1),
@@ -160,119 +165,6 @@ impl<'a, T: Value> OnDevice<'a, T> {
             unseen: 0,
             blown_up: None,
         })
-    }
-
-    /// Advances by towers where nothing else happens in every step; the towers are those of the same scheme and layout.
-    pub fn by_towers(mut self, towers: &CompiledTowers) -> Result<Self, DeviceError> {
-        (self.time_blocks, self.without_towers) = match self.time_blocks(towers)? {
-            Ok(time_blocks) => (Some(time_blocks), None),
-            Err(reason) => (None, Some(reason)),
-        };
-        Ok(self)
-    }
-
-    /// Why it does not advance by the towers that [`OnDevice::by_towers`] was given.
-    pub fn without_towers(&self) -> Option<&NoTimeBlocks> {
-        self.without_towers.as_ref()
-    }
-
-    /// Whether it advances by towers, but for steps that time blocks do not reach.
-    pub fn goes_by_towers(&self) -> bool {
-        self.time_blocks.is_some()
-    }
-
-    /// Towers made ready, to be exchanged for others, or why they cannot do what the problem asks for.
-    pub fn time_blocks(
-        &self,
-        towers: &CompiledTowers,
-    ) -> Result<Result<TimeBlocks, NoTimeBlocks>, DeviceError> {
-        let (scheme, problem) = (self.scheme(), self.problem());
-        let chosen = &self.interruptions.volumes;
-        if !self.interruptions.always.is_empty() {
-            let what = self.interruptions.always.clone();
-            return Ok(Err(NoTimeBlocks::EveryStep(what)));
-        }
-        if towers.program.sources != chosen.acting(problem) {
-            return Ok(Err(NoTimeBlocks::OtherSources));
-        }
-        if self.volumes.get().is_none() {
-            let placed = volumes::place(self.device, &self.injections, chosen)?;
-            self.volumes.get_or_init(|| placed);
-        }
-        let volumes = match self.volumes.get() {
-            Some(Ok(volumes)) => volumes,
-            Some(Err(reason)) => return Ok(Err(reason.clone())),
-            None => return Ok(Err(NoTimeBlocks::LargeSources)),
-        };
-        let receivers = receivers(scheme, problem);
-        let injected = Injected {
-            points: Points::new(&self.injections, receivers, |source| chosen.has(source)),
-            volumes: volumes.clone(),
-        };
-        let layout = &self.calculation.layout;
-        TimeBlocks::new(self.device, towers, scheme, layout, injected)
-    }
-
-    /// Advances by other towers, or by none, from here on; leaves those that it went by.
-    pub fn exchange(&mut self, time_blocks: &mut Option<TimeBlocks>) {
-        std::mem::swap(&mut self.time_blocks, time_blocks);
-    }
-
-    /// The height of the time block that comes next, if one does: nothing keeps its steps apart, and there is room for its waves and records.
-    fn next_time_block(&self, until: u64) -> Option<u64> {
-        let time_blocks = self.time_blocks.as_ref()?;
-        let most = |count: usize, steps: u64| if count == 0 { u64::MAX } else { steps };
-        let probes = self.probes.capacity() / self.probe_bytes().max(1);
-        let room = self
-            .interruptions
-            .room(self.asked, until)
-            .min(most(self.injections.waves.len(), self.waves.1))
-            .min(most(self.records.len(), probes));
-        time_blocks.heights.next(self.asked, room)
-    }
-
-    /// Runs a time block of towers if one comes next; gives the number of its steps, and of what was started.
-    fn time_block(&mut self, until: u64) -> Result<Option<[u64; 2]>, DeviceError> {
-        let scheme = self.calculation.scheme;
-        let Some(steps) = self.next_time_block(until) else {
-            return Ok(None);
-        };
-        let Some(time_blocks) = &mut self.time_blocks else {
-            return Ok(None);
-        };
-        if !time_blocks.has(self.device, scheme, &self.calculation.layout, steps)? {
-            return Ok(None);
-        }
-        let leaves_out = time_blocks.leaves_out;
-        let waves = self.waves(until, steps)?;
-        let each = self.probe_bytes();
-        let records = self.room_for_probes(steps * each)?;
-        if leaves_out {
-            for n in 0..steps {
-                self.gather(self.asked + n, records.offset((n * each) as i64))?;
-            }
-        }
-        let ghosts = self.time_blocks.as_ref().and_then(TimeBlocks::ghosts);
-        let mut starts = if leaves_out { steps } else { 0 };
-        if ghosts.is_none() {
-            starts += self.renew_ghosts()?;
-        }
-        let Some(time_blocks) = &mut self.time_blocks else {
-            return Ok(None);
-        };
-        starts += time_blocks.run(self.device, steps, self.array, waves, records)?;
-        self.stale = ghosts;
-        self.probes.push(steps * each, ());
-        Ok(Some([steps, starts]))
-    }
-
-    /// Makes ghosts along the inner axis if they are out of date; gives the number of starts.
-    fn renew_ghosts(&mut self) -> Result<u64, DeviceError> {
-        let Some(ghosts) = self.stale.take() else {
-            return Ok(0);
-        };
-        ghosts.make(self.device, self.array)?;
-        Ok(1)
     }
 
     /// What the device's memory must hold, tables aside.
@@ -318,7 +210,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
             Some(time_block) => time_block,
             None => {
                 let waves = self.waves(until, 1)?;
-                let before = self.renew_ghosts()?;
+                let before = self.settle()? + self.renew_ghosts()?;
                 self.code.step(self.device, self.asked, waves)?;
                 self.record_probes()?;
                 [1, before + self.starts_per_step() as u64 + 1]

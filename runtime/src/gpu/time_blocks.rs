@@ -1,48 +1,21 @@
-//! The time blocks of a calculation on a device: tasks, work queues and points of each height, and the launches of the kernel.
+//! The time blocks of towers of a calculation on a device: tasks, work queues and points of each height, and the launches of the kernel.
 
 use super::device::{Address, Device, DeviceError, Function, Threads};
+use super::ghost_kernel::GhostKernel;
 use super::interruptions::Heights;
 use super::no_time_blocks::NoTimeBlocks;
 use super::towers::CompiledTowers;
 use std::collections::BTreeMap;
 use torre_compiler::backend::gpu::abi::{
-    GhostsOf, TimeBlock, TowerBuffers, Volumes, point_table, queues, task_words,
+    TimeBlock, TowerBuffers, Volumes, point_table, queues, task_words,
 };
 use torre_compiler::backend::gpu::tower;
 use torre_compiler::layout::Layout;
 use torre_compiler::scheme::Scheme;
-use torre_compiler::tower::block::GhostPass;
 use torre_compiler::tower::{Points, TaskList};
 
 /// Blocks per multiprocessor that are started; those that find no room wait without harm.
 const BLOCKS: u32 = 4;
-
-/// A kernel that makes ghosts along the inner axis, which towers have left out of date in memory.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct GhostKernel {
-    function: Function,
-    threads: Threads,
-}
-
-impl GhostKernel {
-    fn new(function: Function, pass: &GhostPass) -> GhostKernel {
-        GhostKernel {
-            function,
-            threads: Threads {
-                blocks: [pass.blocks, 1, 1],
-                threads: [pass.threads, 1, 1],
-                shared: 0,
-            },
-        }
-    }
-
-    /// Makes those of an array of the layout.
-    pub fn make(&self, device: &dyn Device, array: Address) -> Result<(), DeviceError> {
-        let arguments = GhostsOf { array: array.0 }.arguments();
-        // SAFETY: the kernel's parameter is the array, all places are in the layout.
-        unsafe { device.start(self.function, self.threads, &arguments) }
-    }
-}
 
 /// What happens to values inside of time blocks.
 #[derive(Clone, Debug)]
@@ -53,7 +26,7 @@ pub(super) struct Injected {
 
 /// The towers of a calculation, on a device.
 #[derive(Debug)]
-pub struct TimeBlocks {
+pub struct TowerBlocks {
     function: Function,
     /// If these neither read ghosts along the inner axis in memory nor keep them there.
     ghosts: Option<GhostKernel>,
@@ -170,7 +143,7 @@ impl Ready {
     }
 }
 
-impl TimeBlocks {
+impl TowerBlocks {
     /// Makes towers ready, or says why they cannot do what the points ask for.
     pub(super) fn new(
         device: &dyn Device,
@@ -178,7 +151,7 @@ impl TimeBlocks {
         scheme: &Scheme,
         layout: &Layout,
         injected: Injected,
-    ) -> Result<Result<TimeBlocks, NoTimeBlocks>, DeviceError> {
+    ) -> Result<Result<TowerBlocks, NoTimeBlocks>, DeviceError> {
         let block = &towers.program.block;
         let mut names = vec![tower::TOWERS.to_owned()];
         if block.ghost_pass.is_some() {
@@ -192,9 +165,11 @@ impl TimeBlocks {
         };
         let ghosts = block.ghost_pass.as_ref().zip(functions.get(1));
         let most = device.facts().multiprocessors.max(1).saturating_mul(BLOCKS);
-        let mut time_blocks = TimeBlocks {
+        let mut time_blocks = TowerBlocks {
             function,
-            ghosts: ghosts.map(|(pass, function)| GhostKernel::new(*function, pass)),
+            ghosts: ghosts.map(|(pass, function)| {
+                GhostKernel::new(*function, [pass.blocks, 1, 1], [pass.threads, 1, 1])
+            }),
             clusters: (most / block.lines.cluster()).max(1),
             heights: towers.heights(scheme),
             towers: towers.clone(),

@@ -32,11 +32,13 @@ pub struct TimeBlockOrder {
     pub most_queues: u32,
 }
 
-/// Why towers could not be compiled.
+/// Why time blocks could not be compiled.
 #[derive(Debug)]
 pub enum TowerError {
     /// The program breaks a rule: a defect of Torre.
     Fault(Fault),
+    /// A patch program breaks a rule.
+    Patches(torre_compiler::patch::Fault),
     /// LLVM does not take the code.
     Code(Error),
     /// A time block has too many towers, or the order has queues from which no block would take.
@@ -53,6 +55,7 @@ impl fmt::Display for TowerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TowerError::Fault(fault) => write!(f, "the tower program is wrong: {fault}"),
+            TowerError::Patches(fault) => write!(f, "the patch program is wrong: {fault}"),
             TowerError::Code(error) => error.fmt(f),
             TowerError::Order => f.write_str("a time block has too many towers to be counted"),
         }

@@ -1,8 +1,10 @@
 //! From a schedule as asked for to what a run on a GPU needs: layerwise, or towers that it can run.
 
 mod blocks;
+mod device_plan;
 mod layers;
 mod order;
+mod patches;
 mod predict;
 mod refusal;
 #[cfg(test)]
@@ -10,22 +12,19 @@ mod tests;
 mod window;
 
 pub use blocks::{candidates, options};
+pub use device_plan::{DevicePlan, TowerPlan};
 pub use layers::PlannedVariant;
 pub use order::usual_order;
+pub use patches::{PatchPlan, patch_heights};
 pub use predict::{layerwise, line};
 pub use refusal::Refusal;
 pub use window::{NoWindow, Wanted, WindowPlan, group_planes};
 
-use crate::gpu::{
-    CompiledTowers, DeviceModel, Heights, Interruptions, TimeBlockOrder, TowerError, code, towers,
-};
+use crate::gpu::{DeviceModel, Heights, Interruptions, TimeBlockOrder, code};
 use crate::plan::{PlanError, Planner};
 use predict::Slowdown;
-use torre_compiler::backend::gpu::layerwise::{Shape, reads_overwritten};
-use torre_compiler::backend::gpu::{Module, Ptx};
-use torre_compiler::backend::llvm::library::Library;
+use torre_compiler::backend::gpu::layerwise::reads_overwritten;
 use torre_compiler::cone::Rational;
-use torre_compiler::kernel::KernelSet;
 use torre_compiler::lattice::Axis;
 use torre_compiler::layout::{Layout, TooLarge};
 use torre_compiler::problem::Problem;
@@ -115,32 +114,6 @@ impl From<TooLarge> for NoPlan {
     }
 }
 
-/// A schedule that was chosen for a GPU.
-#[derive(Clone, Debug)]
-pub struct DevicePlan {
-    pub choice: Choice,
-    /// Layerwise; towers have kernels of their own.
-    pub kernels: KernelSet,
-    pub towers: Option<TowerPlan>,
-    /// Why it is not by towers in all steps, for people.
-    pub note: Option<String>,
-}
-
-/// The towers of a schedule.
-#[derive(Clone, Debug)]
-pub struct TowerPlan {
-    pub tiling: Tiling,
-    pub fit: Fit,
-    pub program: TowerProgram,
-    pub order: TimeBlockOrder,
-    /// Towers of a time block.
-    pub count: usize,
-    /// Z blocks into which lines are cut, if they are: each of them has a launch for all these towers.
-    pub z_blocks: Option<usize>,
-    /// The variants of interior periods, where zones amend rows in some.
-    pub variants: Vec<PlannedVariant>,
-}
-
 /// What planning a run on a GPU needs to know.
 pub struct DevicePlanner<'a> {
     pub planner: Planner<'a>,
@@ -185,6 +158,7 @@ impl<'a> DevicePlanner<'a> {
         let members = match template {
             Template::Layerwise => return Ok(vec![plain()]),
             Template::Tiled(tiled) => tiled.members(frame),
+            Template::Auto if self.has_patches() => Vec::new(),
             Template::Auto if self.interruptions.always.is_empty() && self.has_towers() => {
                 let families = self.usual(&HEIGHTS).map(|(_, family)| family);
                 families.flat_map(|family| family.members(frame)).collect()
@@ -192,7 +166,10 @@ impl<'a> DevicePlanner<'a> {
             Template::Auto => return Ok(vec![plain()]),
         };
         let mut fits: Vec<(Tiling, Result<Vec<Fit>, Refusal>)> = Vec::new();
-        let mut found = Vec::new();
+        let mut found = match template {
+            Template::Auto => self.usual_patches(),
+            _ => Vec::new(),
+        };
         let mut refused = None;
         for (name, schedule) in members {
             match self.member(&mut fits, name, schedule) {
@@ -218,7 +195,11 @@ impl<'a> DevicePlanner<'a> {
         let choices = self.choices(template)?;
         let best = choices.first().unwrap_or(&self.layerwise);
         let mut plan = self.plan(best.clone())?;
-        let kept = *template == Template::Auto && !self.interruptions.always.is_empty();
+        let auto = *template == Template::Auto;
+        if let Some(refusal) = self.no_patches().filter(|_| auto && self.has_patches()) {
+            plan.note = Some(format!("{refusal}, so a GPU goes stage by stage"));
+        }
+        let kept = auto && self.has_towers() && !self.interruptions.always.is_empty();
         if kept && !self.fitting().is_empty() {
             plan.note = self.interruptions.refusal();
         }
@@ -232,6 +213,16 @@ impl<'a> DevicePlanner<'a> {
             return Err(self.refused(&choice.name, Refusal::Overwritten));
         }
         let kernels = code::kernels(scheme)?;
+        let patches = match &choice.schedule {
+            Schedule::Pyramids(pyramid) => {
+                let plan = self.patch_plan(pyramid);
+                Some(
+                    plan.map_err(|refusal| self.refused(&choice.name, refusal))?
+                        .0,
+                )
+            }
+            _ => None,
+        };
         let towers = match &choice.schedule {
             Schedule::Tiled(tiling) => {
                 let plan = self.tower_plan(tiling);
@@ -244,10 +235,17 @@ impl<'a> DevicePlanner<'a> {
             let heights = Heights::new(plan.height(), plan.fit.towers(), scheme);
             self.interruptions.note(heights, self.problem.steps)
         });
+        let pyramids = patches.as_ref().and_then(|plan| {
+            let heights = patch_heights(scheme, plan.program.height);
+            self.interruptions
+                .few(heights, self.problem.steps, "pyramids")
+        });
+        let note = note.or(pyramids);
         Ok(DevicePlan {
             choice,
             kernels,
             towers,
+            patches,
             note,
         })
     }
@@ -315,6 +313,9 @@ impl<'a> DevicePlanner<'a> {
         let tiling = match &schedule {
             Schedule::Layerwise => return Ok(self.layerwise.clone()),
             Schedule::Tiled(tiling) => tiling,
+            Schedule::Pyramids(pyramid) if self.has_patches() => {
+                return self.patch_member(name, pyramid);
+            }
             Schedule::Pyramids(_) => return Err(self.refused(&name, Refusal::Shape("pyramids"))),
             Schedule::Boxes(_) => return Err(self.refused(&name, Refusal::Shape("boxes"))),
         };
@@ -361,6 +362,14 @@ impl<'a> DevicePlanner<'a> {
             | Refusal::Rows { .. }
             | Refusal::Far
             | Refusal::Unfit(Unfit::Size | Unfit::Advance) => self.narrower(),
+            Refusal::Patches(_) => {
+                "use a smaller base or fewer steps, as in `pyramid(B = 32, TH = 4)`, or use `auto`"
+                    .to_owned()
+            }
+            _ if self.has_patches() => {
+                "towers are for calculations on three axes: use `pyramid`, `layerwise` or `auto`"
+                    .to_owned()
+            }
             _ if !self.has_towers() => {
                 "towers are for calculations on three axes: use `layerwise` or `auto`".to_owned()
             }
@@ -520,61 +529,6 @@ impl<'a> DevicePlanner<'a> {
             kept,
             registers,
         })
-    }
-}
-
-impl DevicePlan {
-    /// Steps that it takes at once.
-    pub fn height(&self) -> u64 {
-        self.towers.as_ref().map_or(1, TowerPlan::height)
-    }
-
-    /// The kernels that are its own, as IR: those of its towers, or of whole stages.
-    pub fn module(&self, scheme: &Scheme) -> Module {
-        match &self.towers {
-            Some(plan) => towers::module(scheme, &self.kernels.layout, &plan.program),
-            None => code::module(scheme, &self.kernels, Shape::of(scheme)),
-        }
-    }
-
-    /// Compiles its kernels: those of whole stages, and of towers if it has some.
-    pub fn compile(
-        &self,
-        library: &Library,
-        scheme: &Scheme,
-        model: &DeviceModel,
-    ) -> Result<(Ptx, Option<CompiledTowers>), TowerError> {
-        let ptx = code::ptx(library, scheme, &self.kernels, Shape::of(scheme), model.gpu)?;
-        Ok((ptx, self.compile_towers(library, scheme, model)?))
-    }
-
-    /// Compiles the kernels of its towers if it has some.
-    pub fn compile_towers(
-        &self,
-        library: &Library,
-        scheme: &Scheme,
-        model: &DeviceModel,
-    ) -> Result<Option<CompiledTowers>, TowerError> {
-        let compile = |plan: &TowerPlan| {
-            let (layout, program) = (&self.kernels.layout, plan.program.clone());
-            CompiledTowers::new(library, scheme, layout, program, model.gpu, plan.order)
-        };
-        self.towers.as_ref().map(compile).transpose()
-    }
-}
-
-impl TowerPlan {
-    /// The pitch of its faces in cells, and in units of twice their steepest slope, the size of DiamondTorre.
-    pub fn width(&self) -> (Rational, Option<Rational>) {
-        let cuts = || self.tiling.levels.iter().flat_map(|level| &level.cuts);
-        let pitch = cuts().map(|cut| cut.pitch).max().unwrap_or_default();
-        let slope = cuts().map(|cut| cut.face.slope).max().unwrap_or_default();
-        (pitch, pitch.checked_div(slope * Rational::whole(2)))
-    }
-
-    /// Steps of a time block: whole periods.
-    pub fn height(&self) -> u64 {
-        self.order.steps
     }
 }
 

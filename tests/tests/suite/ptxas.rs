@@ -222,3 +222,49 @@ fn towers_with_layers_are_assembled_without_spills() {
         assert!(result.is_ok(), "{what}: {}", result.unwrap_err());
     }
 }
+
+/// The pyramids that are expected to be fastest for programs with one or two axes.
+#[test]
+fn pyramids_are_assembled_without_spills() {
+    let (Some(ptxas), Ok(library)) = (ptxas(), Library::open()) else {
+        eprintln!("skipped: the assemblies of pyramids: no ptxas or no LLVM");
+        return;
+    };
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../bench/planar"));
+    let large = std::fs::read_dir(folder).expect("a folder");
+    let large = large.map(|file| file.expect("a file").path());
+    let large = large.filter(|path| path.extension().is_some_and(|e| e == "torre"));
+    let large: Vec<PathBuf> = large.collect();
+    let both = [Precision::F32, Precision::F64].map(|precision| (precision, &large));
+    let examples = (Precision::F32, &torre_suite::examples());
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    let mut found = 0;
+    for (precision, paths) in both.into_iter().chain([examples]) {
+        for path in paths {
+            let source = read_source(path).expect("a text");
+            let options = Options {
+                precision,
+                ..Options::default()
+            };
+            let resolved = load(&FileWorld::beside(path), &source, &options);
+            let resolved = resolved.expect("a program without errors");
+            let (scheme, problem) = (&resolved.scheme, &resolved.problem);
+            if scheme.grid.dimensions() == 3 {
+                continue;
+            }
+            let gpu = Gpu::named("sm_90").expect("a known name");
+            let model = DeviceModel::usual(gpu).expect("a usual GPU");
+            let planner = DevicePlanner::new(scheme, problem, &model).expect("a grid");
+            let (plan, _) = planner.best(&Template::Auto).expect("a plan");
+            let blocks = plan.compile_blocks(library, scheme, &model);
+            let Some(blocks) = blocks.expect("valid IR") else {
+                continue;
+            };
+            found += 1;
+            let result = assemble(&ptxas, &blocks.ptx().text, "sm_90", scratch.path());
+            let what = format!("{} {precision} {}", path.display(), plan.choice.name);
+            assert!(result.is_ok(), "{what}: {}", result.unwrap_err());
+        }
+    }
+    assert!(found > 2 * large.len(), "{found}");
+}

@@ -6,6 +6,7 @@
 
 mod barriers;
 mod numbers;
+mod warp;
 
 pub use barriers::Wait;
 

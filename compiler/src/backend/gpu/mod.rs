@@ -9,6 +9,7 @@
 //! layerwise::emit(&mut module, ..)            kernels for whole stages
 //! service::emit(&mut module, precision)       ghosts, sources, probes, slices around them
 //! tower::emit(&mut module, .., program)       the kernel of a tower program
+//! patch::emit(&mut module, .., program)       the kernels of a patch program
 //! abi                                         parameters, words and tables of all of these, for who starts them
 //! ```
 //!
@@ -19,7 +20,9 @@ mod feature;
 mod ir;
 mod kernel;
 pub mod layerwise;
+mod numbers;
 mod nvidia;
+pub mod patch;
 pub mod service;
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@ use super::window::NoWindow;
 use std::fmt;
 use torre_compiler::lattice::Axis;
 use torre_compiler::layout::Layout;
+use torre_compiler::patch::Misfit as PatchMisfit;
 use torre_compiler::tile::NoTiles;
 use torre_compiler::tower::block::{MOST_THREADS, Misfit};
 use torre_compiler::tower::{NoProgram, Unfit};
@@ -43,6 +44,15 @@ pub enum Refusal {
     Lean {
         steps: u64,
     },
+    /// Pyramids do not fit.
+    Patches(PatchMisfit),
+    /// There is no memory for a second array of so many bytes.
+    SecondArray {
+        bytes: u64,
+        memory: u64,
+    },
+    /// Sources act in more cells than pyramids have tables for.
+    Points,
     /// A time block has more towers than can be counted.
     Many,
     /// There are no time blocks in flight, or no calculation window.
@@ -112,6 +122,14 @@ impl fmt::Display for Refusal {
             ),
             Refusal::Overwritten => {
                 f.write_str("in a layer an update reads values that its own statement overwrites")
+            }
+            Refusal::Patches(misfit) => misfit.fmt(f),
+            Refusal::SecondArray { bytes, memory } => write!(
+                f,
+                "pyramids need two arrays of {bytes} bytes, and the GPU has {memory}"
+            ),
+            Refusal::Points => {
+                f.write_str("sources act in more cells than pyramids have tables for")
             }
             Refusal::Window(reason) => reason.fmt(f),
             Refusal::Many => f.write_str("a time block has too many towers to be counted"),

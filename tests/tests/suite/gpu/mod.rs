@@ -2,6 +2,7 @@
 
 mod l2_partitions;
 mod layers;
+mod patches;
 mod sources;
 mod windows;
 
@@ -555,7 +556,7 @@ fn plans_know_what_sources_and_probes_cost() {
 fn examples(device: impl Fn() -> Box<dyn Device>, precision: Precision) {
     let Some(library) = library() else { return };
     let paths = torre_suite::examples();
-    let mut in_blocks = 0;
+    let (mut in_blocks, mut in_pyramids) = (0, 0);
     for path in paths {
         let world = FileWorld::beside(&path);
         let source = small_example(&path);
@@ -578,14 +579,29 @@ fn examples(device: impl Fn() -> Box<dyn Device>, precision: Precision) {
             result.unwrap_err()
         );
         let device = device();
-        if precision != Precision::F32 || scheme.grid.dimensions() < 3 {
+        let large = scheme.grid.dimensions() < 3 && cells > 20_000;
+        if precision != Precision::F32 || large {
             continue;
         }
-        let schedule = "torre(D = 1, TH = 2)";
+        let schedule = match scheme.grid.dimensions() {
+            1 => "pyramid(B = 100, TH = 2)",
+            2 => "pyramid(B = 40, TH = 2, Z = 100)",
+            _ => "torre(D = 1, TH = 2)",
+        };
         let Some((plan, model)) = planned(&*device, scheme, problem, schedule) else {
             continue;
         };
         assert_eq!(plan.note, None);
+        if plan.patches.is_some() {
+            let blocks = plan.compile_blocks(library, scheme, &model);
+            let blocks = blocks.expect("valid IR").expect("pyramids");
+            let asked: (_, _, &dyn Files) = (scheme, problem, &files);
+            let result = patches::compare_any(library, &*device, asked, shape, &blocks);
+            let result = result.map_err(|error| format!("{}: {error}", path.display()));
+            assert_eq!(result, Ok(()));
+            in_pyramids += 1;
+            continue;
+        }
         let (_, towers) = plan.compile(library, scheme, &model).expect("valid IR");
         let result = compare_any(
             library,
@@ -600,7 +616,8 @@ fn examples(device: impl Fn() -> Box<dyn Device>, precision: Precision) {
         assert_eq!(result, Ok(()));
         in_blocks += 1;
     }
-    assert_eq!(in_blocks > 0, precision == Precision::F32);
+    let first = precision == Precision::F32;
+    assert_eq!([in_blocks > 0, in_pyramids > 3], [first; 2]);
 }
 
 // Tests in two parts, so that two cores share the work.

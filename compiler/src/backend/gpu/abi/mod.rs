@@ -1,6 +1,7 @@
 //! What kernels are started with and what they read: parameters, words of tasks, tables. Each is declared once. Kernels
 //! find them by the names that are declared here; who starts kernels fills the same structures.
 
+mod patch;
 mod points;
 mod queue;
 mod service;
@@ -8,6 +9,7 @@ mod task;
 mod tower;
 mod volume;
 
+pub use patch::{PatchEntry, Patches, patch_tables};
 pub use points::{PointEntry, PointTable, point_table};
 pub use queue::{LIST_BYTES, QueueHeader, QueueLine, queues};
 pub use service::{

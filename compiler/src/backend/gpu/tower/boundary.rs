@@ -6,9 +6,9 @@
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel};
+use super::super::numbers;
 use super::context::{Context, Lane, in_interval, word};
 use super::ghosts_folded as folded;
-use super::numbers;
 use super::points::{PointStage, PointTable};
 use super::volume::{self, Places, RowPlace, Rows};
 use super::worker::Worker;

@@ -2,8 +2,8 @@
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntOp, Kernel, Variable};
+use super::super::numbers;
 use super::cluster::Across;
-use super::numbers;
 use super::predicate::Predicate;
 use super::steer::RowPointers;
 use super::volume::{self, Places, Rows};

@@ -26,7 +26,6 @@ mod interior;
 mod kernel;
 mod load;
 mod neighbours;
-mod numbers;
 mod pipeline;
 mod points;
 mod predicate;

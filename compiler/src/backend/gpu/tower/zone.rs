@@ -8,8 +8,8 @@
 use super::super::abi::TowerParams;
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel};
+use super::super::numbers;
 use super::context::{Context, Lane, in_interval, word};
-use super::numbers;
 use super::predicate::Predicate;
 use super::steer::RowPointers;
 use super::volume::RowPlace;

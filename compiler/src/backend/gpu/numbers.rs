@@ -1,7 +1,7 @@
 //! Operations of bodies as instructions.
 
-use super::super::ir::{Operand, Type};
-use super::super::kernel::Kernel;
+use super::ir::{Operand, Type};
+use super::kernel::Kernel;
 use crate::backend::rows::RowOp;
 use crate::scheme::Op;
 

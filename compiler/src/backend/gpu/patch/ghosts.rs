@@ -1,0 +1,134 @@
+//! Makes all ghosts in memory, which patches leave out of date: for who reads them there.
+//!
+//! A thread has one place beyond an end: along the outer axis a place of a line that has ghosts, else a place beside the
+//! ends of a line.
+
+use super::memory::within;
+use crate::backend::gpu::abi::GhostsOf;
+use crate::backend::gpu::ir::{Launch, Module, Operand, Type};
+use crate::backend::gpu::kernel::{Access, IntCmp, IntOp, Kernel, Special};
+use crate::ghost::{AxisGhosts, Ghost};
+use crate::lattice::{Axis, Interval, PerAxis};
+use crate::layout::Layout;
+use crate::scheme::{ComponentId, Scheme};
+
+/// The kernel's name.
+pub const GHOSTS: &str = "torre_patch_ghosts";
+
+const THREADS: u32 = 128;
+
+/// Blocks and threads that the kernel is started with; `None` where there are no ghosts, or too many.
+pub fn ghost_threads(scheme: &Scheme, layout: &Layout) -> Option<([u32; 3], [u32; 3])> {
+    let pairs = |axis: Axis| {
+        let of = |id: ComponentId| AxisGhosts::new(scheme, id, axis).pairs().len();
+        scheme.component_ids().map(of).sum::<usize>()
+    };
+    if pairs(Axis::OUTER) + pairs(Axis::INNER) == 0 {
+        return None;
+    }
+    let [x, z] = [Axis::OUTER, Axis::INNER].map(|axis| layout.visible(axis).len());
+    let blocks = u32::try_from(x.max(z)).ok()?.div_ceil(THREADS);
+    Some(([blocks, 1, 1], [THREADS, 1, 1]))
+}
+
+/// Adds the kernel. Ghosts of ghosts have the value as their source, so that none waits for another one: thread `n`
+/// makes those whose index along the axis across is `n`.
+pub(super) fn write(module: &mut Module, scheme: &Scheme, layout: &Layout) {
+    let launch = Launch {
+        threads: [THREADS, 1, 1],
+        ..Launch::default()
+    };
+    let mut k = module.kernel(GHOSTS, GhostsOf::TYPES, launch);
+    let block = k.special(Special::Block(0));
+    let first = k.int(IntOp::Mul, block, Operand::i32(THREADS as i32));
+    let thread = k.special(Special::Thread(0));
+    let number = k.int(IntOp::Add, first, thread);
+    for id in scheme.component_ids() {
+        let live = scheme.grid.live(scheme.component(id).position);
+        let [outer, inner] = [Axis::OUTER, Axis::INNER].map(|a| AxisGhosts::new(scheme, id, a));
+        let writer = Writer {
+            scheme,
+            layout,
+            id,
+            number,
+        };
+        // Beyond the ends of lines, of all lines that are no ghosts.
+        let of_lines = inner.pairs();
+        writer.each(&mut k, live[Axis::OUTER], |k, x| {
+            for (source, ghost) in &of_lines {
+                let to = Operand::i32(ghost.index as i32);
+                writer.copy(k, [x, Operand::i32(*source as i32)], [x, to], ghost.negated);
+            }
+        });
+        let corners = |source: i64| {
+            std::iter::once(None).chain(
+                of_lines
+                    .iter()
+                    .filter(move |(s, _)| *s == source)
+                    .map(|(_, g)| Some(*g)),
+            )
+        };
+        for (source, ghost) in outer.pairs() {
+            let [from, to] = [source, ghost.index].map(|x| Operand::i32(x as i32));
+            writer.each(&mut k, live[Axis::INNER], |k, z| {
+                writer.copy(k, [from, z], [to, z], ghost.negated);
+            });
+            // Few corners: one thread for each line of ghosts.
+            let mut sources: Vec<i64> = of_lines.iter().map(|(s, _)| *s).collect();
+            sources.sort_unstable();
+            sources.dedup();
+            for z in sources {
+                for Ghost { index, negated } in corners(z).flatten() {
+                    let one = k.compare(IntCmp::Eq, number, Operand::i32(0));
+                    k.when(one, |k| {
+                        let [from_z, to_z] = [z, index].map(|z| Operand::i32(z as i32));
+                        writer.copy(k, [from, from_z], [to, to_z], ghost.negated != negated);
+                    });
+                }
+            }
+        }
+    }
+    k.finish();
+}
+
+struct Writer<'a> {
+    scheme: &'a Scheme,
+    layout: &'a Layout,
+    id: ComponentId,
+    number: Operand,
+}
+
+impl Writer<'_> {
+    /// What the thread whose number is an index of an interval does with it.
+    fn each(
+        &self,
+        k: &mut Kernel<'_>,
+        range: Interval,
+        body: impl FnOnce(&mut Kernel<'_>, Operand),
+    ) {
+        let own = within(k, self.number, range);
+        k.when(own, |k| body(k, self.number));
+    }
+
+    /// Copies the value of a cell to another one, in all time levels.
+    fn copy(&self, k: &mut Kernel<'_>, from: [Operand; 2], to: [Operand; 2], negated: bool) {
+        let real = Type::scalar(self.scheme.precision);
+        for level in 0..self.scheme.component(self.id).time_levels {
+            let row = self.layout.row(self.id, level.into());
+            let first = self.layout.element(row, PerAxis::splat(0)) * i64::from(real.bytes());
+            let line = self.layout.stride[Axis::OUTER] * i64::from(real.bytes());
+            let place = |k: &mut Kernel<'_>, [x, z]: [Operand; 2]| {
+                let [x, z] = [x, z].map(|n| k.resize(n, Type::I64));
+                let by = k.int(IntOp::Mul, x, Operand::i64(line));
+                let array = k.offset(k.param(GhostsOf::ARRAY), first);
+                let line = k.advance(array, by, 1);
+                k.advance(line, z, real.bytes())
+            };
+            let source = place(k, from);
+            let value = k.load(real, source, real.bytes(), Access::Plain);
+            let value = if negated { k.negated(value) } else { value };
+            let target = place(k, to);
+            k.store(value, target, real.bytes(), Access::Plain);
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! What comes from the array and goes to it.
+
+use super::place::Patch;
+use super::{Context, Values};
+use crate::backend::gpu::abi::Patches;
+use crate::backend::gpu::ir::{Operand, Type};
+use crate::backend::gpu::kernel::{Access, IntCmp, IntOp, Kernel};
+use crate::lattice::{Axis, Interval, PerAxis, Position};
+use crate::layout::RowId;
+use crate::patch::Along;
+
+/// Bytes of the widest access.
+const VECTOR: i64 = 16;
+
+impl Context<'_> {
+    /// Loads the rows that are held, and coefficients; 0 where nothing is stored.
+    pub(super) fn load(&self, k: &mut Kernel<'_>, patch: &Patch, ends: bool) -> Values {
+        let shape = &self.program.shape;
+        let nothing = vec![Operand::poison(self.real); shape.count()];
+        let mut values = Values {
+            rows: vec![nothing; self.program.held.len()],
+            coefs: Vec::new(),
+        };
+        for (row, held) in self.program.held.iter().enumerate() {
+            if *held {
+                let component = self.program.components[row];
+                let position = self.scheme.component(component).position;
+                values.rows[row] = self.load_row(k, patch, ends, RowId(row as u32), position);
+            }
+        }
+        for (number, coef) in self.program.coefs.iter().enumerate() {
+            let position = self.scheme.coefs[coef.index()].position;
+            let own = self.load_row(k, patch, ends, self.layout.coef_row(*coef), position);
+            if self.coefs_are_shared() {
+                for (cell, value) in own.into_iter().enumerate() {
+                    let to = self.coef_slot(k, patch, number, cell);
+                    k.store(value, to, self.bytes as u32, Access::Plain);
+                }
+            } else {
+                values.coefs.push(own);
+            }
+        }
+        values
+    }
+
+    /// Where a thread keeps a coefficient of a cell in shared memory.
+    fn coef_slot(&self, k: &mut Kernel<'_>, patch: &Patch, number: usize, cell: usize) -> Operand {
+        let slot = (number * self.program.shape.count() + cell) as i64;
+        k.offset(patch.slot, self.areas()[0] + slot * self.slot_bytes())
+    }
+
+    /// A coefficient at a cell of the patch.
+    pub(super) fn coef(
+        &self,
+        k: &mut Kernel<'_>,
+        patch: &Patch,
+        values: &Values,
+        number: usize,
+        cell: usize,
+    ) -> Operand {
+        if !self.coefs_are_shared() {
+            return values.coefs[number][cell];
+        }
+        let from = self.coef_slot(k, patch, number, cell);
+        k.load(self.real, from, self.bytes as u32, Access::Plain)
+    }
+
+    /// A row where cell (x, z) of the array at a parameter would be.
+    fn pointer(&self, k: &mut Kernel<'_>, array: usize, row: RowId, at: [Operand; 2]) -> Operand {
+        let first = self.layout.element(row, PerAxis::splat(0)) * self.bytes;
+        let array = k.offset(k.param(array), first);
+        let [x, z] = at.map(|n| k.resize(n, Type::I64));
+        let line = self.layout.stride[Axis::OUTER] * self.bytes;
+        let by = k.int(IntOp::Mul, x, Operand::i64(line));
+        let line = k.advance(array, by, 1);
+        k.advance(line, z, self.bytes as u32)
+    }
+
+    /// Values of a patch that are accessed together, along the inner axis.
+    fn lanes(&self) -> i64 {
+        let Along {
+            base, halo, tiles, ..
+        } = &self.program.along[1];
+        let divides = |n: &i64| {
+            self.program.shape.patch[1] % n == 0
+                && halo[0] % n == 0
+                && (*tiles == 1 || base % n == 0)
+        };
+        let mut lanes = VECTOR / self.bytes;
+        while !divides(&lanes) {
+            lanes /= 2;
+        }
+        lanes
+    }
+
+    fn load_row(
+        &self,
+        k: &mut Kernel<'_>,
+        patch: &Patch,
+        ends: bool,
+        row: RowId,
+        position: Position,
+    ) -> Vec<Operand> {
+        let [px, pz] = self.program.shape.patch;
+        let mut all = Vec::new();
+        if ends {
+            let mut at = self.coordinates(k, patch);
+            let extent = self.scheme.grid.extent(position);
+            let [xs, zs] = [extent[Axis::OUTER], extent[Axis::INNER]];
+            for i in 0..px {
+                let x = at.clamped(k, 0, i, xs);
+                let line = self.pointer(k, Patches::FROM, row, [x, Operand::i32(0)]);
+                for j in 0..pz {
+                    let z = at.clamped(k, 1, j, zs);
+                    let z = k.resize(z, Type::I64);
+                    let from = k.advance(line, z, self.bytes as u32);
+                    let value = k.load(self.real, from, self.bytes as u32, Access::ReadOnly);
+                    let there = at.inside(k, [i, j], [xs, zs]);
+                    let zero = Operand::real(self.real, 0);
+                    all.push(k.choose(there, value, zero));
+                }
+            }
+            return all;
+        }
+        let lanes = self.lanes();
+        let vector = Type::vector(self.scheme.precision, lanes as u32);
+        let first = [0, 1].map(|n| patch.first(k, n));
+        let first = self.pointer(k, Patches::FROM, row, first);
+        for i in 0..px {
+            let line = k.offset(first, i * self.layout.stride[Axis::OUTER] * self.bytes);
+            for j in (0..pz).step_by(lanes as usize) {
+                let from = k.offset(line, j * self.bytes);
+                let several = k.load(vector, from, vector.bytes(), Access::ReadOnly);
+                all.extend((0..lanes).map(|lane| k.lane(several, lane as u32)));
+            }
+        }
+        all
+    }
+
+    /// Stores what the base has of a row.
+    pub(super) fn store(
+        &self,
+        k: &mut Kernel<'_>,
+        patch: &Patch,
+        ends: bool,
+        row: usize,
+        values: &[Operand],
+    ) {
+        let [px, pz] = self.program.shape.patch;
+        let component = self.program.components[row];
+        let extent = self.scheme.extent(component);
+        let at = [0, 1].map(|n| patch.first(k, n));
+        let first = self.pointer(k, Patches::TO, RowId(row as u32), at);
+        let lanes = if ends { 1 } else { self.lanes() };
+        let stored = |k: &mut Kernel<'_>, n: usize, cell: i64| {
+            let along = &self.program.along[n];
+            let base = Interval::new(along.halo[0], along.halo[0] + along.base);
+            let local = k.int(IntOp::Add, patch.local[n], Operand::i32(cell as i32));
+            let inside = within(k, local, base);
+            if !ends {
+                return inside;
+            }
+            let axis = [Axis::OUTER, Axis::INNER][n];
+            let index = k.int(IntOp::Add, at[n], Operand::i32(cell as i32));
+            let there = within(k, index, extent[axis]);
+            k.int(IntOp::And, inside, there)
+        };
+        for i in 0..px {
+            let line = k.offset(first, i * self.layout.stride[Axis::OUTER] * self.bytes);
+            let own = stored(k, 0, i);
+            k.when(own, |k| {
+                for j in (0..pz).step_by(lanes as usize) {
+                    let own = stored(k, 1, j);
+                    k.when(own, |k| {
+                        let cells = &values[(i * pz + j) as usize..][..lanes as usize];
+                        let several = k.pack(cells);
+                        let to = k.offset(line, j * self.bytes);
+                        k.store(several, to, several.ty.bytes(), Access::Plain);
+                    });
+                }
+            });
+        }
+    }
+}
+
+/// Whether an index lies in an interval.
+pub(super) fn within(k: &mut Kernel<'_>, index: Operand, interval: Interval) -> Operand {
+    let bound = |n: i64| Operand::i32(n.clamp(i32::MIN.into(), i32::MAX.into()) as i32);
+    let begun = k.compare(IntCmp::Ge, index, bound(interval.lo));
+    let before = k.compare(IntCmp::Lt, index, bound(interval.hi));
+    k.int(IntOp::And, begun, before)
+}

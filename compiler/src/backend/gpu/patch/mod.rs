@@ -1,0 +1,155 @@
+//! Prints patch programs ([`crate::patch`]): one kernel, with code for tiles that no end of the grid, source or probe
+//! meets, and code for all others.
+//!
+//! ```text
+//! place           which tile, which patch; pointers                             place
+//! load            rows and coefficients into registers                          memory
+//! rounds          stages: updates, sources, ghosts, what leaves, what is read   stage, points, ends
+//! store           the base                                                      memory
+//! ```
+
+mod ends;
+mod ghosts;
+mod memory;
+mod place;
+mod points;
+mod stage;
+#[cfg(test)]
+mod tests;
+
+pub use ghosts::{GHOSTS, ghost_threads};
+
+use super::abi::Patches;
+use super::ir::{Launch, Module, Operand, Type};
+use super::kernel::{IntCmp, IntOp, Kernel};
+use crate::layout::Layout;
+use crate::patch::{CoefPlace, PatchProgram, WARP};
+use crate::scheme::{CoefId, Scheme};
+use place::Patch;
+
+/// The kernel's name.
+pub const PATCHES: &str = "torre_patches";
+
+/// What the code of all threads depends on.
+#[derive(Clone, Copy)]
+struct Context<'a> {
+    scheme: &'a Scheme,
+    layout: &'a Layout,
+    program: &'a PatchProgram,
+    real: Type,
+    /// Bytes of a value.
+    bytes: i64,
+}
+
+/// The values of a thread: per row and cell of its patch.
+struct Values {
+    rows: Vec<Vec<Operand>>,
+    /// Per coefficient of the program; none where they are in shared memory.
+    coefs: Vec<Vec<Operand>>,
+}
+
+/// Adds the kernels of a program. A block has [`PatchProgram::shared_bytes`] of shared memory on demand.
+pub fn emit(module: &mut Module, scheme: &Scheme, layout: &Layout, program: &PatchProgram) {
+    ghosts::write(module, scheme, layout);
+    let context = Context {
+        scheme,
+        layout,
+        program,
+        real: Type::scalar(scheme.precision),
+        bytes: scheme.precision.bytes() as i64,
+    };
+    let shared = module.shared_on_demand(16);
+    let launch = Launch {
+        threads: [WARP as u32, program.shape.warps as u32, 1],
+        blocks: program.shape.blocks,
+        ..Launch::default()
+    };
+    let mut k = module.kernel(PATCHES, Patches::TYPES, launch);
+    let patch = Patch::new(&mut k, &context, shared);
+    let bare = patch.is_bare(&mut k, &context);
+    k.either(
+        bare,
+        |k| context.tile(k, &patch, false),
+        |k| context.tile(k, &patch, true),
+    );
+    k.finish();
+}
+
+impl Context<'_> {
+    /// A tile from its first load to its last store. `ends`: it may meet ends of the grid, sources and probes.
+    fn tile(&self, k: &mut Kernel<'_>, patch: &Patch, ends: bool) {
+        let mut values = self.load(k, patch, ends);
+        let held = (0..self.program.held.len()).filter(|row| self.program.held[*row]);
+        let held: Vec<usize> = held.collect();
+        if ends {
+            for row in &held {
+                let mut at = self.coordinates(k, patch);
+                self.ghosts(k, patch, &mut at, &[*row], &mut values);
+            }
+        }
+        held.iter()
+            .for_each(|row| self.publish(k, patch, *row, &values));
+        if self.program.slots.count() > 0 {
+            k.barrier();
+        }
+        let variables: Vec<Vec<_>> = held
+            .iter()
+            .map(|row| {
+                values.rows[*row]
+                    .iter()
+                    .map(|value| k.variable_of(*value))
+                    .collect()
+            })
+            .collect();
+        let [rounds, all] = [Patches::ROUNDS, Patches::ALL].map(|n| k.param(n));
+        let last = k.int(IntOp::Sub, rounds, Operand::i32(1));
+        let all = k.compare(IntCmp::Ne, all, Operand::i32(0));
+        k.repeat(
+            Operand::i32(0),
+            rounds,
+            Operand::i32(1),
+            Some(1),
+            |k, round| {
+                for (row, own) in held.iter().zip(&variables) {
+                    values.rows[*row] = own.iter().map(|variable| k.get(*variable)).collect();
+                }
+                let at_end = k.compare(IntCmp::Eq, round, last);
+                let leaves = k.int(IntOp::And, at_end, all);
+                for stage in &self.program.stages {
+                    self.stage(k, patch, stage, ends.then_some(round), leaves, &mut values);
+                }
+                for (row, own) in held.iter().zip(&variables) {
+                    let pairs = own.iter().zip(&values.rows[*row]);
+                    pairs.for_each(|(variable, value)| k.set(*variable, *value));
+                }
+            },
+        );
+        for (row, own) in held.iter().zip(&variables) {
+            values.rows[*row] = own.iter().map(|variable| k.get(*variable)).collect();
+            self.store(k, patch, ends, *row, &values.rows[*row]);
+        }
+    }
+
+    /// The place of a coefficient among those of the program.
+    fn coef_number(&self, coef: CoefId) -> usize {
+        self.program.coefs.binary_search(&coef).unwrap_or(0)
+    }
+
+    /// Bytes from the beginning of shared memory to the coefficients, and to ghosts along both axes.
+    fn areas(&self) -> [i64; 3] {
+        let element = self.bytes as usize;
+        let coefs = self.program.slots.bytes(&self.program.shape, element);
+        let outer = coefs + self.program.coef_bytes(element);
+        let inner = outer + self.program.ghost_bytes(element)[0];
+        [coefs, outer, inner].map(|bytes| bytes as i64)
+    }
+
+    /// Bytes between the same thing of two slots.
+    fn slot_bytes(&self) -> i64 {
+        self.program.shape.threads() * self.bytes
+    }
+
+    fn coefs_are_shared(&self) -> bool {
+        self.program.shape.coefs == CoefPlace::Shared
+    }
+}

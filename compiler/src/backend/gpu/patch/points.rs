@@ -1,0 +1,171 @@
+//! Sources and probes in a tile.
+
+use super::Context;
+use super::place::Patch;
+use crate::backend::gpu::abi::{PatchEntry, Patches};
+use crate::backend::gpu::ir::{Operand, Type};
+use crate::backend::gpu::kernel::{Access, IntCmp, IntOp, Kernel, Variable};
+use crate::scheme::Precision;
+
+/// An entry that a thread has read.
+struct Entry {
+    lo: [Operand; 2],
+    hi: [Operand; 2],
+    pointer: Operand,
+    /// Of which kind it is.
+    replaces: Operand,
+    records: Operand,
+}
+
+impl Context<'_> {
+    /// What sources and probes do after an update of a step of the time block.
+    pub(super) fn points(
+        &self,
+        k: &mut Kernel<'_>,
+        patch: &Patch,
+        update: usize,
+        step: Operand,
+        values: &mut [Operand],
+    ) {
+        let own: Vec<Variable> = values.iter().map(|value| k.variable_of(*value)).collect();
+        let some = k.compare(IntCmp::Ge, patch.list, Operand::i32(0));
+        k.when(some, |k| {
+            let width = self.updates() + 1;
+            let first = k.int(IntOp::Mul, patch.list, Operand::i32(width as i32));
+            let first = k.int(IntOp::Add, first, Operand::i32(update as i32));
+            let range = self.element(k, Patches::RANGES, first, 4);
+            let next = k.offset(range, 4);
+            let [begin, end] = [range, next].map(|at| k.load(Type::I32, at, 4, Access::ReadOnly));
+            k.repeat(begin, end, Operand::i32(1), Some(1), |k, number| {
+                let entry = self.entry(k, number);
+                let near = self.near(k, patch, &entry);
+                k.when(near, |k| self.act(k, patch, &entry, step, &own));
+            });
+        });
+        for (value, variable) in values.iter_mut().zip(&own) {
+            *value = k.get(*variable);
+        }
+    }
+
+    fn entry(&self, k: &mut Kernel<'_>, number: Operand) -> Entry {
+        let pointer = self.element(k, Patches::ENTRIES, number, PatchEntry::BYTES);
+        let word = |k: &mut Kernel<'_>, at: i64| {
+            let from = k.offset(pointer, at);
+            k.load(Type::I32, from, 4, Access::ReadOnly)
+        };
+        let lo = PatchEntry::LO.map(|at| word(k, at));
+        let hi = PatchEntry::HI.map(|at| word(k, at));
+        let kind = word(k, PatchEntry::KIND);
+        let [replaces, records] = [PatchEntry::REPLACE, PatchEntry::RECORD]
+            .map(|own| k.compare(IntCmp::Eq, kind, Operand::i32(own)));
+        Entry {
+            lo,
+            hi,
+            pointer,
+            replaces,
+            records,
+        }
+    }
+
+    /// Whether the patch has cells of an entry.
+    fn near(&self, k: &mut Kernel<'_>, patch: &Patch, entry: &Entry) -> Operand {
+        let mut near = Operand::int(Type::I1, 1);
+        for n in 0..2 {
+            let cells = Operand::i32(self.program.shape.patch[n] as i32);
+            let end = k.int(IntOp::Add, patch.local[n], cells);
+            let begun = k.compare(IntCmp::Gt, end, entry.lo[n]);
+            let before = k.compare(IntCmp::Lt, patch.local[n], entry.hi[n]);
+            let both = k.int(IntOp::And, begun, before);
+            near = k.int(IntOp::And, near, both);
+        }
+        near
+    }
+
+    fn act(
+        &self,
+        k: &mut Kernel<'_>,
+        patch: &Patch,
+        entry: &Entry,
+        step: Operand,
+        own: &[Variable],
+    ) {
+        let shape = &self.program.shape;
+        let [px, pz] = shape.patch;
+        let inside = |k: &mut Kernel<'_>, n: usize, cell: i64| {
+            let local = k.int(IntOp::Add, patch.local[n], Operand::i32(cell as i32));
+            let begun = k.compare(IntCmp::Ge, local, entry.lo[n]);
+            let before = k.compare(IntCmp::Lt, local, entry.hi[n]);
+            k.int(IntOp::And, begun, before)
+        };
+        for i in 0..px {
+            let here = inside(k, 0, i);
+            k.when(here, |k| {
+                for j in 0..pz {
+                    let variable = own[shape.number([i, j])];
+                    let here = inside(k, 1, j);
+                    k.when(here, |k| {
+                        k.either(
+                            entry.records,
+                            |k| self.record(k, entry, step, variable),
+                            |k| self.inject(k, patch, entry, ([i, j], step), variable),
+                        );
+                    });
+                }
+            });
+        }
+    }
+
+    /// A number that counts up from step to step.
+    fn of_step(&self, k: &mut Kernel<'_>, step: Operand, count: usize, number: Operand) -> Operand {
+        let first = k.int(IntOp::Mul, step, k.param(count));
+        k.int(IntOp::Add, first, number)
+    }
+
+    fn record(&self, k: &mut Kernel<'_>, entry: &Entry, step: Operand, variable: Variable) {
+        let number = k.offset(entry.pointer, PatchEntry::NUMBER);
+        let number = k.load(Type::I32, number, 4, Access::ReadOnly);
+        let number = self.of_step(k, step, Patches::RECORD_COUNT, number);
+        let to = self.element(k, Patches::RECORDS, number, self.bytes as usize);
+        let value = k.get(variable);
+        k.store(value, to, self.bytes as u32, Access::Plain);
+    }
+
+    fn inject(
+        &self,
+        k: &mut Kernel<'_>,
+        patch: &Patch,
+        entry: &Entry,
+        (cell, step): ([i64; 2], Operand),
+        variable: Variable,
+    ) {
+        let double = Type::scalar(Precision::F64);
+        let [x, z] = [0, 1].map(|n| {
+            let local = k.int(IntOp::Add, patch.local[n], Operand::i32(cell[n] as i32));
+            k.int(IntOp::Sub, local, entry.lo[n])
+        });
+        let stride = k.offset(entry.pointer, PatchEntry::STRIDE);
+        let stride = k.load(Type::I32, stride, 4, Access::ReadOnly);
+        let line = k.int(IntOp::Mul, x, stride);
+        let number = k.int(IntOp::Add, line, z);
+        let number = k.resize(number, Type::I64);
+        let cells = k.offset(entry.pointer, PatchEntry::CELLS);
+        let cells = k.load(Type::GLOBAL, cells, 8, Access::ReadOnly);
+        let at = k.advance(cells, number, PatchEntry::CELL_BYTES as u32);
+        let profile = k.offset(at, PatchEntry::PROFILE);
+        let profile = k.load(double, profile, 8, Access::ReadOnly);
+        let wave = k.offset(at, PatchEntry::WAVE);
+        let wave = k.load(Type::I32, wave, 4, Access::ReadOnly);
+        let acts = k.compare(IntCmp::Ge, wave, Operand::i32(0));
+        k.when(acts, |k| {
+            let wave = self.of_step(k, step, Patches::WAVE_COUNT, wave);
+            let wave = self.element(k, Patches::WAVES, wave, 8);
+            let wave = k.load(double, wave, 8, Access::ReadOnly);
+            let given = k.product(profile, wave);
+            let given = k.convert(given, self.real);
+            let before = k.get(variable);
+            let sum = k.sum(before, given);
+            let value = k.choose(entry.replaces, given, sum);
+            k.set(variable, value);
+        });
+    }
+}

@@ -1,0 +1,214 @@
+//! A stage of a round.
+
+use super::ends::Coordinates;
+use super::place::Patch;
+use super::{Context, Values};
+use crate::backend::gpu::abi::Patches;
+use crate::backend::gpu::ir::Operand;
+use crate::backend::gpu::kernel::{Access, IntOp, Kernel};
+use crate::backend::gpu::numbers::number;
+use crate::evaluate::evaluate;
+use crate::lattice::Axis;
+use crate::patch::{PatchProgram, Place, Read, StagePlan, UpdatePlan};
+use crate::scheme::{Op, Update};
+use std::collections::BTreeMap;
+
+/// What a thread has read of others in a stage.
+#[derive(Default)]
+struct Reader {
+    known: BTreeMap<Place, Operand>,
+}
+
+impl Reader {
+    fn value(
+        &mut self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        patch: &Patch,
+        values: &Values,
+        place: Place,
+    ) -> Operand {
+        if let Some(value) = self.known.get(&place) {
+            return *value;
+        }
+        let own = || values.rows[place.row][context.program.shape.number(place.cell)];
+        let value = match place.thread {
+            [0, 0] => return own(),
+            [warp, 0] => match context.program.slots.of(place.row, place.cell) {
+                Some(slot) => {
+                    let from = k.offset(patch.warps[&warp], i64::from(slot) * context.slot_bytes());
+                    k.load(context.real, from, context.bytes as u32, Access::Plain)
+                }
+                // There is one warp: what lies beyond is wrong anyway.
+                None => own(),
+            },
+            [warp, lane] => {
+                let beside = Place {
+                    thread: [warp, 0],
+                    ..place
+                };
+                let value = self.value(k, context, patch, values, beside);
+                k.from_lane(value, lane as i32)
+            }
+        };
+        self.known.insert(place, value);
+        value
+    }
+}
+
+impl Context<'_> {
+    /// `round`: where the tile may meet ends of the grid, sources and probes, which one it is; `leaves`: whether rows
+    /// that are not held are stored.
+    pub(super) fn stage(
+        &self,
+        k: &mut Kernel<'_>,
+        patch: &Patch,
+        plan: &StagePlan,
+        round: Option<Operand>,
+        leaves: Operand,
+        values: &mut Values,
+    ) {
+        let mut at = round.map(|_| self.coordinates(k, patch));
+        let updates = &self.scheme.stages[plan.stage.index()].updates;
+        let mut reader = Reader::default();
+        let mut new = vec![Vec::new(); plan.updates.len()];
+        let [px, pz] = self.program.shape.patch;
+        for i in 0..px {
+            for (own, new) in plan.updates.iter().zip(&mut new) {
+                for j in 0..pz {
+                    let mut writer = Cell {
+                        context: self,
+                        patch,
+                        values,
+                        reader: &mut reader,
+                        cell: [i, j],
+                    };
+                    let update = &updates[own.update];
+                    let value = writer.update(k, own, update);
+                    new.push(writer.where_it_acts(k, own, update, value, at.as_mut()));
+                }
+            }
+        }
+        for (own, new) in plan.updates.iter().zip(new) {
+            values.rows[own.target] = new;
+        }
+        if let Some((round, at)) = round.zip(at.as_mut()) {
+            let first = k.int(IntOp::Mul, round, Operand::i32(self.program.round as i32));
+            let step = k.int(IntOp::Add, first, Operand::i32(plan.phase as i32));
+            for own in &plan.updates {
+                let number = PatchProgram::first_update(self.scheme, plan.stage) + own.update;
+                self.points(k, patch, number, step, &mut values.rows[own.target]);
+            }
+            let rows: Vec<usize> = plan.updates.iter().map(|own| own.target).collect();
+            self.ghosts(k, patch, at, &rows, values);
+        }
+        for row in &plan.leave {
+            let own = &values.rows[*row];
+            k.when(leaves, |k| self.store(k, patch, round.is_some(), *row, own));
+        }
+        plan.publish
+            .iter()
+            .for_each(|row| self.publish(k, patch, *row, values));
+        if plan.meets {
+            k.barrier();
+        }
+    }
+
+    /// Writes what other warps read of a row.
+    pub(super) fn publish(&self, k: &mut Kernel<'_>, patch: &Patch, row: usize, values: &Values) {
+        for (cell, slot) in self.program.slots.of_row(row) {
+            let to = k.offset(patch.slot, i64::from(slot) * self.slot_bytes());
+            let value = values.rows[row][self.program.shape.number(cell)];
+            k.store(value, to, self.bytes as u32, Access::Plain);
+        }
+    }
+
+    /// The number of updates of a step.
+    pub(super) fn updates(&self) -> usize {
+        self.scheme.stages.iter().map(|s| s.updates.len()).sum()
+    }
+
+    /// A parameter as a pointer so many elements of some bytes farther.
+    pub(super) fn element(
+        &self,
+        k: &mut Kernel<'_>,
+        param: usize,
+        index: Operand,
+        bytes: usize,
+    ) -> Operand {
+        debug_assert!(param < Patches::TYPES.len());
+        let index = k.resize(index, crate::backend::gpu::ir::Type::I64);
+        k.advance(k.param(param), index, bytes as u32)
+    }
+}
+
+/// An update of a cell that is being written.
+struct Cell<'s, 'a> {
+    context: &'s Context<'a>,
+    patch: &'s Patch,
+    values: &'s Values,
+    reader: &'s mut Reader,
+    cell: [i64; 2],
+}
+
+impl Cell<'_, '_> {
+    fn number(&self) -> usize {
+        self.context.program.shape.number(self.cell)
+    }
+
+    fn read(&mut self, k: &mut Kernel<'_>, read: &Read) -> Operand {
+        let place = Place::of(&self.context.program.shape, self.cell, read);
+        self.reader
+            .value(k, self.context, self.patch, self.values, place)
+    }
+
+    fn coef(&mut self, k: &mut Kernel<'_>, coef: crate::scheme::CoefId) -> Operand {
+        let number = self.context.coef_number(coef);
+        self.context
+            .coef(k, self.patch, self.values, number, self.number())
+    }
+
+    /// The value that the body gives; where a mask is 0, the old one.
+    fn update(&mut self, k: &mut Kernel<'_>, own: &UpdatePlan, update: &Update) -> Operand {
+        let real = self.context.real;
+        let mut state = (k, self);
+        let value = evaluate(
+            &mut state,
+            &update.body,
+            |(k, cell), n| match (&own.reads[n], &update.body.ops[n]) {
+                (Some(read), _) => cell.read(k, read),
+                (None, Op::Coef(coef)) => cell.coef(k, *coef),
+                // Operands are reads and coefficients.
+                (None, _) => Operand::poison(real),
+            },
+            |(k, _), op, values| number(k, real, op, values),
+        );
+        let (k, cell) = state;
+        let Some(mask) = update.mask else {
+            return value;
+        };
+        let mask = cell.coef(k, mask);
+        let acts = k.differs(mask, Operand::real(real, 0));
+        let old = cell.values.rows[own.target][cell.number()];
+        k.choose(acts, value, old)
+    }
+
+    /// The value in the region of the update, and what is elsewhere.
+    fn where_it_acts(
+        &mut self,
+        k: &mut Kernel<'_>,
+        own: &UpdatePlan,
+        update: &Update,
+        value: Operand,
+        at: Option<&mut Coordinates>,
+    ) -> Operand {
+        let Some(at) = at else { return value };
+        let region = [Axis::OUTER, Axis::INNER].map(|axis| update.region[axis]);
+        let acts = at.inside(k, self.cell, region);
+        let elsewhere = match self.context.scheme.component(own.component).time_levels {
+            1 => self.values.rows[own.target][self.number()],
+            _ => Operand::real(self.context.real, 0),
+        };
+        k.choose(acts, value, elsewhere)
+    }
+}

@@ -1,0 +1,144 @@
+//! Patches of random schemes: same bits as row kernels stage by stage, in PTX that is interpreted.
+
+use super::*;
+use crate::backend::gpu::abi::{Argument, GhostsOf};
+use crate::backend::gpu::{Gpu, compile};
+use crate::backend::llvm::library::Library;
+use crate::lattice::Axis;
+use crate::testing::{Limits, Rng, Stagewise, everywhere, lengthen, random_patches, random_scheme};
+use torre_ptx::{Device, Param};
+
+fn library() -> Option<&'static Library> {
+    Library::open()
+        .inspect_err(|error| eprintln!("skipped: {error}"))
+        .ok()
+}
+
+fn params(arguments: &[Argument]) -> Vec<Param> {
+    let param = |argument: &Argument| match *argument {
+        Argument::Place(place) => Param::U64(place),
+        Argument::Word(word) => Param::U32(word as u32),
+        Argument::Long(long) => Param::U64(long as u64),
+    };
+    arguments.iter().map(param).collect()
+}
+
+/// Two time blocks on random values; gives the tiles that were bare.
+fn compare(library: &Library, scheme: &Scheme, program: &PatchProgram, seed: u64) -> i64 {
+    let mut rng = Rng::new(seed);
+    let mut own = Stagewise::new(scheme, &mut rng);
+    let mut expected = Stagewise::new(scheme, &mut Rng::new(seed));
+    let layout = own.layout.clone();
+    let mut module = Module::new();
+    emit(&mut module, scheme, &layout, program);
+    let gpu = Gpu::named("sm_80").expect("a known name");
+    let text = compile(library, &module, gpu).expect("valid IR").text;
+    let module = torre_ptx::Module::parse(&text).expect("PTX that is understood");
+    let mut device = Device::new();
+    let arrays = [0, 1].map(|_| device.upload(own.bytes()));
+    let lists = device.upload(&vec![-1i32; program.tiles() as usize]);
+    let nothing = device.upload(&[0i32; 4]).address();
+    let [across, along] = program.blocks().map(|n| n as u32);
+    let threads = [WARP as u32, program.shape.warps as u32, 1];
+    let shared = program.shared_bytes(scheme.precision.bytes()) as u32;
+    let options = torre_ptx::Options {
+        seed,
+        ..torre_ptx::Options::default()
+    };
+    let mut step = 0;
+    for time_block in 0..2 {
+        let rounds = (program.height / program.round).max(1)
+            - time_block.min(program.height / program.round - 1);
+        for _ in 0..rounds * program.round {
+            expected.step(step);
+            step += 1;
+        }
+        let [from, to] = [time_block, 1 - time_block].map(|n| arrays[n as usize].address());
+        let arguments = Patches {
+            from,
+            to,
+            rounds: rounds as i32,
+            all: 1,
+            lists: lists.address(),
+            ranges: nothing,
+            entries: nothing,
+            waves: nothing,
+            wave_count: 0,
+            records: nothing,
+            record_count: 0,
+        };
+        let entry = module.entry(PATCHES).expect("it was emitted");
+        let params = params(&arguments.arguments());
+        let done = device.launch(
+            entry,
+            [across, along, 1],
+            threads,
+            shared,
+            &params,
+            &options,
+        );
+        done.unwrap_or_else(|fault| panic!("seed {seed}: {fault}\n{program}\n{scheme}"));
+    }
+    if let Some((blocks, threads)) = ghost_threads(scheme, &layout) {
+        let entry = module.entry(GHOSTS).expect("it was emitted");
+        let array = arrays[0].address();
+        let params = params(&GhostsOf { array }.arguments());
+        let done = device.launch(entry, blocks, threads, 0, &params, &options);
+        done.unwrap_or_else(|fault| panic!("seed {seed}: {fault}\n{scheme}"));
+    }
+    let bytes = device.read(arrays[0]).to_vec();
+    own.bytes().copy_from_slice(&bytes);
+    let difference = own.difference(&expected);
+    assert_eq!(difference, None, "seed {seed}:\n{program}\n{scheme}");
+    let bare = |n: usize| {
+        let (along, tile) = (&program.along[n], program.shape.tile()[n]);
+        let inside = |t: &i64| {
+            let first = along.origin(*t);
+            along.bare.lo <= first && first + tile <= along.bare.hi
+        };
+        (0..along.tiles).filter(inside).count() as i64
+    };
+    bare(0) * bare(1)
+}
+
+fn run(seeds: impl Iterator<Item = u64>) {
+    let Some(library) = library() else { return };
+    let (mut schemes, mut bare, mut tiles) = (0, 0, 0);
+    for seed in seeds {
+        let mut rng = Rng::new(seed);
+        let mut scheme = random_scheme(&mut rng, &Limits::PATCHES);
+        if seed % 3 == 0 {
+            // Some tiles are far from all ends, and updates act everywhere in them.
+            everywhere(&mut scheme);
+            let axes: Vec<Axis> = scheme.grid.present().collect();
+            for axis in axes {
+                let by = if axis == Axis::INNER { 150 } else { 40 };
+                lengthen(&mut scheme, axis, by);
+            }
+        }
+        let Some(program) = random_patches(&mut rng, &scheme) else {
+            continue;
+        };
+        if program.tiles() > 60 {
+            continue;
+        }
+        schemes += 1;
+        tiles += program.tiles();
+        bare += i64::from(compare(library, &scheme, &program, seed) > 0);
+    }
+    assert!(
+        schemes > 10 && tiles > 2 * schemes,
+        "{schemes} {tiles} {bare}"
+    );
+    assert!(5 * bare > schemes, "{schemes} {tiles} {bare}");
+}
+
+#[test]
+fn patches_of_random_schemes_give_the_bits_of_rows() {
+    run((0..60).step_by(2));
+}
+
+#[test]
+fn patches_of_more_random_schemes_give_the_bits_of_rows() {
+    run((1..60).step_by(2));
+}

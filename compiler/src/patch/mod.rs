@@ -1,0 +1,35 @@
+//! Patch programs: pyramids that a block of threads keeps in its registers, for schemes with one or two axes on GPUs.
+//!
+//! A block loads a *tile*, its base with a halo on all sides, advances all of it by the steps of a time block, and
+//! stores the base into a second array. Tiles of a time block depend on the values before it alone, so that there is one
+//! launch for all of them, and nothing waits.
+//!
+//! ```text
+//! inner axis    a warp has a line of the tile, each thread some cells that follow each other
+//! outer axis    each warp has some lines that follow each other
+//! patch         the cells of a thread: all their values lie in its registers
+//! ```
+//! Updates of most cells of a patch read what the thread has itself. What another lane of the warp has comes by a
+//! shuffle; lines of another warp by shared memory, where each thread *publishes* the cells of its patch that others
+//! read, one *slot* each.
+//!
+//! All cells of a tile are computed in all stages. What reads beyond the tile is wrong from there on, and wrong values
+//! come nearer to the base with each stage: the halo is as wide as they come in a time block. Beyond an end of the grid
+//! cells hold what updates read there, zeros or ghosts; a periodic axis goes on beyond its end.
+
+mod creep;
+mod points;
+mod print;
+mod program;
+mod slots;
+#[cfg(test)]
+mod tests;
+mod verify;
+
+pub use creep::creep;
+pub use points::{CellTable, Entry, EntryKind, Lists, TooManyPoints};
+pub use program::{
+    Along, CoefPlace, MOST_TILES, Misfit, PatchProgram, Read, Shape, StagePlan, UpdatePlan, WARP,
+};
+pub use slots::{Place, Slots};
+pub use verify::{Fault, verify};

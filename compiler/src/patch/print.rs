@@ -1,0 +1,59 @@
+//! Programs as text, a line for each stage.
+
+use super::program::{AXES, CoefPlace, PatchProgram};
+use std::fmt;
+
+impl fmt::Display for PatchProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [outer, inner] = self.shape.patch;
+        let coefs = match self.shape.coefs {
+            CoefPlace::Registers => "registers",
+            CoefPlace::Shared => "shared memory",
+        };
+        writeln!(
+            f,
+            "pyramids of height {}, in rounds of {}",
+            self.height, self.round
+        )?;
+        writeln!(
+            f,
+            "  {} warps, patches of {outer} x {inner} cells",
+            self.shape.warps
+        )?;
+        for (axis, along) in AXES.into_iter().zip(&self.along) {
+            let [below, above] = along.halo;
+            let ring = if along.ring.is_some() {
+                ", around the ends"
+            } else {
+                ""
+            };
+            writeln!(
+                f,
+                "  {axis}: {} bases of {}, halo {below} below and {above} above{ring}",
+                along.tiles, along.base
+            )?;
+        }
+        let held = self.held.iter().enumerate().filter(|(_, held)| **held);
+        let held: Vec<String> = held.map(|(row, _)| format!("r{row}")).collect();
+        writeln!(
+            f,
+            "  held {}; {} coefficients in {coefs}",
+            held.join(" "),
+            self.coefs.len()
+        )?;
+        for stage in &self.stages {
+            write!(f, "  step {} {}:", stage.phase, stage.stage)?;
+            for update in &stage.updates {
+                write!(f, " update r{}", update.target)?;
+            }
+            for row in &stage.leave {
+                write!(f, ", leave r{row}")?;
+            }
+            for row in &stage.publish {
+                write!(f, ", publish r{row} in {}", self.slots.of_row(*row).count())?;
+            }
+            writeln!(f, "{}", if stage.meets { ", meet" } else { "" })?;
+        }
+        Ok(())
+    }
+}

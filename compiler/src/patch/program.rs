@@ -1,0 +1,525 @@
+//! The program: which rows a block holds, and what a stage does.
+
+use super::creep::creep;
+use super::slots::{Place, Slots};
+use crate::ghost::AxisGhosts;
+use crate::lattice::{Axis, Interval, Region, div_ceil};
+use crate::layout::{Layout, RowId};
+use crate::schedule::Pyramid;
+use crate::scheme::{CoefId, ComponentId, Op, Scheme, StageId, Update};
+use std::fmt;
+
+/// Threads of a warp: those that have a line of a tile.
+pub const WARP: i64 = 32;
+
+/// The axes of a tile, in the order of pairs of numbers.
+pub const AXES: [Axis; 2] = [Axis::OUTER, Axis::INNER];
+
+/// Grids are at most this long along an axis, so that indices of cells fit words.
+const LONGEST: i64 = 1 << 30;
+
+/// Blocks of a launch along its second axis, at most.
+pub const MOST_TILES: i64 = 65535;
+
+/// Where a block keeps coefficients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CoefPlace {
+    Registers,
+    Shared,
+}
+
+/// How a tile is divided into patches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    pub warps: i64,
+    /// Cells of a patch along the outer and the inner axis.
+    pub patch: [i64; 2],
+    pub coefs: CoefPlace,
+    /// Blocks that a multiprocessor should hold.
+    pub blocks: u32,
+}
+
+impl Shape {
+    /// The cells of a patch, the last index varying fastest.
+    pub fn cells(&self) -> impl Iterator<Item = [i64; 2]> + use<> {
+        let [outer, inner] = self.patch;
+        (0..outer).flat_map(move |i| (0..inner).map(move |j| [i, j]))
+    }
+
+    /// The number of a cell of a patch.
+    pub fn number(&self, cell: [i64; 2]) -> usize {
+        (cell[0] * self.patch[1] + cell[1]) as usize
+    }
+
+    /// Cells of a patch.
+    pub fn count(&self) -> usize {
+        (self.patch[0] * self.patch[1]) as usize
+    }
+
+    pub fn threads(&self) -> i64 {
+        self.warps * WARP
+    }
+
+    /// Cells of a tile along the axes.
+    pub fn tile(&self) -> [i64; 2] {
+        [self.warps * self.patch[0], WARP * self.patch[1]]
+    }
+}
+
+/// Tiles along an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Along {
+    /// Cells that a tile stores.
+    pub base: i64,
+    /// From its first cell to its base, and cells above its base that are needed.
+    pub halo: [i64; 2],
+    pub tiles: i64,
+    /// The cells at which all updates act, and all components and coefficients are stored.
+    pub bare: Interval,
+    /// The cells of a periodic axis.
+    pub ring: Option<i64>,
+}
+
+impl Along {
+    /// The first cell of a tile.
+    pub fn origin(&self, tile: i64) -> i64 {
+        tile * self.base - self.halo[0]
+    }
+
+    /// How often a ring goes into what tiles reach below index 0, rounded up.
+    pub fn turns(&self) -> i64 {
+        self.ring.map_or(0, |cells| div_ceil(self.halo[0], cells))
+    }
+}
+
+/// A read of an update.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// The row, as the layout counts them.
+    pub row: usize,
+    /// Cells along the outer and the inner axis.
+    pub offset: [i64; 2],
+}
+
+/// An update of a stage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpdatePlan {
+    /// Its number in the stage.
+    pub update: usize,
+    pub component: ComponentId,
+    /// The row that it writes.
+    pub target: usize,
+    /// For each operation of its body, what it reads of a component.
+    pub reads: Vec<Option<Read>>,
+}
+
+/// A stage of a round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StagePlan {
+    /// The step of the round.
+    pub phase: u32,
+    pub stage: StageId,
+    pub updates: Vec<UpdatePlan>,
+    /// Rows of which cells are published after it.
+    pub publish: Vec<usize>,
+    /// Rows that are final in the round and not held beyond it: stored here, if anybody will look at them.
+    pub leave: Vec<usize>,
+    /// Whether all threads wait for each other after it.
+    pub meets: bool,
+}
+
+/// What blocks of a launch do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PatchProgram {
+    /// Steps of a time block, at most: whole rounds.
+    pub height: u64,
+    /// Steps of a round: those after which time levels repeat.
+    pub round: u64,
+    pub shape: Shape,
+    /// Along the outer and the inner axis.
+    pub along: [Along; 2],
+    /// Rows of components; those that are held from round to round are loaded and stored.
+    pub held: Vec<bool>,
+    /// The component of each row.
+    pub components: Vec<ComponentId>,
+    /// Coefficients that updates read.
+    pub coefs: Vec<CoefId>,
+    /// All stages of a round.
+    pub stages: Vec<StagePlan>,
+    pub slots: Slots,
+    /// Values of ghosts along the outer and the inner axis that are exchanged at a time.
+    pub exchanged: [usize; 2],
+}
+
+/// Why there is no program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Misfit {
+    /// The scheme has three axes.
+    Axes,
+    /// The scheme has zones.
+    Zones,
+    /// The grid is too long for words.
+    Length,
+    /// A base with its halo has more cells along an axis than a tile.
+    Base {
+        axis: Axis,
+        needed: i64,
+        most: i64,
+    },
+    /// A base that is not positive.
+    Size,
+    /// More tiles along the outer axis than a launch has blocks.
+    Tiles {
+        tiles: i64,
+        most: i64,
+    },
+    Shared {
+        bytes: u64,
+        most: u64,
+    },
+    Registers {
+        needed: u64,
+        most: u64,
+    },
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Misfit::Axes => f.write_str("pyramids on a GPU are for schemes with one or two axes"),
+            Misfit::Zones => f.write_str("pyramids know no layers: they run stage by stage"),
+            Misfit::Length => write!(f, "the grid is longer than {LONGEST} cells along an axis"),
+            Misfit::Base { axis, needed, most } => write!(
+                f,
+                "a base with what it is computed from is {needed} cells wide along {axis}, and a block of threads holds {most}"
+            ),
+            Misfit::Size => f.write_str("a base has at least one cell"),
+            Misfit::Tiles { tiles, most } => write!(
+                f,
+                "there are {tiles} pyramids along the first axis, and a launch has at most {most}"
+            ),
+            Misfit::Shared { bytes, most } => write!(
+                f,
+                "a pyramid needs {bytes} bytes of shared memory, and a block has {most}"
+            ),
+            Misfit::Registers { needed, most } => write!(
+                f,
+                "a thread needs about {needed} registers for the values of a pyramid, and has {most}"
+            ),
+        }
+    }
+}
+
+impl PatchProgram {
+    /// Before: a scheme that `verify` accepts, and its layout. A base that is left open is as wide as the tile allows.
+    pub fn new(
+        scheme: &Scheme,
+        layout: &Layout,
+        pyramid: &Pyramid,
+        shape: Shape,
+    ) -> Result<PatchProgram, Misfit> {
+        if scheme.grid.axes[Axis::MIDDLE].is_some() {
+            return Err(Misfit::Axes);
+        }
+        if !scheme.zones.is_empty() || !scheme.states.is_empty() {
+            return Err(Misfit::Zones);
+        }
+        if AXES.iter().any(|axis| layout.extent[*axis] > LONGEST) {
+            return Err(Misfit::Length);
+        }
+        let round = u64::from(scheme.phases()).max(1);
+        let height = (pyramid.height / round).max(1) * round;
+        let rows: Vec<Option<ComponentId>> = (0..layout.rows)
+            .map(|r| layout.component_of(RowId(r)))
+            .collect();
+        let components: Vec<ComponentId> = rows.iter().copied().flatten().collect();
+        let held = held(scheme, layout, components.len());
+        let mut stages = stages(scheme, layout, &held);
+        let reads = stages
+            .iter()
+            .flat_map(|s| &s.updates)
+            .flat_map(|u| u.reads.iter().flatten());
+        let slots = Slots::new(&shape, reads);
+        for stage in &mut stages {
+            stage
+                .publish
+                .retain(|row| slots.of_row(*row).next().is_some());
+            let reads = stage.updates.iter().flat_map(|u| u.reads.iter().flatten());
+            let across = |read: &Read| {
+                let mut cells = shape.cells();
+                shape.warps > 1 && cells.any(|c| Place::of(&shape, c, read).thread[0] != 0)
+            };
+            let mut reads = reads.copied();
+            stage.meets = !stage.publish.is_empty() || reads.any(|read| across(&read));
+        }
+        let tile = shape.tile();
+        let mut along = [0, 1].map(|n| Along {
+            base: 1,
+            halo: [0; 2],
+            tiles: 1,
+            bare: bare(scheme)[AXES[n]],
+            ring: None,
+        });
+        for n in 0..2 {
+            let axis = AXES[n];
+            if scheme.grid.axes[axis].is_some() {
+                along[n] = cut(scheme, layout, axis, (pyramid.base[axis], tile[n]), height)?;
+            }
+        }
+        let tiles = along[0].tiles;
+        if tiles > MOST_TILES {
+            let most = MOST_TILES;
+            return Err(Misfit::Tiles { tiles, most });
+        }
+        let mut coefs: Vec<CoefId> = scheme
+            .stages
+            .iter()
+            .flat_map(|s| &s.updates)
+            .flat_map(|u| {
+                u.mask
+                    .into_iter()
+                    .chain(u.body.ops.iter().filter_map(coef_of))
+            })
+            .collect();
+        coefs.sort_unstable();
+        coefs.dedup();
+        let exchanged = [0, 1].map(|n| exchanged(scheme, AXES[n]));
+        Ok(PatchProgram {
+            height,
+            round,
+            shape,
+            along,
+            held,
+            components,
+            coefs,
+            stages,
+            slots,
+            exchanged,
+        })
+    }
+
+    /// Blocks of a launch along the inner and the outer axis.
+    pub fn blocks(&self) -> [i64; 2] {
+        [self.along[1].tiles, self.along[0].tiles]
+    }
+
+    /// Tiles of a time block.
+    pub fn tiles(&self) -> i64 {
+        self.along[0].tiles * self.along[1].tiles
+    }
+
+    /// Bytes of coefficients in shared memory.
+    pub fn coef_bytes(&self, element: usize) -> u64 {
+        match self.shape.coefs {
+            CoefPlace::Registers => 0,
+            CoefPlace::Shared => {
+                (self.coefs.len() * self.shape.count() * element) as u64
+                    * self.shape.threads() as u64
+            }
+        }
+    }
+
+    /// Bytes of shared memory for ghosts along the outer and the inner axis, as they are exchanged.
+    pub fn ghost_bytes(&self, element: usize) -> [u64; 2] {
+        let tile = self.shape.tile();
+        [0, 1].map(|n| (self.exchanged[n] * element) as u64 * tile[1 - n] as u64)
+    }
+
+    /// Bytes of shared memory of a block.
+    pub fn shared_bytes(&self, element: usize) -> u64 {
+        let ghosts: u64 = self.ghost_bytes(element).iter().sum();
+        self.slots.bytes(&self.shape, element) + self.coef_bytes(element) + ghosts
+    }
+
+    /// Values that a thread has in registers at a time: those that it holds, and, of others, as many lines as later ones
+    /// read of what they replace.
+    pub fn values(&self) -> usize {
+        let held = self.held.iter().filter(|held| **held).count();
+        let coefs = match self.shape.coefs {
+            CoefPlace::Registers => self.coefs.len(),
+            CoefPlace::Shared => 0,
+        };
+        let [outer, inner] = self.shape.patch;
+        let window = |stage: &StagePlan| {
+            let reads = || stage.updates.iter().flat_map(|u| u.reads.iter().flatten());
+            let reach = reads().map(|r| r.offset[0].abs()).max().unwrap_or(0);
+            let lines = (reach + 1).min(outer) * inner;
+            stage.updates.len() as i64 * lines
+        };
+        let windows = self.stages.iter().map(window).max().unwrap_or(0);
+        (held + coefs) * self.shape.count() + windows as usize
+    }
+
+    /// Cells that are stored, of those that are computed.
+    pub fn useful(&self) -> f64 {
+        let tile = self.shape.tile();
+        let share = |n: usize| self.along[n].base as f64 / tile[n] as f64;
+        share(0) * share(1)
+    }
+
+    /// The updates of all stages of a step, counted through: the number of the first one of a stage.
+    pub fn first_update(scheme: &Scheme, stage: StageId) -> usize {
+        let before = &scheme.stages[..stage.index()];
+        before.iter().map(|s| s.updates.len()).sum()
+    }
+}
+
+fn coef_of(op: &Op) -> Option<CoefId> {
+    match op {
+        Op::Coef(id) => Some(*id),
+        _ => None,
+    }
+}
+
+/// Which rows of components have a value that is needed after a whole number of rounds: one that is read before it is
+/// replaced, or that may stay.
+fn held(scheme: &Scheme, layout: &Layout, rows: usize) -> Vec<bool> {
+    let mut held = vec![false; rows];
+    let mut written = vec![false; rows];
+    for id in scheme.component_ids() {
+        if scheme.component(id).time_levels == 1 {
+            held[layout.row(id, 0).0 as usize] = true;
+        }
+        // What is the newest then is what users look at.
+        held[layout.row(id, 0).0 as usize] = true;
+    }
+    for phase in 0..scheme.phases() {
+        for stage in scheme.stage_ids() {
+            let updates = || scheme.stages[stage.index()].updates.iter().filter(acts);
+            for read in updates().flat_map(|u| u.body.reads()) {
+                let row = layout.read_row(scheme, stage, phase, read).0 as usize;
+                held[row] |= !written[row];
+            }
+            for update in updates() {
+                written[layout.target_row(scheme, stage, phase, update.target).0 as usize] = true;
+            }
+        }
+    }
+    held
+}
+
+/// Whether an update acts anywhere.
+fn acts(update: &&Update) -> bool {
+    !update.region.is_empty()
+}
+
+fn stages(scheme: &Scheme, layout: &Layout, held: &[bool]) -> Vec<StagePlan> {
+    let mut all = Vec::new();
+    for phase in 0..scheme.phases().max(1) {
+        for stage in scheme.stage_ids() {
+            let updates = scheme.stages[stage.index()].updates.iter().enumerate();
+            let updates: Vec<UpdatePlan> = updates
+                .filter(|(_, update)| acts(update))
+                .map(|(number, update)| UpdatePlan {
+                    update: number,
+                    component: update.target,
+                    target: layout.target_row(scheme, stage, phase, update.target).0 as usize,
+                    reads: (update.body.ops.iter())
+                        .map(|op| match op {
+                            Op::Read(read) => Some(Read {
+                                row: layout.read_row(scheme, stage, phase, read).0 as usize,
+                                offset: AXES.map(|axis| i64::from(read.offset[axis])),
+                            }),
+                            _ => None,
+                        })
+                        .collect(),
+                })
+                .collect();
+            all.push(StagePlan {
+                phase,
+                stage,
+                publish: updates.iter().map(|u| u.target).collect(),
+                updates,
+                leave: Vec::new(),
+                meets: false,
+            });
+        }
+    }
+    // A row leaves where it is written for the last time.
+    let mut left = held.to_vec();
+    for stage in all.iter_mut().rev() {
+        for update in &stage.updates {
+            if !std::mem::replace(&mut left[update.target], true) {
+                stage.leave.push(update.target);
+            }
+        }
+    }
+    all
+}
+
+/// The cells at which all updates act, and all that is stored is stored.
+fn bare(scheme: &Scheme) -> Region {
+    let stored = scheme.components.iter().map(|c| c.position);
+    let stored = stored.chain(scheme.coefs.iter().map(|c| c.position));
+    let stored = stored.map(|position| scheme.grid.extent(position));
+    let updates = scheme.stages.iter().flat_map(|s| &s.updates);
+    let acts = updates.filter(acts).map(|u| u.region);
+    let whole = Region::from_fn(|_| Interval::new(0, i64::MAX));
+    stored.chain(acts).fold(whole, Region::intersect)
+}
+
+/// How an axis is cut, for a base as asked for and a tile of so many cells.
+fn cut(
+    scheme: &Scheme,
+    layout: &Layout,
+    axis: Axis,
+    (asked, cells): (Option<i64>, i64),
+    height: u64,
+) -> Result<Along, Misfit> {
+    let extent = layout.extent[axis];
+    let ring = scheme
+        .grid
+        .is_periodic(axis)
+        .then_some(scheme.grid.cells[axis]);
+    let mirrored = scheme.grid.boundary[axis].iter().any(|b| b.is_mirror());
+    let along = |base: i64, halo: [i64; 2]| Along {
+        base,
+        halo,
+        tiles: div_ceil(extent, base),
+        bare: bare(scheme)[axis],
+        ring,
+    };
+    if asked.is_some_and(|base| base < 1) {
+        return Err(Misfit::Size);
+    }
+    // What lies beyond an end is right as far as updates read.
+    let reach = layout.reach[axis].map(i64::from);
+    let whole = reach.iter().sum::<i64>().saturating_add(extent);
+    if ring.is_none() && whole <= cells && asked.is_none_or(|base| base >= extent) {
+        return Ok(along(extent, reach));
+    }
+    let halo = creep(scheme, layout, axis, height, mirrored);
+    // Bases begin where a patch does, so that its cells lie alike in all tiles.
+    let line = PIECE.min(cells / WARP).max(1);
+    let halo = match axis {
+        Axis::INNER => halo.map(|n| div_ceil(n, line) * line),
+        _ => halo,
+    };
+    let room = cells - halo.iter().sum::<i64>();
+    let base = asked.unwrap_or(room).min(extent);
+    match room < base.max(1) {
+        true => Err(Misfit::Base {
+            axis,
+            needed: base.max(1) + halo.iter().sum::<i64>(),
+            most: cells,
+        }),
+        false => Ok(along(base, halo)),
+    }
+}
+
+/// Cells that a thread loads and stores at a time, at most.
+const PIECE: i64 = 4;
+
+/// The most ghosts along an axis, of all components that a stage updates, and of each one.
+fn exchanged(scheme: &Scheme, axis: Axis) -> usize {
+    if scheme.grid.is_periodic(axis) {
+        return 0;
+    }
+    let of = |id: ComponentId| AxisGhosts::new(scheme, id, axis).pairs().len();
+    let stages = scheme.stages.iter();
+    let stages = stages.map(|s| s.updates.iter().map(|u| of(u.target)).sum::<usize>());
+    stages
+        .chain(scheme.component_ids().map(of))
+        .max()
+        .unwrap_or(0)
+}

@@ -1,0 +1,45 @@
+//! Programs keep their rules, and break them where one thing is changed.
+
+use super::*;
+use crate::layout::Layout;
+use crate::testing::{Limits, Rng, random_patches, random_scheme};
+
+/// Each change of a program that could matter is found.
+#[test]
+fn what_is_wrong_with_a_program_is_found() {
+    let (mut programs, mut found) = (0, [0; 4]);
+    for seed in 0..400 {
+        let mut rng = Rng::new(seed);
+        let scheme = random_scheme(&mut rng, &Limits::PATCHES);
+        let Some(program) = random_patches(&mut rng, &scheme) else {
+            continue;
+        };
+        programs += 1;
+        let layout = Layout::for_gpu(&scheme).expect("a small scheme");
+        let is_wrong = |program: &PatchProgram| verify(&scheme, &layout, program).is_err();
+        for n in 0..2 {
+            let mut narrow = program.clone();
+            narrow.along[n].halo[0] -= 1;
+            // Halos are rounded to whole pieces, so that some are wider than they have to be.
+            found[0] += usize::from(program.along[n].halo[0] > 0 && is_wrong(&narrow));
+            let mut short = program.clone();
+            short.along[n].tiles -= 1;
+            assert!(is_wrong(&short), "seed {seed}");
+        }
+        for stage in 0..program.stages.len() {
+            let mut silent = program.clone();
+            found[1] += usize::from(!silent.stages[stage].publish.is_empty());
+            silent.stages[stage].publish.clear();
+            found[2] += usize::from(is_wrong(&silent));
+            let mut alone = program.clone();
+            alone.stages[stage].meets = false;
+            found[3] += usize::from(is_wrong(&alone));
+        }
+    }
+    let [narrow, published, silent, alone] = found;
+    assert!(programs > 200 && narrow > 100, "{programs} {found:?}");
+    assert!(
+        published > 100 && 2 * silent > published && alone > 100,
+        "{found:?}"
+    );
+}

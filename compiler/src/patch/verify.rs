@@ -1,0 +1,174 @@
+//! Rules of patch programs, checked before code is generated.
+//!
+//! 1. A time block is a whole number of rounds, at least one, and a round begins with the same time levels.
+//! 2. Bases cover the grid; each is in its tile with its halo. The halo is as wide as wrong values come, unless one tile
+//!    holds the whole axis and all that updates read beyond its ends.
+//! 3. A row that is read before a round has written it is held.
+//! 4. A value that a warp reads of another one has a slot. The last stage that wrote the row published it, or the row is
+//!    held and no stage of the round has written it yet.
+//! 5. Between a publication and the reads of it all threads meet, and between these reads and the next publication.
+
+use super::creep::creep;
+use super::program::{AXES, PatchProgram};
+use super::slots::Place;
+use crate::lattice::Axis;
+use crate::layout::Layout;
+use crate::scheme::Scheme;
+use std::fmt;
+
+/// A rule that a program breaks: a defect of Torre.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault(pub String);
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn rule(holds: bool, broken: impl FnOnce() -> String) -> Result<(), Fault> {
+    match holds {
+        true => Ok(()),
+        false => Err(Fault(broken())),
+    }
+}
+
+/// Checks the rules.
+pub fn verify(scheme: &Scheme, layout: &Layout, program: &PatchProgram) -> Result<(), Fault> {
+    let round = u64::from(scheme.phases()).max(1);
+    rule(
+        program.round == round && program.height >= round && program.height % round == 0,
+        || {
+            format!(
+                "time blocks of {} steps in rounds of {}",
+                program.height, program.round
+            )
+        },
+    )?;
+    for (n, axis) in AXES.into_iter().enumerate() {
+        along(scheme, layout, program, n, axis)?;
+    }
+    rows(program)?;
+    exchanges(program)
+}
+
+fn along(
+    scheme: &Scheme,
+    layout: &Layout,
+    program: &PatchProgram,
+    n: usize,
+    axis: Axis,
+) -> Result<(), Fault> {
+    let (own, cells) = (&program.along[n], program.shape.tile()[n]);
+    let extent = layout.extent[axis];
+    rule(own.base >= 1 && own.base * own.tiles >= extent, || {
+        format!(
+            "{} bases of {} cells do not cover {axis}",
+            own.tiles, own.base
+        )
+    })?;
+    let [below, above] = own.halo;
+    rule(below + own.base + above <= cells, || {
+        format!("a base with its halo is wider than {cells} cells along {axis}")
+    })?;
+    if scheme.grid.axes[axis].is_none() {
+        return Ok(());
+    }
+    let reach = layout.reach[axis].map(i64::from);
+    let ring = scheme.grid.is_periodic(axis);
+    rule(own.ring == ring.then_some(scheme.grid.cells[axis]), || {
+        format!("the ring of {axis}")
+    })?;
+    let whole = !ring && own.tiles == 1 && [below, above].iter().zip(reach).all(|(h, r)| *h >= r);
+    let mirrored = scheme.grid.boundary[axis].iter().any(|b| b.is_mirror());
+    let wrong = creep(scheme, layout, axis, program.height, mirrored);
+    rule(whole || (below >= wrong[0] && above >= wrong[1]), || {
+        format!(
+            "wrong values come {wrong:?} cells along {axis}, and halos have {:?}",
+            own.halo
+        )
+    })
+}
+
+fn rows(program: &PatchProgram) -> Result<(), Fault> {
+    let mut written = vec![false; program.held.len()];
+    for stage in &program.stages {
+        for read in stage.updates.iter().flat_map(|u| u.reads.iter().flatten()) {
+            rule(written[read.row] || program.held[read.row], || {
+                format!("r{} is read before it is written, and not held", read.row)
+            })?;
+        }
+        stage.updates.iter().for_each(|u| written[u.target] = true);
+    }
+    let leaves = |row: usize| {
+        program
+            .stages
+            .iter()
+            .filter(|s| s.leave.contains(&row))
+            .count()
+    };
+    let all = (0..written.len()).filter(|row| written[*row] && !program.held[*row]);
+    all.into_iter().try_for_each(|row| {
+        rule(leaves(row) == 1, || {
+            format!("r{row} leaves {} times", leaves(row))
+        })
+    })
+}
+
+/// What threads know of the slots of a row.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Slot {
+    /// They have what the row has, since all threads have met.
+    Settled,
+    /// The same, but some threads may still have to write it.
+    Written,
+    /// They are out of date.
+    Old,
+}
+
+fn exchanges(program: &PatchProgram) -> Result<(), Fault> {
+    let shape = &program.shape;
+    let first = |held: &bool| if *held { Slot::Settled } else { Slot::Old };
+    let mut slots: Vec<Slot> = program.held.iter().map(first).collect();
+    // Rows whose slots some thread may still be reading.
+    let mut busy = vec![false; slots.len()];
+    // Twice, as the second round finds what the first one left.
+    for stage in program.stages.iter().chain(&program.stages) {
+        for read in stage.updates.iter().flat_map(|u| u.reads.iter().flatten()) {
+            for place in shape.cells().map(|cell| Place::of(shape, cell, read)) {
+                if shape.warps == 1 || place.thread[0] == 0 {
+                    continue;
+                }
+                rule(program.slots.of(place.row, place.cell).is_some(), || {
+                    format!("cell {:?} of r{} has no slot", place.cell, place.row)
+                })?;
+                rule(slots[place.row] == Slot::Settled, || {
+                    format!(
+                        "r{} is read of other warps before they have published it",
+                        place.row
+                    )
+                })?;
+                busy[place.row] = true;
+            }
+        }
+        for update in &stage.updates {
+            slots[update.target] = Slot::Old;
+        }
+        for row in &stage.publish {
+            rule(!busy[*row], || {
+                format!("r{row} is published while others read it")
+            })?;
+            slots[*row] = Slot::Written;
+        }
+        if stage.meets {
+            busy.fill(false);
+            let settle = |slot: &mut Slot| {
+                if *slot == Slot::Written {
+                    *slot = Slot::Settled;
+                }
+            };
+            slots.iter_mut().for_each(settle);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! What was chosen for a run on a GPU, and its code.
+
+use super::{Fit, PatchPlan, PlannedVariant};
+use crate::gpu::{
+    CompiledBlocks, CompiledPatches, CompiledTowers, DeviceModel, TimeBlockOrder, TowerError, code,
+    patches, towers,
+};
+use torre_compiler::backend::gpu::layerwise::Shape;
+use torre_compiler::backend::gpu::{Module, Ptx};
+use torre_compiler::backend::llvm::library::Library;
+use torre_compiler::cone::Rational;
+use torre_compiler::kernel::KernelSet;
+use torre_compiler::schedule::{Choice, Tiling};
+use torre_compiler::scheme::Scheme;
+use torre_compiler::tower::TowerProgram;
+
+/// A schedule that was chosen for a GPU.
+#[derive(Clone, Debug)]
+pub struct DevicePlan {
+    pub choice: Choice,
+    /// Layerwise; towers have kernels of their own.
+    pub kernels: KernelSet,
+    pub towers: Option<TowerPlan>,
+    pub patches: Option<PatchPlan>,
+    /// Why it is not by towers in all steps, for people.
+    pub note: Option<String>,
+}
+
+/// The towers of a schedule.
+#[derive(Clone, Debug)]
+pub struct TowerPlan {
+    pub tiling: Tiling,
+    pub fit: Fit,
+    pub program: TowerProgram,
+    pub order: TimeBlockOrder,
+    /// Towers of a time block.
+    pub count: usize,
+    /// Z blocks into which lines are cut, if they are: each of them has a launch for all these towers.
+    pub z_blocks: Option<usize>,
+    /// The variants of interior periods, where zones amend rows in some.
+    pub variants: Vec<PlannedVariant>,
+}
+
+impl DevicePlan {
+    /// Steps that it takes at once.
+    pub fn height(&self) -> u64 {
+        let patches = self.patches.as_ref().map_or(1, |plan| plan.program.height);
+        self.towers.as_ref().map_or(patches, TowerPlan::height)
+    }
+
+    /// The kernels that are its own, as IR: those of its towers, or of whole stages.
+    pub fn module(&self, scheme: &Scheme) -> Module {
+        let layout = &self.kernels.layout;
+        match (&self.towers, &self.patches) {
+            (Some(plan), _) => towers::module(scheme, layout, &plan.program),
+            (_, Some(plan)) => patches::module(scheme, layout, &plan.program),
+            _ => code::module(scheme, &self.kernels, Shape::of(scheme)),
+        }
+    }
+
+    /// Compiles its kernels: those of whole stages, and of towers if it has some.
+    pub fn compile(
+        &self,
+        library: &Library,
+        scheme: &Scheme,
+        model: &DeviceModel,
+    ) -> Result<(Ptx, Option<CompiledTowers>), TowerError> {
+        let ptx = code::ptx(library, scheme, &self.kernels, Shape::of(scheme), model.gpu)?;
+        Ok((ptx, self.compile_towers(library, scheme, model)?))
+    }
+
+    /// Compiles the kernels of its time blocks if it has some.
+    pub fn compile_blocks(
+        &self,
+        library: &Library,
+        scheme: &Scheme,
+        model: &DeviceModel,
+    ) -> Result<Option<CompiledBlocks>, TowerError> {
+        if let Some(plan) = &self.patches {
+            let (layout, program) = (&self.kernels.layout, plan.program.clone());
+            let compiled = CompiledPatches::new(library, scheme, layout, program, model.gpu)?;
+            return Ok(Some(CompiledBlocks::Patches(Box::new(compiled))));
+        }
+        let towers = self.compile_towers(library, scheme, model)?;
+        Ok(towers.map(|towers| CompiledBlocks::Towers(Box::new(towers))))
+    }
+
+    /// Compiles the kernels of its towers if it has some.
+    pub fn compile_towers(
+        &self,
+        library: &Library,
+        scheme: &Scheme,
+        model: &DeviceModel,
+    ) -> Result<Option<CompiledTowers>, TowerError> {
+        let compile = |plan: &TowerPlan| {
+            let (layout, program) = (&self.kernels.layout, plan.program.clone());
+            CompiledTowers::new(library, scheme, layout, program, model.gpu, plan.order)
+        };
+        self.towers.as_ref().map(compile).transpose()
+    }
+}
+
+impl TowerPlan {
+    /// The pitch of its faces in cells, and in units of twice their steepest slope, the size of DiamondTorre.
+    pub fn width(&self) -> (Rational, Option<Rational>) {
+        let cuts = || self.tiling.levels.iter().flat_map(|level| &level.cuts);
+        let pitch = cuts().map(|cut| cut.pitch).max().unwrap_or_default();
+        let slope = cuts().map(|cut| cut.face.slope).max().unwrap_or_default();
+        (pitch, pitch.checked_div(slope * Rational::whole(2)))
+    }
+
+    /// Steps of a time block: whole periods.
+    pub fn height(&self) -> u64 {
+        self.order.steps
+    }
+}

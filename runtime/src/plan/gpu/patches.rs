@@ -1,0 +1,523 @@
+//! Pyramids that blocks of threads keep in registers: their shapes, what they need, and what they are expected to do.
+
+use super::predict::arithmetic;
+use super::{DevicePlanner, NoPlan, Refusal};
+use crate::gpu::{DeviceModel, Heights};
+use torre_compiler::lattice::{Axis, PerAxis, div_ceil};
+use torre_compiler::layout::Layout;
+use torre_compiler::patch::{CoefPlace, MOST_TILES, Misfit, PatchProgram, Shape, WARP, creep};
+use torre_compiler::schedule::{Choice, Prediction, Pyramid, Schedule};
+use torre_compiler::scheme::Scheme;
+
+/// Warps of a block, and cells of a patch along the outer and the inner axis, that are tried.
+const WARPS: [i64; 5] = [2, 4, 8, 12, 16];
+const LINES: [i64; 7] = [2, 3, 4, 6, 8, 12, 16];
+const CELLS: [i64; 3] = [2, 4, 8];
+/// Cells of a patch of a scheme with one axis.
+const LONG: [i64; 4] = [4, 8, 16, 32];
+/// Steps of time blocks that `auto` tries.
+const HEIGHTS: [u64; 12] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128];
+/// Blocks that a multiprocessor may hold.
+const RESIDENT: [u32; 4] = [4, 3, 2, 1];
+/// Programs that are made for `auto`, and for bases that are given.
+const MADE: usize = 6;
+
+/// Registers of a thread beside those for values, and for each of these: with fewer the assembler spills some.
+const WORKING: f64 = 34.0;
+const EACH: f64 = 1.25;
+/// The same for what the assembler loads early, where stages update several components, read coefficients, or read
+/// farther than the next cell: 52 are what schemes of the library need at most.
+const EARLY: f64 = 52.0;
+/// What a thread can have, and what is left of shared memory beside that of blocks.
+const MOST_REGISTERS: u64 = 255;
+const PER_BLOCK: u64 = 1 << 10;
+
+// What is expected: not fitted yet to more than a few rates.
+
+/// Instructions that a multiprocessor begins per cycle, each for a warp, and the share of them that code reaches.
+const ISSUE: f64 = 4.0 * 0.6;
+/// Instructions of a cell in a stage beside its arithmetic and what threads exchange.
+const MORE: f64 = 0.5;
+/// Cycles of a stage for which a block waits.
+const MEET: f64 = 120.0;
+/// Seconds that a tile waits for its first values, and of a launch.
+const FIRST: f64 = 1.2e-6;
+const START: f64 = 2.5e-6;
+/// Share of the shorter one of computing and copying that blocks of a multiprocessor do not hide.
+const APART: f64 = 0.3;
+
+/// The pyramids of a schedule.
+#[derive(Clone, Debug)]
+pub struct PatchPlan {
+    pub pyramid: Pyramid,
+    pub program: PatchProgram,
+    /// Registers that a thread needs, about.
+    pub registers: u64,
+    /// Of a block.
+    pub shared_bytes: u64,
+}
+
+/// A shape for some pyramids, as far as is known before there is a program.
+#[derive(Clone, Debug)]
+struct Sketch {
+    shape: Shape,
+    pyramid_base: [i64; 2],
+    height: u64,
+    prediction: Prediction,
+}
+
+/// What a scheme does in a step, as far as it costs time.
+#[derive(Clone, Debug)]
+struct Work {
+    /// Instructions of a cell: arithmetic, and loads of coefficients from shared memory.
+    arithmetic: f64,
+    coefs: f64,
+    /// Rows, each in a stage, times cells beyond a patch that are read of them, along both axes.
+    across: [f64; 2],
+    stages: f64,
+    /// Rows that are loaded and stored, and coefficients.
+    held: f64,
+    loaded_coefs: usize,
+    /// Lines of cells that a stage needs beside the values that are held.
+    window: i64,
+    /// Words of a value.
+    words: f64,
+}
+
+impl Work {
+    fn new(scheme: &Scheme, layout: &Layout) -> Work {
+        let mut work = Work {
+            arithmetic: arithmetic(scheme) as f64,
+            coefs: 0.0,
+            across: [0.0; 2],
+            stages: scheme.stages.len() as f64,
+            held: 0.0,
+            loaded_coefs: scheme.full_coefs(),
+            window: 0,
+            words: scheme.precision.bytes() as f64 / 4.0,
+        };
+        let mut rows = Vec::new();
+        for stage in scheme.stage_ids() {
+            let updates = &scheme.stages[stage.index()].updates;
+            let mut reach = std::collections::BTreeMap::new();
+            for read in updates.iter().flat_map(|u| u.body.reads()) {
+                let row = layout.read_row(scheme, stage, 0, read);
+                let own: &mut [[i64; 2]; 2] = reach.entry(row).or_default();
+                for (n, axis) in [Axis::OUTER, Axis::INNER].into_iter().enumerate() {
+                    let by = i64::from(read.offset[axis]);
+                    own[n] = [own[n][0].max(-by), own[n][1].max(by)];
+                }
+                rows.push(row);
+            }
+            let all = reach.values();
+            for n in 0..2 {
+                work.across[n] += all.clone().map(|r| (r[n][0] + r[n][1]) as f64).sum::<f64>();
+            }
+            let widest = all.map(|r| r[0][0].max(r[0][1]) + 1).max().unwrap_or(1);
+            work.window = work.window.max(widest * updates.len() as i64);
+            work.coefs += updates.iter().map(|u| coefs(u) as f64).sum::<f64>();
+        }
+        let newest = scheme.component_ids().map(|id| layout.row(id, 0));
+        rows.extend(newest);
+        rows.sort_unstable();
+        rows.dedup();
+        work.held = rows.len() as f64;
+        work
+    }
+}
+
+fn coefs(update: &torre_compiler::scheme::Update) -> usize {
+    use torre_compiler::scheme::Op;
+    let read = update
+        .body
+        .ops
+        .iter()
+        .filter(|op| matches!(op, Op::Coef(_)));
+    read.count() + usize::from(update.mask.is_some())
+}
+
+/// Registers and shared memory of a program.
+fn needs(scheme: &Scheme, program: &PatchProgram) -> [u64; 2] {
+    let element = scheme.precision.bytes();
+    let words = (program.values() * element) as f64 / 4.0;
+    [registers_for(scheme, words), program.shared_bytes(element)]
+}
+
+/// Registers that a thread needs for so many words of values.
+fn registers_for(scheme: &Scheme, words: f64) -> u64 {
+    let reach = scheme.reach().iter().flat_map(|(_, reach)| *reach).max();
+    let several = scheme.stages.iter().any(|stage| stage.updates.len() > 1);
+    let early = several || scheme.full_coefs() > 0 || reach.unwrap_or(0) > 1;
+    (EACH * words + WORKING + if early { EARLY } else { 0.0 }).ceil() as u64
+}
+
+/// Registers that a thread can have if a multiprocessor holds so many blocks.
+fn registers_of(shape: &Shape, registers: u32) -> u64 {
+    let threads = shape.threads() as u64 * u64::from(shape.blocks.max(1));
+    (u64::from(registers) / threads / 8 * 8).min(MOST_REGISTERS)
+}
+
+impl DevicePlanner<'_> {
+    /// Whether there could be pyramids: for schemes with one or two axes, without layers.
+    pub(super) fn has_patches(&self) -> bool {
+        let scheme = self.planner.scheme;
+        scheme.grid.dimensions() < 3 && scheme.zones.is_empty() && scheme.states.is_empty()
+    }
+
+    /// Why a problem keeps pyramids from running at all.
+    pub(super) fn no_patches(&self) -> Option<Refusal> {
+        let (bytes, memory) = (self.planner.layout.bytes(), self.model.facts.memory);
+        if bytes.saturating_mul(2) > memory / 16 * 15 {
+            return Some(Refusal::SecondArray { bytes, memory });
+        }
+        let points = self.interruptions.too_many_cells;
+        points.then_some(Refusal::Points)
+    }
+
+    /// The plan of pyramids of some base and height, and what it is expected to do.
+    pub(super) fn patch_plan(&self, pyramid: &Pyramid) -> Result<(PatchPlan, Prediction), Refusal> {
+        if let Some(refusal) = self.no_patches() {
+            return Err(refusal);
+        }
+        let Some(base) = self.asked(pyramid) else {
+            return Err(Refusal::Patches(Misfit::Size));
+        };
+        let sketches = self.sketches(&[pyramid.height], base);
+        let mut refusal = None;
+        for sketch in sketches.iter().take(8 * MADE) {
+            match self.made(sketch, pyramid) {
+                Ok(found) => return Ok(found),
+                Err(other) => refusal = refusal.or(Some(other)),
+            }
+        }
+        Err(refusal.unwrap_or_else(|| self.too_wide(pyramid, base)))
+    }
+
+    /// The pyramids that are expected to be fastest.
+    pub(super) fn usual_patches(&self) -> Vec<Choice> {
+        if !self.has_patches() || self.no_patches().is_some() {
+            return Vec::new();
+        }
+        let mut found: Vec<Choice> = Vec::new();
+        for sketch in self.sketches(&HEIGHTS, [None; 2]) {
+            let base = sketch.pyramid_base;
+            let present = |axis: Axis| self.planner.scheme.grid.axes[axis].is_some();
+            let open = |axis: Axis, n: usize| present(axis).then_some(base[n]);
+            let pyramid = Pyramid {
+                height: sketch.height,
+                base: PerAxis([open(Axis::OUTER, 0), None, open(Axis::INNER, 1)]),
+            };
+            let schedule = Schedule::Pyramids(pyramid.clone());
+            if found.iter().any(|c| c.schedule == schedule) {
+                continue;
+            }
+            // Another shape may be better for the same pyramids.
+            if let Ok((_, prediction)) = self.patch_plan(&pyramid) {
+                let height = sketch.height;
+                let name = match present(Axis::OUTER) {
+                    true => format!("pyramid(B = {}, TH = {height}, Z = {})", base[0], base[1]),
+                    false => format!("pyramid(B = {}, TH = {height})", base[1]),
+                };
+                found.push(Choice {
+                    name,
+                    schedule,
+                    prediction: self.with_interruptions(prediction, pyramid.height),
+                });
+            }
+            if found.len() == MADE {
+                break;
+            }
+        }
+        found
+    }
+
+    /// A choice of pyramids.
+    pub(super) fn patch_member(&self, name: String, pyramid: &Pyramid) -> Result<Choice, NoPlan> {
+        let plan = self.patch_plan(pyramid);
+        let (_, prediction) = plan.map_err(|refusal| self.refused(&name, refusal))?;
+        Ok(Choice {
+            prediction: self.with_interruptions(prediction, pyramid.height),
+            name,
+            schedule: Schedule::Pyramids(pyramid.clone()),
+        })
+    }
+
+    fn with_interruptions(&self, prediction: Prediction, height: u64) -> Prediction {
+        let heights = patch_heights(self.planner.scheme, height);
+        let share = self.interruptions.share_of(heights, self.problem.steps);
+        super::predict::mixed(prediction, &self.layerwise.prediction, share)
+    }
+
+    /// Bases along the outer and the inner axis, as far as they are given; `None` if one is not positive.
+    fn asked(&self, pyramid: &Pyramid) -> Option<[Option<i64>; 2]> {
+        let base = [Axis::OUTER, Axis::INNER].map(|axis| pyramid.base[axis]);
+        let positive = base.iter().flatten().all(|base| *base >= 1);
+        (positive && pyramid.height >= 1).then_some(base)
+    }
+
+    /// Shapes for pyramids of some heights, the one that is expected to be fastest first.
+    fn sketches(&self, heights: &[u64], base: [Option<i64>; 2]) -> Vec<Sketch> {
+        let (scheme, layout) = (self.planner.scheme, &self.planner.layout);
+        let work = Work::new(scheme, layout);
+        let round = u64::from(scheme.phases()).max(1);
+        let mut heights: Vec<u64> = heights
+            .iter()
+            .map(|height| (height / round).max(1) * round)
+            .collect();
+        heights.dedup();
+        let mut sketches = Vec::new();
+        for height in heights {
+            let halo = [Axis::OUTER, Axis::INNER].map(|axis| {
+                let mirrored = scheme.grid.boundary[axis].iter().any(|b| b.is_mirror());
+                match scheme.grid.axes[axis] {
+                    Some(_) => creep(scheme, layout, axis, height, mirrored),
+                    None => [0; 2],
+                }
+            });
+            for shape in shapes(scheme) {
+                sketches.extend(self.sketch(&work, shape, (height, halo), base));
+            }
+        }
+        sketches.sort_by(|a, b| b.prediction.rate.total_cmp(&a.prediction.rate));
+        sketches
+    }
+
+    /// A shape for pyramids whose halo is known, with as many blocks at a time as are expected to be best.
+    fn sketch(
+        &self,
+        work: &Work,
+        shape: Shape,
+        (height, halo): (u64, [[i64; 2]; 2]),
+        asked: [Option<i64>; 2],
+    ) -> Option<Sketch> {
+        let layout = &self.planner.layout;
+        let tile = shape.tile();
+        let line = 4.min(shape.patch[1]);
+        let [outer, inner] = halo;
+        let halo = [outer, inner.map(|n| div_ceil(n, line) * line)];
+        let mut base = [1; 2];
+        for (n, axis) in [Axis::OUTER, Axis::INNER].into_iter().enumerate() {
+            if self.planner.scheme.grid.axes[axis].is_none() {
+                continue;
+            }
+            let extent = layout.extent[axis];
+            let reach: i64 = layout.reach[axis].map(i64::from).iter().sum();
+            let ring = self.planner.scheme.grid.is_periodic(axis);
+            let whole = !ring && extent + reach <= tile[n] && asked[n].is_none_or(|b| b >= extent);
+            let room = tile[n] - halo[n].iter().sum::<i64>();
+            base[n] = match (whole, asked[n]) {
+                (true, _) => extent,
+                (false, Some(base)) => base.min(extent),
+                // Bases of equal width, from a patch on.
+                (false, None) if room > 0 => {
+                    let tiles = div_ceil(extent, room);
+                    let even = div_ceil(div_ceil(extent, tiles), shape.patch[n]) * shape.patch[n];
+                    even.min(room)
+                }
+                (false, None) => return None,
+            };
+            if !whole && base[n] > room {
+                return None;
+            }
+        }
+        let model = self.model;
+        if div_ceil(layout.extent[Axis::OUTER], base[0]) > MOST_TILES {
+            return None;
+        }
+        let threads = shape.threads() as f64;
+        let cells = shape.count() as f64;
+        let coefs = match shape.coefs {
+            CoefPlace::Registers => work.loaded_coefs as f64,
+            CoefPlace::Shared => 0.0,
+        };
+        let window = (work.window * shape.patch[1]) as f64;
+        let words = ((work.held + coefs) * cells + window) * work.words;
+        let registers = registers_for(self.planner.scheme, words);
+        let bytes = 4.0 * work.words;
+        let slots = match shape.warps {
+            1 => 0.0,
+            _ => work.across[0] * shape.patch[1] as f64,
+        };
+        let coef_cells = match shape.coefs {
+            CoefPlace::Registers => 0.0,
+            CoefPlace::Shared => work.loaded_coefs as f64 * cells,
+        };
+        let shared = (slots + coef_cells) * threads * bytes;
+        let fits = |blocks: u32| {
+            let shape = Shape { blocks, ..shape };
+            let most = u64::from(model.gpu.shared_per_block) + PER_BLOCK;
+            let each = shared as u64 + PER_BLOCK;
+            registers <= registers_of(&shape, model.gpu.registers)
+                && each * u64::from(blocks) <= most
+                && threads as u32 * blocks <= model.gpu.threads
+        };
+        let blocks = RESIDENT.into_iter().filter(|blocks| fits(*blocks));
+        let made = blocks.map(|blocks| {
+            let shape = Shape { blocks, ..shape };
+            Sketch {
+                shape,
+                pyramid_base: base,
+                height,
+                prediction: predict(
+                    self.planner.scheme,
+                    layout,
+                    work,
+                    (&shape, base, height),
+                    model,
+                ),
+            }
+        });
+        made.max_by(|a, b| a.prediction.rate.total_cmp(&b.prediction.rate))
+    }
+
+    /// The program of a sketch, if it fits.
+    fn made(&self, sketch: &Sketch, pyramid: &Pyramid) -> Result<(PatchPlan, Prediction), Refusal> {
+        let (scheme, layout) = (self.planner.scheme, &self.planner.layout);
+        let program = PatchProgram::new(scheme, layout, pyramid, sketch.shape);
+        let program = program.map_err(Refusal::Patches)?;
+        let [registers, shared_bytes] = needs(scheme, &program);
+        let blocks = u64::from(sketch.shape.blocks.max(1));
+        let most = registers_of(&sketch.shape, self.model.gpu.registers);
+        if registers > most {
+            let needed = registers;
+            return Err(Refusal::Patches(Misfit::Registers { needed, most }));
+        }
+        let most = (u64::from(self.model.gpu.shared_per_block) + PER_BLOCK) / blocks - PER_BLOCK;
+        if shared_bytes > most {
+            let bytes = shared_bytes;
+            return Err(Refusal::Patches(Misfit::Shared { bytes, most }));
+        }
+        let plan = PatchPlan {
+            pyramid: pyramid.clone(),
+            program,
+            registers,
+            shared_bytes,
+        };
+        Ok((plan, sketch.prediction.clone()))
+    }
+
+    /// Why no shape holds pyramids of this base.
+    fn too_wide(&self, pyramid: &Pyramid, base: [Option<i64>; 2]) -> Refusal {
+        let (scheme, layout) = (self.planner.scheme, &self.planner.layout);
+        for (n, axis) in [Axis::OUTER, Axis::INNER].into_iter().enumerate() {
+            if scheme.grid.axes[axis].is_none() {
+                continue;
+            }
+            let mirrored = scheme.grid.boundary[axis].iter().any(|b| b.is_mirror());
+            let halo = creep(scheme, layout, axis, pyramid.height, mirrored);
+            let needed = base[n].unwrap_or(1) + halo.iter().sum::<i64>();
+            let most = shapes(scheme)
+                .iter()
+                .map(|s| s.tile()[n])
+                .max()
+                .unwrap_or(0);
+            if needed > most {
+                return Refusal::Patches(Misfit::Base { axis, needed, most });
+            }
+        }
+        let most = MOST_REGISTERS;
+        let needed = most + 1;
+        Refusal::Patches(Misfit::Registers { needed, most })
+    }
+}
+
+/// The heights of time blocks of pyramids.
+pub fn patch_heights(scheme: &Scheme, height: u64) -> Heights {
+    let round = u64::from(scheme.phases()).max(1);
+    Heights::of_rounds((height / round).max(1) * round, round)
+}
+
+/// All shapes that are tried.
+fn shapes(scheme: &Scheme) -> Vec<Shape> {
+    let mut all = Vec::new();
+    let has_coefs = scheme.full_coefs() > 0;
+    let places: &[CoefPlace] = match has_coefs {
+        true => &[CoefPlace::Registers, CoefPlace::Shared],
+        false => &[CoefPlace::Registers],
+    };
+    let one = scheme.grid.axes[Axis::OUTER].is_none();
+    let (warps, lines, cells): (&[i64], &[i64], &[i64]) = match one {
+        true => (&[1], &[1], &LONG),
+        false => (&WARPS, &LINES, &CELLS),
+    };
+    for &coefs in places {
+        for &warps in warps {
+            for &line in lines {
+                for &cell in cells {
+                    all.push(Shape {
+                        warps,
+                        patch: [line, cell],
+                        coefs,
+                        blocks: 1,
+                    });
+                }
+            }
+        }
+    }
+    all
+}
+
+/// What time blocks of pyramids are expected to do.
+///
+/// A multiprocessor computes the tiles of its blocks one instruction after the other, and waits for a while in each
+/// stage; loads and stores of one block are hidden behind what others compute. A launch with few tiles takes as long as
+/// its last round of them.
+fn predict(
+    scheme: &Scheme,
+    layout: &Layout,
+    work: &Work,
+    (shape, base, height): (&Shape, [i64; 2], u64),
+    model: &DeviceModel,
+) -> Prediction {
+    let tile = shape.tile();
+    let cells = (tile[0] * tile[1]) as f64;
+    let stored = (base[0] * base[1]) as f64;
+    let steps = height as f64;
+    let lanes = model.lanes(scheme.precision).max(1.0);
+    let arithmetic = work.arithmetic * (128.0 / lanes).max(1.0);
+    let [px, pz] = shape.patch.map(|n| n as f64);
+    let warps = if shape.warps == 1 { 0.0 } else { 2.0 };
+    // Lines are stored and loaded, lanes shuffled, once for each word.
+    let exchanged = (warps * work.across[0] / px + work.across[1] / pz) * work.words;
+    let shared = match shape.coefs {
+        CoefPlace::Registers => 0.0,
+        CoefPlace::Shared => work.coefs * work.words,
+    };
+    // Shared memory serves a warp per cycle, four begin instructions.
+    let instructions = arithmetic + exchanged + shared + MORE * work.stages;
+    let memory_pipe = 4.0 * 0.8 * (exchanged + shared);
+    let compute = steps * cells / WARP as f64 * instructions.max(memory_pipe) / ISSUE;
+    let clock = model.facts.clock as f64 * 0.88;
+    let element = scheme.precision.bytes() as f64;
+    let loaded = work.held + work.loaded_coefs as f64;
+    let bytes = (cells * loaded + stored * work.held) * element;
+    let processors = f64::from(model.facts.multiprocessors.max(1));
+    let copy = bytes / (model.copy_rate / processors);
+    let extent = |axis: Axis| layout.extent[axis] as f64;
+    let along = |n: usize, axis: Axis| div_ceil(layout.extent[axis], base[n].max(1)) as f64;
+    let tiles = along(0, Axis::OUTER) * along(1, Axis::INNER);
+    let blocks = f64::from(shape.blocks.max(1));
+    let waves = (tiles / (processors * blocks)).max(1.0);
+    let waves = if waves < 4.0 {
+        waves.ceil()
+    } else {
+        waves + 0.5
+    };
+    let together = (tiles / processors).min(blocks).max(1.0).ceil();
+    let computing = (together * compute + steps * work.stages * MEET) / clock;
+    let copying = together * copy + FIRST;
+    let wave = match together > 1.0 {
+        true => computing.max(copying) + APART * computing.min(copying),
+        false => computing + copying,
+    };
+    let time = waves * wave + START;
+    let domain = extent(Axis::OUTER) * extent(Axis::INNER);
+    let own = bytes / (stored * steps);
+    Prediction {
+        rate: domain * steps / time,
+        compute: 0.0,
+        cache_bytes: own,
+        memory_bytes: own,
+        footprint: cells * loaded * element,
+    }
+}
