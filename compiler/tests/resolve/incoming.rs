@@ -193,7 +193,7 @@ fn mirrors_let_along_what_they_leave_as_it_is() {
 fn given_fields_name_what_is_read_across_faces() {
     let total = "total x = 20..40, y = 10..20 from w";
     resolved(&problem(&format!(
-        "incident w {{ Ez = sin(x - t); Hx = 0; Hy = sin(x - t) }}\n{total}"
+        "incident w {{ Ez = sin(x - t); H.x = 0; H.y = sin(x - t) }}\n{total}"
     )));
     let (code, message) = refused(&format!("incident w {{ Ez = sin(x - t) }}\n{total}"));
     assert_eq!(code, "E0519");

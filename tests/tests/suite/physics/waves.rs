@@ -3,9 +3,7 @@
 
 use std::path::Path;
 use torre_compiler::driver::load;
-use torre_compiler::host::{At, HostExpr};
 use torre_compiler::incident::Shell;
-use torre_compiler::problem::IncidentField;
 use torre_compiler::real::Real;
 use torre_compiler::reference::{Reference, for_each_index};
 use torre_compiler::resolve::{Options, Resolved};
@@ -84,16 +82,13 @@ problem p {{
 
 #[test]
 fn plane_waves_of_maxwells_equations_stay_in_their_box() {
-    for order in [2, 4] {
-        check(&maxwell(order, "(1, 0, 0)", "drive E.z = @", 110), true);
-        check(
-            &maxwell(order, "(1, 2, 3)", "drive E.x = 3*@; drive E.z = -@", 220),
-            order == 4,
-        );
-    }
-    check(&maxwell(2, "(1, 1, 0)", "drive E.z = @", 110), true);
+    let oblique = "drive E.x = 3*@; drive E.z = -@";
+    check(&maxwell(2, "(1, 1, 0)", "drive E.z = @", 100), true);
+    check(&maxwell(2, "(1, 2, 3)", oblique, 150), false);
+    check(&maxwell(4, "(1, 0, 0)", "drive E.z = @", 100), true);
+    check(&maxwell(4, "(1, 2, 3)", oblique, 150), true);
     check(
-        &maxwell(4, "(-2, 1, -3)", "drive E.y = 3*@; drive E.z = @", 220),
+        &maxwell(4, "(-2, 1, -3)", "drive E.y = 3*@; drive E.z = @", 150),
         false,
     );
 }
@@ -118,7 +113,7 @@ problem p {{
 #[test]
 fn plane_waves_of_other_schemes_stay_in_their_box() {
     let acoustics = "std::acoustics::acoustics_2d { order = 4, dt = 0.4 }";
-    let elastic = "std::elastic::elastic_2d { order = 4, dt = 0.4 }";
+    let elastic = "std::elastic::elastic_2d { order = 4, dt = 0.3 }";
     for direction in ["(1, 0)", "(3, -2)"] {
         check(&two_axes(acoustics, direction, "drive p = @", 240), true);
     }
