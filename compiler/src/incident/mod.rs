@@ -52,26 +52,7 @@ use crate::statics::Files;
 
 /// Checks the incident fields of a problem: `files` are those of the scheme.
 pub fn check(scheme: &Scheme, problem: &Problem, files: &dyn Files) -> Result<(), Refusal> {
-    for (number, incident) in problem.incidents.iter().enumerate() {
-        let refused = |total: usize| {
-            move |fault| Refusal {
-                incident: number,
-                total,
-                fault,
-            }
-        };
-        Field::new(scheme, incident, files).map_err(|(total, fault)| refused(total)(fault))?;
-        for (total, of) in incident.boxes.iter().enumerate() {
-            let shell = Shell::new(scheme, of);
-            for stage in scheme.stage_ids() {
-                for update in &scheme.stages[stage.index()].updates {
-                    for_each_site(&shell, files, (stage, update), |_| Ok(()))
-                        .map_err(refused(total))?;
-                }
-            }
-        }
-    }
-    Ok(())
+    Corrections::new(scheme, problem, files, |_, _, _| ()).map(|_| ())
 }
 
 /// What can be said without the values of coefficients: where boxes lie.
