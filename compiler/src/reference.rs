@@ -261,6 +261,7 @@ impl<'a, T: Real> Reference<'a, T> {
             let sum = terms.fold(0.0, |sum, term| {
                 sum + term.weight * field.value(&when, term)
             });
+            let sum = incident::settled(self.scheme, sum);
             (place.target, place.at, T::from_f64(sum))
         });
         let corrections = corrected.collect();

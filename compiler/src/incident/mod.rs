@@ -55,6 +55,14 @@ pub fn check(scheme: &Scheme, problem: &Problem, files: &dyn Files) -> Result<()
     Corrections::new(scheme, problem, files, |_, _, _| ()).map(|_| ())
 }
 
+/// A correction as it is added: tiny ones are 0, as values are that updates flush.
+pub fn settled(scheme: &Scheme, sum: f64) -> f64 {
+    match sum.abs() < scheme.precision.flush_threshold() {
+        true => 0.0,
+        false => sum,
+    }
+}
+
 /// What can be said without the values of coefficients: where boxes lie.
 pub fn check_places(scheme: &Scheme, problem: &Problem) -> Result<(), Refusal> {
     for (number, incident) in problem.incidents.iter().enumerate() {

@@ -8,6 +8,7 @@
 use super::fault::{Fault, Refusal};
 use super::field::{Field, Given, When};
 use super::line::Line;
+use super::settled;
 use super::shell::Shell;
 use super::weigh::{Site, Term, for_each_site};
 use crate::lattice::PerAxis;
@@ -169,6 +170,9 @@ impl Corrections {
                 let when = self.when(scheme, files, stage);
                 self.fields[field].advance(&when);
             }
+        }
+        for wave in &mut out[begin..] {
+            *wave = settled(scheme, *wave);
         }
         self.step += 1;
     }
