@@ -13,8 +13,8 @@
 //! them, so this is a number that is added to the update's result: the sum of `weight * ([p in] - [q in]) * F(q)` over
 //! all q, the *correction* of p. It is computed in double precision, in the order of the update's weights
 //! ([`crate::analysis::weights`]), rounded to the scheme's precision and added right after the update, before sources
-//! act: in that precision, as sources add. A q beyond a mirror is the value that is read instead, with the mirror's
-//! sign.
+//! act: in that precision, as sources add; what is so small that updates would flush it is 0. A q beyond a mirror is
+//! the value that is read instead, with the mirror's sign.
 //!
 //! F is given as an expression, or it is a plane wave of the scheme itself ([`line`]): along the direction m all its
 //! values are f(m . I) of the cell index I, so that one array for each component, to which the same updates are
