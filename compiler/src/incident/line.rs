@@ -206,7 +206,7 @@ impl Line {
         let depth = (DEPTH * smallest * steep.sqrt()).ceil();
         let points =
             depth * 2.0 + (hi as f64 - lo as f64) + 8.0 * margin as f64 + 8.0 * shift as f64;
-        if !(points < MOST_POINTS as f64) {
+        if points.is_nan() || points >= MOST_POINTS as f64 {
             return Err(Fault::TooLong {
                 points: points as i128,
             });

@@ -273,7 +273,7 @@ impl Resolver<'_> {
                 self.counted(scope, to, Some(CELLS))?,
             ];
             let n = grid.cells[id];
-            if !(0 <= lo && lo < hi && hi <= n) {
+            if !(0..hi).contains(&lo) || hi > n {
                 let message = format!("`{} = {lo}..{hi}` is no part of the domain", axis.node);
                 let at = scope.place(from.span.to(to.span));
                 let d = self

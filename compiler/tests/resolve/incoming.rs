@@ -15,10 +15,10 @@ const WAVE: &str = "incident w { direction (2, -4); drive Ez = sin(0.3 * t) }";
 
 #[test]
 fn a_direction_has_no_common_factor_and_a_box_is_whole_where_nothing_is_said() {
-    let text = format!(
-        "boundary y: periodic\nincident w {{ direction (-3, 0); drive Ez = sin(t) }}\ntotal x = 20..40 from w"
-    );
-    let r = resolved(&problem(&text));
+    let text = "boundary y: periodic
+incident w { direction (-3, 0); drive Ez = sin(t) }
+total x = 20..40 from w";
+    let r = resolved(&problem(text));
     let incident = &r.problem.incidents[0];
     let IncidentField::Plane(wave) = &incident.field else {
         panic!("a plane wave");
