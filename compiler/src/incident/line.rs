@@ -26,7 +26,7 @@ const DEPTH: f64 = 100.0;
 const SMALLEST: f64 = 1e-200;
 
 /// The most points of a line.
-const MOST_POINTS: i128 = 1 << 24;
+const MOST_POINTS: i128 = 1 << 20;
 
 /// A version of a component on the line: an index into its arrays.
 pub type Slot = usize;
