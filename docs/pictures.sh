@@ -52,5 +52,6 @@ draw 13 diffusion volumes/T-00005000.png '' ''
 draw 14 kerr probes.png '' ''
 draw 15 gray-scott volumes/v-00004000.png '' ''
 draw 16 burgers volumes/u.png 'every 50' 'every 1'
+draw 17 scattering volumes/Ez-00000300.png '' ''
 setup 06 maxwell-tm2d
 setup 08 maxwell42

@@ -2,6 +2,7 @@
 
 use crate::codes;
 use torre_compiler::backend::llvm::library as llvm;
+use torre_compiler::resolve;
 use torre_grammar::diag::{Diagnostic, Diagnostics};
 use torre_runtime::gpu::{DeviceError, TowerError};
 use torre_runtime::host::{NoThreads, SetupError};
@@ -194,6 +195,9 @@ impl From<SetupError> for Failure {
                     format!("{name} at cell ({}) is {value:e}, which the precision cannot hold", at.join(", ")),
                 )
                 .hint("`--precision f64` has a wider range; a division by zero needs a condition")
+            }
+            SetupError::Incident(message, hint) => {
+                Diagnostic::error(resolve::codes::INCIDENT, message).hint(hint)
             }
         };
         diagnostic.into()

@@ -23,6 +23,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use torre_compiler::backend::gpu::layerwise::Shape;
 use torre_compiler::backend::llvm::library::Library;
+use torre_compiler::incident;
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::Problem;
@@ -218,6 +219,11 @@ impl<'a, T: Value> Run<'a, T> {
         let files = &LoadedFiles::load(&self.input.world, self.scheme)?;
         Subject::new(self.input, files).announce(self.voice, self.args.allow_unstable)?;
         self.check_conditions(files)?;
+        // Other back ends find out when they begin.
+        if self.args.how.backend == BackendArg::Reference {
+            incident::check(self.scheme, self.problem, files)
+                .map_err(|refusal| SetupError::incident(self.scheme, &refusal))?;
+        }
         let identity = checkpoint::identity::<T>(self.scheme, self.problem, files);
         let prepared = Prepared {
             set: &set,

@@ -138,6 +138,8 @@ fn without_places(mut ast: Ast) -> Ast {
             problem.body.retain(|statement| match statement.kind.node {
                 ProblemStmt::Init { .. }
                 | ProblemStmt::Source { .. }
+                | ProblemStmt::Incident { .. }
+                | ProblemStmt::Total { .. }
                 | ProblemStmt::Probe { .. }
                 | ProblemStmt::Record { .. }
                 | ProblemStmt::Slice { .. }

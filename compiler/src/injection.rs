@@ -4,12 +4,13 @@
 //! cells which source acts, in which order, with which profile and wave; and after which stage a probe records. The
 //! reference evaluates sources by itself.
 
-use crate::lattice::PerAxis;
+use crate::incident::Corrections;
+use crate::lattice::{PerAxis, for_each_index};
 use crate::problem::{Problem, Source};
 use crate::real::Real;
-use crate::reference::for_each_index;
 use crate::scheme::{ComponentId, Scheme, StageId};
 use crate::statics::{Files, coef_value, source_acts, source_wave};
+use std::sync::Mutex;
 
 /// A cell in which a source acts: after each update it adds `round(profile * wave)`, or puts it in place of the value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,6 +33,14 @@ pub struct InjectionSource {
     pub cells: Vec<Injection>,
 }
 
+/// What is added at the faces of boxes of total fields, as sources with a profile of 1: before those of the problem.
+#[derive(Debug, Default)]
+struct Incoming {
+    sources: Vec<InjectionSource>,
+    /// The waves of steps, which are computed one after the other.
+    corrections: Mutex<Corrections>,
+}
+
 /// What injections of a step are multiplied with: the time function of a source, for all of its cells or for one of
 /// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,12 +52,13 @@ pub struct Wave {
 }
 
 /// All injections of a problem.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Debug, Default)]
 pub struct Injections {
     /// One for each source of the problem. Those to the same cell act in their order.
     pub sources: Vec<InjectionSource>,
-    /// Those of a step.
-    pub waves: Vec<Wave>,
+    /// Those of the sources in a step; the waves of corrections follow.
+    own: Vec<Wave>,
+    incoming: Incoming,
 }
 
 impl Injections {
@@ -59,12 +69,12 @@ impl Injections {
             let mut cells = Vec::new();
             for_each_cell(scheme, files, source, |at, profile| {
                 if cells.is_empty() || !everywhere {
-                    injections.waves.push(Wave { source: number, at });
+                    injections.own.push(Wave { source: number, at });
                 }
                 cells.push(Injection {
                     at,
                     profile,
-                    wave: injections.waves.len() as u32 - 1,
+                    wave: injections.own.len() as u32 - 1,
                 });
             });
             injections.sources.push(InjectionSource {
@@ -74,32 +84,73 @@ impl Injections {
                 cells,
             });
         }
+        injections.take_corrections(scheme, problem, files);
         injections
     }
 
-    /// The value of a wave for the values that step `step` (from 0) computes.
-    pub fn wave(
+    /// Corrections become sources. Incident fields that cannot be have been refused before.
+    fn take_corrections(&mut self, scheme: &Scheme, problem: &Problem, files: &dyn Files) {
+        let mut sources: Vec<InjectionSource> = Vec::new();
+        let first = self.own.len() as u32;
+        let corrections = Corrections::new(scheme, problem, files, |group, at, wave| {
+            let cell = Injection {
+                at,
+                profile: 1.0,
+                wave: first + wave,
+            };
+            // Places of a group follow each other in ascending order; another box begins anew.
+            let last = sources.last_mut().filter(|last| {
+                let same = (last.stage, last.component) == (group.stage, group.component);
+                same && last.cells.last().is_some_and(|before| before.at < at)
+            });
+            match last {
+                Some(source) => source.cells.push(cell),
+                None => sources.push(InjectionSource {
+                    stage: group.stage,
+                    component: group.component,
+                    replaces: false,
+                    cells: vec![cell],
+                }),
+            }
+        });
+        if let Ok(corrections) = corrections {
+            self.incoming = Incoming {
+                sources,
+                corrections: Mutex::new(corrections),
+            };
+        }
+    }
+
+    /// What acts before the sources of the problem, on many cells with a wave for each few of them.
+    pub fn corrections(&self) -> &[InjectionSource] {
+        &self.incoming.sources
+    }
+
+    /// The number of waves of a step.
+    pub fn waves_per_step(&self) -> usize {
+        let corrections = self.incoming.corrections.lock();
+        self.own.len() + corrections.map_or(0, |c| c.len())
+    }
+
+    /// The waves of a step, from 0, in order. Steps that follow each other take the least time.
+    pub fn waves(
         &self,
         scheme: &Scheme,
         problem: &Problem,
         files: &dyn Files,
-        wave: u32,
         step: u64,
-    ) -> f64 {
-        let Wave { source, at } = self.waves[wave as usize];
-        source_wave(scheme, files, &problem.sources[source], step, at)
-    }
-
-    /// The waves of a step, in order.
-    pub fn waves<'a>(
-        &'a self,
-        scheme: &'a Scheme,
-        problem: &'a Problem,
-        files: &'a dyn Files,
-        step: u64,
-    ) -> impl Iterator<Item = f64> + 'a {
-        let all = 0..self.waves.len() as u32;
-        all.map(move |wave| self.wave(scheme, problem, files, wave, step))
+    ) -> Vec<f64> {
+        let wave = |wave: &Wave| {
+            let source = &problem.sources[wave.source];
+            source_wave(scheme, files, source, step, wave.at)
+        };
+        let mut waves: Vec<f64> = self.own.iter().map(wave).collect();
+        if let Ok(mut corrections) = self.incoming.corrections.lock()
+            && !corrections.is_empty()
+        {
+            corrections.waves(scheme, files, step, &mut waves);
+        }
+        waves
     }
 }
 

@@ -234,6 +234,18 @@ impl Region {
     }
 }
 
+/// Calls `f` for every index of a region, inner axis fastest.
+pub fn for_each_index(region: Region, mut f: impl FnMut(PerAxis<i64>)) {
+    let [x, y, z] = region.0;
+    for i in x.lo..x.hi {
+        for j in y.lo..y.hi {
+            for k in z.lo..z.hi {
+                f(PerAxis([i, j, k]));
+            }
+        }
+    }
+}
+
 /// Floor division for any sign of `a`; `b` must be positive.
 #[inline]
 pub fn div_floor(a: i64, b: i64) -> i64 {

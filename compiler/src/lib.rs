@@ -22,6 +22,7 @@ pub mod ghost;
 pub mod host;
 mod host_range;
 mod host_row;
+pub mod incident;
 pub mod injection;
 pub mod kernel;
 pub mod lattice;

@@ -9,6 +9,8 @@ pub struct Problem {
     pub name: String,
     pub steps: u64,
     pub init: Vec<Init>,
+    /// Fields that come from outside, with the boxes in which they are part of the values. They act before sources.
+    pub incidents: Vec<Incident>,
     pub sources: Vec<Source>,
     pub probes: Vec<Probe>,
     pub series: Vec<Series>,
@@ -56,6 +58,48 @@ pub struct Source {
     pub wave: HostExpr,
     /// The product becomes the value, rather than being added to it.
     pub replaces: bool,
+}
+
+/// A field that comes from outside of the domain. In its boxes values are those of the total field, elsewhere those of the
+/// scattered one, which is the total less the incident one: [`crate::incident`] says how.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Incident {
+    pub name: String,
+    pub field: IncidentField,
+    pub boxes: Vec<TotalBox>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum IncidentField {
+    Plane(PlaneWave),
+    /// Values of place and time, by component; `None` where none are given.
+    Given(Vec<Option<HostExpr>>),
+}
+
+/// A plane wave of the scheme itself, in the medium at the faces of its boxes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlaneWave {
+    /// Where it goes, in cells: whole numbers without a common factor, not all 0; 0 along absent axes.
+    pub direction: PerAxis<i64>,
+    /// What makes it, added in each step.
+    pub drives: Vec<Drive>,
+    /// The largest rate at which the ends of its line absorb, per step.
+    pub loss: f64,
+}
+
+/// Adds to a component of a plane wave's line, after its last update in each step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drive {
+    pub component: ComponentId,
+    /// Depends on time only: that of the new value.
+    pub wave: HostExpr,
+}
+
+/// A box of total fields: values at positions from one end to the other, in cells, both included. Along an axis without
+/// faces it is the whole one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TotalBox {
+    pub ends: PerAxis<[i64; 2]>,
 }
 
 /// Records one value after every step whose number is a multiple of `every`.

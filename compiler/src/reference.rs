@@ -1,10 +1,12 @@
 //! The reference: runs a scheme step by step over whole grids, one cell at a time. It is the meaning of the language;
 //! it shares no layout, ghosts or kernels with the back ends, so that comparing them with it means something.
 
+use crate::incident::{self, Field, Shell, Term, When};
+pub use crate::lattice::for_each_index;
 use crate::lattice::{Axis, PerAxis, Region};
 use crate::problem::Problem;
 use crate::real::Real;
-use crate::scheme::{Body, ComponentId, Located, Op, Scheme, StateId, Update, Value};
+use crate::scheme::{Body, ComponentId, Located, Op, Scheme, StageId, StateId, Update, Value};
 use crate::statics::{self, Files, coef_value, init_of, init_value, source_acts, source_wave};
 
 /// A dense array over a region that starts at index 0, inner axis fastest.
@@ -52,7 +54,20 @@ pub struct Reference<'a, T> {
     states: Vec<Dense<T>>,
     /// Per probe one value per step.
     probes: Vec<Vec<T>>,
+    /// Incident fields, right before the stage that runs next.
+    incoming: Vec<Field>,
+    /// Places at the faces of boxes of total fields, by stage.
+    corrected: Vec<Vec<Corrected>>,
     steps: u64,
+}
+
+/// A place that reads across the faces of a box of total fields.
+struct Corrected {
+    /// Index into the incident fields.
+    field: usize,
+    target: ComponentId,
+    at: PerAxis<i64>,
+    terms: Vec<Term>,
 }
 
 /// What an update has computed, with the places.
@@ -61,21 +76,45 @@ struct Computed<T> {
     states: Vec<(StateId, PerAxis<i64>, T)>,
 }
 
-/// Calls `f` for every index of a region, inner axis fastest.
-pub fn for_each_index(region: Region, mut f: impl FnMut(PerAxis<i64>)) {
-    let [x, y, z] = region.0;
-    for i in x.lo..x.hi {
-        for j in y.lo..y.hi {
-            for k in z.lo..z.hi {
-                f(PerAxis([i, j, k]));
+/// The incident fields of a problem, and by stage the places that they correct. A problem with incident fields that cannot be has
+/// been refused before ([`incident::check`]).
+fn incoming(
+    scheme: &Scheme,
+    problem: &Problem,
+    files: &dyn Files,
+) -> (Vec<Field>, Vec<Vec<Corrected>>) {
+    let mut fields = Vec::new();
+    let mut corrected: Vec<Vec<Corrected>> = scheme.stages.iter().map(|_| Vec::new()).collect();
+    for incident in &problem.incidents {
+        let Ok(field) = Field::new(scheme, incident, files) else {
+            continue;
+        };
+        for of in &incident.boxes {
+            let shell = Shell::new(scheme, of);
+            for stage in scheme.stage_ids() {
+                for update in &scheme.stages[stage.index()].updates {
+                    let sites = incident::for_each_site(&shell, files, (stage, update), |site| {
+                        corrected[stage.index()].push(Corrected {
+                            field: fields.len(),
+                            target: site.target,
+                            at: site.at,
+                            terms: site.terms.to_vec(),
+                        });
+                        Ok(())
+                    });
+                    debug_assert_eq!(sites, Ok(()));
+                }
             }
         }
+        fields.push(field);
     }
+    (fields, corrected)
 }
 
 impl<'a, T: Real> Reference<'a, T> {
     pub fn new(scheme: &'a Scheme, problem: &'a Problem, files: &'a dyn Files) -> Self {
         debug_assert_eq!(T::PRECISION, scheme.precision);
+        let (incoming, corrected) = incoming(scheme, problem, files);
         let grid = &scheme.grid;
         let mut values = Vec::new();
         for id in scheme.component_ids() {
@@ -120,6 +159,8 @@ impl<'a, T: Real> Reference<'a, T> {
                 .map(|s| Dense::filled(grid.extent(s.position)))
                 .collect(),
             probes: vec![Vec::new(); problem.probes.len()],
+            incoming,
+            corrected,
             steps: 0,
         }
     }
@@ -179,6 +220,7 @@ impl<'a, T: Real> Reference<'a, T> {
             // All updates of a stage read what was there before it.
             let computed: Vec<Computed<T>> =
                 stage.updates.iter().map(|u| self.compute(u)).collect();
+            let corrections = self.corrections(id);
             for (update, Computed { values, states }) in stage.updates.iter().zip(computed) {
                 for (state, at, value) in states {
                     self.states[state.index()].set(at, value);
@@ -190,6 +232,10 @@ impl<'a, T: Real> Reference<'a, T> {
                     self.values[target.index()][time_level].set(at, value);
                 }
                 self.versions[target.index()] = version;
+                for (_, at, value) in corrections.iter().filter(|c| c.0 == target) {
+                    let array = &mut self.values[target.index()][time_level];
+                    array.set(*at, array.get(*at).add(*value));
+                }
                 self.add_sources(id, target);
             }
         }
@@ -199,6 +245,28 @@ impl<'a, T: Real> Reference<'a, T> {
             let time_level = (self.versions[probe.component.index()] % time_levels) as usize;
             record.push(self.values[probe.component.index()][time_level].get(probe.at));
         }
+    }
+
+    /// What is added at the faces of boxes of total fields after a stage. Incident fields are then those before the next one.
+    fn corrections(&mut self, stage: StageId) -> Vec<(ComponentId, PerAxis<i64>, T)> {
+        let when = When {
+            scheme: self.scheme,
+            files: self.files,
+            stage,
+            step: self.steps,
+        };
+        let corrected = self.corrected[stage.index()].iter().map(|place| {
+            let field = &self.incoming[place.field];
+            let terms = place.terms.iter();
+            let sum = terms.fold(0.0, |sum, term| {
+                sum + term.weight * field.value(&when, term)
+            });
+            let sum = incident::settled(self.scheme, sum);
+            (place.target, place.at, T::from_f64(sum))
+        });
+        let corrections = corrected.collect();
+        self.incoming.iter_mut().for_each(|f| f.advance(&when));
+        corrections
     }
 
     /// The values of a state over the grid, inner axis fastest; 0 outside of its zone.
@@ -290,7 +358,7 @@ impl<'a, T: Real> Reference<'a, T> {
         get(v, body.result)
     }
 
-    fn add_sources(&mut self, stage: crate::scheme::StageId, target: ComponentId) {
+    fn add_sources(&mut self, stage: StageId, target: ComponentId) {
         let (scheme, files, step) = (self.scheme, self.files, self.steps);
         let position = scheme.component(target).position;
         for source in &self.problem.sources {

@@ -339,6 +339,17 @@ pub enum ProblemStmt {
         op: UpdateOp,
         value: Expr,
     },
+    /// `incident wave { direction (1, 2); drive p = ricker(t, f0 = 0.02) }`
+    Incident {
+        name: Name,
+        lines: Vec<Stmt<IncidentLine>>,
+        end: Comments,
+    },
+    /// `total x = 20..80, y = 20..80 from wave`
+    Total {
+        ranges: Vec<Ends>,
+        from: Name,
+    },
     Probe {
         targets: Vec<Target>,
         place: Place,
@@ -364,6 +375,25 @@ pub enum ProblemStmt {
         every: Option<Expr>,
     },
     Steps(Steps),
+}
+
+/// What an incident field is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum IncidentLine {
+    /// `direction (1, 2)`
+    Direction(Vec<Expr>),
+    /// `drive E.z = sin(t)`: what makes the plane wave.
+    Drive { target: Target, value: Expr },
+    /// `E.z = sin(t - x)`: the field itself.
+    Given { target: Target, value: Expr },
+}
+
+/// `x = 20..80`: the ends of a box along an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ends {
+    pub axis: Name,
+    pub from: Expr,
+    pub to: Expr,
 }
 
 #[derive(Clone, Debug, PartialEq)]

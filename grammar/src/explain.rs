@@ -19,9 +19,9 @@ const SCHEME_STATEMENTS: [&str; 9] = [
     "axes", "param", "const", "field", "coef", "region", "boundary", "step", "allow",
 ];
 const STEP_STATEMENTS: [&str; 3] = ["let", "where", "allow"];
-const PROBLEM_STATEMENTS: [&str; 13] = [
-    "scheme", "const", "domain", "boundary", "region", "coef", "init", "source", "probe", "record",
-    "output", "steps", "allow",
+const PROBLEM_STATEMENTS: [&str; 15] = [
+    "scheme", "const", "domain", "boundary", "region", "coef", "init", "source", "incident",
+    "total", "probe", "record", "output", "steps", "allow",
 ];
 
 /// How statements of a scheme are written.
@@ -43,7 +43,7 @@ const SCHEME_FORMS: [(&str, &str); 8] = [
 ];
 
 /// How statements of a problem are written.
-const PROBLEM_FORMS: [(&str, &str); 13] = [
+const PROBLEM_FORMS: [(&str, &str); 15] = [
     (
         "scheme",
         "`scheme name`, or `scheme name { h = 0.1, dt = 0.05 }` with parameters",
@@ -58,6 +58,11 @@ const PROBLEM_FORMS: [(&str, &str); 13] = [
         "source",
         "`source u at (64, 64) += sin(t)`, with `at x = 1.5`, `in disc` or no place at all",
     ),
+    (
+        "incident",
+        "`incident wave { direction (1, 2); drive u = sin(t) }`",
+    ),
+    ("total", "`total x = 20..80, y = 20..80 from wave`"),
     (
         "probe",
         "`probe u at (64, 64) as name every 10`; `at x = 1.5` and `in disc` name places too",

@@ -117,6 +117,9 @@ fn in_a_problem() {
   inti E = 3
   output slice E z 3
   field E
+  incident w { direction 3 }
+  total x = 3 from w
+  total x = 3..4
 }
 "));
 }

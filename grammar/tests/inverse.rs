@@ -16,7 +16,7 @@ fn boxed(expr: Expr) -> Box<Expr> {
 }
 
 fn name() -> impl Strategy<Value = Name> {
-    let words = prop_oneof![4 => "[a-zA-Z_][a-zA-Z0-9_]{0,4}", 1 => "x|at|on|auto|lean|file|every|levels|in|as|for|steps|prev|region|until|odd"];
+    let words = prop_oneof![4 => "[a-zA-Z_][a-zA-Z0-9_]{0,4}", 1 => "x|at|on|auto|lean|file|every|levels|in|as|for|steps|prev|region|until|odd|drive|direction|from|total"];
     words
         .prop_filter("keyword", |name| !KEYWORDS.contains(&name.as_str()))
         .prop_map(spanned)
@@ -304,6 +304,19 @@ fn args() -> impl Strategy<Value = Vec<Arg>> {
     )
 }
 
+fn incident() -> impl Strategy<Value = ProblemStmt> {
+    let line = prop_oneof![
+        vec(expr(), 1..4).prop_map(IncidentLine::Direction),
+        (target(), expr()).prop_map(|(target, value)| IncidentLine::Drive { target, value }),
+        (target(), expr()).prop_map(|(target, value)| IncidentLine::Given { target, value }),
+    ];
+    (name(), block(line.boxed())).prop_map(|(name, (lines, end))| ProblemStmt::Incident {
+        name,
+        lines,
+        end,
+    })
+}
+
 fn problem_stmt() -> BoxedStrategy<ProblemStmt> {
     let kind = || (name(), args()).prop_map(|(name, args)| BoundaryKind { name, args });
     let clause = (name(), kind(), option::of(kind()))
@@ -343,6 +356,12 @@ fn problem_stmt() -> BoxedStrategy<ProblemStmt> {
                 op,
                 value,
             }
+        }),
+        incident(),
+        (vec((name(), expr(), expr()), 1..4), name()).prop_map(|(ranges, from)| {
+            let ends = |(axis, from, to)| Ends { axis, from, to };
+            let ranges = ranges.into_iter().map(ends).collect();
+            ProblemStmt::Total { ranges, from }
         }),
         (
             vec(target(), 1..3),

@@ -1,9 +1,14 @@
 //! Random problems for random schemes.
 
 use torre_compiler::host::{HostBinary, HostExpr, HostUnary};
+use torre_compiler::incident::check;
 use torre_compiler::lattice::{Axis, HalfIndex, Interval, PerAxis};
-use torre_compiler::problem::{Init, Output, OutputKind, Probe, Problem, Source, StaticValue};
-use torre_compiler::scheme::{Scheme, StageId};
+use torre_compiler::problem::{
+    Drive, Incident, IncidentField, Init, Output, OutputKind, PlaneWave, Probe, Problem, Source,
+    StaticValue, TotalBox,
+};
+use torre_compiler::scheme::{ComponentId, Scheme, StageId};
+use torre_compiler::statics::NoFiles;
 use torre_compiler::testing::{Limits, Rng};
 
 /// How large random schemes are.
@@ -182,4 +187,50 @@ pub fn random_problem(rng: &mut Rng, scheme: &Scheme) -> Problem {
         });
     }
     problem
+}
+
+/// Lets a field come in through the faces of a box, where the scheme can have one; says whether it does.
+pub fn add_random_incident(rng: &mut Rng, scheme: &Scheme, problem: &mut Problem) -> bool {
+    let time = || HostExpr::unary(HostUnary::Cos, HostExpr::Time);
+    let product = |a, b| HostExpr::binary(HostBinary::Mul, a, b);
+    for _ in 0..8 {
+        let field = match rng.once_in(2) {
+            true => IncidentField::Plane(PlaneWave {
+                direction: PerAxis::from_fn(|a| match scheme.grid.axes[a] {
+                    Some(_) => rng.within(-2, 2),
+                    None => 0,
+                }),
+                drives: vec![Drive {
+                    component: ComponentId(rng.below(scheme.components.len() as u64) as u32),
+                    wave: time(),
+                }],
+                loss: 0.2,
+            }),
+            false => {
+                let value = |id: ComponentId| Some(product(noise(f64::from(id.0)), time()));
+                IncidentField::Given(scheme.component_ids().map(value).collect())
+            }
+        };
+        let ends = PerAxis::from_fn(|a| {
+            let n = scheme.grid.cells[a];
+            let whole = scheme.grid.axes[a].is_none() || n < 4 || rng.once_in(3);
+            match whole {
+                true => [0, n],
+                false => {
+                    let lo = rng.within(0, n - 2);
+                    [lo, rng.within(lo + 1, n)]
+                }
+            }
+        });
+        problem.incidents = vec![Incident {
+            name: "field".to_string(),
+            field,
+            boxes: vec![TotalBox { ends }; 1 + rng.below(2) as usize],
+        }];
+        if check(scheme, problem, &NoFiles).is_ok() {
+            return true;
+        }
+    }
+    problem.incidents.clear();
+    false
 }

@@ -39,6 +39,14 @@ pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
         .hint("run the problem with `torre run`, or use boundaries without layers")
         .into());
     }
+    if !problem.incidents.is_empty() {
+        return Err(Diagnostic::error(
+            codes::OPTIONS,
+            "`torre build` takes no incident fields: a C header has no plane waves",
+        )
+        .hint("run the problem with `torre run`")
+        .into());
+    }
     let set = program::layerwise_kernels(scheme).map_err(SetupError::from)?;
     let library = Library::open().map_err(CompileError::from)?;
     let (cpu, _) = program::target(library, &args.target)?;

@@ -40,6 +40,43 @@ fn a_resumed_run_gives_the_same_files() {
     }
 }
 
+/// The line of a plane wave is no part of a checkpoint: a run that goes on computes it again.
+#[test]
+fn fields_come_in_after_a_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("pulse.torre");
+    let text = "use std::acoustics::acoustics_2d
+problem pulse {
+  scheme acoustics_2d
+  domain 40 x 30
+  boundary all: cpml(5)
+  incident wave { direction (2, 1); drive p = exp(-((t - 6)/2)^2) }
+  incident beam { p = sin(y / 9) * sin(t - x); v.x = sin(y / 9) * sin(t - x); v.y = 0 }
+  total x = 10..30, y = 10..20 from wave
+  total x = 12..20, y = 9..21 from beam
+  steps 60
+}
+";
+    std::fs::write(&source, text).unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let (whole, parts, state) = (path("whole"), path("parts"), path("state"));
+    let common = "run {0} --quiet --save-final";
+    succeed(&format!("{common} --out {{1}}"), &[&source, &whole]);
+    succeed(
+        &format!("{common} --out {{1}} --set steps=23 --checkpoint {{2}}"),
+        &[&source, &parts, &state],
+    );
+    succeed(
+        &format!("{common} --out {{1}} --backend cranelift --resume {{2}} --verify"),
+        &[&source, &parts, &state],
+    );
+    assert_same_files(&results(&whole), &results(&parts), "npy");
+    let other = path("other.torre");
+    std::fs::write(&other, text.replace("(2, 1)", "(1, 2)")).unwrap();
+    let error = fail(1, "run {0} --quiet --resume {1}", &[&other, &state]);
+    assert!(error.contains("E0803"), "{error}");
+}
+
 #[test]
 fn a_checkpoint_of_another_calculation_is_refused() {
     let folder = tempfile::tempdir().unwrap();

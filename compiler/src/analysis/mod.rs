@@ -31,7 +31,7 @@ pub use dispersion::{
 };
 pub use draw::draw;
 pub use limit::{Limit, WithStep, largest_step};
-pub use linear::{Nonlinear, Operation};
+pub use linear::{Nonlinear, Operation, weights};
 pub use pace::{Pace, pace};
 pub use places::{Place, Places, places};
 pub use stability::{Cell, Stability, of_places, stability};

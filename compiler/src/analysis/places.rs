@@ -454,5 +454,5 @@ impl<'a> FileBounds<'a> {
 }
 
 fn for_each(region: Region, f: impl FnMut(PerAxis<i64>)) {
-    crate::reference::for_each_index(region, f);
+    crate::lattice::for_each_index(region, f);
 }

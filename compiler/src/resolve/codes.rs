@@ -75,6 +75,7 @@ codes! {
     TOO_MANY_PROBES = "E0516", "too many values to record";
     LAYER = "E0517", "a layer that cannot be";
     REDUCTION = "E0518", "a record that is no reduction";
+    INCIDENT = "E0519", "an incident field that cannot be";
 
     UNREADABLE = "E0601", "a file that cannot be read";
     FILE_TYPE = "E0602", "a file with values of another type";
@@ -98,6 +99,7 @@ codes! {
     HELD_AT_ZERO = "W0501", "a source where the boundary holds the value at 0";
     NO_PLACE = "W0502", "a place without values";
     UNUSED_REGION = "W0503", "a region that nothing uses";
+    UNUSED_INCIDENT = "W0504", "an incident field without a box";
 }
 
 #[cfg(test)]

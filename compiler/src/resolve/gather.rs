@@ -4,6 +4,7 @@ use super::codes;
 use super::confine::confine;
 use super::enclose::enclose;
 use super::files::Site;
+use super::incoming::Incoming;
 use super::order::{Statement, Targeted};
 use super::record::Recorded;
 use super::report::{Checked, Place, Reported};
@@ -24,6 +25,7 @@ const RESULTS: usize = 10_000;
 #[derive(Default)]
 pub struct Results {
     pub init: Vec<Init>,
+    pub incoming: Incoming,
     pub sources: Vec<Source>,
     /// Where each source is written.
     pub source_places: Vec<Place>,
@@ -54,7 +56,9 @@ impl Resolver<'_> {
     ) -> Checked<Results> {
         let grid = self.frame.grid.clone().ok_or(Reported)?;
         let mut results = Results::default();
-        let mut failed = false;
+        let incoming = self.incoming(scope, problem);
+        let mut failed = incoming.is_err();
+        results.incoming = incoming.unwrap_or_default();
         for stmt in &problem.body {
             let place = scope.place(stmt.kind.span);
             let recorded = |resolver: &mut Self, every: &Option<Expr>| {
@@ -192,13 +196,13 @@ impl Resolver<'_> {
     }
 
     /// Where the values of components lie.
-    fn sites(&self, components: &[ComponentId]) -> Vec<Site> {
+    pub fn sites(&self, components: &[ComponentId]) -> Vec<Site> {
         let position = |c: &ComponentId| self.frame.components[c.index()].position;
         components.iter().map(|c| Site::At(position(c))).collect()
     }
 
     /// A value of the problem at a component's position, as the host computes it.
-    fn host(
+    pub fn host(
         &mut self,
         item: Typed,
         component: ComponentId,

@@ -11,7 +11,7 @@
 //! layers, zoned                           layers at sides; values that are others in a zone
 //! regions, confine, enclose, assemble     regions and masks; stages and time levels
 //! times                                   updates that are not centred in time
-//! gather, record, places, fit             initial values, sources and results; memory
+//! gather, incoming, record, places, fit   initial values, sources and results; memory
 //! ```
 //!
 //! `pose` runs these for a problem. Hostile programs are refused in bounded time and memory: expressions that are evaluated, nodes of
@@ -36,6 +36,7 @@ mod flush;
 mod frame;
 mod gather;
 mod graph;
+mod incoming;
 mod inline;
 mod layers;
 mod linearize;

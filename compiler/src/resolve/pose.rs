@@ -229,14 +229,16 @@ impl Resolver<'_> {
         let problem = Problem {
             name: problem.name.node.clone(),
             steps,
-            init: results.init,
-            sources: results.sources,
-            probes: results.probes,
-            series: results.series,
-            outputs: results.outputs,
-            statics: results.statics,
+            init: std::mem::take(&mut results.init),
+            incidents: std::mem::take(&mut results.incoming.list),
+            sources: std::mem::take(&mut results.sources),
+            probes: std::mem::take(&mut results.probes),
+            series: std::mem::take(&mut results.series),
+            outputs: std::mem::take(&mut results.outputs),
+            statics: std::mem::take(&mut results.statics),
             media: self.media(),
         };
+        self.check_incoming(&scheme, &problem, &results)?;
         Ok(Posed {
             scheme,
             problem,

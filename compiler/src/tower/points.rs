@@ -96,19 +96,24 @@ impl Points {
     ) -> Points {
         let sources = injections.sources.iter().enumerate();
         let points = sources.filter(|(number, _)| !is_volume(*number));
-        let all = points.flat_map(|(_, source)| {
-            source.cells.iter().map(|cell| PointInjection {
-                stage: source.stage,
-                component: source.component,
-                at: cell.at,
-                profile: cell.profile,
-                wave: cell.wave,
-            })
-        });
+        let points = points.map(|(_, source)| source);
+        let all = injections
+            .corrections()
+            .iter()
+            .chain(points)
+            .flat_map(|source| {
+                source.cells.iter().map(|cell| PointInjection {
+                    stage: source.stage,
+                    component: source.component,
+                    at: cell.at,
+                    profile: cell.profile,
+                    wave: cell.wave,
+                })
+            });
         Points {
             injections: all.collect(),
             receivers,
-            waves: injections.waves.len(),
+            waves: injections.waves_per_step(),
         }
     }
 

@@ -404,7 +404,20 @@ impl<'a> Bytes<'a> {
                 _ => Steps::Count(self.expr(0)),
             }),
         ];
-        kinds.extend(self.many(5, |b| match b.pick(10) {
+        kinds.extend(self.many(5, |b| match b.pick(12) {
+            10 => ProblemStmt::Incident {
+                name: b.named(&["w", "v"]),
+                lines: b.incident(),
+                end: Comments::default(),
+            },
+            11 => ProblemStmt::Total {
+                ranges: b.many(3, |b| Ends {
+                    axis: b.named(&["x", "y"]),
+                    from: b.expr(0),
+                    to: b.expr(0),
+                }),
+                from: b.named(&["w", "v"]),
+            },
             0 => ProblemStmt::Boundary(b.many(3, |b| BoundaryClause {
                 axis: b.named(&["x", "y", "z"]),
                 lower: b.boundary(),
@@ -472,6 +485,21 @@ impl<'a> Bytes<'a> {
             body: kinds.into_iter().map(|k| self.stmt(k)).collect(),
             end: Comments::default(),
         }
+    }
+
+    fn incident(&mut self) -> Vec<Stmt<IncidentLine>> {
+        let lines = self.many(3, |b| match b.pick(3) {
+            0 => IncidentLine::Direction(b.many(3, |b| b.expr(0))),
+            1 => IncidentLine::Drive {
+                target: b.target(),
+                value: b.expr(3),
+            },
+            _ => IncidentLine::Given {
+                target: b.target(),
+                value: b.expr(3),
+            },
+        });
+        lines.into_iter().map(|line| self.stmt(line)).collect()
     }
 
     fn place(&mut self) -> Place {

@@ -9,6 +9,7 @@ mod extents;
 mod files;
 mod garbage;
 mod hostile;
+mod incoming;
 mod lattice;
 mod missing;
 mod places;

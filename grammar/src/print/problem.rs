@@ -7,6 +7,20 @@ use crate::ast::*;
 
 pub fn print_problem_stmts(lines: &mut Lines, body: &[Stmt<ProblemStmt>]) {
     for stmt in body {
+        if let ProblemStmt::Incident {
+            name,
+            lines: body,
+            end,
+        } = &stmt.kind.node
+        {
+            let head = Doc::Text(format!("{:8} {}", "incident", name.node));
+            lines.block(&stmt.comments, head, body, end, |lines, body| {
+                for line in body {
+                    lines.simple(&line.comments, &incident_line(&line.kind.node));
+                }
+            });
+            continue;
+        }
         let (word, mut parts) = problem_parts(&stmt.kind.node);
         parts.insert(0, Doc::Text(format!("{word:8} ")));
         lines.simple(&stmt.comments, &Doc::Seq(parts));
@@ -78,6 +92,13 @@ fn problem_parts(stmt: &ProblemStmt) -> (&'static str, Vec<Doc>) {
             parts.extend([Doc::text(update_text(*op)), expr(value)]);
             ("source", parts)
         }
+        // Printed as a block.
+        ProblemStmt::Incident { name, .. } => ("incident", vec![named(name)]),
+        ProblemStmt::Total { ranges, from } => {
+            let ranges = ranges.iter().map(ends_doc).collect();
+            let from = Doc::Text(format!(" from {}", from.node));
+            ("total", vec![Doc::Listed(ranges), from])
+        }
         ProblemStmt::Probe {
             targets,
             place,
@@ -142,6 +163,32 @@ fn problem_parts(stmt: &ProblemStmt) -> (&'static str, Vec<Doc>) {
         }
         ProblemStmt::Steps(Steps::Until(time)) => ("steps", vec![Doc::text("until "), expr(time)]),
     }
+}
+
+fn incident_line(line: &IncidentLine) -> Doc {
+    let given = |word: &'static str, target: &Target, value: &Expr| {
+        let parts = vec![
+            Doc::text(word),
+            member_target(target),
+            Doc::text(" = "),
+            expr(value),
+        ];
+        Doc::Seq(parts)
+    };
+    match line {
+        IncidentLine::Direction(list) => Doc::Seq(vec![Doc::text("direction "), tuple(list)]),
+        IncidentLine::Drive { target, value } => given("drive ", target, value),
+        IncidentLine::Given { target, value } => given("", target, value),
+    }
+}
+
+fn ends_doc(ends: &Ends) -> Doc {
+    Doc::Seq(vec![
+        Doc::Text(format!("{} = ", ends.axis.node)),
+        operand(&ends.from),
+        Doc::text(".."),
+        operand(&ends.to),
+    ])
 }
 
 fn targets_doc(targets: &[Target]) -> Doc {

@@ -86,6 +86,7 @@ impl Wants {
             | Rule::target
             | Rule::component
             | Rule::setting
+            | Rule::ends_of
             | Rule::def_param => self.name = true,
             Rule::op | Rule::member | Rule::level | Rule::offset | Rule::call => {
                 self.operator = true
@@ -101,6 +102,7 @@ impl Wants {
             | Rule::scheme_block
             | Rule::step_block
             | Rule::problem_block
+            | Rule::incident_block
             | Rule::schedule_block => self.brace = true,
             Rule::eol | Rule::EOI => self.end = true,
             Rule::level_word => self.level_word = true,
@@ -177,6 +179,11 @@ pub(super) fn is_punctuation(rule: Rule) -> bool {
             | kw_state
             | kw_layer
             | kw_next
+            | kw_incident
+            | kw_direction
+            | kw_drive
+            | kw_total
+            | kw_from
             | kw_for
             | kw_lean
             | kw_auto
@@ -201,12 +208,16 @@ fn describe(rule: Rule) -> Option<(usize, &'static str)> {
         ),
         step_line | where_stmt | update => (2, "an update, `let` or `where`"),
         problem_stmt | use_scheme | domain_stmt | boundary_stmt | problem_coef | init_stmt
-        | source_stmt | probe_stmt | record_stmt | slice_stmt | volume_stmt | steps_stmt => (
+        | source_stmt | incident_stmt | total_stmt | probe_stmt | record_stmt | slice_stmt
+        | volume_stmt | steps_stmt => (
             3,
-            "a statement of a problem (`scheme`, `domain`, `boundary`, `region`, `coef`, `const`, `init`, `source`, `probe`, `output` or `steps`)",
+            "a statement of a problem (`scheme`, `domain`, `boundary`, `region`, `coef`, `const`, `init`, `source`, `incident`, `total`, `probe`, `output` or `steps`)",
         ),
         schedule_level | level_axes | schedule_text => {
             (4, "a level, such as `(x, y): diamond(D = 2)`")
+        }
+        incident_line | direction_line | drive_line | given_line => {
+            (14, "`direction`, `drive` or a field")
         }
         let_stmt | state_stmt | next_stmt => (5, "`let` or `state`"),
         wall => (10, "a name"),
@@ -217,7 +228,7 @@ fn describe(rule: Rule) -> Option<(usize, &'static str)> {
         | term_value | term_arg => (8, "an expression"),
         target | targets | parity => (9, "a field"),
         name | component | setting | def_param | clause | interval | coordinate | plane
-        | arg_name | side => (10, "a name"),
+        | ends_of | arg_name | side => (10, "a name"),
         plain_shape | named_shape => (
             11,
             "a shape (`scalar`, `vector`, `tensor` or `{ a on nodes, ... }`)",
@@ -252,11 +263,12 @@ fn describe(rule: Rule) -> Option<(usize, &'static str)> {
         kw_as | probe_name => (38, "`as`"),
         kw_every | every => (39, "`every`"),
         kw_for | schedule_for => (40, "`for`"),
+        kw_from => (47, "`from`"),
         parity_word => (45, "`odd` or `even`"),
         kw_until | until => (46, "`until`"),
         lean | kw_lean | word_clause => (41, "`lean`, `height` or the like"),
         lbrace | scheme_block | step_block | problem_block | schedule_block | def_block
-        | settings | use_list => (42, "`{`"),
+        | settings | use_list | incident_block => (42, "`{`"),
         eol | EOI => (43, "the end of the line"),
         rbrace => (44, "`}`"),
         _ => return None,

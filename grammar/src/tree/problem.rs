@@ -12,7 +12,57 @@ impl Builder<'_> {
         comments: &mut Comments,
     ) -> Option<ProblemStmt> {
         let span = self.span(&pair);
-        self.simple(span, comments, |b| b.problem_line(first(pair)?))
+        let pair = first(pair)?;
+        if pair.as_rule() == Rule::incident_stmt {
+            let mut parts = parts(pair);
+            let name = self.name(parts.next()?);
+            let (lines, end) = self.block(parts.next()?, span, comments, Self::incident_line)?;
+            return Some(ProblemStmt::Incident { name, lines, end });
+        }
+        self.simple(span, comments, |b| b.problem_line(pair))
+    }
+
+    fn incident_line(
+        &mut self,
+        pair: Pair<'_, Rule>,
+        comments: &mut Comments,
+    ) -> Option<IncidentLine> {
+        let span = self.span(&pair);
+        let pair = first(pair)?;
+        self.simple(span, comments, |b| {
+            let rule = pair.as_rule();
+            let mut parts = parts(pair);
+            let head = parts.next()?;
+            if rule == Rule::direction_line {
+                let list = super::parts(head).map(|pair| b.expr(pair));
+                return list.collect::<Option<_>>().map(IncidentLine::Direction);
+            }
+            let (target, value) = (b.target(head)?, b.expr(parts.next()?)?);
+            Some(match rule {
+                Rule::drive_line => IncidentLine::Drive { target, value },
+                _ => IncidentLine::Given { target, value },
+            })
+        })
+    }
+
+    /// `total x = 20..80 from wave`
+    fn total(&mut self, pair: Pair<'_, Rule>) -> Option<ProblemStmt> {
+        let mut ranges = Vec::new();
+        let mut from = None;
+        for part in parts(pair) {
+            if part.as_rule() != Rule::ends_of {
+                from = Some(self.name(part));
+                continue;
+            }
+            let mut ends = parts(part);
+            ranges.push(Ends {
+                axis: self.name(ends.next()?),
+                from: self.expr(ends.next()?)?,
+                to: self.expr(ends.next()?)?,
+            });
+        }
+        let from = from?;
+        Some(ProblemStmt::Total { ranges, from })
     }
 
     fn problem_line(&mut self, pair: Pair<'_, Rule>) -> Option<ProblemStmt> {
@@ -26,6 +76,9 @@ impl Builder<'_> {
         }
         if rule == Rule::allow_stmt {
             return Some(ProblemStmt::Allow(self.names(pair)));
+        }
+        if rule == Rule::total_stmt {
+            return self.total(pair);
         }
         let mut parts = parts(pair);
         if rule == Rule::boundary_stmt {

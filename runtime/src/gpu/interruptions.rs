@@ -2,6 +2,7 @@
 
 use super::volumes::{VolumeChoice, columns};
 use torre_compiler::host::HostExpr;
+use torre_compiler::incident::shells;
 use torre_compiler::lattice::{Axis, Interval, Region, div_ceil};
 use torre_compiler::problem::{Problem, Source};
 use torre_compiler::scheme::Scheme;
@@ -128,7 +129,12 @@ impl Interruptions {
         let volumes = VolumeChoice::new(scheme, problem);
         let sources = problem.sources.iter().enumerate();
         let others = sources.filter(|(number, _)| !volumes.has(*number));
-        let sources: Vec<Region> = others.map(|(_, source)| source.region).collect();
+        let faces = shells(scheme, problem).map(|(.., part)| part);
+        let faces = faces.filter(|part| !part.is_empty());
+        let sources: Vec<Region> = others
+            .map(|(_, source)| source.region)
+            .chain(faces)
+            .collect();
         let cells = sources
             .iter()
             .map(|region| columns(region).saturating_mul(region[Axis::INNER].len()));

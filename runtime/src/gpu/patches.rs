@@ -136,7 +136,7 @@ impl PatchBlocks {
             lists: table(device, &of_tile)?,
             ranges: table(device, &ranges)?,
             entries: table(device, &entries)?,
-            counts: [count(injections.waves.len())?, count(receivers.len())?],
+            counts: [count(injections.waves_per_step())?, count(receivers.len())?],
             leaves_out: receivers.iter().any(|receiver| receiver.stage.is_none()),
         }))
     }

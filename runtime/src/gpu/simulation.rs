@@ -125,7 +125,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
             let steps = (RECORD_BYTES / bytes.max(1)).clamp(1, problem.steps.max(STEPS_KEPT));
             (bytes * steps, steps)
         };
-        let (bytes, steps) = per_step(injections.waves.len(), 8);
+        let (bytes, steps) = per_step(injections.waves_per_step(), 8);
         let waves = (device.take(bytes)?, steps);
         let (bytes, _) = per_step(problem.probes.len(), T::PRECISION.bytes() as u64);
         let probes = Records::new(device, bytes)?;
@@ -344,7 +344,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
     /// Where the waves of the next steps lie: so many of them, for which there is room.
     fn waves(&mut self, until: u64, steps: u64) -> Result<Address, DeviceError> {
         let (place, most) = self.waves;
-        let each = self.injections.waves.len() as u64 * 8;
+        let each = self.injections.waves_per_step() as u64 * 8;
         if each == 0 {
             return Ok(place);
         }

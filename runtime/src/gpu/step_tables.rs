@@ -115,7 +115,7 @@ pub fn source_groups(
 ) -> Vec<SourceGroup> {
     let places = Places { layout };
     let mut groups: Vec<(SourceGroup, BTreeSet<i64>)> = Vec::new();
-    for source in &injections.sources {
+    for source in injections.corrections().iter().chain(&injections.sources) {
         let cells = &source.cells;
         if source.stage != stage || cells.is_empty() {
             continue;

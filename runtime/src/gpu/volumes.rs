@@ -3,6 +3,7 @@
 use super::device::{Device, DeviceError};
 use super::no_time_blocks::NoTimeBlocks;
 use torre_compiler::backend::gpu::abi::{VolumeBox, VolumeParams, Volumes};
+use torre_compiler::incident::shells;
 use torre_compiler::injection::{Injection, Injections};
 use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
 use torre_compiler::problem::{Problem, Source};
@@ -27,12 +28,13 @@ pub(super) fn columns(region: &Region) -> i64 {
 }
 
 fn meet(a: &Source, b: &Source) -> bool {
-    let both = |axis: Axis| !a.region[axis].intersect(b.region[axis]).is_empty();
-    (a.component, a.stage) == (b.component, b.stage) && Axis::ALL.into_iter().all(both)
+    let same = (a.component, a.stage) == (b.component, b.stage);
+    same && !a.region.intersect(b.region).is_empty()
 }
 
 impl VolumeChoice {
-    /// Volume sources act before points: what comes before one on a cell is one, too. A source whose wave is another one at each place cannot be one.
+    /// Volume sources act before points: what comes before one on a cell is one, too. A source whose wave is another one at each place cannot be one,
+    /// nor can what follows a correction at the faces of total fields.
     pub fn new(scheme: &Scheme, problem: &Problem) -> VolumeChoice {
         let sources = &problem.sources;
         let all: i64 = [Axis::OUTER, Axis::MIDDLE]
@@ -43,11 +45,18 @@ impl VolumeChoice {
             let columns = columns(&source.region);
             columns > MOST_COLUMNS || columns.saturating_mul(MOST_SHARE) > all
         };
+        let faces: Vec<_> = shells(scheme, problem).collect();
+        let corrected = |source: &Source| {
+            faces.iter().any(|(stage, component, part)| {
+                let same = (*stage, *component) == (source.stage, source.component);
+                same && !part.intersect(source.region).is_empty()
+            })
+        };
         let mut possible: Vec<bool> = Vec::new();
         for (number, source) in sources.iter().enumerate() {
             let mut before = sources[..number].iter().zip(&possible);
             let can = before.all(|(other, can)| *can || !meet(other, source));
-            possible.push(can && !source.wave.depends_on_place());
+            possible.push(can && !source.wave.depends_on_place() && !corrected(source));
         }
         let mut dense = vec![false; sources.len()];
         for (number, source) in sources.iter().enumerate().rev() {
@@ -94,7 +103,7 @@ pub(super) fn place(
     injections: &Injections,
     chosen: &VolumeChoice,
 ) -> Result<Result<Volumes, NoTimeBlocks>, DeviceError> {
-    let Ok(wave_bytes) = i32::try_from(injections.waves.len() * 8) else {
+    let Ok(wave_bytes) = i32::try_from(injections.waves_per_step() * 8) else {
         return Ok(Err(NoTimeBlocks::LargeSources));
     };
     let mut sources = Vec::new();

@@ -10,6 +10,7 @@ use super::threads::{self, NoThreads};
 use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
+use torre_compiler::incident::Refusal;
 use torre_compiler::kernel::{Code, KernelSet};
 use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
 use torre_compiler::layout::{Layout, RowId, TooLarge};
@@ -37,6 +38,15 @@ pub enum SetupError {
     },
     /// Not all threads could be started.
     Threads(NoThreads),
+    /// An incident field cannot be: what is wrong, and what helps.
+    Incident(String, &'static str),
+}
+
+impl SetupError {
+    /// An incident field of a scheme's problem cannot be.
+    pub fn incident(scheme: &Scheme, refusal: &Refusal) -> SetupError {
+        SetupError::Incident(refusal.fault.describe(scheme), refusal.fault.hint())
+    }
 }
 
 impl From<NoThreads> for SetupError {
@@ -101,7 +111,8 @@ impl<'a, T: Real> Calculation<'a, T> {
             cells,
         };
         fill.run(threads)?;
-        let effects = Effects::new(scheme, problem, files, &layout);
+        let effects = Effects::new(scheme, problem, files, &layout)
+            .map_err(|refusal| SetupError::incident(scheme, &refusal))?;
         Ok(Self {
             scheme,
             problem,
@@ -153,9 +164,24 @@ impl<'a, T: Real> Calculation<'a, T> {
         until: u64,
         progress: &Progress,
     ) -> Result<(), NoThreads> {
-        if until <= self.steps {
-            return Ok(());
+        while self.steps < until && progress.guard.found().is_none() {
+            let ready = self
+                .effects
+                .prepare(self.scheme, self.files, self.steps, until);
+            self.run_prepared(set, code, order, threads, ready, progress)?;
         }
+        Ok(())
+    }
+
+    fn run_prepared(
+        &mut self,
+        set: &KernelSet,
+        code: &dyn Code,
+        order: Order<'_>,
+        threads: usize,
+        until: u64,
+        progress: &Progress,
+    ) -> Result<(), NoThreads> {
         if let Order::Pyramids(program) = order {
             return self.run_pyramids(set, code, program, threads, until, progress);
         }

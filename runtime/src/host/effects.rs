@@ -5,9 +5,11 @@
 pub use super::injection::EffectContext;
 pub use super::row::AdvancedRow;
 
+use super::corrections::Corrections;
 use super::injection::RowInjections;
 use super::memory::Cells;
 use super::receivers::{Picture, Receivers};
+use torre_compiler::incident::Refusal;
 use torre_compiler::lattice::Axis;
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::Problem;
@@ -17,6 +19,7 @@ use torre_compiler::statics::Files;
 
 /// All effects of a problem.
 pub struct Effects {
+    corrections: Corrections,
     /// One for each source, in their order.
     injections: Vec<RowInjections>,
     receivers: Receivers,
@@ -29,8 +32,14 @@ pub struct Effects {
 }
 
 impl Effects {
-    pub fn new(scheme: &Scheme, problem: &Problem, files: &dyn Files, layout: &Layout) -> Effects {
+    pub fn new(
+        scheme: &Scheme,
+        problem: &Problem,
+        files: &dyn Files,
+        layout: &Layout,
+    ) -> Result<Effects, Refusal> {
         let mut effects = Effects {
+            corrections: Corrections::new(scheme, problem, files, layout)?,
             injections: Vec::new(),
             receivers: Receivers::new(scheme, problem),
             flags: vec![Vec::new(); scheme.stages.len()],
@@ -38,6 +47,10 @@ impl Effects {
             middle: layout.extent[Axis::MIDDLE],
         };
         let count = (layout.extent[Axis::OUTER] * layout.extent[Axis::MIDDLE]) as usize;
+        let corrected: Vec<_> = effects.corrections.rows().collect();
+        for (stage, row) in corrected {
+            effects.flag(stage, count, std::iter::once(row));
+        }
         for (number, source) in problem.sources.iter().enumerate() {
             let injections = RowInjections::new(scheme, problem, files, number, source);
             effects.flag(source.stage, count, injections.rows());
@@ -47,7 +60,12 @@ impl Effects {
         for recorded in recorded {
             effects.flag(recorded.stage, count, recorded.rows.into_iter());
         }
-        effects
+        Ok(effects)
+    }
+
+    /// Gets ready for steps from `from` on: up to the step that is returned, at most `until`.
+    pub fn prepare(&mut self, scheme: &Scheme, files: &dyn Files, from: u64, until: u64) -> u64 {
+        self.corrections.prepare(scheme, files, from, until)
     }
 
     fn flag(&mut self, stage: StageId, count: usize, rows: impl Iterator<Item = (i64, i64)>) {
@@ -71,7 +89,7 @@ impl Effects {
             .is_some_and(|flag| *flag != 0)
     }
 
-    /// Sources act on the values of a row.
+    /// Values of a row are corrected, and sources act on them.
     ///
     /// # Safety
     /// No other thread touches the row meanwhile.
@@ -81,6 +99,8 @@ impl Effects {
         cells: Cells<T>,
         row: &AdvancedRow,
     ) {
+        // SAFETY: passed on.
+        unsafe { self.corrections.act(context.layout, cells, row) };
         for injections in &self.injections {
             // SAFETY: passed on.
             unsafe { injections.act(context, cells, row) };

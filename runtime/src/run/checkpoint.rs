@@ -197,6 +197,7 @@ pub fn identity<T: Value>(scheme: &Scheme, problem: &Problem, files: &LoadedFile
     }
     let Problem {
         init,
+        incidents,
         sources,
         probes,
         series,
@@ -205,6 +206,9 @@ pub fn identity<T: Value>(scheme: &Scheme, problem: &Problem, files: &LoadedFile
     let mut text = format!("{init:?} {sources:?} {probes:?}");
     if !series.is_empty() {
         text.push_str(&format!(" {series:?}"));
+    }
+    if !incidents.is_empty() {
+        text.push_str(&format!(" {incidents:?}"));
     }
     let hash = |text: &str| format!("{:016x}", Xxh64::of(text.as_bytes()));
     Identity {

@@ -65,7 +65,9 @@ impl Needs {
         cells: &dyn Fn(&Source) -> u64,
     ) -> Self {
         Self {
-            sources: sources(scheme, problem, cells).saturating_mul(manner.tabulated),
+            sources: sources(scheme, problem, cells)
+                .saturating_add(corrections(scheme, problem))
+                .saturating_mul(manner.tabulated),
             probes: probes(scheme, problem, manner).saturating_add(series(problem)),
             pictures: pictures(scheme, problem, manner)
                 .saturating_add(drawn(scheme, problem, manner)),
@@ -123,6 +125,14 @@ fn sources(scheme: &Scheme, problem: &Problem, cells: &dyn Fn(&Source) -> u64) -
     match problem.sources.is_empty() {
         true => 0,
         false => tables.fold(flags, u64::saturating_add),
+    }
+}
+
+/// The tables of corrections at the faces of boxes of total fields.
+fn corrections(scheme: &Scheme, problem: &Problem) -> u64 {
+    match problem.incidents.iter().all(|i| i.boxes.is_empty()) {
+        true => 0,
+        false => crate::host::corrections::bytes(scheme, problem),
     }
 }
 

@@ -242,6 +242,7 @@ impl Setup<'_> {
             }
         }
         self.draw_outputs(&mut plane);
+        self.draw_boxes(&mut plane);
         for source in &self.problem.sources {
             self.draw_source(&mut plane, source);
         }
@@ -297,6 +298,19 @@ impl Setup<'_> {
         plane.draw_box(region, position, Line::new(2.0, SOURCE));
         if region != whole {
             plane.name(region, position, &component.name);
+        }
+    }
+
+    /// The faces of boxes of total fields.
+    fn draw_boxes(&self, plane: &mut Plane<'_>) {
+        let dotted = Line {
+            weight: 1.6,
+            colour: SOURCE,
+            dash: Some(3.0),
+        };
+        for of in self.problem.incidents.iter().flat_map(|i| &i.boxes) {
+            let region = of.ends.map(|[lo, hi]| Interval::new(lo, hi + 1));
+            plane.draw_box(region, PerAxis::splat(HalfIndex::ZERO), dotted);
         }
     }
 

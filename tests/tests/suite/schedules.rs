@@ -4,7 +4,7 @@ use torre_compiler::backend::interp::Interp;
 use torre_compiler::cone::cones;
 use torre_compiler::kernel::{KernelSet, RowKernel, UpdateSet};
 use torre_compiler::layout::Layout;
-use torre_compiler::problem::{OutputKind, Problem};
+use torre_compiler::problem::{IncidentField, OutputKind, Problem};
 use torre_compiler::real::Real;
 use torre_compiler::reference::Reference;
 use torre_compiler::schedule::{Boxes, Frame};
@@ -15,7 +15,7 @@ use torre_compiler::testing::{
 };
 use torre_compiler::tile::{PyramidProgram, lower};
 use torre_runtime::host::{Calculation, Order, Progress};
-use torre_suite::random::{LIMITS, random_problem, replacing, seeds};
+use torre_suite::random::{LIMITS, add_random_incident, random_problem, replacing, seeds};
 
 /// A kernel for each stage, phase and single update, and one for all updates of the stage.
 fn kernels(scheme: &Scheme, order: Order<'_>) -> KernelSet {
@@ -166,7 +166,23 @@ fn random_case(seed: u64, some_single: bool, zoned: bool) -> (Rng, Scheme, Probl
     }
     let mut problem = random_problem(&mut rng, &scheme);
     replacing(seed, &mut problem);
+    if seed % 3 == 1 {
+        add_random_incident(&mut Rng::new(seed), &scheme, &mut problem);
+    }
     (rng, scheme, problem)
+}
+
+/// The tests of this file run problems with plane waves, and with fields of other values.
+#[test]
+fn fields_come_into_random_problems() {
+    let mut found = [0; 2];
+    for seed in 0..150 {
+        let (_, _, problem) = random_case(seed, false, seed % 2 == 1);
+        for incident in &problem.incidents {
+            found[usize::from(matches!(incident.field, IncidentField::Plane(_)))] += 1;
+        }
+    }
+    assert!(found[0] >= 10 && found[1] >= 2, "{found:?}");
 }
 
 #[test]

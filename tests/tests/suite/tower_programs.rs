@@ -106,6 +106,8 @@ fn run<T: Real>(case: &Case, seed: u64) {
     let steps = problem.steps;
     assert_eq!(steps % program.towers.steps, 0, "{name}: whole periods");
     let periods = steps / program.towers.steps;
+    let of_step = |step| injections.waves(scheme, problem, &files, step);
+    let waves: Vec<Vec<f64>> = (0..steps).map(of_step).collect();
     let order = Order {
         width: 3,
         overlap: 1,
@@ -120,7 +122,7 @@ fn run<T: Real>(case: &Case, seed: u64) {
     let injected = Injected {
         points: &plan,
         volumes: &volumes,
-        wave: &|step, wave| injections.wave(scheme, problem, &files, wave, step),
+        wave: &|step, wave| waves[step as usize][wave as usize],
     };
     let mut rng = Rng::new(seed);
     let mut pick = |n: usize| rng.below(n as u64) as usize;

@@ -105,7 +105,7 @@ impl<T: Value> Pipelined<'_, T> {
             .map(|height| height.first);
         let number = first.and_then(|first| usize::try_from(group - first).ok());
         let number = number.ok_or_else(unknown)?;
-        let waves = state.from * self.injections.waves.len() as u64 * 8;
+        let waves = state.from * self.injections.waves_per_step() as u64 * 8;
         let each = (self.receivers.len() * scheme.precision.bytes()) as u64;
         let window = self.builder.window();
         let buffers = TowerBuffers {

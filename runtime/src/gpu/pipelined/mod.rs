@@ -269,7 +269,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
         let block = &towers.program.block;
         let resident = towers.ptx.gpu.shared_per_block / block.all_shared().max(1);
         let most = device.facts().multiprocessors.max(1) * resident.clamp(1, BLOCKS);
-        let waves = sizes.steps * injections.waves.len() as u64 * 8;
+        let waves = sizes.steps * injections.waves_per_step() as u64 * 8;
         let mut run = Self {
             function,
             gather,

@@ -155,7 +155,7 @@ impl<T: Value> Pipelined<'_, T> {
     /// Brings the waves of the steps of a pass to the device.
     fn send_waves(&mut self, pass: u64, until: u64) -> Result<(), DeviceError> {
         let mut bytes = Vec::new();
-        if self.injections.waves.is_empty() {
+        if self.injections.waves_per_step() == 0 {
             return Ok(());
         }
         let (scheme, problem) = (self.calculation.scheme, self.calculation.problem);

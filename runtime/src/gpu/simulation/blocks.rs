@@ -137,7 +137,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
         let probes = self.probes.capacity() / self.probe_bytes().max(1);
         self.interruptions
             .room(self.asked, until)
-            .min(most(self.injections.waves.len(), self.waves.1))
+            .min(most(self.injections.waves_per_step(), self.waves.1))
             .min(most(self.records.len(), probes))
     }
 

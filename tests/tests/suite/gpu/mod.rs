@@ -4,6 +4,7 @@ mod l2_partitions;
 mod layers;
 mod patches;
 mod sources;
+mod waves;
 mod windows;
 
 use std::fmt;
@@ -35,7 +36,9 @@ use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::{Company, Literal, Value, Watch, execute};
 use torre_runtime::world::FileWorld;
 use torre_suite::interpreted::Interpreted;
-use torre_suite::random::{LIMITS, random_problem, replacing, seeds, volume_sources};
+use torre_suite::random::{
+    LIMITS, add_random_incident, random_problem, replacing, seeds, volume_sources,
+};
 use torre_suite::small_example;
 
 /// Runs a problem on a device, by towers if there are some, and by the reference, and compares all that can be seen.
@@ -137,6 +140,9 @@ fn random_runs(device: impl Fn() -> Box<dyn Device>, seeds: impl Iterator<Item =
         verify(&scheme).expect("a valid scheme");
         let mut problem = random_problem(&mut rng, &scheme);
         replacing(seed, &mut problem);
+        if seed % 3 == 1 {
+            add_random_incident(&mut Rng::new(seed), &scheme, &mut problem);
+        }
         let shape = random_shape(&mut rng, &scheme);
         let result = compare_any(
             library,

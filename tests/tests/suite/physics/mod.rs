@@ -12,3 +12,4 @@ mod media;
 mod stability;
 mod surface;
 mod tiny;
+mod waves;

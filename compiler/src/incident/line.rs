@@ -1,0 +1,322 @@
+//! A plane wave of a scheme: one array for each component and version that is kept.
+//!
+//! In a wave along m = (m_x, m_y, m_z), whole numbers, the values of a component at all cells I with the same m . I are
+//! equal. So a read from I + D becomes one from m . I + m . D, and an update of the grid becomes one of a line whose
+//! points are numbered by m . I; reads of equal points are merged, and cancel where m is 0 along the axis of a
+//! difference. The line is stable whenever the scheme is, since its waves are waves of the scheme.
+//!
+//! At a place before the boxes sources drive the wave, which goes both ways. All components are driven at one position
+//! of the line, where m . (I + stagger) is the same; a component that has no value there gets it in parts at its two
+//! neighbours, without which the polarisation would be another one by -40 dB. At both ends values lose a part in each
+//! step that rises with the third power of the depth.
+
+use super::fault::Fault;
+use super::shell::Shell;
+use super::weigh::background;
+use crate::host::HostExpr;
+use crate::lattice::PerAxis;
+use crate::problem::PlaneWave;
+use crate::scheme::{ComponentId, Scheme};
+use crate::statics::{Files, GridPoint, physical_time};
+
+/// The depth of an absorbing end, in the smallest cell size.
+const DEPTH: f64 = 100.0;
+
+/// What is smaller at an absorbing end is 0: numbers below the normal ones are slow.
+const SMALLEST: f64 = 1e-200;
+
+/// The most points of a line.
+const MOST_POINTS: i128 = 1 << 20;
+
+/// A version of a component on the line: an index into its arrays.
+pub type Slot = usize;
+
+/// A value that an update reads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Tap {
+    slot: Slot,
+    shift: i64,
+    weight: f64,
+}
+
+/// An update on the line.
+#[derive(Clone, Debug)]
+struct Row {
+    target: ComponentId,
+    taps: Vec<Tap>,
+}
+
+/// A source of the line.
+#[derive(Clone, Debug)]
+struct Driver {
+    component: ComponentId,
+    wave: HostExpr,
+    /// Indices into the array, and the part that each gets.
+    parts: [(usize, f64); 2],
+}
+
+/// A plane wave after some steps and stages.
+#[derive(Clone, Debug)]
+pub struct Line {
+    direction: PerAxis<i64>,
+    /// The number m . I of the first point.
+    start: i64,
+    /// How far from the ends updates act.
+    margin: usize,
+    /// Per component the slot of its newest version; the older ones follow.
+    first: Vec<Slot>,
+    slots: Vec<Vec<f64>>,
+    /// By stage.
+    rows: Vec<Vec<Row>>,
+    drivers: Vec<Driver>,
+    /// By component: the stage of its last update in a step, and what is left of values after it.
+    ends: Vec<Option<(usize, Vec<f64>)>>,
+    /// Room for a new version, one for each update of a stage.
+    fresh: Vec<Vec<f64>>,
+}
+
+impl Line {
+    /// The line of a wave before the first step, long enough for some boxes. The index of a box goes with what is wrong
+    /// with it.
+    pub fn new(
+        scheme: &Scheme,
+        wave: &PlaneWave,
+        shells: &[Shell<'_>],
+        files: &dyn Files,
+    ) -> Result<Line, (usize, Fault)> {
+        let mut first = Vec::new();
+        let mut count = 0;
+        for component in &scheme.components {
+            first.push(count);
+            count += usize::from(component.time_levels);
+        }
+        let mut line = Line {
+            direction: wave.direction,
+            start: 0,
+            margin: 0,
+            first,
+            slots: vec![Vec::new(); count],
+            rows: Vec::new(),
+            drivers: Vec::new(),
+            ends: Vec::new(),
+            fresh: Vec::new(),
+        };
+        for stage in &scheme.stages {
+            let mut rows = Vec::new();
+            for update in &stage.updates {
+                let mut found = None;
+                for (number, shell) in shells.iter().enumerate() {
+                    found =
+                        background(shell, files, update, found).map_err(|fault| (number, fault))?;
+                }
+                let weights = found.flatten();
+                let weights = weights.as_deref().and_then(|w| w.as_ref().ok());
+                if let Some(weights) = weights {
+                    let taps = line.taps(weights);
+                    rows.push(Row {
+                        target: update.target,
+                        taps,
+                    });
+                }
+            }
+            line.rows.push(rows);
+        }
+        line.check_mirrors(wave, shells)?;
+        line.lay(scheme, wave, shells).map_err(|fault| (0, fault))?;
+        Ok(line)
+    }
+
+    /// The taps of an update, equal ones merged.
+    fn taps(&self, weights: &[(crate::scheme::Read, f64)]) -> Vec<Tap> {
+        let mut taps: Vec<Tap> = Vec::new();
+        for (read, weight) in weights {
+            let along = self
+                .direction
+                .iter()
+                .map(|(a, m)| m * i64::from(read.offset[a]));
+            let tap = Tap {
+                slot: self.slot(read.component, read.age),
+                shift: along.sum(),
+                weight: *weight,
+            };
+            match taps
+                .iter_mut()
+                .find(|t| (t.slot, t.shift) == (tap.slot, tap.shift))
+            {
+                Some(same) => same.weight += tap.weight,
+                None => taps.push(tap),
+            }
+        }
+        taps.retain(|t| t.weight != 0.0);
+        taps
+    }
+
+    /// No component that is odd about a mirror may be part of a wave along it.
+    fn check_mirrors(&self, wave: &PlaneWave, shells: &[Shell<'_>]) -> Result<(), (usize, Fault)> {
+        let mut part = vec![false; self.first.len()];
+        for drive in &wave.drives {
+            part[drive.component.index()] = true;
+        }
+        let of = |slot: Slot| self.first.partition_point(|first| *first <= slot) - 1;
+        let rows = || self.rows.iter().flatten();
+        while let Some(row) = rows().find(|row| {
+            let reads = row.taps.iter().any(|tap| part[of(tap.slot)]);
+            reads && !part[row.target.index()]
+        }) {
+            part[row.target.index()] = true;
+        }
+        for (number, shell) in shells.iter().enumerate() {
+            let mut odd = shell.odd_at_mirrors().into_iter();
+            if let Some((component, axis, upper)) = odd.find(|(id, ..)| part[id.index()]) {
+                let fault = Fault::OddAtMirror {
+                    axis,
+                    upper,
+                    component,
+                };
+                return Err((number, fault));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the arrays, with room for the places at faces, for the drivers and for the ends.
+    fn lay(
+        &mut self,
+        scheme: &Scheme,
+        wave: &PlaneWave,
+        shells: &[Shell<'_>],
+    ) -> Result<(), Fault> {
+        let grid = &scheme.grid;
+        let m = wave.direction;
+        let spans = shells.iter().map(|shell| shell.span(m));
+        let [lo, hi] = spans
+            .reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])
+            .unwrap_or([0, 0]);
+        let farthest = self.rows.iter().flatten().flat_map(|row| &row.taps);
+        let margin = farthest.map(|tap| tap.shift.abs()).max().unwrap_or(0) + 1;
+        let shift = m.iter().map(|(_, m)| m.abs()).sum::<i64>() / 2 + 1;
+        let smallest = grid
+            .present()
+            .map(|a| grid.spacing[a])
+            .fold(f64::INFINITY, f64::min);
+        let steep = grid
+            .present()
+            .map(|a| (m[a] as f64 / grid.spacing[a]).powi(2))
+            .sum::<f64>();
+        let depth = (DEPTH * smallest * steep.sqrt()).ceil();
+        let points =
+            depth * 2.0 + (hi as f64 - lo as f64) + 8.0 * margin as f64 + 8.0 * shift as f64;
+        if points.is_nan() || points >= MOST_POINTS as f64 {
+            return Err(Fault::TooLong {
+                points: points as i128,
+            });
+        }
+        // Before the boxes: the drivers, then the end.
+        let driver = lo - 2 * margin - 2 * shift;
+        let ends = [driver - 2 * margin - 2 * shift, hi + margin + shift];
+        self.start = ends[0] - depth as i64 - margin;
+        self.margin = margin as usize;
+        let length = (ends[1] + depth as i64 + margin + 1 - self.start) as usize;
+        for slot in &mut self.slots {
+            *slot = vec![0.0; length];
+        }
+        // In the numbers of points, how far from its cell's a component lies.
+        let stagger = |id: ComponentId| {
+            let position = scheme.component(id).position;
+            m.iter().map(|(a, m)| m * position[a].0).sum::<i64>() as f64 / 2.0
+        };
+        for drive in &wave.drives {
+            let place = driver as f64 - stagger(drive.component) - self.start as f64;
+            let below = place.floor();
+            let part = place - below;
+            self.drivers.push(Driver {
+                component: drive.component,
+                wave: drive.wave.clone(),
+                parts: [(below as usize, 1.0 - part), (below as usize + 1, part)],
+            });
+        }
+        for id in scheme.component_ids() {
+            let updated = |stage: &Vec<Row>| stage.iter().any(|row| row.target == id);
+            let last = self.rows.iter().rposition(updated);
+            self.ends.push(last.map(|stage| {
+                let left = (0..length).map(|i| {
+                    let place = (i as i64 + self.start) as f64 + stagger(id);
+                    let beyond = (ends[0] as f64 - place).max(place - ends[1] as f64);
+                    let u = (beyond / depth).clamp(0.0, 1.0);
+                    (-wave.loss * u * u * u).exp()
+                });
+                (stage, left.collect())
+            }));
+        }
+        Ok(())
+    }
+
+    /// The slot of a version: 0 is the newest.
+    pub fn slot(&self, component: ComponentId, age: u8) -> Slot {
+        self.first[component.index()] + usize::from(age)
+    }
+
+    /// The point of a cell: an index into the arrays of slots.
+    pub fn point(&self, at: PerAxis<i64>) -> i64 {
+        at.iter().map(|(a, i)| self.direction[a] * i).sum::<i64>() - self.start
+    }
+
+    /// The values of a version.
+    pub fn values(&self, slot: Slot) -> &[f64] {
+        &self.slots[slot]
+    }
+
+    /// Runs a stage of step `step`, counted from 0.
+    pub fn advance(&mut self, scheme: &Scheme, files: &dyn Files, stage: usize, step: u64) {
+        let length = self.slots.first().map_or(0, Vec::len);
+        let inner = self.margin..length.saturating_sub(self.margin);
+        let rows = std::mem::take(&mut self.rows);
+        let mut fresh = std::mem::take(&mut self.fresh);
+        fresh.resize(rows[stage].len().max(fresh.len()), Vec::new());
+        for (row, new) in rows[stage].iter().zip(&mut fresh) {
+            new.clear();
+            new.resize(length, 0.0);
+            for tap in &row.taps {
+                let from = (inner.start as i64 + tap.shift) as usize;
+                let values = &self.slots[tap.slot][from..from + inner.len()];
+                for (sum, value) in new[inner.clone()].iter_mut().zip(values) {
+                    *sum += tap.weight * value;
+                }
+            }
+        }
+        for (row, new) in rows[stage].iter().zip(&mut fresh) {
+            let id = row.target;
+            let first = self.slot(id, 0);
+            let kept = first..first + usize::from(scheme.component(id).time_levels);
+            self.slots[kept.clone()].rotate_right(1);
+            std::mem::swap(&mut self.slots[first], new);
+            let Some((_, left)) = self.ends[id.index()].as_ref().filter(|e| e.0 == stage) else {
+                continue;
+            };
+            for driver in self.drivers.iter().filter(|d| d.component == id) {
+                let value = driver.wave.eval(&GridPoint {
+                    scheme,
+                    files,
+                    position: scheme.component(id).position,
+                    at: PerAxis::splat(0),
+                    time: physical_time(scheme, id, step as i64 + 1),
+                });
+                for (point, part) in driver.parts {
+                    self.slots[first][point] += part * value;
+                }
+            }
+            for slot in kept {
+                for (value, left) in self.slots[slot].iter_mut().zip(left) {
+                    let rest = *value * left;
+                    *value = if *left < 1.0 && rest.abs() < SMALLEST {
+                        0.0
+                    } else {
+                        rest
+                    };
+                }
+            }
+        }
+        self.rows = rows;
+        self.fresh = fresh;
+    }
+}

@@ -1,0 +1,267 @@
+//! The places near the faces of a box of total fields.
+
+use super::fault::Fault;
+use crate::lattice::{Axis, Interval, PerAxis, Position, Region};
+use crate::problem::{IncidentField, Problem, TotalBox};
+use crate::scheme::{Boundary, ComponentId, Scheme, StageId, Update, ZoneId};
+
+/// The most places at faces: numbers of them are words.
+pub const MOST_PLACES: u64 = 1 << 30;
+
+/// A box with what its scheme reads across its faces.
+#[derive(Clone, Copy, Debug)]
+pub struct Shell<'a> {
+    pub scheme: &'a Scheme,
+    ends: PerAxis<[i64; 2]>,
+    /// How far updates read along each axis.
+    reach: PerAxis<i64>,
+}
+
+/// Where a value that is read lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Image {
+    pub at: PerAxis<i64>,
+    pub negated: bool,
+}
+
+impl<'a> Shell<'a> {
+    pub fn new(scheme: &'a Scheme, of: &TotalBox) -> Shell<'a> {
+        Shell {
+            scheme,
+            ends: of.ends,
+            reach: scheme.reach().map(|[lo, hi]| i64::from(lo.max(hi))),
+        }
+    }
+
+    /// Whether a stored value at a position is in the box.
+    pub fn has(&self, position: Position, at: PerAxis<i64>) -> bool {
+        Axis::ALL.into_iter().all(|a| {
+            let [lo, hi] = self.ends[a];
+            let place = 2 * at[a] + position[a].0;
+            2 * lo <= place && place <= 2 * hi
+        })
+    }
+
+    /// The value that is read at an index which may lie beyond the ends of the domain: around a periodic axis, or in a
+    /// mirror.
+    pub fn image(&self, position: Position, at: PerAxis<i64>) -> Image {
+        let grid = &self.scheme.grid;
+        let mut image = Image { at, negated: false };
+        for axis in grid.present() {
+            let (i, n, half) = (at[axis], grid.cells[axis], position[axis].0);
+            if grid.is_periodic(axis) {
+                image.at[axis] = i.rem_euclid(n);
+                continue;
+            }
+            let upper = 2 * i + half > 2 * n;
+            if i < 0 || upper {
+                let plane = if upper { n } else { 0 };
+                image.at[axis] = 2 * plane - i - half;
+                let boundary = grid.boundary[axis][usize::from(upper)];
+                image.negated ^= boundary.is_odd(axis, position) == Some(true);
+            }
+        }
+        image
+    }
+
+    /// Whether there are faces across an axis, at its lower and its upper end.
+    fn faces(&self, axis: Axis) -> [bool; 2] {
+        let grid = &self.scheme.grid;
+        let [lo, hi] = self.ends[axis];
+        match grid.axes[axis] {
+            Some(_) => [lo > 0, hi < grid.cells[axis]],
+            None => [false; 2],
+        }
+    }
+
+    /// Places that read across faces, and their neighbours, lie in the first region and not in the second one.
+    fn regions(&self, live: Region) -> [Region; 2] {
+        let (mut outer, mut inner) = (live, live);
+        for axis in Axis::ALL {
+            let ([lo, hi], r) = (self.ends[axis], self.reach[axis] + 1);
+            let [below, above] = self.faces(axis);
+            if below {
+                outer[axis].lo = live[axis].lo.max(lo - r);
+                inner[axis].lo = lo + r;
+            }
+            if above {
+                outer[axis].hi = live[axis].hi.min(hi + r + 1);
+                inner[axis].hi = hi - r;
+            }
+        }
+        if inner.is_empty() {
+            inner = PerAxis::splat(Interval::new(0, 0));
+        }
+        [outer, inner]
+    }
+
+    /// The places near faces where a component may be updated, as boxes that have no place in common.
+    pub fn parts(&self, component: ComponentId) -> Vec<Region> {
+        let position = self.scheme.component(component).position;
+        let [mut rest, inner] = self.regions(self.scheme.grid.live(position));
+        let mut parts = Vec::new();
+        if inner.is_empty() {
+            parts.push(rest);
+        } else {
+            for axis in Axis::ALL {
+                for end in [
+                    Interval::new(rest[axis].lo, inner[axis].lo),
+                    Interval::new(inner[axis].hi, rest[axis].hi),
+                ] {
+                    let mut part = rest;
+                    part[axis] = end.intersect(rest[axis]);
+                    parts.push(part);
+                }
+                rest[axis] = rest[axis].intersect(inner[axis]);
+            }
+        }
+        parts.retain(|part| !part.is_empty());
+        parts
+    }
+
+    /// Calls `f` for the same places, the inner axis fastest.
+    pub fn for_each<E>(
+        &self,
+        component: ComponentId,
+        mut f: impl FnMut(PerAxis<i64>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let position = self.scheme.component(component).position;
+        let [outer, inner] = self.regions(self.scheme.grid.live(position));
+        let [xs, ys, zs] = outer.0;
+        for x in xs.lo..xs.hi {
+            for y in ys.lo..ys.hi {
+                let within = inner[Axis::OUTER].contains(x) && inner[Axis::MIDDLE].contains(y);
+                let hole = match within {
+                    true => inner[Axis::INNER],
+                    false => Interval::new(zs.hi, zs.hi),
+                };
+                for z in (zs.lo..hole.lo.min(zs.hi)).chain(hole.hi.max(zs.lo)..zs.hi) {
+                    f(PerAxis([x, y, z]))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The smallest and the largest value of `direction . I` over the cells I of all reads of places near faces.
+    pub fn span(&self, direction: PerAxis<i64>) -> [i64; 2] {
+        let mut span = [0; 2];
+        for axis in self.scheme.grid.present() {
+            let r = 2 * self.reach[axis] + 2;
+            let n = self.scheme.grid.cells[axis];
+            let [below, above] = self.faces(axis);
+            let [lo, hi] = self.ends[axis];
+            let lo = if below { (lo - r).max(-r) } else { -r };
+            let hi = if above { (hi + r).min(n + r) } else { n + r };
+            let ends = [direction[axis] * lo, direction[axis] * hi];
+            span[0] += ends[0].min(ends[1]);
+            span[1] += ends[0].max(ends[1]);
+        }
+        span
+    }
+
+    /// Whether the box lies where it can.
+    pub fn check(&self, field: &IncidentField) -> Result<(), Fault> {
+        let grid = &self.scheme.grid;
+        let along = |axis: Axis| match field {
+            IncidentField::Plane(wave) => wave.direction[axis],
+            IncidentField::Given(_) => 0,
+        };
+        let mut faces = false;
+        for axis in grid.present() {
+            let ([lo, hi], n, r) = (self.ends[axis], grid.cells[axis], self.reach[axis]);
+            let [below, above] = self.faces(axis);
+            faces |= below || above;
+            if grid.is_periodic(axis) {
+                if below != above || below && (lo <= r || n - hi <= r) {
+                    return Err(Fault::RingEnd { axis });
+                }
+                if !below && along(axis) != 0 {
+                    return Err(Fault::AroundRing { axis });
+                }
+                continue;
+            }
+            for (side, (face, room)) in [(below, lo), (above, n - hi)].into_iter().enumerate() {
+                let upper = side == 1;
+                let boundary = grid.boundary[axis][side];
+                if boundary == Boundary::Zero && room < r {
+                    return Err(Fault::ZeroEnd { axis, upper });
+                }
+                if boundary.is_mirror() && !face && along(axis) != 0 {
+                    return Err(Fault::IntoMirror { axis, upper });
+                }
+            }
+        }
+        if !faces {
+            return Err(Fault::NoFaces);
+        }
+        let places = self.places();
+        if places > MOST_PLACES {
+            return Err(Fault::TooLarge { places });
+        }
+        self.check_zones()
+    }
+
+    fn check_zones(&self) -> Result<(), Fault> {
+        for update in self.scheme.stages.iter().flat_map(|s| &s.updates) {
+            for part in self.parts(update.target) {
+                let meets = |zone: ZoneId| {
+                    let mut boxes = self.scheme.zone(zone).boxes.iter();
+                    boxes.any(|b| !b.intersect(part).is_empty())
+                };
+                if let Some(zone) = update.zones().iter().find(|zone| meets(*zone)) {
+                    return Err(Fault::Zone { zone });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Components that are odd about mirrors which the box reaches, with these.
+    pub fn odd_at_mirrors(&self) -> Vec<(ComponentId, Axis, bool)> {
+        let grid = &self.scheme.grid;
+        let mut odd = Vec::new();
+        for axis in grid.present().filter(|a| !grid.is_periodic(*a)) {
+            for (side, face) in self.faces(axis).into_iter().enumerate() {
+                for id in self.scheme.component_ids().filter(|_| !face) {
+                    let position = self.scheme.component(id).position;
+                    if grid.boundary[axis][side].is_odd(axis, position) == Some(true) {
+                        odd.push((id, axis, side == 1));
+                    }
+                }
+            }
+        }
+        odd
+    }
+
+    /// The places near faces over all updates.
+    pub fn places(&self) -> u64 {
+        let updates = self.scheme.stages.iter().flat_map(|s| &s.updates);
+        let parts = updates.flat_map(|update| self.parts(update.target));
+        parts.map(|p| p.volume()).fold(0, u64::saturating_add)
+    }
+}
+
+/// The boxes of places in which a problem's incident fields may correct the updates of a component.
+pub fn shells<'a>(
+    scheme: &'a Scheme,
+    problem: &'a Problem,
+) -> impl Iterator<Item = (StageId, ComponentId, Region)> + 'a {
+    let boxes = problem.incidents.iter().flat_map(|i| &i.boxes);
+    boxes.flat_map(move |of| {
+        let shell = Shell::new(scheme, of);
+        scheme.stage_ids().flat_map(move |stage| {
+            let updates: &'a [Update] = &scheme.stages[stage.index()].updates;
+            updates.iter().flat_map(move |update| {
+                let parts = shell.parts(update.target).into_iter();
+                parts.map(move |part| (stage, update.target, part.intersect(update.region)))
+            })
+        })
+    })
+}
+
+/// The most places that the incident fields of a problem correct, with those of several boxes counted for each.
+pub fn places(scheme: &Scheme, problem: &Problem) -> u64 {
+    let volumes = shells(scheme, problem).map(|(.., part)| part.volume());
+    volumes.fold(0, u64::saturating_add)
+}

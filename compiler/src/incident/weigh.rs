@@ -1,0 +1,191 @@
+//! What updates near faces read across them, with which weights.
+
+use super::fault::Fault;
+use super::shell::Shell;
+use crate::analysis::{Nonlinear, weights};
+use crate::lattice::PerAxis;
+use crate::scheme::{CoefId, ComponentId, Read, Scheme, StageId, Update};
+use crate::statics::{Files, coef_value};
+use std::rc::Rc;
+
+/// The weights of the values that an update reads.
+pub type Weights = Rc<Result<Vec<(Read, f64)>, Nonlinear>>;
+
+/// An update at any place.
+pub struct Weigher<'a> {
+    scheme: &'a Scheme,
+    files: &'a dyn Files,
+    update: &'a Update,
+    /// Coefficients that it reads.
+    used: Vec<CoefId>,
+    /// Whether they are the same everywhere.
+    fixed: bool,
+    /// Coefficients of the place before, with what follows from them.
+    coefs: Vec<f64>,
+    known: Option<Option<Weights>>,
+}
+
+impl<'a> Weigher<'a> {
+    pub fn new(scheme: &'a Scheme, files: &'a dyn Files, update: &'a Update) -> Weigher<'a> {
+        let mut used: Vec<CoefId> = update.body.coefs().chain(update.mask).collect();
+        used.sort_unstable();
+        used.dedup();
+        let number = |id: &CoefId| scheme.coefs[id.index()].value.as_number().is_some();
+        Weigher {
+            scheme,
+            files,
+            update,
+            fixed: used.iter().all(number),
+            used,
+            coefs: vec![f64::NAN; scheme.coefs.len()],
+            known: None,
+        }
+    }
+
+    /// The weights at a place; `None` where the update does not act.
+    pub fn at(&mut self, at: PerAxis<i64>) -> Option<Weights> {
+        if !self.update.region.contains(at) {
+            return None;
+        }
+        if self.known.is_none() || !self.fixed {
+            let mut same = self.known.is_some();
+            for &id in &self.used {
+                let coef = &self.scheme.coefs[id.index()];
+                let value = coef_value(self.scheme, self.files, coef.position, &coef.value, at);
+                let value = self.scheme.precision.round(value);
+                same &= self.coefs[id.index()].to_bits() == value.to_bits();
+                self.coefs[id.index()] = value;
+            }
+            if !same {
+                let acts = self
+                    .update
+                    .mask
+                    .is_none_or(|m| self.coefs[m.index()] != 0.0);
+                let found = || Rc::new(weights(&self.update.body, &self.coefs));
+                self.known = Some(acts.then(found));
+            }
+        }
+        self.known.clone().flatten()
+    }
+}
+
+/// A part of a correction: a weight times a value of the incident field.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Term {
+    pub component: ComponentId,
+    /// 0: the newest version when the stage starts.
+    pub age: u8,
+    pub at: PerAxis<i64>,
+    /// With the sign of the correction.
+    pub weight: f64,
+}
+
+/// A place that reads across faces.
+#[derive(Clone, Copy, Debug)]
+pub struct Site<'t> {
+    pub stage: StageId,
+    pub target: ComponentId,
+    pub at: PerAxis<i64>,
+    /// At least one, in the order in which they are added.
+    pub terms: &'t [Term],
+}
+
+/// Calls `f` for each place at which an update reads across the faces of a box, the inner axis fastest.
+pub fn for_each_site(
+    shell: &Shell<'_>,
+    files: &dyn Files,
+    (stage, update): (StageId, &Update),
+    mut f: impl FnMut(&Site<'_>) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let scheme = shell.scheme;
+    let position = scheme.component(update.target).position;
+    let mut weigher = Weigher::new(scheme, files, update);
+    let mut terms = Vec::new();
+    shell.for_each(update.target, |at| {
+        let own = shell.has(position, at);
+        let crossing = |read: &Read| {
+            let there = PerAxis::from_fn(|a| at[a] + i64::from(read.offset[a]));
+            let of = scheme.component(read.component).position;
+            let image = shell.image(of, there);
+            (shell.has(of, image.at) != own).then_some(image)
+        };
+        if update.body.reads().all(|read| crossing(read).is_none()) {
+            return Ok(());
+        }
+        let Some(weights) = weigher.at(at) else {
+            return Ok(());
+        };
+        let weights = weights.as_ref().as_ref().map_err(|why| Fault::Nonlinear {
+            target: update.target,
+            at,
+            why: why.clone(),
+        })?;
+        terms.clear();
+        for (read, weight) in weights {
+            if let Some(image) = crossing(read) {
+                terms.push(Term {
+                    component: read.component,
+                    age: read.age,
+                    at: image.at,
+                    weight: if own != image.negated {
+                        *weight
+                    } else {
+                        -weight
+                    },
+                });
+            }
+        }
+        if terms.is_empty() {
+            return Ok(());
+        }
+        f(&Site {
+            stage,
+            target: update.target,
+            at,
+            terms: &terms,
+        })
+    })
+}
+
+/// The weights of an update outside of the faces of a box, where they are the same everywhere; `None` where it does not
+/// act. `before` is what was found at other boxes.
+pub fn background(
+    shell: &Shell<'_>,
+    files: &dyn Files,
+    update: &Update,
+    before: Option<Option<Weights>>,
+) -> Result<Option<Option<Weights>>, Fault> {
+    let position = shell.scheme.component(update.target).position;
+    let mut weigher = Weigher::new(shell.scheme, files, update);
+    let mut found = before;
+    shell.for_each(update.target, |at| {
+        if shell.has(position, at) {
+            return Ok(());
+        }
+        let here = weigher.at(at);
+        if let Some(Err(why)) = here.as_deref() {
+            return Err(Fault::Nonlinear {
+                target: update.target,
+                at,
+                why: why.clone(),
+            });
+        }
+        let same = |known: &Option<Weights>| match (known, &here) {
+            (Some(a), Some(b)) => Rc::ptr_eq(a, b) || a == b,
+            (None, None) => true,
+            _ => false,
+        };
+        match &found {
+            Some(known) if same(known) => {}
+            Some(_) => {
+                return Err(Fault::Medium {
+                    target: update.target,
+                    at,
+                });
+            }
+            None => found = Some(here),
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}

@@ -1,0 +1,236 @@
+//! Incident fields and boxes of total fields: what they become, and which are refused.
+
+use crate::support::*;
+use torre_compiler::lattice::PerAxis;
+use torre_compiler::problem::IncidentField;
+use torre_compiler::resolve::Options;
+
+fn problem(statements: &str) -> String {
+    format!(
+        "use std::maxwell::maxwell_tm\nproblem p {{\n  scheme maxwell_tm\n  domain 60 x 50\n  steps 10\n{statements}\n}}\n"
+    )
+}
+
+const WAVE: &str = "incident w { direction (2, -4); drive Ez = sin(0.3 * t) }";
+
+#[test]
+fn a_direction_has_no_common_factor_and_a_box_is_whole_where_nothing_is_said() {
+    let text = "boundary y: periodic
+incident w { direction (-3, 0); drive Ez = sin(t) }
+total x = 20..40 from w";
+    let r = resolved(&problem(text));
+    let incident = &r.problem.incidents[0];
+    let IncidentField::Plane(wave) = &incident.field else {
+        panic!("a plane wave");
+    };
+    assert_eq!(wave.direction, PerAxis([-1, 0, 0]));
+    assert_eq!(wave.drives.len(), 1);
+    assert!((0.1..0.3).contains(&wave.loss), "{}", wave.loss);
+    assert_eq!(incident.boxes[0].ends.0, [[20, 40], [0, 1], [0, 50]]);
+}
+
+/// The code and the message of the only error.
+fn refused(statements: &str) -> (String, String) {
+    let found = refused_with(
+        &TestWorld::default(),
+        &problem(statements),
+        &Options::default(),
+    );
+    assert_eq!(found.0.len(), 1, "{}", show(&found));
+    (found.0[0].code.0.to_string(), found.0[0].message.clone())
+}
+
+#[test]
+fn fields_and_boxes_that_cannot_be_are_refused() {
+    let total = |rest: &str| format!("{WAVE}\n{rest}");
+    let cases = [
+        (
+            "incident w { }\ntotal x = 20..30 from w",
+            "E0519",
+            "says nothing",
+        ),
+        (
+            "incident w { direction (1, 0) }\ntotal x = 20..30 from w",
+            "E0519",
+            "nothing drives it",
+        ),
+        (
+            "incident w { drive Ez = 1 }\ntotal x = 20..30 from w",
+            "E0519",
+            "has no direction",
+        ),
+        (
+            "incident w { direction (1, 0); Ez = sin(t) }\ntotal x = 20..30 from w",
+            "E0519",
+            "with other values",
+        ),
+        (
+            "incident w { direction (0, 0); drive Ez = 1 }",
+            "E0519",
+            "a direction that is 0 is none",
+        ),
+        (
+            "incident w { direction (1, 0, 0); drive Ez = 1 }",
+            "E0519",
+            "a number for each axis, here 2, not 3",
+        ),
+        (
+            "incident w { direction (1, 9999999); drive Ez = 1 }",
+            "E0519",
+            "at most 1048576",
+        ),
+        (
+            "incident w { direction (1, 0.5); drive Ez = 1 }",
+            "E0402",
+            "whole number",
+        ),
+        (
+            "incident w { direction (1, 0); drive Ez = sin(x - t) }",
+            "E0519",
+            "a drive depends on time only",
+        ),
+        (
+            "incident w { direction (1, 0); direction (1, 0); drive Ez = 1 }",
+            "E0503",
+            "`direction` is given twice",
+        ),
+        (
+            "incident w { Ez = t; Ez = t }",
+            "E0503",
+            "`Ez` is given twice",
+        ),
+        (
+            "total x = 20..30 from v",
+            "E0101",
+            "there is no incident field `v`",
+        ),
+    ];
+    for (statements, code, message) in cases {
+        let found = refused(statements);
+        assert!(found.0 == code && found.1.contains(message), "{found:?}");
+    }
+    let boxes = [
+        (total(WAVE), "E0103", "is defined twice"),
+        (
+            total("total x = 20..61 from w"),
+            "E0506",
+            "is no part of the domain",
+        ),
+        (
+            total("total x = 20..20 from w"),
+            "E0506",
+            "is no part of the domain",
+        ),
+        (
+            total("total x = 20..30, x = 3..9 from w"),
+            "E0503",
+            "`x` is given twice",
+        ),
+        (total("total q = 20..30 from w"), "E0112", "no axis `q`"),
+        (
+            total("total x = 0..60, y = 0..50 from w\nboundary all: pec"),
+            "E0519",
+            "does not go along it",
+        ),
+        (
+            total("total x = 20..40, y = 20..30 from w\nboundary all: zero\nallow W0501"),
+            "",
+            "",
+        ),
+        (
+            total("total x = 0..40, y = 20..30 from w\nboundary all: zero"),
+            "E0519",
+            "too near to the lower end of `x`, which is `zero`",
+        ),
+        (
+            total("total y = 20..30 from w\nboundary x: periodic"),
+            "E0519",
+            "the wave does not go straight along `x`",
+        ),
+        (
+            total("total x = 0..30 from w\nboundary x: periodic"),
+            "E0519",
+            "keeps away from its ends",
+        ),
+        (
+            total("total x = 20..40, y = 12..30 from w\nboundary all: cpml(12)"),
+            "E0519",
+            "a face of the box lies in",
+        ),
+        (
+            total("total x = 20..40, y = 12..30 from w\ncoef eps = if y < 12 then 2 else 1"),
+            "E0519",
+            "the medium outside of the faces is not the same everywhere",
+        ),
+    ];
+    for (statements, code, message) in boxes {
+        if code.is_empty() {
+            resolved(&problem(&statements));
+            continue;
+        }
+        let found = refused(&statements);
+        assert!(found.0 == code && found.1.contains(message), "{found:?}");
+    }
+}
+
+#[test]
+fn mirrors_let_along_what_they_leave_as_it_is() {
+    let text = |mirror: &str| {
+        problem(&format!(
+            "boundary x: pec, y: {mirror}\nincident w {{ direction (1, 0); drive Ez = sin(t) }}\ntotal x = 20..40 from w"
+        ))
+    };
+    resolved(&text("pmc"));
+    let found = refused_with(&TestWorld::default(), &text("pec"), &Options::default());
+    let message = &found.0[0].message;
+    assert!(
+        message.contains("`Ez`, which is odd about the lower side of `y`"),
+        "{message}"
+    );
+}
+
+#[test]
+fn given_fields_name_what_is_read_across_faces() {
+    let total = "total x = 20..40, y = 10..20 from w";
+    resolved(&problem(&format!(
+        "incident w {{ Ez = sin(x - t); H.x = 0; H.y = sin(x - t) }}\n{total}"
+    )));
+    let (code, message) = refused(&format!("incident w {{ Ez = sin(x - t) }}\n{total}"));
+    assert_eq!(code, "E0519");
+    assert!(message.contains("does not say what `H"), "{message}");
+}
+
+#[test]
+fn media_may_be_nonlinear_in_a_box_and_not_at_its_faces() {
+    let text = |place: &str| {
+        format!(
+            "scheme kerr {{
+  axes x
+  coef chi = 0
+  field E : scalar on nodes
+  field H : scalar on [1/2] at 1/2
+  step {{
+    H += 0.5 * d(E, x)
+    E += 0.5 * d(H, x) / (1 + chi * E^2)
+  }}
+}}
+problem p {{
+  scheme kerr
+  domain 100
+  coef chi = if x > {place} then 1 else 0
+  incident w {{ direction (1); drive E = sin(0.3 * t) }}
+  total x = 20..80 from w
+  steps 10
+}}
+"
+        )
+    };
+    let inside = text("40 and x < 60");
+    resolved(&inside);
+    let found = refused_with(&TestWorld::default(), &text("40"), &Options::default());
+    let message = &found.0[0].message;
+    assert!(
+        message.contains("has a quotient by field values"),
+        "{message}"
+    );
+}

@@ -1,0 +1,175 @@
+//! Corrections at the faces of boxes of total fields, by rows.
+//!
+//! Before steps are run, the waves of all of them are computed, so that threads only read them; a run goes in parts
+//! whose waves have room.
+
+use super::memory::Cells;
+use super::row::AdvancedRow;
+use torre_compiler::incident::{self, Group, Refusal};
+use torre_compiler::injection::given;
+use torre_compiler::lattice::{Axis, PerAxis};
+use torre_compiler::layout::Layout;
+use torre_compiler::problem::Problem;
+use torre_compiler::real::Real;
+use torre_compiler::scheme::{Scheme, StageId};
+use torre_compiler::statics::Files;
+
+/// Bytes of the waves that are known at a time.
+const WAVE_BYTES: u64 = 64 << 20;
+
+/// Steps whose waves are known at a time, whatever they take; and at most.
+const LEAST_STEPS: u64 = 16;
+const MOST_STEPS: u64 = 1 << 12;
+
+/// An upper bound of the bytes that the corrections of a problem take, for a number of places.
+pub fn bytes(scheme: &Scheme, problem: &Problem) -> u64 {
+    let places = incident::places(scheme, problem);
+    let layout = PerAxis::from_fn(|a| scheme.grid.cells[a].max(1) as u64 + 1);
+    let rows = layout[Axis::OUTER].saturating_mul(layout[Axis::MIDDLE]);
+    let updates = scheme
+        .stages
+        .iter()
+        .map(|s| s.updates.len() as u64)
+        .sum::<u64>();
+    let boxes = problem
+        .incidents
+        .iter()
+        .map(|i| i.boxes.len() as u64)
+        .sum::<u64>();
+    // Places with their waves, before and after they are sorted by rows; a wave is one of at most as many.
+    let tables = places
+        .saturating_mul(40)
+        .saturating_add(rows.saturating_mul(4 * updates * boxes));
+    let waves = WAVE_BYTES.min(places.saturating_mul(8 * MOST_STEPS));
+    tables.saturating_add(waves.max(places.saturating_mul(8 * LEAST_STEPS)))
+}
+
+/// The corrected places of an update, by rows.
+struct RowCorrections {
+    group: Group,
+    /// Per (x, y) where its places begin; one more for the end.
+    first: Vec<u32>,
+    /// Indices along the inner axis with the numbers of waves, row by row.
+    places: Vec<(i32, u32)>,
+}
+
+/// The corrections of a problem.
+#[derive(Default)]
+pub(super) struct Corrections {
+    rows: Vec<RowCorrections>,
+    corrections: incident::Corrections,
+    /// Rows along the middle axis.
+    middle: i64,
+    /// The waves of some steps, one step after the other.
+    waves: Vec<f64>,
+    steps: std::ops::Range<u64>,
+}
+
+impl Corrections {
+    pub fn new(
+        scheme: &Scheme,
+        problem: &Problem,
+        files: &dyn Files,
+        layout: &Layout,
+    ) -> Result<Corrections, Refusal> {
+        let mut found: Vec<(Group, Vec<(PerAxis<i32>, u32)>)> = Vec::new();
+        let corrections = incident::Corrections::new(scheme, problem, files, |group, at, wave| {
+            let at = at.map(|i| i as i32);
+            // A group's places follow each other, in ascending order; another box begins anew.
+            match found.last_mut() {
+                Some((last, places))
+                    if *last == group && places.last().is_some_and(|p| p.0 < at) =>
+                {
+                    places.push((at, wave));
+                }
+                _ => found.push((group, vec![(at, wave)])),
+            }
+        })?;
+        let middle = layout.extent[Axis::MIDDLE];
+        let count = (layout.extent[Axis::OUTER] * middle) as usize;
+        let rows = found.into_iter().map(|(group, places)| {
+            let mut first = vec![0; count + 1];
+            for (at, _) in &places {
+                let row = i64::from(at[Axis::OUTER]) * middle + i64::from(at[Axis::MIDDLE]);
+                first[row as usize + 1] += 1;
+            }
+            for row in 0..count {
+                first[row + 1] += first[row];
+            }
+            RowCorrections {
+                group,
+                first,
+                places: places
+                    .into_iter()
+                    .map(|(at, wave)| (at[Axis::INNER], wave))
+                    .collect(),
+            }
+        });
+        Ok(Corrections {
+            rows: rows.collect(),
+            corrections,
+            middle,
+            waves: Vec::new(),
+            steps: 0..0,
+        })
+    }
+
+    /// The rows that are corrected after each stage.
+    pub fn rows(&self) -> impl Iterator<Item = (StageId, (i64, i64))> + '_ {
+        self.rows.iter().flat_map(|rows| {
+            let ends = rows.first.windows(2).enumerate();
+            let some = ends.filter(|(_, ends)| ends[0] < ends[1]);
+            some.map(|(row, _)| {
+                let row = row as i64;
+                (rows.group.stage, (row / self.middle, row % self.middle))
+            })
+        })
+    }
+
+    /// Computes the waves of steps from `from` on: up to the step that is returned, at most `until`.
+    pub fn prepare(&mut self, scheme: &Scheme, files: &dyn Files, from: u64, until: u64) -> u64 {
+        let each = self.corrections.len() as u64 * 8;
+        if each == 0 {
+            return until;
+        }
+        let steps = (WAVE_BYTES / each).clamp(LEAST_STEPS, MOST_STEPS);
+        let until = until.min(from + steps);
+        self.waves.clear();
+        for step in from..until {
+            self.corrections.waves(scheme, files, step, &mut self.waves);
+        }
+        self.steps = from..until;
+        until
+    }
+
+    /// Corrects the values of a row that were just computed.
+    ///
+    /// # Safety
+    /// No other thread touches the row meanwhile.
+    pub unsafe fn act<T: Real>(&self, layout: &Layout, cells: Cells<T>, of: &AdvancedRow) {
+        let group = Group {
+            stage: of.stage,
+            component: of.component,
+        };
+        for rows in self.rows.iter().filter(|rows| rows.group == group) {
+            let (x, y) = of.group;
+            let row = (x * self.middle + y) as usize;
+            let places = &rows.places[rows.first[row] as usize..rows.first[row + 1] as usize];
+            if places.is_empty() {
+                continue;
+            }
+            debug_assert!(self.steps.contains(&of.step));
+            let first = (of.step - self.steps.start) as usize * self.corrections.len();
+            let waves = &self.waves[first..first + self.corrections.len()];
+            let start = layout.element(of.row, PerAxis([x, y, 0]));
+            for &(z, wave) in places {
+                let z = i64::from(z);
+                if of.range.contains(z) {
+                    let value: T = given(1.0, waves[wave as usize]);
+                    // SAFETY: z lies in the component's extent; the caller excludes other threads.
+                    unsafe { cells.set(start + z, cells.get(start + z).add(value)) };
+                }
+            }
+        }
+    }
+}
