@@ -37,7 +37,7 @@ fn rule(holds: bool, broken: impl FnOnce() -> String) -> Result<(), Fault> {
 pub fn verify(scheme: &Scheme, layout: &Layout, program: &PatchProgram) -> Result<(), Fault> {
     let round = u64::from(scheme.phases()).max(1);
     rule(
-        program.round == round && program.height >= round && program.height % round == 0,
+        program.round == round && program.height >= round && program.height.is_multiple_of(round),
         || {
             format!(
                 "time blocks of {} steps in rounds of {}",

@@ -111,10 +111,10 @@ impl Context<'_> {
         values: &mut Values,
     ) {
         let mut exchanged = false;
-        for n in 0..2 {
+        for (n, axis) in AXES.into_iter().enumerate() {
             let of = |row: &usize| {
                 let id = self.program.components[*row];
-                (*row, AxisGhosts::new(self.scheme, id, AXES[n]).pairs())
+                (*row, AxisGhosts::new(self.scheme, id, axis).pairs())
             };
             let pairs: Vec<(usize, Vec<(i64, Ghost)>)> = match self.program.along[n].ring {
                 None => rows.iter().map(of).collect(),
