@@ -65,6 +65,9 @@ pub(super) struct Corrections {
     steps: std::ops::Range<u64>,
 }
 
+/// A place, and the number of the wave that it takes.
+type Numbered = (PerAxis<i32>, u32);
+
 impl Corrections {
     pub fn new(
         scheme: &Scheme,
@@ -72,7 +75,7 @@ impl Corrections {
         files: &dyn Files,
         layout: &Layout,
     ) -> Result<Corrections, Refusal> {
-        let mut found: Vec<(Group, Vec<(PerAxis<i32>, u32)>)> = Vec::new();
+        let mut found: Vec<(Group, Vec<Numbered>)> = Vec::new();
         let corrections = incident::Corrections::new(scheme, problem, files, |group, at, wave| {
             let at = at.map(|i| i as i32);
             // A group's places follow each other, in ascending order; another box begins anew.
