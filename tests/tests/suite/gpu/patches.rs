@@ -124,7 +124,7 @@ fn planned_pyramids_give_the_bits_of_the_reference() {
     let (scheme, mut problem) = (resolved.scheme, resolved.problem);
     problem.steps = 9;
     let device = Interpreted::new();
-    let schedule = "pyramid(B = 40, TH = 4, Z = 72)";
+    let schedule = "pyramid(B = 16, TH = 4, Z = 30)";
     let (plan, model) = plan_of(&device, &scheme, &problem, schedule);
     let blocks = plan
         .compile_blocks(library, &scheme, &model)
