@@ -1,9 +1,10 @@
 //! Row kernels: the unit of compiled code on a CPU.
 //!
-//! A kernel runs some updates of one stage over a list of runs of consecutive groups and a range of the inner axis: for each group
-//! in turn, for each index of the range, all its updates. It contains no boundary conditions and no conditions on indices: which
-//! groups, ranges and updates are right is decided by who calls it, and ghosts ([`crate::scheme::Grid::ghosts`]) are kept in memory.
-//! A tile has many short runs, so one call takes all that share a set of updates.
+//! A kernel runs some updates of one stage over a list of runs of consecutive groups and a range of the inner axis: for
+//! each group in turn, for each index of the range, all its updates. It contains no boundary conditions and no
+//! conditions on indices: which groups, ranges and updates are right is decided by who calls it, and ghosts
+//! ([`crate::scheme::Grid::ghosts`]) are kept in memory. A tile has many short runs, so one call takes all that share a
+//! set of updates.
 
 use crate::lattice::{Axis, Interval, PerAxis, Region};
 use crate::layout::Layout;
@@ -122,13 +123,15 @@ impl KernelSet {
         }
     }
 
-    /// From a group to the next one of a kernel's run, in elements: along the middle axis, or the outer axis if there is no middle axis.
+    /// From a group to the next one of a kernel's run, in elements: along the middle axis, or the outer axis if there
+    /// is no middle axis.
     pub fn run_stride(&self, scheme: &Scheme) -> i64 {
         self.layout.stride[run_axis(scheme)]
     }
 }
 
-/// Operands of a zoned kernel that do not lie at a constant displacement from the group: where they begin is said by each run.
+/// Operands of a zoned kernel that do not lie at a constant displacement from the group: where they begin is said by
+/// each run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stream {
     /// The coefficients that depend on one axis: from their values at the run's index, along the inner axis at index 0.
@@ -179,7 +182,8 @@ impl Stream {
     }
 }
 
-/// Numbers of 8 bytes in a run of a zoned kernel: those of [`Run`], then where each stream begins, in bytes from the call's base.
+/// Numbers of 8 bytes in a run of a zoned kernel: those of [`Run`], then where each stream begins, in bytes from the
+/// call's base.
 pub fn record_width(layout: &Layout) -> usize {
     2 + Stream::all(layout).count()
 }
@@ -245,8 +249,8 @@ impl ZoneSplitter {
         !self.some || self.map.is_bare(region)
     }
 
-    /// The runs over a range, those in the same zones together; of the zones only those in `relevant` count. The runs' offsets
-    /// count from group `origin`.
+    /// The runs over a range, those in the same zones together; of the zones only those in `relevant` count. The runs'
+    /// offsets count from group `origin`.
     pub fn split(
         &self,
         layout: &Layout,
@@ -329,12 +333,13 @@ pub struct Run {
     pub groups: i64,
 }
 
-/// `kernel(base, runs, count, lo, hi)`: `base` points at the element of row 0, inner index 0 of some group, from which the `count`
-/// runs count their offsets; inner indices `lo..hi`. Nothing happens if `count <= 0` or `lo >= hi`.
+/// `kernel(base, runs, count, lo, hi)`: `base` points at the element of row 0, inner index 0 of some group, from which
+/// the `count` runs count their offsets; inner indices `lo..hi`. Nothing happens if `count <= 0` or `lo >= hi`.
 ///
-/// The caller guarantees that `lo..hi` lies in the extents of the targets, that all that the updates read and write at these groups
-/// and indices lies in the array of the layout, and that no other thread writes it meanwhile. Kernels may read up to two lines of
-/// [`crate::layout::ALIGNMENT`] bytes more to either side (and drop what they find), never write there.
+/// The caller guarantees that `lo..hi` lies in the extents of the targets, that all that the updates read and write at
+/// these groups and indices lies in the array of the layout, and that no other thread writes it meanwhile. Kernels may
+/// read up to two lines of [`crate::layout::ALIGNMENT`] bytes more to either side (and drop what they find), never
+/// write there.
 pub type RowFn =
     unsafe extern "C" fn(base: *mut u8, runs: *const Run, count: i64, lo: i64, hi: i64);
 

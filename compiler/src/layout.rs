@@ -1,16 +1,18 @@
 //! Where values lie in memory on a CPU.
 //!
-//! All values of a calculation form one array of elements. A *group* holds everything that belongs to one (x, y) of the outer and
-//! middle axes: one *row* along the inner axis for every (component, time level) and every coefficient. Groups follow each other
-//! along the middle axis, then along the outer axis. So every operand of an update lies at a constant displacement from the
-//! target's group, and one pointer serves a whole kernel.
+//! All values of a calculation form one array of elements. A *group* holds everything that belongs to one (x, y) of the
+//! outer and middle axes: one *row* along the inner axis for every (component, time level) and every coefficient.
+//! Groups follow each other along the middle axis, then along the outer axis. So every operand of an update lies at a
+//! constant displacement from the target's group, and one pointer serves a whole kernel.
 //!
-//! Element 0 along the inner axis of every row is aligned to [`ALIGNMENT`] bytes, for a GPU to [`GPU_ALIGNMENT`]. Between rows lies a pad wide enough for the
-//! ghosts below and above; rows are an odd number of cache lines apart, so that rows do not collide in cache sets.
-//! Likewise there are ghost groups below and above the domain along the outer and middle axes.
+//! Element 0 along the inner axis of every row is aligned to [`ALIGNMENT`] bytes, for a GPU to [`GPU_ALIGNMENT`].
+//! Between rows lies a pad wide enough for the ghosts below and above; rows are an odd number of cache lines apart, so
+//! that rows do not collide in cache sets. Likewise there are ghost groups below and above the domain along the outer
+//! and middle axes.
 //!
-//! Behind the groups lie the coefficients that depend on one axis only, and the states of each zone, box by box ([`ZoneLayout`]): as groups of rows
-//! again, one row for each state, so that the states of an update lie at constant displacements from each other.
+//! Behind the groups lie the coefficients that depend on one axis only, and the states of each zone, box by box
+//! ([`ZoneLayout`]): as groups of rows again, one row for each state, so that the states of an update lie at constant
+//! displacements from each other.
 
 use crate::lattice::{Axis, Interval, PerAxis, Region, div_ceil, div_floor};
 use crate::scheme::{CoefId, ComponentId, Read, Scheme, StageId, StateId, ZoneId};
@@ -73,8 +75,8 @@ enum CoefPlace {
     Axis(u32),
 }
 
-/// The coefficients that depend on one axis only: their values at index 0, then those at index 1, and so on; along the inner
-/// axis a row for each coefficient.
+/// The coefficients that depend on one axis only: their values at index 0, then those at index 1, and so on; along the
+/// inner axis a row for each coefficient.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AxisCoefs {
     pub count: u32,
@@ -105,7 +107,8 @@ pub struct ZoneLayout {
 pub struct BoxLayout {
     /// Cell indices.
     pub region: Region,
-    /// Where the element of row 0 of the first group would be at inner index 0. Rows have the alignment of those of the grid.
+    /// Where the element of row 0 of the first group would be at inner index 0. Rows have the alignment of those of the
+    /// grid.
     pub origin: i64,
 }
 
@@ -271,7 +274,8 @@ impl Layout {
         }
     }
 
-    /// For values of the scheme's components and coefficients in a box that need not be the whole domain, without zones.
+    /// For values of the scheme's components and coefficients in a box that need not be the whole domain, without
+    /// zones.
     pub fn sized(
         scheme: &Scheme,
         extent: PerAxis<i64>,
@@ -406,7 +410,8 @@ impl Layout {
         self.origin + x * self.stride[Axis::OUTER] + y * self.stride[Axis::MIDDLE]
     }
 
-    /// From the start of a target's group to what `read` sees at inner index 0, when `stage` runs in step `phase` (mod phases).
+    /// From the start of a target's group to what `read` sees at inner index 0, when `stage` runs in step `phase` (mod
+    /// phases).
     pub fn displacement(&self, scheme: &Scheme, stage: StageId, phase: u32, read: &Read) -> i64 {
         let row = self.read_row(scheme, stage, phase, read);
         i64::from(row.0) * self.row_stride

@@ -60,8 +60,8 @@ pub struct Source {
     pub replaces: bool,
 }
 
-/// A field that comes from outside of the domain. In its boxes values are those of the total field, elsewhere those of the
-/// scattered one, which is the total less the incident one: [`crate::incident`] says how.
+/// A field that comes from outside of the domain. In its boxes values are those of the total field, elsewhere those of
+/// the scattered one, which is the total less the incident one: [`crate::incident`] says how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Incident {
     pub name: String,
@@ -111,8 +111,8 @@ pub struct Probe {
     pub every: u64,
 }
 
-/// A number of many values over time: recorded after every step whose number is a multiple of `every`. [`crate::series`]
-/// says how it is computed.
+/// A number of many values over time: recorded after every step whose number is a multiple of `every`.
+/// [`crate::series`] says how it is computed.
 #[derive(Clone, Debug)]
 pub struct Series {
     pub name: String,

@@ -10,7 +10,8 @@ pub struct PowerBits {
     /// Exponents of the smallest and the largest normal number.
     pub least: f64,
     pub most: f64,
-    /// Added to a whole number, gives one whose lowest bits are the number plus the bias, and zeros up to the width of the field.
+    /// Added to a whole number, gives one whose lowest bits are the number plus the bias, and zeros up to the width of
+    /// the field.
     pub shift: f64,
     /// 2 to the power `mantissa`: a small integer put into its lowest bits is added to it.
     pub whole: f64,

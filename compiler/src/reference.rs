@@ -76,8 +76,8 @@ struct Computed<T> {
     states: Vec<(StateId, PerAxis<i64>, T)>,
 }
 
-/// The incident fields of a problem, and by stage the places that they correct. A problem with incident fields that cannot be has
-/// been refused before ([`incident::check`]).
+/// The incident fields of a problem, and by stage the places that they correct. A problem with incident fields that
+/// cannot be has been refused before ([`incident::check`]).
 fn incoming(
     scheme: &Scheme,
     problem: &Problem,
@@ -247,7 +247,8 @@ impl<'a, T: Real> Reference<'a, T> {
         }
     }
 
-    /// What is added at the faces of boxes of total fields after a stage. Incident fields are then those before the next one.
+    /// What is added at the faces of boxes of total fields after a stage. Incident fields are then those before the
+    /// next one.
     fn corrections(&mut self, stage: StageId) -> Vec<(ComponentId, PerAxis<i64>, T)> {
         let when = When {
             scheme: self.scheme,

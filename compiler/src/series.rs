@@ -1,9 +1,10 @@
 //! Reductions over the grid: the one definition of what a [`Series`] records.
 //!
-//! Values are taken exactly, the expression is evaluated in double precision, operation by operation, and sums are taken in
-//! two parts ([`Sum`]) in the order of the indices: along the inner axis, then the middle one; the sums of planes of the
-//! outer axis are added in their order. So a record depends on the values alone, and not on who computed them, in which order
-//! and on how many threads. The error of a sum is about 2^-100 of the sum of the magnitudes, then rounded once.
+//! Values are taken exactly, the expression is evaluated in double precision, operation by operation, and sums are
+//! taken in two parts ([`Sum`]) in the order of the indices: along the inner axis, then the middle one; the sums of
+//! planes of the outer axis are added in their order. So a record depends on the values alone, and not on who computed
+//! them, in which order and on how many threads. The error of a sum is about 2^-100 of the sum of the magnitudes, then
+//! rounded once.
 //!
 //! Minima and maxima are NaN where any value is.
 
@@ -15,13 +16,13 @@ use crate::statics::{Files, GridPoint};
 
 /// Values after a step, by rows.
 pub trait RowValues: Sync {
-    /// The values of a component along the inner axis over its extent, at indices along the others within it. `age` 0 is
-    /// the newest version.
+    /// The values of a component along the inner axis over its extent, at indices along the others within it. `age` 0
+    /// is the newest version.
     fn copy_row(&self, id: ComponentId, age: u8, x: i64, y: i64, to: &mut Vec<f64>);
 }
 
-/// A sum in two parts, whose second one is below the last bit of the first (D. E. Knuth, The Art of Computer Programming,
-/// volume 2, 4.2.2).
+/// A sum in two parts, whose second one is below the last bit of the first (D. E. Knuth, The Art of Computer
+/// Programming, volume 2, 4.2.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sum {
     high: f64,

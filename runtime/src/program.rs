@@ -1,5 +1,5 @@
-//! From a resolved scheme to kernels that can be run: which kernels a schedule needs, their compilation by the back end that
-//! was chosen or found, and the arrays that a scheme names.
+//! From a resolved scheme to kernels that can be run: which kernels a schedule needs, their compilation by the back end
+//! that was chosen or found, and the arrays that a scheme names.
 
 use crate::cache::{self, Cache, Origin};
 use crate::output::npy::NpyReader;
@@ -116,8 +116,8 @@ pub fn layerwise_kernels_for(scheme: &Scheme, layout: Layout) -> KernelSet {
     KernelSet::new(scheme, layout, kernels)
 }
 
-/// The bytes that a layerwise run moves between memory and the processor per cell and step, where nothing stays in a cache
-/// from one stage to the next: each stage reads all rows that it needs and writes all that it computes.
+/// The bytes that a layerwise run moves between memory and the processor per cell and step, where nothing stays in a
+/// cache from one stage to the next: each stage reads all rows that it needs and writes all that it computes.
 pub fn layerwise_bytes_per_cell_step(scheme: &Scheme) -> f64 {
     let cells: f64 = scheme.grid.cells.0.iter().map(|&n| n as f64).product();
     let mut rows = 0.0;
@@ -246,8 +246,8 @@ fn compile_llvm(
         }
     };
     let (object, origin) = compiled.unzip();
-    // SAFETY: the object comes from this IR, directly or through the cache, whose key is the IR, the version of LLVM and the target;
-    // `target` says that this machine runs its code.
+    // SAFETY: the object comes from this IR, directly or through the cache, whose key is the IR, the version of LLVM
+    // and the target; `target` says that this machine runs its code.
     let code = unsafe { LlvmCode::load(library, &cpu, shape, scheme, set, object.as_ref()) }?;
     Ok((code, origin))
 }
@@ -273,7 +273,8 @@ impl LoadedFiles {
         scheme.files.iter().map(count).fold(0, u64::saturating_add)
     }
 
-    /// Reads all files of a scheme. A shape that is not the one that was resolved is an error: the file has changed meanwhile.
+    /// Reads all files of a scheme. A shape that is not the one that was resolved is an error: the file has changed
+    /// meanwhile.
     pub fn load(world: &FileWorld, scheme: &Scheme) -> Result<LoadedFiles, FileError> {
         let load = |file: &torre_compiler::scheme::StaticFile| {
             let path = world.path(&file.path);

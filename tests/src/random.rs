@@ -48,8 +48,8 @@ fn somewhere() -> HostExpr {
     HostExpr::binary(HostBinary::Lt, noise(0.7), HostExpr::Number(0.1))
 }
 
-/// Sources that act in many columns of cells: planes and boxes, some of them on the same cells, some with one profile everywhere, some only
-/// where a condition holds, and one in one column before and after them.
+/// Sources that act in many columns of cells: planes and boxes, some of them on the same cells, some with one profile
+/// everywhere, some only where a condition holds, and one in one column before and after them.
 pub fn volume_sources(rng: &mut Rng, scheme: &Scheme, count: usize) -> Vec<Source> {
     let mut sources = Vec::new();
     let stages: Vec<StageId> = scheme.stage_ids().collect();

@@ -167,7 +167,8 @@ impl Picture<'_> {
         Ok(section(self.scheme, self.cones, &what))
     }
 
-    /// The same with one whole tile and its past, where a tile is small enough to be seen and nothing else is to be shown.
+    /// The same with one whole tile and its past, where a tile is small enough to be seen and nothing else is to be
+    /// shown.
     fn whole_tile(&self, what: Section) -> Section {
         let stages = i64::from(self.cones.stages.max(1));
         let height = match &what.overlap {

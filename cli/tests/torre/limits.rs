@@ -174,7 +174,8 @@ fn threads_that_cannot_be_started_are_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let source = program(folder.path(), "  domain 5000 x 20\n  steps 3");
     for schedule in ["layerwise", "auto"] {
-        // Each thread takes 300 MB of addresses for its stack, so that enough is left for what a thread needs beside it.
+        // Each thread takes 300 MB of addresses for its stack, so that enough is left for what a thread needs beside
+        // it.
         let output = Command::new("sh")
             .args(["-c", "ulimit -v 3000000; exec \"$0\" \"$@\""])
             .arg(env!("CARGO_BIN_EXE_torre"))

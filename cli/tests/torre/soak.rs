@@ -1,4 +1,5 @@
-//! Kills at system calls and at instants, damaged checkpoints and damaged arrays: nothing is lost or taken for what it is not.
+//! Kills at system calls and at instants, damaged checkpoints and damaged arrays: nothing is lost or taken for what it
+//! is not.
 //!
 //! `TORRE_TEST_SOAK=1000` does a thousand of each, instead of a few.
 
@@ -59,8 +60,8 @@ const CALLS: [libc::c_long; 15] = [
     libc::SYS_linkat,
 ];
 
-/// Runs a command to its end, or kills it before the call of a number, counted over all its threads. Nothing where processes must not be
-/// traced.
+/// Runs a command to its end, or kills it before the call of a number, counted over all its threads. Nothing where
+/// processes must not be traced.
 fn traced(command: &mut Command, kill_before: Option<u64>) -> Option<Ended> {
     let stop = |_: ()| {
         // SAFETY: only marks this process as traced by its parent, between fork and exec.

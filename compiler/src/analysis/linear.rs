@@ -66,7 +66,7 @@ pub fn weights(body: &Body, coefs: &[f64]) -> Result<Vec<(Read, f64)>, Nonlinear
                 None => reads.push((read, weight)),
             },
             Op::Neg(a) => add(a, -weight),
-            // What it takes away is too small to matter.
+            // A flushed value is too small to matter.
             Op::Flush(a) => add(a, weight),
             Op::Add(a, b) => {
                 add(a, weight);

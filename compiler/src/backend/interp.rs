@@ -170,7 +170,8 @@ impl Interp {
         for record in records {
             let (offset, groups) = (record[0], record[1]);
             for i in 0..groups {
-                // SAFETY: the caller vouches for the array, and the elements of an array of the layout's precision are aligned.
+                // SAFETY: the caller vouches for the array, and the elements of an array of the layout's precision are
+                // aligned.
                 unsafe {
                     match self.precision {
                         Precision::F32 => {
@@ -237,8 +238,8 @@ unsafe fn run_group<T: Real>(
 ) {
     let length = (hi - lo) as usize;
     let start = |operand: Operand| operand.stream.map_or(group, |s| streams[s]);
-    // SAFETY: the caller guarantees that what the updates read lies in the array, and that nobody writes it meanwhile. Nothing
-    // is written before the copies are made.
+    // SAFETY: the caller guarantees that what the updates read lies in the array, and that nobody writes it meanwhile.
+    // Nothing is written before the copies are made.
     let load = |operand: Operand| unsafe {
         let start = start(operand).wrapping_offset(operand.at as isize);
         match operand.uniform {

@@ -151,8 +151,8 @@ fn compare(scheme: &Scheme, set: &KernelSet, rng: &mut Rng, special: u64) -> Res
         let parts = zoned(scheme, layout, kernel, place, runs, Interval::new(lo, hi));
         let run = |code: &dyn Code, memory: &mut Memory| {
             for part in &parts {
-                // SAFETY: the ranges lie in the domain, and the layout holds all that its cells can read; the code was compiled
-                // for this processor.
+                // SAFETY: the ranges lie in the domain, and the layout holds all that its cells can read; the code was
+                // compiled for this processor.
                 unsafe { part.run(code, index, memory.pointer(element), part.range) };
             }
         };

@@ -130,7 +130,8 @@ fn from_reads(
     let live = scheme.grid.live(target.position);
     let keeps_states = update.amendments.iter().any(|a| !a.advances.is_empty());
     if update.mask.is_some() || update.region != live || keeps_states {
-        // Where the update does not act, its target's old value passes on; and states pass on from one update to the next.
+        // Where the update does not act, its target's old value passes on; and states pass on from one update to the
+        // next.
         add(update.target, 0, &[Default::default()]);
     }
 }

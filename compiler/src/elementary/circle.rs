@@ -43,8 +43,8 @@ impl Writer {
         self.odd(x, result)
     }
 
-    /// The rest has a relative error far below the last bit, as no number is that near to a multiple of a quarter turn that
-    /// the three parts of the constant would not tell it from that.
+    /// The rest has a relative error far below the last bit, as no number is that near to a multiple of a quarter turn
+    /// that the three parts of the constant would not tell it from that.
     fn angle(&mut self, x: Value) -> Angle {
         let quarters = self.times(std::f64::consts::FRAC_2_PI, x);
         let quarters = self.nearest(quarters);
@@ -66,7 +66,8 @@ impl Writer {
         let half = self.times(0.5, quarters);
         let whole = self.nearest(half);
         let result = self.select(Cmp::Eq, [half, whole], [sin, cos]);
-        // 0 and 1 quarters more than a whole number of turns are positive; 2, which are -2 too, and 3, which are -1, negative.
+        // 0 and 1 quarters more than a whole number of turns are positive; 2, which are -2 too, and 3, which are -1,
+        // negative.
         let quarter = self.times(0.25, quarters);
         let turns = self.nearest(quarter);
         let beyond = self.sub(quarter, turns);

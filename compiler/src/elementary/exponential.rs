@@ -10,8 +10,8 @@ struct Reduced {
     rest: Double,
 }
 
-/// A positive number as `2^exponent * (1 + fraction)`, with `1 + fraction` between the roots of 1/2 and 2. The fraction is
-/// exact.
+/// A positive number as `2^exponent * (1 + fraction)`, with `1 + fraction` between the roots of 1/2 and 2. The fraction
+/// is exact.
 #[derive(Clone, Copy)]
 pub(super) struct Scaled {
     pub exponent: Value,

@@ -4,10 +4,11 @@
 //! construction. Nothing depends on the library of a platform, and no condition is a jump: all cases are computed, and
 //! one is selected.
 //!
-//! Methods: an argument is reduced by multiples of a constant in two or three parts, whose products are exact or have their
-//! rounding error carried along (W. J. Cody and W. Waite, Software Manual for the Elementary Functions, 1980); what is left
-//! goes into a polynomial through Chebyshev points of the interval. The lowest bits come from sums and products in two parts
-//! (T. J. Dekker, Numer. Math. 18, 1971). Errors are measured by the tests and stated in the book.
+//! Methods: an argument is reduced by multiples of a constant in two or three parts, whose products are exact or have
+//! their rounding error carried along (W. J. Cody and W. Waite, Software Manual for the Elementary Functions, 1980);
+//! what is left goes into a polynomial through Chebyshev points of the interval. The lowest bits come from sums and
+//! products in two parts (T. J. Dekker, Numer. Math. 18, 1971). Errors are measured by the tests and stated in the
+//! book.
 
 mod circle;
 mod exponential;
@@ -21,7 +22,8 @@ use crate::host::HostUnary;
 use crate::scheme::{Cmp, Op, Precision, Value};
 use tables::Table;
 
-/// A function as operations: `Value(i)` is argument i where there are that many, and beyond them the result of an operation.
+/// A function as operations: `Value(i)` is argument i where there are that many, and beyond them the result of an
+/// operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sequence {
     pub arguments: u32,

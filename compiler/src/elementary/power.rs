@@ -5,8 +5,8 @@ use super::{Double, Writer};
 use crate::scheme::{Cmp, Value};
 
 impl Writer {
-    /// x^y as C's `pow` gives it, with two exceptions: the sign of a 0 does not count, and minus infinity to a power that is
-    /// not whole is NaN, as for other negative bases.
+    /// x^y as C's `pow` gives it, with two exceptions: the sign of a 0 does not count, and minus infinity to a power
+    /// that is not whole is NaN, as for other negative bases.
     pub(super) fn pow(&mut self, x: Value, y: Value) -> Value {
         let zero = self.number(0.0);
         let one = self.number(1.0);

@@ -1,8 +1,8 @@
 //! Patch programs: pyramids that a block of threads keeps in its registers, for schemes with one or two axes on GPUs.
 //!
 //! A block loads a *tile*, its base with a halo on all sides, advances all of it by the steps of a time block, and
-//! stores the base into a second array. Tiles of a time block depend on the values before it alone, so that there is one
-//! launch for all of them, and nothing waits.
+//! stores the base into a second array. Tiles of a time block depend on the values before it alone, so that there is
+//! one launch for all of them, and nothing waits.
 //!
 //! ```text
 //! inner axis    a warp has a line of the tile, each thread some cells that follow each other

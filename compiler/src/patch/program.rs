@@ -331,8 +331,8 @@ impl PatchProgram {
         self.slots.bytes(&self.shape, element) + self.coef_bytes(element) + ghosts
     }
 
-    /// Values that a thread has in registers at a time: those that it holds, and, of others, as many lines as later ones
-    /// read of what they replace.
+    /// Values that a thread has in registers at a time: those that it holds, and, of others, as many lines as later
+    /// ones read of what they replace.
     pub fn values(&self) -> usize {
         let held = self.held.iter().filter(|held| **held).count();
         let coefs = match self.shape.coefs {

@@ -1,11 +1,11 @@
 //! Rules of patch programs, checked before code is generated.
 //!
 //! 1. A time block is a whole number of rounds, at least one, and a round begins with the same time levels.
-//! 2. Bases cover the grid; each is in its tile with its halo. The halo is as wide as wrong values come, unless one tile
-//!    holds the whole axis and all that updates read beyond its ends.
+//! 2. Bases cover the grid; each is in its tile with its halo. The halo is as wide as wrong values come, unless one
+//!    tile holds the whole axis and all that updates read beyond its ends.
 //! 3. A row that is read before a round has written it is held.
-//! 4. A value that a warp reads of another one has a slot. The last stage that wrote the row published it, or the row is
-//!    held and no stage of the round has written it yet.
+//! 4. A value that a warp reads of another one has a slot. The last stage that wrote the row published it, or the row
+//!    is held and no stage of the round has written it yet.
 //! 5. Between a publication and the reads of it all threads meet, and between these reads and the next publication.
 
 use super::creep::creep;

@@ -152,8 +152,8 @@ impl Resolver<'_> {
         Ok(counts.into_iter().map(|n| n as u8).collect())
     }
 
-    /// The fewest versions of each component such that every value that is read exists and nothing is overwritten before all that
-    /// read it in the same stage have (rules 4 and 5 of [`crate::scheme`]).
+    /// The fewest versions of each component such that every value that is read exists and nothing is overwritten
+    /// before all that read it in the same stage have (rules 4 and 5 of [`crate::scheme`]).
     fn set_time_levels(&mut self, stages: &[Stage]) {
         let mut time_levels = vec![1u8; self.frame.components.len()];
         for stage in stages {
@@ -172,8 +172,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Applies the conditions of the statements: as regions and masks where a value can stay where it is, else by choosing between the
-    /// new and the old value (rule 6 of [`crate::scheme`]).
+    /// Applies the conditions of the statements: as regions and masks where a value can stay where it is, else by
+    /// choosing between the new and the old value (rule 6 of [`crate::scheme`]).
     fn restrict(
         &mut self,
         statements: &[Statement],

@@ -17,8 +17,8 @@ use torre_grammar::source::Span;
 const CELLS: i64 = 1 << 40;
 
 impl Resolver<'_> {
-    /// Notes how many cells each axis has. They are computed when they are needed: parameters may depend on them, or they on
-    /// parameters.
+    /// Notes how many cells each axis has. They are computed when they are needed: parameters may depend on them, or
+    /// they on parameters.
     pub fn declare_extents(
         &mut self,
         scope: &Scope,

@@ -10,8 +10,8 @@ use torre_grammar::ast::Branch;
 use torre_grammar::diag::Diagnostic;
 
 impl Resolver<'_> {
-    /// The statements of a `where`: those of a branch where its condition holds and none before it did. What two branches advance
-    /// is one statement, so that a value advances once.
+    /// The statements of a `where`: those of a branch where its condition holds and none before it did. What two
+    /// branches advance is one statement, so that a value advances once.
     pub fn branches(
         &mut self,
         scope: &mut Scope,

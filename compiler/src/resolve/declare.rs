@@ -55,8 +55,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Begins with a scheme: its axes, of which a domain with fewer extents has the first ones. An error here leaves nothing to
-    /// go on with.
+    /// Begins with a scheme: its axes, of which a domain with fewer extents has the first ones. An error here leaves
+    /// nothing to go on with.
     pub fn begin(&mut self, text: &SchemeText, extents: Option<usize>) -> Checked<()> {
         self.frame = Frame {
             name: text.name.node.clone(),

@@ -1,9 +1,9 @@
 //! Derived schemes: the statements of a scheme together with those of the schemes that it is derived from.
 //!
-//! A declaration replaces that of the same name, and stands in its place. So do statements of the step with those that advance the same
-//! components, and `let`s with those of the same name; other statements of a derived step stand before what follows them in its text,
-//! at the end if nothing does. Each text keeps its own scope: statements see the `let`s of their own scheme and of its bases, and the
-//! names of their own module.
+//! A declaration replaces that of the same name, and stands in its place. So do statements of the step with those that
+//! advance the same components, and `let`s with those of the same name; other statements of a derived step stand before
+//! what follows them in its text, at the end if nothing does. Each text keeps its own scope: statements see the `let`s
+//! of their own scheme and of its bases, and the names of their own module.
 
 use super::codes;
 use super::load::{Found, ItemId, Space};

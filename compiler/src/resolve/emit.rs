@@ -1,7 +1,7 @@
 //! From the graph to the operations of one update.
 //!
-//! An update that is linear in what it reads becomes one chain of fused multiply-adds in the normal form of [`super::linearize`];
-//! anything else is computed as written, each difference as a chain over its taps.
+//! An update that is linear in what it reads becomes one chain of fused multiply-adds in the normal form of
+//! [`super::linearize`]; anything else is computed as written, each difference as a chain over its taps.
 
 mod ops;
 
@@ -135,7 +135,8 @@ impl<'a> Emitter<'a> {
         self.coef(node)
     }
 
-    /// `weight * term + to`, where the weight's number goes to the term, so that a coefficient is one that the update has anyway.
+    /// `weight * term + to`, where the weight's number goes to the term, so that a coefficient is one that the update
+    /// has anyway.
     pub fn add_weighted(
         &mut self,
         weight: NodeId,
@@ -315,7 +316,8 @@ impl<'a> Emitter<'a> {
         Ok(acc)
     }
 
-    /// The normal form: the own old value, uniform taps, then each group with a coefficient, then what depends on the place alone.
+    /// The normal form: the own old value, uniform taps, then each group with a coefficient, then what depends on the
+    /// place alone.
     fn chain(
         &mut self,
         mut groups: Vec<Group>,

@@ -1,7 +1,8 @@
 //! Boxes around conditions, by interval arithmetic: how large a part of the grid a condition can hold in.
 //!
-//! The bounds of an operation are its values at the bounds of its operands, with the same rounding; rounding is monotone, so bounds of
-//! computed values are exact. What has no such bounds here, and what is not finite, may be anything.
+//! The bounds of an operation are its values at the bounds of its operands, with the same rounding; rounding is
+//! monotone, so bounds of computed values are exact. What has no such bounds here, and what is not finite, may be
+//! anything.
 
 use super::graph::{Graph, Node, NodeId};
 use crate::host::{HostBinary, HostUnary};

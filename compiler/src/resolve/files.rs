@@ -50,8 +50,8 @@ impl FilesRead {
 }
 
 impl Resolver<'_> {
-    /// Evaluates an expression at the positions of a target's components. If it names arrays, each component gets the value at its own
-    /// position; otherwise there is one value for all.
+    /// Evaluates an expression at the positions of a target's components. If it names arrays, each component gets the
+    /// value at its own position; otherwise there is one value for all.
     pub fn operand_at(
         &mut self,
         scope: &Scope,

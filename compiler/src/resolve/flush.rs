@@ -1,10 +1,10 @@
 //! Which updates keep their values free of subnormal numbers.
 //!
-//! A pulse in a background of zeros has a front at which values fall to 0 through all magnitudes, and processors take many times
-//! as long for subnormal numbers as for others. So an update whose values the next step reads elsewhere ends with
-//! [`Op::Flush`], and so does each new value of a state. Every closed chain of dependences between cells or components
-//! crosses a step somewhere, so that tiny values cannot spread; fields that a step computes from flushed ones, such as the
-//! second field of a leapfrog scheme, need no operation of their own.
+//! A pulse in a background of zeros has a front at which values fall to 0 through all magnitudes, and processors take
+//! many times as long for subnormal numbers as for others. So an update whose values the next step reads elsewhere ends
+//! with [`Op::Flush`], and so does each new value of a state. Every closed chain of dependences between cells or
+//! components crosses a step somewhere, so that tiny values cannot spread; fields that a step computes from flushed
+//! ones, such as the second field of a leapfrog scheme, need no operation of their own.
 
 use crate::scheme::{Body, Op, Scheme, Value};
 

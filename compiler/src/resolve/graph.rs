@@ -1,8 +1,8 @@
 //! Expressions on the lattice, as a graph in which equal expressions are one node.
 //!
-//! A node says what is computed, at a point that is given when it is used: the value of `Shift` at point q is that of its child
-//! at q + by, a `Stencil` sums its child at several points. Static nodes (those that read no field) have no shifts and no stencils
-//! inside: these are pushed down to coordinates and files when the node is made.
+//! A node says what is computed, at a point that is given when it is used: the value of `Shift` at point q is that of
+//! its child at q + by, a `Stencil` sums its child at several points. Static nodes (those that read no field) have no
+//! shifts and no stencils inside: these are pushed down to coordinates and files when the node is made.
 
 use super::rational::Rational;
 use super::zoned::{CallId, StateKey};

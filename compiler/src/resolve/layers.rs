@@ -1,8 +1,9 @@
 //! Layers before the sides of the domain: what the difference along an axis is there, and what is kept for it.
 //!
-//! A side such as `cpml(10)` names a `layer` item. Inside of the layer each difference `d` along its axis is what the item says,
-//! outside it is the plain one ([`super::zoned`]). Cells belong to a layer by their index: the first or last n of an axis, and the
-//! plane at its upper end. So what is at integer and what is at half-integer positions is there or not together.
+//! A side such as `cpml(10)` names a `layer` item. Inside of the layer each difference `d` along its axis is what the
+//! item says, outside it is the plain one ([`super::zoned`]). Cells belong to a layer by their index: the first or last
+//! n of an axis, and the plane at its upper end. So what is at integer and what is at half-integer positions is there
+//! or not together.
 
 use super::codes;
 use super::graph::NodeId;
@@ -148,8 +149,8 @@ impl Resolver<'_> {
         names(&source).unwrap_or_default()
     }
 
-    /// The values of a layer's parameters, which later ones may depend on; they see the cell size `h`, the step `dt` and the speed
-    /// of the fastest waves.
+    /// The values of a layer's parameters, which later ones may depend on; they see the cell size `h`, the step `dt`
+    /// and the speed of the fastest waves.
     fn layer_values(
         &mut self,
         scope: &Scope,

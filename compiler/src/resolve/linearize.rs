@@ -1,7 +1,8 @@
 //! The normal form of updates that are linear in what they read.
 //!
-//! Before: `E + dt / eps * (d(H, x) + ...)`. After: groups of taps, one per factor that varies over the grid (here `1 / eps`), each tap
-//! with a weight in which all numbers are folded (`dt / h` times the exact coefficient of the difference).
+//! Before: `E + dt / eps * (d(H, x) + ...)`. After: groups of taps, one per factor that varies over the grid (here
+//! `1 / eps`), each tap with a weight in which all numbers are folded (`dt / h` times the exact coefficient of the
+//! difference).
 
 use super::graph::{Coefficient, Graph, LevelKey, Node, NodeId, Shift};
 use super::rational::{Rational, small_integer};
@@ -295,7 +296,8 @@ impl<'g> Linearizer<'g> {
     fn build(&mut self, id: NodeId, by: Shift) -> Result<Linear, NotLinear> {
         let mut sum = Linear::default();
         if !self.graph.is_dynamic(id) {
-            // A number 0, such as a difference along an axis on which nothing depends, is no addend, nor are its products.
+            // A number 0, such as a difference along an axis on which nothing depends, is no addend, nor are its
+            // products.
             let is_zero = self.graph.as_number(id) == Some(0.0);
             sum.constant = (!is_zero).then(|| self.graph.shift(id, by));
             return Ok(sum);

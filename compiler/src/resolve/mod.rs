@@ -1,5 +1,5 @@
-//! From syntax to meaning: names, positions, times and shapes are checked, definitions inlined, and each update is put into its
-//! normal form. This is the last stage that knows the user's text.
+//! From syntax to meaning: names, positions, times and shapes are checked, definitions inlined, and each update is put
+//! into its normal form. This is the last stage that knows the user's text.
 //!
 //! ```text
 //! load, derive                            modules and items; schemes with their bases
@@ -14,8 +14,8 @@
 //! gather, incoming, record, places, fit   initial values, sources and results; memory
 //! ```
 //!
-//! `pose` runs these for a problem. Hostile programs are refused in bounded time and memory: expressions that are evaluated, nodes of
-//! the graph, steps on it and operations are all counted.
+//! `pose` runs these for a problem. Hostile programs are refused in bounded time and memory: expressions that are
+//! evaluated, nodes of the graph, steps on it and operations are all counted.
 
 mod allow;
 mod assemble;
@@ -142,7 +142,8 @@ pub fn resolve(
     let pace = places.and_then(|places| analysis::pace(scheme, &NoFiles, &places));
     match pace.filter(|p| p.moves && p.coefficient > 0.0) {
         Some(pace) => {
-            // Few digits, so that the last bits of eigenvalues, which machines may round in their own ways, are none of the result.
+            // Few digits, so that the last bits of eigenvalues, which machines may round in their own ways, are none of
+            // the result.
             let speed = format!("{:.4e}", pace.coefficient).parse().ok();
             resolve_once(world, source, ast, options, speed).map(|(resolved, _)| resolved)
         }

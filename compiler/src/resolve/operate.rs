@@ -226,7 +226,8 @@ impl Resolver<'_> {
         let fixed = |list: &[Typed]| list.iter().all(|s| !self.graph.is_dynamic(s.node));
         let fits = match op {
             HostBinary::Add | HostBinary::Sub => same,
-            // The product of two vectors is that of their components if one is a coefficient, such as an anisotropic medium.
+            // The product of two vectors is that of their components if one is a coefficient, such as an anisotropic
+            // medium.
             HostBinary::Mul => {
                 ka == Kind::Scalar || kb == Kind::Scalar || (same && (fixed(&xs) || fixed(&ys)))
             }

@@ -326,8 +326,8 @@ impl Resolver<'_> {
         self.missing(scope, problem, "scheme", "scheme name")
     }
 
-    /// Notes the constants of a problem. They are computed when they are needed: parameters may depend on them, or they on
-    /// parameters.
+    /// Notes the constants of a problem. They are computed when they are needed: parameters may depend on them, or they
+    /// on parameters.
     fn declare_constants(&mut self, scope: &Scope, problem: &ast::Problem) {
         let shared = Rc::new(scope.clone());
         for stmt in &problem.body {

@@ -1,7 +1,7 @@
 //! Exact fractions, and the coefficients of central differences as such.
 //!
-//! The coefficients follow from Lagrange interpolation in the squared distance: for sample points at distances `r_k`, with
-//! `s_k = r_k^2`, the weights `L_k = prod_{j != k} s_j / (s_j - s_k)` sum even powers to 0 and the constant to 1.
+//! The coefficients follow from Lagrange interpolation in the squared distance: for sample points at distances `r_k`,
+//! with `s_k = r_k^2`, the weights `L_k = prod_{j != k} s_j / (s_j - s_k)` sum even powers to 0 and the constant to 1.
 //! B. Fornberg, Math. Comp. 51 (1988) 699, gives the general case.
 
 use std::cmp::Ordering;

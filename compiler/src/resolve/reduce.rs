@@ -238,8 +238,8 @@ impl Resolver<'_> {
     }
 }
 
-/// The terms of a sum, each of which may lie at places of its own. Factors of sums go to their terms; the product of two
-/// sums is one term.
+/// The terms of a sum, each of which may lie at places of its own. Factors of sums go to their terms; the product of
+/// two sums is one term.
 fn terms_of(expr: &Expr, depth: usize) -> Vec<Expr> {
     let whole = || vec![expr.clone()];
     if depth > DEPTH {

@@ -56,8 +56,8 @@ pub struct Report {
     seen: BTreeSet<Key>,
 }
 
-/// A diagnostic is the same as another one with its code at its first place, and as one with its message at its last place: the
-/// use that the user wrote of a definition in which it occurs several times.
+/// A diagnostic is the same as another one with its code at its first place, and as one with its message at its last
+/// place: the use that the user wrote of a definition in which it occurs several times.
 fn keys(d: &Diagnostic) -> Vec<Key> {
     let at = |l: &Label| (l.source.name().to_string(), (l.span.start, l.span.end));
     match d.labels.as_slice() {

@@ -15,8 +15,8 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     within(name, (name.chars().count() / 4).min(1), candidates)
 }
 
-/// Short words differ from each other by a letter or two without being meant, as `dt` and `dx` or `pml` and `pmc`: of those, only other
-/// cases and swapped letters count.
+/// Short words differ from each other by a letter or two without being meant, as `dt` and `dx` or `pml` and `pmc`: of
+/// those, only other cases and swapped letters count.
 fn within<'a>(
     name: &str,
     allowed: usize,
@@ -55,7 +55,8 @@ pub fn did_you_mean<'a>(
     suggest(name, candidates).map(|c| format!("did you mean `{c}`?"))
 }
 
-/// Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment); a change of case costs one in all.
+/// Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment); a change of case costs one
+/// in all.
 fn distance(a: &str, b: &str) -> usize {
     if a.eq_ignore_ascii_case(b) {
         return 1;

@@ -68,7 +68,8 @@ pub struct Prediction {
     pub footprint: f64,
 }
 
-/// A rate in cell-steps per second as all reports show it: in Gcells/s, 1e9 cell-steps per second, with three significant digits.
+/// A rate in cell-steps per second as all reports show it: in Gcells/s, 1e9 cell-steps per second, with three
+/// significant digits.
 pub fn gcells(rate: f64) -> String {
     let value = rate * 1e-9;
     if !value.is_normal() {

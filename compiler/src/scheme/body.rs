@@ -47,7 +47,8 @@ pub enum Op {
     /// The value, or 0 if its magnitude is below [`Precision::flush_threshold`].
     Flush(Value),
     Sqrt(Value),
-    /// 2 to a whole power from that of the smallest normal number to that of the largest ([`crate::real::Real::power2`]).
+    /// 2 to a whole power from that of the smallest normal number to that of the largest
+    /// ([`crate::real::Real::power2`]).
     Power2(Value),
     /// The power of 2 in a number's bits ([`crate::real::Real::exponent`]).
     Exponent(Value),

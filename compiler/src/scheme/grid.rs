@@ -128,7 +128,8 @@ impl Grid {
         live
     }
 
-    /// Where the value at `at` of a component at `position` comes from. `at` may lie outside by less than the domain's width.
+    /// Where the value at `at` of a component at `position` comes from. `at` may lie outside by less than the domain's
+    /// width.
     pub fn resolve(&self, position: Position, at: PerAxis<i64>) -> Located {
         let extent = self.extent(position);
         let live = self.live(position);

@@ -1,34 +1,34 @@
 //! The scheme: what one time step computes, resolved and typed.
 //!
 //! A [`Scheme`] is a list of [`Stage`]s that a step runs in order. A stage advances some components, each by one
-//! [`Update`]; the updates of one stage are independent of each other. The value of a component after its k-th update is
-//! its version k; version 0 is the initial value. A component keeps its newest `time_levels` versions.
+//! [`Update`]; the updates of one stage are independent of each other. The value of a component after its k-th update
+//! is its version k; version 0 is the initial value. A component keeps its newest `time_levels` versions.
 //!
 //! Meaning, which every back end and schedule reproduces bit for bit (`crate::reference` executes it literally):
-//! - An update computes, for each cell index of its region (and where its mask is not zero), the value of its [`Body`], and
-//!   stores it as the next version of its target there. Elsewhere in the target's extent the old version carries over; that is
-//!   only allowed for components with one time level, where nothing has to be done.
+//! - An update computes, for each cell index of its region (and where its mask is not zero), the value of its [`Body`],
+//!   and stores it as the next version of its target there. Elsewhere in the target's extent the old version carries
+//!   over; that is only allowed for components with one time level, where nothing has to be done.
 //! - Operations are IEEE 754 in the scheme's precision, round to nearest even, subnormals kept; `Fma` rounds once. No
-//!   operation may be reordered, contracted or approximated. All NaNs are one value. `Flush` keeps fields free of subnormals;
-//!   initial values are flushed, too.
+//!   operation may be reordered, contracted or approximated. All NaNs are one value. `Flush` keeps fields free of
+//!   subnormals; initial values are flushed, too.
 //! - A read outside of a component's extent follows the grid's boundary ([`Grid::resolve`]).
-//! - In a zone, each amendment of the update then turns this value into another one, and advances its states, in the order of the
-//!   amendments. All read what was there before the stage.
+//! - In a zone, each amendment of the update then turns this value into another one, and advances its states, in the
+//!   order of the amendments. All read what was there before the stage.
 //! - Sources (see [`crate::problem`]) add to a value right after the update that computed it.
 //!
 //! Rules (checked by `verify`):
 //! 1. Ids are in range; positions and times are 0 or 1/2; absent axes have one cell, position 0, offset 0.
 //! 2. Regions lie in the target's live region ([`Grid::live`]).
 //! 3. No component is updated twice in one stage.
-//! 4. A stage may read the version that it overwrites (age `time_levels - 1` of a component that it updates) only in the
-//!    update of that component, at offset 0.
+//! 4. A stage may read the version that it overwrites (age `time_levels - 1` of a component that it updates) only in
+//!    the update of that component, at offset 0.
 //! 5. A read's age is below the component's time levels.
 //! 6. A component with more than one time level is updated everywhere (region = live region, no mask).
 //! 7. Operands come before their users; constants are exact in the scheme's precision.
 //! 8. Reads reach less far than the domain is wide.
-//! 9. Boxes of a zone are disjoint; an update has at most one amendment for a zone; a state belongs to one amendment, whose zone
-//!    and position it has and which advances it; only bodies of amendments read the value so far and states; a coefficient of one
-//!    axis is read by amendments only.
+//! 9. Boxes of a zone are disjoint; an update has at most one amendment for a zone; a state belongs to one amendment,
+//!    whose zone and position it has and which advances it; only bodies of amendments read the value so far and states;
+//!    a coefficient of one axis is read by amendments only.
 
 mod body;
 mod grid;
@@ -62,8 +62,8 @@ impl Precision {
         }
     }
 
-    /// Magnitudes below it are 0 where a body flushes its value. Differences of numbers that are not below it are normal
-    /// numbers, and so are their products with factors down to 2^-3 (f32) and 2^-10 (f64) where nothing cancels.
+    /// Magnitudes below it are 0 where a body flushes its value. Differences of numbers that are not below it are
+    /// normal numbers, and so are their products with factors down to 2^-3 (f32) and 2^-10 (f64) where nothing cancels.
     pub fn flush_threshold(self) -> f64 {
         let exponent: u64 = match self {
             Precision::F32 => 1023 - 100,
@@ -151,8 +151,8 @@ pub struct Coef {
     pub position: Position,
     /// Evaluated in double precision at each index, then rounded.
     pub value: HostExpr,
-    /// The axis that it depends on, if only amendments read it and it depends on no other one: it is stored once for each
-    /// index of this axis.
+    /// The axis that it depends on, if only amendments read it and it depends on no other one: it is stored once for
+    /// each index of this axis.
     pub only_axis: Option<Axis>,
 }
 

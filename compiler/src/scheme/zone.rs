@@ -7,16 +7,16 @@ use std::fmt;
 /// The most zones of a scheme.
 pub const MOST_ZONES: usize = 32;
 
-/// A part of the grid, such as an absorbing layer: some boxes of cell indices that have no cell in common. A value belongs to the
-/// zone by its cell index, wherever in its cell it lies.
+/// A part of the grid, such as an absorbing layer: some boxes of cell indices that have no cell in common. A value
+/// belongs to the zone by its cell index, wherever in its cell it lies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Zone {
     pub name: String,
     pub boxes: Vec<Region>,
 }
 
-/// Values that one amendment keeps from step to step, each at its own place: nothing else reads them. They start at 0 and exist in
-/// their zone only.
+/// Values that one amendment keeps from step to step, each at its own place: nothing else reads them. They start at 0
+/// and exist in their zone only.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
     pub name: String,
@@ -24,7 +24,8 @@ pub struct State {
     pub zone: ZoneId,
 }
 
-/// The part of an update that acts in a zone: it turns the value of the update so far into another one, and advances states.
+/// The part of an update that acts in a zone: it turns the value of the update so far into another one, and advances
+/// states.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Amendment {
     pub zone: ZoneId,

@@ -1,9 +1,10 @@
 //! Where the values of a tower lie: registers of threads and shared rows.
 //!
-//! A thread has one index along the inner axis and keeps the values of its index in registers. A *shared row* holds what threads tell each
-//! other: rows that come from memory, copied while the stage before runs, and rows that are read at other indices. A *copy* is a value in a
-//! shared row from the stage in which it is put there to the last one in which it is read. There is one barrier between stages, so two copies
-//! may have the same shared row if they have no stage in common.
+//! A thread has one index along the inner axis and keeps the values of its index in registers. A *shared row* holds
+//! what threads tell each other: rows that come from memory, copied while the stage before runs, and rows that are read
+//! at other indices. A *copy* is a value in a shared row from the stage in which it is put there to the last one in
+//! which it is read. There is one barrier between stages, so two copies may have the same shared row if they have no
+//! stage in common.
 
 use super::group::Group;
 use super::residency::{LiveRange, Residency, RowRef, RowUpdate};
@@ -20,7 +21,8 @@ pub struct SharedCopy {
     pub uses: Uses,
 }
 
-/// A stage that needs a value, counted from the start of the period that sees it, and whether it reads it at other indices along the inner axis.
+/// A stage that needs a value, counted from the start of the period that sees it, and whether it reads it at other
+/// indices along the inner axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Use {
     pub stage: i64,
@@ -35,8 +37,8 @@ pub struct Uses {
 }
 
 impl Uses {
-    /// Those of a live range from a stage on, as a period sees them that starts with another one; both counted from the period in which the
-    /// live range begins.
+    /// Those of a live range from a stage on, as a period sees them that starts with another one; both counted from the
+    /// period in which the live range begins.
     fn new(live: &LiveRange, from: i64, start: i64) -> Uses {
         let mut touches = live.touches.iter().filter(|t| t.stage as i64 >= from);
         let first = touches.next().unwrap_or(&live.touches[0]);
@@ -78,7 +80,8 @@ pub struct Carried {
     pub row: RowRef,
     /// If memory does not have it yet.
     pub written: Option<Written>,
-    /// In the new period or later; or from where it was first written on, as it will be stored wherever a thread had a part in that.
+    /// In the new period or later; or from where it was first written on, as it will be stored wherever a thread had a
+    /// part in that.
     pub uses: Uses,
 }
 
@@ -272,7 +275,8 @@ fn is_used(index: usize, live: &LiveRange, from: i64, arcs: &[Arc]) -> bool {
     republished.is_some()
 }
 
-/// The copies that a live range needs. None lasts longer than a period, so that every period can use the same shared rows.
+/// The copies that a live range needs. None lasts longer than a period, so that every period can use the same shared
+/// rows.
 fn copies(index: usize, live: &LiveRange, period: i64, arcs: &mut Vec<Arc>) {
     let first = live.first() as i64;
     let arc = |start: i64, end: i64, source: Source| Arc {
@@ -307,7 +311,8 @@ fn copies(index: usize, live: &LiveRange, period: i64, arcs: &mut Vec<Arc>) {
     arcs.extend(now);
 }
 
-/// A shared row for each copy: those that last from one period into the next get theirs first, the others where there is room.
+/// A shared row for each copy: those that last from one period into the next get theirs first, the others where there
+/// is room.
 fn colour(arcs: &[Arc], period: i64) -> Vec<usize> {
     let stages = |arc: &Arc| (arc.start..=arc.end).map(move |s| s.rem_euclid(period) as usize);
     let crosses = |arc: &Arc| arc.start.div_euclid(period) != arc.end.div_euclid(period);

@@ -1,7 +1,8 @@
 //! Periods that ends of the grid cut: the rows of a tower, run in memory with a condition for each.
 //!
-//! The same rows in the same stages as in an interior period, with a barrier after each stage. A row that lies in the region of its update is
-//! computed from memory and stored, together with its ghosts; but those along the inner axis, where towers make them where they are read.
+//! The same rows in the same stages as in an interior period, with a barrier after each stage. A row that lies in the
+//! region of its update is computed from memory and stored, together with its ghosts; but those along the inner axis,
+//! where towers make them where they are read.
 
 use super::group::{Group, PerFace};
 use super::residency::{RowUpdate, StageAt, keeps_old};

@@ -51,7 +51,8 @@ impl GroupBox {
     }
 }
 
-/// The rows of a component that updates may write. What the others hold never changes; ghosts of their zeros have no sign.
+/// The rows of a component that updates may write. What the others hold never changes; ghosts of their zeros have no
+/// sign.
 pub fn written_groups(scheme: &Scheme, component: ComponentId) -> GroupBox {
     let live = scheme.grid.live(scheme.component(component).position);
     GroupBox {
@@ -70,7 +71,8 @@ const EVERYWHERE: Interval = Interval {
 pub struct Bounds {
     /// All rows lie in the regions of their updates, and have no ghosts along the two axes.
     interior: GroupBox,
-    /// The same but for rows beyond ends that have no ghosts: those are in no region. `None` where no end may cut such rows off.
+    /// The same but for rows beyond ends that have no ghosts: those are in no region. `None` where no end may cut such
+    /// rows off.
     predicated: Option<GroupBox>,
     /// Memory holds all that is kept when the period begins.
     begin: GroupBox,
@@ -103,8 +105,8 @@ pub struct Placement {
     pub periods: Range<u64>,
     /// Those that interior code runs, or predicated code; the others, a few, are run row by row in memory.
     pub interior: Range<u64>,
-    /// The number of the variant of interior periods. Where ends without ghosts may cut rows off, values that memory does not have are nobody's, and rows in no
-    /// region keep their values.
+    /// The number of the variant of interior periods. Where ends without ghosts may cut rows off, values that memory
+    /// does not have are nobody's, and rows in no region keep their values.
     pub variant: usize,
 }
 
@@ -208,7 +210,8 @@ impl Towers {
         ends.into_iter().flatten().any(|end| end)
     }
 
-    /// Which ends of the outer and the middle axis may do so: those without ghosts, if all updates need the old values of what they write.
+    /// Which ends of the outer and the middle axis may do so: those without ghosts, if all updates need the old values
+    /// of what they write.
     pub fn predicating_ends(&self, scheme: &Scheme) -> [[bool; 2]; 2] {
         let keep = self.alignments.iter().all(Residency::keeps_all);
         let open = |end: Boundary| keep && end == Boundary::Zero;
@@ -217,8 +220,8 @@ impl Towers {
 }
 
 impl Residency {
-    /// The origins for which all rows of a period lie in the regions of their updates, and none has ghosts along the two axes; `open`: rows
-    /// may lie beyond ends without ghosts.
+    /// The origins for which all rows of a period lie in the regions of their updates, and none has ghosts along the
+    /// two axes; `open`: rows may lie beyond ends without ghosts.
     fn whole(&self, scheme: &Scheme, open: bool) -> GroupBox {
         let ends = |axis: Axis, mut range: Interval| {
             let [below, above] = scheme.grid.boundary[axis].map(|b| open && b == Boundary::Zero);

@@ -99,7 +99,8 @@ impl Geometry {
         self.solve(self.slopes.map(|s| s.saturating_mul(stages)))
     }
 
-    /// The cell near which a tower lies that starts at these depths, and the depths at which one lies in the same way near cell 0.
+    /// The cell near which a tower lies that starts at these depths, and the depths at which one lies in the same way
+    /// near cell 0.
     pub fn reduce(&self, start: PerFace<i64>) -> (PerFace<i64>, Group) {
         let [[a, b], [c, d]] = self.forms.map(|f| f.map(i128::from));
         let [u, v] = start.map(|depth| -i128::from(depth));
@@ -116,7 +117,8 @@ impl Geometry {
         ([near(0), near(1)], Group::new(x, y))
     }
 
-    /// The ways in which towers lie on the lattice that start at whole pitches from each other, or at sums of those and other distances.
+    /// The ways in which towers lie on the lattice that start at whole pitches from each other, or at sums of those and
+    /// other distances.
     pub fn alignments(&self, others: &[PerFace<i64>]) -> Result<Vec<PerFace<i64>>, Unfit> {
         let [first, second] = self.pitches;
         let mut found = vec![[0; 2]];

@@ -1,7 +1,7 @@
 //! The order of row operations in a stage, and the place of each of their operands.
 //!
-//! Operations that need nothing which has to arrive, nor overwrite what another tower may not have read yet, come before the wait for what the
-//! stage before loaded; all others follow.
+//! Operations that need nothing which has to arrive, nor overwrite what another tower may not have read yet, come
+//! before the wait for what the stage before loaded; all others follow.
 
 use super::allocate::{Allocation, StageAllocation};
 use super::group::Group;
@@ -12,10 +12,12 @@ use crate::layout::{Layout, RowId};
 use crate::scheme::{self, Body, Op, Scheme, ZoneSet};
 use std::collections::BTreeSet;
 
-/// Bytes of values to which volume sources add together, so that what they read is under way at the same time: more spill.
+/// Bytes of values to which volume sources add together, so that what they read is under way at the same time: more
+/// spill.
 const TOGETHER: usize = 24;
 
-/// Bytes of values that amendments have asked for and not used yet: about what arrives while the rows in between are computed.
+/// Bytes of values that amendments have asked for and not used yet: about what arrives while the rows in between are
+/// computed.
 const AHEAD: usize = 64;
 
 /// What the operations of all alignments have in common.
@@ -39,7 +41,8 @@ struct Order<'a> {
 }
 
 impl Context<'_> {
-    /// The stages of a period with the amendments of some zones; `keeps`: all updates need the old values of what they write.
+    /// The stages of a period with the amendments of some zones; `keeps`: all updates need the old values of what they
+    /// write.
     pub fn stages(
         &self,
         allocation: &Allocation,
@@ -111,8 +114,8 @@ impl Order<'_> {
         self.with_fetches(stage, ops)
     }
 
-    /// The same operations, with what amendments need of memory asked for some rows ahead. Where steps have one stage only, another tower may have
-    /// advanced states in the stage before.
+    /// The same operations, with what amendments need of memory asked for some rows ahead. Where steps have one stage
+    /// only, another tower may have advanced states in the stage before.
     fn with_fetches(&self, stage: StageAt, ops: Vec<RowOp>) -> Vec<RowOp> {
         let Context { scheme, .. } = *self.context;
         let bytes = |of: Amended| {
@@ -180,7 +183,8 @@ impl Order<'_> {
             || arrives(here, stage.target(scheme, layout, update))
     }
 
-    /// Whether another tower may have read or written the target in the stage before: only what arrives says that it has done so.
+    /// Whether another tower may have read or written the target in the stage before: only what arrives says that it
+    /// has done so.
     fn is_shared(&self, number: usize, row: &RowUpdate) -> bool {
         let Context {
             scheme,

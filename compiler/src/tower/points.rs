@@ -1,8 +1,8 @@
 //! Sources and probes inside of time blocks: what happens to single values right after their updates.
 //!
-//! A period with a cell to which a source adds, or that a probe records, is run row by row in memory, as if an end of the grid cut it. After
-//! the rows of a stage, each thread looks whether something happens to a value that it has just written. So the injections, their order and the
-//! ghosts are those of a run stage by stage.
+//! A period with a cell to which a source adds, or that a probe records, is run row by row in memory, as if an end of
+//! the grid cut it. After the rows of a stage, each thread looks whether something happens to a value that it has just
+//! written. So the injections, their order and the ghosts are those of a run stage by stage.
 
 use super::group::Group;
 use super::residency::RowUpdate;
@@ -122,8 +122,8 @@ impl Points {
         self.receivers.iter().any(|r| r.stage.is_none())
     }
 
-    /// `None` where a source adds to what its stage does not update, or a receiver records what its last update does not leave as the newest
-    /// version.
+    /// `None` where a source adds to what its stage does not update, or a receiver records what its last update does
+    /// not leave as the newest version.
     fn rows(&self, scheme: &Scheme, layout: &Layout) -> Option<Vec<PointRow>> {
         let updating = |stage: StageId, id: ComponentId, at: PerAxis<i64>| {
             let updates = &scheme.stages[stage.index()].updates;
@@ -166,8 +166,8 @@ impl Points {
         Some(rows.into_iter().map(row).collect())
     }
 
-    /// Attaches the points to the towers of a time block of so many periods, whose interior periods become fewer. `None` where time blocks cannot
-    /// do what is asked for.
+    /// Attaches the points to the towers of a time block of so many periods, whose interior periods become fewer.
+    /// `None` where time blocks cannot do what is asked for.
     pub fn attach(
         &self,
         scheme: &Scheme,
@@ -273,7 +273,8 @@ impl Held<'_> {
     }
 }
 
-/// The periods, and where a tower begins a time block, such that a row of a period lies at a place of the array: around periodic axes, too.
+/// The periods, and where a tower begins a time block, such that a row of a period lies at a place of the array: around
+/// periodic axes, too.
 fn origins(
     towers: &Towers,
     at: Group,

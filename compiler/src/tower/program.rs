@@ -1,15 +1,17 @@
 //! Tower programs: what a tower does, row operation by row operation.
 //!
-//! A [`TowerProgram`] is a stage of its own between tiles and code. Per alignment it has a straight line of row operations for a period, which
-//! every interior period of every tower of that alignment runs, and the rows of periods that ends of the grid cut. A *row operation* works on a
-//! row along the inner axis: on a GPU each thread of a block has one index of it. Operations name rows relative to the origin of the period.
+//! A [`TowerProgram`] is a stage of its own between tiles and code. Per alignment it has a straight line of row
+//! operations for a period, which every interior period of every tower of that alignment runs, and the rows of periods
+//! that ends of the grid cut. A *row operation* works on a row along the inner axis: on a GPU each thread of a block
+//! has one index of it. Operations name rows relative to the origin of the period.
 //!
 //! ```text
 //! rows of memory  --load-->  shared rows  --update-->  registers  --publish-->  shared rows  --update--> ...
 //!                                                      registers  --store-->    rows of memory
 //! ```
 //!
-//! What is computed is in the scheme; which rows, in which order and out of which places is here. Back ends print it and decide nothing.
+//! What is computed is in the scheme; which rows, in which order and out of which places is here. Back ends print it
+//! and decide nothing.
 
 use super::allocate::{Allocation, Carried, SharedCopy};
 use super::block::{Block, Misfit, Options, boundary_rows};
@@ -25,8 +27,8 @@ use crate::scheme::{ComponentId, Scheme, StageId};
 use crate::tile::{Checked, TileProgram};
 use std::fmt;
 
-/// A source in so many columns of cells that interior periods run it: after the update of a component in a stage it adds
-/// `round(profile * wave)` to the values that lie in its box. Box, profiles and waves are data.
+/// A source in so many columns of cells that interior periods run it: after the update of a component in a stage it
+/// adds `round(profile * wave)` to the values that lie in its box. Box, profiles and waves are data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VolumeSource {
     pub stage: StageId,
@@ -56,15 +58,16 @@ pub struct PeriodProgram {
     pub carried: Vec<Carried>,
     /// Values in shared rows when the period begins.
     pub held: Vec<SharedCopy>,
-    /// The stages of each of the towers' variants. Where ends of the grid may cut rows off, all updates keep old values.
+    /// The stages of each of the towers' variants. Where ends of the grid may cut rows off, all updates keep old
+    /// values.
     pub variants: Vec<Vec<StageProgram>>,
 }
 
 /// A stage of a period.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StageProgram {
-    /// Copies from memory to shared rows that begin with the stage and are there when the next one begins. Those of the last stage belong to
-    /// the next period.
+    /// Copies from memory to shared rows that begin with the stage and are there when the next one begins. Those of the
+    /// last stage belong to the next period.
     pub loads: Vec<SharedCopy>,
     pub ops: Vec<RowOp>,
 }
@@ -74,13 +77,16 @@ pub struct StageProgram {
 pub enum RowOp {
     /// What volume sources will add to rows of an update is fetched, so that it is near when it is needed.
     Prefetch { update: usize, rows: Vec<RowUpdate> },
-    /// From here on shared rows hold what the stage before loaded, with its ghosts along the inner axis if towers make them.
+    /// From here on shared rows hold what the stage before loaded, with its ghosts along the inner axis if towers make
+    /// them.
     Await,
-    /// Asks for the states and the coefficients of one axis that an amendment of a row needs, so that they are there when it acts.
+    /// Asks for the states and the coefficients of one axis that an amendment of a row needs, so that they are there
+    /// when it acts.
     Fetch(Amended),
     /// Computes the new value of a row into a register.
     Update(Update),
-    /// Turns the new value of a row into another one where it lies in a zone, and writes the new states to memory there.
+    /// Turns the new value of a row into another one where it lies in a zone, and writes the new states to memory
+    /// there.
     Amend(Amend),
     /// Volume sources add to the new values of rows of an update.
     Inject { update: usize, rows: Vec<RowUpdate> },
@@ -120,8 +126,8 @@ pub struct Amended {
 pub struct Amend {
     pub of: Amended,
     pub target: RowRef,
-    /// Per operation of the amendment's body, where it finds a value of a row; `None` for those that read none: states and coefficients of one axis
-    /// have been fetched.
+    /// Per operation of the amendment's body, where it finds a value of a row; `None` for those that read none: states
+    /// and coefficients of one axis have been fetched.
     pub operands: Vec<Option<Operand>>,
     /// Where the update has a mask.
     pub mask: Option<Operand>,

@@ -1,12 +1,13 @@
 //! What a tower loads, keeps and stores: live ranges of rows.
 //!
-//! From stage to stage the rows of a tower move by the slopes of its faces; after a *period* of so many steps everything repeats, displaced by
-//! the tower's advance, with the same time levels. So what a tower that no end of the grid cuts does is known before it runs, in exact
-//! integers, whatever its place and height.
+//! From stage to stage the rows of a tower move by the slopes of its faces; after a *period* of so many steps
+//! everything repeats, displaced by the tower's advance, with the same time levels. So what a tower that no end of the
+//! grid cuts does is known before it runs, in exact integers, whatever its place and height.
 //!
-//! Between a tower's first and its last access to a row of memory, only the tower itself writes it: each other tower that writes it is ordered
-//! before or after this one, as this one reads or writes it on both sides. These accesses are a *live range*. A value is loaded if the first
-//! access reads it, kept until the last one, and stored after the last write.
+//! Between a tower's first and its last access to a row of memory, only the tower itself writes it: each other tower
+//! that writes it is ordered before or after this one, as this one reads or writes it on both sides. These accesses are
+//! a *live range*. A value is loaded if the first access reads it, kept until the last one, and stored after the last
+//! write.
 //!
 //! All rows are relative to the tower's *origin*, which lies at index (0, 0) when a period starts.
 
@@ -226,7 +227,8 @@ impl Tracer<'_> {
     /// What towers do in a period that start at these depths.
     pub fn trace(&self, start: PerFace<i64>) -> Result<Residency, Unfit> {
         let per_period = self.steps as i64 * self.scheme.stages.len() as i64;
-        // In a period all rows lie in a box, which moves on; so a live range lasts no longer than the box takes to pass.
+        // In a period all rows lie in a box, which moves on; so a live range lasts no longer than the box takes to
+        // pass.
         let mut first = Touches::new();
         for stage in 0..per_period {
             self.stage(start, stage, &mut first)?;
@@ -361,14 +363,15 @@ pub fn reach(read: &Read) -> Group {
     )
 }
 
-/// Whether a read finds values of other indices along the inner axis: at an offset, or because the rows that are read are shorter than
-/// others, so that the last indices of those find ghosts there.
+/// Whether a read finds values of other indices along the inner axis: at an offset, or because the rows that are read
+/// are shorter than others, so that the last indices of those find ghosts there.
 pub fn is_cross_lane(scheme: &Scheme, layout: &Layout, read: &Read) -> bool {
     let end = scheme.extent(read.component)[Axis::INNER].hi;
     read.offset[Axis::INNER] != 0 || end < layout.extent[Axis::INNER]
 }
 
-/// Whether an update needs the old value of its target where it acts not everywhere: behind a mask, or along the inner axis.
+/// Whether an update needs the old value of its target where it acts not everywhere: behind a mask, or along the inner
+/// axis.
 pub fn keeps_old(scheme: &Scheme, update: &Update) -> bool {
     let live = scheme.grid.live(scheme.component(update.target).position);
     update.mask.is_some() || update.region[Axis::INNER] != live[Axis::INNER]

@@ -1,8 +1,9 @@
 //! Periodic axes: how the faces of towers close around them.
 //!
-//! *The middle axis.* The two faces of towers lean along it in opposite ways, so towers go around it as they do along it, if each face comes
-//! back to itself after the length of the ring. Where its pitch does not divide that length, one distance between faces around the ring is
-//! *narrow*: what the others leave. A tower between narrow faces is one of the usual width of which only the events below a limit count.
+//! *The middle axis.* The two faces of towers lean along it in opposite ways, so towers go around it as they do along
+//! it, if each face comes back to itself after the length of the ring. Where its pitch does not divide that length, one
+//! distance between faces around the ring is *narrow*: what the others leave. A tower between narrow faces is one of
+//! the usual width of which only the events below a limit count.
 //!
 //! *The outer axis.* The ring is cut at a [`Seam`].
 
@@ -163,8 +164,8 @@ impl Rings {
         along(0).into_iter().flat_map(each).collect()
     }
 
-    /// Of the indices that a tile has, once for each time around the ring, those by which it is known. Its neighbours with a lower index along one
-    /// face or both have no higher index along the first one then.
+    /// Of the indices that a tile has, once for each time around the ring, those by which it is known. Its neighbours
+    /// with a lower index along one face or both have no higher index along the first one then.
     pub fn known(&self, [i, j]: PerFace<i64>) -> PerFace<i64> {
         let counts = [0, 1].map(|cut| self.spacings[cut].count());
         let [Some(first), Some(second)] = counts else {

@@ -1,8 +1,9 @@
 //! The seam: where the ring of a periodic outer axis is cut.
 //!
-//! Towers of a time block run along the outer axis, from one end to the other, and around a ring they would wait for themselves. So the ring is
-//! cut at a face that moves against the towers: where it needs no more than its own slope, nothing on the side that runs first depends on the
-//! other one. What lies beyond the seam is done before what reads it begins: a time block has two launches then.
+//! Towers of a time block run along the outer axis, from one end to the other, and around a ring they would wait for
+//! themselves. So the ring is cut at a face that moves against the towers: where it needs no more than its own slope,
+//! nothing on the side that runs first depends on the other one. What lies beyond the seam is done before what reads it
+//! begins: a time block has two launches then.
 
 use super::residency::Residency;
 use crate::lattice::{Axis, Interval, div_floor};
@@ -23,8 +24,8 @@ pub struct Seam {
     pub(super) cells: i64,
 }
 
-/// The part of a ring of cells that counts in a stage, in terms of `(rate * n + from) / unit`, rounded down, with n the stages since the time block
-/// began.
+/// The part of a ring of cells that counts in a stage, in terms of `(rate * n + from) / unit`, rounded down, with n the
+/// stages since the time block began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     pub rate: i64,

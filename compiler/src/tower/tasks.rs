@@ -8,18 +8,19 @@ use crate::scheme::Scheme;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// An order of towers: tiles are cut into strips along the first face, and in each of them columns, which are tiles with the same sum of
-/// indices, come one after the other. Strips are dealt to the partitions of the cache that all multiprocessors share: what a strip's towers
-/// store and load again stays in one of them.
+/// An order of towers: tiles are cut into strips along the first face, and in each of them columns, which are tiles
+/// with the same sum of indices, come one after the other. Strips are dealt to the partitions of the cache that all
+/// multiprocessors share: what a strip's towers store and load again stays in one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
     /// Tiles of a strip along the first face, at least 1: so many run side by side.
     pub width: i64,
-    /// The last columns of a strip that alternate with the first ones of the next strip of the same partition, at least 0: where ends of the grid make
-    /// towers slow, others run beside them.
+    /// The last columns of a strip that alternate with the first ones of the next strip of the same partition, at least
+    /// 0: where ends of the grid make towers slow, others run beside them.
     pub overlap: i64,
-    /// Stages that the neighbours of a tower are ahead at least when it begins. More of them let towers wait less for each other, and keep
-    /// less of what one stores in a cache until the next one loads it: on an H200 the latter weighs more.
+    /// Stages that the neighbours of a tower are ahead at least when it begins. More of them let towers wait less for
+    /// each other, and keep less of what one stores in a cache until the next one loads it: on an H200 the latter
+    /// weighs more.
     pub lead: u32,
     /// Partitions of the cache, each with multiprocessors that are near it; at least 1.
     pub partitions: u32,
@@ -30,7 +31,8 @@ pub struct Order {
 pub struct Task {
     /// In what periods it has rows, and which of these are interior.
     pub placement: Placement,
-    /// The tasks with an index one lower along the first face, the second, and both; `None` where there is no such task.
+    /// The tasks with an index one lower along the first face, the second, and both; `None` where there is no such
+    /// task.
     pub neighbours: [Option<usize>; 3],
 }
 
@@ -38,13 +40,15 @@ pub struct Task {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskList {
     pub tasks: Vec<Task>,
-    /// How many of these each launch runs for each partition, one after the other: those of a launch begin when the one before is over.
+    /// How many of these each launch runs for each partition, one after the other: those of a launch begin when the one
+    /// before is over.
     pub launches: Vec<Vec<usize>>,
 }
 
-/// All towers of a time block of so many periods that have anything to do. There is an order in which each comes after all that it depends on,
-/// and those of a launch and a partition are in that order. Towers that run at the same time are near each other: what one stores, the next finds
-/// in a cache. `None` where there are too many, or a ring is too short for so many periods or for a strip.
+/// All towers of a time block of so many periods that have anything to do. There is an order in which each comes after
+/// all that it depends on, and those of a launch and a partition are in that order. Towers that run at the same time
+/// are near each other: what one stores, the next finds in a cache. `None` where there are too many, or a ring is too
+/// short for so many periods or for a strip.
 pub fn tasks(
     scheme: &Scheme,
     layout: &crate::layout::Layout,
@@ -128,9 +132,9 @@ fn ordered(
             }
         }
     }
-    // Columns are numbered on from those of the strip before in the same partition, never below those of the strip beside it: then a tile comes
-    // after its neighbours there. Around a ring with more tiles along the second face than along the first one, the tile before the first one of a row
-    // is known by a later column of an earlier strip.
+    // Columns are numbered on from those of the strip before in the same partition, never below those of the strip
+    // beside it: then a tile comes after its neighbours there. Around a ring with more tiles along the second face than
+    // along the first one, the tile before the first one of a row is known by a later column of an earlier strip.
     let [back, last] = towers.rings.known([0, -1]);
     let later = if back < 0 { back + last } else { 0 };
     let mut offsets: BTreeMap<i64, (i64, Interval)> = BTreeMap::new();

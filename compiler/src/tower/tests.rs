@@ -443,7 +443,8 @@ fn shifted(row: RowRef, towers: &Towers, origin: Group, periods: i64) -> RowRef 
     }
 }
 
-/// Where no end has ghosts, no period is run row by row: ends clip towers or leave them whole. Where all have, none is predicated.
+/// Where no end has ghosts, no period is run row by row: ends clip towers or leave them whole. Where all have, none is
+/// predicated.
 #[test]
 fn ends_without_ghosts_clip_towers() {
     let parts = |boundary: [[Boundary; 2]; 2]| {

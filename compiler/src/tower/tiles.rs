@@ -76,8 +76,9 @@ impl Depths<'_> {
 }
 
 impl Towers {
-    /// The indices along both faces of all tiles that a time block of so many periods has, and perhaps of some others; each tile is known by
-    /// one pair of them ([`Rings::known`](super::Rings::known)). `None` where there are too many to be counted.
+    /// The indices along both faces of all tiles that a time block of so many periods has, and perhaps of some others;
+    /// each tile is known by one pair of them ([`Rings::known`](super::Rings::known)). `None` where there are too many
+    /// to be counted.
     pub fn indices(&self, scheme: &Scheme, periods: u64) -> Option<PerFace<Interval>> {
         let none = Extremes {
             least: i64::MAX / 4,
@@ -155,8 +156,8 @@ impl Towers {
     }
 }
 
-/// Which towers of a time block run first: all of them, unless a seam cuts the outer axis. Then some write what others read across the seam, and
-/// those run in a launch of their own before all others.
+/// Which towers of a time block run first: all of them, unless a seam cuts the outer axis. Then some write what others
+/// read across the seam, and those run in a launch of their own before all others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Launches {
     seam: Option<SeamOrder>,

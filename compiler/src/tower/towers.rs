@@ -13,11 +13,12 @@ use std::collections::BTreeSet;
 
 /// The towers of a tile program whose only level has two cuts over the first two axes.
 ///
-/// Towers may lie differently to the lattice: each such *alignment* has rows of its own (towers of odd width with half-integer slopes have
-/// two).
+/// Towers may lie differently to the lattice: each such *alignment* has rows of its own (towers of odd width with
+/// half-integer slopes have two).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Towers {
-    /// Steps of a period: a multiple of the scheme's phases, with two stages at least, so that in one there is time to load for the next.
+    /// Steps of a period: a multiple of the scheme's phases, with two stages at least, so that in one there is time to
+    /// load for the next.
     pub steps: u64,
     /// From the origin of a period to that of the next one.
     pub advance: Group,
@@ -135,9 +136,10 @@ impl Towers {
         Some(self.geometry.within(start, event))
     }
 
-    /// Whether a tower that is m stages ahead of another one depends on it only if their indices differ by at most m along each face, and
-    /// the other way round. Then it is enough that a tower waits, before each stage, until its neighbours with an index one lower along one
-    /// face or both have done all stages before: they have waited for theirs.
+    /// Whether a tower that is m stages ahead of another one depends on it only if their indices differ by at most m
+    /// along each face, and the other way round. Then it is enough that a tower waits, before each stage, until its
+    /// neighbours with an index one lower along one face or both have done all stages before: they have waited for
+    /// theirs.
     pub fn are_adjacent(&self) -> bool {
         self.adjacent
     }
@@ -170,7 +172,8 @@ impl Towers {
         (loads + stores) * scheme.precision.bytes() as f64 / (self.cells() * self.steps as f64)
     }
 
-    /// What all towers of a column move together, per tower, each value counted once: towers whose indices have the same sum form a column.
+    /// What all towers of a column move together, per tower, each value counted once: towers whose indices have the
+    /// same sum form a column.
     pub fn traffic_of_column(&self) -> Traffic {
         let column = self.geometry.column();
         let mut loads = BTreeSet::new();
@@ -243,7 +246,8 @@ impl Adjacency<'_> {
         of.amendments.iter().all(|a| a.advances.is_empty()) || far() <= steps
     }
 
-    /// Whether the writers of all that a stage accesses, the last ones before it and the first ones after it, lie near enough.
+    /// Whether the writers of all that a stage accesses, the last ones before it and the first ones after it, lie near
+    /// enough.
     fn holds_in(&self, number: i64) -> bool {
         let stage = StageAt::new(self.scheme, number);
         let mut updates = stage.updates(self.scheme).iter().enumerate();

@@ -1,20 +1,25 @@
-//! Checks the rules of tower programs, before one is executed; a violation is a defect of what made the program, not of a schedule.
+//! Checks the rules of tower programs, before one is executed; a violation is a defect of what made the program, not of
+//! a schedule.
 //!
-//! 1. There is a period for each alignment, with a list of operations for each stage, and rows of boundary periods for each of them.
+//! 1. There is a period for each alignment, with a list of operations for each stage, and rows of boundary periods for
+//!    each of them.
 //! 2. A stage updates each row of its tiles exactly once, in interior and in boundary periods.
-//! 3. What an operation reads from a register, or from a shared row, is the newest value of the row that it means. A shared row that is loaded
-//!    during a stage is there from the wait in the next stage on.
+//! 3. What an operation reads from a register, or from a shared row, is the newest value of the row that it means. A
+//!    shared row that is loaded during a stage is there from the wait in the next stage on.
 //! 4. A shared row is not overwritten in a stage that reads it: only after a stage do all threads meet.
 //! 5. A row is loaded from memory only if memory has its newest value: the tower has stored what it wrote.
-//! 6. An updated row is committed exactly once, after sources have added to it, and published, stored or read in a later stage only then.
-//! 7. A period leaves in registers and shared rows what the next one begins with, displaced by the advance; all else that it wrote is in memory.
+//! 6. An updated row is committed exactly once, after sources have added to it, and published, stored or read in a
+//!    later stage only then.
+//! 7. A period leaves in registers and shared rows what the next one begins with, displaced by the advance; all else
+//!    that it wrote is in memory.
 //! 8. Where ends may cut rows off, or lines are cut into z blocks, each update has the old value.
 //! 9. Faces of z blocks move as far as stages read.
-//! 10. An updated row is amended once by each amendment of the variant's zones, in their order, before anything else happens to it. What that needs of
-//!     memory was asked for once in the same stage, and after the wait where a step has one stage only.
+//! 10. An updated row is amended once by each amendment of the variant's zones, in their order, before anything else
+//!     happens to it. What that needs of memory was asked for once in the same stage, and after the wait where a step
+//!     has one stage only.
 //!
-//! The check runs one period with values that have names instead of numbers: a period begins in any state that satisfies rule 7, so that it ends in
-//! such a state shows the rest by induction.
+//! The check runs one period with values that have names instead of numbers: a period begins in any state that
+//! satisfies rule 7, so that it ends in such a state shows the rest by induction.
 
 mod amend;
 

@@ -1,7 +1,8 @@
 //! Tower programs of whole programs: the text of a file with directives in, the printed program out.
 //!
-//! A file in `towers/` begins with directives: `// towers of: SCHEDULE`, and perhaps `// z blocks of N warp`. With `// refused: REASON`
-//! there is no program for that reason; without, the program is that of the snapshot with the file's name.
+//! A file in `towers/` begins with directives: `// towers of: SCHEDULE`, and perhaps `// z blocks of N warp`. With
+//! `// refused: REASON` there is no program for that reason; without, the program is that of the snapshot with the
+//! file's name.
 
 use crate::support::*;
 use std::path::PathBuf;
@@ -80,7 +81,8 @@ fn programs_are_those_of_the_snapshots() {
     }
 }
 
-/// Which zeros keep a scheme from towers depends on its reads and ends; those of the library have such reads at no ends.
+/// Which zeros keep a scheme from towers depends on its reads and ends; those of the library have such reads at no
+/// ends.
 #[test]
 fn no_scheme_of_the_library_reads_ghosts_of_zeros() {
     let ends = ["zero", "pec", "pmc | zero", "periodic"];

@@ -345,6 +345,7 @@ fn resident_threads(device: &dyn Device) -> u64 {
 }
 
 fn run(device: &dyn Device, job: &Job) -> Result<(), DeviceError> {
-    // SAFETY: the parameters are those that the compiler lists for the kernel; boxes and tables lie in the array of the layout.
+    // SAFETY: the parameters are those that the compiler lists for the kernel; boxes and tables lie in the array of the
+    // layout.
     unsafe { device.start(job.function, job.threads, &job.arguments) }
 }

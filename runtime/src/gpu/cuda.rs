@@ -1,4 +1,5 @@
-//! NVIDIA GPUs through the CUDA driver, whose library is opened when it is first needed: where there is none, everything else works.
+//! NVIDIA GPUs through the CUDA driver, whose library is opened when it is first needed: where there is none,
+//! everything else works.
 
 use super::device::{Address, Device, DeviceError, Facts, Function, Mark, Reading, Threads};
 use super::l2_partitions::near;
@@ -21,7 +22,8 @@ const SHARED_WITHOUT_ASKING: u32 = 48 << 10;
 /// What the driver's translator says about code, at most.
 const LOG_BYTES: usize = 8192;
 
-/// Readings that go on side by side through locked memory: of probes, of slices, and of all values. More are plain copies.
+/// Readings that go on side by side through locked memory: of probes, of slices, and of all values. More are plain
+/// copies.
 const READINGS: usize = 3;
 
 /// A GPU with a queue of work, and one of copies to the host that go on beside it.
@@ -75,8 +77,8 @@ impl State {
     }
 }
 
-// SAFETY: the driver's handles may be used by any thread once its context is current there, which every method sees to; what is
-// changed lies behind a mutex.
+// SAFETY: the driver's handles may be used by any thread once its context is current there, which every method sees to;
+// what is changed lies behind a mutex.
 unsafe impl Send for CudaDevice {}
 // SAFETY: as above.
 unsafe impl Sync for CudaDevice {}
@@ -84,8 +86,8 @@ unsafe impl Sync for CudaDevice {}
 /// Calls a function of the driver.
 macro_rules! driver {
     ($what:expr, $function:ident($($argument:expr),* $(,)?)) => {{
-        // SAFETY: the library is there (`CudaDevice::count` looked), it has this function (since `OLDEST_CUDA`), pointers are valid
-        // for the call, and handles are alive.
+        // SAFETY: the library is there (`CudaDevice::count` looked), it has this function (since `OLDEST_CUDA`),
+        // pointers are valid for the call, and handles are alive.
         let result = unsafe { sys::$function($($argument),*) };
         check($what, result)
     }};
@@ -118,8 +120,8 @@ impl CudaDevice {
         // The names that `cudarc` tries begin so.
         torre_trust::check_library_path(&["libcuda.so", "libcuda64", "libnvcuda"])
             .map_err(DeviceError::Refused)?;
-        // SAFETY: opening the driver's library runs its initialisers, which are made for that; it lies where the system or
-        // the user puts it, and nobody else could have put it there.
+        // SAFETY: opening the driver's library runs its initialisers, which are made for that; it lies where the system
+        // or the user puts it, and nobody else could have put it there.
         if !unsafe { sys::is_culib_present() } {
             return Err(DeviceError::NoDriver);
         }

@@ -56,8 +56,9 @@ pub struct Facts {
     pub memory: u64,
     /// Bytes of the cache that all multiprocessors share.
     pub l2: u64,
-    /// The partition of that cache that is near each multiprocessor, by its number; empty or all 0 where there is one, or nothing is known. A partition keeps
-    /// copies of what the multiprocessors near it use: what all use takes room in all of them.
+    /// The partition of that cache that is near each multiprocessor, by its number; empty or all 0 where there is one,
+    /// or nothing is known. A partition keeps copies of what the multiprocessors near it use: what all use takes room
+    /// in all of them.
     pub l2_partition: Vec<u32>,
 }
 
@@ -68,8 +69,8 @@ impl Facts {
     }
 }
 
-/// A device whose work is done in the order in which it was asked for. Copies from and to the host wait for what came before; those that
-/// [`Device::begin_read`] begins go on beside what comes after.
+/// A device whose work is done in the order in which it was asked for. Copies from and to the host wait for what came
+/// before; those that [`Device::begin_read`] begins go on beside what comes after.
 pub trait Device: Send + Sync {
     fn facts(&self) -> &Facts;
     /// Bytes of memory that could be taken now.
@@ -80,7 +81,8 @@ pub trait Device: Send + Sync {
     fn give_back(&self, memory: Address) -> Result<(), DeviceError>;
     fn write(&self, to: Address, bytes: &[u8]) -> Result<(), DeviceError>;
     fn read(&self, from: Address, bytes: &mut [u8]) -> Result<(), DeviceError>;
-    /// Begins to read what was asked for up to now, while other work goes on. Nobody changes that memory before the reading has ended.
+    /// Begins to read what was asked for up to now, while other work goes on. Nobody changes that memory before the
+    /// reading has ended.
     fn begin_read(&self, from: Address, bytes: u64) -> Result<Reading, DeviceError>;
     /// Waits for a reading, and puts what was read into memory of its size.
     fn end_read(&self, reading: Reading, bytes: &mut [u8]) -> Result<(), DeviceError>;

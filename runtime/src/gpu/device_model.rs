@@ -120,8 +120,9 @@ impl DeviceModel {
         })
     }
 
-    /// Bytes per second from page-locked memory of the host, and at the same time back, beside kernels: passes of windows reach 34e9 to
-    /// 42e9 over PCIe 5.0 with an H200, where copies alone reach 50e9; shares of the rates of PCIe 4.0 and 3.0 for older ones.
+    /// Bytes per second from page-locked memory of the host, and at the same time back, beside kernels: passes of
+    /// windows reach 34e9 to 42e9 over PCIe 5.0 with an H200, where copies alone reach 50e9; shares of the rates of
+    /// PCIe 4.0 and 3.0 for older ones.
     pub fn link_rate(&self) -> f64 {
         match self.facts.capability {
             90.. => 40e9,

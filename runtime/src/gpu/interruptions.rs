@@ -15,7 +15,8 @@ pub struct Interruptions {
     pub always: Vec<&'static str>,
     /// Nothing of a time block may lie on both sides of a multiple of these steps.
     intervals: Vec<u64>,
-    /// Where points lie along the outer and the middle axis: cells of sources that are no volume sources, and of probes.
+    /// Where points lie along the outer and the middle axis: cells of sources that are no volume sources, and of
+    /// probes.
     points: Vec<[Interval; 2]>,
     /// Sources act in more cells than time blocks of pyramids have tables for.
     pub too_many_cells: bool,
@@ -65,7 +66,8 @@ const MOST_CELLS: i64 = 1 << 22;
 /// The same for time blocks of pyramids: those of the boxes of all sources.
 const MOST_TABLE_CELLS: i64 = 1 << 24;
 
-/// Instructions of a cell for a volume source outside its box; more inside of it where one profile serves all cells; and more where profiles are loaded.
+/// Instructions of a cell for a volume source outside its box; more inside of it where one profile serves all cells;
+/// and more where profiles are loaded.
 const ADDED: [f64; 3] = [1.1, 8.0, 15.0];
 
 /// Threads of a warp.

@@ -1,10 +1,12 @@
 //! Which partition of the cache that all multiprocessors share is near each of them.
 //!
-//! The cache of an A100, H100 or H200 has two partitions, each connected to half of the multiprocessors; the driver does not tell which.
-//! A line of memory is at home in one of them, by a function of its address, and a multiprocessor that is connected to the other one waits
-//! longer for it: on an H200 260 cycles in the same partition, 450 in the other. So the times of some lines, less the mean of each line
-//! and of each multiprocessor, have one sign for the multiprocessors of one partition and the other for those of the other; how large they are together, and
-//! how alike for all multiprocessors of a partition, tells whether there are two. The sign that explains most is the first principal component.
+//! The cache of an A100, H100 or H200 has two partitions, each connected to half of the multiprocessors; the driver
+//! does not tell which. A line of memory is at home in one of them, by a function of its address, and a multiprocessor
+//! that is connected to the other one waits longer for it: on an H200 260 cycles in the same partition, 450 in the
+//! other. So the times of some lines, less the mean of each line and of each multiprocessor, have one sign for the
+//! multiprocessors of one partition and the other for those of the other; how large they are together, and how alike
+//! for all multiprocessors of a partition, tells whether there are two. The sign that explains most is the first
+//! principal component.
 
 use super::device::{Device, DeviceError, Threads};
 use torre_compiler::backend::gpu::abi::Argument;
@@ -22,8 +24,9 @@ const BLOCKS: u32 = 2;
 /// Times a component is refined: far more than two that differ need.
 const ROUNDS: usize = 50;
 
-/// What makes a difference between two partitions: cycles by which a line takes longer or less long than the mean of near and far ones, on average; the
-/// share of that that each multiprocessor has at least; and the share of all multiprocessors that are near each partition at least.
+/// What makes a difference between two partitions: cycles by which a line takes longer or less long than the mean of
+/// near and far ones, on average; the share of that that each multiprocessor has at least; and the share of all
+/// multiprocessors that are near each partition at least.
 const CYCLES: f64 = 20.0;
 const ALIKE: f64 = 0.5;
 const SHARE: f64 = 0.25;
@@ -72,7 +75,8 @@ pub fn measure(
         threads: [32, 1, 1],
         shared: 0,
     };
-    // SAFETY: the kernel's parameters are these; it accesses the first word of each line, and a word for each of them and one more for each block.
+    // SAFETY: the kernel's parameters are these; it accesses the first word of each line, and a word for each of them
+    // and one more for each block.
     let started = unsafe { device.start(*function, threads, &arguments) };
     let read = started.and_then(|()| device.read(out, &mut bytes));
     device.give_back(out)?;
@@ -87,7 +91,8 @@ pub fn measure(
         .collect())
 }
 
-/// The partition near each multiprocessor, by the times of some lines; those without times count to the first one. Empty where there are not two.
+/// The partition near each multiprocessor, by the times of some lines; those without times count to the first one.
+/// Empty where there are not two.
 fn parts(times: &[Vec<u32>]) -> Vec<u32> {
     let known: Vec<usize> = (0..times.len()).filter(|n| !times[*n].is_empty()).collect();
     let mut rows: Vec<Vec<f64>> = known

@@ -1,8 +1,8 @@
 //! Whether values on a device stay finite: some of them come back now and then, and the host looks at them.
 //!
-//! The cells form a lattice over all components, so that what spreads by a cell per step from anywhere is met after as many
-//! steps as the lattice is wide. They are gathered like probes, without another kernel, and come back while the device goes
-//! on.
+//! The cells form a lattice over all components, so that what spreads by a cell per step from anywhere is met after as
+//! many steps as the lattice is wide. They are gathered like probes, without another kernel, and come back while the
+//! device goes on.
 
 use super::code::blocks;
 use super::device::{Address, Device, DeviceError, Function, Threads};
@@ -97,7 +97,8 @@ impl Lookout {
             threads: [service::THREADS, 1, 1],
             shared: 0,
         };
-        // SAFETY: the parameters are those of the kernel; the places lie in the array, and there is room for the values.
+        // SAFETY: the parameters are those of the kernel; the places lie in the array, and there is room for the
+        // values.
         unsafe { device.start(self.gather, threads, &arguments) }?;
         self.records.push(bytes, steps);
         Ok(self.examine(scheme, back))

@@ -19,8 +19,8 @@ pub enum NoTimeBlocks {
     Points,
     /// Z blocks lean too much in time blocks of so many steps.
     Lean { steps: u64 },
-    /// The device has no memory for a second array of so many bytes, between which and the first one time blocks of so many steps
-    /// go back and forth.
+    /// The device has no memory for a second array of so many bytes, between which and the first one time blocks of so
+    /// many steps go back and forth.
     SecondArray { steps: u64, bytes: u64 },
     /// The device has no memory for the tables of time blocks of so many steps.
     Memory { steps: u64 },

@@ -161,8 +161,8 @@ impl PatchBlocks {
             records: next.records.0,
             record_count: self.counts[1],
         };
-        // SAFETY: the parameters are those that the compiler lists; both arrays have the layout, lists are those of the program's
-        // tiles, and there are waves of all steps of the time block, and room for their records.
+        // SAFETY: the parameters are those that the compiler lists; both arrays have the layout, lists are those of the
+        // program's tiles, and there are waves of all steps of the time block, and room for their records.
         unsafe { device.start(self.function, self.threads, &arguments.arguments()) }
     }
 }

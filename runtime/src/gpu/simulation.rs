@@ -1,8 +1,9 @@
 //! A calculation whose values are in a device's memory.
 //!
-//! The host keeps the array, too: it fills it at the start, and gets it back when values are to be written or compared. While steps run,
-//! only waves of sources go to the device, and records of probes and slices come back, many steps at a time. While files are written, the
-//! device goes on with the steps after that: what is written is in the host's memory, or in a copy on the device.
+//! The host keeps the array, too: it fills it at the start, and gets it back when values are to be written or compared.
+//! While steps run, only waves of sources go to the device, and records of probes and slices come back, many steps at a
+//! time. While files are written, the device goes on with the steps after that: what is written is in the host's
+//! memory, or in a copy on the device.
 
 use super::blocks::TimeBlocks;
 use super::code::{DeviceCode, DeviceProgram};

@@ -1,5 +1,6 @@
-//! What happens around the updates of a step, as tables for the kernels of [`torre_compiler::backend::gpu::service`]: ghosts of rows, sources,
-//! probes and slices. Places depend on which time level of a component is the newest, so there is one set of tables per phase.
+//! What happens around the updates of a step, as tables for the kernels of [`torre_compiler::backend::gpu::service`]:
+//! ghosts of rows, sources, probes and slices. Places depend on which time level of a component is the newest, so there
+//! is one set of tables per phase.
 
 use std::collections::BTreeSet;
 use torre_compiler::backend::gpu::abi::{CellGhost, RowCopy, SourceCell};

@@ -1,4 +1,5 @@
-//! The time blocks of towers of a calculation on a device: tasks, work queues and points of each height, and the launches of the kernel.
+//! The time blocks of towers of a calculation on a device: tasks, work queues and points of each height, and the
+//! launches of the kernel.
 
 use super::device::{Address, Device, DeviceError, Function, Threads};
 use super::ghost_kernel::GhostKernel;
@@ -235,8 +236,8 @@ impl TowerBlocks {
         Ready::new(device, &self.towers, scheme, layout, points, list, steps)
     }
 
-    /// Runs a time block of so many steps, which has to be ready, on an array of the layout, with the waves of its steps; receivers record from a
-    /// place on. Gives the number of launches.
+    /// Runs a time block of so many steps, which has to be ready, on an array of the layout, with the waves of its
+    /// steps; receivers record from a place on. Gives the number of launches.
     pub(super) fn run(
         &mut self,
         device: &dyn Device,
@@ -265,8 +266,9 @@ impl TowerBlocks {
                 threads: [time_block.threads, 1, 1],
                 shared: time_block.shared_bytes,
             };
-            // SAFETY: the parameters are those that the compiler lists; the tasks' rows and the places of points lie in the array of the layout,
-            // profiles in arrays over the boxes of volume sources, and there are waves of all steps of the time block, and room for their records.
+            // SAFETY: the parameters are those that the compiler lists; the tasks' rows and the places of points lie in
+            // the array of the layout, profiles in arrays over the boxes of volume sources, and there are waves of all
+            // steps of the time block, and room for their records.
             unsafe { device.start(self.function, threads, &launch.arguments) }?;
         }
         ready.since = time_block.over(ready.since);

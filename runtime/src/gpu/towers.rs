@@ -99,8 +99,8 @@ impl CompiledTowers {
         ordered.ok_or(TowerError::Order)
     }
 
-    /// The same towers in time blocks of at most so many steps, in an order; `None` where there are too many, or the order has queues that no block
-    /// would take from.
+    /// The same towers in time blocks of at most so many steps, in an order; `None` where there are too many, or the
+    /// order has queues that no block would take from.
     pub fn in_order(
         mut self,
         scheme: &Scheme,

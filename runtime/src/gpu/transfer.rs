@@ -1,8 +1,9 @@
 //! Copies between the host and a device, through page-locked memory.
 //!
-//! A GPU moves page-locked memory by itself, at the rate of the bus. What is not locked the driver copies piece by piece through locked
-//! memory of its own, one thread doing it, at a fraction of that rate, and makes whoever asked wait. So two pieces of locked memory are
-//! used alternately: the device moves one while the host fills or empties the other. Where no memory can be locked, copies are the driver's.
+//! A GPU moves page-locked memory by itself, at the rate of the bus. What is not locked the driver copies piece by
+//! piece through locked memory of its own, one thread doing it, at a fraction of that rate, and makes whoever asked
+//! wait. So two pieces of locked memory are used alternately: the device moves one while the host fills or empties the
+//! other. Where no memory can be locked, copies are the driver's.
 
 use super::device::{Address, DeviceError};
 use std::collections::VecDeque;
@@ -99,7 +100,8 @@ impl<M> Staging<M> {
         }
     }
 
-    /// Copies to the device: returns when everything has left `bytes`, and waits only for stages that earlier pieces use.
+    /// Copies to the device: returns when everything has left `bytes`, and waits only for stages that earlier pieces
+    /// use.
     pub fn upload(
         &mut self,
         bus: &impl Bus<Memory = M>,
@@ -126,7 +128,8 @@ impl<M> Staging<M> {
         Ok(())
     }
 
-    /// Begins to copy from the device, as far as there are stages. Another copy through them begins when this one has ended or failed.
+    /// Begins to copy from the device, as far as there are stages. Another copy through them begins when this one has
+    /// ended or failed.
     pub fn begin(
         &mut self,
         bus: &impl Bus<Memory = M>,

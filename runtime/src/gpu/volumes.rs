@@ -10,7 +10,8 @@ use torre_compiler::problem::{Problem, Source};
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tower::VolumeSource;
 
-/// A source is a volume source if it acts in more columns of cells, or in a greater share of them: points keep periods from being interior ones.
+/// A source is a volume source if it acts in more columns of cells, or in a greater share of them: points keep periods
+/// from being interior ones.
 const MOST_COLUMNS: i64 = 1 << 12;
 const MOST_SHARE: i64 = 64;
 
@@ -33,8 +34,8 @@ fn meet(a: &Source, b: &Source) -> bool {
 }
 
 impl VolumeChoice {
-    /// Volume sources act before points: what comes before one on a cell is one, too. A source whose wave is another one at each place cannot be one,
-    /// nor can what follows a correction at the faces of total fields.
+    /// Volume sources act before points: what comes before one on a cell is one, too. A source whose wave is another
+    /// one at each place cannot be one, nor can what follows a correction at the faces of total fields.
     pub fn new(scheme: &Scheme, problem: &Problem) -> VolumeChoice {
         let sources = &problem.sources;
         let all: i64 = [Axis::OUTER, Axis::MIDDLE]

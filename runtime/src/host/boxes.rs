@@ -80,8 +80,8 @@ impl<T: Real> Engine<'_, T> {
                     // A ticket beyond the stage is one for the next.
                     while ticket < end {
                         let part = grid.get(ticket + count - end);
-                        // SAFETY: boxes are disjoint, the updates of a stage are independent (rule 4 of schemes), ghosts belong to
-                        // one source each, and the barrier separates the stages.
+                        // SAFETY: boxes are disjoint, the updates of a stage are independent (rule 4 of schemes),
+                        // ghosts belong to one source each, and the barrier separates the stages.
                         unsafe { self.run_box(*stage, step, blocks, part, inner) };
                         ticket = next.fetch_add(1, Ordering::Relaxed);
                     }

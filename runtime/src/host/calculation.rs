@@ -151,8 +151,8 @@ impl<'a, T: Real> Calculation<'a, T> {
         self.steps = steps;
     }
 
-    /// Runs until `until` steps are done, with kernels compiled for this calculation's layout, or for that of the pyramids.
-    /// After an error the values are of no use.
+    /// Runs until `until` steps are done, with kernels compiled for this calculation's layout, or for that of the
+    /// pyramids. After an error the values are of no use.
     ///
     /// Panics if the set was not made for it.
     pub fn run(
@@ -261,7 +261,8 @@ impl<'a, T: Real> Calculation<'a, T> {
         });
     }
 
-    /// The values of a stored version of a component at (x, y): `time_level` counts the versions kept, 0 the newest. For checkpoints.
+    /// The values of a stored version of a component at (x, y): `time_level` counts the versions kept, 0 the newest.
+    /// For checkpoints.
     pub fn aged_row(&self, id: ComponentId, age: u8, x: i64, y: i64) -> &[T] {
         let row = self.aged(id, age);
         self.stored_row(row, self.scheme.extent(id), x, y)
@@ -357,7 +358,8 @@ impl<'a, T: Real> Calculation<'a, T> {
         }
     }
 
-    /// The next step, after now and up to the problem's end, at which the run has to pause so that an output can be taken from memory.
+    /// The next step, after now and up to the problem's end, at which the run has to pause so that an output can be
+    /// taken from memory.
     pub fn next_pause(&self) -> u64 {
         self.problem
             .outputs

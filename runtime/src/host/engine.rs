@@ -91,11 +91,12 @@ struct Entry {
     kernel: usize,
 }
 
-/// How much of its rows a batch is advanced over at a time, so that a level-1 cache holds what neighbouring rows read in common.
+/// How much of its rows a batch is advanced over at a time, so that a level-1 cache holds what neighbouring rows read
+/// in common.
 ///
-/// On Zen 5, with vectors of 64 bytes, 256 bytes gain 10 to 17 % for Maxwell (4,2) and the scalar wave in towers. Long bodies lose
-/// as much (elasticity), as they read so many rows that nothing hides the first vectors of each. On two axes only the
-/// groups of one run have rows in common, and 4 KiB are best.
+/// On Zen 5, with vectors of 64 bytes, 256 bytes gain 10 to 17 % for Maxwell (4,2) and the scalar wave in towers. Long
+/// bodies lose as much (elasticity), as they read so many rows that nothing hides the first vectors of each. On two
+/// axes only the groups of one run have rows in common, and 4 KiB are best.
 fn piece(scheme: &Scheme, stage: &Stage) -> i64 {
     const LONG: usize = 80;
     let ops: usize = stage.updates.iter().map(|u| u.body.ops.len()).sum();
@@ -185,7 +186,8 @@ impl KernelTable {
 }
 
 impl<T: Real> Engine<'_, T> {
-    /// Advances `updates` of a stage over the rows of a block: one index of the axis that is not the run axis, if the grid has one.
+    /// Advances `updates` of a stage over the rows of a block: one index of the axis that is not the run axis, if the
+    /// grid has one.
     ///
     /// # Safety
     /// No other thread touches meanwhile what the updates read and write there, ghosts included.
@@ -221,8 +223,8 @@ impl<T: Real> Engine<'_, T> {
                 };
                 if is_bare {
                     for &kernel in &kernels {
-                        // SAFETY: the rows lie in the layout, the ranges in the targets' extents; the caller excludes other
-                        // threads.
+                        // SAFETY: the rows lie in the layout, the ranges in the targets' extents; the caller excludes
+                        // other threads.
                         unsafe { self.code.run(kernel, base, &[run], range) }
                     }
                 }
@@ -303,7 +305,8 @@ impl<T: Real> Engine<'_, T> {
             while lo < range.hi {
                 let hi = range.hi.min((lo.div_euclid(piece) + 1) * piece);
                 for &kernel in kernels {
-                    // SAFETY: the rows lie in the layout, the ranges in the targets' extents; the caller excludes other threads.
+                    // SAFETY: the rows lie in the layout, the ranges in the targets' extents; the caller excludes other
+                    // threads.
                     unsafe { self.code.run(kernel, base, runs, Interval::new(lo, hi)) }
                 }
                 lo = hi;
@@ -342,7 +345,8 @@ impl<T: Real> Engine<'_, T> {
             while lo < part.range.hi {
                 let hi = part.range.hi.min((lo.div_euclid(piece) + 1) * piece);
                 for &kernel in &kernels {
-                    // SAFETY: the rows lie in the layout, the ranges in the targets' extents; the caller excludes other threads.
+                    // SAFETY: the rows lie in the layout, the ranges in the targets' extents; the caller excludes other
+                    // threads.
                     unsafe { part.run(self.code, kernel, base, Interval::new(lo, hi)) }
                 }
                 lo = hi;
@@ -489,9 +493,9 @@ impl<T: Real> Engine<'_, T> {
                             continue;
                         }
                         cells += rows.volume() * u64::from(block.updates.0.count_ones());
-                        // SAFETY: threads advance disjoint rows (or disjoint ranges of a row); a stage never reads what another row's
-                        // update of the same stage writes (rule 4 of schemes), ghosts belong to one source each, and the
-                        // barrier separates the stages.
+                        // SAFETY: threads advance disjoint rows (or disjoint ranges of a row); a stage never reads what
+                        // another row's update of the same stage writes (rule 4 of schemes), ghosts belong to one
+                        // source each, and the barrier separates the stages.
                         unsafe { self.advance(*stage, step, block.updates, rows) };
                     }
                     self.progress.done.fetch_add(cells, Ordering::Relaxed);

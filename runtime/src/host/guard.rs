@@ -1,13 +1,13 @@
 //! Whether values stay finite while a run goes on.
 //!
-//! Values that are NaN, infinite or close to overflow do not stay alone: each step they reach the cells that read them. So a
-//! sample of the rows is enough, looked at after the last step of each time block, when they have just been computed. Each
-//! look has other places, so that values which no other cell reads are met as well: within 256 steps, or 16 time blocks. In
-//! the mean of the steps one value in 70 or fewer is looked at, whatever the height of time blocks.
+//! Values that are NaN, infinite or close to overflow do not stay alone: each step they reach the cells that read them.
+//! So a sample of the rows is enough, looked at after the last step of each time block, when they have just been
+//! computed. Each look has other places, so that values which no other cell reads are met as well: within 256 steps, or
+//! 16 time blocks. In the mean of the steps one value in 70 or fewer is looked at, whatever the height of time blocks.
 //!
-//! Of the samples of a profile of one thread on Zen 5, with fields in a cache, [`irregular`] has 0.07 % or less for Maxwell
-//! (4,2) on 64^3 cells and elasticity on 48^3, 0.3 % for the wave of 512^2 cells, and 0.6 % for that of 4000, layerwise and
-//! in tiles.
+//! Of the samples of a profile of one thread on Zen 5, with fields in a cache, [`irregular`] has 0.07 % or less for
+//! Maxwell (4,2) on 64^3 cells and elasticity on 48^3, 0.3 % for the wave of 512^2 cells, and 0.6 % for that of 4000,
+//! layerwise and in tiles.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -60,8 +60,8 @@ impl fmt::Display for BlowUp {
     }
 }
 
-/// The largest absolute value that counts as regular: products of two have to stay finite in double precision, and in single
-/// precision sums of many.
+/// The largest absolute value that counts as regular: products of two have to stay finite in double precision, and in
+/// single precision sums of many.
 pub fn bound(precision: Precision) -> f64 {
     match precision {
         Precision::F32 => 1e30,
@@ -129,8 +129,8 @@ impl Guard {
         self.tripped.store(true, Ordering::Release);
     }
 
-    /// Whether threads that go step by step end before a step (from 0). It is the same for all of them if they wait for each
-    /// other after every step: what trips in a step ends the step after the next.
+    /// Whether threads that go step by step end before a step (from 0). It is the same for all of them if they wait for
+    /// each other after every step: what trips in a step ends the step after the next.
     pub fn ends_before(&self, step: u64) -> bool {
         self.looks && step >= self.end.load(Ordering::Acquire)
     }

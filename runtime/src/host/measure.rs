@@ -169,8 +169,8 @@ fn measure(threads: usize) -> Machine {
     }
 }
 
-/// Bytes read and written per second by `count` cores that each sweep over their part of `bytes`, adding in place; by one
-/// core where so many threads cannot be started.
+/// Bytes read and written per second by `count` cores that each sweep over their part of `bytes`, adding in place; by
+/// one core where so many threads cannot be started.
 fn sweep_rate(count: usize, bytes: u64) -> f64 {
     let each = (bytes as usize / count / 4).max(1024);
     let sweeps = (64 << 20) / (each * 4) + 2;

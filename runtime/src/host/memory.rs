@@ -55,8 +55,8 @@ impl Memory {
     /// All elements, while nobody writes.
     pub fn elements<T: Real>(&self) -> &[T] {
         assert!(self.elements * size_of::<T>() <= self.map.len());
-        // SAFETY: the map is page-aligned and at least this long (asserted); f32 and f64 have no invalid bits; `&self` excludes
-        // `cells`, which needs `&mut self`, and runs end their borrow before they return.
+        // SAFETY: the map is page-aligned and at least this long (asserted); f32 and f64 have no invalid bits; `&self`
+        // excludes `cells`, which needs `&mut self`, and runs end their borrow before they return.
         unsafe { std::slice::from_raw_parts(self.map.as_ptr().cast(), self.elements) }
     }
 }

@@ -1,11 +1,12 @@
 //! Runs overlapped tiles.
 //!
-//! There are two arrays for the whole domain. In a time block, threads take tiles: each loads the tile's input from one array into memory of its
-//! own, advances it there to the end of the time block, and stores its base into the other array. Then the arrays change roles. A tile's
-//! own memory has the layout of the program, and kernels are compiled for that.
+//! There are two arrays for the whole domain. In a time block, threads take tiles: each loads the tile's input from one
+//! array into memory of its own, advances it there to the end of the time block, and stores its base into the other
+//! array. Then the arrays change roles. A tile's own memory has the layout of the program, and kernels are compiled for
+//! that.
 //!
-//! Sources act in every copy of a value; probes and slices record the copy in the base that owns it. Around periodic ends, a tile holds
-//! several *views* of the domain: the domain itself, and the domain moved by its length.
+//! Sources act in every copy of a value; probes and slices record the copy in the base that owns it. Around periodic
+//! ends, a tile holds several *views* of the domain: the domain itself, and the domain moved by its length.
 
 use super::calculation::Calculation;
 use super::effects::{AdvancedRow, EffectContext, Effects};
@@ -184,8 +185,8 @@ impl<T: Real> Work<'_, '_, T> {
                 // A ticket beyond the time block is one for the next.
                 while ticket < (time_block + 1) * count {
                     let place = self.program.place(ticket - time_block * count);
-                    // SAFETY: tiles of a time block write disjoint bases with their ghosts, and memory of their own; what they read is not
-                    // written until the barrier.
+                    // SAFETY: tiles of a time block write disjoint bases with their ghosts, and memory of their own;
+                    // what they read is not written until the barrier.
                     unsafe { self.tile(place, own[thread], source, target, start, steps) };
                     ticket = next.fetch_add(1, Ordering::Relaxed);
                 }

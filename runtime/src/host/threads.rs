@@ -30,9 +30,9 @@ impl fmt::Display for NoThreads {
 
 impl std::error::Error for NoThreads {}
 
-/// Runs `work(thread)` on `count` threads, each pinned to a core of its own where the system allows; returns when all are
-/// done. A single one runs on the calling thread, unpinned. Where not all can be started, none does any work, as they may
-/// wait for each other.
+/// Runs `work(thread)` on `count` threads, each pinned to a core of its own where the system allows; returns when all
+/// are done. A single one runs on the calling thread, unpinned. Where not all can be started, none does any work, as
+/// they may wait for each other.
 pub fn run(count: usize, work: impl Fn(usize) + Sync) -> Result<(), NoThreads> {
     if count <= 1 {
         work(0);

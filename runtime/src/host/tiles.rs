@@ -1,8 +1,8 @@
 //! Runs the tiles of a program on some threads.
 //!
-//! A thread takes [`Strips`] in the order of their numbers and runs each one's tiles in order. Before a tile it waits until the strips
-//! of [`Strips::waits`] have passed the same place; `torre_compiler::tile::check` proves for a program that this is enough. As a
-//! strip waits only for strips taken earlier, some strip can always run.
+//! A thread takes [`Strips`] in the order of their numbers and runs each one's tiles in order. Before a tile it waits
+//! until the strips of [`Strips::waits`] have passed the same place; `torre_compiler::tile::check` proves for a program
+//! that this is enough. As a strip waits only for strips taken earlier, some strip can always run.
 
 use super::batch::{Batch, Collector};
 use super::engine::Engine;
@@ -133,8 +133,9 @@ impl<T: Real> Engine<'_, T> {
                         }
                     }
                     program.tiles_inside(tile, 1, numbers, &mut |inner| {
-                        // SAFETY: the tiling is legal and strips wait for what they depend on, so no other thread touches what
-                        // this tile reads or writes; ghosts lie no farther from a reader than their source.
+                        // SAFETY: the tiling is legal and strips wait for what they depend on, so no other thread
+                        // touches what this tile reads or writes; ghosts lie no farther from a reader than their
+                        // source.
                         unsafe { self.run_tile(program, &mut kernels, from, inner, numbers) }
                     });
                     self.progress

@@ -1,9 +1,9 @@
 //! Files and folders that appear under their final name only when they are complete.
 //!
-//! The content goes to `NAME.BOOT-PID-N.part` beside the final name, is synchronised to the disk and then renamed,
-//! and the folder is synchronised so that the new name survives a loss of power. Dropping an unfinished file
-//! removes it, and so does an interrupt ([`abandon`]); a killed process leaves a `.part`, which [`leftovers`] clears. As
-//! long as a `.part` is being written, its writer has a lock on it, which tells it from one that was left.
+//! The content goes to `NAME.BOOT-PID-N.part` beside the final name, is synchronised to the disk and then renamed, and
+//! the folder is synchronised so that the new name survives a loss of power. Dropping an unfinished file removes it,
+//! and so does an interrupt ([`abandon`]); a killed process leaves a `.part`, which [`leftovers`] clears. As long as a
+//! `.part` is being written, its writer has a lock on it, which tells it from one that was left.
 
 mod folder;
 mod leftovers;

@@ -151,7 +151,8 @@ impl<'a> DevicePlanner<'a> {
         })
     }
 
-    /// The members of a family that the GPU runs, the one that is expected to be fastest first; an error if there is none.
+    /// The members of a family that the GPU runs, the one that is expected to be fastest first; an error if there is
+    /// none.
     pub fn choices(&self, template: &Template) -> Result<Vec<Choice>, NoPlan> {
         let plain = || self.layerwise.clone();
         let frame = &self.planner.frame;

@@ -1,5 +1,5 @@
-//! Stopping and going on: the state of a calculation in one file, so that a resumed run gives the same bits as one that was
-//! never interrupted.
+//! Stopping and going on: the state of a calculation in one file, so that a resumed run gives the same bits as one that
+//! was never interrupted.
 
 use super::fields::{FieldRows, shape, shape_of};
 use super::{RunError, SeriesRecords, Simulation, Value};
@@ -186,8 +186,8 @@ fn probe_name(index: usize) -> String {
     format!("probe {index}")
 }
 
-/// What a calculation computes, without how long it runs and what it writes: a checkpoint of it can be taken by any run with the
-/// same identity.
+/// What a calculation computes, without how long it runs and what it writes: a checkpoint of it can be taken by any run
+/// with the same identity.
 pub fn identity<T: Value>(scheme: &Scheme, problem: &Problem, files: &LoadedFiles) -> Identity {
     let mut statics = Xxh64::default();
     for values in files.values() {

@@ -1,8 +1,8 @@
 //! The pictures of a run's outputs, with one range for all frames of an output.
 //!
-//! While frames come, each is drawn with the range of those up to it. When the run ends, the range is that of all frames,
-//! and those that were drawn with another one are read back from their arrays and drawn again. So pictures can be looked at
-//! during a run, frames need no memory, and the pictures of a finished run depend on its values only.
+//! While frames come, each is drawn with the range of those up to it. When the run ends, the range is that of all
+//! frames, and those that were drawn with another one are read back from their arrays and drawn again. So pictures can
+//! be looked at during a run, frames need no memory, and the pictures of a finished run depend on its values only.
 
 use super::outlines::Outlines;
 use super::pictures::{Measure, Shown, When};

@@ -200,7 +200,8 @@ impl Shown {
         panel.map_or_else(|| Canvas::new(1, 1), |panel| panel.canvas)
     }
 
-    /// Draws the frames of a line above each other, time upward: `values` are those of the first frame, then of the next.
+    /// Draws the frames of a line above each other, time upward: `values` are those of the first frame, then of the
+    /// next.
     pub fn diagram(
         &self,
         scheme: &Scheme,

@@ -114,8 +114,8 @@ impl Record {
         }
     }
 
-    /// Whether this run may write beside what a folder has. `resumed`: it goes on after a checkpoint, and needs what was
-    /// written before.
+    /// Whether this run may write beside what a folder has. `resumed`: it goes on after a checkpoint, and needs what
+    /// was written before.
     pub fn check(&self, folder: &Path, resumed: bool) -> Result<(), FileError> {
         let what = match Self::find(folder) {
             Found::Nothing => return Ok(()),

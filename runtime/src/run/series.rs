@@ -1,6 +1,7 @@
 //! Reductions over time: taken from the values of a simulation at pauses.
 //!
-//! A pause after each recorded step is what volumes cost too: time blocks end there, and a GPU brings the values to the host.
+//! A pause after each recorded step is what volumes cost too: time blocks end there, and a GPU brings the values to the
+//! host.
 
 use super::simulation::{Simulation, Value};
 use std::cell::RefCell;

@@ -1,5 +1,5 @@
-//! A picture of a calculation before its first step: media, regions, sources, probes, outputs and the ends of the domain,
-//! in the plane of two axes, in three planes through the middle, or along one axis.
+//! A picture of a calculation before its first step: media, regions, sources, probes, outputs and the ends of the
+//! domain, in the plane of two axes, in three planes through the middle, or along one axis.
 
 use super::outlines::{Outlines, Sampled};
 use super::pictures::Shown;
@@ -417,8 +417,8 @@ impl Plane<'_> {
         })
     }
 
-    /// Draws a box: a disc for a single value, a line for a row of values, otherwise its sides. What lies before or behind the
-    /// plane is drawn thinner, a disc as a ring.
+    /// Draws a box: a disc for a single value, a line for a row of values, otherwise its sides. What lies before or
+    /// behind the plane is drawn thinner, a disc as a ring.
     fn draw_box(&mut self, region: Region, position: Position, line: Line) {
         let [[x0, x1], [y0, y1]] = self.span(region, position);
         let meets = self.meets(region, position);

@@ -50,8 +50,9 @@ pub trait Simulation<T>: Sync {
     fn fetch(&mut self) -> Result<(), RunError> {
         Ok(())
     }
-    /// Begins with the steps up to `until`, where they can be done while the calculation is looked at as it is now, and fetches the values
-    /// first if they are wanted. Until [`Simulation::run`] is called, with the same step, everything stays as if nothing had begun.
+    /// Begins with the steps up to `until`, where they can be done while the calculation is looked at as it is now, and
+    /// fetches the values first if they are wanted. Until [`Simulation::run`] is called, with the same step, everything
+    /// stays as if nothing had begun.
     fn go_on(&mut self, _until: u64, values: bool) -> Result<(), RunError> {
         match values {
             true => self.fetch(),

@@ -101,7 +101,8 @@ impl Case {
         self.scheme.time(self.id(component), steps) * self.scheme.grid.dt
     }
 
-    /// The positions of all values of a component in units of length, axes in the order of the scheme, in the order of [`Run::values`].
+    /// The positions of all values of a component in units of length, axes in the order of the scheme, in the order of
+    /// [`Run::values`].
     pub fn places(&self, component: &str) -> Vec<[f64; 3]> {
         let id = self.id(component);
         let position = self.scheme.component(id).position;
@@ -123,7 +124,8 @@ impl Case {
         extent[torre_compiler::lattice::Axis::INNER].len() as usize
     }
 
-    /// The part of a value's cell that lies in the domain, for sums over the lattice: half for a value in a mirror plane.
+    /// The part of a value's cell that lies in the domain, for sums over the lattice: half for a value in a mirror
+    /// plane.
     pub fn plane_weights(&self, component: &str) -> Vec<f64> {
         let id = self.id(component);
         let position = self.scheme.component(id).position;

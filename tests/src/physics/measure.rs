@@ -1,7 +1,7 @@
 //! Measurements on series of numbers.
 
-/// A series that holds one frequency obeys `u(n+1) + u(n-1) = 2 cos(w dt) u(n)`, whatever its phase and direction. The least-squares
-/// solution of that over several series of the same frequency.
+/// A series that holds one frequency obeys `u(n+1) + u(n-1) = 2 cos(w dt) u(n)`, whatever its phase and direction. The
+/// least-squares solution of that over several series of the same frequency.
 pub fn frequency(series: &[Vec<f64>], dt: f64) -> f64 {
     let (mut top, mut bottom) = (0.0, 0.0);
     for u in series {
@@ -27,9 +27,10 @@ pub fn recurrence(u: &[f64]) -> (f64, f64) {
     ((r1 * s22 - r2 * s12) / det, (r2 * s11 - r1 * s12) / det)
 }
 
-/// The frequencies in `0 .. highest` at which the spectrum of a series has a peak above `floor` times its highest one. They are refined by a
-/// parabola through the logarithms of three values. The window is the one of four terms of F. J. Harris, Proc. IEEE 66 (1978) 51-83, whose side
-/// lobes lie 92 dB below a peak and which separates frequencies that differ by 8 over the length of the series.
+/// The frequencies in `0 .. highest` at which the spectrum of a series has a peak above `floor` times its highest one.
+/// They are refined by a parabola through the logarithms of three values. The window is the one of four terms of F. J.
+/// Harris, Proc. IEEE 66 (1978) 51-83, whose side lobes lie 92 dB below a peak and which separates frequencies that
+/// differ by 8 over the length of the series.
 pub fn peaks(u: &[f64], dt: f64, highest: f64, floor: f64) -> Vec<f64> {
     let n = u.len();
     let length = n as f64 * dt;

@@ -1,9 +1,9 @@
 //! The standard library's schemes as data: their media, and the plane waves that solve their difference equations.
 //!
-//! A plane wave of a linear scheme in a uniform medium is `F = F0 cos(k.r - w t)` for every component F, at its own place and time, with
-//! real amplitudes F0: differences in space turn the phase factor exp(i (k.r - w t)) into i K times it and those in time into -i W, and the
-//! factors i cancel. Below, K is the vector of the symbols of [`super::theory`], and W the symbol in time. With K = k and W = w the same
-//! formulas give the continuous plane wave.
+//! A plane wave of a linear scheme in a uniform medium is `F = F0 cos(k.r - w t)` for every component F, at its own
+//! place and time, with real amplitudes F0: differences in space turn the phase factor exp(i (k.r - w t)) into i K
+//! times it and those in time into -i W, and the factors i cancel. Below, K is the vector of the symbols of
+//! [`super::theory`], and W the symbol in time. With K = k and W = w the same formulas give the continuous plane wave.
 
 use super::theory;
 
@@ -112,8 +112,8 @@ fn light_1d(k: [f64; 3], w: f64) -> Amplitudes {
     vec![("Ez", 1.0), ("Hy", -k[0] / (MU * w))]
 }
 
-/// S_t = lambda div(v) 1 + mu (grad v + transposed): -i W S0 = i (lambda K.v0 1 + mu (K v0 + v0 K)). The velocity lies along K
-/// (pressure waves) or across it (shear waves).
+/// S_t = lambda div(v) 1 + mu (grad v + transposed): -i W S0 = i (lambda K.v0 1 + mu (K v0 + v0 K)). The velocity lies
+/// along K (pressure waves) or across it (shear waves).
 fn elastic(v: [f64; 3], k: [f64; 3], w: f64) -> Amplitudes {
     let div: f64 = (0..3).map(|a| k[a] * v[a]).sum();
     let s = |a: usize, b: usize| {

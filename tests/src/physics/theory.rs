@@ -1,16 +1,20 @@
-//! The theory of central differences on uniform lattices, independent of the compiler: its coefficients are those of the literature.
+//! The theory of central differences on uniform lattices, independent of the compiler: its coefficients are those of
+//! the literature.
 //!
 //! A staggered difference of order 2m with coefficients c_1 .. c_m,
 //!
 //! `(D f)(x) = 1/h sum_j c_j [f(x + (j - 1/2) h) - f(x - (j - 1/2) h)]`,
 //!
-//! takes exp(i k x) to i K(k) exp(i k x) with `K(k) = 2/h sum_j c_j sin((j - 1/2) k h)` ([`kappa`]). A centred second difference with weights
-//! w_1 .. w_m at distance 1 .. m takes it to -K2(k) exp(i k x) with `K2(k) = 2/h^2 sum_j w_j (1 - cos(j k h))` ([`kappa2`]).
+//! takes exp(i k x) to i K(k) exp(i k x) with `K(k) = 2/h sum_j c_j sin((j - 1/2) k h)` ([`kappa`]). A centred second
+//! difference with weights w_1 .. w_m at distance 1 .. m takes it to -K2(k) exp(i k x) with
+//! `K2(k) = 2/h^2 sum_j w_j (1 - cos(j k h))` ([`kappa2`]).
 //!
-//! The leapfrog difference in time takes exp(-i w t) to -i W exp(-i w t), with `W = 2/dt sin(w dt / 2)`. So a plane wave of a first-order
-//! system with speed c obeys `W^2 = c^2 sum_a K(k_a)^2`, one of the wave equation `W^2 = c^2 sum_a K2(k_a)` ([`omega`]).
+//! The leapfrog difference in time takes exp(-i w t) to -i W exp(-i w t), with `W = 2/dt sin(w dt / 2)`. So a plane
+//! wave of a first-order system with speed c obeys `W^2 = c^2 sum_a K(k_a)^2`, one of the wave equation
+//! `W^2 = c^2 sum_a K2(k_a)` ([`omega`]).
 
-/// Coefficients c_1, c_2, ... of the staggered difference: B. Fornberg and M. Ghrist, SIAM J. Numer. Anal. 37 (1999) 105-130.
+/// Coefficients c_1, c_2, ... of the staggered difference: B. Fornberg and M. Ghrist, SIAM J. Numer. Anal. 37 (1999)
+/// 105-130.
 pub fn staggered(order: u32) -> &'static [f64] {
     match order {
         2 => &[1.0],

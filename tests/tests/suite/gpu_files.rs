@@ -1,5 +1,5 @@
-//! A run on a GPU goes on while its files are written. They are those of the reference, bit by bit, and so is what a run that fails leaves.
-//! The GPU is interpreted; where there is a real one, it does the same.
+//! A run on a GPU goes on while its files are written. They are those of the reference, bit by bit, and so is what a
+//! run that fails leaves. The GPU is interpreted; where there is a real one, it does the same.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -95,7 +95,8 @@ impl Case {
         }
     }
 
-    /// Few steps with much to write, stage by stage and by towers, and many steps, in which more records wait than there is room for.
+    /// Few steps with much to write, stage by stage and by towers, and many steps, in which more records wait than
+    /// there is room for.
     fn all() -> Vec<Case> {
         let slices = [29, 31, 37, 41, 43, 47];
         let volumes = [1100; 6];

@@ -153,8 +153,8 @@ fn compare_any(seed: u64, scheme: &Scheme, problem: &Problem, order: Order<'_>) 
     }
 }
 
-/// A random scheme and a problem, and the generator for how they are run. With `some_single`, the stages of every fourth scheme have one
-/// update each.
+/// A random scheme and a problem, and the generator for how they are run. With `some_single`, the stages of every
+/// fourth scheme have one update each.
 fn random_case(seed: u64, some_single: bool, zoned: bool) -> (Rng, Scheme, Problem) {
     let mut rng = Rng::new(seed);
     let mut scheme = random_scheme(&mut rng, &LIMITS);

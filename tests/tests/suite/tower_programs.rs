@@ -1,4 +1,5 @@
-//! Tower programs, interpreted without a back end, give the bits of the reference: every example with three axes, with its sources and probes.
+//! Tower programs, interpreted without a back end, give the bits of the reference: every example with three axes, with
+//! its sources and probes.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -319,7 +319,8 @@ done:
         )
     }
 
-    /// Where streams begin in a run, and where they are at a group, with the values that are the same for the whole row.
+    /// Where streams begin in a run, and where they are at a group, with the values that are the same for the whole
+    /// row.
     fn streams(&self) -> (String, String) {
         let Types {
             lanes,

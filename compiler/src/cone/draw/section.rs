@@ -21,9 +21,11 @@ pub struct Section {
     pub cuts: Vec<Cut>,
     /// Overlapped tiles instead.
     pub overlap: Option<Overlap>,
-    /// The whole tile that holds the value is drawn with the past of all that it computes, instead of the past of the value.
+    /// The whole tile that holds the value is drawn with the past of all that it computes, instead of the past of the
+    /// value.
     pub whole: bool,
-    /// A dependence that ends at the value, drawn as an arrow of its own: one that a face of the tiling cuts against the order.
+    /// A dependence that ends at the value, drawn as an arrow of its own: one that a face of the tiling cuts against
+    /// the order.
     pub stressed: Option<Dependence>,
 }
 
@@ -367,8 +369,8 @@ fn draw_tiles(svg: &mut Svg, frame: &Frame, what: &Section, home: PerAxis<f64>, 
     }
 }
 
-/// The overlapped tiles that the frame shows, those with cell 0 stressed, of one time block if it is `held`. The values of a
-/// cell lie at its index and half a cell on.
+/// The overlapped tiles that the frame shows, those with cell 0 stressed, of one time block if it is `held`. The values
+/// of a cell lie at its index and half a cell on.
 fn draw_overlap(svg: &mut Svg, frame: &Frame, overlap: &Overlap, held: Option<i64>) {
     let ([left, right], [bottom, high]) = (frame.x, frame.y);
     let height = overlap.stages.len().max(1) as i64;

@@ -1,5 +1,5 @@
-//! Which warps of a line read what others tell them: a thread reads values of other threads only near its own index, so a warp needs to know of
-//! the two warps beside it, not of all, that they have ended a stage.
+//! Which warps of a line read what others tell them: a thread reads values of other threads only near its own index, so
+//! a warp needs to know of the two warps beside it, not of all, that they have ended a stage.
 
 use super::slabs::{Slabs, WARP};
 use crate::ghost::AxisGhosts;
@@ -7,7 +7,8 @@ use crate::lattice::{Axis, Interval, div_ceil};
 use crate::layout::Layout;
 use crate::scheme::Scheme;
 
-/// The warps of a line: a chain, or a ring where the line is one. Where the blocks of a cluster share a line, it goes through them.
+/// The warps of a line: a chain, or a ring where the line is one. Where the blocks of a cluster share a line, it goes
+/// through them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WarpChain {
     /// The last warp, counted through all blocks that share the line.
@@ -17,7 +18,8 @@ pub struct WarpChain {
 }
 
 impl WarpChain {
-    /// `None` where a thread reads what a warp tells that is not beside its own: the last warp of a line, or of a slab, can be that short.
+    /// `None` where a thread reads what a warp tells that is not beside its own: the last warp of a line, or of a slab,
+    /// can be that short.
     pub fn new(scheme: &Scheme, layout: &Layout, slabs: Option<&Slabs>) -> Option<WarpChain> {
         let [below, above] = layout.reach[Axis::INNER].map(i64::from);
         let length = layout.extent[Axis::INNER];
@@ -52,7 +54,8 @@ impl WarpChain {
         near.then_some(chain)
     }
 
-    /// Of so many warps, whose lines have an end behind the last one, or go on there: threads read nothing that is farther than a warp.
+    /// Of so many warps, whose lines have an end behind the last one, or go on there: threads read nothing that is
+    /// farther than a warp.
     pub fn of_z_block(warps: u32) -> WarpChain {
         WarpChain {
             last: i64::from(warps) - 1,

@@ -1,9 +1,10 @@
 //! Ghosts along the inner axis that towers make themselves, where no one needs them in memory.
 //!
-//! Such a ghost is a small piece of memory far from the rest of its row, and to store and copy it costs nearly as much as a line of a cache. So
-//! where all threads that read a ghost are in one warp, towers neither store ghosts nor copy them: that warp makes those of rows that arrive in
-//! shared rows, and rows that are run in memory read the sources instead ([`LineFold`]). Ghosts in memory are then out of date after a time
-//! block, until a kernel of its own makes them for who needs them.
+//! Such a ghost is a small piece of memory far from the rest of its row, and to store and copy it costs nearly as much
+//! as a line of a cache. So where all threads that read a ghost are in one warp, towers neither store ghosts nor copy
+//! them: that warp makes those of rows that arrive in shared rows, and rows that are run in memory read the sources
+//! instead ([`LineFold`]). Ghosts in memory are then out of date after a time block, until a kernel of its own makes
+//! them for who needs them.
 
 use super::lines::Lines;
 use super::slabs::WARP;
@@ -16,7 +17,8 @@ use crate::scheme::{Boundary, ComponentId, Scheme};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shown {
     pub index: i64,
-    /// Whose ghost it is; `None`: it lies on a plane about which the component is odd, and is 0, where rows of other components have a ghost.
+    /// Whose ghost it is; `None`: it lies on a plane about which the component is odd, and is 0, where rows of other
+    /// components have a ghost.
     pub source: Option<i64>,
     pub negated: bool,
     /// The warp whose threads read it.
@@ -70,8 +72,8 @@ pub struct InnerGhosts {
 }
 
 impl InnerGhosts {
-    /// `None` where memory has to hold ghosts: some warps or blocks read them where others have the source, or lines are shorter than what
-    /// updates reach. And where there are none.
+    /// `None` where memory has to hold ghosts: some warps or blocks read them where others have the source, or lines
+    /// are shorter than what updates reach. And where there are none.
     pub fn new(scheme: &Scheme, layout: &Layout, lines: &Lines) -> Option<InnerGhosts> {
         let length = layout.extent[Axis::INNER];
         let own = lines.own(length);

@@ -1,4 +1,5 @@
-//! A block of threads that runs towers: how it gets lines along the inner axis, what its shared memory holds, and what its warps do.
+//! A block of threads that runs towers: how it gets lines along the inner axis, what its shared memory holds, and what
+//! its warps do.
 
 mod chain;
 mod ghosts;

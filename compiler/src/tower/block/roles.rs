@@ -1,7 +1,8 @@
 //! What the warps of a block do, how many there are of each kind, and how many registers their threads have.
 //!
-//! While warps that *compute* run a stage, *producer warps* copy the rows that the next one reads of memory, a *publisher* tells other blocks how far
-//! the tower is and takes the next task, and a *poller* looks how far the neighbours are.
+//! While warps that *compute* run a stage, *producer warps* copy the rows that the next one reads of memory,
+//! a *publisher* tells other blocks how far the tower is and takes the next task, and a *poller* looks how far the
+//! neighbours are.
 
 use super::slabs::WARP;
 
@@ -83,9 +84,9 @@ impl Roles {
         }
     }
 
-    /// Whether the warps that complete a group are the producers, as they are more then, and on the parts of a multiprocessor with fewer warps that
-    /// compute. 9 warps of f32 need 72 pieces for a row of a z block, which two warps would copy in two rounds, and three do in one: 2 % faster on
-    /// an H200; 5 warps of f64 3 %.
+    /// Whether the warps that complete a group are the producers, as they are more then, and on the parts of a
+    /// multiprocessor with fewer warps that compute. 9 warps of f32 need 72 pieces for a row of a z block, which two
+    /// warps would copy in two rounds, and three do in one: 2 % faster on an H200; 5 warps of f64 3 %.
     pub fn completing_produce(self) -> bool {
         self.group - self.compute > PRODUCERS
     }
@@ -95,8 +96,9 @@ impl Roles {
         self.group + HELPERS
     }
 
-    /// Which bits of the numbers of threads that do not compute are reversed, if values have so many bytes. Warps alternate between the four parts of
-    /// a multiprocessor, and the first ones have more warps that compute where these do not complete a group: there producers come last, in f32.
+    /// Which bits of the numbers of threads that do not compute are reversed, if values have so many bytes. Warps
+    /// alternate between the four parts of a multiprocessor, and the first ones have more warps that compute where
+    /// these do not complete a group: there producers come last, in f32.
     pub fn swapped(self, bytes: u32) -> u32 {
         match self.group > self.compute && bytes == 4 {
             true => PRODUCERS,

@@ -28,8 +28,8 @@ pub struct Options {
     pub suspends: bool,
     /// Bytes of shared memory that a block can have. Rows lie as close to each other as that takes, and no closer.
     pub shared_bytes: u32,
-    /// Registers that a thread needs beside those for the values that it keeps. Usually what the assembler takes for FDTD(4,2); it takes
-    /// [`ACROSS`] more where blocks share lines.
+    /// Registers that a thread needs beside those for the values that it keeps. Usually what the assembler takes for
+    /// FDTD(4,2); it takes [`ACROSS`] more where blocks share lines.
     pub working_registers: u32,
 }
 
@@ -74,13 +74,15 @@ impl fmt::Display for Misfit {
 
 impl std::error::Error for Misfit {}
 
-/// Slabs have a multiple of so many values: the first of these with which there is room. Whole warps store whole lines of the cache.
+/// Slabs have a multiple of so many values: the first of these with which there is room. Whole warps store whole lines
+/// of the cache.
 const UNITS: [i64; 4] = [32, 16, 8, 4];
 /// Bytes of shared memory that a block has beside shared rows, at most.
 const NAMED: i64 = 1024;
 /// Registers that a thread needs at least where updates read coefficients, which boundary periods load with the rest.
 const MEDIA: u32 = 184;
-/// Registers that a thread needs where rows are amended, beside others: places of states and coefficients, and what rows have asked for.
+/// Registers that a thread needs where rows are amended, beside others: places of states and coefficients, and what
+/// rows have asked for.
 pub const AMENDING: u32 = 40;
 /// Registers that a thread needs where blocks share lines, beside others; it gets them where registers are moved, too.
 pub const ACROSS: u32 = 24;
@@ -93,10 +95,12 @@ const BARRIER: u32 = 8;
 pub const TASK_WORDS: u32 = 23;
 /// Towers that a tower waits for.
 pub const NEIGHBOURS: u32 = 3;
-/// Barrier objects: per stage in flight one for rows that have arrived and one for rows that are free; two between blocks of a cluster.
+/// Barrier objects: per stage in flight one for rows that have arrived and one for rows that are free; two between
+/// blocks of a cluster.
 pub const PIPELINE_BARRIERS: u32 = 4;
 pub const CLUSTER_BARRIERS: u32 = 2;
-/// Bytes for the order of a warp with the two beside it: two barrier objects for each side, and what is known of who waits there.
+/// Bytes for the order of a warp with the two beside it: two barrier objects for each side, and what is known of who
+/// waits there.
 pub const WARP_BYTES: u32 = 2 * (2 * BARRIER + 8);
 
 /// A block that runs towers.
@@ -108,7 +112,8 @@ pub struct Block {
     pub shared_row: SharedRow,
     /// Shared rows, the most of all alignments.
     pub shared_rows: usize,
-    /// Ghosts along the inner axis that towers make, and the kernel that makes them in memory. `None`: memory holds them.
+    /// Ghosts along the inner axis that towers make, and the kernel that makes them in memory. `None`: memory holds
+    /// them.
     pub ghosts: Option<InnerGhosts>,
     pub ghost_pass: Option<GhostPass>,
     pub roles: Roles,
@@ -203,7 +208,8 @@ impl Block {
         self.shared_bytes.saturating_add(self.named_bytes())
     }
 
-    /// Indices of lines that threads have, of all blocks that run a tower: those of the last block may lie behind the end.
+    /// Indices of lines that threads have, of all blocks that run a tower: those of the last block may lie behind the
+    /// end.
     pub fn line_threads(&self) -> i64 {
         match &self.lines {
             Lines::ZBlocks(z_blocks) => z_blocks.end(),
@@ -298,7 +304,8 @@ fn shape(scheme: &Scheme, layout: &Layout, rows: usize, options: Options) -> Opt
     closest
 }
 
-/// Whether all updates need the old values of what they write: a thread of a z block keeps these where it has no part in an update.
+/// Whether all updates need the old values of what they write: a thread of a z block keeps these where it has no part
+/// in an update.
 fn keep_old(towers: &Towers) -> bool {
     let live_ranges = towers.alignments.iter().flat_map(|a| &a.live_ranges);
     let mut touches = live_ranges.flat_map(|live| &live.touches);

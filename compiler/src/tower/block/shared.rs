@@ -5,11 +5,12 @@ use crate::layout::{GPU_ALIGNMENT, Layout, PIECE};
 
 /// Bytes that a copy from memory to a shared row moves at a time.
 pub const CHUNK: i64 = PIECE as i64;
-/// Index 0 of a shared row lies at a multiple of so many bytes: the first of these with which there is room. With that of a row in memory,
-/// parts of rows that arrive together stay together.
+/// Index 0 of a shared row lies at a multiple of so many bytes: the first of these with which there is room. With that
+/// of a row in memory, parts of rows that arrive together stay together.
 pub(super) const ALIGNMENTS: [i64; 4] = [GPU_ALIGNMENT as i64, 64, 32, CHUNK];
 
-/// The shape of a shared row, in elements. What lies below index 0 and above the end of a row is between it and the rows beside it.
+/// The shape of a shared row, in elements. What lies below index 0 and above the end of a row is between it and the
+/// rows beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedRow {
     /// Before index 0.
@@ -22,7 +23,8 @@ pub struct SharedRow {
 }
 
 impl SharedRow {
-    /// For `own` values of a line; `neighbours`: rows show others, blocks that have them or ghosts in memory. `alignment` in bytes.
+    /// For `own` values of a line; `neighbours`: rows show others, blocks that have them or ghosts in memory.
+    /// `alignment` in bytes.
     pub fn new(layout: &Layout, own: i64, neighbours: bool, alignment: i64) -> SharedRow {
         let whole = |n: i64, bytes: i64| {
             let piece = bytes / layout.element_bytes as i64;

@@ -1,8 +1,9 @@
-//! Lines along the inner axis that are longer than what a block of threads holds: the blocks of a cluster have a slab of each line.
+//! Lines along the inner axis that are longer than what a block of threads holds: the blocks of a cluster have a slab
+//! of each line.
 //!
-//! Slab r has the indices from r * width on. All blocks run the same tower, stage by stage, and each keeps in its shared rows what its own
-//! threads read beyond its slab: rows from memory are copied with it, and what threads publish is sent to the neighbour, too, where that one
-//! reads it.
+//! Slab r has the indices from r * width on. All blocks run the same tower, stage by stage, and each keeps in its
+//! shared rows what its own threads read beyond its slab: rows from memory are copied with it, and what threads publish
+//! is sent to the neighbour, too, where that one reads it.
 
 use crate::lattice::{Axis, div_ceil};
 use crate::layout::{Layout, PIECE};
@@ -23,16 +24,16 @@ pub struct Slabs {
     pub last: i64,
     /// What a slab sees below and above.
     pub reach: [i64; 2],
-    /// Where warps look that have nothing of the last slab, if there are such: an index beyond all that anyone writes there, with what is
-    /// seen from it.
+    /// Where warps look that have nothing of the last slab, if there are such: an index beyond all that anyone writes
+    /// there, with what is seen from it.
     pub idle: Option<i64>,
     /// The first slab follows the last one, so ghosts are what the neighbours send.
     pub ring: bool,
 }
 
 impl Slabs {
-    /// Slabs of a multiple of `unit` values, which is one of what copies move at a time. `None` where slabs would be too short for what
-    /// others see of them.
+    /// Slabs of a multiple of `unit` values, which is one of what copies move at a time. `None` where slabs would be
+    /// too short for what others see of them.
     pub fn new(scheme: &Scheme, layout: &Layout, count: u32, unit: i64) -> Option<Slabs> {
         let piece = (PIECE / layout.element_bytes) as i64;
         if !(2..=MOST_SLABS).contains(&count) || unit % piece != 0 {

@@ -1,7 +1,8 @@
 //! Lines along the inner axis that are longer than what a block of threads holds, one part after the other: *z blocks*.
 //!
-//! A z block is a part of the lines that one launch of a time block advances; its faces lean against time. In stage n of a time block, z block p
-//! advances the indices from low(p) - lean(n) to low(p + 1) - lean(n); the first one has no lower face, the last one no upper face.
+//! A z block is a part of the lines that one launch of a time block advances; its faces lean against time. In stage n
+//! of a time block, z block p advances the indices from low(p) - lean(n) to low(p + 1) - lean(n); the first one has no
+//! lower face, the last one no upper face.
 //!
 //! ```text
 //! stage
@@ -12,18 +13,21 @@
 //!       0      threads of z block 1: [- - - - - - - -]                   -> index
 //! ```
 //!
-//! From stage to stage, faces move as far as the later stage reads above, and as far as the earlier one reads below. Then what a stage
-//! reads above was written by the z block itself or one before it, and what it reads below no z block before it has overwritten. So when a z block
-//! has ended for a whole time block, the next one may run the same time block, by the same towers.
+//! From stage to stage, faces move as far as the later stage reads above, and as far as the earlier one reads below.
+//! Then what a stage reads above was written by the z block itself or one before it, and what it reads below no z block
+//! before it has overwritten. So when a z block has ended for a whole time block, the next one may run the same time
+//! block, by the same towers.
 //!
-//! A thread has one index for the whole time block, from the z block's *base* on. What it has no part in, it keeps as memory has it: by the same
-//! rule that is the version in which threads beside it read it. As faces lean, the threads of a z block overlap with those of the one before it.
-//! They load only what some thread with a part needs of a row while the tower has it ([`ZBlocks::needed`]): its own value, or one that it reads at
-//! another index; and copy what it needs so of some row of those that enter together ([`ZBlocks::window`]). All others compute with what their
-//! registers and shared rows happen to hold, which nobody reads and nobody stores; and warps of which no thread has anything to do in a period only
-//! keep order with others ([`ZBlocks::busy`]).
+//! A thread has one index for the whole time block, from the z block's *base* on. What it has no part in, it keeps as
+//! memory has it: by the same rule that is the version in which threads beside it read it. As faces lean, the threads
+//! of a z block overlap with those of the one before it. They load only what some thread with a part needs of a row
+//! while the tower has it ([`ZBlocks::needed`]): its own value, or one that it reads at another index; and copy what it
+//! needs so of some row of those that enter together ([`ZBlocks::window`]). All others compute with what their
+//! registers and shared rows happen to hold, which nobody reads and nobody stores; and warps of which no thread has
+//! anything to do in a period only keep order with others ([`ZBlocks::busy`]).
 //!
-//! The first z block and the last one have the ends of lines, with all that has a ghost beyond them, so each makes its own as whole lines do.
+//! The first z block and the last one have the ends of lines, with all that has a ghost beyond them, so each makes its
+//! own as whole lines do.
 
 use super::slabs::WARP;
 use crate::ghost::AxisGhosts;
@@ -81,8 +85,8 @@ impl Ends {
     }
 }
 
-/// How much longer a z block takes if its warps access parts of lines of the cache: lines of 1000 values on an H200, 5 z blocks of 224 so and 4 of 288
-/// not, 102 and 119e9 cell-steps per second.
+/// How much longer a z block takes if its warps access parts of lines of the cache: lines of 1000 values on an H200, 5
+/// z blocks of 224 so and 4 of 288 not, 102 and 119e9 cell-steps per second.
 const SPLIT: f64 = 1.25;
 /// Bytes of the parts of a line of the cache that are moved by themselves.
 const SECTOR: usize = 32;
@@ -123,7 +127,8 @@ impl ZBlocks {
         })
     }
 
-    /// How far faces have moved in a stage of a time block; for stages of a period, relative to its first one, which may be negative.
+    /// How far faces have moved in a stage of a time block; for stages of a period, relative to its first one, which
+    /// may be negative.
     pub fn lean(&self, stage: i64) -> i64 {
         let stages = self.lean.len().max(1) as i64;
         let step: i64 = self.lean.iter().sum();
@@ -132,8 +137,9 @@ impl ZBlocks {
         stage.div_euclid(stages) * step + within
     }
 
-    /// How far the ends of what a z block needs of a value lie below its lower and its upper face at the start of the period that sees the value.
-    /// Faces move as far as stages read, so of all stages the last one decides on the lower end, and the first one on the upper.
+    /// How far the ends of what a z block needs of a value lie below its lower and its upper face at the start of the
+    /// period that sees the value. Faces move as far as stages read, so of all stages the last one decides on the lower
+    /// end, and the first one on the upper.
     pub fn needed(&self, uses: Uses) -> Ends {
         let reach = |used: Use| {
             let stage = used.stage.rem_euclid(self.reach.len().max(1) as i64);
@@ -146,14 +152,16 @@ impl ZBlocks {
         }
     }
 
-    /// The same of all that a stage copies: each condition more takes time of producer warps. `None` where it copies nothing.
+    /// The same of all that a stage copies: each condition more takes time of producer warps. `None` where it copies
+    /// nothing.
     pub fn window(&self, copies: &[SharedCopy]) -> Option<Ends> {
         let needed = copies.iter().map(|copy| self.needed(copy.uses));
         needed.reduce(Ends::hull)
     }
 
-    /// The same of all that threads do in a period: those with a part in one of its stages, with what these need of the threads beside them, and
-    /// those that have a value which some thread needs then or later, or which is to be stored.
+    /// The same of all that threads do in a period: those with a part in one of its stages, with what these need of the
+    /// threads beside them, and those that have a value which some thread needs then or later, or which is to be
+    /// stored.
     pub fn busy(&self, allocation: &Allocation) -> Ends {
         let count = allocation.stages.len() as i64;
         let stages = (0..).zip(&allocation.stages).flat_map(|(n, stage)| {
@@ -175,8 +183,8 @@ impl ZBlocks {
         all.reduce(Ends::hull).unwrap_or_default()
     }
 
-    /// Values of a row that both of two z blocks beside each other load, on average over what enters in turn: memory gives [`SECTOR`] bytes at a
-    /// time.
+    /// Values of a row that both of two z blocks beside each other load, on average over what enters in turn: memory
+    /// gives [`SECTOR`] bytes at a time.
     pub fn in_common<'p>(&self, allocations: impl Iterator<Item = &'p Allocation>) -> f64 {
         let stages = allocations.flat_map(|allocation| &allocation.stages);
         let both = stages.filter_map(|stage| {
@@ -209,7 +217,8 @@ impl ZBlocks {
         self.cheapest(stages).map(|(weight, _)| weight)
     }
 
-    /// That, and where z blocks begin, their threads and their lower faces: as few z blocks as possible, but for those whose warps access parts of lines.
+    /// That, and where z blocks begin, their threads and their lower faces: as few z blocks as possible, but for those
+    /// whose warps access parts of lines.
     fn cheapest(&self, stages: u64) -> Option<(f64, Vec<[i64; 2]>)> {
         let lean = self.lean(i64::try_from(stages).ok().filter(|n| *n < FAR)?);
         let found = self.halved_units().filter_map(|unit| {
@@ -227,8 +236,8 @@ impl ZBlocks {
         div_ceil((self.length - self.threads).max(0), unit) * unit
     }
 
-    /// The same where lines have ghosts, whatever the height of a time block: the largest unit that leaves most threads something else than indices of
-    /// the z block before.
+    /// The same where lines have ghosts, whatever the height of a time block: the largest unit that leaves most threads
+    /// something else than indices of the z block before.
     pub fn last_with_ghosts(&self) -> i64 {
         let most = self.threads / 4;
         let unit = self.halved_units().find(|unit| *unit <= most);
@@ -241,9 +250,9 @@ impl ZBlocks {
         std::iter::successors(Some(most), |unit| Some(unit / 2)).take_while(move |u| *u >= least)
     }
 
-    /// Where the threads of z blocks begin, if faces move so far in a time block: each as far behind the one before it as can be. All that a z block reads its
-    /// threads have, but beyond the ends of lines; only the first z block and the last one have what has ghosts; and the last one has something for its
-    /// last warp.
+    /// Where the threads of z blocks begin, if faces move so far in a time block: each as far behind the one before it
+    /// as can be. All that a z block reads its threads have, but beyond the ends of lines; only the first z block and
+    /// the last one have what has ghosts; and the last one has something for its last warp.
     fn bases(&self, lean: i64, unit: i64) -> Option<Vec<i64>> {
         let ZBlocks {
             threads,
@@ -282,8 +291,8 @@ impl ZBlocks {
         Some(bases)
     }
 
-    /// The same with where the lower faces of z blocks begin, such that all have as much to do as can be: few warps take longer than their share. No z block
-    /// begins farther up than before, and the last one where it did.
+    /// The same with where the lower faces of z blocks begin, such that all have as much to do as can be: few warps
+    /// take longer than their share. No z block begins farther up than before, and the last one where it did.
     fn even(&self, mut bases: Vec<i64>, lean: i64, unit: i64) -> Vec<[i64; 2]> {
         let count = bases.len();
         // The least bases with which those behind reach the end.
@@ -318,7 +327,8 @@ impl ZBlocks {
         div_ceil(self.length + beyond - copied.lo, self.piece())
     }
 
-    /// Threads have indices below this, the largest extent included: those of the last z block end with the line, or go on behind it.
+    /// Threads have indices below this, the largest extent included: those of the last z block end with the line, or go
+    /// on behind it.
     pub fn end(&self) -> i64 {
         let behind = self.length - self.threads;
         match behind >= 0 && behind % self.units[0] == 0 {
@@ -397,7 +407,8 @@ mod tests {
         );
     }
 
-    /// Whatever lines, leans and ghosts are: faces lie where the threads on both sides are, and each z block is behind the one before it.
+    /// Whatever lines, leans and ghosts are: faces lie where the threads on both sides are, and each z block is behind
+    /// the one before it.
     #[test]
     fn threads_lie_around_faces() {
         let mut rng = Rng::new(7);

@@ -144,7 +144,8 @@ impl<T: Real> TowerInterp<'_, T> {
         Ok(value)
     }
 
-    /// A value near a cell; ghosts along the inner axis are found where their sources are, if memory does not keep them.
+    /// A value near a cell; ghosts along the inner axis are found where their sources are, if memory does not keep
+    /// them.
     fn read_cell(&self, cell: Cell, read: &Read) -> Option<T> {
         let Cell { at, group, z } = cell;
         let row = at.read(self.scheme, self.layout, read);

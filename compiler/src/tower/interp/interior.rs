@@ -344,7 +344,8 @@ impl<T: Real> TowerInterp<'_, T> {
         }
     }
 
-    /// Writes a row to memory where lanes had a part in the stages that wrote it, with its ghosts along the inner axis if memory keeps them.
+    /// Writes a row to memory where lanes had a part in the stages that wrote it, with its ghosts along the inner axis
+    /// if memory keeps them.
     fn leave(
         &mut self,
         of: Interior<'_>,

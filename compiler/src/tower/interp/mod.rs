@@ -1,9 +1,10 @@
 //! Executes tower programs on the host, for tests: what a program does is defined here, without a back end.
 //!
-//! Towers of a time block run side by side, stage by stage in a random order that the rules for waiting allow, on a few *workers*, each with shared rows of
-//! its own. A value that nobody has written is *unknown*: a shared row while a copy is under way, a register that nobody loaded, a
-//! ghost that towers do not keep up to date in memory, a value outside of a z block. Unknown values may be computed with, as threads do that have no
-//! part in a stage; one that would reach memory, or be recorded, is a fault of the program.
+//! Towers of a time block run side by side, stage by stage in a random order that the rules for waiting allow, on a
+//! few *workers*, each with shared rows of its own. A value that nobody has written is *unknown*: a shared row while a
+//! copy is under way, a register that nobody loaded, a ghost that towers do not keep up to date in memory, a value
+//! outside of a z block. Unknown values may be computed with, as threads do that have no part in a stage; one that
+//! would reach memory, or be recorded, is a fault of the program.
 
 mod boundary;
 mod interior;
@@ -94,7 +95,8 @@ impl<'a, T: Real> TowerInterp<'a, T> {
         )
     }
 
-    /// A row of memory with what is visible beyond its ends. Where memory has none, it is unknown but for the zeros beyond its ends.
+    /// A row of memory with what is visible beyond its ends. Where memory has none, it is unknown but for the zeros
+    /// beyond its ends.
     fn row(&self, row: RowId, group: Group) -> Line<T> {
         let [outer, middle] = [Axis::OUTER, Axis::MIDDLE].map(|axis| self.layout.visible(axis));
         let exists = outer.contains(group.x) && middle.contains(group.y);

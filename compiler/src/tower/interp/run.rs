@@ -33,8 +33,8 @@ struct Running<'t> {
 }
 
 impl<T: Real> TowerInterp<'_, T> {
-    /// Runs a time block of so many steps with `workers` workers for each work queue; `pick` chooses below a number. Gives the records in no
-    /// order; an error where the program is wrong.
+    /// Runs a time block of so many steps with `workers` workers for each work queue; `pick` chooses below a number.
+    /// Gives the records in no order; an error where the program is wrong.
     pub fn time_block(
         &mut self,
         list: &TaskList,

@@ -1,5 +1,6 @@
-//! Tower programs, interpreted: same bits as row kernels stage by stage, for schemes of all kinds, with every division of lines, with injections and
-//! receivers. Values that nobody wrote are unknown to the interpreter, so it also finds what happens to be right.
+//! Tower programs, interpreted: same bits as row kernels stage by stage, for schemes of all kinds, with every division
+//! of lines, with injections and receivers. Values that nobody wrote are unknown to the interpreter, so it also finds
+//! what happens to be right.
 
 use super::*;
 use crate::injection::{Injection, Receiver, inject};

@@ -1,5 +1,6 @@
-//! The order of towers is sufficient: each event of a time block belongs to one tower, and when it happens, all that it depends on is done.
-//! Proved for many schemes by simulation of the events, of the progress that towers see, and of the work queues.
+//! The order of towers is sufficient: each event of a time block belongs to one tower, and when it happens, all that it
+//! depends on is done. Proved for many schemes by simulation of the events, of the progress that towers see, and of the
+//! work queues.
 
 use super::*;
 use crate::testing::{diamonds, lengthen};
@@ -191,8 +192,8 @@ impl TimeBlock<'_> {
     }
 }
 
-/// Whether all tasks end, if each begins when its neighbours and the one before in its work queue have ended: then there is an order of all in
-/// which each comes after these.
+/// Whether all tasks end, if each begins when its neighbours and the one before in its work queue have ended: then
+/// there is an order of all in which each comes after these.
 pub fn all_end(list: &TaskList) -> bool {
     let mut ended = vec![false; list.tasks.len()];
     let mut until = 0;

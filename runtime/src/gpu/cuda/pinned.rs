@@ -62,8 +62,8 @@ impl Bus for Way {
     }
 
     fn fill(&self, memory: &mut Pinned, from: &[u8]) {
-        // SAFETY: the bytes were locked together and have values, `&mut` keeps the host's threads away, and no copy uses them: who
-        // asks has waited for it.
+        // SAFETY: the bytes were locked together and have values, `&mut` keeps the host's threads away, and no copy
+        // uses them: who asks has waited for it.
         let all =
             unsafe { std::slice::from_raw_parts_mut(memory.place.cast::<u8>(), memory.bytes) };
         copy_widely(from, &mut all[..from.len()]);

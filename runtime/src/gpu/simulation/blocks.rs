@@ -141,7 +141,8 @@ impl<'a, T: Value> OnDevice<'a, T> {
             .min(most(self.records.len(), probes))
     }
 
-    /// The height of the time block that comes next, if one does: nothing keeps its steps apart, and there is room for its waves and records.
+    /// The height of the time block that comes next, if one does: nothing keeps its steps apart, and there is room for
+    /// its waves and records.
     pub(super) fn next_time_block(&self, until: u64) -> Option<u64> {
         let time_blocks = self.time_blocks.as_ref()?;
         time_blocks.next(self.asked, self.room(until))

@@ -61,7 +61,8 @@ impl<T: Value> OnDevice<'_, T> {
             threads: [service::THREADS, 1, 1],
             shared: 0,
         };
-        // SAFETY: the parameters are those of the kernel; the table's places lie in the array, and a record fits in what was taken.
+        // SAFETY: the parameters are those of the kernel; the table's places lie in the array, and a record fits in
+        // what was taken.
         unsafe {
             self.device
                 .start(self.code.services.gather, threads, &arguments)

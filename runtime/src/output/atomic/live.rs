@@ -71,8 +71,8 @@ impl Live {
         work(&self.path)
     }
 
-    /// Gives what has the name its final one. `rename` says whether nothing has the temporary name any more; what has it
-    /// after all, or after an error, is removed with this.
+    /// Gives what has the name its final one. `rename` says whether nothing has the temporary name any more; what has
+    /// it after all, or after an error, is removed with this.
     pub fn finish(&mut self, rename: impl FnOnce(&Path) -> io::Result<bool>) -> io::Result<()> {
         let mut names = names();
         if rename(&self.path)? {

@@ -9,10 +9,12 @@ use torre_compiler::tower::block::{
 };
 use torre_compiler::tower::{AllocatedTowers, Towers};
 
-/// Registers of a thread for all but the values that it keeps, at least; [`Options::working_registers`] is what it takes where there are more.
+/// Registers of a thread for all but the values that it keeps, at least; [`Options::working_registers`] is what it
+/// takes where there are more.
 const WORKING: u64 = 24;
 
-/// Registers beside them for threads of z blocks that may be at an end where ghosts are made: with fewer, they keep periods and places in memory.
+/// Registers beside them for threads of z blocks that may be at an end where ghosts are made: with fewer, they keep
+/// periods and places in memory.
 const AT_ENDS: u64 = 28;
 
 /// Registers beyond those that a thread needs at least, with which it usually spills none.
@@ -58,8 +60,9 @@ pub fn options(gpu: Gpu, division: Division) -> Options {
     }
 }
 
-/// The blocks of a GPU that may run towers. If one block holds whole lines, that is all; else as few slabs as possible, or some more, where the GPU has
-/// clusters; or z blocks that are as long as possible, or somewhat shorter. If nothing fits, the block with whole lines, or why there is none.
+/// The blocks of a GPU that may run towers. If one block holds whole lines, that is all; else as few slabs as possible,
+/// or some more, where the GPU has clusters; or z blocks that are as long as possible, or somewhat shorter. If nothing
+/// fits, the block with whole lines, or why there is none.
 pub fn candidates(
     scheme: &Scheme,
     layout: &Layout,

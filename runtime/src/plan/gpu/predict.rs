@@ -12,41 +12,47 @@ use torre_compiler::scheme::{Boundary, Scheme, StageId, ZoneSet};
 use torre_compiler::tile::stage_blocks;
 use torre_compiler::tower::{AllocatedTowers, StageAllocation, Traffic, is_cross_lane};
 
-// Fitted to rates on an H200, whose plain copies run at 4.26 TB/s: 130 schedules of FDTD(4,2), in media and with walls, and of elasticity, in f32 and
-// f64, W = 4 to 6, TH = 8 to 32, strips of 2 to 12 towers for each of two partitions, lines of one block, of two, and in z blocks of 4 to 9 warps. The root
-// of the mean square of the logarithm of measured by expected is 0.054; 0.064 with what was measured afterwards, the scalar wave of orders 2 and 8 too.
+// Fitted to rates on an H200, whose plain copies run at 4.26 TB/s: 130 schedules of FDTD(4,2), in media and with walls,
+// and of elasticity, in f32 and f64, W = 4 to 6, TH = 8 to 32, strips of 2 to 12 towers for each of two partitions,
+// lines of one block, of two, and in z blocks of 4 to 9 warps. The root of the mean square of the logarithm of measured
+// by expected is 0.054; 0.064 with what was measured afterwards, the scalar wave of orders 2 and 8 too.
 
-/// Share of the rate of plain copies that layerwise kernels reach: 51.3e9 cell-steps per second of 72 bytes, 25.0e9 of 144; 0.90 for the wave of
-/// order 2 and for elasticity. And what is lost of it for each cell that updates read beyond two: 0.65 for the wave of order 8.
+/// Share of the rate of plain copies that layerwise kernels reach: 51.3e9 cell-steps per second of 72 bytes, 25.0e9 of
+/// 144; 0.90 for the wave of order 2 and for elasticity. And what is lost of it for each cell that updates read beyond
+/// two: 0.65 for the wave of order 8.
 const SHARE: f64 = 0.87;
 const FAR: f64 = 0.11;
-/// The same for all that towers load and store, if that were all they do, while the cache of all multiprocessors has it.
+/// The same for all that towers load and store, if that were all they do, while the cache of all multiprocessors has
+/// it.
 const FLOW: f64 = 2.95;
-/// What may pass between a store and the load of it by the next column, by the size of a partition of that cache, before anything comes from memory;
-/// and how much more until all of it does.
+/// What may pass between a store and the load of it by the next column, by the size of a partition of that cache,
+/// before anything comes from memory; and how much more until all of it does.
 const KEPT: [f64; 2] = [0.35, 1.56];
 /// Share of what a tower at an end of a column moves that comes from memory: the strip beside it has run long before.
 const STRIP: f64 = 0.2;
 /// Share of the peak rate of instructions that straight-line code reaches, if that were all there is.
 const ISSUE: f64 = 0.567;
-/// Share of the instructions of the quarter of a multiprocessor that has most warps for which the others wait, where warps are spread unevenly.
+/// Share of the instructions of the quarter of a multiprocessor that has most warps for which the others wait, where
+/// warps are spread unevenly.
 const UNEVEN: f64 = 0.5;
 /// Warps of a block that could compute in the time that it loses between stages.
 const BETWEEN: f64 = 1.1;
-/// Seconds of a stage for which a block waits for another one, and what it reads to arrive, if that were all; and how much longer for each other
-/// block with which it shares lines.
+/// Seconds of a stage for which a block waits for another one, and what it reads to arrive, if that were all; and how
+/// much longer for each other block with which it shares lines.
 const LATENCY: [f64; 2] = [0.15e-6, 1.45e-6];
-/// Instructions of the periods of all alignments that the first cache for them holds, and bytes per cycle of those of a period where there are more.
+/// Instructions of the periods of all alignments that the first cache for them holds, and bytes per cycle of those of a
+/// period where there are more.
 const CODE: [f64; 2] = [2000.0, 4.8];
 /// Seconds that a tower takes before its first stage.
 const BEGIN: f64 = 3.0e-6;
 /// Stages that a column has to be ahead of the next one, and seconds that are enough.
 const WAIT: [f64; 2] = [0.53, 1.1e-6];
-/// Periods of a whole tower in the time of one that an end of the grid cuts, which runs row by row in memory, and of one that an end without ghosts
-/// clips.
+/// Periods of a whole tower in the time of one that an end of the grid cuts, which runs row by row in memory, and of
+/// one that an end without ghosts clips.
 const CUT: [f64; 2] = [2.55, 1.4];
-/// Seconds, for each stage of a time block and each byte of a value of the rows that a tower reads in a step, for which all wait where a strip begins or ends
-/// with towers that are cut: 110 microseconds for both ends and 16 stages, for FDTD(4,2) with D = 2 in f32, 256 to 1536 cells along both axes.
+/// Seconds, for each stage of a time block and each byte of a value of the rows that a tower reads in a step, for which
+/// all wait where a strip begins or ends with towers that are cut: 110 microseconds for both ends and 16 stages, for
+/// FDTD(4,2) with D = 2 in f32, 256 to 1536 cells along both axes.
 const STRIP_END: f64 = 0.875e-9;
 
 /// Instructions that a multiprocessor begins per cycle, each for a warp, and bytes of an instruction.
@@ -58,7 +64,8 @@ const GROUPS: [f64; 8] = [16.0, 16.0, 16.0, 16.0, 16.0, 16.0, 18.0, 18.0];
 const PIECE: f64 = 128.0;
 /// Such pieces for the ghosts of a row.
 const ENDS: f64 = 4.0;
-/// Around a ring whose length the pitch of faces does not divide, widths of whole towers in the time for what is narrow of a column: others wait for it.
+/// Around a ring whose length the pitch of faces does not divide, widths of whole towers in the time for what is narrow
+/// of a column: others wait for it.
 const NARROW: f64 = 8.0;
 /// Threads of a warp.
 const WARP: f64 = 32.0;
@@ -66,8 +73,8 @@ const WARP: f64 = 32.0;
 /// Seconds between the starts of two kernels that have little to do.
 const START: f64 = 3e-6;
 
-/// The layerwise schedule, with the rate that follows from its bytes: each stage reads and writes whole arrays, and nothing stays on
-/// the chip from one stage to the next. `copy_rate`: bytes read and written per second.
+/// The layerwise schedule, with the rate that follows from its bytes: each stage reads and writes whole arrays, and
+/// nothing stays on the chip from one stage to the next. `copy_rate`: bytes read and written per second.
 pub fn layerwise(scheme: &Scheme, copy_rate: f64) -> Choice {
     let amended: f64 = layers::bytes(scheme).iter().sum();
     let bytes = layerwise_bytes_per_cell_step(scheme) + amended;
@@ -106,8 +113,8 @@ pub(super) fn arithmetic(scheme: &Scheme) -> usize {
     updates.map(|u| u.body.arithmetic()).sum()
 }
 
-/// Accesses to shared memory per cell-step of towers: reads of other indices along the inner axis, and rows that are put there or taken
-/// from there.
+/// Accesses to shared memory per cell-step of towers: reads of other indices along the inner axis, and rows that are
+/// put there or taken from there.
 pub fn shared_accesses(scheme: &Scheme, layout: &Layout, allocated: &AllocatedTowers) -> f64 {
     let AllocatedTowers {
         towers,
@@ -139,11 +146,13 @@ pub struct Slowdown {
 
 /// What time blocks of towers are expected to do, `height` steps each, if the problem slows them down so.
 ///
-/// For a stage of each of its blocks, a multiprocessor has four things to do, which overlap in part: the time is the cube root of the sum
-/// of their cubes. They are its bytes, at a rate near that of the shared cache as far as what one column stores is still there when the
-/// next one loads it; its instructions, and fetching them where a period has more than the cache for them; what nothing hides. Columns of [`usual_order`]'s
-/// width follow each other: with all multiprocessors of a partition busy, the next one is a *lag* of height * stages * width / multiprocessors stages
-/// behind, and if that is little, many wait. Towers that an end of the grid cuts count several times, and a time block ends when its last tower has.
+/// For a stage of each of its blocks, a multiprocessor has four things to do, which overlap in part: the time is the
+/// cube root of the sum of their cubes. They are its bytes, at a rate near that of the shared cache as far as what one
+/// column stores is still there when the next one loads it; its instructions, and fetching them where a period has more
+/// than the cache for them; what nothing hides. Columns of [`usual_order`]'s width follow each other: with all
+/// multiprocessors of a partition busy, the next one is a *lag* of height * stages * width / multiprocessors stages
+/// behind, and if that is little, many wait. Towers that an end of the grid cuts count several times, and a time block
+/// ends when its last tower has.
 pub fn towers(
     scheme: &Scheme,
     fit: &Fit,
@@ -156,8 +165,8 @@ pub fn towers(
     let Slowdown { cut, volumes } = slowdown;
     let (towers, block) = (&fit.allocated.towers, &fit.block);
     let (steps, stages) = (height as f64, scheme.stages.len() as f64);
-    // The values of a line that a launch advances, and how many launches there are: threads that wait for their part of a z block take as long as
-    // others.
+    // The values of a line that a launch advances, and how many launches there are: threads that wait for their part of
+    // a z block take as long as others.
     let all = steps as u64 * scheme.stages.len() as u64;
     let (length, launches) = match block.lines.z_blocks() {
         Some(z_blocks) => (f64::from(block.values), z_blocks.weight(all).unwrap_or(1.0)),
@@ -195,7 +204,8 @@ pub fn towers(
     let each =
         arithmetic as f64 * (WARPS * WARP / model.lanes(scheme.precision)) + fit.accesses + volumes;
     let clock = model.facts.clock.max(1) as f64;
-    // Threads beyond the end of a part compute, too; and in part all wait for the quarter of a multiprocessor that has most warps.
+    // Threads beyond the end of a part compute, too; and in part all wait for the quarter of a multiprocessor that has
+    // most warps.
     let warps = (f64::from(block.values) / WARP).ceil() * blocks;
     let busiest = (warps / WARPS).ceil() * WARPS;
     let warps = (warps + UNEVEN * (busiest - warps)) / blocks + BETWEEN;
@@ -225,7 +235,8 @@ pub fn towers(
     let held = model.facts.l2.max(1) as f64 / f64::from(model.facts.partitions());
     let lost = ((passed / held - kept) / more).clamp(0.0, 1.0);
     let lost = lost + (1.0 - lost) * STRIP / order.width as f64;
-    // Ghosts at both ends of a line, where they are in memory, are pieces of a row of their own, and small ones cost more than others.
+    // Ghosts at both ends of a line, where they are in memory, are pieces of a row of their own, and small ones cost
+    // more than others.
     let ends = scheme.grid.boundary[Axis::INNER] != [Boundary::Zero; 2];
     let ends = ends && block.ghosts.is_none();
     let line = length * element;
@@ -262,7 +273,8 @@ pub fn towers(
     let [rows, clipped] = CUT;
     let running = inner * (1.0 - cut + rows * cut) + clipped * (all - inner);
     let running = running / towers.cells();
-    // Strips end at the sides of the grid, at each as often as it is long; around a ring of the middle axis, at the others only.
+    // Strips end at the sides of the grid, at each as often as it is long; around a ring of the middle axis, at the
+    // others only.
     let clips = towers.predicating_ends(scheme);
     let along_x = towers.rings.cells[1].map_or(x, |_| 0.0);
     let sides = [(clips[0], y), (clips[1], along_x)];

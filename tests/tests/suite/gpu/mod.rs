@@ -1,4 +1,5 @@
-//! Runs on a GPU give the bits of the reference. Without a GPU their PTX is interpreted; where there is one, it runs there, too.
+//! Runs on a GPU give the bits of the reference. Without a GPU their PTX is interpreted; where there is one, it runs
+//! there, too.
 
 mod l2_partitions;
 mod layers;
@@ -339,8 +340,8 @@ fn interior_periods(towers: &CompiledTowers) -> u64 {
     interior.map(|periods| periods.end - periods.start).sum()
 }
 
-/// Towers leave ghosts along the last axis out of date in memory; single steps between time blocks find them there. Sources and probes are near the
-/// ends of lines.
+/// Towers leave ghosts along the last axis out of date in memory; single steps between time blocks find them there.
+/// Sources and probes are near the ends of lines.
 #[test]
 fn ghosts_are_made_for_who_reads_them() {
     use Boundary::*;

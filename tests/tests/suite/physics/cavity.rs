@@ -1,5 +1,6 @@
-//! Cavities: in a box of mirrors the modes are products of sines and cosines, which the mirrors of the lattice continue exactly; so the sampled
-//! modes solve the difference equations, with the frequency of the plane wave of the same wave numbers `k_a = pi m_a / (N_a h)`.
+//! Cavities: in a box of mirrors the modes are products of sines and cosines, which the mirrors of the lattice continue
+//! exactly; so the sampled modes solve the difference equations, with the frequency of the plane wave of the same wave
+//! numbers `k_a = pi m_a / (N_a h)`.
 
 use std::f64::consts::PI;
 use torre_suite::physics::case::Case;
@@ -85,8 +86,8 @@ fn a_metal_box_swings_at_the_frequency_of_theory() {
     }
 }
 
-/// A pulse in a closed box of two axes rings with all its modes: the peaks of the spectrum are the frequencies of the box,
-/// `f = sqrt((m/a)^2 + (n/b)^2) / 2`, none missing and none besides.
+/// A pulse in a closed box of two axes rings with all its modes: the peaks of the spectrum are the frequencies of the
+/// box, `f = sqrt((m/a)^2 + (n/b)^2) / 2`, none missing and none besides.
 #[test]
 fn a_pulse_rings_at_all_frequencies_of_the_box() {
     let (a, b, dt) = (25.0, 16.0, 0.2);

@@ -1,12 +1,13 @@
 //! Discrete conservation laws of leapfrog schemes.
 //!
-//! Let `a E_t = C' H` and `b H_t = -C E` with positive diagonal a, b and C' the transpose of C in the sum over the lattice. The steps
-//! `b (H+ - H-) = -dt C E` and `a (E+ - E) = dt C' H+` conserve
+//! Let `a E_t = C' H` and `b H_t = -C E` with positive diagonal a, b and C' the transpose of C in the sum over the
+//! lattice. The steps `b (H+ - H-) = -dt C E` and `a (E+ - E) = dt C' H+` conserve
 //!
 //! `W = <E, a E> + <H-, b H+>`,
 //!
-//! because `<E+ + E, a (E+ - E)> = dt <C (E+ + E), H+>` and `<H+, b (H++ - H-)> = -dt <H+, C (E+ + E)>`. Mirrors keep C' the transpose of C: the
-//! sum is half of that over the mirrored lattice, so a value in a mirror plane counts half (where it is odd it is 0).
+//! because `<E+ + E, a (E+ - E)> = dt <C (E+ + E), H+>` and `<H+, b (H++ - H-)> = -dt <H+, C (E+ + E)>`. Mirrors keep
+//! C' the transpose of C: the sum is half of that over the mirrored lattice, so a value in a mirror plane counts half
+//! (where it is odd it is 0).
 
 use torre_suite::physics::case::{Case, Run};
 use torre_suite::physics::theory;
@@ -15,7 +16,8 @@ use torre_suite::physics::theory;
 const NOISE: &str = "sin(12.9 * x + 7.8 * y * y + 3.7 * z + 0.2 * x * y)";
 const NOISE_2D: &str = "sin(12.9 * x + 7.8 * y * y + 0.2 * x * y)";
 
-/// `sum weight(component, cell) * left * right` over the components, values in mirror planes of even fields counted half.
+/// `sum weight(component, cell) * left * right` over the components, values in mirror planes of even fields counted
+/// half.
 fn form(
     case: &Case,
     components: &[&str],
@@ -57,7 +59,8 @@ impl Snapshot {
     }
 }
 
-/// Mean of a medium over the cells around a place: those half a cell away along the axes at which the place is on a node.
+/// Mean of a medium over the cells around a place: those half a cell away along the axes at which the place is on a
+/// node.
 fn around(place: [f64; 3], axes: usize, medium: &dyn Fn([f64; 3]) -> f64) -> f64 {
     let mut places = vec![place];
     for a in 0..axes {
@@ -77,7 +80,8 @@ fn around(place: [f64; 3], axes: usize, medium: &dyn Fn([f64; 3]) -> f64) -> f64
     places.iter().map(|&p| medium(p)).sum::<f64>() / places.len() as f64
 }
 
-/// W over time, relative to its first value: the largest deviation of the invariant, and that of the naive sum of squares.
+/// W over time, relative to its first value: the largest deviation of the invariant, and that of the naive sum of
+/// squares.
 fn drift(
     case: &Case,
     whole: &[&str],
@@ -230,9 +234,10 @@ fn of_the_energy_of_sound() {
     assert_conserved("acoustics_2d", drift);
 }
 
-/// Elastic waves: the kinetic part `<v-, rho v+>`, and the strain energy of the stress, `S : D` with `S = lambda tr(D) 1 + 2 mu D` solved for D:
-/// for plane strain with m = lambda + 2 mu, `(m (Sxx^2 + Syy^2) - 2 lambda Sxx Syy) / (m^2 - lambda^2) + Sxy^2 / mu`, with the harmonic mean
-/// of mu at the place of Sxy.
+/// Elastic waves: the kinetic part `<v-, rho v+>`, and the strain energy of the stress, `S : D` with
+/// `S = lambda tr(D) 1 + 2 mu D` solved for D: for plane strain with m = lambda + 2 mu,
+/// `(m (Sxx^2 + Syy^2) - 2 lambda Sxx Syy) / (m^2 - lambda^2) + Sxy^2 / mu`, with the harmonic mean of mu at the place
+/// of Sxy.
 #[test]
 fn of_the_energy_of_elastic_waves() {
     let rho = |p: [f64; 3]| 2.0 + (5.0 * p[0]).sin() * (4.0 * p[1]).cos();
@@ -307,9 +312,9 @@ fn losses_only_lose() {
     assert!(last > 0.0);
 }
 
-/// The divergence of H on cells with the differences of the scheme's order. The discrete divergence of a discrete curl is a sum of pairs of
-/// equal terms with opposite signs, so it stays what it was at the start, up to the rounding of the steps. With differences of another order
-/// that does not hold.
+/// The divergence of H on cells with the differences of the scheme's order. The discrete divergence of a discrete curl
+/// is a sum of pairs of equal terms with opposite signs, so it stays what it was at the start, up to the rounding of
+/// the steps. With differences of another order that does not hold.
 #[test]
 fn of_the_divergence_of_h() {
     let n = 12;

@@ -1,12 +1,14 @@
-//! Order of convergence: the error of a continuous plane wave after a fixed time falls as h^p for a scheme of order p in space. The
-//! time step follows h^(p/2), so that the second-order error in time falls alike. The order in time is measured by itself.
+//! Order of convergence: the error of a continuous plane wave after a fixed time falls as h^p for a scheme of order p
+//! in space. The time step follows h^(p/2), so that the second-order error in time falls alike. The order in time is
+//! measured by itself.
 
 use std::f64::consts::TAU;
 use torre_suite::physics::case::Case;
 use torre_suite::physics::measure;
 use torre_suite::physics::model::{Lattice, Model, models};
 
-/// The root mean square error of all components on `n` cells of a unit box, after half a period, over the largest amplitude.
+/// The root mean square error of all components on `n` cells of a unit box, after half a period, over the largest
+/// amplitude.
 fn error(model: &Model, order: u32, n: i64, dt: f64) -> f64 {
     let h = 1.0 / n as f64;
     let k: [f64; 3] = std::array::from_fn(|a| if a < model.axes { TAU } else { 0.0 });

@@ -1,10 +1,10 @@
-//! Numerical dispersion: on a periodic lattice the sampled plane wave `cos(k.r - w t)` solves the difference equations exactly if w and k
-//! obey the scheme's dispersion relation
+//! Numerical dispersion: on a periodic lattice the sampled plane wave `cos(k.r - w t)` solves the difference equations
+//! exactly if w and k obey the scheme's dispersion relation
 //!
 //! `(2/dt sin(w dt/2))^2 = c^2 sum_a K(k_a)^2` (see [`torre_suite::physics::theory`]).
 //!
-//! The run starts from that wave, with the amplitudes that belong to it. Then the frequency of the values in time must be w, and after any
-//! number of steps every component must still be the wave. Both hold up to rounding.
+//! The run starts from that wave, with the amplitudes that belong to it. Then the frequency of the values in time must
+//! be w, and after any number of steps every component must still be the wave. Both hold up to rounding.
 
 use std::f64::consts::TAU;
 use torre_suite::physics::case::Case;
@@ -66,7 +66,8 @@ fn check(model: &Model, order: u32) {
         "{name}: frequency {measured}, theory {w}, error {error:e}"
     );
 
-    // The relations of the other orders and of the continuous wave are so far away that they cannot be mistaken for this one.
+    // The relations of the other orders and of the continuous wave are so far away that they cannot be mistaken for
+    // this one.
     let others = [2, 4, 6, 8]
         .into_iter()
         .filter(|&o| o != order)
@@ -125,9 +126,10 @@ fn of_elastic_waves() {
     check_module("elastic");
 }
 
-/// With losses, `E_new = a E_old + b rot H` with `a = (2 eps - sigma dt) / (2 eps + sigma dt)` and `b = 2 dt / (2 eps + sigma dt)`, and
-/// `H_new = H_old - dt/mu rot E`, a standing wave obeys `u(n+1) = (1 + a - b dt/mu K^2) u(n) - a u(n-1)`. The factor a is
-/// exp(-sigma dt / eps) up to the third order in dt, so amplitudes fall as exp(-sigma t / (2 eps)).
+/// With losses, `E_new = a E_old + b rot H` with `a = (2 eps - sigma dt) / (2 eps + sigma dt)` and
+/// `b = 2 dt / (2 eps + sigma dt)`, and `H_new = H_old - dt/mu rot E`, a standing wave obeys
+/// `u(n+1) = (1 + a - b dt/mu K^2) u(n) - a u(n-1)`. The factor a is exp(-sigma dt / eps) up to the third order in dt,
+/// so amplitudes fall as exp(-sigma t / (2 eps)).
 #[test]
 fn of_lossy_light() {
     let (cells, h, dt, eps, mu, sigma) = (16, 0.5, 0.3, 2.0, 1.5, 0.1);
@@ -155,7 +157,8 @@ fn of_lossy_light() {
     let a = (2.0 * eps - sigma * dt) / (2.0 * eps + sigma * dt);
     let b = 2.0 * dt / (2.0 * eps + sigma * dt);
     let kk = theory::kappa(k, h, 4);
-    // The first difference equation that holds for all three values starts after the first step: H begins with 0, not with a wave.
+    // The first difference equation that holds for all three values starts after the first step: H begins with 0, not
+    // with a wave.
     let (first, second) = measure::recurrence(&series[1..]);
     let expected = 1.0 + a - b * dt / mu * kk * kk;
     assert!((first - expected).abs() < 1e-9, "{first} {expected}");

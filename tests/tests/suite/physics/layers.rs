@@ -16,7 +16,8 @@ fn series(text: &str, steps: u64, probes: &[(&str, [usize; 2])], by: usize) -> V
     series
 }
 
-/// The largest difference of what probes see to what they see where nothing comes back, over the largest value there, in dB.
+/// The largest difference of what probes see to what they see where nothing comes back, over the largest value there,
+/// in dB.
 fn reflection(near: &[Vec<f64>], far: &[Vec<f64>]) -> f64 {
     let worst = near.iter().zip(far).map(|(a, b)| {
         let peak = b.iter().fold(0.0f64, |m, v| m.max(v.abs()));
@@ -93,7 +94,8 @@ fn states_are_kept_in_their_layers_only() {
     let scheme = case.scheme();
     assert_eq!(scheme.states.len(), 12);
     let layout = torre_compiler::layout::Layout::new(scheme).expect("a small domain");
-    // Along x a layer of 5 cells at both ends, with the plane at the upper one; along y 4 cells above; along z 6 cells at both.
+    // Along x a layer of 5 cells at both ends, with the plane at the upper one; along y 4 cells above; along z 6 cells
+    // at both.
     let cells = [[5 + 6, 25, 29], [21, 5, 29], [21, 25, 6 + 7]];
     let mut stored = 0;
     for (zone, [x, y, z]) in scheme.zones.iter().zip(cells) {

@@ -190,7 +190,8 @@ fn growth(model: &Model, order: u32, dt: Option<f64>, steps: usize) -> f64 {
     largest
 }
 
-/// A scheme is stable up to the time step that theory allows, and no further. On 8 cells per axis the wave of highest frequency fits in.
+/// A scheme is stable up to the time step that theory allows, and no further. On 8 cells per axis the wave of highest
+/// frequency fits in.
 #[test]
 fn the_limits_of_stability_are_those_of_theory() {
     for model in models() {

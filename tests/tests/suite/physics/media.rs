@@ -1,6 +1,7 @@
-//! Interfaces between media. A pulse f(x - c1 t) meets an interface at right angles: with the impedances Z1, Z2 it sends back
-//! `R f(2 a - x - c1 t)` and sends on `(1 + R) f(a + (x - a) c1 / c2 - c1 t)`, where a is the interface. The means of the media that the library takes make that of
-//! second order; media that are off by one cell would make it of first order, which the test also sees.
+//! Interfaces between media. A pulse f(x - c1 t) meets an interface at right angles: with the impedances Z1, Z2 it
+//! sends back `R f(2 a - x - c1 t)` and sends on `(1 + R) f(a + (x - a) c1 / c2 - c1 t)`, where a is the interface. The
+//! means of the media that the library takes make that of second order; media that are off by one cell would make it of
+//! first order, which the test also sees.
 
 use torre_suite::physics::case::Case;
 use torre_suite::physics::measure;
@@ -168,7 +169,8 @@ fn sound_is_reflected_by_the_ratio_of_impedances() {
     }
 }
 
-/// Z = rho c; R = (Z1 - Z2) / (Z1 + Z2) for the velocity; the stress of a wave to the right is -Z v. On the left vs = 1 or vp = 1.
+/// Z = rho c; R = (Z1 - Z2) / (Z1 + Z2) for the velocity; the stress of a wave to the right is -Z v. On the left vs = 1
+/// or vp = 1.
 #[test]
 fn elastic_waves_are_reflected_by_the_ratio_of_impedances() {
     let z = (2.0f64 * 0.4).sqrt();

@@ -1,5 +1,5 @@
-//! Physics: the standard library's schemes against theory, and the examples. Every test states the formula that it checks, and most show
-//! that they would notice a violation.
+//! Physics: the standard library's schemes against theory, and the examples. Every test states the formula that it
+//! checks, and most show that they would notice a violation.
 
 mod cavity;
 mod conservation;

@@ -1,9 +1,9 @@
 //! Free surfaces of elastic bodies: Lamb's problem, a line force on a half-space.
 //!
-//! H. Lamb, Phil. Trans. R. Soc. A 203 (1904) 1-42. With a normal traction -F at y = 0, the body below, wave number k and
-//! frequency w, the normal displacement of the surface is -F a (w/beta)^2 / (mu R) with a^2 = k^2 - (w/alpha)^2,
-//! b^2 = k^2 - (w/beta)^2 and Rayleigh's function R = (2 k^2 - (w/beta)^2)^2 - 4 k^2 a b. It is summed over wave numbers and
-//! complex frequencies: M. Bouchon, Bull. Seismol. Soc. Am. 71 (1981) 959-971.
+//! H. Lamb, Phil. Trans. R. Soc. A 203 (1904) 1-42. With a normal traction -F at y = 0, the body below, wave number k
+//! and frequency w, the normal displacement of the surface is -F a (w/beta)^2 / (mu R) with a^2 = k^2 - (w/alpha)^2,
+//! b^2 = k^2 - (w/beta)^2 and Rayleigh's function R = (2 k^2 - (w/beta)^2)^2 - 4 k^2 a b. It is summed over wave
+//! numbers and complex frequencies: M. Bouchon, Bull. Seismol. Soc. Am. 71 (1981) 959-971.
 
 use num_complex::Complex64;
 use std::f64::consts::{PI, TAU};

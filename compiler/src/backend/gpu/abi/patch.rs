@@ -56,8 +56,8 @@ impl PatchEntry {
     pub const WAVE: i64 = 8;
 }
 
-/// The tables of lists as bytes: cells of all tables one after the other, the lists of tiles, ranges, and entries, which
-/// need to know where the cells will lie.
+/// The tables of lists as bytes: cells of all tables one after the other, the lists of tiles, ranges, and entries,
+/// which need to know where the cells will lie.
 pub fn patch_tables(
     lists: &Lists,
     cells_at: impl FnOnce(&[u8]) -> Option<u64>,

@@ -4,8 +4,8 @@ use super::Kernel;
 use crate::backend::gpu::ir::{Operand, Type};
 
 impl Kernel<'_> {
-    /// The number that the thread so many lanes farther gives in this place, which all threads of the warp reach; its
-    /// own one where there is no such lane.
+    /// The number of the lane at a distance of `by`, or the own one where the warp has no such lane. All threads of the
+    /// warp reach this place.
     pub fn from_lane(&mut self, number: Operand, by: i32) -> Operand {
         if number.ty.bytes() == 4 {
             return self.shuffle("f32", number, by);

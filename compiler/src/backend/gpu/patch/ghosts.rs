@@ -1,7 +1,7 @@
 //! Makes all ghosts in memory, which patches leave out of date: for who reads them there.
 //!
-//! A thread has one place beyond an end: along the outer axis a place of a line that has ghosts, else a place beside the
-//! ends of a line.
+//! A thread has one place beyond an end: along the outer axis a place of a line that has ghosts, else a place beside
+//! the ends of a line.
 
 use super::memory::within;
 use crate::backend::gpu::abi::GhostsOf;

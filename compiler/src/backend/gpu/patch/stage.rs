@@ -128,7 +128,7 @@ impl Context<'_> {
         self.scheme.stages.iter().map(|s| s.updates.len()).sum()
     }
 
-    /// A parameter as a pointer so many elements of some bytes farther.
+    /// A pointer parameter, moved by a number of elements.
     pub(super) fn element(
         &self,
         k: &mut Kernel<'_>,

@@ -224,7 +224,7 @@ struct Stage<'s, 'a> {
     cross_lane: BTreeMap<(RowRef, i64), Operand>,
     /// How other blocks get values. It is not kept from stage to stage: there are no registers for it.
     across: Option<Across>,
-    /// Where amendments find what they need: nor is this.
+    /// Where amendments find states and coefficients. Not kept from stage to stage either.
     zones: Option<Zones>,
     /// Rows of which they do.
     sent: usize,

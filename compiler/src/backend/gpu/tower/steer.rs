@@ -40,7 +40,7 @@ impl RowPointers {
         self.plane(k, context, row.at.x, stride, far)
     }
 
-    /// What lies so many bytes farther, in a plane of so many; `stride`: between planes, always the same.
+    /// The address at a distance in bytes; `stride`: the bytes between planes, always the same.
     pub fn plane(
         &mut self,
         k: &mut Kernel<'_>,

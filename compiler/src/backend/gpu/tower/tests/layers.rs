@@ -4,7 +4,7 @@ use super::*;
 use crate::lattice::PerAxis;
 use crate::testing::{add_layers, star};
 
-/// A scheme with layers of so many cells along each axis.
+/// A scheme with layers along each axis, by their numbers of cells.
 fn layered(mut scheme: Scheme, cells: [i64; 3]) -> Scheme {
     add_layers(&mut scheme, PerAxis(cells));
     assert_eq!(crate::scheme::verify(&scheme), Ok(()));
