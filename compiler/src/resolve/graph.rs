@@ -4,6 +4,8 @@
 //! its child at q + by, a `Stencil` sums its child at several points. Static nodes (those that read no field) have no
 //! shifts and no stencils inside: these are pushed down to coordinates and files when the node is made.
 
+mod walk;
+
 use super::rational::Rational;
 use super::zoned::{CallId, StateKey};
 use crate::host::{HostBinary, HostExpr, HostUnary};
@@ -473,117 +475,6 @@ impl Graph {
     pub fn zoned(&mut self, call: CallId, inside: NodeId, outside: NodeId) -> NodeId {
         self.insides.insert(call, inside);
         self.add(Node::Zoned(call, outside))
-    }
-
-    /// What a node is made of, calls as they are outside.
-    fn parts(&self, id: NodeId) -> ([NodeId; 3], usize) {
-        match self.node(id) {
-            Node::Unary(_, a)
-            | Node::Table(_, a)
-            | Node::Shift(a, _)
-            | Node::Stencil(a, _)
-            | Node::Next(_, a)
-            | Node::Zoned(_, a) => ([a; 3], 1),
-            Node::Binary(_, a, b) => ([a, b, b], 2),
-            Node::If(a, b, c) => ([a, b, c], 3),
-            _ => ([id; 3], 0),
-        }
-    }
-
-    /// The nodes under a root, each once, what they are made of first; calls as they are outside.
-    pub fn in_order(&mut self, root: NodeId) -> Vec<NodeId> {
-        let mut done = std::collections::HashSet::new();
-        let mut order = Vec::new();
-        let mut open = vec![(root, false)];
-        while let Some((id, is_ready)) = open.pop() {
-            if is_ready {
-                order.push(id);
-            } else if done.insert(id) {
-                open.push((id, true));
-                let (parts, count) = self.parts(id);
-                open.extend(parts[..count].iter().map(|p| (*p, false)));
-            }
-        }
-        self.spend(order.len());
-        order
-    }
-
-    /// The calls under a root.
-    pub fn calls(&mut self, root: NodeId) -> Vec<CallId> {
-        let order = self.in_order(root);
-        let call = |id: &NodeId| match self.node(*id) {
-            Node::Zoned(call, _) => Some(call),
-            _ => None,
-        };
-        order.iter().filter_map(call).collect()
-    }
-
-    /// What a call under a root is outside of its zone.
-    pub fn outside_of(&mut self, root: NodeId, call: CallId) -> Option<NodeId> {
-        let order = self.in_order(root);
-        order.iter().find_map(|id| match self.node(*id) {
-            Node::Zoned(own, outside) if own == call => Some(outside),
-            _ => None,
-        })
-    }
-
-    /// The same value with other nodes for some, and calls as they are outside.
-    pub fn rewrite(&mut self, root: NodeId, to: &HashMap<NodeId, NodeId>) -> NodeId {
-        let mut new: HashMap<NodeId, NodeId> = HashMap::new();
-        for id in self.in_order(root) {
-            let of = |a: NodeId| new.get(&a).copied().unwrap_or(a);
-            let (parts, count) = self.parts(id);
-            let is_same = parts[..count].iter().all(|p| of(*p) == *p);
-            let node = match self.node(id) {
-                _ if to.contains_key(&id) => to[&id],
-                Node::Zoned(_, a) => of(a),
-                Node::Next(key, a) => self.next(key, of(a)),
-                _ if is_same => id,
-                Node::Unary(op, a) => self.unary(op.0, of(a)),
-                Node::Table(table, a) => self.table(table, of(a)),
-                Node::Shift(a, by) => self.shift(of(a), by),
-                Node::Stencil(a, kernel) => {
-                    let kernel = (*self.kernel(kernel)).clone();
-                    self.stencil(of(a), kernel)
-                }
-                Node::Binary(op, a, b) => self.simpler(op.0, of(a), of(b)),
-                Node::If(c, a, b) => self.choose(of(c), of(a), of(b)),
-                _ => id,
-            };
-            new.insert(id, node);
-        }
-        new.get(&root).copied().unwrap_or(root)
-    }
-
-    /// An operation without terms 0 and factors 1 or 0, where something was replaced by a number.
-    fn simpler(&mut self, op: HostBinary, a: NodeId, b: NodeId) -> NodeId {
-        let (x, y) = (self.as_number(a), self.as_number(b));
-        match (op, x, y) {
-            (HostBinary::Add, Some(0.0), _) | (HostBinary::Mul, Some(1.0), _) => b,
-            (HostBinary::Add | HostBinary::Sub, _, Some(0.0)) => a,
-            (HostBinary::Mul | HostBinary::Div, _, Some(1.0)) => a,
-            (HostBinary::Mul, Some(0.0), _) | (HostBinary::Mul, _, Some(0.0)) => self.number(0.0),
-            _ => self.binary(op, a, b),
-        }
-    }
-
-    /// Calls `f` with every node under `root`, each once.
-    pub fn visit(&mut self, root: NodeId, f: &mut impl FnMut(Node)) {
-        let mut seen = std::collections::HashSet::new();
-        let mut open = vec![root];
-        while let Some(id) = open.pop() {
-            if !seen.insert(id) {
-                continue;
-            }
-            let node = self.node(id);
-            f(node);
-            if let Node::Zoned(call, _) = node {
-                open.extend(self.insides.get(&call));
-            }
-            let (parts, count) = self.parts(id);
-            open.extend(&parts[..count]);
-        }
-        self.spend(seen.len());
     }
 
     /// A static node as an expression at the points of `position`. `None` if it is too large.

@@ -6,24 +6,24 @@
 //! update's own operations are those of the scheme without the zone, and several zones at one place simply add up. The
 //! update has to be linear in the call, but w may depend on field values.
 
+mod amend;
+
+pub use amend::Amending;
+
 use super::codes;
 use super::confine::confine;
-use super::emit::{Coefs, Emitter, Refused};
 use super::enclose::enclose;
-use super::graph::{Graph, LevelKey, Node, NodeId};
+use super::graph::{LevelKey, Node, NodeId};
 use super::layers::ZoneFacts;
 use super::load::ItemId;
 use super::report::{Checked, Place, Reported};
 use super::resolver::Resolver;
 use super::value::{Items, Kind, Scope, Typed, Value};
-use crate::host::{HostBinary, HostUnary};
+use crate::host::HostBinary;
 use crate::lattice::{Axis, HalfIndex, Interval, PerAxis};
-use crate::scheme::{
-    Amendment, ComponentId, MOST_ZONES, Op, Precision, State, StateAdvance, StateId, ZoneId,
-};
-use std::collections::{BTreeMap, HashMap};
+use crate::scheme::MOST_ZONES;
+use std::collections::HashMap;
 use torre_grammar::ast::{self, DefLine};
-use torre_grammar::diag::Diagnostic;
 
 /// The most states of a definition's calls, over a whole scheme.
 const STATES: usize = 512;
@@ -432,212 +432,5 @@ impl Resolver<'_> {
             place: place.clone(),
         });
         self.graph.zoned(call, inside, outside)
-    }
-
-    /// What is kept of an update's states, and what its amendments add, one after the other.
-    pub fn terms(&mut self, value: NodeId, update: &Place) -> Checked<Vec<ZoneTerms>> {
-        let mut calls = self.graph.calls(value);
-        calls.sort_unstable();
-        let mut found: BTreeMap<usize, Vec<Term>> = BTreeMap::new();
-        for id in calls {
-            let call = self.zoned.calls[id.0 as usize].clone();
-            let nested = [call.inside].into_iter().chain(
-                call.states
-                    .iter()
-                    .filter_map(|s| self.zoned.states[s.0 as usize].next),
-            );
-            let nested: Vec<NodeId> = nested.collect();
-            let nested = nested.into_iter().any(|n| !self.graph.calls(n).is_empty());
-            let weight = match nested {
-                true => Err(Misplaced::Elsewhere),
-                false => weight(&mut self.graph, value, id),
-            };
-            let weight = match weight {
-                Ok(Some(weight)) => weight,
-                Ok(None) => continue,
-                Err(reason) => return self.misplaced(&reason, &call, update),
-            };
-            let plain = self.graph.outside_of(value, id);
-            let correction = match plain {
-                Some(plain) => {
-                    let plain = self.outside(plain);
-                    self.graph.binary(HostBinary::Sub, call.inside, plain)
-                }
-                None => return Err(Reported),
-            };
-            found.entry(call.zone).or_default().push(Term {
-                weight,
-                correction,
-                states: call.states,
-            });
-        }
-        Ok(found
-            .into_iter()
-            .map(|(zone, terms)| ZoneTerms { zone, terms })
-            .collect())
-    }
-
-    fn misplaced<T>(&mut self, reason: &Misplaced, call: &Call, update: &Place) -> Checked<T> {
-        let (message, hint) = match reason {
-            Misplaced::Nonlinear => (
-                "this update is not linear in a value that is another one in a layer or region",
-                "let the value enter it as a term or with a factor",
-            ),
-            Misplaced::Elsewhere => (
-                "a value that is another one in a layer or region is taken at another place than the update's own",
-                "give the value a field of its own, which the next update reads",
-            ),
-        };
-        let mut d = Diagnostic::error(codes::STATE, message)
-            .at(&update.source, update.span, "in this update")
-            .hint(hint);
-        if call.place.span != update.span {
-            d = d.at(&call.place.source, call.place.span, "the value");
-        }
-        self.fail(d)
-    }
-
-    /// The amendments that the terms of zones make up; new states are appended to the scheme's.
-    pub fn amend(
-        &mut self,
-        terms: &[ZoneTerms],
-        context: &mut Amending<'_>,
-    ) -> Result<Vec<Amendment>, Refused> {
-        let mut amendments = Vec::new();
-        for ZoneTerms { zone, terms } in terms {
-            let facts = self.frame.zones[*zone].clone();
-            let target = self.frame.components[context.target.index()].clone();
-            let mut own = BTreeMap::new();
-            for key in terms.iter().flat_map(|t| &t.states) {
-                let state = StateId(context.states.len() as u32);
-                let name = &self.zoned.states[key.0 as usize].name;
-                context.states.push(State {
-                    name: format!("{name} of {} in {}", target.name, facts.name),
-                    position: target.position,
-                    zone: ZoneId(*zone as u32),
-                });
-                own.insert(*key, state);
-            }
-            let mut emitter = Emitter::new(
-                &mut self.graph,
-                &self.frame.components,
-                context.coefs,
-                context.precision,
-                context.target,
-                context.per_step,
-                context.cells,
-            );
-            emitter.states.clone_from(&own);
-            let base = emitter.operand(Op::Base)?;
-            let mut value = base;
-            for term in terms {
-                value = emitter.add_weighted(term.weight, term.correction, value)?;
-            }
-            let mask = match facts.mask {
-                Some(mask) => Some(emitter.coefficient(mask)?),
-                None => None,
-            };
-            let mut advances = Vec::new();
-            for (key, state) in &own {
-                let next = self.zoned.states[key.0 as usize].next;
-                let Some(next) = next else { continue };
-                let old = emitter.operand(Op::State(*state))?;
-                let new = emitter.fused(next)?;
-                let value = emitter.chosen(mask, new, old)?;
-                advances.push(StateAdvance {
-                    state: *state,
-                    value,
-                });
-            }
-            let value = emitter.chosen(mask, value, base)?;
-            let body = emitter.finish(value, &mut advances);
-            amendments.push(Amendment {
-                zone: ZoneId(*zone as u32),
-                body,
-                advances,
-            });
-        }
-        Ok(amendments)
-    }
-}
-
-/// What a call adds to an update in its zone.
-pub struct Term {
-    weight: NodeId,
-    /// The value inside less the one outside.
-    correction: NodeId,
-    states: Vec<StateKey>,
-}
-
-/// The terms of an update in a zone of the frame.
-pub struct ZoneTerms {
-    zone: usize,
-    terms: Vec<Term>,
-}
-
-/// Where amendments are made.
-pub struct Amending<'a> {
-    pub coefs: &'a mut Coefs,
-    pub states: &'a mut Vec<State>,
-    pub target: ComponentId,
-    pub precision: Precision,
-    pub per_step: &'a [u8],
-    pub cells: PerAxis<i64>,
-}
-
-/// The factor that a call has in a value. `None`: the value does not have it.
-fn weight(graph: &mut Graph, value: NodeId, call: CallId) -> Result<Option<NodeId>, Misplaced> {
-    let mut weights: HashMap<NodeId, Option<NodeId>> = HashMap::new();
-    for id in graph.in_order(value) {
-        let of = |a: NodeId| weights.get(&a).copied().flatten();
-        let found = match graph.node(id) {
-            Node::Zoned(own, outside) => match own == call {
-                true => Some(graph.number(1.0)),
-                false => of(outside),
-            },
-            Node::Unary(op, a) => match (of(a), op.0) {
-                (None, _) => None,
-                (Some(w), HostUnary::Neg) => Some(graph.unary(HostUnary::Neg, w)),
-                _ => return Err(Misplaced::Nonlinear),
-            },
-            Node::Binary(op, a, b) => match (of(a), of(b), op.0) {
-                (None, None, _) => None,
-                (Some(x), None, HostBinary::Add | HostBinary::Sub) => Some(x),
-                (None, Some(y), HostBinary::Add) => Some(y),
-                (None, Some(y), HostBinary::Sub) => Some(graph.unary(HostUnary::Neg, y)),
-                (Some(x), Some(y), op @ (HostBinary::Add | HostBinary::Sub)) => {
-                    Some(graph.binary(op, x, y))
-                }
-                (Some(x), None, HostBinary::Mul) => Some(product(graph, x, b)),
-                (None, Some(y), HostBinary::Mul) => Some(product(graph, a, y)),
-                (Some(x), None, HostBinary::Div) => Some(graph.binary(HostBinary::Div, x, b)),
-                _ => return Err(Misplaced::Nonlinear),
-            },
-            Node::If(c, a, b) => match (of(c), of(a), of(b)) {
-                (None, None, None) => None,
-                (None, a, b) => {
-                    let zero = graph.number(0.0);
-                    Some(graph.choose(c, a.unwrap_or(zero), b.unwrap_or(zero)))
-                }
-                _ => return Err(Misplaced::Nonlinear),
-            },
-            Node::Shift(a, _) | Node::Stencil(a, _) => match of(a) {
-                None => None,
-                Some(_) => return Err(Misplaced::Elsewhere),
-            },
-            Node::Table(_, a) if of(a).is_some() => return Err(Misplaced::Nonlinear),
-            _ => None,
-        };
-        weights.insert(id, found);
-    }
-    Ok(weights.get(&value).copied().flatten())
-}
-
-/// A product without factors 1.
-fn product(graph: &mut Graph, a: NodeId, b: NodeId) -> NodeId {
-    match (graph.as_number(a), graph.as_number(b)) {
-        (Some(1.0), _) => b,
-        (_, Some(1.0)) => a,
-        _ => graph.binary(HostBinary::Mul, a, b),
     }
 }

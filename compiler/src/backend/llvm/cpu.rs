@@ -16,6 +16,9 @@
 //!   it is written as `llvm.fma`.
 //! - Lanes outside of `lo..hi` are computed from whatever lies there, and dropped.
 
+mod powers;
+mod streams;
+
 use super::library::{Cpu, Error, Jit, Library, Object, Options, compile};
 use super::types::Types;
 use crate::backend::rows::{Place, RowOp, RowProgram, StreamPlace};
@@ -319,63 +322,6 @@ done:
         )
     }
 
-    /// Where streams begin in a run, and where they are at a group, with the values that are the same for the whole
-    /// row.
-    fn streams(&self) -> (String, String) {
-        let Types {
-            lanes,
-            scalar,
-            vector,
-            bytes,
-            ..
-        } = self.types;
-        let (mut begin, mut at_group) = (String::new(), String::new());
-        for (n, used) in self.program.streams.iter().enumerate() {
-            let record = used.record;
-            begin += &format!(
-                "  %q{n}.r = getelementptr i8, ptr %r, i64 {record}
-  %q{n}.offset = load i64, ptr %q{n}.r
-  %q{n}.start = getelementptr i8, ptr %base, i64 %q{n}.offset\n"
-            );
-            at_group +=
-                &format!("  %q{n} = phi ptr [ %q{n}.start, %run ], [ %q{n}.next, %next ]\n");
-        }
-        for (op, place) in self.program.ops.iter().enumerate() {
-            if let RowOp::Stream(place) = place
-                && place.uniform
-            {
-                let (n, at) = (place.stream, place.at * bytes);
-                at_group += &format!(
-                    "  %u{op}.p = getelementptr i8, ptr %q{n}, i64 {at}
-  %u{op}.1 = load {scalar}, ptr %u{op}.p, align {bytes}
-  %u{op}.0 = insertelement {vector} poison, {scalar} %u{op}.1, i64 0
-  %u{op} = shufflevector {vector} %u{op}.0, {vector} poison, <{lanes} x i32> zeroinitializer\n"
-                );
-            }
-        }
-        (begin, at_group)
-    }
-
-    /// The pointers of a block into streams of rows, at an index of the inner axis.
-    fn stream_pointers(&mut self, block: &str, z: &str) -> fmt::Result {
-        let scalar = self.types.scalar;
-        for n in 0..self.program.streams.len() {
-            writeln!(
-                self.out,
-                "  %{block}.q{n} = getelementptr {scalar}, ptr %q{n}, i64 {z}"
-            )?;
-        }
-        Ok(())
-    }
-
-    /// The pointer of a block that a store counts from.
-    fn stored_from(block: &str, store: &crate::backend::rows::Store) -> String {
-        match store.stream {
-            None => format!("%{block}.p"),
-            Some(n) => format!("%{block}.q{n}"),
-        }
-    }
-
     /// One vector of which only some lanes are stored.
     fn part(&mut self) -> fmt::Result {
         let Types {
@@ -620,52 +566,6 @@ behind{copies}:
                 )
             }
         }
-    }
-
-    fn power2(&mut self, to: &str, a: &str) -> fmt::Result {
-        let bits = self.types.precision.power_bits();
-        let [lo, hi, shift] =
-            [bits.least, bits.most, bits.shift].map(|n| self.types.splat(n.to_bits()));
-        let Types {
-            lanes, vector: v, ..
-        } = self.types;
-        let (truth, word, words) = (
-            format!("<{lanes} x i1>"),
-            self.types.word(),
-            self.types.words(),
-        );
-        writeln!(
-            self.out,
-            "  {to}.above = fcmp olt {v} {lo}, {a}
-  {to}.least = select {truth} {to}.above, {v} {a}, {v} {lo}
-  {to}.below = fcmp olt {v} {to}.least, {hi}
-  {to}.most = select {truth} {to}.below, {v} {to}.least, {v} {hi}
-  {to}.sum = fadd {v} {to}.most, {shift}
-  {to}.word = bitcast {v} {to}.sum to {words}
-  {to}.field = shl {words} {to}.word, splat ({word} {})
-  {to} = bitcast {words} {to}.field to {v}",
-            bits.mantissa
-        )
-    }
-
-    fn exponent(&mut self, to: &str, a: &str) -> fmt::Result {
-        let bits = self.types.precision.power_bits();
-        let [whole, start] = [bits.whole, bits.start].map(|n| self.types.splat(n.to_bits()));
-        let Types {
-            vector: v, suffix, ..
-        } = self.types;
-        let (word, words) = (self.types.word(), self.types.words());
-        writeln!(
-            self.out,
-            "  {to}.abs = call {v} @llvm.fabs.{suffix}({v} {a})
-  {to}.word = bitcast {v} {to}.abs to {words}
-  {to}.field = lshr {words} {to}.word, splat ({word} {})
-  {to}.whole = bitcast {v} {whole} to {words}
-  {to}.or = or {words} {to}.field, {to}.whole
-  {to}.sum = bitcast {words} {to}.or to {v}
-  {to} = fsub {v} {to}.sum, {start}",
-            bits.mantissa
-        )
     }
 
     /// A value in memory: loaded, or put together from the vectors of its row's window.
