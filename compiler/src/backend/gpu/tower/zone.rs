@@ -405,7 +405,7 @@ impl Zones {
 pub(super) struct AmendedValues<'v> {
     pub base: Operand,
     pub mask: Option<Operand>,
-    /// By the operations of its body; `None` for those that read no row.
+    /// Operands, one for each operation of the body; `None` where an operation reads no row.
     pub reads: &'v [Option<Operand>],
 }
 
@@ -437,7 +437,7 @@ impl AmendedValues<'_> {
         k.get(variable)
     }
 
-    /// The values of all operations; `asked`: of those that read states and coefficients of one axis.
+    /// The values of all operations; `asked`: the values of states and of axis coefficients.
     fn evaluate(
         &self,
         k: &mut Kernel<'_>,
@@ -606,7 +606,7 @@ impl AmendedRow {
         k.offset(self.states, context.bytes(row))
     }
 
-    /// What it makes of the thread's value; advances states.
+    /// The amended value of the thread; the amendment's states advance.
     pub fn amend(
         &self,
         k: &mut Kernel<'_>,
