@@ -5,7 +5,8 @@ use crate::lattice::Interval;
 use crate::layout::Layout;
 use crate::scheme::Scheme;
 use crate::tower::{
-    GroupedTasks, Order, PlaneAccess, Planes, Task, TaskList, Towers, grouped_tasks,
+    GroupedTasks, Grouping, Order, Placement, PlaneAccess, Planes, Task, TaskList, Towers,
+    grouped_tasks,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,8 +23,7 @@ pub struct Footprints {
     towers: Towers,
     access: PlaneAccess,
     order: Order,
-    /// Planes of a group.
-    planes: i64,
+    grouping: Grouping,
     heights: BTreeMap<u64, Height>,
     /// By height, and stages between the beginnings of two time blocks: per group, the last group of the earlier one
     /// that has to be done before.
@@ -40,6 +40,22 @@ pub struct Height {
     pub first: i64,
     /// The planes of each group, along the way.
     pub groups: Arc<[Planes]>,
+    /// Per group, the towers that come last of those which differ in their origins along the outer axis alone.
+    last: Vec<Vec<Placement>>,
+}
+
+/// The towers that come last of those which differ in their origins along the outer axis alone: those depend on no
+/// later towers of earlier time blocks than these do.
+fn last_of(way: i64, tasks: &[Task]) -> Vec<Placement> {
+    let mut last: BTreeMap<(usize, i64), &Placement> = BTreeMap::new();
+    for Task { placement, .. } in tasks {
+        let entry = last.entry((placement.alignment, placement.origin.y));
+        let own = entry.or_insert(placement);
+        if -way * placement.origin.x > -way * own.origin.x {
+            *own = placement;
+        }
+    }
+    last.into_values().cloned().collect()
 }
 
 /// Planes along the way of towers, or back.
@@ -51,19 +67,20 @@ pub(super) fn along(way: i64, planes: Interval) -> Interval {
 }
 
 impl Footprints {
-    /// Groups of so many planes.
+    /// Groups of so many planes, for time blocks of so many steps at most.
     pub fn new(
         scheme: &Scheme,
         layout: &Layout,
         towers: &Towers,
         order: Order,
         planes: i64,
+        steps: u64,
     ) -> Footprints {
         Footprints {
             access: PlaneAccess::new(scheme, layout, towers),
             towers: towers.clone(),
             order,
-            planes,
+            grouping: Grouping::new(towers, planes, steps / towers.steps.max(1)),
             heights: BTreeMap::new(),
             needs: BTreeMap::new(),
         }
@@ -88,9 +105,8 @@ impl Footprints {
         along(self.way(), planes)
     }
 
-    /// Planes of a group.
-    pub fn planes(&self) -> i64 {
-        self.planes
+    pub fn grouping(&self) -> Grouping {
+        self.grouping
     }
 
     /// The towers of time blocks of so many steps, a whole number of periods. `None` where they cannot be put into
@@ -114,7 +130,7 @@ impl Footprints {
             return None;
         }
         let periods = steps / towers.steps;
-        let grouped = grouped_tasks(scheme, layout, towers, periods, self.order, self.planes)?;
+        let grouped = grouped_tasks(scheme, layout, towers, periods, self.order, self.grouping)?;
         let GroupedTasks { list, first } = grouped;
         if list.tasks.is_empty() {
             return None;
@@ -130,12 +146,14 @@ impl Footprints {
             let tasks = &list.tasks[list.of_launch(launch)];
             tasks.iter().map(of).fold(Planes::default(), Planes::hull)
         };
-        let groups = (0..list.launches.len()).map(group).collect();
+        let launches = 0..list.launches.len();
+        let last = |launch: usize| last_of(towers.way(), &list.tasks[list.of_launch(launch)]);
         Some(Height {
             steps,
-            list,
             first,
-            groups,
+            groups: launches.clone().map(group).collect(),
+            last: launches.map(last).collect(),
+            list,
         })
     }
 
@@ -146,14 +164,12 @@ impl Footprints {
             return Some(known.clone());
         }
         let height = self.heights.get(&steps)?;
-        let way = self.way();
-        let number = |x: i64| (-way * x).div_euclid(self.planes);
-        let need = |task: &Task| number(self.towers.last_before(&task.placement, stages));
-        let of = |launch: usize| {
-            let tasks = &height.list.tasks[height.list.of_launch(launch)];
-            tasks.iter().map(need).max().unwrap_or(NONE)
+        let need = |tower: &Placement| {
+            let origin = self.towers.last_before(tower, stages);
+            self.grouping.number(origin)
         };
-        let needs: Arc<[i64]> = (0..height.list.launches.len()).map(of).collect();
+        let of = |last: &Vec<Placement>| last.iter().map(need).max().unwrap_or(NONE);
+        let needs: Arc<[i64]> = height.last.iter().map(of).collect();
         self.needs.insert((steps, stages), needs.clone());
         Some(needs)
     }

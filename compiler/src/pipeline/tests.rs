@@ -78,7 +78,8 @@ impl Case {
         lengthen(&mut scheme, Axis::OUTER, rng.within(8, 40));
         let (layout, towers) = towers_by(&scheme, slope, [width, other])?;
         let planes = rng.within(2, 14);
-        let mut footprints = Footprints::new(&scheme, &layout, &towers, ORDER, planes);
+        let steps = rng.within(1, 3) as u64 * towers.steps;
+        let mut footprints = Footprints::new(&scheme, &layout, &towers, ORDER, planes, steps);
         let in_flight = rng.within(1, 4) as usize;
         let resident = rng.once_in(4);
         let blocks = if resident { 6 } else { in_flight as i64 };
@@ -261,7 +262,7 @@ fn windows_have_the_planes_of_the_formula() {
     let (height, columns, in_flight) = (16, 16, 6);
     // Cells that a tower moves in a step, and of a group.
     let (moves, group) = (3, 3 * columns);
-    let mut footprints = Footprints::new(&scheme, &layout, &towers, ORDER, group);
+    let mut footprints = Footprints::new(&scheme, &layout, &towers, ORDER, group, 16);
     let heights = [height as u64; 6];
     let pass = footprints.pass(&scheme, &layout, &heights).expect("groups");
     let block = &pass.blocks[1];
@@ -285,4 +286,36 @@ fn windows_have_the_planes_of_the_formula() {
         let planes = moves * height + group * (1 + offset) + 4;
         assert_eq!(laid_out.peak, planes, "spread {spread}");
     }
+}
+
+/// A group needs what the tower needs most that comes last.
+#[test]
+fn groups_need_as_much_as_any_of_their_towers() {
+    let mut groups = 0;
+    for mut case in (0..40).filter_map(Case::random) {
+        let towers = case.footprints.towers().clone();
+        let grouping = case.footprints.grouping();
+        for block in case.passes.iter().flat_map(|pass| &pass.blocks) {
+            let height = case
+                .footprints
+                .height(&case.scheme, &case.layout, block.steps)
+                .expect("groups");
+            let list = height.list.clone();
+            let heights = [block.steps; 2];
+            let pass = case.footprints.pass(&case.scheme, &case.layout, &heights);
+            let needs = pass.expect("groups").blocks[1].needs[0].clone();
+            assert_eq!(needs.len(), list.launches.len());
+            let stages = (block.steps as usize * case.scheme.stages.len()) as i64;
+            for (launch, found) in needs.iter().enumerate() {
+                let own = list.tasks[list.of_launch(launch)].iter();
+                let need = own.map(|task| {
+                    let origin = towers.last_before(&task.placement, stages);
+                    grouping.number(origin)
+                });
+                assert_eq!(Some(*found), need.max());
+                groups += 1;
+            }
+        }
+    }
+    assert!(groups > 50, "{groups}");
 }

@@ -41,7 +41,7 @@ pub use residency::{
 };
 pub use ring::Rings;
 pub use seam::{Seam, Window};
-pub use tasks::{GroupedTasks, Order, Task, TaskList, grouped_tasks, tasks};
+pub use tasks::{GroupedTasks, Grouping, Order, Task, TaskList, grouped_tasks, tasks};
 pub use tiles::Launches;
 pub use towers::{Located, Towers, Traffic};
 pub use unfit::Unfit;

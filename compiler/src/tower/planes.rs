@@ -98,6 +98,11 @@ impl PlaneAccess {
 }
 
 impl Residency {
+    /// Planes across the outer axis in which a tower updates rows in a period.
+    pub(super) fn width(&self) -> i64 {
+        self.planes(0).written.len()
+    }
+
     /// The planes of a period whose origin lies at index 0.
     fn planes(&self, advance: i64) -> Planes {
         let plane = |x: i64| Interval::new(x, x + 1);

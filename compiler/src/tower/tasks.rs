@@ -72,22 +72,56 @@ pub struct GroupedTasks {
     pub first: i64,
 }
 
-/// The same in groups: those of a group have their origins, at the start, in so many planes across the outer axis, and
-/// groups are numbered against the way of towers. So towers depend on none of later groups. `None` also where that does
-/// not hold, and where towers do not move along the outer axis, or around it.
+/// Groups of towers by the plane across the outer axis in which their origins lie at the start of a time block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grouping {
+    /// See [`Towers::way`].
+    way: i64,
+    /// Planes of a group.
+    planes: i64,
+    /// Where groups begin, counted against the way.
+    phase: i64,
+}
+
+impl Grouping {
+    /// Groups of so many planes. The last group of a time block of so many periods is whole, where towers would be few
+    /// and wait for each other in one that is not.
+    pub fn new(towers: &Towers, planes: i64, periods: u64) -> Grouping {
+        let width = towers.alignments.iter().map(|own| own.width()).max();
+        let behind = towers.advance.x.abs() * periods as i64 + width.unwrap_or(0);
+        Grouping {
+            way: towers.way(),
+            planes,
+            phase: behind.rem_euclid(planes.max(1)),
+        }
+    }
+
+    /// Planes of a group.
+    pub fn planes(&self) -> i64 {
+        self.planes
+    }
+
+    /// The number of the group of towers with this origin. Groups are numbered against the way of towers, so that towers
+    /// depend on none of later groups.
+    pub fn number(&self, origin: i64) -> i64 {
+        (-self.way * origin - self.phase).div_euclid(self.planes)
+    }
+}
+
+/// The same in groups. `None` also where towers depend on those of later groups, and where they do not move along the
+/// outer axis, or around it.
 pub fn grouped_tasks(
     scheme: &Scheme,
     layout: &crate::layout::Layout,
     towers: &Towers,
     periods: u64,
     order: Order,
-    planes: i64,
+    grouping: Grouping,
 ) -> Option<GroupedTasks> {
-    let way = towers.way();
-    if way == 0 || planes < 1 || scheme.grid.is_periodic(Axis::OUTER) {
+    if grouping.way == 0 || grouping.planes < 1 || scheme.grid.is_periodic(Axis::OUTER) {
         return None;
     }
-    let group_of = |placement: &Placement| (-way * placement.origin.x).div_euclid(planes);
+    let group_of = |placement: &Placement| grouping.number(placement.origin.x);
     let grouped = ordered(scheme, layout, towers, periods, order, &group_of)?;
     let tasks = &grouped.list.tasks;
     let group = |task: &Task| group_of(&task.placement);

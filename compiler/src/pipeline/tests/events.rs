@@ -47,12 +47,12 @@ impl Proof<'_> {
             ..
         } = &mut *self.case;
         let block = &passes[pass as usize].blocks[number];
-        let (way, planes) = (footprints.way(), footprints.planes());
+        let grouping = footprints.grouping();
         let height = footprints
             .height(scheme, layout, block.steps)
             .expect("groups");
         let run = |task: &Task| {
-            let own = (-way * task.placement.origin.x).div_euclid(planes);
+            let own = grouping.number(task.placement.origin.x);
             let found = ops.iter().position(|op| {
                 let Action::Run { block, group } = op.action else {
                     return false;

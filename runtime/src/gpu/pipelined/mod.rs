@@ -220,7 +220,8 @@ impl<'a, T: Value> Pipelined<'a, T> {
                 ),
             });
         }
-        let mut footprints = Footprints::new(scheme, &layout, of, towers.order, how.group);
+        let mut footprints =
+            Footprints::new(scheme, &layout, of, towers.order, how.group, towers.steps);
         if of.way() == 0 || footprints.height(scheme, &layout, towers.steps).is_none() {
             return Ok(None);
         }

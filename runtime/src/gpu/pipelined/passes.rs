@@ -68,7 +68,7 @@ impl<T: Value> Pipelined<'_, T> {
         let window = self.builder.window().clone();
         let how = InFlight {
             blocks: window.in_flight,
-            group: self.footprints.planes(),
+            group: self.footprints.grouping().planes(),
             ahead: window.ahead,
             spread: window.spread,
             places: window.places,

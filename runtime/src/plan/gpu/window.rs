@@ -263,6 +263,7 @@ impl DevicePlanner<'_> {
             plan.fit.towers(),
             plan.order.order,
             how.group,
+            plan.height(),
         )
     }
 

@@ -16,7 +16,7 @@ fn least_places(
     let set = code::kernels(scheme).expect("a size that can be addressed");
     let layout = &set.layout;
     let of = &towers.program.towers;
-    let mut footprints = Footprints::new(scheme, layout, of, towers.order, how.group);
+    let mut footprints = Footprints::new(scheme, layout, of, towers.order, how.group, towers.steps);
     footprints.height(scheme, layout, towers.steps)?;
     let window = Window {
         planes: footprints.held(),
