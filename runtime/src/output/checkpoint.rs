@@ -179,7 +179,13 @@ impl<R: Read + Seek> Checkpoint<R> {
         let header = parse_header(&text).map_err(refuse)?;
 
         let mut at = FIXED as u64 + length as u64;
-        at += padding(at) as u64;
+        let mut zeros = [0; 64];
+        let zeros = &mut zeros[..padding(at)];
+        fill(zeros, CheckpointFault::HeaderDamaged)?;
+        if zeros.iter().any(|byte| *byte != 0) {
+            return Err(refuse(CheckpointFault::HeaderDamaged));
+        }
+        at += zeros.len() as u64;
         let mut starts = vec![at];
         for entry in &header.arrays {
             at = count(&entry.shape)
@@ -297,15 +303,22 @@ impl<R: Read + Seek> Checkpoint<R> {
         self.compare(i, &sum)
     }
 
+    /// Refuses an array whose values have another checksum than the stored one, or are not followed by zeros.
     fn compare(&mut self, array: usize, sum: &Xxh64) -> Result<(), FileError> {
+        let entry = &self.header.arrays[array];
+        let name = entry.name.clone();
+        let bytes = count(&entry.shape).unwrap_or(0) as u64 * entry.element.size() as u64;
+        self.seek(self.starts[array] + bytes)?;
+        let mut zeros = [0; 64];
+        let zeros = &mut zeros[..padding(bytes)];
+        self.fill(zeros)?;
         let sums = self.starts.last().copied().unwrap_or(0);
         self.seek(sums + 8 * array as u64)?;
         let mut stored = [0; 8];
         self.fill(&mut stored)?;
-        if u64::from_le_bytes(stored) == sum.value() {
+        if u64::from_le_bytes(stored) == sum.value() && zeros.iter().all(|byte| *byte == 0) {
             return Ok(());
         }
-        let name = self.header.arrays[array].name.clone();
         Err(self.refuse(CheckpointFault::Checksum(name)))
     }
 

@@ -210,6 +210,18 @@ fn names_are_unique() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
+/// Zeros between arrays included.
+#[test]
+fn every_damaged_bit_is_noticed() {
+    let (bytes, ..) = sample();
+    for at in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1 << (at % 8);
+        let checked = open(&damaged).and_then(|mut checkpoint| checkpoint.verify());
+        assert!(checked.is_err(), "byte {at} of {}", bytes.len());
+    }
+}
+
 proptest! {
     #[test]
     fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
@@ -219,24 +231,6 @@ proptest! {
         prefixed.extend(&bytes);
         drop(open(&prefixed));
         drop(open(&with_header(&String::from_utf8_lossy(&bytes), &[0; 64])));
-    }
-
-    #[test]
-    fn any_single_damage_is_noticed(at: prop::sample::Index, bit in 0u8..8) {
-        let (mut bytes, field, times) = sample();
-        let at = at.index(bytes.len());
-        bytes[at] ^= 1 << bit;
-        let mut back: (Vec<f32>, Vec<f64>) = Default::default();
-        let mut pass = || {
-            let mut checkpoint = open(&bytes)?;
-            checkpoint.verify()?;
-            checkpoint.read("E.z", &[3, 4, 5], |_, v| back.0.extend_from_slice(v))?;
-            checkpoint.read("times", &[7], |_, v| back.1.extend_from_slice(v))
-        };
-        // Only the zeros between arrays are not covered; then the values are right.
-        if pass().is_ok() {
-            prop_assert_eq!(back, (field, times));
-        }
     }
 
     #[test]
