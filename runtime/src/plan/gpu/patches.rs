@@ -11,7 +11,7 @@ use torre_compiler::scheme::Scheme;
 
 /// Warps of a block, and cells of a patch along the outer and the inner axis, that are tried.
 const WARPS: [i64; 5] = [2, 4, 8, 12, 16];
-const LINES: [i64; 7] = [2, 3, 4, 6, 8, 12, 16];
+const LINES: [i64; 12] = [2, 3, 4, 5, 6, 7, 8, 10, 12, 13, 14, 16];
 const CELLS: [i64; 3] = [2, 4, 8];
 /// Cells of a patch of a scheme with one axis.
 const LONG: [i64; 4] = [4, 8, 16, 32];
