@@ -27,7 +27,7 @@ pub use pyramids::{PyramidReport, check_pyramids};
 pub use report::{LevelReport, TileReport};
 
 use super::strips::{Strips, TIME_BLOCKS_AT_ONCE, Waits};
-use super::{Class, PlaneCut, Segment, Shapes, Tile, TileProgram, verify};
+use super::{Class, PlaneCut, Segment, Shapes, Tile, TileProgram, Work, verify};
 use crate::cone::Kind;
 use crate::lattice::{Axis, Interval, PerAxis};
 use crate::layout::Layout;
@@ -193,9 +193,10 @@ impl Run<'_> {
     fn tile(&mut self, shapes: &mut Shapes, tile: &Tile, numbers: Interval) -> Checked {
         let program = self.program;
         let mut result = Ok(());
-        let mut parts = Vec::new();
+        let mut course = Vec::new();
+        shapes.course(program, tile, numbers, &mut course);
         self.enter(0, Vec::new());
-        program.tiles_inside(tile, 1, numbers, &mut |inner| {
+        for Work { tile: inner, parts } in &course {
             let mut same = true;
             for (level, cuts) in program.levels.iter().enumerate().skip(1) {
                 let indices: Vec<i64> = cuts.iter().map(|c| index_of(c, inner)).collect();
@@ -209,20 +210,18 @@ impl Run<'_> {
                     result = self.segment(inner, segment);
                 }
             };
-            match shapes.parts(inner, numbers, &mut parts) {
-                true => {
-                    for number in 0..numbers.len() {
-                        for part in &parts {
-                            for segment in part.shape.of_stage(number) {
-                                shapes.place(part, segment, numbers.lo, &mut run);
-                            }
-                        }
+            let Some(parts) = parts else {
+                program.walk(inner, numbers, &mut run);
+                continue;
+            };
+            for number in 0..numbers.len() {
+                for part in parts {
+                    for segment in part.shape.of_stage(number) {
+                        shapes.place(part, segment, numbers.lo, &mut run);
                     }
-                    parts.clear();
                 }
-                false => program.walk(inner, numbers, &mut run),
             }
-        });
+        }
         result
     }
 

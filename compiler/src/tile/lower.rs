@@ -70,6 +70,7 @@ pub fn in_integers(scheme: &Scheme, frame: &Frame, tiling: &Tiling) -> TileProgr
         }),
         open: frame.open,
         seam,
+        reach: scheme.reach().map(|ends| i64::from(ends[0].max(ends[1]))),
         three_axes: scheme.grid.axes[Axis::MIDDLE].is_some(),
     }
 }

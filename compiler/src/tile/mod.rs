@@ -13,6 +13,7 @@
 mod blocks;
 pub mod check;
 mod checked;
+mod course;
 mod lower;
 mod print;
 mod pyramid;
@@ -25,6 +26,7 @@ mod walk;
 pub use blocks::{Block, row_region, stage_blocks};
 pub use check::{PyramidReport, TileFault, TileReport, check, check_pyramids};
 pub use checked::{Checked, NoTiles, lower};
+pub use course::Work;
 pub(crate) use lower::in_integers;
 pub use pyramid::{PyramidProgram, Slab};
 pub use shape::{Part, Shape, Shapes};
@@ -52,6 +54,8 @@ pub struct TileProgram {
     /// Where the frame leaves the outer axis open and all tiles of the outermost level run along it in one direction:
     /// the plane of a face against that direction, at which the ring may be cut.
     pub seam: Option<usize>,
+    /// How many cells away an update reads at the most, along each axis.
+    pub reach: PerAxis<i64>,
     /// Whether the grid has a middle axis: rows then follow each other along it, otherwise along the outer axis.
     pub three_axes: bool,
 }

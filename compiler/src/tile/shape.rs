@@ -73,7 +73,8 @@ pub struct Part {
     pub origin: PerAxis<i64>,
     /// Whether no end of the sheet cuts it along the outer and middle axes.
     pub whole: bool,
-    sheet: usize,
+    /// By index.
+    pub(super) sheet: usize,
 }
 
 impl Shapes {
@@ -132,6 +133,14 @@ impl Shapes {
             }
         }
         !self.sheets.is_empty()
+    }
+
+    /// A box along the outer and middle axes that has all rows of a part.
+    pub(super) fn bounds(&self, part: &Part) -> Region {
+        let sheet = &self.sheets[part.sheet];
+        PerAxis::from_fn(|axis| {
+            moved(part.shape.bounds[axis], part.origin[axis]).intersect(sheet.outer[axis])
+        })
     }
 
     /// A range of the inner axis in a part of a tile, cut at the ends; may be empty.

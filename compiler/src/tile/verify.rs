@@ -9,6 +9,7 @@
 //!    or 1. A class has a lead, at least 0, for each plane.
 //! 6. Each periodic axis is either folded, with a ring of twice as many half cells as cells, or open; no other axis is.
 //! 7. Rows follow each other along the middle axis if the grid has one.
+//! 8. No update reads farther away than the reach.
 
 use super::{ClassSet, TileProgram, row_region};
 use crate::lattice::Axis;
@@ -52,6 +53,13 @@ pub fn verify(scheme: &Scheme, program: &TileProgram) -> Result<(), String> {
                 "rule 6: the ring of the {axis:?} axis is {found:?}"
             ));
         }
+    }
+    let reach = scheme.reach();
+    if Axis::ALL
+        .iter()
+        .any(|&a| reach[a].iter().any(|r| i64::from(*r) > program.reach[a]))
+    {
+        return Err(format!("rule 8: a reach of {:?}", program.reach.0));
     }
     if program.three_axes != scheme.grid.axes[Axis::MIDDLE].is_some() {
         return Err("rule 7: rows follow each other along a wrong axis".to_string());

@@ -15,7 +15,7 @@ use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::real::Real;
 use torre_compiler::scheme::ZoneSet;
 use torre_compiler::tile::{
-    Checked, ClassSet, Part, Segment, Shape, Shapes, Strips, TIME_BLOCKS_AT_ONCE, Tile, TileProgram,
+    Checked, ClassSet, Part, Segment, Shape, Shapes, Strips, TIME_BLOCKS_AT_ONCE, TileProgram, Work,
 };
 
 /// How far a strip has come: places below are done.
@@ -37,7 +37,8 @@ pub(super) struct ClassKernels {
     /// The batches of shapes that have been met, by stage.
     batches: Vec<(Rc<Shape>, Stages)>,
     collector: Collector,
-    parts: Vec<Part>,
+    /// The tiles inside of an outermost tile.
+    course: Vec<Work>,
     /// The first of the stages whose values are looked at, those of the last step of a time block, and which rows.
     looked_from: i64,
     sample: Option<Sample>,
@@ -52,7 +53,7 @@ impl ClassKernels {
             shapes: Shapes::new(program),
             batches: Vec::new(),
             collector,
-            parts: Vec::new(),
+            course: Vec::new(),
             looked_from: i64::MAX,
             sample: None,
         }
@@ -132,12 +133,15 @@ impl<T: Real> Engine<'_, T> {
                             pause.wait();
                         }
                     }
-                    program.tiles_inside(tile, 1, numbers, &mut |inner| {
+                    let mut course = std::mem::take(&mut kernels.course);
+                    kernels.shapes.course(program, tile, numbers, &mut course);
+                    for work in course.drain(..) {
                         // SAFETY: the tiling is legal and strips wait for what they depend on, so no other thread
                         // touches what this tile reads or writes; ghosts lie no farther from a reader than their
                         // source.
-                        unsafe { self.run_tile(program, &mut kernels, from, inner, numbers) }
-                    });
+                        unsafe { self.run_tile(program, &mut kernels, from, &work, numbers) }
+                    }
+                    kernels.course = course;
                     self.progress
                         .done
                         .fetch_add(kernels.cells, Ordering::Relaxed);
@@ -148,7 +152,7 @@ impl<T: Real> Engine<'_, T> {
         })
     }
 
-    /// Runs a tile stage by stage.
+    /// Runs a tile, or some of its parts, stage by stage.
     ///
     /// # Safety
     /// As for `Engine::advance`.
@@ -157,7 +161,7 @@ impl<T: Real> Engine<'_, T> {
         program: &TileProgram,
         kernels: &mut ClassKernels,
         from: u64,
-        tile: &Tile,
+        work: &Work,
         numbers: Interval,
     ) {
         if self.progress.guard.tripped() {
@@ -168,13 +172,12 @@ impl<T: Real> Engine<'_, T> {
         kernels.looked_from = numbers.hi - per_step;
         let guard = &self.progress.guard;
         kernels.sample = guard.after_time_block(self.scheme, end, end - first);
-        let mut parts = std::mem::take(&mut kernels.parts);
-        match kernels.shapes.parts(tile, numbers, &mut parts) {
+        match &work.parts {
             // SAFETY: passed on.
-            true => unsafe { self.run_parts(program, kernels, from, &parts, numbers) },
-            false => {
+            Some(parts) => unsafe { self.run_parts(program, kernels, from, parts, numbers) },
+            None => {
                 let mut number = numbers.lo;
-                program.walk(tile, numbers, &mut |segment| {
+                program.walk(&work.tile, numbers, &mut |segment| {
                     if number != segment.number {
                         // SAFETY: passed on.
                         unsafe { self.run_collected(program, kernels, from) }
@@ -186,8 +189,6 @@ impl<T: Real> Engine<'_, T> {
                 unsafe { self.run_collected(program, kernels, from) }
             }
         }
-        parts.clear();
-        kernels.parts = parts;
     }
 
     /// Runs the parts of a tile stage by stage.

@@ -1,0 +1,107 @@
+//! In which order the tiles inside of an outermost tile run.
+//!
+//! On folded axes a tile has a part on each sheet. Parts between which no dependence goes run one after the other, all
+//! inner tiles of one of them before those of the next, so that a cache holds the values of one part instead of up to
+//! four. Near the ends of a fold parts touch each other; these run together, their stages in turn.
+
+use super::shape::{Part, Shapes};
+use super::{Tile, TileProgram};
+use crate::lattice::{Axis, Interval, PerAxis, Region};
+
+/// An innermost tile, or those of its parts that run together.
+#[derive(Clone, Debug)]
+pub struct Work {
+    pub tile: Tile,
+    /// They run stage by stage; `None`: the tile has to be walked.
+    pub parts: Option<Vec<Part>>,
+}
+
+/// A set of sheets, by index.
+type SheetSet = u32;
+
+impl Shapes {
+    /// Appends the tiles inside of an outermost tile, in running order.
+    pub fn course(
+        &mut self,
+        program: &TileProgram,
+        tile: &Tile,
+        numbers: Interval,
+        course: &mut Vec<Work>,
+    ) {
+        let first = course.len();
+        program.tiles_inside(tile, 1, numbers, &mut |inner| {
+            let mut parts = Vec::new();
+            let shaped = self.parts(inner, numbers, &mut parts);
+            course.push(Work {
+                tile: inner.clone(),
+                parts: shaped.then_some(parts),
+            });
+        });
+        let of = |work: &Work| work.parts.as_ref().map_or(0, Vec::len);
+        let own = &course[first..];
+        if own.iter().any(|work| work.parts.is_none()) || own.iter().all(|work| of(work) < 2) {
+            return;
+        }
+        let whole = course.split_off(first);
+        let all = whole.iter().flat_map(|work| work.parts.iter().flatten());
+        for group in self.dependent(program, all) {
+            for work in &whole {
+                let parts = work.parts.iter().flatten();
+                let parts: Vec<&Part> = parts.filter(|p| group >> p.sheet & 1 == 1).collect();
+                for set in self.dependent(program, parts.iter().copied()) {
+                    let own = parts.iter().filter(|p| set >> p.sheet & 1 == 1);
+                    course.push(Work {
+                        tile: work.tile.clone(),
+                        parts: Some(own.map(|p| Part::clone(p)).collect()),
+                    });
+                }
+            }
+        }
+    }
+
+    /// The sheets of some parts, in sets between which no dependence goes.
+    fn dependent<'a>(
+        &self,
+        program: &TileProgram,
+        parts: impl Iterator<Item = &'a Part>,
+    ) -> Vec<SheetSet> {
+        let mut bounds: Vec<(usize, Region)> = Vec::new();
+        for part in parts {
+            let own = self.bounds(part);
+            match bounds.iter_mut().find(|(sheet, _)| *sheet == part.sheet) {
+                Some((_, all)) => *all = PerAxis::from_fn(|a| all[a].hull(own[a])),
+                None => bounds.push((part.sheet, own)),
+            }
+        }
+        let mut sets: Vec<SheetSet> = Vec::new();
+        for (n, (sheet, own)) in bounds.iter().enumerate() {
+            let touching = bounds[..n]
+                .iter()
+                .filter(|(_, other)| touch(program, own, other));
+            let touching = touching.fold(0, |set: SheetSet, (other, _)| set | 1 << other);
+            // Sets that it joins become one.
+            let mut joined = 1 << sheet;
+            sets.retain(|set| {
+                let apart = set & touching == 0;
+                joined |= if apart { 0 } else { *set };
+                apart
+            });
+            sets.push(joined);
+        }
+        sets
+    }
+}
+
+/// Whether a dependence may go between events of two regions along the outer and middle axes: some of their cells are
+/// no farther from each other than updates read.
+fn touch(program: &TileProgram, a: &Region, b: &Region) -> bool {
+    [Axis::OUTER, Axis::MIDDLE].into_iter().all(|axis| {
+        let reach = program.reach[axis];
+        let wide = Interval::new(a[axis].lo - reach, a[axis].hi + reach);
+        let around = program.ring[axis].map_or(0, |ring| ring / 2);
+        [-around, 0, around].into_iter().any(|by| {
+            let moved = Interval::new(b[axis].lo + by, b[axis].hi + by);
+            !wide.intersect(moved).is_empty()
+        })
+    })
+}
