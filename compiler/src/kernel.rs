@@ -99,6 +99,9 @@ impl fmt::Display for RowKernel {
 pub struct KernelSet {
     pub layout: Layout,
     pub kernels: Vec<RowKernel>,
+    /// Whether kernels write the ghosts along the inner axis of all that they compute. They do where the layout is that
+    /// of the whole domain.
+    pub ends: bool,
 }
 
 impl KernelSet {
@@ -118,6 +121,7 @@ impl KernelSet {
             }));
         }
         Self {
+            ends: layout.whole,
             layout,
             kernels: all.into_iter().collect(),
         }
@@ -338,8 +342,8 @@ pub struct Run {
 ///
 /// The caller guarantees that `lo..hi` lies in the extents of the targets, that all that the updates read and write at
 /// these groups and indices lies in the array of the layout, and that no other thread writes it meanwhile. Kernels may
-/// read up to two lines of [`crate::layout::ALIGNMENT`] bytes more to either side (and drop what they find), never
-/// write there.
+/// read up to two lines of [`crate::layout::ALIGNMENT`] bytes more to either side (and drop what they find); of places
+/// beyond `lo..hi` they write only the ghosts along the inner axis of the values that they compute ([`KernelSet::ends`]).
 pub type RowFn =
     unsafe extern "C" fn(base: *mut u8, runs: *const Run, count: i64, lo: i64, hi: i64);
 

@@ -41,6 +41,8 @@ impl fmt::Display for RowId {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layout {
     pub element_bytes: usize,
+    /// Whether it is that of the whole domain, so that indices are those of the grid.
+    pub whole: bool,
     /// Ghosts kept below and above the domain.
     pub reach: PerAxis<[i32; 2]>,
     /// Largest extent of a component along each axis.
@@ -146,6 +148,7 @@ impl Layout {
             }
         }
         let mut layout = Layout::arranged(scheme, extent, scheme.reach(), alignment)?;
+        layout.whole = true;
         layout.append_axis_coefs(scheme, alignment)?;
         layout.append_zones(scheme, alignment)?;
         Ok(layout)
@@ -345,6 +348,7 @@ impl Layout {
         }
         Ok(Layout {
             element_bytes,
+            whole: false,
             reach,
             extent,
             rows,

@@ -3,6 +3,7 @@
 //! It shares nothing with the code generators but the layout, so that a difference shows a bug in either. It needs no
 //! library and no features of the processor, and takes about a hundred times as long as compiled code.
 
+use super::ends::{self, RowEnds};
 use crate::kernel::{Code, KernelSet, RowKernel, Run, Stream, run_axis};
 use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
@@ -18,6 +19,8 @@ pub struct Interp {
     /// The same of each stream.
     streams: Vec<i64>,
     kernels: Vec<Vec<Update>>,
+    /// Per kernel.
+    ends: Vec<Vec<RowEnds>>,
 }
 
 /// An update with its memory resolved.
@@ -155,6 +158,9 @@ impl Interp {
                 .map(|s| s.run_stride(layout, axis))
                 .collect(),
             kernels: kernels.collect(),
+            ends: (set.kernels.iter())
+                .map(|kernel| RowEnds::of_kernel(scheme, set, kernel))
+                .collect(),
         }
     }
 
@@ -202,6 +208,19 @@ impl Interp {
                         }
                     }
                 }
+            }
+            let first = base.wrapping_offset(offset as isize);
+            let stride = self.stride * self.precision.bytes() as i64;
+            // SAFETY: passed on.
+            unsafe {
+                ends::write(
+                    &self.ends[kernel],
+                    self.precision,
+                    first,
+                    groups,
+                    stride,
+                    range,
+                )
             }
         }
     }

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "cranelift")]
 pub mod cranelift;
+pub mod ends;
 pub mod gpu;
 pub mod interp;
 pub mod llvm;

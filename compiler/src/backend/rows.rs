@@ -5,6 +5,7 @@
 //! update is that of its body. No update of a stage reads what another one writes (rule 4 of [`crate::scheme`]), so all
 //! loads of an index may come before all its stores, and those of other indices may come before or after them.
 
+use super::ends::RowEnds;
 use crate::kernel::{KernelSet, RowKernel, Stream, record_width, run_axis};
 use crate::lattice::Axis;
 use crate::scheme::{Amendment, Body, Cmp, CoefId, Op, Scheme, StateId, Update, Value};
@@ -22,6 +23,8 @@ pub struct RowProgram {
     pub streams: Vec<StreamUse>,
     /// From a run to the next one in the list, in bytes.
     pub record: i64,
+    /// Ghosts to write after each row.
+    pub ends: Vec<RowEnds>,
 }
 
 /// A stream of a kernel.
@@ -205,6 +208,7 @@ impl RowProgram {
             ops: builder.ops,
             stores: builder.stores,
             streams: builder.streams,
+            ends: RowEnds::of_kernel(scheme, set, kernel),
             record: 8 * match kernel.zones.is_empty() {
                 true => 2,
                 false => record_width(&set.layout) as i64,

@@ -18,24 +18,19 @@ pub(super) struct Batch {
     pub runs: Vec<Run>,
     /// The first group of each run.
     pub places: Vec<(i64, i64)>,
+    /// Encloses the rows along the outer and middle axes.
+    hull: [Interval; 2],
 }
 
 impl Batch {
     /// A box that has all rows, moved to an origin.
-    pub fn bounds(&self, axis: Axis, range: Interval, origin: (i64, i64)) -> Region {
-        let mut bounds = Region::from_fn(|_| Interval::default());
-        bounds[Axis::INNER] = range;
-        for (run, (x, y)) in self.runs.iter().zip(&self.places) {
-            let mut own = [Interval::new(*x, x + 1), Interval::new(*y, y + 1)];
-            own[usize::from(axis == Axis::MIDDLE)].hi += run.groups - 1;
-            bounds[Axis::OUTER] = bounds[Axis::OUTER].hull(own[0]);
-            bounds[Axis::MIDDLE] = bounds[Axis::MIDDLE].hull(own[1]);
-        }
-        let (x, y) = origin;
-        for (a, by) in [(Axis::OUTER, x), (Axis::MIDDLE, y)] {
-            bounds[a] = Interval::new(bounds[a].lo + by, bounds[a].hi + by);
-        }
-        bounds
+    pub fn bounds(&self, range: Interval, (x, y): (i64, i64)) -> Region {
+        let [outer, middle] = self.hull;
+        PerAxis([
+            Interval::new(outer.lo + x, outer.hi + x),
+            Interval::new(middle.lo + y, middle.hi + y),
+            range,
+        ])
     }
 
     /// The rows of a run, moved to an origin along the outer and middle axes, with a range of the inner axis.
@@ -107,10 +102,12 @@ impl Collector {
                 range,
                 runs,
                 places,
+                hull: [Interval::default(); 2],
             });
             self.batches.len() - 1
         });
         let batch = &mut self.batches[index];
+        batch.hull = [batch.hull[0].hull(lean), batch.hull[1].hull(diamond)];
         let (outer, inner) = match self.axis {
             Axis::MIDDLE => (lean, diamond),
             _ => (diamond, lean),

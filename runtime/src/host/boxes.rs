@@ -1,7 +1,8 @@
 //! Runs each stage over the whole grid in boxes, then the next.
 
 use super::engine::Engine;
-use super::threads::{self, Barrier, NoThreads};
+use super::threads::{self, NoThreads};
+use super::waiting::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use torre_compiler::lattice::{Interval, PerAxis, Region, div_ceil};
 use torre_compiler::real::Real;

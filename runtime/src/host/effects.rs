@@ -3,19 +3,34 @@
 //! Effects belong to rows, so that they work in whatever order a schedule advances rows: a row knows its step.
 
 pub use super::injection::EffectContext;
-pub use super::row::AdvancedRow;
+pub use super::row::{AdvancedRow, AdvancedRows};
 
 use super::corrections::Corrections;
 use super::injection::RowInjections;
 use super::memory::Cells;
-use super::receivers::{Picture, Receivers};
+use super::receivers::{Picture, Receivers, RecordedSlice};
 use torre_compiler::incident::Refusal;
-use torre_compiler::lattice::Axis;
+use torre_compiler::lattice::{Axis, Interval, Region};
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::Problem;
 use torre_compiler::real::Real;
 use torre_compiler::scheme::{Scheme, StageId};
 use torre_compiler::statics::Files;
+
+/// Something acts on the row.
+const INJECTS: u8 = 1;
+/// Probes record values of the row.
+const PROBES: u8 = 2;
+
+/// Where a stage has effects.
+#[derive(Clone, Default)]
+struct StageEffects {
+    /// One byte per (x, y), of [`INJECTS`] and [`PROBES`]; empty if no row has any.
+    flags: Vec<u8>,
+    /// Encloses the rows with flags along the outer and middle axes.
+    flagged: [Interval; 2],
+    slices: Vec<RecordedSlice>,
+}
 
 /// All effects of a problem.
 pub struct Effects {
@@ -23,10 +38,7 @@ pub struct Effects {
     /// One for each source, in their order.
     injections: Vec<RowInjections>,
     receivers: Receivers,
-    /// Per stage one byte per (x, y): whether the row has any effect.
-    flags: Vec<Vec<u8>>,
-    /// Whether a stage has any effect.
-    stages: Vec<bool>,
+    stages: Vec<StageEffects>,
     /// Rows along the middle axis.
     middle: i64,
 }
@@ -42,23 +54,25 @@ impl Effects {
             corrections: Corrections::new(scheme, problem, files, layout)?,
             injections: Vec::new(),
             receivers: Receivers::new(scheme, problem),
-            flags: vec![Vec::new(); scheme.stages.len()],
-            stages: vec![false; scheme.stages.len()],
+            stages: vec![StageEffects::default(); scheme.stages.len()],
             middle: layout.extent[Axis::MIDDLE],
         };
         let count = (layout.extent[Axis::OUTER] * layout.extent[Axis::MIDDLE]) as usize;
         let corrected: Vec<_> = effects.corrections.rows().collect();
         for (stage, row) in corrected {
-            effects.flag(stage, count, std::iter::once(row));
+            effects.flag(stage, count, INJECTS, std::iter::once(row));
         }
         for (number, source) in problem.sources.iter().enumerate() {
             let injections = RowInjections::new(scheme, problem, files, number, source);
-            effects.flag(source.stage, count, injections.rows());
+            effects.flag(source.stage, count, INJECTS, injections.rows());
             effects.injections.push(injections);
         }
-        let recorded: Vec<_> = effects.receivers.rows().collect();
-        for recorded in recorded {
-            effects.flag(recorded.stage, count, recorded.rows.into_iter());
+        let probes: Vec<_> = effects.receivers.probe_rows().collect();
+        for (stage, row) in probes {
+            effects.flag(stage, count, PROBES, std::iter::once(row));
+        }
+        for slice in effects.receivers.slices() {
+            effects.stages[slice.stage.index()].slices.push(slice);
         }
         Ok(effects)
     }
@@ -68,25 +82,60 @@ impl Effects {
         self.corrections.prepare(scheme, files, from, until)
     }
 
-    fn flag(&mut self, stage: StageId, count: usize, rows: impl Iterator<Item = (i64, i64)>) {
+    fn flag(
+        &mut self,
+        stage: StageId,
+        count: usize,
+        flag: u8,
+        rows: impl Iterator<Item = (i64, i64)>,
+    ) {
+        let own = &mut self.stages[stage.index()];
         for (x, y) in rows {
-            let flags = &mut self.flags[stage.index()];
-            flags.resize(count, 0);
-            flags[(x * self.middle + y) as usize] = 1;
-            self.stages[stage.index()] = true;
+            own.flags.resize(count, 0);
+            own.flags[(x * self.middle + y) as usize] |= flag;
+            own.flagged[0] = own.flagged[0].hull(Interval::new(x, x + 1));
+            own.flagged[1] = own.flagged[1].hull(Interval::new(y, y + 1));
         }
     }
 
     /// Whether a stage has effects anywhere.
     pub fn has(&self, stage: StageId) -> bool {
-        self.stages[stage.index()]
+        let own = &self.stages[stage.index()];
+        !own.flags.is_empty() || !own.slices.is_empty()
     }
 
-    /// Whether a row has effects at a stage.
-    pub fn at(&self, stage: StageId, (x, y): (i64, i64)) -> bool {
-        self.flags[stage.index()]
-            .get((x * self.middle + y) as usize)
-            .is_some_and(|flag| *flag != 0)
+    /// Whether some of these rows may have effects at a stage of a step.
+    pub fn active(&self, stage: StageId, step: u64, rows: &Region) -> bool {
+        let own = &self.stages[stage.index()];
+        let [x, y] = own.flagged;
+        let [outer, middle, _] = rows.0;
+        let flagged = !x.intersect(outer).is_empty() && !y.intersect(middle).is_empty();
+        let due = |s: &RecordedSlice| s.is_due(step) && !s.region.intersect(*rows).is_empty();
+        flagged || own.slices.iter().any(due)
+    }
+
+    fn flags(&self, stage: StageId, (x, y): (i64, i64)) -> u8 {
+        let flags = &self.stages[stage.index()].flags;
+        let row = (x * self.middle + y) as usize;
+        flags.get(row).copied().unwrap_or(0)
+    }
+
+    /// Whether something acts on a row at a stage.
+    pub fn injects(&self, stage: StageId, row: (i64, i64)) -> bool {
+        self.flags(stage, row) & INJECTS != 0
+    }
+
+    /// Whether probes record values of a row at a stage.
+    pub fn probes(&self, stage: StageId, row: (i64, i64)) -> bool {
+        self.flags(stage, row) & PROBES != 0
+    }
+
+    /// Whether slices record values of a stage in a step.
+    pub fn slices(&self, stage: StageId, step: u64) -> bool {
+        self.stages[stage.index()]
+            .slices
+            .iter()
+            .any(|s| s.is_due(step))
     }
 
     /// Values of a row are corrected, and sources act on them.
@@ -107,13 +156,27 @@ impl Effects {
         }
     }
 
-    /// Probes and slices record the values of a row.
+    /// Probes record values of a row.
     ///
     /// # Safety
     /// No other thread writes the row meanwhile.
     pub unsafe fn record<T: Real>(&self, layout: &Layout, cells: Cells<T>, row: &AdvancedRow) {
         // SAFETY: passed on.
         unsafe { self.receivers.record(layout, cells, row) };
+    }
+
+    /// Slices record values of rows.
+    ///
+    /// # Safety
+    /// No other thread writes the rows meanwhile.
+    pub unsafe fn record_slices<T: Real>(
+        &self,
+        layout: &Layout,
+        cells: Cells<T>,
+        rows: &AdvancedRows,
+    ) {
+        // SAFETY: passed on.
+        unsafe { self.receivers.record_slices(layout, cells, rows) };
     }
 
     /// What probe `index` has recorded, one value per step from step 1.

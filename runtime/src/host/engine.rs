@@ -1,20 +1,21 @@
 //! Runs kernels over rows in some order: the part of a run that takes the time.
 
 use super::batch::Batch;
-use super::effects::{AdvancedRow, EffectContext, Effects};
+use super::effects::{AdvancedRow, AdvancedRows, EffectContext, Effects};
 use super::ghosts::Ghosts;
 use super::guard::{BlowUp, Guard, Sample, irregular};
 use super::memory::Cells;
-use super::threads::{self, Barrier, NoThreads};
+use super::threads::{self, NoThreads};
+use super::waiting::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use torre_compiler::kernel::{
     Code, KernelSet, RowKernel, Run, RunStart, UpdateSet, ZoneSplitter, run_axis,
 };
 use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
-use torre_compiler::layout::{ALIGNMENT, Layout};
+use torre_compiler::layout::{ALIGNMENT, Layout, RowId};
 use torre_compiler::problem::Problem;
 use torre_compiler::real::Real;
-use torre_compiler::scheme::{Scheme, Stage, StageId, ZoneSet};
+use torre_compiler::scheme::{ComponentId, Scheme, Stage, StageId, ZoneSet};
 use torre_compiler::statics::Files;
 use torre_compiler::tile::{Block, Checked, TileProgram, stage_blocks};
 
@@ -79,6 +80,8 @@ pub struct KernelTable {
     /// Per stage, the indices of the inner axis that a batch of rows is advanced over at a time.
     pub(super) pieces: Vec<i64>,
     pub(super) run_axis: Axis,
+    /// Per stage and phase, the target of each update with its row.
+    targets: Vec<Vec<(ComponentId, RowId)>>,
 }
 
 /// A kernel.
@@ -128,6 +131,14 @@ impl KernelTable {
             });
         }
         let pieces = scheme.stages.iter().map(|s| piece(scheme, s)).collect();
+        let time_levels = scheme
+            .stage_ids()
+            .flat_map(|stage| (0..scheme.phases()).map(move |phase| (stage, phase)));
+        let targets = time_levels.map(|(stage, phase)| {
+            let row = |id| (id, set.layout.target_row(scheme, stage, phase, id));
+            let updates = scheme.stages[stage.index()].updates.iter();
+            updates.map(|u| row(u.target)).collect()
+        });
         Self {
             phases,
             entries,
@@ -137,6 +148,7 @@ impl KernelTable {
             split: ZoneSplitter::new(scheme, &set.layout),
             pieces,
             run_axis: run_axis(scheme),
+            targets: targets.collect(),
         }
     }
 
@@ -202,7 +214,7 @@ impl<T: Real> Engine<'_, T> {
             _ => Interval::new(0, 1),
         };
         // What follows a kernel finds its rows in the cache if few rows lie between; within a stage the order is free.
-        let most = match self.effects.has(stage) || self.ghosts.any_every_row() {
+        let most = match self.effects.active(stage, step, &rows) || self.ghosts.near_ends(rows) {
             true => self.chunk,
             false => i64::MAX,
         };
@@ -263,62 +275,40 @@ impl<T: Real> Engine<'_, T> {
         origin: (i64, i64),
     ) {
         let base = self.group(origin.0, origin.1);
-        let is_bare =
-            self.kernels
-                .split
-                .is_bare(batch.bounds(self.kernels.run_axis, range, origin));
+        let bounds = batch.bounds(range, origin);
         let piece = self.kernels.pieces[batch.stage.index()];
-        let finish = self.effects.has(batch.stage) || self.ghosts.any();
-        let mut first = 0;
-        while first < batch.runs.len() {
-            // What follows a kernel finds its rows in the cache if few rows lie between.
-            let mut end = batch.runs.len();
-            if finish {
-                let mut groups = 0;
-                let mut more = |run: &Run| {
-                    groups += run.groups;
-                    groups <= self.chunk
-                };
-                end = first
-                    + 1
-                    + batch.runs[first..]
-                        .iter()
-                        .skip(1)
-                        .take_while(|r| more(r))
-                        .count();
+        let mut lo = range.lo;
+        if !self.kernels.split.is_bare(bounds) {
+            let places = batch.places.iter().zip(&batch.runs);
+            let starts: Vec<RunStart> = places
+                .map(|((x, y), run)| RunStart {
+                    place: (x + origin.0, y + origin.1),
+                    offset: run.offset,
+                    groups: run.groups,
+                })
+                .collect();
+            // SAFETY: passed on.
+            unsafe { self.advance_zoned(batch.stage, step, updates, origin, &starts, range) }
+            lo = range.hi;
+        }
+        while lo < range.hi {
+            let hi = range.hi.min((lo.div_euclid(piece) + 1) * piece);
+            for &kernel in kernels {
+                // SAFETY: the rows lie in the layout, the ranges in the targets' extents; the caller excludes other
+                // threads.
+                unsafe {
+                    self.code
+                        .run(kernel, base, &batch.runs, Interval::new(lo, hi))
+                }
             }
-            let runs = &batch.runs[first..end];
-            let mut lo = range.lo;
-            if !is_bare {
-                let places = batch.places[first..end].iter();
-                let starts: Vec<RunStart> = (places.zip(runs))
-                    .map(|((x, y), run)| RunStart {
-                        place: (x + origin.0, y + origin.1),
-                        offset: run.offset,
-                        groups: run.groups,
-                    })
-                    .collect();
+            lo = hi;
+        }
+        if self.ghosts.near_ends(bounds) || self.effects.active(batch.stage, step, &bounds) {
+            for run in 0..batch.runs.len() {
+                let rows = batch.rows(run, self.kernels.run_axis, range, origin);
                 // SAFETY: passed on.
-                unsafe { self.advance_zoned(batch.stage, step, updates, origin, &starts, range) }
-                lo = range.hi;
+                unsafe { self.finish(batch.stage, step, updates, rows) }
             }
-            while lo < range.hi {
-                let hi = range.hi.min((lo.div_euclid(piece) + 1) * piece);
-                for &kernel in kernels {
-                    // SAFETY: the rows lie in the layout, the ranges in the targets' extents; the caller excludes other
-                    // threads.
-                    unsafe { self.code.run(kernel, base, runs, Interval::new(lo, hi)) }
-                }
-                lo = hi;
-            }
-            if finish {
-                for run in first..end {
-                    let rows = batch.rows(run, self.kernels.run_axis, range, origin);
-                    // SAFETY: passed on.
-                    unsafe { self.finish(batch.stage, step, updates, rows) }
-                }
-            }
-            first = end;
         }
     }
 
@@ -367,12 +357,11 @@ impl<T: Real> Engine<'_, T> {
         sample: &Sample,
     ) {
         let [outer, middle, range] = rows.0;
-        let phase = (step % u64::from(self.kernels.phases as u32)) as u32;
+        let targets = &self.kernels.targets[self.kernels.time_level(stage, step)];
         for x in sample.along(Axis::OUTER, outer) {
             for y in sample.along(Axis::MIDDLE, middle) {
                 for update in updates.iter() {
-                    let target = self.scheme.stages[stage.index()].updates[update].target;
-                    let row = self.layout.target_row(self.scheme, stage, phase, target);
+                    let (target, row) = targets[update];
                     for piece in sample.pieces(range) {
                         let start = self.layout.element(row, PerAxis([x, y, piece.lo]));
                         // SAFETY: the row lies in the layout, and the caller keeps other threads from writing it.
@@ -394,64 +383,74 @@ impl<T: Real> Engine<'_, T> {
         self.cells.address(self.layout.group(x, y))
     }
 
-    /// Sources, ghosts and records of rows that were just advanced.
+    /// Sources, ghosts and records of rows that were just advanced; kernels have written the ghosts along the inner
+    /// axis.
     ///
     /// # Safety
     /// As for [`Engine::advance`].
     unsafe fn finish(&self, stage: StageId, step: u64, updates: UpdateSet, rows: Region) {
-        let [outer, middle, range] = rows.0;
-        let has_effects = self.effects.has(stage);
+        let active = self.effects.active(stage, step, &rows);
         let edges = self.ghosts.near_ends(rows);
-        if !has_effects && !edges && !self.ghosts.any_every_row() {
+        if !active && !edges {
             return;
         }
-        for update in updates.iter() {
-            let target = self.scheme.stages[stage.index()].updates[update].target;
-            let ghosts =
-                self.ghosts.concern_every_row(target) || (edges && self.ghosts.concern_any(target));
-            if !has_effects && !ghosts {
-                continue;
-            }
-            let phase = (step % u64::from(self.kernels.phases as u32)) as u32;
-            let row = self.layout.target_row(self.scheme, stage, phase, target);
-            if !has_effects && !edges {
-                // SAFETY: passed on.
-                unsafe {
-                    self.ghosts
-                        .update_ends(self.layout, self.cells, target, row, rows);
-                }
-                continue;
-            }
-            let context = EffectContext {
-                scheme: self.scheme,
-                problem: self.problem,
-                files: self.files,
-                layout: self.layout,
-            };
-            for x in outer.lo..outer.hi {
-                for y in middle.lo..middle.hi {
-                    let has_effects = has_effects && self.effects.at(stage, (x, y));
-                    let advanced = AdvancedRow {
-                        stage,
-                        step,
-                        component: target,
-                        row,
-                        group: (x, y),
-                        range,
-                    };
-                    // SAFETY: the caller excludes other threads from these rows and their ghosts.
-                    unsafe {
-                        if has_effects {
-                            self.effects.inject(&context, self.cells, &advanced);
-                        }
-                        if ghosts {
+        let context = EffectContext {
+            scheme: self.scheme,
+            problem: self.problem,
+            files: self.files,
+            layout: self.layout,
+        };
+        let targets = &self.kernels.targets[self.kernels.time_level(stage, step)];
+        let targets = || updates.iter().map(|update| targets[update]);
+        let [outer, middle, range] = rows.0;
+        let row_of = |(component, row), group| AdvancedRow {
+            stage,
+            step,
+            component,
+            row,
+            group,
+            range,
+        };
+        for x in outer.lo..outer.hi {
+            for y in middle.lo..middle.hi {
+                let injects = active && self.effects.injects(stage, (x, y));
+                if injects || edges && self.ghosts.any_of((x, y)) {
+                    for target in targets() {
+                        let advanced = row_of(target, (x, y));
+                        // SAFETY: the caller excludes other threads from these rows and their ghosts.
+                        unsafe {
+                            if injects {
+                                self.effects.inject(&context, self.cells, &advanced);
+                            }
+                            let AdvancedRow { component, row, .. } = advanced;
+                            let (layout, cells) = (self.layout, self.cells);
                             self.ghosts
-                                .update(self.layout, self.cells, target, row, (x, y), range);
-                        }
-                        if has_effects {
-                            self.effects.record(self.layout, self.cells, &advanced);
+                                .update(layout, cells, component, row, (x, y), range);
                         }
                     }
+                }
+                if active && self.effects.probes(stage, (x, y)) {
+                    for target in targets() {
+                        let advanced = row_of(target, (x, y));
+                        // SAFETY: as above.
+                        unsafe { self.effects.record(self.layout, self.cells, &advanced) };
+                    }
+                }
+            }
+        }
+        if active && self.effects.slices(stage, step) {
+            for (component, row) in targets() {
+                let advanced = AdvancedRows {
+                    stage,
+                    step,
+                    component,
+                    row,
+                    rows,
+                };
+                // SAFETY: as above.
+                unsafe {
+                    self.effects
+                        .record_slices(self.layout, self.cells, &advanced)
                 }
             }
         }

@@ -12,8 +12,6 @@ pub struct Ghosts {
     components: Vec<ComponentGhosts>,
     /// Rows within have no ghosts along the outer and middle axes.
     inner: Region,
-    /// Whether some component has ghosts along the inner axis, and so in every row.
-    every_row: bool,
     /// Whether some component has ghosts along the other axes.
     any_rows: bool,
 }
@@ -46,13 +44,9 @@ impl Ghosts {
         let mut ghosts = Ghosts {
             components,
             inner,
-            every_row: false,
             any_rows: false,
         };
         ghosts.any_rows = ghosts.components.iter().any(|c| c.any_rows);
-        ghosts.every_row = scheme
-            .component_ids()
-            .any(|id| ghosts.concern_every_row(id));
         ghosts
     }
 
@@ -64,14 +58,10 @@ impl Ghosts {
                 .any(|a| rows[a].lo < self.inner[a].lo || rows[a].hi > self.inner[a].hi)
     }
 
-    /// Whether there are any ghosts.
-    pub fn any(&self) -> bool {
-        self.any_rows || self.every_row
-    }
-
-    /// Whether any row of any component needs work.
-    pub fn any_every_row(&self) -> bool {
-        self.every_row
+    /// Whether a row may have ghosts along the outer or middle axis.
+    pub fn any_of(&self, (x, y): (i64, i64)) -> bool {
+        self.any_rows
+            && !(self.inner[Axis::OUTER].contains(x) && self.inner[Axis::MIDDLE].contains(y))
     }
 
     /// Whether a component has ghosts along the outer or middle axis.
@@ -83,28 +73,6 @@ impl Ghosts {
     pub fn concern_every_row(&self, id: ComponentId) -> bool {
         let c = &self.components[id.index()];
         c.zero_plane || !c.row.is_empty()
-    }
-
-    /// Writes the ghosts along the inner axis of the ranges of some rows; they have no others.
-    ///
-    /// # Safety
-    /// No other thread touches the rows meanwhile.
-    pub unsafe fn update_ends<T: Real>(
-        &self,
-        layout: &Layout,
-        cells: Cells<T>,
-        id: ComponentId,
-        row: RowId,
-        rows: Region,
-    ) {
-        let c = &self.components[id.index()];
-        let [outer, middle, range] = rows.0;
-        for x in outer.lo..outer.hi {
-            for y in middle.lo..middle.hi {
-                // SAFETY: passed on.
-                unsafe { c.update_row(cells, layout.element(row, PerAxis([x, y, 0])), range) }
-            }
-        }
     }
 
     /// Writes the ghosts of `range` of a row that is final for its stage (sources have acted).
@@ -143,7 +111,7 @@ impl Ghosts {
                         let value = cells.get(start + i);
                         cells.set(copy + i, if negated { value.neg() } else { value });
                     };
-                    (range.lo..range.hi).for_each(copy_one);
+                    cells.repeat(copy + range.lo, start + range.lo, range.len(), negated);
                     let ends = c.row.iter().filter(|(source, _)| range.contains(*source));
                     ends.for_each(|(_, ghost)| copy_one(ghost.index));
                     if c.zero_plane && range.lo == 0 {

@@ -1,6 +1,7 @@
 //! Measures this computer for the model of schedules, once; the result is kept in the user's cache folder.
 
-use super::threads::{self, Barrier};
+use super::threads;
+use super::waiting::Barrier;
 use std::fs;
 use std::hint::black_box;
 use std::path::Path;

@@ -122,6 +122,31 @@ impl<T: Real> Cells<T> {
         unsafe { std::ptr::copy_nonoverlapping(from, to, count as usize) }
     }
 
+    /// Copies `count` elements from `start` on to `element` and those after it, perhaps with the other sign.
+    ///
+    /// # Safety
+    /// The elements that are written are others; no other thread writes what is read, or touches what is written.
+    pub unsafe fn repeat(self, element: i64, start: i64, count: i64, negated: bool) {
+        if count <= 0 {
+            return;
+        }
+        debug_assert!(self.holds(element) && self.holds(element + count - 1));
+        // SAFETY: both ranges lie in the map (debug-asserted) and have no element in common; the caller orders
+        // accesses.
+        let (from, to) = unsafe {
+            let to = self.start.wrapping_offset(element as isize);
+            let to = std::slice::from_raw_parts_mut(to, count as usize);
+            (self.row(start, count), to)
+        };
+        match negated {
+            true => to
+                .iter_mut()
+                .zip(from)
+                .for_each(|(to, from)| *to = from.neg()),
+            false => to.copy_from_slice(from),
+        }
+    }
+
     /// The same array counted from another element: what was element `e + by` is element `e`.
     pub fn shifted(self, by: i64) -> Cells<T> {
         Cells {

@@ -16,6 +16,7 @@ pub mod receivers;
 mod row;
 pub mod threads;
 mod tiles;
+mod waiting;
 
 pub use calculation::{Calculation, SetupError};
 pub use engine::{Order, Progress};

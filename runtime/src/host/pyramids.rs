@@ -9,12 +9,13 @@
 //! ends, a tile holds several *views* of the domain: the domain itself, and the domain moved by its length.
 
 use super::calculation::Calculation;
-use super::effects::{AdvancedRow, EffectContext, Effects};
+use super::effects::{AdvancedRow, AdvancedRows, EffectContext, Effects};
 use super::engine::{KernelTable, Progress};
 use super::ghosts::Ghosts;
 use super::guard::{BlowUp, Sample, irregular};
 use super::memory::{Cells, Memory};
-use super::threads::{self, Barrier, NoThreads};
+use super::threads::{self, NoThreads};
+use super::waiting::Barrier;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use torre_compiler::kernel::{Code, KernelSet, Run, run_axis};
@@ -451,7 +452,6 @@ impl<T: Real> Work<'_, '_, T> {
         let [xs, ys, range] = rows.0;
         for x in xs.lo..xs.hi {
             for y in ys.lo..ys.hi {
-                let has_effects = self.effects().at(stage, (x, y));
                 let advanced = AdvancedRow {
                     stage,
                     step,
@@ -464,21 +464,32 @@ impl<T: Real> Work<'_, '_, T> {
                     |base: &Region| base[Axis::OUTER].contains(x) && base[Axis::MIDDLE].contains(y);
                 // SAFETY: the rows and their ghosts lie in the tile's memory.
                 unsafe {
-                    if has_effects {
+                    if self.effects().injects(stage, (x, y)) {
                         self.effects().inject(&context, view, &advanced);
                     }
                     if ghosted {
                         ghosts.update(layout, view, target, row, (x, y), range);
                     }
-                    if let Some(base) = recorded.filter(owned).filter(|_| has_effects) {
+                    if let Some(base) = recorded.filter(owned)
+                        && self.effects().probes(stage, (x, y))
+                    {
                         let range = range.intersect(base[Axis::INNER]);
-                        if !range.is_empty() {
-                            let own = AdvancedRow { range, ..advanced };
-                            self.effects().record(layout, view, &own);
-                        }
+                        let own = AdvancedRow { range, ..advanced };
+                        self.effects().record(layout, view, &own);
                     }
                 }
             }
+        }
+        if let Some(base) = recorded {
+            let own = AdvancedRows {
+                stage,
+                step,
+                component: target,
+                row,
+                rows: rows.intersect(base),
+            };
+            // SAFETY: as above.
+            unsafe { self.effects().record_slices(layout, view, &own) }
         }
     }
 }

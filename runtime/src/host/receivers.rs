@@ -1,14 +1,15 @@
 //! Receivers: probes and slices record values of rows right after the updates that leave them final in a step.
 
 use super::memory::Cells;
-use super::row::AdvancedRow;
+use super::row::{AdvancedRow, AdvancedRows};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use torre_compiler::injection::{Receiver, last_stage, receivers};
-use torre_compiler::lattice::{Axis, PerAxis};
+use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::{Output, OutputKind, Problem};
 use torre_compiler::real::Real;
+use torre_compiler::reference::for_each_index;
 use torre_compiler::scheme::{ComponentId, Scheme, StageId};
 
 /// All that records values.
@@ -50,10 +51,20 @@ pub struct Picture {
     pub values: Vec<f64>,
 }
 
-/// Rows in which something records, at a stage.
-pub(super) struct RecordedRows {
+/// A slice that rows record.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RecordedSlice {
     pub stage: StageId,
-    pub rows: Vec<(i64, i64)>,
+    every: u64,
+    /// The cells of its plane.
+    pub region: Region,
+}
+
+impl RecordedSlice {
+    /// Whether it records values of a step, counted from 0.
+    pub fn is_due(&self, step: u64) -> bool {
+        (step + 1).is_multiple_of(self.every)
+    }
 }
 
 impl Receivers {
@@ -80,18 +91,19 @@ impl Receivers {
         }
     }
 
-    pub fn rows(&self) -> impl Iterator<Item = RecordedRows> + '_ {
-        let probes = self.probes.iter().filter_map(|probe| {
+    /// The rows of probes, with the stages after which they record.
+    pub fn probe_rows(&self) -> impl Iterator<Item = (StageId, (i64, i64))> + '_ {
+        self.probes.iter().filter_map(|probe| {
             let PerAxis([x, y, _]) = probe.receiver.at;
-            Some(RecordedRows {
-                stage: probe.receiver.stage?,
-                rows: vec![(x, y)],
-            })
-        });
-        probes.chain(self.slices.iter().map(SliceRecord::rows))
+            Some((probe.receiver.stage?, (x, y)))
+        })
     }
 
-    /// Records values of a row that were just computed.
+    pub fn slices(&self) -> impl Iterator<Item = RecordedSlice> + '_ {
+        self.slices.iter().map(SliceRecord::recorded)
+    }
+
+    /// Probes record values of a row that were just computed.
     ///
     /// # Safety
     /// No other thread writes the row meanwhile.
@@ -116,6 +128,20 @@ impl Receivers {
                 record[step] = get(z);
             }
         }
+    }
+
+    /// Slices record values of rows that were just computed.
+    ///
+    /// # Safety
+    /// No other thread writes the rows meanwhile.
+    pub unsafe fn record_slices<T: Real>(
+        &self,
+        layout: &Layout,
+        cells: Cells<T>,
+        of: &AdvancedRows,
+    ) {
+        // SAFETY: the indices of rows lie in the component's extent; the caller excludes writers.
+        let get = |at| unsafe { cells.get(layout.element(of.row, at)) }.to_f64();
         for slice in &self.slices {
             slice.record(of, get);
         }
@@ -173,53 +199,44 @@ impl SliceRecord {
         })
     }
 
-    fn rows(&self) -> RecordedRows {
-        let along = |axis: Axis| match axis == self.axis {
-            true => self.index..self.index + 1,
-            false => 0..self.extent[axis],
-        };
-        let rows = along(Axis::OUTER).flat_map(|x| along(Axis::MIDDLE).map(move |y| (x, y)));
-        RecordedRows {
+    fn recorded(&self) -> RecordedSlice {
+        let mut region = self.extent.map(|n| Interval::new(0, n));
+        region[self.axis] = Interval::new(self.index, self.index + 1);
+        RecordedSlice {
             stage: self.stage,
-            rows: rows.collect(),
+            every: self.every,
+            region,
         }
     }
 
-    fn record(&self, of: &AdvancedRow, get: impl Fn(i64) -> f64) {
-        let step = of.step + 1;
-        if self.component != of.component
-            || self.stage != of.stage
-            || !step.is_multiple_of(self.every)
+    fn record(&self, of: &AdvancedRows, get: impl Fn(PerAxis<i64>) -> f64) {
+        if self.component != of.component || self.stage != of.stage {
+            return;
+        }
+        let plane = self.recorded();
+        let part = plane.region.intersect(of.rows);
+        if !plane.is_due(of.step) || part.is_empty() {
+            return;
+        }
+        // The index along the slice's axis is the same everywhere, so it has no weight.
+        let mut weights = PerAxis::splat(0);
+        let mut cells = 1;
+        for axis in Axis::ALL
+            .into_iter()
+            .rev()
+            .filter(|axis| *axis != self.axis)
         {
-            return;
+            weights[axis] = cells;
+            cells *= self.extent[axis];
         }
-        let (x, y) = of.group;
-        let PerAxis([nx, ny, nz]) = self.extent;
-        let here = match self.axis {
-            Axis::OUTER => x == self.index,
-            Axis::MIDDLE => y == self.index,
-            _ => of.range.contains(self.index),
-        };
-        if !here {
-            return;
-        }
-        let cells = match self.axis {
-            Axis::OUTER => ny * nz,
-            Axis::MIDDLE => nx * nz,
-            _ => nx * ny,
-        };
         let mut pictures = lock(&self.pictures);
         let picture = pictures
-            .entry(step)
+            .entry(of.step + 1)
             .or_insert_with(|| vec![0.0; cells as usize]);
-        let mut along = |first: i64| {
-            (of.range.lo..of.range.hi).for_each(|z| picture[(first * nz + z) as usize] = get(z));
-        };
-        match self.axis {
-            Axis::OUTER => along(y),
-            Axis::MIDDLE => along(x),
-            _ => picture[(x * ny + y) as usize] = get(self.index),
-        }
+        for_each_index(part, |at| {
+            let place: i64 = Axis::ALL.iter().map(|&a| at[a] * weights[a]).sum();
+            picture[place as usize] = get(at);
+        });
     }
 }
 

@@ -1,6 +1,6 @@
 //! A row that an update has computed.
 
-use torre_compiler::lattice::Interval;
+use torre_compiler::lattice::{Interval, Region};
 use torre_compiler::layout::RowId;
 use torre_compiler::scheme::{ComponentId, StageId};
 
@@ -16,4 +16,15 @@ pub struct AdvancedRow {
     pub group: (i64, i64),
     /// Along the inner axis.
     pub range: Interval,
+}
+
+/// Rows of a component that an update has just computed.
+#[derive(Clone, Copy, Debug)]
+pub struct AdvancedRows {
+    pub stage: StageId,
+    /// From 0.
+    pub step: u64,
+    pub component: ComponentId,
+    pub row: RowId,
+    pub rows: Region,
 }

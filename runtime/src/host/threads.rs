@@ -1,9 +1,8 @@
-//! Threads of a run: one per core, pinned, and a barrier that spins briefly before it yields.
+//! Threads of a run: one per core, pinned where each has one.
 
 use std::fmt;
 use std::io;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Builder;
 
 /// Not all threads of a run could be started.
@@ -76,69 +75,4 @@ fn cores() -> &'static [core_affinity::CoreId] {
 /// How many cores this process may use.
 pub fn available() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// Lets threads wait for each other, again and again.
-pub struct Barrier {
-    count: usize,
-    arrived: AtomicUsize,
-    generation: AtomicUsize,
-}
-
-impl Barrier {
-    pub fn new(count: usize) -> Self {
-        Self {
-            count: count.max(1),
-            arrived: AtomicUsize::new(0),
-            generation: AtomicUsize::new(0),
-        }
-    }
-
-    /// Returns when all threads have called it as often as this one.
-    pub fn wait(&self) {
-        let generation = self.generation.load(Ordering::Acquire);
-        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.count {
-            self.arrived.store(0, Ordering::Relaxed);
-            self.generation.fetch_add(1, Ordering::Release);
-        } else {
-            let mut pause = Pause::default();
-            while self.generation.load(Ordering::Acquire) == generation {
-                pause.wait();
-            }
-        }
-    }
-}
-
-/// Waits a little longer each time: first spinning, then giving the core away.
-#[derive(Default)]
-pub struct Pause(u32);
-
-impl Pause {
-    pub fn wait(&mut self) {
-        if self.0 < 1 << 9 {
-            self.0 += 1;
-            std::hint::spin_loop();
-        } else {
-            std::thread::yield_now();
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn all_threads_work_and_wait_for_each_other() {
-        for count in [1, 2, 5] {
-            let barrier = Barrier::new(count);
-            let sum = AtomicUsize::new(0);
-            run(count, |thread| {
-                sum.fetch_add(thread + 1, Ordering::Relaxed);
-                barrier.wait();
-                assert_eq!(sum.load(Ordering::Relaxed), count * (count + 1) / 2);
-            })
-            .unwrap();
-        }
-    }
 }

@@ -7,9 +7,10 @@
 use super::batch::{Batch, Collector};
 use super::engine::Engine;
 use super::guard::Sample;
-use super::threads::{self, NoThreads, Pause};
+use super::threads::{self, NoThreads};
+use super::waiting::{Patience, Rising};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use torre_compiler::kernel::UpdateSet;
 use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::real::Real;
@@ -18,10 +19,7 @@ use torre_compiler::tile::{
     Checked, ClassSet, Part, Segment, Shape, Shapes, Strips, TIME_BLOCKS_AT_ONCE, TileProgram, Work,
 };
 
-/// How far a strip has come: places below are done.
-#[repr(align(128))]
-struct Counter(AtomicI64);
-
+/// How far a strip has come is a number: places below are done.
 const DONE: i64 = i64::MAX;
 
 /// The batches of each stage of a tile.
@@ -109,11 +107,11 @@ impl<T: Real> Engine<'_, T> {
         until: u64,
     ) -> Result<(), NoThreads> {
         let strips = Strips::new(program, until - from);
-        let counters: Vec<Counter> = (0..strips.len())
-            .map(|_| Counter(AtomicI64::new(-1)))
-            .collect();
+        let places: Vec<Rising> = (0..strips.len()).map(|_| Rising::new(-1)).collect();
         let next = AtomicUsize::new(0);
-        threads::run(threads.min(strips.len()).max(1), |_| {
+        let threads = threads.min(strips.len()).max(1);
+        let patience = Patience::of(threads);
+        threads::run(threads, |_| {
             let collector = Collector::new(self.layout, self.kernels.run_axis, self.chunk);
             let phases = u64::from(self.scheme.phases());
             let mut kernels = ClassKernels::new(program, phases, collector);
@@ -123,15 +121,12 @@ impl<T: Real> Engine<'_, T> {
                     return;
                 }
                 let numbers = strips.time_blocks[strips.time_block(strip)].numbers;
-                let counter = &counters[strip].0;
+                let own = &places[strip];
                 let waits = strips.waits(strip);
                 strips.tiles(program, strip, &mut |place, _, tile| {
-                    counter.store(place, Ordering::Release);
+                    own.raise(place);
                     for other in waits.iter() {
-                        let mut pause = Pause::default();
-                        while counters[other].0.load(Ordering::Acquire) <= place {
-                            pause.wait();
-                        }
+                        places[other].wait(place, patience);
                     }
                     let mut course = std::mem::take(&mut kernels.course);
                     kernels.shapes.course(program, tile, numbers, &mut course);
@@ -147,7 +142,7 @@ impl<T: Real> Engine<'_, T> {
                         .fetch_add(kernels.cells, Ordering::Relaxed);
                     kernels.cells = 0;
                 });
-                counter.store(DONE, Ordering::Release);
+                own.raise(DONE);
             }
         })
     }

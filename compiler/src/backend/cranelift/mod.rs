@@ -2,10 +2,11 @@
 
 mod build;
 
+use crate::backend::ends::{self, RowEnds};
 use crate::backend::rows::RowProgram;
 use crate::kernel::{Code, KernelSet, RowFn, Run, record_width};
 use crate::lattice::Interval;
-use crate::scheme::Scheme;
+use crate::scheme::{Precision, Scheme};
 use build::Kernel;
 use cranelift_codegen::ir::{Function, Signature};
 use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
@@ -54,6 +55,11 @@ pub struct CraneliftCode {
     description: String,
     /// Numbers in a record of a zoned kernel.
     record: usize,
+    /// Per kernel, what is written after its code has run.
+    ends: Vec<Vec<RowEnds>>,
+    precision: Precision,
+    /// Between groups of a run, in bytes.
+    stride: i64,
 }
 
 impl CraneliftCode {
@@ -78,6 +84,9 @@ impl CraneliftCode {
             module: Mutex::new(None),
             description,
             record: record_width(&set.layout),
+            ends: Vec::new(),
+            precision: scheme.precision,
+            stride: set.run_stride(scheme) * scheme.precision.bytes() as i64,
         };
         // From here on, a failure frees the module's memory by dropping the code.
         let module = code
@@ -86,7 +95,29 @@ impl CraneliftCode {
             .unwrap_or_else(PoisonError::into_inner);
         let module = module.insert(JITModule::new(builder));
         code.functions = compile(module, scheme, set)?;
+        let of = |kernel| RowEnds::of_kernel(scheme, set, kernel);
+        code.ends = set.kernels.iter().map(of).collect();
         Ok(code)
+    }
+}
+
+impl CraneliftCode {
+    /// Ghosts along the inner axis of a run whose first group is so many bytes from `base`.
+    ///
+    /// # Safety
+    /// As for [`Code::run`].
+    unsafe fn write_ends(
+        &self,
+        kernel: usize,
+        base: *mut u8,
+        offset: i64,
+        groups: i64,
+        range: Interval,
+    ) {
+        let first = base.wrapping_offset(offset as isize);
+        let (ends, precision) = (&self.ends[kernel], self.precision);
+        // SAFETY: passed on.
+        unsafe { ends::write(ends, precision, first, groups, self.stride, range) }
     }
 }
 
@@ -114,15 +145,23 @@ impl fmt::Debug for CraneliftCode {
 impl Code for CraneliftCode {
     unsafe fn run_zoned(&self, kernel: usize, base: *mut u8, records: &[i64], range: Interval) {
         let count = (records.len() / self.record) as i64;
-        let records = records.as_ptr().cast::<Run>();
+        let runs = records.as_ptr().cast::<Run>();
         // SAFETY: the caller keeps the contract of `RowFn`, and the code lives as long as `self`.
-        unsafe { self.functions[kernel](base, records, count, range.lo, range.hi) }
+        unsafe { self.functions[kernel](base, runs, count, range.lo, range.hi) }
+        for record in records.chunks_exact(self.record) {
+            // SAFETY: passed on.
+            unsafe { self.write_ends(kernel, base, record[0], record[1], range) }
+        }
     }
 
     unsafe fn run(&self, kernel: usize, base: *mut u8, runs: &[Run], range: Interval) {
         let count = runs.len() as i64;
         // SAFETY: the caller keeps the contract of `RowFn`, and the code lives as long as `self`.
         unsafe { self.functions[kernel](base, runs.as_ptr(), count, range.lo, range.hi) }
+        for run in runs {
+            // SAFETY: passed on.
+            unsafe { self.write_ends(kernel, base, run.offset, run.groups, range) }
+        }
     }
 
     fn description(&self) -> String {

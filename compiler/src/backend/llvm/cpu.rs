@@ -6,6 +6,7 @@
 //!     step:                       from the vector that contains `lo`, a vector at a time
 //!       part:                       the first and the last one, where not all lanes belong to lo..hi: masked stores
 //!       main:                       the loop over all others
+//!     ends:                       ghosts of the row along the inner axis
 //! ```
 //!
 //! - Vectors start at multiples of their length, whatever `lo` is, so all rows are accessed in aligned vectors. A value
@@ -16,6 +17,7 @@
 //!   it is written as `llvm.fma`.
 //! - Lanes outside of `lo..hi` are computed from whatever lies there, and dropped.
 
+mod ends;
 mod powers;
 mod streams;
 
@@ -254,6 +256,7 @@ impl Function<'_> {
             ),
         };
         let (begin, streams) = self.streams();
+        let masks = self.end_masks();
         writeln!(
             self.out,
             "define void @{}(ptr noundef %base, ptr noundef %runs, i64 noundef %count, i64 noundef %lo, i64 noundef %hi) #0 {{
@@ -266,7 +269,7 @@ start:
   %first = and i64 %lo, -{lanes}
   %full = sub i64 %hi, {lanes}
 {runs_end}
-  br label %run
+{masks}  br label %run
 run:
   %r = phi ptr [ %runs, %start ], [ %r.next, %behind.run ]
   %offset = load i64, ptr %r
@@ -293,11 +296,13 @@ part:",
             self.out,
             "  %part.next = add i64 %z, {lanes}
   %part.more = icmp slt i64 %part.next, %hi
-  br i1 %part.more, label %step, label %next"
+  br i1 %part.more, label %step, label %{}",
+            self.after_row()
         )?;
         for (i, &copies) in loops.iter().enumerate() {
             self.main(copies, loops.get(i + 1).copied())?;
         }
+        self.ends()?;
         let bytes = self.types.bytes;
         let streams_next: String = (self.program.streams.iter().enumerate())
             .map(|(n, s)| {
@@ -454,8 +459,9 @@ done:
   br i1 %{main}.again, label %{main}, label %behind{copies}
 behind{copies}:
   %{main}.more = icmp slt i64 %{main}.next, %hi
-  br i1 %{main}.more, label %step, label %next",
-            copies * lanes
+  br i1 %{main}.more, label %step, label %{}",
+            copies * lanes,
+            self.after_row()
         )
     }
 

@@ -19,6 +19,7 @@ fn whole(scheme: &Scheme) -> KernelSet {
     KernelSet {
         layout: Layout::for_gpu(scheme).expect("a small scheme"),
         kernels: kernels.collect(),
+        ends: false,
     }
 }
 
@@ -62,6 +63,7 @@ fn every_load_finds_its_lanes() {
         let set = KernelSet {
             layout: Layout::for_gpu(&scheme).expect("a small scheme"),
             kernels: random_kernels(&mut rng, &scheme),
+            ends: false,
         };
         let lanes = i64::from(lanes(&scheme));
         for kernel in &set.kernels {

@@ -1,0 +1,244 @@
+//! Ghosts along the inner axis, written after each group: vectors of the row's ends, shuffled, with masked stores.
+//!
+//! Sources are loaded in the aligned vectors in which they were stored a moment before. Which ghosts belong to `lo..hi`
+//! is the same for all groups of a call, so masks are computed once.
+
+use super::{Function, Types};
+use crate::backend::ends::{EndGhost, RowEnds};
+use std::fmt::{self, Write};
+
+/// Ghosts that one masked store writes.
+struct Piece {
+    /// Of the row.
+    row: i64,
+    /// The index of the vector's first lane.
+    first: i64,
+    /// The indices of one or two aligned vectors with the sources.
+    loads: Vec<i64>,
+    ghosts: Vec<EndGhost>,
+}
+
+/// What is written near one end.
+#[derive(Default)]
+struct Side {
+    /// Rows whose value at index 0 becomes 0.
+    zeros: Vec<i64>,
+    pieces: Vec<Piece>,
+}
+
+impl Side {
+    /// The sources from the first to the last.
+    fn sources(&self) -> (i64, i64) {
+        let own = self.pieces.iter().flat_map(|p| &p.ghosts).map(|g| g.source);
+        let zero = self.zeros.iter().map(|_| 0);
+        let all: Vec<i64> = own.chain(zero).collect();
+        (
+            all.iter().min().copied().unwrap_or(0),
+            all.iter().max().copied().unwrap_or(-1),
+        )
+    }
+
+    fn is_empty(&self) -> bool {
+        self.zeros.is_empty() && self.pieces.is_empty()
+    }
+}
+
+/// The ghosts of a row in pieces.
+fn pieces(ends: &RowEnds, lanes: i64) -> Vec<Piece> {
+    let mut ghosts = ends.ghosts.clone();
+    ghosts.sort_by_key(|g| g.ghost);
+    let mut pieces: Vec<Piece> = Vec::new();
+    for ghost in ghosts {
+        let load = ghost.source.div_euclid(lanes) * lanes;
+        let fits = |piece: &&mut Piece| {
+            let near = |at: &i64| (at - load).abs() <= lanes;
+            ghost.ghost < piece.first + lanes
+                && ghost.negated == piece.ghosts[0].negated
+                && (piece.loads.contains(&load)
+                    || piece.loads.len() < 2 && piece.loads.iter().all(near))
+        };
+        match pieces.last_mut().filter(fits) {
+            Some(piece) => {
+                if !piece.loads.contains(&load) {
+                    piece.loads.push(load);
+                    piece.loads.sort_unstable();
+                }
+                piece.ghosts.push(ghost);
+            }
+            None => pieces.push(Piece {
+                row: ends.row,
+                first: ghost.ghost,
+                loads: vec![load],
+                ghosts: vec![ghost],
+            }),
+        }
+    }
+    pieces
+}
+
+impl Function<'_> {
+    /// What is written near the lower and near the upper end.
+    fn sides(&self) -> [Side; 2] {
+        let mut sides = [Side::default(), Side::default()];
+        for ends in &self.program.ends {
+            if ends.zero {
+                sides[0].zeros.push(ends.row);
+            }
+            let all = || ends.ghosts.iter().map(|g| g.source);
+            let middle = (all().min().unwrap_or(0) + all().max().unwrap_or(0)) / 2;
+            for (upper, side) in sides.iter_mut().enumerate() {
+                let ghosts = ends.ghosts.iter().copied();
+                let own = RowEnds {
+                    ghosts: ghosts
+                        .filter(|g| usize::from(g.source > middle) == upper)
+                        .collect(),
+                    ..*ends
+                };
+                side.pieces.extend(pieces(&own, self.types.lanes));
+            }
+        }
+        sides
+    }
+
+    /// Where a group goes when its values are computed.
+    pub(super) fn after_row(&self) -> &'static str {
+        match self.program.ends.is_empty() {
+            true => "next",
+            false => "ends",
+        }
+    }
+
+    /// Masks, and whether there is anything to write near each end: for the start of a call.
+    pub(super) fn end_masks(&self) -> String {
+        if self.program.ends.is_empty() {
+            return String::new();
+        }
+        let lanes = self.types.lanes;
+        let ints = format!("<{lanes} x i32>");
+        let mut out = String::new();
+        for end in ["lo", "hi"] {
+            out += &format!(
+                "  %ends.{end}.32 = trunc i64 %{end} to i32
+  %ends.{end}.0 = insertelement {ints} poison, i32 %ends.{end}.32, i64 0
+  %ends.{end}.v = shufflevector {ints} %ends.{end}.0, {ints} poison, {ints} zeroinitializer\n"
+            );
+        }
+        for (n, side) in self.sides().iter().enumerate() {
+            let (first, last) = side.sources();
+            out += &format!(
+                "  %ends{n}.lo = icmp sle i64 %lo, {last}
+  %ends{n}.hi = icmp sgt i64 %hi, {first}
+  %ends{n}.some = and i1 %ends{n}.lo, %ends{n}.hi\n"
+            );
+            let mut mask = |name: String, sources: Vec<Option<i64>>| {
+                // What is not written has an index below all.
+                let sources = sources
+                    .iter()
+                    .map(|s| format!("i32 {}", s.unwrap_or(i64::from(i32::MIN))));
+                let sources: Vec<String> = sources.collect();
+                let sources = format!("{ints} <{}>", sources.join(", "));
+                out += &format!(
+                    "  {name}.lo = icmp sge {sources}, %ends.lo.v
+  {name}.hi = icmp slt {sources}, %ends.hi.v
+  {name} = and <{lanes} x i1> {name}.lo, {name}.hi\n"
+                );
+            };
+            if !side.zeros.is_empty() {
+                mask(
+                    format!("%ends{n}.zero"),
+                    (0..lanes).map(|i| (i == 0).then_some(0)).collect(),
+                );
+            }
+            for (i, piece) in side.pieces.iter().enumerate() {
+                let of = |index: i64| piece.ghosts.iter().find(|g| g.ghost == index);
+                let lane = |lane| of(piece.first + lane).map(|g| g.source);
+                mask(format!("%ends{n}.m{i}"), (0..lanes).map(lane).collect());
+            }
+        }
+        out
+    }
+
+    /// The blocks between a group's values and the next group.
+    pub(super) fn ends(&mut self) -> fmt::Result {
+        if self.program.ends.is_empty() {
+            return Ok(());
+        }
+        for (n, side) in self.sides().iter().enumerate() {
+            let (label, behind) = match n {
+                0 => ("ends", "ends.upper"),
+                _ => ("ends.upper", "next"),
+            };
+            if side.is_empty() {
+                writeln!(self.out, "{label}:\n  br label %{behind}")?;
+                continue;
+            }
+            writeln!(
+                self.out,
+                "{label}:
+  br i1 %ends{n}.some, label %ends{n}, label %{behind}
+ends{n}:"
+            )?;
+            self.side(n, side)?;
+            writeln!(self.out, "  br label %{behind}")?;
+        }
+        Ok(())
+    }
+
+    fn side(&mut self, n: usize, side: &Side) -> fmt::Result {
+        let Types {
+            lanes,
+            vector,
+            bytes,
+            suffix,
+            ..
+        } = self.types;
+        // All loads come first: after a masked store, a load of the same vector would wait for it.
+        for (i, piece) in side.pieces.iter().enumerate() {
+            let name = format!("%ends{n}.v{i}");
+            for (k, at) in piece.loads.iter().enumerate() {
+                writeln!(
+                    self.out,
+                    "  {name}.p{k} = getelementptr i8, ptr %g, i64 {}
+  {name}.l{k} = load {vector}, ptr {name}.p{k}, align {bytes}",
+                    (piece.row + at) * bytes
+                )?;
+            }
+            let last = piece.loads.len() - 1;
+            let from = |source: i64| {
+                let load = source.div_euclid(*lanes) * lanes;
+                source - load + if load == piece.loads[0] { 0 } else { *lanes }
+            };
+            let lane = |lane: i64| {
+                let of = piece.ghosts.iter().find(|g| g.ghost == piece.first + lane);
+                format!("i32 {}", of.map_or(0, |g| from(g.source)))
+            };
+            let indices: Vec<String> = (0..*lanes).map(lane).collect();
+            writeln!(
+                self.out,
+                "  {name}.s = shufflevector {vector} {name}.l0, {vector} {name}.l{last}, <{lanes} x i32> <{}>",
+                indices.join(", ")
+            )?;
+            if piece.ghosts[0].negated {
+                writeln!(self.out, "  {name}.n = fneg {vector} {name}.s")?;
+            }
+        }
+        for (i, row) in side.zeros.iter().enumerate() {
+            writeln!(
+                self.out,
+                "  %ends{n}.z{i} = getelementptr i8, ptr %g, i64 {}
+  call void @llvm.masked.store.{suffix}.p0({vector} zeroinitializer, ptr align {bytes} %ends{n}.z{i}, <{lanes} x i1> %ends{n}.zero)",
+                row * bytes
+            )?;
+        }
+        for (i, piece) in side.pieces.iter().enumerate() {
+            let value = if piece.ghosts[0].negated { "n" } else { "s" };
+            writeln!(
+                self.out,
+                "  %ends{n}.t{i} = getelementptr i8, ptr %g, i64 {}
+  call void @llvm.masked.store.{suffix}.p0({vector} %ends{n}.v{i}.{value}, ptr align {bytes} %ends{n}.t{i}, <{lanes} x i1> %ends{n}.m{i})",
+                (piece.row + piece.first) * bytes
+            )?;
+        }
+        Ok(())
+    }
+}
