@@ -4,12 +4,13 @@ use crate::args::Args;
 use crate::baseline::{Baseline, Builder};
 use crate::cases::Case;
 use crate::machine::{self, Cores};
-use crate::program::{Running, kernels, load};
+use crate::program::{Kernels, Running, load};
 use crate::report::Samples;
 use crate::tiling::{Tiles, all_tiles};
 use crate::verify::three;
 use serde_json::{Value, json};
-use torre_compiler::kernel::{Code, KernelSet};
+use torre_compiler::kernel::Code;
+use torre_compiler::layout::Layout;
 use torre_compiler::real::Real;
 use torre_compiler::resolve::Resolved;
 use torre_compiler::scheme::Precision;
@@ -149,21 +150,21 @@ fn compare_in<T: Real>(
     let resolved = load(case, T::PRECISION, cells)?;
     let texts = args.tilings(case);
     let tilings = all_tiles(&resolved.scheme, &texts)?;
-    let set = kernels(&resolved.scheme, &tilings)?;
+    let layout = Layout::new(&resolved.scheme).map_err(|_| "the grid is too large".to_string())?;
     let programs = if args.baseline { 2 } else { 1 };
-    let needed = set.layout.bytes().saturating_mul(programs);
+    let needed = layout.bytes().saturating_mul(programs);
     if let Some(free) = machine::free_bytes()
         && needed > free / 20 * 19
     {
         return Err(Failure::Memory { needed, free });
     }
-    let code = args.backend.compile(&resolved.scheme, &set)?;
+    let kernels = Kernels::new(args.backend, &resolved.scheme, &tilings)?;
     let program = match args.baseline {
         true => Some(builder.build(case, T::PRECISION, resolved.scheme.grid.dt)?),
         false => None,
     };
     let most = args.threads.iter().copied().max().unwrap_or(1);
-    let mut run = Running::<T>::new(case, &resolved, &set, &*code, most)?;
+    let mut run = Running::<T>::new(case, &resolved, &kernels, most)?;
     let mut found = Vec::new();
     for &threads in &args.threads {
         // Its number of threads is fixed when it starts.
@@ -180,8 +181,11 @@ fn compare_in<T: Real>(
             args,
             cores,
         )?;
-        let memory = memory(&resolved, &set, baseline.as_ref());
-        found.push((threads, comparison(rates, &tilings, memory, &*code)?));
+        let memory = memory(&resolved, &layout, baseline.as_ref());
+        found.push((
+            threads,
+            comparison(rates, &tilings, memory, &*kernels.tiles.code)?,
+        ));
     }
     Ok(found)
 }
@@ -208,12 +212,12 @@ fn comparison(
     })
 }
 
-fn memory(resolved: &Resolved, set: &KernelSet, baseline: Option<&Baseline>) -> MemoryUse {
+fn memory(resolved: &Resolved, layout: &Layout, baseline: Option<&Baseline>) -> MemoryUse {
     let scheme = &resolved.scheme;
     let cells: u64 = scheme.grid.cells.0.iter().map(|&n| n as u64).product();
     MemoryUse {
         fields: cells * scheme.bytes_per_cell() as u64,
-        layout: set.layout.bytes(),
+        layout: layout.bytes(),
         peak: machine::peak_bytes("self"),
         baseline_peak: baseline.and_then(|b| machine::peak_bytes(&b.process().to_string())),
     }

@@ -22,6 +22,7 @@ use torre_compiler::world::{ArrayInfo, World};
 use torre_grammar::diag::Diagnostics;
 use torre_grammar::source::Source;
 use torre_runtime::host::{Calculation, Order, Progress};
+use torre_runtime::program::layerwise_kernels;
 
 include!("../../stdlib/index.rs");
 
@@ -63,9 +64,40 @@ pub fn messages(diagnostics: &Diagnostics) -> String {
     messages.collect::<Vec<_>>().join("; ")
 }
 
+/// A set of kernels with its code.
+pub struct Compiled {
+    pub set: KernelSet,
+    pub code: Box<dyn Code>,
+}
+
+/// The kernels of a case.
+pub struct Kernels {
+    /// A layerwise run has its own.
+    layerwise: Compiled,
+    pub tiles: Compiled,
+}
+
+impl Kernels {
+    pub fn new(backend: Backend, scheme: &Scheme, tilings: &[Tiles]) -> Result<Kernels, String> {
+        let compiled = |set| -> Result<Compiled, String> {
+            Ok(Compiled {
+                code: backend.compile(scheme, &set)?,
+                set,
+            })
+        };
+        let layerwise = layerwise_kernels(scheme).map_err(|_| TOO_LARGE.to_string())?;
+        Ok(Kernels {
+            layerwise: compiled(layerwise)?,
+            tiles: compiled(kernels(scheme, tilings)?)?,
+        })
+    }
+}
+
+const TOO_LARGE: &str = "the grid is too large";
+
 /// All kernels that a layerwise run and some tilings need: each set of updates that may run together, in each phase.
 pub fn kernels(scheme: &Scheme, tilings: &[Tiles]) -> Result<KernelSet, String> {
-    let layout = Layout::new(scheme).map_err(|_| "the grid is too large".to_string())?;
+    let layout = Layout::new(scheme).map_err(|_| TOO_LARGE.to_string())?;
     let mut kernels = BTreeSet::new();
     for stage in scheme.stage_ids() {
         let mut sets: BTreeSet<UpdateSet> = stage_blocks(scheme, stage)
@@ -141,8 +173,7 @@ impl Backend {
 /// A calculation with its code, started from noise.
 pub struct Running<'a, T> {
     pub calculation: Calculation<'a, T>,
-    set: &'a KernelSet,
-    code: &'a dyn Code,
+    kernels: &'a Kernels,
     /// The component and age of each field of the baseline.
     fields: Vec<(ComponentId, u8)>,
 }
@@ -151,8 +182,7 @@ impl<'a, T: Real> Running<'a, T> {
     pub fn new(
         case: &Case,
         resolved: &'a Resolved,
-        set: &'a KernelSet,
-        code: &'a dyn Code,
+        kernels: &'a Kernels,
         threads: usize,
     ) -> Result<Self, String> {
         let Resolved {
@@ -179,25 +209,23 @@ impl<'a, T: Real> Running<'a, T> {
         })?;
         Ok(Self {
             calculation,
-            set,
-            code,
+            kernels,
             fields,
         })
     }
 
     /// Advances some steps; seconds.
     pub fn run(&mut self, tiles: Option<&Tiles>, threads: usize, steps: u64, cores: &Cores) -> f64 {
-        let order = match tiles {
-            Some(tiles) => Order::Tiles(&tiles.program),
-            None => Order::Layerwise,
+        let (order, Compiled { set, code }) = match tiles {
+            Some(tiles) => (Order::Tiles(&tiles.program), &self.kernels.tiles),
+            None => (Order::Layerwise, &self.kernels.layerwise),
         };
         let until = self.calculation.steps() + steps;
-        let (set, code) = (self.set, self.code);
         let calculation = &mut self.calculation;
         cores.pinned(threads, || {
             let start = Instant::now();
             calculation
-                .run(set, code, order, threads, until, &Progress::default())
+                .run(set, &**code, order, threads, until, &Progress::default())
                 .expect("as many threads as cores");
             start.elapsed().as_secs_f64()
         })

@@ -4,7 +4,7 @@ use crate::args::Args;
 use crate::baseline::{Baseline, Builder};
 use crate::cases::Case;
 use crate::machine::Cores;
-use crate::program::{Running, kernels, load};
+use crate::program::{Kernels, Running, load};
 use crate::tiling::{Tiles, all_tiles};
 use torre_compiler::real::Real;
 use torre_compiler::scheme::Precision;
@@ -67,14 +67,13 @@ fn verify_in<T: Real>(
     let resolved = load(case, precision, cells)?;
     let texts = args.tilings(case);
     let tilings = all_tiles(&resolved.scheme, &texts)?;
-    let set = kernels(&resolved.scheme, &tilings)?;
-    let code = args.backend.compile(&resolved.scheme, &set)?;
+    let kernels = Kernels::new(args.backend, &resolved.scheme, &tilings)?;
     let program = builder.build(case, precision, resolved.scheme.grid.dt)?;
     let mut baseline = Baseline::start(&program, precision, three(cells), threads)?;
     baseline.run(STEPS)?;
     let theirs = baseline.dump(case.fields.len())?;
     let results = |tiles: Option<&Tiles>| {
-        let mut run = Running::<T>::new(case, &resolved, &set, &*code, threads)?;
+        let mut run = Running::<T>::new(case, &resolved, &kernels, threads)?;
         run.run(tiles, threads, STEPS, cores);
         let fields = 0..case.fields.len();
         Ok::<_, String>(fields.map(|f| run.field(f)).collect::<Vec<_>>())

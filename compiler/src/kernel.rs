@@ -102,6 +102,9 @@ pub struct KernelSet {
     /// Whether kernels write the ghosts along the inner axis of all that they compute. They do where the layout is that
     /// of the whole domain.
     pub ends: bool,
+    /// Whether kernels fetch what the next group of a run reads for the first time, while they compute a group: for
+    /// runs whose rows come from memory.
+    pub ahead: bool,
 }
 
 impl KernelSet {
@@ -122,6 +125,7 @@ impl KernelSet {
         }
         Self {
             ends: layout.whole,
+            ahead: false,
             layout,
             kernels: all.into_iter().collect(),
         }

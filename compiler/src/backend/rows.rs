@@ -9,7 +9,7 @@ use super::ends::RowEnds;
 use crate::kernel::{KernelSet, RowKernel, Stream, record_width, run_axis};
 use crate::lattice::Axis;
 use crate::scheme::{Amendment, Body, Cmp, CoefId, Op, Scheme, StateId, Update, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Displacements are in elements, from the start of the target's group.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +23,8 @@ pub struct RowProgram {
     pub streams: Vec<StreamUse>,
     /// From a run to the next one in the list, in bytes.
     pub record: i64,
+    /// Rows that the next group of a run touches and this one does not, to be fetched while this one is computed.
+    pub ahead: Vec<i64>,
     /// Ghosts to write after each row.
     pub ends: Vec<RowEnds>,
 }
@@ -203,7 +205,19 @@ impl RowProgram {
         for update in kernel.updates(scheme) {
             builder.update(update);
         }
+        let mut ahead = Vec::new();
+        if set.ahead {
+            let touched = builder.ops.iter().filter_map(|op| match op {
+                RowOp::Load(place) => Some(place.row),
+                _ => None,
+            });
+            let stored = builder.stores.iter().filter(|s| s.stream.is_none());
+            let touched: BTreeSet<i64> = touched.chain(stored.map(|s| s.row)).collect();
+            let next = touched.iter().map(|row| row + set.run_stride(scheme));
+            ahead = next.filter(|row| !touched.contains(row)).collect();
+        }
         RowProgram {
+            ahead,
             symbol: format!("torre_{kernel}"),
             ops: builder.ops,
             stores: builder.stores,

@@ -32,10 +32,12 @@ impl Shapes {
         program.tiles_inside(tile, 1, numbers, &mut |inner| {
             let mut parts = Vec::new();
             let shaped = self.parts(inner, numbers, &mut parts);
-            course.push(Work {
-                tile: inner.clone(),
-                parts: shaped.then_some(parts),
-            });
+            if !shaped || !parts.is_empty() {
+                course.push(Work {
+                    tile: inner.clone(),
+                    parts: shaped.then_some(parts),
+                });
+            }
         });
         let of = |work: &Work| work.parts.as_ref().map_or(0, Vec::len);
         let own = &course[first..];

@@ -7,6 +7,7 @@ use super::guard::{BlowUp, Guard, Sample, irregular};
 use super::memory::Cells;
 use super::threads::{self, NoThreads};
 use super::waiting::Barrier;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use torre_compiler::kernel::{
     Code, KernelSet, RowKernel, Run, RunStart, UpdateSet, ZoneSplitter, run_axis,
@@ -18,6 +19,11 @@ use torre_compiler::real::Real;
 use torre_compiler::scheme::{ComponentId, Scheme, Stage, StageId, ZoneSet};
 use torre_compiler::statics::Files;
 use torre_compiler::tile::{Block, Checked, TileProgram, stage_blocks};
+
+/// A part of a core's level-2 cache.
+const STRIP_BYTES: i64 = 512 << 10;
+/// Narrower strips of rows would begin anew too often.
+const LEAST_WIDTH: i64 = 8;
 
 /// In what order rows are advanced.
 #[derive(Clone, Copy)]
@@ -80,6 +86,8 @@ pub struct KernelTable {
     /// Per stage, the indices of the inner axis that a batch of rows is advanced over at a time.
     pub(super) pieces: Vec<i64>,
     pub(super) run_axis: Axis,
+    /// Per stage, the rows along the middle axis that are advanced for one index of the outer axis after the other.
+    widths: Vec<i64>,
     /// Per stage and phase, the target of each update with its row.
     targets: Vec<Vec<(ComponentId, RowId)>>,
 }
@@ -109,6 +117,24 @@ fn piece(scheme: &Scheme, stage: &Stage) -> i64 {
         Some(_) => return i64::MAX / 2,
     };
     bytes / scheme.precision.bytes() as i64
+}
+
+/// How many rows along the middle axis are advanced for one index of the outer axis after the other, such that all that
+/// they read for one index is in a level-2 cache until the next one.
+fn width(stage: &Stage, layout: &Layout) -> i64 {
+    let mut read = BTreeSet::new();
+    let mut others = 0;
+    for update in &stage.updates {
+        others += 1 + update.body.coefs().chain(update.mask).count() as i64;
+        read.extend(
+            update
+                .reads()
+                .map(|r| (r.component, r.age, r.offset[Axis::OUTER])),
+        );
+    }
+    let rows = read.len() as i64 + others;
+    let row = layout.row_stride * layout.element_bytes as i64;
+    (STRIP_BYTES / (rows * row).max(1)).max(LEAST_WIDTH)
 }
 
 impl KernelTable {
@@ -148,6 +174,9 @@ impl KernelTable {
             split: ZoneSplitter::new(scheme, &set.layout),
             pieces,
             run_axis: run_axis(scheme),
+            widths: (scheme.stages.iter())
+                .map(|stage| width(stage, &set.layout))
+                .collect(),
             targets: targets.collect(),
         }
     }
@@ -209,6 +238,21 @@ impl<T: Real> Engine<'_, T> {
         let guard = &self.progress.guard;
         let sample = guard.after_step(self.scheme, step, self.until);
         let run = self.kernels.run_axis;
+        if run == Axis::MIDDLE {
+            // A strip of rows along the middle axis: what is read at several places of the outer axis is still in a
+            // level-2 cache when it is read again.
+            let width = self.kernels.widths[stage.index()];
+            if rows[run].len() > width + width / 2 {
+                let mut strip = rows;
+                while strip[run].lo < rows[run].hi {
+                    strip[run].hi = rows[run].hi.min(strip[run].lo + width);
+                    // SAFETY: passed on.
+                    unsafe { self.advance(stage, step, updates, strip) };
+                    strip[run].lo = strip[run].hi;
+                }
+                return;
+            }
+        }
         let outer = match run {
             Axis::MIDDLE => rows[Axis::OUTER],
             _ => Interval::new(0, 1),

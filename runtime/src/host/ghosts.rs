@@ -58,6 +58,15 @@ impl Ghosts {
                 .any(|a| rows[a].lo < self.inner[a].lo || rows[a].hi > self.inner[a].hi)
     }
 
+    /// Whether there are any ghosts.
+    pub fn any(&self) -> bool {
+        self.any_rows
+            || self
+                .components
+                .iter()
+                .any(|c| c.zero_plane || !c.row.is_empty())
+    }
+
     /// Whether a row may have ghosts along the outer or middle axis.
     pub fn any_of(&self, (x, y): (i64, i64)) -> bool {
         self.any_rows

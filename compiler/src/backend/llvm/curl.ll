@@ -109,4 +109,5 @@ declare <2 x double> @llvm.sqrt.v2f64(<2 x double>)
 declare <2 x double> @llvm.fabs.v2f64(<2 x double>)
 declare void @llvm.masked.store.v2f64.p0(<2 x double>, ptr, <2 x i1>)
 declare i64 @llvm.smin.i64(i64, i64)
+declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 attributes #0 = { nounwind "prefer-vector-width"="128" }

@@ -10,7 +10,7 @@ use crate::scheme::{Boundary, Located, Precision, StageId};
 use crate::testing::{
     Limits, Rng, everywhere, maxwell, one_update_per_stage, random_scheme, random_tiling,
 };
-use crate::tile::in_integers;
+use crate::tile::{Part, in_integers};
 
 pub(super) const LIMITS: Limits = Limits {
     dimensions: 3,
@@ -235,6 +235,46 @@ fn a_wait_that_is_left_out_is_a_race() {
     }
 }
 
+/// On two folded axes tiles have up to four parts. Those that are far from each other run one after the other, those that
+/// touch run together, and each part runs once.
+#[test]
+fn parts_far_from_each_other_run_one_after_the_other() {
+    let mut scheme = maxwell(4, Precision::F32, [48, 48, 2]);
+    for axis in [Axis::OUTER, Axis::MIDDLE] {
+        scheme.grid.boundary[axis] = [Boundary::Periodic; 2];
+    }
+    everywhere(&mut scheme);
+    let program = towers(2, 6, &scheme);
+    check(&scheme, &program, 4).unwrap_or_else(|fault| panic!("{fault}"));
+    let (strips, mut shapes) = (Strips::new(&program, 4), Shapes::new(&program));
+    let mut together = [0; 5];
+    for strip in 0..strips.len() {
+        let numbers = strips.time_blocks[strips.time_block(strip)].numbers;
+        strips.tiles(&program, strip, &mut |_, _, tile| {
+            let mut parts = Vec::new();
+            assert!(shapes.parts(tile, numbers, &mut parts));
+            let mut course = Vec::new();
+            shapes.course(&program, tile, numbers, &mut course);
+            let run: Vec<&Part> = course
+                .iter()
+                .filter_map(|w| w.parts.as_ref())
+                .flatten()
+                .collect();
+            assert_eq!(run.len(), parts.len());
+            for part in &parts {
+                let own = run.iter().filter(|p| p.sheet == part.sheet);
+                assert_eq!(own.count(), 1);
+            }
+            for work in &course {
+                together[work.parts.as_ref().map_or(0, Vec::len)] += 1;
+            }
+        });
+    }
+    assert_eq!(together[0], 0);
+    assert!(together[1..3].iter().all(|n| *n > 20), "{together:?}");
+    assert!(together[4] > 0, "{together:?}");
+}
+
 #[test]
 fn waits_that_are_left_out_are_noticed_on_random_schemes() {
     let mut found = [0, 0];
@@ -372,7 +412,7 @@ fn programs_that_break_a_rule_are_refused() {
     let program = towers(2, 2, &scheme);
     assert_eq!(verify(&scheme, &program), Ok(()));
     type Change = fn(&mut TileProgram);
-    let changes: [(&str, Change); 12] = [
+    let changes: [(&str, Change); 13] = [
         ("rule 1", |p| p.height = 0),
         ("rule 1", |p| p.stages.truncate(1)),
         ("rule 2", |p| p.planes[1].slope = -1),
@@ -385,6 +425,7 @@ fn programs_that_break_a_rule_are_refused() {
         ("rule 5", |p| p.stages[1][0].position[Axis::OUTER] ^= 1),
         ("rule 6", |p| p.ring = PerAxis::default()),
         ("rule 7", |p| p.three_axes = false),
+        ("rule 8", |p| p.reach[Axis::MIDDLE] = 0),
     ];
     for (rule, change) in changes {
         let mut broken = program.clone();

@@ -20,6 +20,7 @@ fn whole(scheme: &Scheme) -> KernelSet {
         layout: Layout::for_gpu(scheme).expect("a small scheme"),
         kernels: kernels.collect(),
         ends: false,
+        ahead: false,
     }
 }
 
@@ -64,6 +65,7 @@ fn every_load_finds_its_lanes() {
             layout: Layout::for_gpu(&scheme).expect("a small scheme"),
             kernels: random_kernels(&mut rng, &scheme),
             ends: false,
+            ahead: false,
         };
         let lanes = i64::from(lanes(&scheme));
         for kernel in &set.kernels {
