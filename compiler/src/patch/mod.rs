@@ -18,6 +18,7 @@
 //! cells hold what updates read there, zeros or ghosts; a periodic axis goes on beyond its end.
 
 mod creep;
+mod draw;
 mod points;
 mod print;
 mod program;
@@ -27,6 +28,7 @@ mod tests;
 mod verify;
 
 pub use creep::creep;
+pub use draw::picture;
 pub use points::{CellTable, Entry, EntryKind, Lists, TooManyPoints};
 pub use program::{
     Along, CoefPlace, MOST_TILES, Misfit, PatchProgram, Read, Shape, StagePlan, UpdatePlan, WARP,

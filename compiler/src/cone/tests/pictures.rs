@@ -4,6 +4,8 @@ use super::*;
 use crate::cone::draw::{
     Cut, Footprint, Overlap, Section, Solid, Subject, footprint, section, solid,
 };
+use crate::layout::Layout;
+use crate::patch::{CoefPlace, PatchProgram, Shape, picture};
 use crate::schedule::Pyramid;
 use crate::tile::PyramidProgram;
 
@@ -113,7 +115,30 @@ fn pictures() -> Vec<(&'static str, String)> {
         ("tower-footprint.svg", footprint(&maxwell, &panels)),
         ("cone-solid.svg", solid(&maxwell, &ours, &cone)),
         ("tower-solid.svg", solid(&maxwell, &ours, &column)),
+        ("patch-tile.svg", patches()),
     ]
+}
+
+/// The tile of a wave with two axes on a GPU.
+fn patches() -> String {
+    let mut scheme = wave([true, false, true], 2);
+    for (axis, name) in [(Axis::OUTER, "x"), (Axis::INNER, "y")] {
+        scheme.grid.axes[axis] = Some(name.to_string());
+        scheme.grid.cells[axis] = 1024;
+    }
+    let layout = Layout::for_gpu(&scheme).expect("a small scheme");
+    let shape = Shape {
+        warps: 8,
+        patch: [8, 4],
+        coefs: CoefPlace::Registers,
+        blocks: 2,
+    };
+    let pyramid = Pyramid {
+        height: 8,
+        base: PerAxis([Some(48), None, Some(112)]),
+    };
+    let program = PatchProgram::new(&scheme, &layout, &pyramid, shape).expect("a wide tile");
+    picture(&scheme, &layout, &program)
 }
 
 /// The pictures are stored beside the text that shows them; `UPDATE_PICTURES=1 cargo test -p torre-compiler pictures`
