@@ -125,6 +125,17 @@ impl BoxLayout {
     }
 }
 
+/// Elements at equal distances in an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lines {
+    pub first: i64,
+    /// Elements of a line.
+    pub length: i64,
+    /// From a line to the next.
+    pub apart: i64,
+    pub count: i64,
+}
+
 /// The sizes that were asked for exceed what can be addressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge;
@@ -139,15 +150,26 @@ impl Layout {
         Layout::aligned(scheme, GPU_ALIGNMENT)
     }
 
+    /// For a GPU that computes a stripe of the grid and accesses no more than so many indices along the middle axis,
+    /// wherever these are: planes across the outer axis lie so many groups from each other, so that groups that are not
+    /// accessed lie where others are. All that is not in groups has its place behind those of any stripe.
+    pub fn for_stripe(scheme: &Scheme, indices: i64) -> Result<Layout, TooLarge> {
+        Layout::placed(scheme, GPU_ALIGNMENT, Some(indices))
+    }
+
     /// With index 0 of every row at a multiple of so many bytes, a power of two that is at least [`PIECE`].
     fn aligned(scheme: &Scheme, alignment: usize) -> Result<Layout, TooLarge> {
+        Layout::placed(scheme, alignment, None)
+    }
+
+    fn placed(scheme: &Scheme, alignment: usize, stripe: Option<i64>) -> Result<Layout, TooLarge> {
         let mut extent = PerAxis::splat(1);
         for id in scheme.component_ids() {
             for (axis, range) in scheme.extent(id).iter() {
                 extent[axis] = extent[axis].max(range.hi);
             }
         }
-        let mut layout = Layout::arranged(scheme, extent, scheme.reach(), alignment)?;
+        let mut layout = Layout::arranged(scheme, extent, scheme.reach(), alignment, stripe)?;
         layout.whole = true;
         layout.append_axis_coefs(scheme, alignment)?;
         layout.append_zones(scheme, alignment)?;
@@ -284,7 +306,7 @@ impl Layout {
         extent: PerAxis<i64>,
         reach: PerAxis<[i32; 2]>,
     ) -> Result<Layout, TooLarge> {
-        Layout::arranged(scheme, extent, reach, ALIGNMENT)
+        Layout::arranged(scheme, extent, reach, ALIGNMENT, None)
     }
 
     fn arranged(
@@ -292,6 +314,7 @@ impl Layout {
         extent: PerAxis<i64>,
         reach: PerAxis<[i32; 2]>,
         alignment: usize,
+        stripe: Option<i64>,
     ) -> Result<Layout, TooLarge> {
         let element_bytes = scheme.precision.bytes();
         let line = (alignment / element_bytes) as i64;
@@ -332,8 +355,13 @@ impl Layout {
         let row_stride = (lines | 1).checked_mul(line).ok_or(TooLarge)?;
         let mul = |a: i64, b: i64| a.checked_mul(b).ok_or(TooLarge);
         let group = mul(row_stride, i64::from(rows.max(1)))?;
-        let plane = mul(group, wide(Axis::MIDDLE)?)?;
+        let all = wide(Axis::MIDDLE)?;
+        let apart = stripe.map_or(all, |indices| indices.clamp(1, all));
+        let plane = mul(group, apart)?;
         let total = mul(plane, wide(Axis::OUTER)?)?;
+        let total = total
+            .checked_add(mul(group, all - apart)?)
+            .ok_or(TooLarge)?;
         let stride = PerAxis([plane, group, 1]);
         let lead = i64::from(reach[Axis::INNER][0]).div_euclid(line) * line + line;
         let origin = total
@@ -374,6 +402,54 @@ impl Layout {
 
     pub fn bytes(&self) -> u64 {
         self.elements as u64 * self.element_bytes as u64
+    }
+
+    /// What planes across the outer axis have at some indices along the middle axis: rows of the grid, and after them
+    /// the states of each box of a zone there, in the order of boxes. Layouts of the same scheme for the same alignment
+    /// have the same lines.
+    pub fn part(&self, planes: Interval, rows: Interval) -> Vec<Lines> {
+        let [planes, rows] = [
+            planes.intersect(self.visible(Axis::OUTER)),
+            rows.intersect(self.visible(Axis::MIDDLE)),
+        ];
+        // The first row of a group begins with its ghosts.
+        let piece = (PIECE / self.element_bytes) as i64;
+        let below = div_ceil(i64::from(self.reach[Axis::INNER][0]), piece) * piece;
+        let grid = Lines {
+            first: self.group(planes.lo, rows.lo) - below,
+            length: rows.len() * self.stride[Axis::MIDDLE],
+            apart: self.stride[Axis::OUTER],
+            count: planes.len(),
+        };
+        let line = (GPU_ALIGNMENT / self.element_bytes) as i64;
+        let of_box = |(zone, own): (&ZoneLayout, &BoxLayout)| {
+            let [x, y] = [(Axis::OUTER, planes), (Axis::MIDDLE, rows)]
+                .map(|(axis, range)| own.region[axis].intersect(range));
+            let begin = div_floor(own.region[Axis::INNER].lo, line) * line;
+            Lines {
+                first: own.group(zone, x.lo, y.lo) + begin,
+                length: y.len() * zone.group,
+                apart: zone.plane,
+                count: x.len(),
+            }
+        };
+        let boxes = self.zones.iter();
+        let boxes = boxes.flat_map(|zone| zone.boxes.iter().map(move |own| (zone, own)));
+        let all = [grid].into_iter().chain(boxes.map(of_box));
+        all.filter(|lines| lines.length > 0 && lines.count > 0)
+            .collect()
+    }
+
+    /// The coefficients that depend on one axis only.
+    pub fn coef_part(&self) -> Vec<Lines> {
+        let of_axis = |(axis, own): (Axis, &AxisCoefs)| Lines {
+            first: own.origin,
+            length: self.extent[axis].max(own.coef_stride) * i64::from(own.count),
+            apart: 0,
+            count: 1,
+        };
+        let all = self.axis_coefs.iter().map(of_axis);
+        all.filter(|lines| lines.length > 0).collect()
     }
 
     /// The row of a version of a component.

@@ -1,19 +1,34 @@
-//! A GPU that is interpreted: runs on it are runs of the PTX that a real one gets.
+//! GPUs that are interpreted: runs on them are runs of the PTX that real ones get.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use torre_compiler::backend::gpu::abi::Argument;
 use torre_compiler::testing::Rng;
 use torre_ptx::{Buffer, Device, Module, Options, Param};
 use torre_runtime::gpu::device::{self, Address, DeviceError, Facts, Function, Mark, Reading};
-use torre_runtime::gpu::queues::{Queues, Signal, WorkQueue};
+use torre_runtime::gpu::queues::{ByteLines, Peers, Queues, Signal, WorkQueue};
 
 /// A small GPU of compute capability 9.0.
 #[derive(Debug)]
 pub struct Interpreted {
     facts: Facts,
-    state: Mutex<State>,
+    machine: Arc<Mutex<Machine>>,
+    /// Among the devices of the machine.
+    number: usize,
+}
+
+/// Devices whose queues take turns.
+#[derive(Debug, Default)]
+struct Machine {
+    devices: Vec<State>,
+    queued: Queued,
+}
+
+/// Several such devices, which copy to each other.
+#[derive(Debug)]
+pub struct InterpretedPeers {
+    devices: Vec<Interpreted>,
 }
 
 #[derive(Debug, Default)]
@@ -30,14 +45,14 @@ struct State {
     readings_begun: u64,
     /// The most that were under way at a time.
     readings_together: usize,
-    queued: Queued,
 }
 
 /// Queues of work beside the device's own. What they were asked for is done when somebody waits, one piece of work
 /// after the other, of any queue whose next piece is ready.
 #[derive(Debug, Default)]
 struct Queued {
-    queues: Vec<VecDeque<Work>>,
+    /// Each with the number of its device.
+    queues: Vec<(usize, VecDeque<Work>)>,
     signals: u64,
     arrived: BTreeSet<u64>,
     /// How often the next piece of work was another queue's than the one before.
@@ -52,6 +67,8 @@ enum Work {
     Upload(Host, Address, u64),
     Download(Address, Host, u64),
     Copy(Address, Address, u64),
+    /// To another device.
+    Send(usize, [Address; 2], ByteLines),
     Signal(u64),
     Follow(u64),
 }
@@ -62,6 +79,9 @@ struct Host(*mut u8);
 
 // SAFETY: a plain address; who asks for copies keeps others from what they access until they are done.
 unsafe impl Send for Host {}
+
+/// Buffers of a device among peers, about, before it reaches addresses of the next one.
+const BUFFERS: usize = 256;
 
 /// Bytes of the memory that it claims to have.
 const MEMORY: u64 = 1 << 30;
@@ -91,37 +111,89 @@ impl Interpreted {
                 l2: 1 << 20,
                 l2_partition: vec![0, 1],
             },
-            state: Mutex::default(),
+            machine: Arc::new(Mutex::new(Machine {
+                devices: vec![State::default()],
+                queued: Queued::default(),
+            })),
+            number: 0,
         }
     }
 
     /// The most readings that were under way at a time.
     pub fn readings_together(&self) -> usize {
-        self.state().readings_together
+        self.machine().devices[self.number].readings_together
     }
 
     /// Lets no kernel be started after so many.
     pub fn fail_after(&self, launches: u64) {
-        self.state().last = Some(launches);
+        self.machine().devices[self.number].last = Some(launches);
     }
 
     /// Lets queues take their turns in another order.
     pub fn reseed(&self, seed: u64) {
-        self.state().queued.seed = seed;
+        self.machine().queued.seed = seed;
     }
 
     /// How often queues took turns.
     pub fn changes(&self) -> u64 {
-        self.state().queued.changes
+        self.machine().queued.changes
     }
 
     /// Kernels that were started.
     pub fn launches(&self) -> u64 {
-        self.state().launches
+        self.machine().devices[self.number].launches
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn machine(&self) -> MutexGuard<'_, Machine> {
+        let machine = self.machine.lock();
+        machine.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something with what this device has.
+    fn with<R>(&self, act: impl FnOnce(&mut State) -> R) -> R {
+        act(&mut self.machine().devices[self.number])
+    }
+}
+
+impl InterpretedPeers {
+    /// So many devices. None has memory where another one has some.
+    pub fn new(count: usize) -> InterpretedPeers {
+        let one = Interpreted::new();
+        let mut machine = Machine::default();
+        let mut apart = 0;
+        for _ in 0..count {
+            let mut state = State::default();
+            // Each buffer takes addresses of its own.
+            for _ in 0..apart {
+                state.device.upload(&[0u8]);
+            }
+            apart += BUFFERS;
+            machine.devices.push(state);
+        }
+        let machine = Arc::new(Mutex::new(machine));
+        let device = |number| Interpreted {
+            facts: one.facts.clone(),
+            machine: machine.clone(),
+            number,
+        };
+        InterpretedPeers {
+            devices: (0..count).map(device).collect(),
+        }
+    }
+
+    /// Lets queues take their turns in another order.
+    pub fn reseed(&self, seed: u64) {
+        self.devices[0].reseed(seed);
+    }
+
+    /// How often queues took turns.
+    pub fn changes(&self) -> u64 {
+        self.devices[0].changes()
+    }
+
+    /// Kernels that each device started.
+    pub fn launches(&self) -> Vec<u64> {
+        self.devices.iter().map(Interpreted::launches).collect()
     }
 }
 
@@ -212,22 +284,36 @@ impl State {
             .map(|_| ())
             .map_err(|fault| failed("running a kernel", format!("{name}: {fault}")))
     }
+}
 
-    /// Does a piece of work.
-    fn work(&mut self, work: Work) -> Result<(), DeviceError> {
+impl Machine {
+    /// Does a piece of work of a device.
+    fn work(&mut self, number: usize, work: Work) -> Result<(), DeviceError> {
+        let device = &mut self.devices[number];
         match work {
-            Work::Start(function, threads, arguments) => self.start(function, threads, &arguments),
+            Work::Start(function, threads, arguments) => {
+                device.start(function, threads, &arguments)
+            }
             Work::Upload(Host(from), to, bytes) => {
                 // SAFETY: who asked for it promised that there are so many, and that nobody writes them.
                 let bytes = unsafe { std::slice::from_raw_parts(from, bytes as usize) };
-                self.write(to, bytes)
+                device.write(to, bytes)
             }
             Work::Download(from, Host(to), bytes) => {
                 // SAFETY: who asked for it promised that there are so many, and that nobody else accesses them.
                 let bytes = unsafe { std::slice::from_raw_parts_mut(to, bytes as usize) };
-                self.read(from, bytes)
+                device.read(from, bytes)
             }
-            Work::Copy(from, to, bytes) => self.copy(from, to, bytes),
+            Work::Copy(from, to, bytes) => device.copy(from, to, bytes),
+            Work::Send(other, [from, to], lines) => {
+                for line in 0..lines.count {
+                    let [from, to] = [from, to].map(|at| at.offset((line * lines.apart) as i64));
+                    let mut bytes = vec![0; lines.length as usize];
+                    self.devices[number].read(from, &mut bytes)?;
+                    self.devices[other].write(to, &bytes)?;
+                }
+                Ok(())
+            }
             Work::Signal(number) => {
                 self.queued.arrived.insert(number);
                 Ok(())
@@ -246,7 +332,7 @@ impl State {
             let Queued {
                 queues, arrived, ..
             } = &self.queued;
-            let ready = |n: &usize| match queues[*n].front() {
+            let ready = |n: &usize| match queues[*n].1.front() {
                 Some(Work::Follow(signal)) => arrived.contains(signal),
                 other => other.is_some(),
             };
@@ -260,8 +346,10 @@ impl State {
             let next = *rng.pick(&ready);
             self.queued.changes += u64::from(next != before);
             before = next;
-            if let Some(work) = self.queued.queues[next].pop_front() {
-                self.work(work)?;
+            let (device, queue) = &mut self.queued.queues[next];
+            let device = *device;
+            if let Some(work) = queue.pop_front() {
+                self.work(device, work)?;
             }
         }
         Ok(())
@@ -274,7 +362,7 @@ impl device::Device for Interpreted {
     }
 
     fn free_memory(&self) -> Result<u64, DeviceError> {
-        let taken: usize = self.state().buffers.iter().map(|b| b.bytes()).sum();
+        let taken: usize = self.with(|own| own.buffers.iter().map(|b| b.bytes()).sum());
         Ok(self.facts.memory.saturating_sub(taken as u64))
     }
 
@@ -286,37 +374,39 @@ impl device::Device for Interpreted {
                 available,
             });
         }
-        let mut state = self.state();
-        let buffer = state.device.upload(&vec![0u8; bytes as usize]);
-        state.buffers.push(buffer);
-        Ok(Address(buffer.address()))
+        self.with(|own| {
+            let buffer = own.device.upload(&vec![0u8; bytes as usize]);
+            own.buffers.push(buffer);
+            Ok(Address(buffer.address()))
+        })
     }
 
     fn give_back(&self, memory: Address) -> Result<(), DeviceError> {
-        self.state().buffers.retain(|b| b.address() != memory.0);
+        self.with(|own| own.buffers.retain(|b| b.address() != memory.0));
         Ok(())
     }
 
     fn write(&self, to: Address, bytes: &[u8]) -> Result<(), DeviceError> {
-        self.state().write(to, bytes)
+        self.with(|own| own.write(to, bytes))
     }
 
     fn read(&self, from: Address, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        self.state().read(from, bytes)
+        self.with(|own| own.read(from, bytes))
     }
 
     fn begin_read(&self, from: Address, bytes: u64) -> Result<Reading, DeviceError> {
-        let mut state = self.state();
-        state.find(from, bytes as usize)?;
-        state.readings_begun += 1;
-        let number = state.readings_begun;
-        state.readings.insert(number, (from, bytes));
-        state.readings_together = state.readings_together.max(state.readings.len());
-        Ok(Reading(number))
+        self.with(|own| {
+            own.find(from, bytes as usize)?;
+            own.readings_begun += 1;
+            let number = own.readings_begun;
+            own.readings.insert(number, (from, bytes));
+            own.readings_together = own.readings_together.max(own.readings.len());
+            Ok(Reading(number))
+        })
     }
 
     fn end_read(&self, reading: Reading, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        let begun = self.state().readings.remove(&reading.0);
+        let begun = self.with(|own| own.readings.remove(&reading.0));
         match begun {
             Some((from, size)) if size == bytes.len() as u64 => self.read(from, bytes),
             _ => Err(failed("reading", "it did not begin like that")),
@@ -324,7 +414,7 @@ impl device::Device for Interpreted {
     }
 
     fn copy(&self, from: Address, to: Address, bytes: u64) -> Result<(), DeviceError> {
-        self.state().copy(from, to, bytes)
+        self.with(|own| own.copy(from, to, bytes))
     }
 
     fn load(&self, ptx: &str, names: &[String]) -> Result<Vec<Function>, DeviceError> {
@@ -334,13 +424,14 @@ impl device::Device for Interpreted {
         if let Some(name) = names.iter().find(|name| module.entry(name).is_none()) {
             return Err(failed("finding a kernel", format!("there is no `{name}`")));
         }
-        let mut state = self.state();
-        let first = state.functions.len();
-        let number = state.modules.len();
-        let functions = names.iter().map(|name| (number, name.clone()));
-        state.functions.extend(functions);
-        state.modules.push(module);
-        Ok((first..state.functions.len()).map(Function).collect())
+        self.with(|own| {
+            let first = own.functions.len();
+            let number = own.modules.len();
+            let functions = names.iter().map(|name| (number, name.clone()));
+            own.functions.extend(functions);
+            own.modules.push(module);
+            Ok((first..own.functions.len()).map(Function).collect())
+        })
     }
 
     unsafe fn start(
@@ -349,7 +440,7 @@ impl device::Device for Interpreted {
         threads: device::Threads,
         arguments: &[Argument],
     ) -> Result<(), DeviceError> {
-        self.state().start(function, threads, arguments)
+        self.with(|own| own.start(function, threads, arguments))
     }
 
     fn mark(&self) -> Result<Mark, DeviceError> {
@@ -367,24 +458,24 @@ impl device::Device for Interpreted {
 
 impl Interpreted {
     fn ask(&self, queue: WorkQueue, work: Work) -> Result<(), DeviceError> {
-        let mut state = self.state();
+        let mut machine = self.machine();
         let Some(index) = queue.0.checked_sub(1) else {
-            return state.work(work);
+            return machine.work(self.number, work);
         };
-        match state.queued.queues.get_mut(index) {
-            Some(queue) => {
+        match machine.queued.queues.get_mut(index) {
+            Some((number, queue)) if *number == self.number => {
                 queue.push_back(work);
                 Ok(())
             }
-            None => Err(failed("asking", "there is no such queue")),
+            _ => Err(failed("asking", "there is no such queue")),
         }
     }
 }
 
 impl Queues for Interpreted {
     fn queue(&self) -> Result<WorkQueue, DeviceError> {
-        let queues = &mut self.state().queued.queues;
-        queues.push(VecDeque::new());
+        let queues = &mut self.machine().queued.queues;
+        queues.push((self.number, VecDeque::new()));
         Ok(WorkQueue(queues.len()))
     }
 
@@ -430,7 +521,7 @@ impl Queues for Interpreted {
 
     fn signal(&self, queue: WorkQueue) -> Result<Signal, DeviceError> {
         let number = {
-            let queued = &mut self.state().queued;
+            let queued = &mut self.machine().queued;
             queued.signals += 1;
             queued.signals
         };
@@ -443,7 +534,7 @@ impl Queues for Interpreted {
     }
 
     fn arrive(&self, signal: Signal) -> Result<(), DeviceError> {
-        self.state().work_until(signal.0)
+        self.machine().work_until(signal.0)
     }
 
     fn forget(&self, _: Signal) {}
@@ -454,5 +545,38 @@ impl Queues for Interpreted {
 
     unsafe fn unlock(&self, _: *mut u8) -> Result<(), DeviceError> {
         Ok(())
+    }
+}
+
+impl Peers for InterpretedPeers {
+    fn count(&self) -> usize {
+        self.devices.len()
+    }
+
+    fn device(&self, number: usize) -> &dyn Queues {
+        &self.devices[number]
+    }
+
+    fn follow_peer(
+        &self,
+        number: usize,
+        queue: WorkQueue,
+        of: usize,
+        signal: Signal,
+    ) -> Result<(), DeviceError> {
+        match number == of {
+            true => Err(failed("following", "the signal is the device's own")),
+            false => self.devices[number].follow(queue, signal),
+        }
+    }
+
+    fn send(
+        &self,
+        [from, to]: [usize; 2],
+        queue: WorkQueue,
+        places: [Address; 2],
+        lines: ByteLines,
+    ) -> Result<(), DeviceError> {
+        self.devices[from].ask(queue, Work::Send(to, places, lines))
     }
 }

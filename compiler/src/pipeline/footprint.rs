@@ -1,7 +1,7 @@
 //! The groups of time blocks, derived from towers.
 
 use super::{Block, LaidOut, Pass, Window};
-use crate::lattice::Interval;
+use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
 use crate::scheme::Scheme;
 use crate::tower::{
@@ -77,7 +77,7 @@ impl Footprints {
         steps: u64,
     ) -> Footprints {
         Footprints {
-            access: PlaneAccess::new(scheme, layout, towers),
+            access: PlaneAccess::new(scheme, layout, towers, Axis::OUTER),
             towers: towers.clone(),
             order,
             grouping: Grouping::new(towers, planes, steps / towers.steps.max(1)),

@@ -29,6 +29,7 @@ mod footprint;
 mod laid_out;
 mod predict;
 mod print;
+mod stripes;
 #[cfg(test)]
 mod tests;
 
@@ -38,6 +39,10 @@ pub use footprint::{Footprints, Height};
 pub use laid_out::{LaidOut, NoLayout};
 pub use predict::{Rates, WindowRate};
 pub use print::Printed;
+pub use stripes::{
+    NoStripes, PrintedStripes, StripeAction, StripeFault, StripeLaunches, StripeOp, StripeQueue,
+    StripedBlock, StripedHeight, StripedPass, Stripes, check_stripes,
+};
 
 use crate::lattice::Interval;
 use crate::tower::Planes;

@@ -12,7 +12,7 @@ use crate::testing::{Limits, Rng, diamonds, lengthen, maxwell, random_scheme};
 use crate::tile::lower;
 use crate::tower::{Order, Towers};
 
-const ORDER: Order = Order {
+pub(super) const ORDER: Order = Order {
     width: 4,
     overlap: 2,
     lead: 0,
@@ -20,7 +20,11 @@ const ORDER: Order = Order {
 };
 
 /// The towers of a scheme by two faces with at least some slope, and pitches; `None` where there are none.
-fn towers_by(scheme: &Scheme, slope: Rational, pitches: [i64; 2]) -> Option<(Layout, Towers)> {
+pub(super) fn towers_by(
+    scheme: &Scheme,
+    slope: Rational,
+    pitches: [i64; 2],
+) -> Option<(Layout, Towers)> {
     let layout = Layout::for_gpu(scheme).ok()?;
     let frame = Frame::new(scheme, &cones(scheme)).opened();
     let mut tiling = diamonds(&frame, pitches.map(Rational::whole), 1 << 20);

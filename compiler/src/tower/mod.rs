@@ -21,6 +21,7 @@ mod tiles;
 mod towers;
 mod unfit;
 mod verify;
+mod zigzag;
 mod zones;
 
 pub use allocate::{Allocation, Carried, SharedCopy, StageAllocation, Uses, Written};
@@ -41,9 +42,12 @@ pub use residency::{
 };
 pub use ring::Rings;
 pub use seam::{Seam, Window};
-pub use tasks::{GroupedTasks, Grouping, Order, Task, TaskList, grouped_tasks, tasks};
+pub use tasks::{
+    GroupedTasks, Grouping, Order, Task, TaskList, grouped_tasks, striped_tasks, tasks,
+};
 pub use tiles::Launches;
 pub use towers::{Located, Towers, Traffic};
 pub use unfit::Unfit;
 pub use verify::{Fault, verify};
+pub use zigzag::{StripeLaunch, Zigzag};
 pub use zones::{Memory, Variant, Variants, memory_of, reads_overwritten};

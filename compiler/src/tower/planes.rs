@@ -1,8 +1,8 @@
-//! What time blocks in flight need to know of towers: which planes across the outer axis a tower accesses, and on which
-//! towers of an earlier time block it depends.
+//! What time blocks in flight need to know of towers: which planes across an axis a tower accesses, and on which towers of
+//! an earlier time block it depends.
 
 use super::bounds::Placement;
-use super::group::PerFace;
+use super::group::{Group, PerFace};
 use super::residency::Residency;
 use super::towers::Towers;
 use crate::ghost::AxisGhosts;
@@ -10,7 +10,7 @@ use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
 use crate::scheme::Scheme;
 
-/// Planes across the outer axis.
+/// Planes across the outer axis, or across the middle axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Planes {
     /// All that are read or written, and those between them.
@@ -33,29 +33,40 @@ impl Planes {
 pub struct PlaneAccess {
     /// Per alignment, those of a period, relative to the origin.
     periods: Vec<Planes>,
-    /// Cells that towers advance along the outer axis in a period.
+    axis: Axis,
+    /// Cells that towers advance along the axis in a period.
     advance: i64,
     /// The planes of the array, ghosts included.
     held: Interval,
-    /// Planes with ghosts along the outer axis, each with the plane of the ghosts.
+    /// Planes with ghosts along the axis, each with the plane of the ghosts.
     ghosts: Vec<(i64, i64)>,
 }
 
+/// An index along one of the two axes over which towers are cut.
+fn along(axis: Axis, at: Group) -> i64 {
+    match axis {
+        Axis::OUTER => at.x,
+        _ => at.y,
+    }
+}
+
 impl PlaneAccess {
-    pub fn new(scheme: &Scheme, layout: &Layout, towers: &Towers) -> PlaneAccess {
-        let advance = towers.advance.x;
+    /// Planes across the outer axis or the middle axis; the latter is not periodic.
+    pub fn new(scheme: &Scheme, layout: &Layout, towers: &Towers, axis: Axis) -> PlaneAccess {
+        let advance = along(axis, towers.advance);
         let mut ghosts = Vec::new();
         for id in scheme.component_ids() {
-            let pairs = AxisGhosts::new(scheme, id, Axis::OUTER).pairs();
+            let pairs = AxisGhosts::new(scheme, id, axis).pairs();
             ghosts.extend(pairs.into_iter().map(|(from, ghost)| (from, ghost.index)));
         }
         ghosts.sort_unstable();
         ghosts.dedup();
-        let period = |residency: &Residency| residency.planes(advance);
+        let period = |residency: &Residency| residency.planes(axis, advance);
         PlaneAccess {
             periods: towers.alignments.iter().map(period).collect(),
+            axis,
             advance,
-            held: layout.visible(Axis::OUTER),
+            held: layout.visible(axis),
             ghosts,
         }
     }
@@ -70,7 +81,7 @@ impl PlaneAccess {
         let mut all = Planes::default();
         let Planes { touched, written } = self.periods[placement.alignment];
         for period in [placement.periods.start, placement.periods.end - 1] {
-            let origin = placement.origin.x + self.advance * period as i64;
+            let origin = along(self.axis, placement.origin) + self.advance * period as i64;
             let moved = |range: Interval| match range.is_empty() {
                 true => range,
                 false => Interval::new(range.lo + origin, range.hi + origin),
@@ -104,22 +115,22 @@ impl Residency {
     }
 
     /// The planes of a period whose origin lies at index 0.
-    fn planes(&self, advance: i64) -> Planes {
+    fn planes(&self, axis: Axis, advance: i64) -> Planes {
         let plane = |x: i64| Interval::new(x, x + 1);
         let mut planes = Planes::default();
         for stage in &self.stages {
             for update in &stage.updates {
-                planes.written = planes.written.hull(plane(update.at.x));
+                planes.written = planes.written.hull(plane(along(axis, update.at)));
             }
             for row in stage.read.iter().chain(&stage.old) {
-                planes.touched = planes.touched.hull(plane(row.at.x));
+                planes.touched = planes.touched.hull(plane(along(axis, row.at)));
             }
         }
         // A tower that begins with this period loads what earlier ones would have kept.
         let per_period = self.stages.len();
         for live in &self.live_ranges {
             for period in 1..=live.last() / per_period {
-                let at = live.row.at.x - advance * period as i64;
+                let at = along(axis, live.row.at) - advance * period as i64;
                 planes.touched = planes.touched.hull(plane(at));
             }
         }

@@ -3,6 +3,7 @@
 use super::bounds::Placement;
 use super::group::{Group, PerFace};
 use super::towers::Towers;
+use super::zigzag::Zigzag;
 use crate::lattice::{Axis, Interval};
 use crate::scheme::Scheme;
 use std::collections::BTreeMap;
@@ -57,7 +58,8 @@ pub fn tasks(
     order: Order,
 ) -> Option<TaskList> {
     let launches = towers.launches(scheme, periods)?;
-    let launch_of = |placement: &Placement| launches.of(placement.origin) as i64;
+    let launch_of =
+        |_: PerFace<i64>, placement: &Placement| Some(launches.of(placement.origin) as i64);
     let mut list = ordered(scheme, layout, towers, periods, order, &launch_of)?.list;
     list.launches
         .retain(|counts| counts.iter().any(|count| *count > 0));
@@ -122,7 +124,8 @@ pub fn grouped_tasks(
         return None;
     }
     let group_of = |placement: &Placement| grouping.number(placement.origin.x);
-    let grouped = ordered(scheme, layout, towers, periods, order, &group_of)?;
+    let launch_of = |_: PerFace<i64>, placement: &Placement| Some(group_of(placement));
+    let grouped = ordered(scheme, layout, towers, periods, order, &launch_of)?;
     let tasks = &grouped.list.tasks;
     let group = |task: &Task| group_of(&task.placement);
     let follows = |task: &Task| {
@@ -132,14 +135,52 @@ pub fn grouped_tasks(
     tasks.iter().all(follows).then_some(grouped)
 }
 
-/// The towers of a time block in launches, by number.
+/// The towers of each stripe in a time block of so many periods, in launches whose numbers count on from the first of the
+/// stripe; see [`Zigzag`]. `None` also where towers do not move along the outer axis, go around an axis, or depend on
+/// launches that come later.
+pub fn striped_tasks(
+    scheme: &Scheme,
+    layout: &crate::layout::Layout,
+    towers: &Towers,
+    periods: u64,
+    order: Order,
+    zigzag: &Zigzag,
+) -> Option<Vec<GroupedTasks>> {
+    let rings = [Axis::OUTER, Axis::MIDDLE];
+    if towers.way() == 0 || rings.iter().any(|axis| scheme.grid.is_periodic(*axis)) {
+        return None;
+    }
+    let bounds = towers.bounds(scheme, layout);
+    let [first, second] = towers.indices(scheme, periods)?;
+    for i in first.lo..first.hi {
+        for j in second.lo..second.hi {
+            if towers.place(&bounds, [i, j], periods).is_some() {
+                let own = zigzag.of([i, j]);
+                let before = [[i - 1, j], [i, j - 1], [i - 1, j - 1]];
+                if !before.iter().all(|tile| own.follows(zigzag.of(*tile))) {
+                    return None;
+                }
+            }
+        }
+    }
+    let tasks = |stripe: usize| {
+        let launch_of = |tile: PerFace<i64>, _: &Placement| {
+            let own = zigzag.of(tile);
+            (own.stripe == stripe).then(|| own.launch.div_euclid(2))
+        };
+        ordered(scheme, layout, towers, periods, order, &launch_of)
+    };
+    (0..zigzag.stripes()).map(tasks).collect()
+}
+
+/// The towers of a time block in launches, by number; those that have none are left out.
 fn ordered(
     scheme: &Scheme,
     layout: &crate::layout::Layout,
     towers: &Towers,
     periods: u64,
     order: Order,
-    launch_of: &dyn Fn(&Placement) -> i64,
+    launch_of: &dyn Fn(PerFace<i64>, &Placement) -> Option<i64>,
 ) -> Option<GroupedTasks> {
     let bounds = towers.bounds(scheme, layout);
     let [first, second] = towers.indices(scheme, periods)?;
@@ -150,13 +191,15 @@ fn ordered(
     let mut columns: BTreeMap<i64, Interval> = BTreeMap::new();
     for i in first.lo..first.hi {
         for j in second.lo..second.hi {
-            if let Some(placement) = towers.place(&bounds, [i, j], periods) {
+            let placement = towers.place(&bounds, [i, j], periods);
+            let launched = placement.and_then(|p| Some((launch_of([i, j], &p)?, p)));
+            if let Some((launch, placement)) = launched {
                 let strip = i.div_euclid(wide);
                 let own = Interval::new(i + j, i + j + 1);
                 let all = columns.entry(strip).or_default();
                 *all = all.hull(own);
                 placed.push(Placed {
-                    launch: launch_of(&placement),
+                    launch,
                     partition: strip.rem_euclid(partitions) as usize,
                     column: i + j,
                     strip,

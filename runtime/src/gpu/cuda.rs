@@ -93,8 +93,11 @@ macro_rules! driver {
     }};
 }
 
+mod peers;
 mod pinned;
 mod queues;
+
+pub use peers::CudaPeers;
 
 /// A driver's answer as a result.
 fn check(what: &'static str, result: CUresult) -> Result<(), DeviceError> {

@@ -14,6 +14,7 @@
 //!   records: probes, slices                   come back many steps at a time               simulation, records
 //!   copies from and to the host               through page-locked memory                   transfer
 //! Pipelined::new(calculation, device, ..)     time blocks in flight, calculation windows   pipelined: Simulation; queues
+//! Striped::new(calculation, peers, ..)        several devices, a stripe of the grid each   striped: Simulation; queues
 //! ```
 //!
 //! Whatever acts on single values is the same as on the host, and gives the same bits.
@@ -34,6 +35,7 @@ pub mod queues;
 mod records;
 mod simulation;
 pub mod step_tables;
+mod striped;
 mod time_blocks;
 pub mod towers;
 mod transfer;
@@ -41,15 +43,16 @@ mod volumes;
 
 pub use blocks::{CompiledBlocks, TimeBlocks};
 pub use code::DeviceProgram;
-pub use cuda::CudaDevice;
+pub use cuda::{CudaDevice, CudaPeers};
 pub use device::{Device, DeviceError, Facts};
 pub use device_model::DeviceModel;
 pub use interruptions::{Heights, Interruptions};
 pub use no_time_blocks::NoTimeBlocks;
 pub use patches::{CompiledPatches, PatchBlocks};
 pub use pipelined::{InFlight, Pipelined, device_bytes};
-pub use queues::Queues;
+pub use queues::{Peers, Queues};
 pub use simulation::OnDevice;
+pub use striped::{Striped, StripedProgram, striped_bytes};
 pub use time_blocks::TowerBlocks;
 pub use towers::{CompiledTowers, TimeBlockOrder, TowerError};
 pub use volumes::VolumeChoice;

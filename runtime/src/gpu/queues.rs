@@ -81,3 +81,47 @@ pub trait Queues: Device {
     /// It was locked.
     unsafe fn unlock(&self, from: *mut u8) -> Result<(), DeviceError>;
 }
+
+/// Lines of bytes at equal distances, the same on two devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByteLines {
+    /// Bytes of a line.
+    pub length: u64,
+    /// Bytes from a line to the next.
+    pub apart: u64,
+    pub count: u64,
+}
+
+impl ByteLines {
+    /// Bytes from the beginning of the first line to the end of the last one.
+    pub fn reach(&self) -> u64 {
+        match self.count {
+            0 => 0,
+            count => (count - 1) * self.apart + self.length,
+        }
+    }
+}
+
+/// Several devices whose queues wait for each other, and which copy to each other.
+pub trait Peers: Send + Sync {
+    /// How many there are.
+    fn count(&self) -> usize;
+    /// A device, by a number below their count.
+    fn device(&self, number: usize) -> &dyn Queues;
+    /// Lets a queue of a device wait for a signal of another one before what it is asked for from now on.
+    fn follow_peer(
+        &self,
+        number: usize,
+        queue: WorkQueue,
+        of: usize,
+        signal: Signal,
+    ) -> Result<(), DeviceError>;
+    /// Copies lines of one device to another one, by a queue of the former; places are those of the first line on both.
+    fn send(
+        &self,
+        devices: [usize; 2],
+        queue: WorkQueue,
+        places: [Address; 2],
+        lines: ByteLines,
+    ) -> Result<(), DeviceError>;
+}

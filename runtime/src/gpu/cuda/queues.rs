@@ -7,7 +7,7 @@ use std::ptr;
 use torre_compiler::backend::gpu::abi::Argument;
 
 impl CudaDevice {
-    fn stream_of(&self, queue: WorkQueue) -> Result<sys::CUstream, DeviceError> {
+    pub(super) fn stream_of(&self, queue: WorkQueue) -> Result<sys::CUstream, DeviceError> {
         self.enter()?;
         let Some(more) = queue.0.checked_sub(1) else {
             return Ok(self.stream);
@@ -16,7 +16,7 @@ impl CudaDevice {
         stream.ok_or_else(|| unknown("a queue"))
     }
 
-    fn event_of(&self, signal: Signal) -> Result<sys::CUevent, DeviceError> {
+    pub(super) fn event_of(&self, signal: Signal) -> Result<sys::CUevent, DeviceError> {
         let event = self.state().signals.get(&signal.0).copied();
         event.ok_or_else(|| unknown("a signal"))
     }

@@ -5,6 +5,7 @@ mod l2_partitions;
 mod layers;
 mod patches;
 mod sources;
+mod stripes;
 mod waves;
 mod windows;
 

@@ -1,0 +1,440 @@
+//! A calculation on several devices, each of which computes a [stripe](torre_compiler::pipeline::Stripes).
+//!
+//! A device has the rows that its towers access, in a layout whose planes are only as wide as the widest stripe, so that
+//! the same kernels serve all devices. It has the coefficients of axes and the room for the states of all zones, too. In
+//! a pass, launches and copies between devices go to queues, ordered by signals. Between passes all devices have
+//! the newest values of all that they access; the host gathers slices there, and gets values back when they are wanted.
+
+mod passes;
+mod records;
+
+use super::device::{Address, Device, DeviceError, Function};
+use super::interruptions::Interruptions;
+use super::queues::{Peers, WorkQueue};
+use super::time_blocks::Ready;
+use super::towers::{CompiledTowers, TimeBlockOrder, TowerError};
+use super::volumes;
+use crate::host::receivers::Picture;
+use crate::host::{Calculation, Progress};
+use crate::run::{RunError, Simulation, Value, cell_stages_per_step};
+use records::picture_bytes;
+use std::collections::BTreeMap;
+use torre_compiler::backend::gpu::abi::Volumes;
+use torre_compiler::backend::gpu::{Gpu, Module, Ptx, compile, service, tower};
+use torre_compiler::backend::llvm::library::Library;
+use torre_compiler::injection::{Injections, Receiver, receivers};
+use torre_compiler::lattice::{Axis, Interval, PerAxis};
+use torre_compiler::layout::{Layout, Lines};
+use torre_compiler::pipeline::{StripeQueue, Stripes, check_stripes};
+use torre_compiler::problem::{Probe, Problem};
+use torre_compiler::scheme::{ComponentId, Scheme, StateId};
+use torre_compiler::statics::Files;
+use torre_compiler::tower::{Points, TowerProgram};
+
+/// Time blocks of a pass, at most, for each that is in flight.
+const PASS_BLOCKS: usize = 16;
+
+/// Blocks per multiprocessor that a launch starts at most. More would keep those of the next launch from
+/// multiprocessors that have no towers left.
+const BLOCKS: u32 = 4;
+
+/// What several devices run.
+#[derive(Clone, Debug)]
+pub struct StripedProgram {
+    pub stripes: Stripes,
+    /// Of the values on a device.
+    pub layout: Layout,
+    /// For that layout.
+    pub towers: CompiledTowers,
+    /// The kernels of [`service`].
+    pub services: Ptx,
+    /// Time blocks at a time.
+    pub in_flight: usize,
+}
+
+impl StripedProgram {
+    /// Compiles towers for stripes.
+    pub fn new(
+        library: &Library,
+        scheme: &Scheme,
+        program: TowerProgram,
+        gpu: Gpu,
+        order: TimeBlockOrder,
+        stripes: Stripes,
+        in_flight: usize,
+    ) -> Result<StripedProgram, TowerError> {
+        let layout = Layout::for_stripe(scheme, stripes.widest()).map_err(|_| TowerError::Order)?;
+        let towers = CompiledTowers::new(library, scheme, &layout, program, gpu, order)?;
+        let mut module = Module::new();
+        service::emit(&mut module, scheme.precision);
+        Ok(StripedProgram {
+            services: compile(library, &module, gpu.portable())?,
+            in_flight: in_flight.max(1),
+            stripes,
+            layout,
+            towers,
+        })
+    }
+}
+
+/// Bytes of each device's memory that such a run takes, tables of time blocks aside: with values in stripes of so many
+/// indices, and time blocks of so many steps.
+pub fn striped_bytes(
+    scheme: &Scheme,
+    problem: &Problem,
+    widest: i64,
+    steps: u64,
+    in_flight: usize,
+) -> u64 {
+    let array = Layout::for_stripe(scheme, widest).map_or(u64::MAX / 4, |layout| layout.bytes());
+    let steps = pass_steps(steps, in_flight);
+    let probes = (problem.probes.len() * scheme.precision.bytes()) as u64 * steps;
+    let records = probes.saturating_add(picture_bytes(scheme, problem));
+    array.saturating_add(records)
+}
+
+/// Steps of a pass of time blocks of so many steps, at most.
+fn pass_steps(steps: u64, in_flight: usize) -> u64 {
+    steps.max(1) * (PASS_BLOCKS * in_flight.max(1)) as u64
+}
+
+/// A device with its stripe.
+struct Unit {
+    function: Function,
+    /// Of [`service`]: for planes, and for single values.
+    gather: [Function; 2],
+    /// The most clusters of a launch.
+    clusters: u32,
+    array: Address,
+    queues: BTreeMap<StripeQueue, WorkQueue>,
+    volumes: Volumes,
+    /// By height.
+    ready: BTreeMap<u64, Ready>,
+    waves: Address,
+    records: Address,
+    slices: Address,
+    /// The indices along the middle axis that it accesses, and those whose values the host gets from it.
+    rows: Interval,
+    own: Interval,
+    /// The cells that are looked at, once there were some: by phase, their places.
+    looks: Option<(Vec<Probe>, Vec<Address>)>,
+}
+
+/// A calculation on several devices.
+pub struct Striped<'a, T> {
+    calculation: Calculation<'a, T>,
+    files: &'a dyn Files,
+    peers: &'a dyn Peers,
+    program: StripedProgram,
+    units: Vec<Unit>,
+    injections: Injections,
+    points: Points,
+    receivers: Vec<Receiver>,
+    interruptions: Interruptions,
+    /// Steps done.
+    steps: u64,
+    /// Cell-stages of a step.
+    per_step: u64,
+    probes: Vec<Vec<f64>>,
+    pictures: Vec<Picture>,
+    launches: u64,
+    sent: u64,
+}
+
+fn failed(what: &'static str, message: impl ToString) -> DeviceError {
+    DeviceError::Failed {
+        what,
+        message: message.to_string(),
+    }
+}
+
+/// Kernels by their names.
+fn load<const N: usize>(
+    device: &dyn Device,
+    ptx: &str,
+    names: [&str; N],
+) -> Result<[Function; N], DeviceError> {
+    let names = names.map(str::to_owned);
+    let functions = device.load(ptx, &names)?;
+    functions.try_into().map_err(|_| DeviceError::Code {
+        message: "a kernel is missing".to_owned(),
+    })
+}
+
+/// The bytes of a line.
+fn line_bytes(layout: &Layout, lines: &Lines, line: i64) -> std::ops::Range<usize> {
+    let size = layout.element_bytes;
+    let first = (lines.first + line * lines.apart) as usize * size;
+    first..first + lines.length as usize * size
+}
+
+impl<'a, T: Value> Striped<'a, T> {
+    /// Takes a calculation, arranged for a GPU, to as many devices as there are stripes, at the step where it is. `None`
+    /// where towers cannot do what the problem asks for.
+    pub fn new(
+        calculation: Calculation<'a, T>,
+        files: &'a dyn Files,
+        peers: &'a dyn Peers,
+        mut program: StripedProgram,
+    ) -> Result<Option<Self>, DeviceError> {
+        let (scheme, problem) = (calculation.scheme, calculation.problem);
+        let count = program.stripes.count();
+        if peers.count() < count {
+            return Err(DeviceError::NoSuchDevice {
+                number: count - 1,
+                count: peers.count(),
+            });
+        }
+        let interruptions = Interruptions::new(scheme, problem);
+        let towers = &program.towers;
+        let of = &towers.program.towers;
+        let unfit = !interruptions.always.is_empty();
+        if unfit || towers.program.sources != interruptions.volumes.acting(problem) {
+            return Ok(None);
+        }
+        if !calculation.steps().is_multiple_of(of.steps.max(1)) {
+            let message = format!(
+                "the run continues after step {}, and towers begin at multiples of {} steps",
+                calculation.steps(),
+                of.steps
+            );
+            return Err(failed("beginning with time blocks", message));
+        }
+        let steps = towers.steps;
+        // Two time blocks more than are in flight meet all that there is to wait for.
+        let heights = vec![steps; program.in_flight + 2];
+        let pass = program
+            .stripes
+            .pass(scheme, &calculation.layout, &heights, program.in_flight)
+            .ok_or_else(|| failed("laying out stripes", "there are none"))?;
+        let wrong = |error: &dyn std::fmt::Display| failed("laying out stripes", error);
+        let ops = pass.operations().map_err(|error| wrong(&error))?;
+        check_stripes(&pass, &ops).map_err(|fault| wrong(&fault))?;
+        let injections = Injections::new(scheme, problem, files);
+        let receivers = receivers(scheme, problem);
+        let points = Points::new(&injections, receivers.clone(), |source| {
+            interruptions.volumes.has(source)
+        });
+        let mut run = Self {
+            units: Vec::new(),
+            injections,
+            points,
+            receivers,
+            interruptions,
+            steps: calculation.steps(),
+            per_step: cell_stages_per_step(scheme).max(1),
+            probes: (0..problem.probes.len())
+                .map(|i| calculation.probe(i))
+                .collect(),
+            pictures: Vec::new(),
+            launches: 0,
+            sent: 0,
+            calculation,
+            files,
+            peers,
+            program,
+        };
+        for stripe in 0..count {
+            let Some(unit) = run.unit(stripe)? else {
+                return Ok(None);
+            };
+            run.units.push(unit);
+        }
+        run.distribute()?;
+        let possible = run.make_ready(steps)?;
+        Ok(possible.then_some(run))
+    }
+
+    /// Makes a device ready for its stripe.
+    fn unit(&self, stripe: usize) -> Result<Option<Unit>, DeviceError> {
+        let (scheme, problem) = (self.calculation.scheme, self.calculation.problem);
+        let StripedProgram {
+            stripes,
+            layout,
+            towers,
+            services,
+            in_flight,
+        } = &self.program;
+        let device = self.peers.device(stripe);
+        let needed = striped_bytes(scheme, problem, stripes.widest(), towers.steps, *in_flight);
+        let available = device.free_memory()?;
+        if needed > available {
+            return Err(DeviceError::Memory { needed, available });
+        }
+        let placed = volumes::place(device, &self.injections, &self.interruptions.volumes)?;
+        let Ok(volumes) = placed else {
+            return Ok(None);
+        };
+        let [function] = load(device, &towers.ptx.text, [tower::TOWERS])?;
+        let block = &towers.program.block;
+        let resident = towers.ptx.gpu.shared_per_block / block.all_shared().max(1);
+        let most = device.facts().multiprocessors.max(1) * resident.clamp(1, BLOCKS);
+        let mut queues = BTreeMap::new();
+        for slot in 0..*in_flight {
+            queues.insert(StripeQueue::Blocks { stripe, slot }, device.queue()?);
+        }
+        for up in [false, true] {
+            queues.insert(StripeQueue::Links { stripe, up }, device.queue()?);
+        }
+        let steps = pass_steps(towers.steps, *in_flight);
+        let each = (self.receivers.len() * scheme.precision.bytes()) as u64;
+        Ok(Some(Unit {
+            function,
+            gather: load(
+                device,
+                &services.text,
+                [service::GATHER_PLANE, service::GATHER],
+            )?,
+            clusters: (most / block.lines.cluster())
+                .max(towers.order.partitions)
+                .max(1),
+            array: device.take(layout.bytes())?,
+            queues,
+            volumes,
+            ready: BTreeMap::new(),
+            waves: device.take(steps * self.injections.waves_per_step() as u64 * 8)?,
+            records: device.take(steps * each)?,
+            slices: device.take(picture_bytes(scheme, problem))?,
+            rows: stripes.rows()[stripe],
+            own: stripes.own(stripe, &self.calculation.layout),
+            looks: None,
+        }))
+    }
+
+    /// The lines of planes and rows in the host's array, and in those of devices.
+    fn lines(&self, rows: Interval) -> impl Iterator<Item = (Lines, Lines)> + use<T> {
+        let host = &self.calculation.layout;
+        let planes = host.visible(Axis::OUTER);
+        let here = host.part(planes, rows);
+        here.into_iter().zip(self.program.layout.part(planes, rows))
+    }
+
+    /// Brings the host's values to the devices.
+    fn distribute(&self) -> Result<(), DeviceError> {
+        let (host, array) = (&self.calculation.layout, self.calculation.array());
+        let layout = &self.program.layout;
+        for (number, unit) in self.units.iter().enumerate() {
+            let device = self.peers.device(number);
+            let coefs = host.coef_part().into_iter().zip(layout.coef_part());
+            for (here, there) in self.lines(unit.rows).chain(coefs) {
+                for line in 0..here.count {
+                    let to = line_bytes(layout, &there, line).start;
+                    let bytes = &array[line_bytes(host, &here, line)];
+                    device.write(unit.array.offset(to as i64), bytes)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings the devices' values to the host.
+    fn collect(&mut self) -> Result<(), DeviceError> {
+        for number in 0..self.units.len() {
+            let unit = &self.units[number];
+            let (place, rows) = (unit.array, unit.own.intersect(unit.rows));
+            let device = self.peers.device(number);
+            for (here, there) in self.lines(rows) {
+                for line in 0..here.count {
+                    let from = line_bytes(&self.program.layout, &there, line).start;
+                    let bytes = line_bytes(&self.calculation.layout, &here, line);
+                    let into = &mut self.calculation.array_mut()[bytes];
+                    device.read(place.offset(from as i64), into)?;
+                }
+            }
+        }
+        self.calculation.set_steps(self.steps);
+        Ok(())
+    }
+
+    /// Bytes that the array takes on the host.
+    pub fn memory_bytes(&self) -> u64 {
+        self.calculation.memory_bytes()
+    }
+
+    /// Bytes that devices sent to each other.
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Launches of groups of towers.
+    pub fn launches(&self) -> u64 {
+        self.launches
+    }
+
+    fn advance(&mut self, until: u64, progress: &Progress) -> Result<(), RunError> {
+        while self.steps < until {
+            self.pass(until, progress)?;
+            if progress.guard.looks() {
+                self.look()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<T> Drop for Striped<'_, T> {
+    fn drop(&mut self) {
+        // Nothing that was taken is given back before work that uses it is over; what fails here cannot be helped.
+        for (number, unit) in self.units.iter().enumerate() {
+            let device = self.peers.device(number);
+            for queue in unit.queues.values() {
+                if let Ok(signal) = device.signal(*queue) {
+                    let _ = device.arrive(signal);
+                    device.forget(signal);
+                }
+            }
+        }
+    }
+}
+
+impl<T: Value> Simulation<T> for Striped<'_, T> {
+    fn scheme(&self) -> &Scheme {
+        self.calculation.scheme
+    }
+
+    fn problem(&self) -> &Problem {
+        self.calculation.problem
+    }
+
+    fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    fn next_pause(&self) -> u64 {
+        // Slices are gathered between passes.
+        crate::run::next_volume(self.calculation.problem, self.steps)
+    }
+
+    fn stride(&self) -> u64 {
+        self.program.towers.program.towers.steps.max(1)
+    }
+
+    fn run(&mut self, until: u64, progress: &Progress) -> Result<(), RunError> {
+        self.advance(until, progress)
+    }
+
+    fn fetch(&mut self) -> Result<(), RunError> {
+        if self.calculation.steps() != self.steps {
+            self.collect()?;
+        }
+        Ok(())
+    }
+
+    fn row(&self, id: ComponentId, age: u8, x: i64, y: i64) -> &[T] {
+        self.calculation.aged_row(id, age, x, y)
+    }
+
+    fn state(&self, id: StateId, at: PerAxis<i64>) -> T {
+        self.calculation.state_value(id, at).unwrap_or_default()
+    }
+
+    fn probe(&self, index: usize) -> Vec<f64> {
+        self.probes[index].clone()
+    }
+
+    fn take_pictures(&mut self) -> Vec<Picture> {
+        let mut pictures = std::mem::take(&mut self.pictures);
+        pictures.sort_by_key(|p| (p.step, p.output));
+        pictures
+    }
+}

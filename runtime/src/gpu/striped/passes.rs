@@ -1,0 +1,284 @@
+//! Passes: their time blocks, and their operations as work for the devices' queues.
+
+use super::{PASS_BLOCKS, Striped, failed};
+use crate::gpu::device::{DeviceError, Threads};
+use crate::gpu::queues::{ByteLines, Signal, WorkQueue};
+use crate::gpu::time_blocks::Ready;
+use crate::host::Progress;
+use crate::run::Value;
+use std::sync::atomic::Ordering;
+use torre_compiler::backend::gpu::abi::TowerBuffers;
+use torre_compiler::lattice::Interval;
+use torre_compiler::pipeline::{StripeAction, StripeOp};
+
+/// A time block of a pass.
+#[derive(Clone, Debug)]
+struct BlockState {
+    steps: u64,
+    /// Steps of the pass before it.
+    from: u64,
+    /// What progress counts from, on each device.
+    since: Vec<u32>,
+}
+
+fn unknown() -> DeviceError {
+    failed("running an operation", "it is none of the pass")
+}
+
+impl<T: Value> Striped<'_, T> {
+    /// Makes the towers of a time block ready on all devices, if it can be run.
+    pub(super) fn make_ready(&mut self, steps: u64) -> Result<bool, DeviceError> {
+        let scheme = self.calculation.scheme;
+        let known = self
+            .program
+            .stripes
+            .height(scheme, &self.calculation.layout, steps);
+        let Some(height) = known else {
+            return Ok(false);
+        };
+        let lists = height.lists.clone();
+        let (towers, layout) = (&self.program.towers, &self.program.layout);
+        for (number, list) in lists.into_iter().enumerate() {
+            let unit = &mut self.units[number];
+            if unit.ready.contains_key(&steps) {
+                continue;
+            }
+            let device = self.peers.device(number);
+            let ready = Ready::new(device, towers, scheme, layout, &self.points, list, steps)?;
+            let Ok(ready) = ready else {
+                return Ok(false);
+            };
+            unit.ready.insert(steps, ready);
+        }
+        Ok(true)
+    }
+
+    /// The time blocks of the next pass, which ends where something is due: they are as high as the towers of the
+    /// schedule, or a little lower and all about alike.
+    fn blocks(&mut self, until: u64) -> Result<Vec<BlockState>, DeviceError> {
+        let period = self.program.towers.program.towers.steps.max(1);
+        let most = (self.program.towers.steps / period).max(1);
+        let end = self.steps + self.interruptions.room(self.steps, until);
+        let (mut blocks, mut step) = (Vec::new(), self.steps);
+        while step < end && blocks.len() < PASS_BLOCKS * self.program.in_flight {
+            let room = (end - step) / period;
+            let count = room.div_ceil(most).max(1);
+            let steps = room.div_ceil(count) * period;
+            if steps == 0 || !self.make_ready(steps)? {
+                let message = format!("they do not reach step {end} from step {step}");
+                return Err(failed("advancing by time blocks", message));
+            }
+            blocks.push(BlockState {
+                steps,
+                from: step - self.steps,
+                since: Vec::new(),
+            });
+            step += steps;
+        }
+        for (number, unit) in self.units.iter_mut().enumerate() {
+            let device = self.peers.device(number);
+            for ready in unit.ready.values_mut() {
+                ready.renew(device)?;
+            }
+            for block in &mut blocks {
+                let ready = unit.ready.get_mut(&block.steps).ok_or_else(unknown)?;
+                block.since.push(ready.since);
+                ready.since = ready.time_block.over(ready.since);
+            }
+        }
+        Ok(blocks)
+    }
+
+    /// Runs a pass, up to a step at most.
+    pub(super) fn pass(&mut self, until: u64, progress: &Progress) -> Result<(), DeviceError> {
+        let blocks = self.blocks(until)?;
+        let steps: u64 = blocks.iter().map(|block| block.steps).sum();
+        let heights: Vec<u64> = blocks.iter().map(|block| block.steps).collect();
+        let (scheme, layout) = (self.calculation.scheme, &self.calculation.layout);
+        let in_flight = self.program.in_flight;
+        let pass = self
+            .program
+            .stripes
+            .pass(scheme, layout, &heights, in_flight);
+        let pass = pass.ok_or_else(unknown)?;
+        let ops = pass.operations();
+        let ops = ops.map_err(|error| failed("laying out stripes", error))?;
+        self.send_waves(steps)?;
+        self.clear_records(steps)?;
+        // What was written is there before the pass begins.
+        for (number, unit) in self.units.iter().enumerate() {
+            let device = self.peers.device(number);
+            let written = device.signal(WorkQueue::OWN)?;
+            for queue in unit.queues.values() {
+                device.follow(*queue, written)?;
+            }
+            device.forget(written);
+        }
+        let mut signals = Vec::new();
+        let issued = self.issue_all(&ops, &blocks, &mut signals);
+        let arrived = self.arrive_all(&ops, &blocks, &signals, progress);
+        for (op, signal) in ops.iter().zip(&signals) {
+            self.peers.device(op.queue.stripe()).forget(*signal);
+        }
+        issued?;
+        arrived?;
+        self.keep_probes(steps)?;
+        self.steps += steps;
+        self.take_slices()
+    }
+
+    fn issue_all(
+        &mut self,
+        ops: &[StripeOp],
+        blocks: &[BlockState],
+        signals: &mut Vec<Signal>,
+    ) -> Result<(), DeviceError> {
+        for op in ops {
+            let signal = self.issue(op, ops, blocks, signals)?;
+            signals.push(signal);
+        }
+        Ok(())
+    }
+
+    /// Waits for all that was asked for, block by block.
+    fn arrive_all(
+        &self,
+        ops: &[StripeOp],
+        blocks: &[BlockState],
+        signals: &[Signal],
+        progress: &Progress,
+    ) -> Result<(), DeviceError> {
+        let mut result = Ok(());
+        for (number, state) in blocks.iter().enumerate() {
+            for (op, signal) in ops.iter().zip(signals) {
+                let (StripeAction::Run { block, .. } | StripeAction::Send { block, .. }) =
+                    op.action;
+                if block == number {
+                    let arrived = self.peers.device(op.queue.stripe()).arrive(*signal);
+                    result = result.and(arrived);
+                }
+            }
+            let done = state.steps * self.per_step;
+            progress.done.fetch_add(done, Ordering::Relaxed);
+        }
+        result
+    }
+
+    /// Gives an operation to its queue, behind what it waits for.
+    fn issue(
+        &mut self,
+        op: &StripeOp,
+        ops: &[StripeOp],
+        blocks: &[BlockState],
+        signals: &[Signal],
+    ) -> Result<Signal, DeviceError> {
+        let stripe = op.queue.stripe();
+        let device = self.peers.device(stripe);
+        let queue = self.units[stripe].queues.get(&op.queue);
+        let queue = *queue.ok_or_else(unknown)?;
+        for before in &op.after {
+            let of = ops[*before].queue.stripe();
+            match of == stripe {
+                true => device.follow(queue, signals[*before])?,
+                false => self
+                    .peers
+                    .follow_peer(stripe, queue, of, signals[*before])?,
+            }
+        }
+        match op.action {
+            StripeAction::Run { block, launch, .. } => {
+                self.run_launch(stripe, queue, &blocks[block], launch)?;
+                self.launches += 1;
+            }
+            StripeAction::Send {
+                from, to, planes, ..
+            } => self.send([from, to], queue, planes)?,
+        }
+        device.signal(queue)
+    }
+
+    fn run_launch(
+        &self,
+        stripe: usize,
+        queue: WorkQueue,
+        block: &BlockState,
+        launch: i64,
+    ) -> Result<(), DeviceError> {
+        let (unit, device) = (&self.units[stripe], self.peers.device(stripe));
+        let ready: &Ready = unit.ready.get(&block.steps).ok_or_else(unknown)?;
+        let height = self.program.stripes.known(block.steps);
+        let number = height.and_then(|height| height.stripes[stripe].index(launch));
+        let number = number.ok_or_else(unknown)?;
+        let waves = block.from * self.injections.waves_per_step() as u64 * 8;
+        let records = block.from * self.record_bytes();
+        let buffers = TowerBuffers {
+            array: unit.array.0,
+            waves: unit.waves.offset(waves as i64).0,
+            records: unit.records.offset(records as i64).0,
+            ..ready.buffers.clone()
+        };
+        let time_block = &ready.time_block;
+        for z_block in 0..time_block.z_blocks.len() {
+            let since = block.since[stripe];
+            let launch = time_block.launch(&buffers, &unit.volumes, since, z_block, number);
+            let towers = u32::try_from(launch.towers).unwrap_or(u32::MAX);
+            if towers == 0 {
+                continue;
+            }
+            let clusters = towers.min(unit.clusters);
+            let threads = Threads {
+                blocks: [clusters * time_block.cluster, 1, 1],
+                threads: [time_block.threads, 1, 1],
+                shared: time_block.shared_bytes,
+            };
+            // SAFETY: the parameters are those that the compiler lists; the rows that the stripe's towers access lie in
+            // the array of the stripe's layout, profiles in arrays over the boxes of volume sources, and there are waves
+            // of all steps of the pass, and room for their records.
+            unsafe { device.start_in(queue, unit.function, threads, &launch.arguments) }?;
+        }
+        Ok(())
+    }
+
+    /// Copies planes of the overlap of two stripes.
+    fn send(
+        &mut self,
+        stripes: [usize; 2],
+        queue: WorkQueue,
+        planes: Interval,
+    ) -> Result<(), DeviceError> {
+        let layout = &self.program.layout;
+        let below = stripes[0].min(stripes[1]);
+        let rows = self.program.stripes.overlap(below);
+        let planes = self.program.stripes.along(planes);
+        let size = layout.element_bytes as i64;
+        for lines in layout.part(planes, rows) {
+            let bytes = ByteLines {
+                length: (lines.length * size) as u64,
+                apart: (lines.apart * size) as u64,
+                count: lines.count as u64,
+            };
+            let places = stripes.map(|n| self.units[n].array.offset(lines.first * size));
+            self.peers.send(stripes, queue, places, bytes)?;
+            self.sent += bytes.length * bytes.count;
+        }
+        Ok(())
+    }
+
+    /// Brings the waves of the next steps to the devices.
+    fn send_waves(&mut self, steps: u64) -> Result<(), DeviceError> {
+        if self.injections.waves_per_step() == 0 {
+            return Ok(());
+        }
+        let (scheme, problem) = (self.calculation.scheme, self.calculation.problem);
+        let mut bytes = Vec::new();
+        for step in self.steps..self.steps + steps {
+            for wave in self.injections.waves(scheme, problem, self.files, step) {
+                bytes.extend(wave.to_le_bytes());
+            }
+        }
+        for (number, unit) in self.units.iter().enumerate() {
+            self.peers.device(number).write(unit.waves, &bytes)?;
+        }
+        Ok(())
+    }
+}
