@@ -106,7 +106,7 @@ pub struct How {
     /// What executes the kernels
     #[arg(long, value_enum, default_value_t = BackendArg::Auto)]
     pub backend: BackendArg,
-    /// The GPU that computes, by its number: `0` is the first one
+    /// The GPUs that compute, by their numbers: `0` is the first one, `0,1` are two
     #[arg(long, value_name = "N,...", value_parser = Devices::read)]
     pub devices: Option<Devices>,
     /// The processor to compile for: `host`, or a name such as `x86-64-v3`, `znver5` or `sm_90`
@@ -357,6 +357,9 @@ pub struct Emit {
     pub what: What,
     #[command(flatten)]
     pub holding: Holding,
+    /// The GPUs whose pipeline is shown, as for `run`
+    #[arg(long, value_name = "N,...", value_parser = Devices::read)]
+    pub devices: Option<Devices>,
     /// What to show
     #[arg(long, value_enum)]
     pub stage: StageArg,

@@ -9,7 +9,7 @@ use torre_compiler::resolve::Resolved;
 use torre_compiler::schedule::Choice;
 use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::Source;
-use torre_runtime::gpu::{CudaDevice, Device, DeviceError, DeviceModel, Facts};
+use torre_runtime::gpu::{CudaDevice, CudaPeers, Device, DeviceError, DeviceModel, Facts};
 use torre_runtime::host::SetupError;
 use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner, NoPlan};
 use torre_runtime::program::TargetChoice;
@@ -34,6 +34,38 @@ pub fn opened(
     let device = CudaDevice::open(number.unwrap_or(0))?;
     let model = DeviceModel::of(&device, named, device.copy_rate()?)?;
     Ok((device, model))
+}
+
+/// The GPUs that compute together, with what planning knows of the first one; all are of its kind.
+pub fn all(numbers: &[usize], choice: &TargetChoice) -> Result<(CudaPeers, DeviceModel), Failure> {
+    let (first, model) = opened(numbers.first().copied(), choice)?;
+    let mut devices = vec![first];
+    for number in numbers.iter().skip(1) {
+        let other = CudaDevice::open(*number)?;
+        let [one, another] = [devices[0].facts(), other.facts()];
+        if (one.capability, one.multiprocessors) != (another.capability, another.multiprocessors) {
+            let message = format!(
+                "devices of a run are of one kind, and `--devices` names {} and {}",
+                one.name, another.name
+            );
+            return Err(Failure::new(
+                Exit::Usage,
+                Diagnostic::error(codes::DEVICES, message),
+            ));
+        }
+        devices.push(other);
+    }
+    Ok((CudaPeers::new(devices)?, model))
+}
+
+/// Bytes of memory that could be taken on each of some GPUs; those of one that has several numbers are shared out.
+pub fn free_memory(devices: &CudaPeers, numbers: &[usize]) -> Result<u64, Failure> {
+    let mut least = u64::MAX;
+    for (device, number) in devices.devices().iter().zip(numbers) {
+        let shares = numbers.iter().filter(|other| *other == number).count();
+        least = least.min(device.free_memory()? / shares.max(1) as u64);
+    }
+    Ok(least)
 }
 
 /// The GPU to make code for: a usual one of the kind that is named, or that of this machine, or a usual one.

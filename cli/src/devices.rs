@@ -7,7 +7,7 @@ use torre_grammar::diag::Diagnostic;
 /// More numbers than any machine has devices.
 const MOST: usize = 64;
 
-/// The numbers of devices, each once, in the order in which they were given.
+/// The numbers of devices, in the order in which they were given. One that is named more than once counts as several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Devices(Vec<usize>);
 
@@ -20,9 +20,6 @@ impl Devices {
                 .trim()
                 .parse()
                 .map_err(|_| "expected numbers such as 0,1")?;
-            if numbers.contains(&number) {
-                return Err(format!("device {number} is named twice"));
-            }
             numbers.push(number);
         }
         match numbers.len() {
@@ -31,20 +28,24 @@ impl Devices {
         }
     }
 
-    /// The device of a run on one; several are refused, as a run on several is not there yet.
+    pub fn numbers(&self) -> &[usize] {
+        &self.0
+    }
+
+    /// The device of a command that takes one.
     pub fn one(&self) -> Result<usize, Failure> {
         match self.0.as_slice() {
             [only] => Ok(*only),
             several => {
                 let message = format!(
-                    "a run takes one device, and `--devices` names {}",
+                    "one device is measured at a time, and `--devices` names {}",
                     several.len()
                 );
                 let first = several.first().copied().unwrap_or(0);
                 Err(Failure::new(
                     Exit::Usage,
                     Diagnostic::error(codes::DEVICES, message)
-                        .hint(format!("`--devices {first}` runs on one of them")),
+                        .hint(format!("`--devices {first}` takes one of them")),
                 ))
             }
         }
@@ -56,19 +57,11 @@ mod tests {
     use super::Devices;
 
     #[test]
-    fn devices_are_numbers_each_named_once() {
+    fn devices_are_numbers() {
         assert_eq!(Devices::read("2"), Ok(Devices(vec![2])));
         assert_eq!(Devices::read("1, 0"), Ok(Devices(vec![1, 0])));
-        for wrong in [
-            "",
-            "a",
-            "0,",
-            "0,,1",
-            "0,0",
-            "-1",
-            "0-3",
-            "99999999999999999999",
-        ] {
+        assert_eq!(Devices::read("0,0"), Ok(Devices(vec![0, 0])));
+        for wrong in ["", "a", "0,", "0,,1", "-1", "0-3", "99999999999999999999"] {
             assert!(Devices::read(wrong).is_err(), "{wrong}");
         }
         let many: Vec<String> = (0..65).map(|n| n.to_string()).collect();
@@ -76,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn one_device_computes() {
+    fn one_device_is_one() {
         let one = |text| Devices::read(text).expect("numbers").one();
         assert_eq!(one("3").expect("one"), 3);
         let refused = one("0,1").expect_err("two");

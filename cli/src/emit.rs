@@ -8,7 +8,7 @@ use crate::input;
 use crate::plan::{patches_text, towers_text};
 use crate::render::Voice;
 use crate::schedule;
-use crate::window::{self, Question};
+use crate::window::{self, Held, Question};
 use crate::write;
 use std::fmt::Write;
 use torre_compiler::backend::gpu::compile;
@@ -16,7 +16,7 @@ use torre_compiler::backend::llvm::cpu::{Shape, emit as emit_llvm};
 use torre_compiler::backend::llvm::library::{self as llvm, Library, Options};
 use torre_compiler::cone::cones;
 use torre_compiler::kernel::KernelSet;
-use torre_compiler::pipeline::Printed as PrintedPipeline;
+use torre_compiler::pipeline::{Printed as PrintedPipeline, PrintedStripes, check_stripes};
 use torre_compiler::resolve::Resolved;
 use torre_compiler::schedule::Schedule;
 use torre_compiler::scheme::{CoefId, Scheme};
@@ -30,9 +30,9 @@ use torre_runtime::plan::{Planner, Program};
 use torre_runtime::program::{self, CompileError, TargetChoice};
 
 pub fn emit(args: &args::Emit, voice: &Voice) -> Result<(), Failure> {
-    if args.holding.is_given() && args.stage != StageArg::Pipeline {
+    if (args.holding.is_given() || args.devices.is_some()) && args.stage != StageArg::Pipeline {
         return Err(Failure::usage(
-            "`--window` and what goes with it are for `--stage pipeline`",
+            "`--devices`, `--window` and what goes with it are for `--stage pipeline`",
         ));
     }
     let text = match args.stage {
@@ -244,23 +244,38 @@ fn pipeline(
         holding: &args.holding,
         resolved,
         model,
+        devices: args.devices.as_ref().map_or(1, |d| d.numbers().len()),
         free: model.facts.memory,
         every: None,
     };
     let held = question.decide(&mut plan, &[])?;
     let (Some(held), Some(towers)) = (held, &plan.towers) else {
         return Err(Failure::usage(
-            "one time block at a time is no pipeline: name `--window host` or `--window device`",
+            "one time block at a time is no pipeline: name `--window host`, `--window device` or several `--devices`",
         ));
     };
     let planner = DevicePlanner::new(&resolved.scheme, &resolved.problem, model);
     let planner = planner.map_err(SetupError::from)?;
-    let laid_out = planner.laid_out(towers, held.how(), 2);
-    let laid_out = laid_out.ok_or_else(|| Failure::usage("the window does not hold a pass"))?;
-    if let Err(fault) = laid_out.check() {
+    let wrong = |fault: &dyn std::fmt::Display| {
         let message = format!("the pipeline is wrong: {fault}");
-        return Err(Diagnostic::error(codes::BACKEND, message).into());
+        Failure::from(Diagnostic::error(codes::BACKEND, message))
+    };
+    if let Held::Stripes(mut plan) = held.clone() {
+        let blocks = plan.in_flight + 2;
+        let pass = plan.pass(&planner, towers.height(), blocks);
+        let pass = pass.ok_or_else(|| Failure::usage("there are no time blocks"))?;
+        let ops = pass.operations().map_err(|error| wrong(&error))?;
+        check_stripes(&pass, &ops).map_err(|fault| wrong(&fault))?;
+        let printed = PrintedStripes {
+            stripes: &plan.stripes,
+            pass: &pass,
+            ops: &ops,
+        };
+        return Ok(format!("{}\n{printed}", window::text(&held)));
     }
+    let laid_out = held.how().and_then(|how| planner.laid_out(towers, how, 2));
+    let laid_out = laid_out.ok_or_else(|| Failure::usage("the window does not hold a pass"))?;
+    laid_out.check().map_err(|fault| wrong(&fault))?;
     let printed = PrintedPipeline {
         window: &laid_out.window,
         passes: &laid_out.passes,

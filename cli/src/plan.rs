@@ -18,7 +18,7 @@ use torre_compiler::resolve::Resolved;
 use torre_compiler::schedule::{Choice, Machine, Prediction, gcells};
 use torre_grammar::source::Source;
 use torre_runtime::budget;
-use torre_runtime::gpu::{Device, DeviceModel, OnDevice};
+use torre_runtime::gpu::{CudaDevice, Device, DeviceModel, OnDevice};
 use torre_runtime::host::{SetupError, threads};
 use torre_runtime::plan::gpu::{self, DevicePlan, Fit, PatchPlan, TowerPlan};
 use torre_runtime::plan::{Plan, Planner};
@@ -62,7 +62,7 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
             every: None,
         };
         if let Some(gpu) = asked.faster(&plan.choice.prediction, voice) {
-            let available = gpu.device.free_memory()?;
+            let available = gpu.device().free_memory()?;
             let OnGpu {
                 model,
                 plan,
@@ -106,12 +106,19 @@ fn plan_on_device(
     source: &Source,
     resolved: &Resolved,
 ) -> Result<(), Failure> {
-    let (model, available) = match (&args.how.target, args.how.device()?) {
-        (TargetChoice::Host, number) | (_, number @ Some(_)) => {
-            let (device, model) = device::opened(number, &args.how.target)?;
-            (model, device.free_memory()?)
+    let numbers = args.how.numbers();
+    let here =
+        || matches!(CudaDevice::count(), Ok((count, _)) if numbers.iter().all(|n| *n < count));
+    let (model, available) = match (&args.how.target, &args.how.devices) {
+        (TargetChoice::Host, _) => {
+            let (devices, model) = device::all(numbers, &args.how.target)?;
+            (model, device::free_memory(&devices, numbers)?)
         }
-        (named, None) => {
+        (_, Some(_)) if here() => {
+            let (devices, model) = device::all(numbers, &args.how.target)?;
+            (model, device::free_memory(&devices, numbers)?)
+        }
+        (named, _) => {
             let model = device::target(named)?;
             let memory = model.facts.memory;
             (model, memory)
@@ -122,6 +129,7 @@ fn plan_on_device(
         holding: &args.holding,
         resolved,
         model: &model,
+        devices: numbers.len(),
         free: available,
         every: None,
     };

@@ -33,11 +33,14 @@ use torre_compiler::scheme::{Precision, Scheme};
 use torre_runtime::budget;
 use torre_runtime::cache::{Cache, Origin};
 use torre_runtime::gpu::{
-    CompiledBlocks, Device, DeviceModel, DeviceProgram, OnDevice, Pipelined, code,
+    CompiledBlocks, Device, DeviceModel, DeviceProgram, OnDevice, Pipelined, Striped,
+    StripedProgram, code,
 };
 use torre_runtime::host::{Calculation, Order, Progress, SetupError, threads};
 use torre_runtime::output::checkpoint::Identity;
-use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner, NoWindow, Refusal};
+use torre_runtime::plan::gpu::{
+    DevicePlan, DevicePlanner, NoDevices, NoWindow, Refusal, StripesPlan,
+};
 use torre_runtime::plan::{Plan, Planner};
 use torre_runtime::program::{
     self, Backend, BackendChoice, CompileError, LoadedFiles, TargetChoice,
@@ -69,6 +72,9 @@ pub fn run(args: &args::Run, voice: &Voice) -> Result<(), Failure> {
         Precision::F64 => Run::<f64>::new(args, voice, &input, clock)?.run(),
     }
 }
+
+/// Why towers do not run the sources and probes of a problem, found when they are attached.
+const TOO_MUCH: &str = "what sources and probes do is too much for the tables of a time block";
 
 /// What `--verify` compares with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,7 +140,7 @@ struct Made {
     cached: bool,
     field_bytes: u64,
     /// What computes.
-    device: String,
+    devices: Vec<String>,
 }
 
 impl<'a, T: Value> Run<'a, T> {
@@ -260,22 +266,23 @@ impl<'a, T: Value> Run<'a, T> {
             compiling: compiled.time,
             cached: compiled.origin == Some(Origin::Cached),
             field_bytes: simulation.calculation.memory_bytes(),
-            device: machine::cpu_name(),
+            devices: vec![machine::cpu_name()],
         };
         self.run_checked(&mut simulation, prepared, made)
     }
 
-    fn run_on_device(
-        &self,
-        prepared: &Prepared<'_>,
-        OnGpu {
-            device,
+    fn run_on_device(&self, prepared: &Prepared<'_>, gpu: &OnGpu) -> Result<(), Failure> {
+        let OnGpu {
+            devices,
             model,
             plan,
             held,
             ..
-        }: &OnGpu,
-    ) -> Result<(), Failure> {
+        } = gpu;
+        if let Some(Held::Stripes(stripes)) = held {
+            return self.run_on_devices(prepared, gpu, stripes);
+        }
+        let device = &devices.devices()[0];
         let &Prepared { set, files, .. } = prepared;
         let start = Instant::now();
         let library = Library::open().map_err(CompileError::from)?;
@@ -304,10 +311,10 @@ impl<'a, T: Value> Run<'a, T> {
             compiling,
             cached: false,
             field_bytes: calculation.memory_bytes(),
-            device: device.facts().name.clone(),
+            devices: vec![device.facts().name.clone()],
         };
-        if let (Some(held), Some(towers)) = (held, towers) {
-            let how = held.how();
+        let how = held.as_ref().and_then(Held::how);
+        if let (Some(how), Some(towers)) = (how, towers) {
             let run = Pipelined::new(calculation, files, device, program, towers, how)?;
             let Some(mut simulation) = run else {
                 return Err(self.no_window(model, plan)?);
@@ -330,13 +337,81 @@ impl<'a, T: Value> Run<'a, T> {
         self.run_checked(&mut simulation, prepared, made)
     }
 
+    /// Runs on several GPUs, each with a stripe.
+    fn run_on_devices(
+        &self,
+        prepared: &Prepared<'_>,
+        gpu: &OnGpu,
+        stripes: &StripesPlan,
+    ) -> Result<(), Failure> {
+        let OnGpu {
+            devices,
+            model,
+            plan,
+            ..
+        } = gpu;
+        let &Prepared { set, files, .. } = prepared;
+        let start = Instant::now();
+        let library = Library::open().map_err(CompileError::from)?;
+        let Some(towers) = &plan.towers else {
+            return Err(self.no_devices(model, plan, NoDevices::Layerwise)?);
+        };
+        let program = StripedProgram::new(
+            library,
+            self.scheme,
+            towers.program.clone(),
+            model.gpu,
+            towers.order,
+            stripes.stripes.clone(),
+            stripes.in_flight,
+        )?;
+        let compiling = start.elapsed();
+        let (scheme, problem) = (self.scheme, self.problem);
+        let layout = set.layout.clone();
+        let mut calculation = Calculation::arranged(layout, scheme, problem, files, self.threads)?;
+        if let Some(folder) = &self.args.resume {
+            checkpoint::resume(folder, &prepared.identity, &mut calculation)?;
+        }
+        let names = devices.devices().iter();
+        let made = Made {
+            backend: "cuda".to_owned(),
+            code: format!("LLVM {}, {}", library.version(), program.towers.ptx.gpu),
+            compiling,
+            cached: false,
+            field_bytes: calculation.memory_bytes(),
+            devices: names.map(|device| device.facts().name.clone()).collect(),
+        };
+        if !devices.is_direct() {
+            self.voice.note(
+                "the GPUs do not access each other's memory, so copies go through the host's",
+            );
+        }
+        let run = Striped::new(calculation, files, devices, program)?;
+        let Some(mut simulation) = run else {
+            let reason = NoDevices::Points(TOO_MUCH.to_owned());
+            return Err(self.no_devices(model, plan, reason)?);
+        };
+        self.run_checked(&mut simulation, prepared, made)
+    }
+
+    /// The diagnostic for what keeps several devices from towers.
+    fn no_devices(
+        &self,
+        model: &DeviceModel,
+        plan: &DevicePlan,
+        reason: NoDevices,
+    ) -> Result<Failure, Failure> {
+        let planner = DevicePlanner::new(self.scheme, self.problem, model);
+        let planner = planner.map_err(SetupError::from)?;
+        let refused = planner.refused(&plan.choice.name, Refusal::Devices(reason));
+        Ok(device::refused(refused, &planner, model))
+    }
+
     /// The diagnostic for sources and probes that keep a calculation window from its towers.
     fn no_window(&self, model: &DeviceModel, plan: &DevicePlan) -> Result<Failure, Failure> {
         let planner = DevicePlanner::new(self.scheme, self.problem, model);
         let planner = planner.map_err(SetupError::from)?;
-        let reason = NoWindow::Points(
-            "what sources and probes do is too much for the tables of a time block".to_owned(),
-        );
+        let reason = NoWindow::Points(TOO_MUCH.to_owned());
         let refused = planner.refused(&plan.choice.name, Refusal::Window(reason));
         Ok(device::refused(refused, &planner, model))
     }
@@ -400,7 +475,7 @@ impl<'a, T: Value> Run<'a, T> {
             compiling: Duration::ZERO,
             cached: false,
             field_bytes: Literal::<T>::bytes(self.scheme),
-            device: machine::cpu_name(),
+            devices: vec![machine::cpu_name()],
         };
         let mut simulation = Literal::<T>::new(self.scheme, self.problem, prepared.files);
         self.execute(&mut simulation, prepared, None, made)
@@ -554,11 +629,11 @@ impl<'a, T: Value> Run<'a, T> {
                 None => "step by step".to_owned(),
             },
             threads: self.threads,
-            devices: vec![made.device],
+            devices: made.devices,
             cuda: self
                 .gpu
                 .as_ref()
-                .map(|gpu| device::cuda(gpu.device.facts())),
+                .map(|gpu| device::cuda(gpu.device().facts())),
             compiling: made.compiling,
             cached: made.cached,
             field_bytes: made.field_bytes,
@@ -570,9 +645,9 @@ impl<'a, T: Value> Run<'a, T> {
                 ],
                 None => Vec::new(),
             },
-            predicted_gcells_per_s: match self.held() {
-                Some(Held::Window(plan)) => Some(plan.rate.cells * 1e-9),
-                _ => choice.map(|choice| choice.prediction.rate * 1e-9),
+            predicted_gcells_per_s: match self.held().and_then(Held::rate) {
+                Some(rate) => Some(rate * 1e-9),
+                None => choice.map(|choice| choice.prediction.rate * 1e-9),
             },
             window: self.held().map(window::json),
             verified: self.check.map(|check| match check {

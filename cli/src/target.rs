@@ -10,7 +10,7 @@ use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::resolve::Resolved;
 use torre_compiler::schedule::{Choice, Prediction, gcells};
 use torre_grammar::source::Source;
-use torre_runtime::gpu::{CudaDevice, Device, DeviceModel, OnDevice};
+use torre_runtime::gpu::{CudaDevice, CudaPeers, Device, DeviceModel, OnDevice};
 use torre_runtime::plan::gpu::DevicePlan;
 use torre_runtime::program::TargetChoice;
 
@@ -29,13 +29,21 @@ pub enum Target {
 
 /// A GPU that computes, and how.
 pub struct OnGpu {
-    pub device: CudaDevice,
+    /// One, or several that compute together.
+    pub devices: CudaPeers,
     pub model: DeviceModel,
     pub plan: DevicePlan,
     /// All members of the family that it runs, best first.
     pub choices: Vec<Choice>,
     /// `None`: it holds all values, with one time block at a time.
     pub held: Option<Held>,
+}
+
+impl OnGpu {
+    /// The first one.
+    pub fn device(&self) -> &CudaDevice {
+        &self.devices.devices()[0]
+    }
 }
 
 /// A calculation and what was asked for it.
@@ -51,15 +59,19 @@ pub struct Asked<'a> {
 }
 
 impl How {
-    /// The number of the GPU, where one was named.
+    /// The number of the GPU, where one was named, for a command that takes one.
     pub fn device(&self) -> Result<Option<usize>, Failure> {
         self.devices.as_ref().map(|d| d.one()).transpose()
     }
 
+    /// The numbers of the GPUs: the first one if none was named.
+    pub fn numbers(&self) -> &[usize] {
+        self.devices.as_ref().map_or(&[0], |d| d.numbers())
+    }
+
     /// Where the calculation may go. Whoever names a device or a number of threads has chosen.
     pub fn target(&self, threads: Option<u32>) -> Result<Target, Failure> {
-        let device = self.device()?;
-        match (self.backend, device) {
+        match (self.backend, &self.devices) {
             (BackendArg::Cuda, _) | (BackendArg::Auto, Some(_)) => Ok(Target::Gpu),
             (_, Some(_)) => Err(Failure::usage(
                 "`--devices` goes with `--backend cuda` or `auto`",
@@ -75,22 +87,23 @@ impl How {
 impl Asked<'_> {
     /// The GPU that was asked for.
     pub fn open(&self) -> Result<OnGpu, Failure> {
-        self.opened(self.how.device()?)
+        self.opened(self.how.numbers())
     }
 
-    fn opened(&self, number: Option<usize>) -> Result<OnGpu, Failure> {
-        let (device, model) = device::opened(number, &self.how.target)?;
+    fn opened(&self, numbers: &[usize]) -> Result<OnGpu, Failure> {
+        let (devices, model) = device::all(numbers, &self.how.target)?;
         let (mut plan, choices) = device::plan(self.schedule, self.source, self.resolved, &model)?;
         let question = Question {
             holding: self.holding,
             resolved: self.resolved,
             model: &model,
-            free: device.free_memory()?,
+            devices: numbers.len(),
+            free: device::free_memory(&devices, numbers)?,
             every: self.every,
         };
         let held = question.decide(&mut plan, &choices)?;
         Ok(OnGpu {
-            device,
+            devices,
             model,
             plan,
             choices,
@@ -111,7 +124,7 @@ impl Asked<'_> {
             not(&format!("its kernels need LLVM; {error}"));
             return None;
         }
-        let gpu = match self.opened(None) {
+        let gpu = match self.opened(&[0]) {
             Ok(gpu) => gpu,
             Err(failure) => {
                 let first = failure.diagnostics.0.first();
@@ -124,7 +137,7 @@ impl Asked<'_> {
             here: here.rate,
             there: gpu.plan.choice.prediction.rate,
             needed: self.device_bytes(&gpu),
-            free: gpu.device.free_memory().unwrap_or(0),
+            free: gpu.device().free_memory().unwrap_or(0),
         };
         let (takes, note) = case.decide(&gpu.model.facts.name);
         voice.note(note);
@@ -214,7 +227,7 @@ mod tests {
             ("--backend cuda", Some(Target::Gpu)),
             ("--backend cuda --threads 2", Some(Target::Gpu)),
             ("--devices 1", Some(Target::Gpu)),
-            ("--devices 0,1", None),
+            ("--devices 0,1", Some(Target::Gpu)),
             ("--backend llvm --devices 0", None),
         ] {
             assert_eq!(target(options), expected, "{options}");

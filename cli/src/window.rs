@@ -1,4 +1,4 @@
-//! What a GPU holds: all values, or a calculation window.
+//! What GPUs hold: all values, a calculation window, or stripes.
 
 use crate::args::{Holding, WindowArg};
 use crate::device;
@@ -9,7 +9,9 @@ use torre_compiler::resolve::Resolved;
 use torre_compiler::schedule::{Choice, Schedule};
 use torre_runtime::gpu::{DeviceError, DeviceModel, InFlight, OnDevice};
 use torre_runtime::host::SetupError;
-use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner, Wanted, WindowPlan};
+use torre_runtime::plan::gpu::{
+    DevicePlan, DevicePlanner, NoDevices, Refusal, StripesPlan, Wanted, WindowPlan,
+};
 
 /// Where options of windows have no meaning.
 pub const ONLY_CUDA: &str =
@@ -21,13 +23,26 @@ pub enum Held {
     /// All values, with time blocks in flight.
     All(InFlight),
     Window(Box<WindowPlan>),
+    /// Each of several devices holds a stripe.
+    Stripes(Box<StripesPlan>),
 }
 
 impl Held {
-    pub fn how(&self) -> InFlight {
+    /// For one device.
+    pub fn how(&self) -> Option<InFlight> {
         match self {
-            Held::All(how) => *how,
-            Held::Window(plan) => plan.how,
+            Held::All(how) => Some(*how),
+            Held::Window(plan) => Some(plan.how),
+            Held::Stripes(_) => None,
+        }
+    }
+
+    /// Cell-steps per second that are expected, where that is not the rate of the schedule.
+    pub fn rate(&self) -> Option<f64> {
+        match self {
+            Held::All(_) => None,
+            Held::Window(plan) => Some(plan.rate.cells),
+            Held::Stripes(plan) => Some(plan.rate.cells),
         }
     }
 }
@@ -40,7 +55,9 @@ pub struct Question<'a> {
     pub holding: &'a Holding,
     pub resolved: &'a Resolved,
     pub model: &'a DeviceModel,
-    /// Bytes of the GPU's memory that could be taken.
+    /// How many GPUs compute together.
+    pub devices: usize,
+    /// Bytes of each GPU's memory that could be taken.
     pub free: u64,
     /// Steps between checkpoints.
     pub every: Option<u64>,
@@ -61,6 +78,9 @@ impl Question<'_> {
             .holding
             .memory
             .map_or(self.free, |most| most.min(self.free));
+        if self.devices > 1 {
+            return self.stripes(plan, choices, available).map(Some);
+        }
         let needed = OnDevice::<f64>::device_bytes(scheme, problem, &plan.kernels);
         let fits = needed <= available;
         let wanted = match self.holding.window {
@@ -118,6 +138,58 @@ impl Question<'_> {
     }
 }
 
+impl Question<'_> {
+    /// Stripes of several devices, with the schedule that is best for them.
+    fn stripes(
+        &self,
+        plan: &mut DevicePlan,
+        choices: &[Choice],
+        available: u64,
+    ) -> Result<Held, Failure> {
+        let Resolved {
+            scheme, problem, ..
+        } = self.resolved;
+        let planner = DevicePlanner::new(scheme, problem, self.model).map_err(SetupError::from)?;
+        let stripes_of = |plan: &DevicePlan| {
+            let wanted = Wanted {
+                blocks: self.holding.in_flight.map(|n| n as usize),
+                columns: self.holding.columns.map(i64::from),
+                every: self.every,
+                available,
+                cells: plan.choice.prediction.rate,
+            };
+            match self.holding.window {
+                WindowArg::Auto | WindowArg::Device => {
+                    planner.stripes(plan.towers.as_ref(), self.devices, wanted)
+                }
+                _ => Err(Refusal::Devices(NoDevices::Window)),
+            }
+        };
+        let mut best = stripes_of(plan);
+        let by_towers = choices
+            .iter()
+            .filter(|c| matches!(c.schedule, Schedule::Tiled(_)));
+        for choice in by_towers.take(CONSIDERED) {
+            let Ok(other) = planner.plan(choice.clone()) else {
+                continue;
+            };
+            let stripes = stripes_of(&other);
+            let rate = |of: &Result<StripesPlan, Refusal>| {
+                of.as_ref().map_or(0.0, |stripes| stripes.rate.cells)
+            };
+            // The reason why towers cannot do it says more than that others are no towers.
+            let explains = plan.towers.is_none() && best.is_err();
+            if rate(&stripes) > rate(&best) || explains {
+                (best, *plan) = (stripes, other);
+            }
+        }
+        let name = &plan.choice.name;
+        let refused =
+            |refusal| device::refused(planner.refused(name, refusal), &planner, self.model);
+        Ok(Held::Stripes(Box::new(best.map_err(refused)?)))
+    }
+}
+
 /// Why and how a window moves over the domain, in a sentence.
 pub fn note(plan: &WindowPlan, holding: &Holding) -> String {
     let places = plan.how.places.unwrap_or(0);
@@ -136,12 +208,40 @@ pub fn note(plan: &WindowPlan, holding: &Holding) -> String {
 /// A window, line by line.
 pub fn text(held: &Held) -> String {
     let mut out = String::new();
-    let InFlight { blocks, group, .. } = held.how();
+    let (blocks, group) = in_flight(held);
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
         "  in flight {blocks:8} time blocks, in groups of {group} planes"
     );
+    if let Held::Stripes(plan) = held {
+        let rows: Vec<String> = plan
+            .stripes
+            .rows()
+            .iter()
+            .map(|r| r.len().to_string())
+            .collect();
+        let _ = writeln!(
+            out,
+            "  devices   {:8} with {} rows along the second axis; {} of each GPU's memory",
+            plan.stripes.count(),
+            rows.join(", "),
+            bytes(plan.bytes),
+        );
+        let _ = writeln!(
+            out,
+            "  launches  {:8.2} ms each; {} to each neighbour take {:.2} ms",
+            plan.rate.launch * 1e3,
+            bytes(plan.message),
+            plan.rate.message * 1e3,
+        );
+        let _ = writeln!(
+            out,
+            "  expected  {:8.1} Gcells/s of all; each GPU computes {:.2} of the time",
+            plan.rate.cells * 1e-9,
+            plan.rate.utilisation,
+        );
+    }
     if let Held::Window(plan) = held {
         let _ = writeln!(
             out,
@@ -168,13 +268,38 @@ pub fn text(held: &Held) -> String {
     out
 }
 
+/// Time blocks in flight, and planes of a group.
+fn in_flight(held: &Held) -> (usize, i64) {
+    match held {
+        Held::All(how) => (how.blocks, how.group),
+        Held::Window(plan) => (plan.how.blocks, plan.how.group),
+        Held::Stripes(plan) => (plan.in_flight, plan.group),
+    }
+}
+
 /// The same for reports.
 pub fn json(held: &Held) -> serde_json::Value {
-    let how = held.how();
+    let (blocks, group) = in_flight(held);
     let mut value = serde_json::json!({
-        "time_blocks_in_flight": how.blocks,
-        "planes_of_a_group": how.group,
+        "time_blocks_in_flight": blocks,
+        "planes_of_a_group": group,
     });
+    if let Held::Stripes(plan) = held {
+        let rows: Vec<i64> = plan.stripes.rows().iter().map(|rows| rows.len()).collect();
+        crate::plan::extend(
+            &mut value,
+            serde_json::json!({
+                "devices": plan.stripes.count(),
+                "rows_of_devices": rows,
+                "device_memory_bytes": plan.bytes,
+                "message_bytes": plan.message,
+                "seconds_of_a_launch": plan.rate.launch,
+                "seconds_of_a_message": plan.rate.message,
+                "utilisation": plan.rate.utilisation,
+                "predicted_gcells_per_s": plan.rate.cells * 1e-9,
+            }),
+        );
+    }
     if let Held::Window(plan) = held {
         crate::plan::extend(
             &mut value,

@@ -37,7 +37,7 @@ pub use build::Builder;
 pub use check::{Fault, check};
 pub use footprint::{Footprints, Height};
 pub use laid_out::{LaidOut, NoLayout};
-pub use predict::{Rates, WindowRate};
+pub use predict::{Rates, StripeWork, StripesRate, WindowRate};
 pub use print::Printed;
 pub use stripes::{
     NoStripes, PrintedStripes, StripeAction, StripeFault, StripeLaunches, StripeOp, StripeQueue,

@@ -48,6 +48,54 @@ impl WindowRate {
     }
 }
 
+/// Seconds from the end of a launch to the beginning of a copy to another device, and from its end to the next launch.
+const SIGNALS: f64 = 10e-6;
+
+/// The work of each of several devices.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StripeWork {
+    pub devices: usize,
+    /// Time blocks in flight.
+    pub in_flight: usize,
+    /// Cell-steps of a launch, and of all launches of a device in a time block, on the device with most of them.
+    pub launch: f64,
+    pub block: f64,
+    /// Cell-steps of a time block on all devices.
+    pub all: f64,
+    /// Bytes that a launch sends to each neighbour, and bytes per second from one device to another.
+    pub message: f64,
+    pub link: f64,
+}
+
+/// A rate of several devices, and what bounds it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StripesRate {
+    /// Seconds of a launch, and of what it sends to a neighbour.
+    pub launch: f64,
+    pub message: f64,
+    /// The share of the time in which a device has something to do: neighbours run in turns in a time block, so that
+    /// `k T / (2 (T + m))` of launches of T seconds and messages of m overlap in k time blocks in flight; at most 1.
+    pub utilisation: f64,
+    /// Cell-steps per second of all devices.
+    pub cells: f64,
+}
+
+impl StripesRate {
+    /// For devices that reach so many cell-steps per second each.
+    pub fn new(cells: f64, work: StripeWork) -> StripesRate {
+        let launch = work.launch / cells;
+        let message = work.message / work.link + SIGNALS;
+        let turns = work.in_flight as f64 * launch / (2.0 * (launch + message));
+        let utilisation = turns.min(1.0);
+        StripesRate {
+            launch,
+            message,
+            utilisation,
+            cells: GROUPS * cells * utilisation * work.all / work.block,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,5 +114,32 @@ mod tests {
         let short = WindowRate::new(rates, 16, 27.0, 436, 4000);
         assert!((short.cells / 1e9 - 28.7).abs() < 0.2, "{short:?}");
         assert!(short.slides > long.slides);
+    }
+
+    /// FDTD(4,2) in f32 at 1536 x 1536 x 256 on two H200, by the figures of the book.
+    #[test]
+    fn devices_wait_for_neighbours_where_few_time_blocks_are_in_flight() {
+        let plane = 768.0 * 256.0 * 16.0;
+        let work = StripeWork {
+            devices: 2,
+            in_flight: 4,
+            launch: 96.0 * plane,
+            block: 1536.0 * plane,
+            all: 2.0 * 1536.0 * plane,
+            message: 59e6,
+            link: 390e9,
+        };
+        let rate = StripesRate::new(158e9, work);
+        assert!((rate.launch - 1.9e-3).abs() < 0.1e-3, "{rate:?}");
+        assert_eq!(rate.utilisation, 1.0);
+        assert!((rate.cells / 1e9 - 306.5).abs() < 1.0, "{rate:?}");
+        let few = StripesRate::new(
+            158e9,
+            StripeWork {
+                in_flight: 1,
+                ..work
+            },
+        );
+        assert!((0.4..0.5).contains(&few.utilisation), "{few:?}");
     }
 }

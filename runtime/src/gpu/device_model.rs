@@ -131,6 +131,18 @@ impl DeviceModel {
         }
     }
 
+    /// Bytes per second from this GPU's memory to that of another one, while as many come back: over NVLink, as the GPUs
+    /// of a data centre have it, or through the host. 392e9 were measured between two H200.
+    pub fn peer_rate(&self) -> f64 {
+        match self.facts.capability {
+            100 => 780e9,
+            90 => 390e9,
+            80 => 260e9,
+            70 => 130e9,
+            _ => self.link_rate() / 2.0,
+        }
+    }
+
     /// Multiply-adds that a multiprocessor begins per cycle.
     pub fn lanes(&self, precision: Precision) -> f64 {
         let [single, double] = match self.facts.capability {

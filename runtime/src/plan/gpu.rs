@@ -7,6 +7,7 @@ mod order;
 mod patches;
 mod predict;
 mod refusal;
+mod stripes;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -18,6 +19,7 @@ pub use order::usual_order;
 pub use patches::{PatchPlan, patch_heights};
 pub use predict::{layerwise, line};
 pub use refusal::Refusal;
+pub use stripes::{NoDevices, StripesPlan};
 pub use window::{NoWindow, Wanted, WindowPlan, group_planes};
 
 use crate::gpu::{DeviceModel, Heights, Interruptions, TimeBlockOrder, code};

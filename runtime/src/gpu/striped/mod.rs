@@ -32,7 +32,10 @@ use torre_compiler::statics::Files;
 use torre_compiler::tower::{Points, TowerProgram};
 
 /// Time blocks of a pass, at most, for each that is in flight.
-const PASS_BLOCKS: usize = 16;
+const PASS_BLOCKS: usize = 64;
+
+/// Bytes of the waves of a pass, and of its records, if those of one time block are not more.
+const PASS_BYTES: u64 = 64 << 20;
 
 /// Blocks per multiprocessor that a launch starts at most. More would keep those of the next launch from
 /// multiprocessors that have no towers left.
@@ -87,15 +90,18 @@ pub fn striped_bytes(
     in_flight: usize,
 ) -> u64 {
     let array = Layout::for_stripe(scheme, widest).map_or(u64::MAX / 4, |layout| layout.bytes());
-    let steps = pass_steps(steps, in_flight);
-    let probes = (problem.probes.len() * scheme.precision.bytes()) as u64 * steps;
+    // The number of waves is not known before sources are.
+    let each = (problem.probes.len() * scheme.precision.bytes()) as u64;
+    let probes = pass_steps(steps, in_flight, each) * each;
     let records = probes.saturating_add(picture_bytes(scheme, problem));
     array.saturating_add(records)
 }
 
-/// Steps of a pass of time blocks of so many steps, at most.
-fn pass_steps(steps: u64, in_flight: usize) -> u64 {
-    steps.max(1) * (PASS_BLOCKS * in_flight.max(1)) as u64
+/// Steps of a pass of time blocks of so many steps, at most, if a step has so many bytes of waves or records.
+fn pass_steps(steps: u64, in_flight: usize, bytes: u64) -> u64 {
+    let blocks = (PASS_BLOCKS * in_flight.max(1)) as u64;
+    let fit = PASS_BYTES / (bytes * steps).max(1);
+    steps.max(1) * blocks.min(fit).max(1)
 }
 
 /// A device with its stripe.
@@ -133,6 +139,8 @@ pub struct Striped<'a, T> {
     interruptions: Interruptions,
     /// Steps done.
     steps: u64,
+    /// Steps of a pass, at most.
+    pass_steps: u64,
     /// Cell-stages of a step.
     per_step: u64,
     probes: Vec<Vec<f64>>,
@@ -215,7 +223,10 @@ impl<'a, T: Value> Striped<'a, T> {
         let points = Points::new(&injections, receivers.clone(), |source| {
             interruptions.volumes.has(source)
         });
+        let waves = injections.waves_per_step() as u64 * 8;
+        let records = (receivers.len() * scheme.precision.bytes()) as u64;
         let mut run = Self {
+            pass_steps: pass_steps(steps, program.in_flight, waves.max(records)),
             units: Vec::new(),
             injections,
             points,
@@ -276,8 +287,6 @@ impl<'a, T: Value> Striped<'a, T> {
         for up in [false, true] {
             queues.insert(StripeQueue::Links { stripe, up }, device.queue()?);
         }
-        let steps = pass_steps(towers.steps, *in_flight);
-        let each = (self.receivers.len() * scheme.precision.bytes()) as u64;
         Ok(Some(Unit {
             function,
             gather: load(
@@ -292,8 +301,8 @@ impl<'a, T: Value> Striped<'a, T> {
             queues,
             volumes,
             ready: BTreeMap::new(),
-            waves: device.take(steps * self.injections.waves_per_step() as u64 * 8)?,
-            records: device.take(steps * each)?,
+            waves: device.take(self.pass_steps * self.injections.waves_per_step() as u64 * 8)?,
+            records: device.take(self.pass_steps * self.record_bytes())?,
             slices: device.take(picture_bytes(scheme, problem))?,
             rows: stripes.rows()[stripe],
             own: stripes.own(stripe, &self.calculation.layout),

@@ -1,6 +1,6 @@
 //! Passes: their time blocks, and their operations as work for the devices' queues.
 
-use super::{PASS_BLOCKS, Striped, failed};
+use super::{Striped, failed};
 use crate::gpu::device::{DeviceError, Threads};
 use crate::gpu::queues::{ByteLines, Signal, WorkQueue};
 use crate::gpu::time_blocks::Ready;
@@ -59,8 +59,9 @@ impl<T: Value> Striped<'_, T> {
         let period = self.program.towers.program.towers.steps.max(1);
         let most = (self.program.towers.steps / period).max(1);
         let end = self.steps + self.interruptions.room(self.steps, until);
+        let last = self.steps + self.pass_steps;
         let (mut blocks, mut step) = (Vec::new(), self.steps);
-        while step < end && blocks.len() < PASS_BLOCKS * self.program.in_flight {
+        while step < end && step + self.program.towers.steps <= last {
             let room = (end - step) / period;
             let count = room.div_ceil(most).max(1);
             let steps = room.div_ceil(count) * period;

@@ -1,5 +1,6 @@
 //! Why a GPU does not run a schedule, and what it says about that.
 
+use super::stripes::NoDevices;
 use super::window::NoWindow;
 use std::fmt;
 use torre_compiler::lattice::Axis;
@@ -57,6 +58,8 @@ pub enum Refusal {
     Many,
     /// There are no time blocks in flight, or no calculation window.
     Window(NoWindow),
+    /// Several devices do not compute it.
+    Devices(NoDevices),
     /// The first axis is periodic, and too short for time blocks of so many steps.
     Ring {
         steps: u64,
@@ -132,6 +135,7 @@ impl fmt::Display for Refusal {
                 f.write_str("sources act in more cells than pyramids have tables for")
             }
             Refusal::Window(reason) => reason.fmt(f),
+            Refusal::Devices(reason) => reason.fmt(f),
             Refusal::Many => f.write_str("a time block has too many towers to be counted"),
         }
     }

@@ -1,0 +1,198 @@
+//! Several devices: where the grid is cut, and what is expected of it.
+
+use super::window::group_planes;
+use super::{DevicePlanner, Refusal, TowerPlan, Wanted};
+use crate::gpu::striped_bytes;
+use std::fmt;
+use torre_compiler::backend::gpu::abi::{PROGRESS_BYTES, TaskWord};
+use torre_compiler::lattice::{Axis, Interval};
+use torre_compiler::pipeline::{NoStripes, StripeWork, StripedPass, Stripes, StripesRate};
+
+/// Why several devices do not compute a problem.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoDevices {
+    /// The schedule is not by towers.
+    Layerwise,
+    /// Time blocks have whole periods, and something is due in between.
+    Steps {
+        period: u64,
+        every: u64,
+    },
+    /// What sources and probes do keeps steps out of time blocks.
+    Points(String),
+    Stripes(NoStripes),
+    /// A calculation window was asked for, or one time block at a time.
+    Window,
+    /// A device has no memory for a stripe.
+    Memory {
+        needed: u64,
+        available: u64,
+    },
+}
+
+impl fmt::Display for NoDevices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoDevices::Layerwise => f.write_str("several devices advance by towers only"),
+            NoDevices::Steps { period, every } => write!(
+                f,
+                "towers advance by {period} steps at a time, and something is due after {every} steps"
+            ),
+            NoDevices::Points(reason) => f.write_str(reason),
+            NoDevices::Stripes(reason) => reason.fmt(f),
+            NoDevices::Window => f.write_str(
+                "several devices hold all values together: they take no calculation window, and have several time blocks in flight",
+            ),
+            NoDevices::Memory { needed, available } => write!(
+                f,
+                "a stripe takes {needed} bytes of a GPU's memory, and {available} are available"
+            ),
+        }
+    }
+}
+
+/// Several devices, planned.
+#[derive(Clone, Debug)]
+pub struct StripesPlan {
+    pub stripes: Stripes,
+    pub in_flight: usize,
+    /// Planes of a group.
+    pub group: i64,
+    /// Bytes of each device's memory.
+    pub bytes: u64,
+    /// Bytes that a launch sends to a neighbour.
+    pub message: u64,
+    pub rate: StripesRate,
+}
+
+/// Time blocks in flight, and columns of towers of a group that are considered.
+const IN_FLIGHT: usize = 4;
+const COLUMNS: [i64; 4] = [16, 8, 4, 2];
+
+/// Share of the rate that is lost for each group, about, in columns.
+const LAUNCH: f64 = 0.16;
+
+/// Time blocks have as many heights, about, for which there are tables.
+const HEIGHTS: u64 = 3;
+
+impl StripesPlan {
+    /// The operations of a pass of so many time blocks.
+    pub fn pass(
+        &mut self,
+        planner: &DevicePlanner<'_>,
+        steps: u64,
+        blocks: usize,
+    ) -> Option<StripedPass> {
+        let (scheme, layout) = (planner.planner.scheme, &planner.planner.layout);
+        let heights = vec![steps; blocks];
+        self.stripes.pass(scheme, layout, &heights, self.in_flight)
+    }
+}
+
+impl DevicePlanner<'_> {
+    fn stripes_refusal(&self, plan: &TowerPlan, every: Option<u64>) -> Option<NoDevices> {
+        if let Some(reason) = self.interruptions.refusal() {
+            return Some(NoDevices::Points(reason));
+        }
+        let period = plan.fit.towers().steps;
+        let due = self.problem.outputs.iter().map(|output| output.every);
+        let mut due = due.chain([self.problem.steps]).chain(every);
+        let every = due.find(|steps| !steps.is_multiple_of(period))?;
+        Some(NoDevices::Steps { period, every })
+    }
+
+    /// Stripes for so many devices.
+    pub fn stripes(
+        &self,
+        plan: Option<&TowerPlan>,
+        devices: usize,
+        wanted: Wanted,
+    ) -> Result<StripesPlan, Refusal> {
+        let plan = plan.ok_or_else(|| {
+            Refusal::Devices(match self.interruptions.refusal() {
+                Some(reason) => NoDevices::Points(reason),
+                None => NoDevices::Layerwise,
+            })
+        })?;
+        if let Some(reason) = self.stripes_refusal(plan, wanted.every) {
+            return Err(Refusal::Devices(reason));
+        }
+        let mut best: Result<(f64, StripesPlan), NoDevices> = Err(NoDevices::Layerwise);
+        for columns in wanted.columns.map_or(COLUMNS.to_vec(), |n| vec![n]) {
+            match (self.striped(plan, devices, columns, wanted), &best) {
+                (Ok(own), best_so_far) => {
+                    let rate = own.rate.cells * (1.0 - LAUNCH / columns as f64);
+                    if best_so_far.as_ref().map_or(true, |(most, _)| rate > *most) {
+                        best = Ok((rate, own));
+                    }
+                }
+                // The reason that is left is that of the narrowest borders.
+                (Err(reason), Err(_)) => best = Err(reason),
+                (Err(_), Ok(_)) => {}
+            }
+        }
+        best.map(|(_, plan)| plan).map_err(Refusal::Devices)
+    }
+
+    /// The same with groups of so many columns of towers.
+    fn striped(
+        &self,
+        plan: &TowerPlan,
+        devices: usize,
+        columns: i64,
+        wanted: Wanted,
+    ) -> Result<StripesPlan, NoDevices> {
+        let (scheme, layout) = (self.planner.scheme, &self.planner.layout);
+        let towers = plan.fit.towers();
+        let cells = scheme.grid.cells;
+        let count = devices.max(1) as i64;
+        let borders: Vec<i64> = (1..count)
+            .map(|n| n * cells[Axis::MIDDLE] / count)
+            .collect();
+        let (order, steps) = (plan.order.order, plan.height());
+        let stripes = Stripes::new(scheme, layout, towers, order, columns, &borders, steps);
+        let stripes = stripes.map_err(NoDevices::Stripes)?;
+        let in_flight = wanted.blocks.unwrap_or(IN_FLIGHT).max(1);
+        let task = u64::from(TaskWord::BYTES + PROGRESS_BYTES * plan.fit.block.lines.cluster());
+        let tables = HEIGHTS * plan.count as u64 * task / count as u64;
+        let array = striped_bytes(scheme, self.problem, stripes.widest(), steps, in_flight);
+        let bytes = array.saturating_add(tables);
+        let available = wanted.available;
+        if bytes > available {
+            let needed = bytes;
+            return Err(NoDevices::Memory { needed, available });
+        }
+        let group = group_planes(towers, stripes.columns());
+        let own = (0..devices).map(|n| {
+            stripes
+                .own(n, layout)
+                .intersect(Interval::new(0, cells[Axis::MIDDLE]))
+        });
+        let widest = own.map(|own| own.len()).max().unwrap_or(0) as f64;
+        let of = |planes: i64, rows: f64| {
+            planes as f64 * rows * cells[Axis::INNER] as f64 * steps as f64
+        };
+        let moved = towers.advance.x.abs() * (steps / towers.steps.max(1)) as i64;
+        let row = layout.stride[Axis::MIDDLE] as u64 * layout.element_bytes as u64;
+        let overlap = (0..devices).map(|n| stripes.overlap(n).len()).max();
+        let planes = (2 * group + moved).min(cells[Axis::OUTER]);
+        let message = planes as u64 * overlap.unwrap_or(0) as u64 * row;
+        let work = StripeWork {
+            devices,
+            in_flight,
+            launch: of((2 * group).min(cells[Axis::OUTER]), widest),
+            block: of(cells[Axis::OUTER], widest),
+            all: of(cells[Axis::OUTER], cells[Axis::MIDDLE] as f64),
+            message: message as f64,
+            link: self.model.peer_rate(),
+        };
+        Ok(StripesPlan {
+            rate: StripesRate::new(wanted.cells, work),
+            stripes,
+            in_flight,
+            group,
+            bytes,
+            message,
+        })
+    }
+}
