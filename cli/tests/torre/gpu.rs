@@ -153,6 +153,64 @@ fn windows_are_planned_without_a_gpu() {
     );
 }
 
+/// Stripes, messages and rates of several GPUs, and their launches.
+#[test]
+fn several_devices_are_planned_without_a_gpu() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("quiet.torre");
+    std::fs::write(&file, QUIET).unwrap();
+    let schedule = "--schedule torre(D=2,TH=8) --target sm_90";
+    let plan = |devices: &str, more: &str| {
+        format!(
+            "plan {{0}} --backend cuda {schedule} --set domain=600x900x64 --devices {devices} {more}"
+        )
+    };
+    let text = succeed(&plan("0,1,2", ""), &[&file]);
+    for line in [
+        "  in flight        4 time blocks",
+        "  devices          3 with ",
+        "  expected ",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+    let report = |devices: &str| {
+        let text = succeed(&plan(devices, "--report json"), &[&file]);
+        let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+        report["window"].clone()
+    };
+    let [two, three] = ["0,1", "0,1,2"].map(report);
+    let number = |of: &serde_json::Value, key: &str| of[key].as_f64().unwrap();
+    assert_eq!(three["rows_of_devices"].as_array().unwrap().len(), 3);
+    assert!(number(&three, "device_memory_bytes") < number(&two, "device_memory_bytes"));
+    assert!(number(&three, "predicted_gcells_per_s") > number(&two, "predicted_gcells_per_s"));
+    for (more, reason) in [
+        ("--window host", "take no calculation window"),
+        ("--memory 50MB", "a stripe takes"),
+        ("--columns 512", "too narrow for several devices"),
+    ] {
+        let error = fail(1, &plan("0,1,2", more), &[&file]);
+        assert!(error.contains("E0853") && error.contains(reason), "{error}");
+    }
+    let emit = format!(
+        "emit {{0}} --stage pipeline {schedule} --set domain=90x120x8 --devices 0,1 --columns 2 --in-flight 2"
+    );
+    let text = succeed(&emit, &[&file]);
+    for line in [
+        "device 0: rows ",
+        "  device 1 blocks 1  run block 1 launch ",
+        "  device 0 up        send planes ",
+        " to device 1  after ",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+    std::fs::write(&file, QUIET.replace("y: pec", "y: periodic")).unwrap();
+    let error = fail(1, &plan("0,1", ""), &[&file]);
+    assert!(
+        error.contains("E0853") && error.contains("may be periodic"),
+        "{error}"
+    );
+}
+
 #[test]
 fn pipelines_are_shown() {
     let folder = tempfile::tempdir().unwrap();
