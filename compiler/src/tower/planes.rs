@@ -111,7 +111,7 @@ impl PlaneAccess {
 impl Residency {
     /// Planes across the outer axis in which a tower updates rows in a period.
     pub(super) fn width(&self) -> i64 {
-        self.planes(0).written.len()
+        self.planes(Axis::OUTER, 0).written.len()
     }
 
     /// The planes of a period whose origin lies at index 0.
