@@ -32,6 +32,13 @@ impl Devices {
         &self.0
     }
 
+    /// The part of a device that each of them is.
+    pub fn share(&self) -> f64 {
+        let first = |(n, number): &(usize, &usize)| !self.0[..*n].contains(number);
+        let different = self.0.iter().enumerate().filter(first).count();
+        different as f64 / self.0.len().max(1) as f64
+    }
+
     /// The device of a command that takes one.
     pub fn one(&self) -> Result<usize, Failure> {
         match self.0.as_slice() {
@@ -60,7 +67,9 @@ mod tests {
     fn devices_are_numbers() {
         assert_eq!(Devices::read("2"), Ok(Devices(vec![2])));
         assert_eq!(Devices::read("1, 0"), Ok(Devices(vec![1, 0])));
-        assert_eq!(Devices::read("0,0"), Ok(Devices(vec![0, 0])));
+        let twice = Devices(vec![0, 0]);
+        assert_eq!(twice.share(), 0.5);
+        assert_eq!(Devices::read("0,0"), Ok(twice));
         for wrong in ["", "a", "0,", "0,,1", "-1", "0-3", "99999999999999999999"] {
             assert!(Devices::read(wrong).is_err(), "{wrong}");
         }

@@ -244,6 +244,7 @@ fn pipeline(
         holding: &args.holding,
         resolved,
         model,
+        share: 1.0,
         devices: args.devices.as_ref().map_or(1, |d| d.numbers().len()),
         free: model.facts.memory,
         every: None,

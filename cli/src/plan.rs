@@ -3,6 +3,7 @@
 use crate::args;
 use crate::columns::{Set, table};
 use crate::device;
+use crate::devices::Devices;
 use crate::failure::Failure;
 use crate::input;
 use crate::machine;
@@ -130,6 +131,7 @@ fn plan_on_device(
         resolved,
         model: &model,
         devices: numbers.len(),
+        share: args.how.devices.as_ref().map_or(1.0, Devices::share),
         free: available,
         every: None,
     };

@@ -1,5 +1,6 @@
 //! `torre run`: compile and run.
 
+mod devices;
 mod folders;
 mod memory;
 
@@ -33,14 +34,11 @@ use torre_compiler::scheme::{Precision, Scheme};
 use torre_runtime::budget;
 use torre_runtime::cache::{Cache, Origin};
 use torre_runtime::gpu::{
-    CompiledBlocks, Device, DeviceModel, DeviceProgram, OnDevice, Pipelined, Striped,
-    StripedProgram, code,
+    CompiledBlocks, Device, DeviceModel, DeviceProgram, OnDevice, Pipelined, code,
 };
 use torre_runtime::host::{Calculation, Order, Progress, SetupError, threads};
 use torre_runtime::output::checkpoint::Identity;
-use torre_runtime::plan::gpu::{
-    DevicePlan, DevicePlanner, NoDevices, NoWindow, Refusal, StripesPlan,
-};
+use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner, NoWindow, Refusal};
 use torre_runtime::plan::{Plan, Planner};
 use torre_runtime::program::{
     self, Backend, BackendChoice, CompileError, LoadedFiles, TargetChoice,
@@ -335,76 +333,6 @@ impl<'a, T: Value> Run<'a, T> {
                 .note(format!("{reason}, so the GPU goes stage by stage"));
         }
         self.run_checked(&mut simulation, prepared, made)
-    }
-
-    /// Runs on several GPUs, each with a stripe.
-    fn run_on_devices(
-        &self,
-        prepared: &Prepared<'_>,
-        gpu: &OnGpu,
-        stripes: &StripesPlan,
-    ) -> Result<(), Failure> {
-        let OnGpu {
-            devices,
-            model,
-            plan,
-            ..
-        } = gpu;
-        let &Prepared { set, files, .. } = prepared;
-        let start = Instant::now();
-        let library = Library::open().map_err(CompileError::from)?;
-        let Some(towers) = &plan.towers else {
-            return Err(self.no_devices(model, plan, NoDevices::Layerwise)?);
-        };
-        let program = StripedProgram::new(
-            library,
-            self.scheme,
-            towers.program.clone(),
-            model.gpu,
-            towers.order,
-            stripes.stripes.clone(),
-            stripes.in_flight,
-        )?;
-        let compiling = start.elapsed();
-        let (scheme, problem) = (self.scheme, self.problem);
-        let layout = set.layout.clone();
-        let mut calculation = Calculation::arranged(layout, scheme, problem, files, self.threads)?;
-        if let Some(folder) = &self.args.resume {
-            checkpoint::resume(folder, &prepared.identity, &mut calculation)?;
-        }
-        let names = devices.devices().iter();
-        let made = Made {
-            backend: "cuda".to_owned(),
-            code: format!("LLVM {}, {}", library.version(), program.towers.ptx.gpu),
-            compiling,
-            cached: false,
-            field_bytes: calculation.memory_bytes(),
-            devices: names.map(|device| device.facts().name.clone()).collect(),
-        };
-        if !devices.is_direct() {
-            self.voice.note(
-                "the GPUs do not access each other's memory, so copies go through the host's",
-            );
-        }
-        let run = Striped::new(calculation, files, devices, program)?;
-        let Some(mut simulation) = run else {
-            let reason = NoDevices::Points(TOO_MUCH.to_owned());
-            return Err(self.no_devices(model, plan, reason)?);
-        };
-        self.run_checked(&mut simulation, prepared, made)
-    }
-
-    /// The diagnostic for what keeps several devices from towers.
-    fn no_devices(
-        &self,
-        model: &DeviceModel,
-        plan: &DevicePlan,
-        reason: NoDevices,
-    ) -> Result<Failure, Failure> {
-        let planner = DevicePlanner::new(self.scheme, self.problem, model);
-        let planner = planner.map_err(SetupError::from)?;
-        let refused = planner.refused(&plan.choice.name, Refusal::Devices(reason));
-        Ok(device::refused(refused, &planner, model))
     }
 
     /// The diagnostic for sources and probes that keep a calculation window from its towers.

@@ -2,6 +2,7 @@
 
 use crate::args::{BackendArg, Holding, How};
 use crate::device;
+use crate::devices::Devices;
 use crate::failure::Failure;
 use crate::render::Voice;
 use crate::report;
@@ -98,6 +99,7 @@ impl Asked<'_> {
             resolved: self.resolved,
             model: &model,
             devices: numbers.len(),
+            share: self.how.devices.as_ref().map_or(1.0, Devices::share),
             free: device::free_memory(&devices, numbers)?,
             every: self.every,
         };

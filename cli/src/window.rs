@@ -57,6 +57,8 @@ pub struct Question<'a> {
     pub model: &'a DeviceModel,
     /// How many GPUs compute together.
     pub devices: usize,
+    /// The part of a GPU that each of them is.
+    pub share: f64,
     /// Bytes of each GPU's memory that could be taken.
     pub free: u64,
     /// Steps between checkpoints.
@@ -156,7 +158,7 @@ impl Question<'_> {
                 columns: self.holding.columns.map(i64::from),
                 every: self.every,
                 available,
-                cells: plan.choice.prediction.rate,
+                cells: plan.choice.prediction.rate * self.share,
             };
             match self.holding.window {
                 WindowArg::Auto | WindowArg::Device => {

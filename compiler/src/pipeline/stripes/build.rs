@@ -5,9 +5,7 @@
 //! carries a clock, the number of operations of every queue that are over when it is.
 
 use super::{StripeAction, StripeLaunches, StripeOp, StripeQueue, StripedPass};
-use crate::lattice::Interval;
 use crate::pipeline::NoLayout;
-use crate::tower::Planes;
 use std::collections::BTreeMap;
 
 /// What is over when an operation is, by queue.
@@ -66,12 +64,6 @@ struct Done {
     sends: Vec<(usize, usize)>,
 }
 
-/// Whether one of two launches writes what the other one accesses.
-fn conflict(one: Planes, other: Planes) -> bool {
-    let meet = |a: Interval, b: Interval| !a.intersect(b).is_empty();
-    meet(one.written, other.touched) || meet(one.touched, other.written)
-}
-
 struct Maker<'a> {
     pass: &'a StripedPass,
     list: List,
@@ -82,21 +74,12 @@ struct Maker<'a> {
     last: Vec<i64>,
 }
 
-/// The last launch of a stripe that has to be over before one of another time block with these planes.
-fn last_conflict(stripe: &StripeLaunches, planes: Planes) -> Option<i64> {
-    let mut numbers = stripe.numbers().rev();
-    numbers.find(|launch| {
-        let other = stripe.planes(*launch);
-        other.is_some_and(|other| conflict(other, planes))
-    })
-}
-
 impl StripedPass {
     /// The operations of the pass.
     pub fn operations(&self) -> Result<Vec<StripeOp>, NoLayout> {
         let numbers = |pick: fn(i64, i64) -> i64, of: fn(&StripeLaunches) -> i64| {
             let block = |block: &super::StripedBlock| {
-                let stripes = block.stripes.iter().filter(|s| !s.planes.is_empty());
+                let stripes = block.stripes.iter().filter(|s| !s.is_empty());
                 stripes.map(of).reduce(pick).unwrap_or(0)
             };
             self.blocks.iter().map(block).collect()
@@ -166,16 +149,16 @@ impl Maker<'_> {
                 needed.extend(self.sent(block, other, before, stripe)?);
             }
         }
-        for earlier in 0..block {
-            let of = &blocks[earlier].stripes;
-            if let Some(before) = last_conflict(&of[stripe], planes) {
+        for (earlier, of) in blocks.iter().enumerate().take(block) {
+            let of = &of.stripes;
+            if let Some(before) = of[stripe].last_conflict(planes) {
                 needed.push(self.done.get(&(earlier, stripe, before))?.run?);
                 for other in self.pass.neighbours(stripe) {
                     needed.extend(self.sent(earlier, stripe, before, other)?);
                 }
             }
             for other in self.pass.neighbours(stripe) {
-                if let Some(before) = last_conflict(&of[other], planes) {
+                if let Some(before) = of[other].last_conflict(planes) {
                     needed.extend(self.sent(earlier, other, before, stripe)?);
                 }
             }

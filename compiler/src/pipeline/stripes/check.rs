@@ -181,9 +181,9 @@ impl Checker<'_> {
 
     /// An operation reads a plane of a part.
     fn read(&mut self, op: usize, part: Part, plane: i64) -> Result<(), StripeFault> {
-        let newest = self.newest.get(&(part.of_all(), plane)).copied();
+        let newest = self.newest(part, plane);
         let copy = self.copies.entry((part, plane)).or_default();
-        if copy.version != newest.unwrap_or(0) {
+        if copy.version != newest {
             return Err(StripeFault::Stale { op, plane });
         }
         copy.read.push(op);
@@ -191,11 +191,20 @@ impl Checker<'_> {
         written.map_or(Ok(()), |written| self.ordered(written, op))
     }
 
-    /// An operation writes a plane of a part: values of a new version, or those of another copy.
-    fn write(&mut self, op: usize, part: Part, plane: i64, new: bool) -> Result<(), StripeFault> {
-        let newest = self.newest.entry((part.of_all(), plane)).or_default();
-        *newest += u64::from(new);
-        let version = *newest;
+    fn newest(&self, part: Part, plane: i64) -> u64 {
+        let newest = self.newest.get(&(part.of_all(), plane));
+        newest.copied().unwrap_or(0)
+    }
+
+    /// An operation writes a plane of a part, which becomes the newest version.
+    fn write(
+        &mut self,
+        op: usize,
+        part: Part,
+        plane: i64,
+        version: u64,
+    ) -> Result<(), StripeFault> {
+        self.newest.insert((part.of_all(), plane), version);
         let copy = PlaneCopy {
             version,
             written: Some(op),
@@ -236,7 +245,8 @@ impl Checker<'_> {
                 if let Some(copy) = self.copies.get_mut(&(part, plane)) {
                     copy.read.retain(|op| *op != id);
                 }
-                self.write(id, part, plane, true)?;
+                let version = self.newest(part, plane) + 1;
+                self.write(id, part, plane, version)?;
             }
         }
         Ok(())
@@ -289,7 +299,8 @@ impl Checker<'_> {
         let [there, here] = [(from, to), (to, from)].map(|(stripe, with)| Part { stripe, with });
         for plane in planes.lo..planes.hi {
             self.read(id, there, plane)?;
-            self.write(id, here, plane, false)?;
+            let version = self.newest(there, plane);
+            self.write(id, here, plane, version)?;
         }
         Ok(())
     }

@@ -70,10 +70,48 @@ pub struct StripeLaunches {
     /// The number of the first one. Those of a stripe are 2 apart.
     pub first: i64,
     /// The planes across the outer axis of each, along the way of towers.
-    pub planes: Vec<Planes>,
+    planes: Vec<Planes>,
+    /// One above the highest plane that it or a later one accesses.
+    below: Vec<i64>,
 }
 
 impl StripeLaunches {
+    pub fn new(first: i64, planes: Vec<Planes>) -> StripeLaunches {
+        let mut below = Vec::with_capacity(planes.len());
+        let mut most = i64::MIN;
+        for own in planes.iter().rev() {
+            if !own.touched.is_empty() {
+                most = most.max(own.touched.hi);
+            }
+            below.push(most);
+        }
+        below.reverse();
+        StripeLaunches {
+            first,
+            planes,
+            below,
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.planes.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.planes.is_empty()
+    }
+
+    /// The last launch that writes what another one with these planes accesses, or accesses what that writes.
+    fn last_conflict(&self, planes: Planes) -> Option<i64> {
+        let meet = |a: Interval, b: Interval| !a.intersect(b).is_empty();
+        let count = self.below.partition_point(|hi| *hi > planes.touched.lo);
+        let found = self.planes[..count].iter().rposition(|own| {
+            meet(own.written, planes.touched) || meet(own.touched, planes.written)
+        });
+        found.map(|index| self.first + 2 * index as i64)
+    }
+
     /// After the last one.
     fn end(&self) -> i64 {
         self.first + 2 * self.planes.len() as i64
@@ -303,10 +341,8 @@ impl Stripes {
                 true => 0,
                 false => grouped.list.launches.len(),
             };
-            StripeLaunches {
-                first: 2 * grouped.first + (stripe % 2) as i64,
-                planes: (0..launches).map(planes).collect(),
-            }
+            let first = 2 * grouped.first + (stripe % 2) as i64;
+            StripeLaunches::new(first, (0..launches).map(planes).collect())
         });
         let stripes = stripes.collect();
         Some(StripedHeight {

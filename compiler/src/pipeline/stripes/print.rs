@@ -1,6 +1,6 @@
 //! A pass over several devices as text.
 
-use super::{StripeAction, StripeOp, StripeQueue, StripedPass, Stripes};
+use super::{StripeAction, StripeLaunches, StripeOp, StripeQueue, StripedPass, Stripes};
 use std::fmt;
 
 /// Stripes, a pass, and its operations.
@@ -35,7 +35,7 @@ impl fmt::Display for PrintedStripes<'_> {
             }
         }
         for (number, block) in pass.blocks.iter().enumerate() {
-            let launches: usize = block.stripes.iter().map(|s| s.planes.len()).sum();
+            let launches: usize = block.stripes.iter().map(StripeLaunches::len).sum();
             writeln!(
                 f,
                 "  block {number}: {} steps, {launches} launches",

@@ -6,6 +6,7 @@
 use super::super::queues::{ByteLines, Peers, Queues, Signal, WorkQueue};
 use super::{Address, CudaDevice, DeviceError, check, sys};
 use cudarc::driver::sys::CUresult;
+use std::ptr;
 
 /// GPUs that compute together.
 #[derive(Debug)]
@@ -97,22 +98,33 @@ impl Peers for CudaPeers {
             count,
         } = lines;
         if apart <= MOST_APART && count > 1 {
+            // A box of one plane, whose rows are the lines.
             let copy = sys::CUDA_MEMCPY3D_PEER {
+                srcXInBytes: 0,
+                srcY: 0,
+                srcZ: 0,
+                srcLOD: 0,
                 srcMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
+                srcHost: ptr::null(),
                 srcDevice: source.0,
+                srcArray: ptr::null_mut(),
                 srcContext: one.context,
                 srcPitch: apart as usize,
                 srcHeight: count as usize,
+                dstXInBytes: 0,
+                dstY: 0,
+                dstZ: 0,
+                dstLOD: 0,
                 dstMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
+                dstHost: ptr::null_mut(),
                 dstDevice: target.0,
+                dstArray: ptr::null_mut(),
                 dstContext: other.context,
                 dstPitch: apart as usize,
                 dstHeight: count as usize,
                 WidthInBytes: length as usize,
                 Height: count as usize,
                 Depth: 1,
-                // SAFETY: a structure of numbers and pointers, for which zeros are values.
-                ..unsafe { std::mem::zeroed() }
             };
             return driver!("copying to another GPU", cuMemcpy3DPeerAsync(&copy, stream));
         }

@@ -11,7 +11,7 @@ mod records;
 use super::device::{Address, Device, DeviceError, Function};
 use super::interruptions::Interruptions;
 use super::queues::{Peers, WorkQueue};
-use super::time_blocks::Ready;
+use super::time_blocks::{MOST, Ready};
 use super::towers::{CompiledTowers, TimeBlockOrder, TowerError};
 use super::volumes;
 use crate::host::receivers::Picture;
@@ -32,7 +32,7 @@ use torre_compiler::statics::Files;
 use torre_compiler::tower::{Points, TowerProgram};
 
 /// Time blocks of a pass, at most, for each that is in flight.
-const PASS_BLOCKS: usize = 64;
+const PASS_BLOCKS: usize = 32;
 
 /// Bytes of the waves of a pass, and of its records, if those of one time block are not more.
 const PASS_BYTES: u64 = 64 << 20;
@@ -253,6 +253,11 @@ impl<'a, T: Value> Striped<'a, T> {
         }
         run.distribute()?;
         let possible = run.make_ready(steps)?;
+        // Progress counts on through a pass.
+        let ready = run.units.iter().filter_map(|unit| unit.ready.get(&steps));
+        let over = ready.map(|ready| ready.time_block.over(0)).max();
+        let most = u64::from(MOST / over.unwrap_or(1).max(1)).max(1);
+        run.pass_steps = run.pass_steps.min(most * steps);
         Ok(possible.then_some(run))
     }
 
