@@ -2,19 +2,15 @@
 //!
 //! States of amendments are read and written at their own place alone, so they stay in memory: no live range and no
 //! cone grows by them. A variant has the amendments of some zones. A zone that covers the grid along both axes over
-//! which towers are cut, such as a layer along the inner axis, is in all variants, since all towers meet it. Of the other
-//! zones each has a variant, as long as there are few, and all are in one together, for towers that come near several of
-//! them. So there are [`MOST_ALONE`] and three variants at most, however many sets of zones occur: a row that lies in
-//! none of them costs one condition, and code for each set would be fetched instead.
+//! which towers are cut, such as a layer along the inner axis, is in all variants, since all towers meet it; all other
+//! zones are in one variant together, for towers that come near any of them. So there are three variants at most,
+//! however many sets of zones occur: a row that lies in none of them costs one condition, and code for each set would
+//! be fetched instead.
 
 use super::bounds::GroupBox;
 use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
 use crate::scheme::{Op, Read, Scheme, StateId, ZoneId, ZoneSet};
-
-/// Zones that have a variant each, at most: layers along both axes over which towers are cut, and a body. A tower takes
-/// about as long as the code of its period is.
-const MOST_ALONE: usize = 3;
 
 /// A variant of the code of interior periods.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,11 +57,6 @@ impl Variants {
         let all = everywhere.union(some);
         let variant = |zones, predicated| Variant { zones, predicated };
         let mut variants = vec![variant(everywhere, false)];
-        let alone: Vec<ZoneId> = some.iter().collect();
-        if (2..=MOST_ALONE).contains(&alone.len()) {
-            let with = |zone: &ZoneId| variant(everywhere.union(ZoneSet::of(*zone)), false);
-            variants.extend(alone.iter().map(with));
-        }
         if all != everywhere {
             variants.push(variant(all, false));
         }

@@ -101,16 +101,10 @@ impl Layers {
     /// Of towers in time blocks of so many steps.
     pub fn new(scheme: &Scheme, towers: &Towers, steps: u64) -> Layers {
         let variants = &towers.variants.all;
-        let first = variants.first().map(|v| v.zones).unwrap_or_default();
-        // Most towers that meet a zone meet one alone, if that has a variant.
-        let plain = towers.variants.plain();
-        let some = match plain {
-            0..=2 => variants.last(),
-            _ => variants.get(plain - 2),
-        };
-        let some = some.map(|v| v.zones).unwrap_or_default();
+        let [first, last] = [variants.first(), variants.last()].map(|v| v.map(|v| v.zones));
+        let (first, all) = (first.unwrap_or_default(), last.unwrap_or_default());
         Layers {
-            added: [added(scheme, first, first), added(scheme, some, first)],
+            added: [added(scheme, first, first), added(scheme, all, first)],
             share: share(scheme, towers, steps, first),
             bytes: bytes(scheme)[0],
             loads: loads(scheme) as f64,

@@ -213,12 +213,8 @@ fn layers_slow_towers_down_and_keep_their_variants() {
         let of = |v: &PlannedVariant| (v.zones.len(), v.predicated);
         variants.iter().map(of).collect::<Vec<(usize, bool)>>()
     };
-    let numbers = [0, 1, 1, 2].map(|n| (n, false));
-    assert_eq!(count(&two)[..4], numbers);
-    assert_eq!(count(&both)[..4], numbers.map(|(n, _)| (n + 1, false)));
-    // Corners have few towers.
-    let towers: Vec<usize> = two.iter().map(|v| v.towers).collect();
-    let alone = towers[1] + towers[2];
-    assert!(towers[0] > 4 * alone && alone > 8 * towers[3], "{two:?}");
+    assert_eq!(count(&two)[..2], [(0, false), (2, false)]);
+    assert_eq!(count(&both)[..2], [(1, false), (3, false)]);
+    assert!(two[0].towers > 4 * two[1].towers, "{two:?}");
     assert_eq!(window, Some(Refusal::Window(NoWindow::Layers)));
 }
