@@ -198,3 +198,15 @@ pub fn noise(field: u32, at: [i64; 3]) -> f64 {
     u ^= u >> 13;
     f64::from(u & 0xffff) / 65536.0 - 0.5
 }
+
+/// The value that every field starts with at an index if a pulse is asked for: in the first field a Gaussian of 8 cells
+/// in the middle of the grid.
+pub fn pulse(field: u32, at: [i64; 3], cells: [i64; 3]) -> f64 {
+    let from_middle = |n: usize| (2 * at[n] - cells[n]) as f64 / 2.0;
+    let squares: f64 = (0..3).map(|n| from_middle(n).powi(2)).sum();
+    if field == 0 {
+        (-squares / 64.0).exp()
+    } else {
+        0.0
+    }
+}

@@ -4,7 +4,7 @@ use crate::args::Args;
 use crate::baseline::{Baseline, Builder};
 use crate::cases::Case;
 use crate::machine::{self, Cores};
-use crate::program::{Kernels, Running, load};
+use crate::program::{Kernels, Running, Start, load};
 use crate::report::Samples;
 use crate::tiling::{Tiles, all_tiles};
 use crate::verify::three;
@@ -15,10 +15,13 @@ use torre_compiler::real::Real;
 use torre_compiler::resolve::Resolved;
 use torre_compiler::scheme::Precision;
 
+/// What is added to the names of programs that start from a pulse instead of noise.
+const PULSE: &str = "pulse";
+
 /// One program's rate beside the others'.
 #[derive(Clone, Debug)]
 pub struct Rate {
-    /// `c`, `layerwise`, or a tiling.
+    /// `c`, `layerwise`, or a tiling; with `, pulse` where it started from one.
     pub name: String,
     /// 1e9 cell-steps per second.
     pub gcells: Samples,
@@ -254,6 +257,16 @@ fn in_rounds<T: Real>(
     }
     rates.push(("layerwise".to_string(), Vec::new()));
     rates.extend(tilings.iter().map(|t| (t.name.clone(), Vec::new())));
+    // What a pulse costs beside noise: layerwise and by the first tiling.
+    let beside: Vec<Option<&Tiles>> = [None]
+        .into_iter()
+        .chain(tilings.iter().map(Some))
+        .take(2)
+        .collect();
+    for tiles in &beside {
+        let name = tiles.map_or("layerwise", |tiles| &tiles.name);
+        rates.push((format!("{name}, {PULSE}"), Vec::new()));
+    }
     // Round 0 is not counted.
     for round in 0..=args.rounds {
         let mut slots = rates.iter_mut();
@@ -273,6 +286,13 @@ fn in_rounds<T: Real>(
             let steps = steps.next_multiple_of(tiles.program.height);
             keep(rate(steps, run.run(Some(tiles), threads, steps, cores)));
         }
+        for tiles in &beside {
+            run.start(Start::Pulse)?;
+            let height = tiles.map_or(1, |tiles| tiles.program.height);
+            let steps = steps.next_multiple_of(height);
+            keep(rate(steps, run.run(*tiles, threads, steps, cores)));
+        }
+        run.start(Start::Noise)?;
     }
     Ok(rates)
 }

@@ -1,6 +1,6 @@
 //! From a case to code that runs.
 
-use crate::cases::{Case, noise};
+use crate::cases::{Case, noise, pulse};
 use crate::machine::Cores;
 use crate::tiling::Tiles;
 use std::collections::BTreeSet;
@@ -170,7 +170,15 @@ impl Backend {
     }
 }
 
-/// A calculation with its code, started from noise.
+/// What a calculation starts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    Noise,
+    /// A Gaussian in the first field amid zeros, at whose front values are tiny.
+    Pulse,
+}
+
+/// A calculation with its code.
 pub struct Running<'a, T> {
     pub calculation: Calculation<'a, T>,
     kernels: &'a Kernels,
@@ -196,21 +204,34 @@ impl<'a, T: Real> Running<'a, T> {
                 .ok_or_else(|| format!("the scheme has no component {name}"))?;
             fields.push((id, *age));
         }
-        let mut calculation = Calculation::new(scheme, problem, &NoFiles, threads)
+        let calculation = Calculation::new(scheme, problem, &NoFiles, threads)
             .map_err(|e| format!("cannot start: {e:?}"))?;
-        let number = |id, age| fields.iter().position(|f| *f == (id, age));
-        calculation.restore(0, |id, age, x, y, row: &mut [T]| {
-            let field = number(id, age)
-                .ok_or_else(|| format!("the baseline lacks {}", scheme.component(id).name))?;
-            for (z, value) in row.iter_mut().enumerate() {
-                *value = T::from_f64(noise(field as u32, [x, y, z as i64]));
-            }
-            Ok::<(), String>(())
-        })?;
-        Ok(Self {
+        let mut running = Self {
             calculation,
             kernels,
             fields,
+        };
+        running.start(Start::Noise)?;
+        Ok(running)
+    }
+
+    /// Starts anew, at step 0.
+    pub fn start(&mut self, start: Start) -> Result<(), String> {
+        let scheme = self.calculation.scheme;
+        let cells = scheme.grid.cells;
+        let number = |id, age| self.fields.iter().position(|f| *f == (id, age));
+        self.calculation.restore(0, |id, age, x, y, row: &mut [T]| {
+            let field = number(id, age)
+                .ok_or_else(|| format!("the baseline lacks {}", scheme.component(id).name))?;
+            for (z, value) in row.iter_mut().enumerate() {
+                let at = [x, y, z as i64];
+                *value = match start {
+                    Start::Noise => T::from_f64(noise(field as u32, at)),
+                    // As start values of problems are.
+                    Start::Pulse => T::from_f64(pulse(field as u32, at, cells.0)).flush(),
+                };
+            }
+            Ok::<(), String>(())
         })
     }
 
