@@ -36,7 +36,7 @@ fn wrong_usage_ends_with_2() {
         "run examples/01-wave1d.torre --backend reference --verify",
         "run examples/01-wave1d.torre --backend interp --target x86-64-v3",
         "run examples/01-wave1d.torre --backend llvm --devices 0",
-        "run examples/01-wave1d.torre --devices 0,1",
+        "bench examples/01-wave1d.torre --backend cuda --devices 0,1",
         "run examples/01-wave1d.torre --devices first",
         "explain E9999",
         "new --dims 5",
