@@ -347,7 +347,8 @@ pub struct Run {
 /// The caller guarantees that `lo..hi` lies in the extents of the targets, that all that the updates read and write at
 /// these groups and indices lies in the array of the layout, and that no other thread writes it meanwhile. Kernels may
 /// read up to two lines of [`crate::layout::ALIGNMENT`] bytes more to either side (and drop what they find); of places
-/// beyond `lo..hi` they write only the ghosts along the inner axis of the values that they compute ([`KernelSet::ends`]).
+/// beyond `lo..hi` they write only the ghosts along the inner axis of the values that they compute
+/// ([`KernelSet::ends`]).
 pub type RowFn =
     unsafe extern "C" fn(base: *mut u8, runs: *const Run, count: i64, lo: i64, hi: i64);
 

@@ -234,3 +234,19 @@ pub fn add_random_incident(rng: &mut Rng, scheme: &Scheme, problem: &mut Problem
     problem.incidents.clear();
     false
 }
+
+/// Makes the outputs of a problem, four at most, slices across the axes in turns, each due every so many steps, and adds
+/// a volume of the first of them.
+pub fn slices_and_a_volume(problem: &mut Problem, scheme: &Scheme, slices: [u64; 2], volume: u64) {
+    for (n, output) in problem.outputs.iter_mut().enumerate() {
+        let axis = Axis::ALL[n % 3];
+        let index = scheme.extent(output.component)[axis].hi / 2;
+        output.kind = OutputKind::Slice { axis, index };
+        output.every = slices[n % 2];
+    }
+    problem.outputs.truncate(4);
+    let mut all = problem.outputs[0].clone();
+    all.kind = OutputKind::Volume;
+    all.every = volume;
+    problem.outputs.push(all);
+}

@@ -1,5 +1,5 @@
-//! What time blocks in flight need to know of towers: which planes across an axis a tower accesses, and on which towers of
-//! an earlier time block it depends.
+//! What time blocks in flight need to know of towers: which planes across an axis a tower accesses, and on which towers
+//! of an earlier time block it depends.
 
 use super::bounds::Placement;
 use super::group::{Group, PerFace};

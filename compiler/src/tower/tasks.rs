@@ -103,8 +103,8 @@ impl Grouping {
         self.planes
     }
 
-    /// The number of the group of towers with this origin. Groups are numbered against the way of towers, so that towers
-    /// depend on none of later groups.
+    /// The number of the group of towers with this origin. Groups are numbered against the way of towers, so that
+    /// towers depend on none of later groups.
     pub fn number(&self, origin: i64) -> i64 {
         (-self.way * origin - self.phase).div_euclid(self.planes)
     }
@@ -135,9 +135,9 @@ pub fn grouped_tasks(
     tasks.iter().all(follows).then_some(grouped)
 }
 
-/// The towers of each stripe in a time block of so many periods, in launches whose numbers count on from the first of the
-/// stripe; see [`Zigzag`]. `None` also where towers do not move along the outer axis, go around an axis, or depend on
-/// launches that come later.
+/// The towers of each stripe in a time block of so many periods, in launches whose numbers count on from the first of
+/// the stripe; see [`Zigzag`]. `None` also where towers do not move along the outer axis, go around an axis, or depend
+/// on launches that come later.
 pub fn striped_tasks(
     scheme: &Scheme,
     layout: &crate::layout::Layout,

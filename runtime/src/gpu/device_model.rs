@@ -131,8 +131,8 @@ impl DeviceModel {
         }
     }
 
-    /// Bytes per second from this GPU's memory to that of another one, while as many come back: over NVLink, as the GPUs
-    /// of a data centre have it, or through the host. 392e9 were measured between two H200.
+    /// Bytes per second from this GPU's memory to that of another one, while as many come back: over NVLink, as the
+    /// GPUs of a data centre have it, or through the host. 392e9 were measured between two H200.
     pub fn peer_rate(&self) -> f64 {
         match self.facts.capability {
             100 => 780e9,

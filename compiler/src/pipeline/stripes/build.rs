@@ -1,8 +1,8 @@
 //! The operations of a pass.
 //!
-//! The list is made in rounds: in each of them every time block runs the launches with its next number, if all that they
-//! need is in the list. An operation waits for what it depends on unless that is implied by another wait: each operation
-//! carries a clock, the number of operations of every queue that are over when it is.
+//! The list is made in rounds: in each of them every time block runs the launches with its next number, if all that
+//! they need is in the list. An operation waits for what it depends on unless that is implied by another wait: each
+//! operation carries a clock, the number of operations of every queue that are over when it is.
 
 use super::{StripeAction, StripeLaunches, StripeOp, StripeQueue, StripedPass};
 use crate::pipeline::NoLayout;

@@ -1,7 +1,7 @@
 //! Symbolic execution of a pass over several devices.
 //!
-//! The rows of a stripe are those that it alone accesses, and its overlaps with its neighbours, of which each device has
-//! a copy. A plane of each has a version, which every launch that writes the plane raises. Vector clocks tell which
+//! The rows of a stripe are those that it alone accesses, and its overlaps with its neighbours, of which each device
+//! has a copy. A plane of each has a version, which every launch that writes the plane raises. Vector clocks tell which
 //! operations are over when one begins, so one execution proves all interleavings.
 
 use super::{StripeAction, StripeOp, StripeQueue, StripedPass};

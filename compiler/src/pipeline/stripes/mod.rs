@@ -1,17 +1,17 @@
 //! Several devices: each computes a stripe of the domain along the middle axis.
 //!
-//! A stripe is the towers of one device ([`Zigzag`]). It accesses some rows that its neighbours access, too: an *overlap*,
-//! of which both devices have a copy. The unit of work is a launch of a stripe in a time block. In a time block
-//! neighbours run in turns, and after each launch a device sends the planes of the overlaps that the launch wrote to its
-//! neighbours. So whoever runs has the newest values of its overlaps, whatever towers look like, and sends nothing that
-//! is out of date. A plane belongs to one time block at a time: a launch waits for the launches of earlier time blocks,
-//! in its own and the neighbouring stripes, that access a plane that it writes, or write one that it accesses, and for
-//! what these sent.
+//! A stripe is the towers of one device ([`Zigzag`]). It accesses some rows that its neighbours access, too: an
+//! *overlap*, of which both devices have a copy. The unit of work is a launch of a stripe in a time block. In a time
+//! block neighbours run in turns, and after each launch a device sends the planes of the overlaps that the launch wrote
+//! to its neighbours. So whoever runs has the newest values of its overlaps, whatever towers look like, and sends
+//! nothing that is out of date. A plane belongs to one time block at a time: a launch waits for the launches of earlier
+//! time blocks, in its own and the neighbouring stripes, that access a plane that it writes, or write one that it
+//! accesses, and for what these sent.
 //!
 //! While a device waits for its neighbours in one time block, it computes in another one: several are in flight.
 //!
-//! [`StripedPass::operations`] makes the list of a pass, which [`check_stripes`] executes symbolically. All operations of
-//! a pass are over when the next one begins.
+//! [`StripedPass::operations`] makes the list of a pass, which [`check_stripes`] executes symbolically. All operations
+//! of a pass are over when the next one begins.
 
 mod build;
 mod check;

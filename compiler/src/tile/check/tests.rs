@@ -235,8 +235,8 @@ fn a_wait_that_is_left_out_is_a_race() {
     }
 }
 
-/// On two folded axes tiles have up to four parts. Those that are far from each other run one after the other, those that
-/// touch run together, and each part runs once.
+/// On two folded axes tiles have up to four parts. Those that are far from each other run one after the other, those
+/// that touch run together, and each part runs once.
 #[test]
 fn parts_far_from_each_other_run_one_after_the_other() {
     let mut scheme = maxwell(4, Precision::F32, [48, 48, 2]);

@@ -1,9 +1,10 @@
 //! A calculation on several devices, each of which computes a [stripe](torre_compiler::pipeline::Stripes).
 //!
-//! A device has the rows that its towers access, in a layout whose planes are only as wide as the widest stripe, so that
-//! the same kernels serve all devices. It has the coefficients of axes and the room for the states of all zones, too. In
-//! a pass, launches and copies between devices go to queues, ordered by signals. Between passes all devices have
-//! the newest values of all that they access; the host gathers slices there, and gets values back when they are wanted.
+//! A device has the rows that its towers access, in a layout whose planes are only as wide as the widest stripe, so
+//! that the same kernels serve all devices. It has the coefficients of axes and the room for the states of all zones,
+//! too. In a pass, launches and copies between devices go to queues, ordered by signals. Between passes all devices
+//! have the newest values of all that they access; the host gathers slices there, and gets values back when they are
+//! wanted.
 
 mod passes;
 mod records;
@@ -177,8 +178,8 @@ fn line_bytes(layout: &Layout, lines: &Lines, line: i64) -> std::ops::Range<usiz
 }
 
 impl<'a, T: Value> Striped<'a, T> {
-    /// Takes a calculation, arranged for a GPU, to as many devices as there are stripes, at the step where it is. `None`
-    /// where towers cannot do what the problem asks for.
+    /// Takes a calculation, arranged for a GPU, to as many devices as there are stripes, at the step where it is.
+    /// `None` where towers cannot do what the problem asks for.
     pub fn new(
         calculation: Calculation<'a, T>,
         files: &'a dyn Files,

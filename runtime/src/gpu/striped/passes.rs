@@ -233,8 +233,8 @@ impl<T: Value> Striped<'_, T> {
                 shared: time_block.shared_bytes,
             };
             // SAFETY: the parameters are those that the compiler lists; the rows that the stripe's towers access lie in
-            // the array of the stripe's layout, profiles in arrays over the boxes of volume sources, and there are waves
-            // of all steps of the pass, and room for their records.
+            // the array of the stripe's layout, profiles in arrays over the boxes of volume sources, and there are
+            // waves of all steps of the pass, and room for their records.
             unsafe { device.start_in(queue, unit.function, threads, &launch.arguments) }?;
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! Runs on a GPU give the bits of the reference. Without a GPU their PTX is interpreted; where there is one, it runs
 //! there, too.
 
+mod examples;
 mod l2_partitions;
 mod layers;
 mod patches;
@@ -10,7 +11,6 @@ mod waves;
 mod windows;
 
 use std::fmt;
-use torre_compiler::backend::gpu::Gpu;
 use torre_compiler::backend::gpu::layerwise::{Shape, reads_overwritten};
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::cone::{Rational, cones};
@@ -30,18 +30,17 @@ use torre_compiler::tower::block::Division;
 use torre_grammar::parse_schedule;
 use torre_grammar::source::Source;
 use torre_runtime::gpu::{
-    CompiledTowers, CudaDevice, Device, DeviceModel, DeviceProgram, OnDevice, VolumeChoice, code,
+    CompiledTowers, Device, DeviceModel, DeviceProgram, OnDevice, VolumeChoice, code,
 };
 use torre_runtime::host::Calculation;
 use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner};
-use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::{Company, Literal, Value, Watch, execute};
 use torre_runtime::world::FileWorld;
 use torre_suite::interpreted::Interpreted;
 use torre_suite::random::{
-    LIMITS, add_random_incident, random_problem, replacing, seeds, volume_sources,
+    LIMITS, add_random_incident, random_problem, replacing, seeds, slices_and_a_volume,
+    volume_sources,
 };
-use torre_suite::small_example;
 
 /// Runs a problem on a device, by towers if there are some, and by the reference, and compares all that can be seen.
 fn compare<T: Value>(
@@ -558,117 +557,4 @@ fn plans_know_what_sources_and_probes_cost() {
     let (plan, _) = plan_of(&device, &scheme, &problem, "torre(D = 1, TH = 64)");
     let note = plan.note.expect("a note");
     assert!(note.starts_with("only 0 % of the steps"), "{note}");
-}
-
-/// The examples on small domains, by towers, too, where they fit.
-fn examples(device: impl Fn() -> Box<dyn Device>, precision: Precision) {
-    let Some(library) = library() else { return };
-    let paths = torre_suite::examples();
-    let (mut in_blocks, mut in_pyramids) = (0, 0);
-    for path in paths {
-        let world = FileWorld::beside(&path);
-        let source = small_example(&path);
-        let options = Options {
-            precision,
-            overrides: vec![("steps".to_owned(), "3".to_owned())],
-            ..Options::default()
-        };
-        let resolved = load(&world, &source, &options).expect("an example without errors");
-        let (scheme, problem) = (&resolved.scheme, &resolved.problem);
-        let cells = scheme.grid.cells.0.iter().product::<i64>();
-        assert!(cells <= 1 << 17, "{}: {cells} cells", path.display());
-        let files = LoadedFiles::load(&world, scheme).expect("the files of an example");
-        let shape = Shape::of(scheme);
-        let result = compare_any(library, &*device(), scheme, problem, &files, shape, None);
-        assert!(
-            result.is_ok(),
-            "{}: {}",
-            path.display(),
-            result.unwrap_err()
-        );
-        let device = device();
-        let large = scheme.grid.dimensions() < 3 && cells > 20_000;
-        if precision != Precision::F32 || large {
-            continue;
-        }
-        let schedule = match scheme.grid.dimensions() {
-            1 => "pyramid(B = 100, TH = 2)",
-            2 => "pyramid(B = 40, TH = 2, Z = 100)",
-            _ => "torre(D = 1, TH = 2)",
-        };
-        let Some((plan, model)) = planned(&*device, scheme, problem, schedule) else {
-            continue;
-        };
-        assert_eq!(plan.note, None);
-        if plan.patches.is_some() {
-            let blocks = plan.compile_blocks(library, scheme, &model);
-            let blocks = blocks.expect("valid IR").expect("pyramids");
-            let asked: (_, _, &dyn Files) = (scheme, problem, &files);
-            let result = patches::compare_any(library, &*device, asked, shape, &blocks);
-            let result = result.map_err(|error| format!("{}: {error}", path.display()));
-            assert_eq!(result, Ok(()));
-            in_pyramids += 1;
-            continue;
-        }
-        let (_, towers) = plan.compile(library, scheme, &model).expect("valid IR");
-        let result = compare_any(
-            library,
-            &*device,
-            scheme,
-            problem,
-            &files,
-            shape,
-            towers.as_ref(),
-        );
-        let result = result.map_err(|error| format!("{}: {error}", path.display()));
-        assert_eq!(result, Ok(()));
-        in_blocks += 1;
-    }
-    let first = precision == Precision::F32;
-    assert_eq!([in_blocks > 0, in_pyramids > 3], [first; 2]);
-}
-
-// Tests in two parts, so that two cores share the work.
-
-#[test]
-fn examples_in_f32_give_the_bits_of_the_reference() {
-    examples(|| Box::new(Interpreted::new()), Precision::F32);
-}
-
-#[test]
-fn examples_in_f64_give_the_bits_of_the_reference() {
-    examples(|| Box::new(Interpreted::new()), Precision::F64);
-}
-
-/// The GPU of this machine; without one, says how many tests are skipped.
-fn real(tests: usize) -> bool {
-    match CudaDevice::open(0) {
-        Ok(_) => true,
-        Err(error) => {
-            eprintln!("skipped: {tests} tests on a GPU: {error}");
-            false
-        }
-    }
-}
-
-fn open() -> Box<dyn Device> {
-    Box::new(CudaDevice::open(0).expect("the GPU that was found before"))
-}
-
-#[test]
-fn runs_on_a_real_gpu_give_the_bits_of_the_reference() {
-    if !real(seeds().count() + 2) {
-        return;
-    }
-    random_runs(open, seeds());
-    for precision in [Precision::F32, Precision::F64] {
-        examples(open, precision);
-    }
-}
-
-#[test]
-fn every_gpu_is_found_by_its_name() {
-    for gpu in Gpu::all() {
-        assert_eq!(Gpu::named(gpu.name), Some(gpu));
-    }
 }

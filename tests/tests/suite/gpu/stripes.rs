@@ -2,7 +2,6 @@
 
 use super::*;
 use torre_compiler::pipeline::{NoStripes, Stripes};
-use torre_compiler::problem::OutputKind;
 use torre_runtime::gpu::{Striped, StripedProgram};
 use torre_suite::interpreted::InterpretedPeers;
 
@@ -88,8 +87,8 @@ fn on_devices_any(scheme: &Scheme, problem: &Problem, program: StripedProgram, s
     done.unwrap_or_else(|error| panic!("seed {seed}: {error}"))
 }
 
-/// FDTD of two orders and elastic waves on two and three devices with stripes of different widths: sources in points and
-/// volumes, probes, slices across all axes, volumes.
+/// FDTD of two orders and elastic waves on two and three devices with stripes of different widths: sources in points
+/// and volumes, probes, slices across all axes, volumes.
 #[test]
 fn several_devices_give_the_bits_of_the_reference() {
     let Some(library) = library() else { return };
@@ -126,17 +125,7 @@ fn several_devices_give_the_bits_of_the_reference() {
         let mut rng = Rng::new(seed as u64);
         let mut problem = random_problem(&mut rng, &scheme);
         problem.sources.extend(volume_sources(&mut rng, &scheme, 1));
-        for (n, output) in problem.outputs.iter_mut().enumerate() {
-            let axis = Axis::ALL[n % 3];
-            let index = scheme.extent(output.component)[axis].hi / 2;
-            output.kind = OutputKind::Slice { axis, index };
-            output.every = [4, 6][n % 2];
-        }
-        problem.outputs.truncate(4);
-        let mut volume = problem.outputs[0].clone();
-        volume.kind = OutputKind::Volume;
-        volume.every = 8;
-        problem.outputs.push(volume);
+        slices_and_a_volume(&mut problem, &scheme, [4, 6], 8);
         problem.steps = 8;
         let device = Interpreted::new();
         let (plan, model) = plan_of(&device, &scheme, &problem, schedule);

@@ -157,17 +157,7 @@ fn windows_give_the_bits_of_the_reference() {
         let mut problem = random_problem(&mut rng, &scheme);
         few_cells(&mut problem);
         problem.sources.extend(volume_sources(&mut rng, &scheme, 1));
-        for (n, output) in problem.outputs.iter_mut().enumerate() {
-            let axis = Axis::ALL[n % 3];
-            let index = scheme.extent(output.component)[axis].hi / 2;
-            output.kind = OutputKind::Slice { axis, index };
-            output.every = [6, 8][n % 2];
-        }
-        problem.outputs.truncate(4);
-        let mut volume = problem.outputs[0].clone();
-        volume.kind = OutputKind::Volume;
-        volume.every = 10;
-        problem.outputs.push(volume);
+        slices_and_a_volume(&mut problem, &scheme, [6, 8], 10);
         problem.steps = 14;
         let device = Interpreted::new();
         let (plan, model) = plan_of(&device, &scheme, &problem, schedule);
