@@ -135,7 +135,11 @@ impl Question<'_> {
                 return Err(DeviceError::Memory { needed, available }.into());
             }
             WindowArg::Device => Held::All(planner.resident(towers, asked).map_err(refused)?),
-            _ => Held::Window(Box::new(planner.window(towers, asked).map_err(refused)?)),
+            _ => {
+                let window = planner.window(towers, asked).map_err(refused)?;
+                plan.arrange_for_window(scheme).map_err(SetupError::from)?;
+                Held::Window(Box::new(window))
+            }
         }))
     }
 }

@@ -13,6 +13,12 @@
 //! Behind the groups lie the coefficients that depend on one axis only, and the states of each zone, box by box
 //! ([`ZoneLayout`]): as groups of rows again, one row for each state, so that the states of an update lie at constant
 //! displacements from each other.
+//!
+//! For a calculation window ([`Layout::for_window`]) planes across the outer axis hold all that moves with them: zones
+//! that are long along that axis have their states behind the groups of each plane. What is left lies *beside* the
+//! planes, and kernels find it by an address of its own.
+
+mod zones;
 
 use crate::lattice::{Axis, Interval, PerAxis, Region, div_ceil, div_floor};
 use crate::scheme::{CoefId, ComponentId, Read, Scheme, StageId, StateId, ZoneId};
@@ -26,6 +32,12 @@ pub const GPU_ALIGNMENT: usize = 128;
 
 /// Bytes that a GPU copies at a time; index 0 of a row begins a piece.
 pub const PIECE: usize = 16;
+
+/// For calculation windows, planes begin at multiples of so many bytes: blocks of files do.
+pub const PAGE: usize = 4096;
+
+/// The states of a zone lie in planes if the longest of its boxes has this share of the outer axis, or more.
+const LONG: i64 = 8;
 
 /// A row of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,6 +55,8 @@ pub struct Layout {
     pub element_bytes: usize,
     /// Whether it is that of the whole domain, so that indices are those of the grid.
     pub whole: bool,
+    /// Whether it is for a calculation window.
+    pub windowed: bool,
     /// Ghosts kept below and above the domain.
     pub reach: PerAxis<[i32; 2]>,
     /// Largest extent of a component along each axis.
@@ -99,8 +113,11 @@ pub struct ZoneLayout {
     pub row_stride: i64,
     /// From a group to the next along the middle axis, and along the outer axis where there is no middle one.
     pub group: i64,
-    /// From an index to the next along the outer axis, in all boxes: that of the longest one along the middle axis.
+    /// From an index to the next along the outer axis, in all boxes: that of the longest one along the middle axis, or
+    /// that of the grid.
     pub plane: i64,
+    /// Whether states lie in the planes of the grid.
+    pub in_planes: bool,
     pub boxes: Vec<BoxLayout>,
 }
 
@@ -112,6 +129,14 @@ pub struct BoxLayout {
     /// Where the element of row 0 of the first group would be at inner index 0. Rows have the alignment of those of the
     /// grid.
     pub origin: i64,
+}
+
+impl ZoneLayout {
+    /// Elements of a plane of the longest box along the middle axis.
+    fn own_plane(&self) -> i64 {
+        let widths = self.boxes.iter().map(|b| b.region[Axis::MIDDLE].len());
+        self.group * widths.max().unwrap_or(0)
+    }
 }
 
 impl BoxLayout {
@@ -136,6 +161,17 @@ pub struct Lines {
     pub count: i64,
 }
 
+/// How far planes across the outer axis are from each other.
+#[derive(Clone, Copy, Debug)]
+enum Planes {
+    /// As they have groups.
+    Whole,
+    /// As a stripe of so many indices has groups.
+    Stripe(i64),
+    /// A little farther than they have groups and so many elements more.
+    Window(i64),
+}
+
 /// The sizes that were asked for exceed what can be addressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge;
@@ -154,25 +190,37 @@ impl Layout {
     /// wherever these are: planes across the outer axis lie so many groups from each other, so that groups that are not
     /// accessed lie where others are. All that is not in groups has its place behind those of any stripe.
     pub fn for_stripe(scheme: &Scheme, indices: i64) -> Result<Layout, TooLarge> {
-        Layout::placed(scheme, GPU_ALIGNMENT, Some(indices))
+        Layout::placed(scheme, GPU_ALIGNMENT, Planes::Stripe(indices))
+    }
+
+    /// For a GPU that has some planes across the outer axis at a time.
+    pub fn for_window(scheme: &Scheme) -> Result<Layout, TooLarge> {
+        Layout::placed(scheme, GPU_ALIGNMENT, Planes::Window(0))
     }
 
     /// With index 0 of every row at a multiple of so many bytes, a power of two that is at least [`PIECE`].
     fn aligned(scheme: &Scheme, alignment: usize) -> Result<Layout, TooLarge> {
-        Layout::placed(scheme, alignment, None)
+        Layout::placed(scheme, alignment, Planes::Whole)
     }
 
-    fn placed(scheme: &Scheme, alignment: usize, stripe: Option<i64>) -> Result<Layout, TooLarge> {
+    fn placed(scheme: &Scheme, alignment: usize, planes: Planes) -> Result<Layout, TooLarge> {
         let mut extent = PerAxis::splat(1);
         for id in scheme.component_ids() {
             for (axis, range) in scheme.extent(id).iter() {
                 extent[axis] = extent[axis].max(range.hi);
             }
         }
-        let mut layout = Layout::arranged(scheme, extent, scheme.reach(), alignment, stripe)?;
+        let line = (alignment / scheme.precision.bytes()) as i64;
+        let mut zones = zones::sized(scheme, extent, line)?;
+        let planes = match planes {
+            Planes::Window(_) => Planes::Window(zones::put_into_planes(&mut zones, extent)?),
+            other => other,
+        };
+        let mut layout = Layout::arranged(scheme, extent, scheme.reach(), alignment, planes)?;
         layout.whole = true;
+        layout.windowed = matches!(planes, Planes::Window(_));
         layout.append_axis_coefs(scheme, alignment)?;
-        layout.append_zones(scheme, alignment)?;
+        layout.append_zones(zones, alignment)?;
         Ok(layout)
     }
 
@@ -216,42 +264,49 @@ impl Layout {
         Ok(())
     }
 
-    fn append_zones(&mut self, scheme: &Scheme, alignment: usize) -> Result<(), TooLarge> {
+    /// Gives the boxes of zones their places: those in planes have displacements behind the groups of a plane up to now.
+    fn append_zones(&mut self, zones: Vec<ZoneLayout>, alignment: usize) -> Result<(), TooLarge> {
         let line = (alignment / self.element_bytes) as i64;
-        let whole = self.extent.map(|n| Interval::new(0, n));
-        for zone in 0..scheme.zones.len() {
-            let id = ZoneId(zone as u32);
-            let rows = scheme.states_of(id).count() as i64;
-            let boxes = scheme.zones[zone].boxes.iter();
-            let boxes: Vec<Region> = boxes
-                .map(|b| b.intersect(whole))
-                .filter(|b| !b.is_empty())
-                .collect();
-            // From the line of the first index to the end of that of the last one.
-            let lines = |z: Interval| Interval::new(div_floor(z.lo, line), div_ceil(z.hi, line));
-            let longest = boxes.iter().map(|b| lines(b[Axis::INNER]).len()).max();
-            let row_stride = longest.unwrap_or(0) * line;
-            let group = rows.checked_mul(row_stride).ok_or(TooLarge)?;
-            let widest = boxes.iter().map(|b| b[Axis::MIDDLE].len()).max();
-            let plane = group.checked_mul(widest.unwrap_or(0)).ok_or(TooLarge)?;
-            let mut own = ZoneLayout {
-                rows: rows as u32,
-                row_stride,
-                group,
-                plane,
-                boxes: Vec::new(),
-            };
-            for region in boxes {
-                let elements = plane.checked_mul(region[Axis::OUTER].len());
-                let start = self.append(elements.ok_or(TooLarge)?, alignment)?;
-                own.boxes.push(BoxLayout {
-                    region,
-                    origin: start - lines(region[Axis::INNER]).lo * line,
-                });
+        let behind = self.group(0, self.visible(Axis::MIDDLE).hi);
+        for mut own in zones {
+            for part in &mut own.boxes {
+                let begin = div_floor(part.region[Axis::INNER].lo, line) * line;
+                let range = part.region[Axis::OUTER];
+                part.origin = match own.in_planes {
+                    true => behind + range.lo * self.stride[Axis::OUTER] + part.origin - begin,
+                    false => {
+                        let elements = own.plane.checked_mul(range.len());
+                        self.append(elements.ok_or(TooLarge)?, alignment)? - begin
+                    }
+                };
+            }
+            if own.in_planes {
+                own.plane = self.stride[Axis::OUTER];
             }
             self.zones.push(own);
         }
         Ok(())
+    }
+
+    /// The element with which the lowest plane across the outer axis begins, its ghosts included.
+    pub fn first_plane(&self) -> i64 {
+        let each = match self.windowed {
+            true => GPU_ALIGNMENT / self.element_bytes,
+            false => PIECE / self.element_bytes,
+        } as i64;
+        let below = div_ceil(i64::from(self.reach[Axis::INNER][0]), each) * each;
+        let [x, y] = [Axis::OUTER, Axis::MIDDLE].map(|axis| self.visible(axis).lo);
+        self.group(x, y) - below
+    }
+
+    /// After the highest plane: what lies beside planes begins there.
+    pub fn after_planes(&self) -> i64 {
+        self.first_plane() + self.visible(Axis::OUTER).len() * self.stride[Axis::OUTER]
+    }
+
+    /// Whether kernels find what lies beside planes by an address of its own.
+    pub fn has_beside(&self) -> bool {
+        self.windowed && !self.zones.is_empty()
     }
 
     /// Elements that hold states, pads within rows included.
@@ -260,7 +315,7 @@ impl Layout {
             let boxes = zone.boxes.iter();
             boxes.map(|b| b.region[Axis::OUTER].len()).sum()
         };
-        let of_zone = |zone: &ZoneLayout| zone.plane * planes(zone);
+        let of_zone = |zone: &ZoneLayout| zone.own_plane() * planes(zone);
         self.zones.iter().map(of_zone).sum()
     }
 
@@ -306,7 +361,7 @@ impl Layout {
         extent: PerAxis<i64>,
         reach: PerAxis<[i32; 2]>,
     ) -> Result<Layout, TooLarge> {
-        Layout::arranged(scheme, extent, reach, ALIGNMENT, None)
+        Layout::arranged(scheme, extent, reach, ALIGNMENT, Planes::Whole)
     }
 
     fn arranged(
@@ -314,7 +369,7 @@ impl Layout {
         extent: PerAxis<i64>,
         reach: PerAxis<[i32; 2]>,
         alignment: usize,
-        stripe: Option<i64>,
+        planes: Planes,
     ) -> Result<Layout, TooLarge> {
         let element_bytes = scheme.precision.bytes();
         let line = (alignment / element_bytes) as i64;
@@ -356,14 +411,28 @@ impl Layout {
         let mul = |a: i64, b: i64| a.checked_mul(b).ok_or(TooLarge);
         let group = mul(row_stride, i64::from(rows.max(1)))?;
         let all = wide(Axis::MIDDLE)?;
-        let apart = stripe.map_or(all, |indices| indices.clamp(1, all));
-        let plane = mul(group, apart)?;
+        let mut lead = i64::from(reach[Axis::INNER][0]).div_euclid(line) * line + line;
+        let mut beyond = 0;
+        let plane = match planes {
+            Planes::Whole => mul(group, all)?,
+            Planes::Stripe(indices) => {
+                let apart = indices.clamp(1, all);
+                beyond = mul(group, all - apart)?;
+                mul(group, apart)?
+            }
+            Planes::Window(more) => {
+                let page = (PAGE / element_bytes) as i64;
+                let below = div_ceil(i64::from(reach[Axis::INNER][0]), line) * line;
+                lead += (below - lead).rem_euclid(page);
+                // Kernels read up to two lines more than they need, and a plane begins up to a line before its rows.
+                let plane = mul(group, all)?.checked_add(more);
+                let plane = plane.and_then(|plane| plane.checked_add(3 * line));
+                mul(div_ceil(plane.ok_or(TooLarge)?, page), page)?
+            }
+        };
         let total = mul(plane, wide(Axis::OUTER)?)?;
-        let total = total
-            .checked_add(mul(group, all - apart)?)
-            .ok_or(TooLarge)?;
+        let total = total.checked_add(beyond).ok_or(TooLarge)?;
         let stride = PerAxis([plane, group, 1]);
-        let lead = i64::from(reach[Axis::INNER][0]).div_euclid(line) * line + line;
         let origin = total
             .checked_add(lead)
             .and_then(|_| mul(i64::from(reach[Axis::OUTER][0]), plane).ok())
@@ -377,6 +446,7 @@ impl Layout {
         Ok(Layout {
             element_bytes,
             whole: false,
+            windowed: false,
             reach,
             extent,
             rows,

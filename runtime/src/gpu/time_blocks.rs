@@ -127,6 +127,7 @@ impl Ready {
                 points: points.0,
                 waves: 0,
                 records: 0,
+                beside: layout.has_beside().then_some(0),
             },
             time_block,
             since: 0,
@@ -255,6 +256,7 @@ impl TowerBlocks {
             array: array.0,
             waves: waves.0,
             records: records.0,
+            beside: ready.buffers.beside.map(|_| array.0),
             ..ready.buffers.clone()
         };
         let launches = time_block.launches(&buffers, &self.injected.volumes, ready.since);

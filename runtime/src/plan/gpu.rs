@@ -119,6 +119,8 @@ impl From<TooLarge> for NoPlan {
 /// What planning a run on a GPU needs to know.
 pub struct DevicePlanner<'a> {
     pub planner: Planner<'a>,
+    /// That of values with a calculation window.
+    window_layout: Layout,
     problem: &'a Problem,
     model: &'a DeviceModel,
     interruptions: Interruptions,
@@ -145,6 +147,7 @@ impl<'a> DevicePlanner<'a> {
                     ..planner
                 }
             },
+            window_layout: Layout::for_window(scheme)?,
             problem,
             model,
             interruptions: Interruptions::new(scheme, problem),

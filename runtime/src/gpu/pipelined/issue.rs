@@ -1,6 +1,7 @@
 //! Operations of a pipeline as work for queues of the device.
 
 use super::Pipelined;
+use super::beside::Beside;
 use super::planes::Move;
 use crate::gpu::code::blocks;
 use crate::gpu::device::{DeviceError, Threads};
@@ -108,8 +109,11 @@ impl<T: Value> Pipelined<'_, T> {
         let waves = state.from * self.injections.waves_per_step() as u64 * 8;
         let each = (self.receivers.len() * scheme.precision.bytes()) as u64;
         let window = self.builder.window();
+        let array = self.planes.array(self.buffer, window, op.pass, op.base);
+        let beside = self.beside.as_ref().map_or(array, Beside::array);
         let buffers = TowerBuffers {
-            array: self.planes.array(self.buffer, window, op.pass, op.base).0,
+            array: array.0,
+            beside: ready.buffers.beside.map(|_| beside.0),
             waves: self.waves.of(op.pass).offset(waves as i64).0,
             records: self
                 .records

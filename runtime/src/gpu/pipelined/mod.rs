@@ -4,6 +4,7 @@
 //! go to queues of the device: slabs of planes come from the host's array and go back to it, and launches run groups of
 //! towers. Waves of sources go to the device before a pass, and records come back after it.
 
+mod beside;
 mod issue;
 mod passes;
 mod planes;
@@ -20,6 +21,7 @@ use super::volumes;
 use crate::host::receivers::Picture;
 use crate::host::{BlowUp, Calculation, Progress};
 use crate::run::{RunError, Simulation, Value, cell_stages_per_step};
+use beside::Beside;
 use passes::PassState;
 use planes::PlaneBytes;
 use std::collections::{BTreeMap, VecDeque};
@@ -131,6 +133,8 @@ pub struct Pipelined<'a, T> {
     queues: DeviceQueues,
     planes: PlaneBytes,
     buffer: Address,
+    /// What lies beside planes, if that is not in the buffer.
+    beside: Option<Beside>,
     /// The host's array, while copies of queues use it.
     host: *mut u8,
     locked: bool,
@@ -173,7 +177,9 @@ pub fn device_bytes(
     let planes = PlaneBytes::new(layout, 1, how.places);
     let sizes = records::Sizes::new(scheme, problem, layout, pass_steps(steps, how));
     // The number of waves is not known before sources are; those with one for each cell have as many values as cells.
-    planes.buffer_bytes().saturating_add(2 * sizes.all())
+    let beside = how.places.map_or(0, |_| Beside::bytes(layout));
+    let buffer = planes.buffer_bytes().saturating_add(beside);
+    buffer.saturating_add(2 * sizes.all())
 }
 
 /// Steps of a pass of time blocks of so many steps, at most.
@@ -205,7 +211,9 @@ impl<'a, T: Value> Pipelined<'a, T> {
         assert_eq!(layout, program.set.layout, "kernels for this layout");
         let interruptions = Interruptions::new(scheme, problem);
         let chosen = &interruptions.volumes;
-        let unfit = !interruptions.always.is_empty() || !scheme.zones.is_empty();
+        // The states of zones move with planes in a layout for that.
+        let fixed = how.places.is_some() && !scheme.zones.is_empty() && !layout.windowed;
+        let unfit = !interruptions.always.is_empty() || fixed;
         if unfit || towers.program.sources != chosen.acting(problem) {
             return Ok(None);
         }
@@ -256,8 +264,10 @@ impl<'a, T: Value> Pipelined<'a, T> {
         check_layout(&mut footprints, &calculation, &window, towers.steps)?;
         let planes = PlaneBytes::new(&layout, footprints.way(), how.places);
         let buffer = device.take(planes.buffer_bytes())?;
+        let mut beside = None;
         let locked = match how.places {
             Some(_) => {
+                beside = Beside::new(device, &layout, calculation.array(), calculation.steps())?;
                 let array = calculation.array_mut();
                 // SAFETY: the array stays where it is as long as the calculation lives, and is unlocked before.
                 unsafe { device.lock(array.as_mut_ptr(), array.len() as u64) }?
@@ -282,6 +292,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
             footprints,
             planes,
             buffer,
+            beside,
             host: calculation.array_mut().as_mut_ptr(),
             locked,
             points,
@@ -491,6 +502,9 @@ impl<T: Value> Simulation<T> for Pipelined<'_, T> {
             self.device
                 .read(self.buffer, self.calculation.array_mut())?;
             self.calculation.set_steps(self.steps);
+        }
+        if let Some(beside) = &mut self.beside {
+            beside.fetch(self.device, self.calculation.array_mut(), self.steps)?;
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! Where planes lie: in the host's array, and in the device's buffer.
 
 use crate::gpu::device::Address;
-use torre_compiler::lattice::{Axis, Interval, div_ceil};
-use torre_compiler::layout::{Layout, PIECE};
+use torre_compiler::lattice::{Axis, Interval};
+use torre_compiler::layout::{GPU_ALIGNMENT, Layout};
 use torre_compiler::pipeline::Window;
 
 /// The bytes of planes across the first axis, with all ghosts along the others.
@@ -25,16 +25,16 @@ impl PlaneBytes {
     pub fn new(layout: &Layout, way: i64, places: Option<i64>) -> PlaneBytes {
         let element = layout.element_bytes as i64;
         let held = layout.visible(Axis::OUTER);
-        let plane = layout.stride[Axis::OUTER];
-        // The first row of a plane begins with its ghosts.
-        let piece = (PIECE / layout.element_bytes) as i64;
-        let below = div_ceil(i64::from(layout.reach[Axis::INNER][0]), piece) * piece;
-        let first = layout.group(held.lo, layout.visible(Axis::MIDDLE).lo) - below;
+        let after = layout.elements - layout.after_planes();
         PlaneBytes {
             way,
-            each: plane * element,
-            before: first * element,
-            after: (layout.elements - first - held.len() * plane).max(0) * element,
+            each: layout.stride[Axis::OUTER] * element,
+            before: layout.first_plane() * element,
+            after: match (layout.windowed, places) {
+                // Kernels read up to two lines more than they need.
+                (true, Some(_)) => 2 * GPU_ALIGNMENT as i64,
+                _ => after.max(0) * element,
+            },
             ghosts: -held.lo,
             places: places.unwrap_or(held.len()),
         }

@@ -5,11 +5,13 @@ use crate::gpu::{
     CompiledBlocks, CompiledPatches, CompiledTowers, DeviceModel, TimeBlockOrder, TowerError, code,
     patches, towers,
 };
+use crate::program::layerwise_kernels_for;
 use torre_compiler::backend::gpu::layerwise::Shape;
 use torre_compiler::backend::gpu::{Module, Ptx};
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::cone::Rational;
 use torre_compiler::kernel::KernelSet;
+use torre_compiler::layout::{Layout, TooLarge};
 use torre_compiler::schedule::{Choice, Tiling};
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tower::TowerProgram;
@@ -46,6 +48,12 @@ impl DevicePlan {
     pub fn height(&self) -> u64 {
         let patches = self.patches.as_ref().map_or(1, |plan| plan.program.height);
         self.towers.as_ref().map_or(patches, TowerPlan::height)
+    }
+
+    /// Has values arranged for a calculation window.
+    pub fn arrange_for_window(&mut self, scheme: &Scheme) -> Result<(), TooLarge> {
+        self.kernels = layerwise_kernels_for(scheme, Layout::for_window(scheme)?);
+        Ok(())
     }
 
     /// The kernels that are its own, as IR: those of its towers, or of whole stages.

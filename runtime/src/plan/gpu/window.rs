@@ -17,8 +17,6 @@ pub enum NoWindow {
     Layerwise,
     /// The first axis is periodic.
     Ring,
-    /// Layers keep states, which lie beside the planes of the array.
-    Layers,
     /// Towers do not move along the first axis, or not in the order of planes across it.
     Way,
     /// Time blocks have whole periods, and something is due in between.
@@ -36,9 +34,6 @@ impl fmt::Display for NoWindow {
             NoWindow::Ring => {
                 f.write_str("a calculation window does not go around the first axis, which is periodic")
             }
-            NoWindow::Layers => f.write_str(
-                "time blocks in flight and calculation windows take no layers: their states do not lie in planes",
-            ),
             NoWindow::Way => f.write_str(
                 "a calculation window needs towers that move along the first axis, one group of planes after the other",
             ),
@@ -122,9 +117,6 @@ impl DevicePlanner<'_> {
         if scheme.grid.is_periodic(Axis::OUTER) {
             return Some(NoWindow::Ring);
         }
-        if !scheme.zones.is_empty() {
-            return Some(NoWindow::Layers);
-        }
         let towers = plan.fit.towers();
         if towers.way() == 0 {
             return Some(NoWindow::Way);
@@ -170,7 +162,7 @@ impl DevicePlanner<'_> {
         let Some(plan) = plan else {
             return refuse(NoWindow::Layerwise);
         };
-        let (scheme, layout) = (self.planner.scheme, &self.planner.layout);
+        let (scheme, layout) = (self.planner.scheme, &self.window_layout);
         let towers = plan.fit.towers();
         let plane_bytes = layout.stride[Axis::OUTER] as u64 * layout.element_bytes as u64;
         let area = scheme.grid.cells[Axis::MIDDLE] * scheme.grid.cells[Axis::INNER];
@@ -256,7 +248,7 @@ impl DevicePlanner<'_> {
     }
 
     fn footprints(&self, plan: &TowerPlan, how: InFlight) -> Footprints {
-        let (scheme, layout): (_, &Layout) = (self.planner.scheme, &self.planner.layout);
+        let (scheme, layout): (_, &Layout) = (self.planner.scheme, &self.window_layout);
         Footprints::new(
             scheme,
             layout,
@@ -269,7 +261,7 @@ impl DevicePlanner<'_> {
 
     /// The planes that a window holds at least.
     fn least_places(&self, plan: &TowerPlan, how: InFlight) -> Option<i64> {
-        let (scheme, layout) = (self.planner.scheme, &self.planner.layout);
+        let (scheme, layout) = (self.planner.scheme, &self.window_layout);
         let mut footprints = self.footprints(plan, how);
         let window = Window {
             planes: footprints.held(),
@@ -298,7 +290,7 @@ impl DevicePlanner<'_> {
 
     /// The operations of some passes of a plan.
     pub fn laid_out(&self, plan: &TowerPlan, how: InFlight, passes: usize) -> Option<LaidOut> {
-        let (scheme, layout) = (self.planner.scheme, &self.planner.layout);
+        let (scheme, layout) = (self.planner.scheme, &self.window_layout);
         let mut footprints = self.footprints(plan, how);
         let heights = vec![plan.height(); how.blocks];
         let pass = footprints.pass(scheme, layout, &heights)?;

@@ -65,8 +65,19 @@ impl TowerParams {
         TowerParams::VOLUMES + volumes + parameter
     }
 
+    /// The number of the last parameter, where there is one: the address that an array would have whose part beside
+    /// planes lies where the kernel finds it ([`Layout::has_beside`](crate::layout::Layout::has_beside)).
+    pub const fn beside(sources: usize, z_blocks: bool) -> usize {
+        let z_block = if z_blocks {
+            ZBlockParams::TYPES.len()
+        } else {
+            0
+        };
+        TowerParams::of_z_block(sources, z_block)
+    }
+
     /// The types of all parameters of a kernel for so many volume sources.
-    pub fn types(sources: usize, z_blocks: bool) -> Vec<Type> {
+    pub fn types(sources: usize, z_blocks: bool, beside: bool) -> Vec<Type> {
         let mut types = TowerParams::TYPES.to_vec();
         if sources > 0 {
             types.push(Type::I32);
@@ -75,6 +86,7 @@ impl TowerParams {
         if z_blocks {
             types.extend(ZBlockParams::TYPES);
         }
+        types.extend(beside.then_some(Type::GLOBAL));
         types
     }
 }
@@ -115,6 +127,8 @@ pub struct TowerBuffers {
     pub points: u64,
     pub waves: u64,
     pub records: u64,
+    /// See [`TowerParams::beside`].
+    pub beside: Option<u64>,
 }
 
 /// A launch of the kernel.
@@ -220,6 +234,7 @@ impl TimeBlock {
         if let Some(ZBlock { base, low, width }) = self.z_blocks[z_block] {
             arguments.extend(ZBlockParams { base, low, width }.arguments());
         }
+        arguments.extend(buffers.beside.map(Argument::Place));
         Launch {
             number,
             towers: self.list.of_launch(number).len(),

@@ -1,10 +1,11 @@
 //! What the code of all threads of a tower's alignment has in common, and what a thread knows about itself.
 
+use super::super::abi::TowerParams;
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel};
 use crate::evaluate::{Elsewhere, range};
 use crate::lattice::{Axis, Interval};
-use crate::layout::Layout;
+use crate::layout::{Layout, ZoneLayout};
 use crate::scheme::{Scheme, Update};
 use crate::tower::block::{Block, InnerGhosts, Slabs, ZBlocks};
 use crate::tower::{Allocation, PeriodProgram, RowRef, StageProgram, TowerProgram, Towers};
@@ -65,6 +66,23 @@ impl<'a> Context<'a> {
 
     pub fn bytes(&self, elements: i64) -> i64 {
         elements * self.layout.element_bytes as i64
+    }
+
+    /// Where the array begins for what lies beside planes.
+    pub fn beside(&self, k: &Kernel<'_>) -> Operand {
+        let sources = self.program.sources.len();
+        k.param(match self.layout.has_beside() {
+            true => TowerParams::beside(sources, self.z_blocks().is_some()),
+            false => TowerParams::ARRAY,
+        })
+    }
+
+    /// The same for the states of a zone.
+    pub fn states(&self, k: &Kernel<'_>, zone: &ZoneLayout) -> Operand {
+        match zone.in_planes {
+            true => k.param(TowerParams::ARRAY),
+            false => self.beside(k),
+        }
     }
 
     /// From the origin's group to a row, in bytes.

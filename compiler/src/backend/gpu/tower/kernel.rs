@@ -80,7 +80,11 @@ pub(super) fn write(module: &mut Module, codes: &[Code<'_>], shared: Operand, ro
         ..Launch::default()
     };
     let sources = context.program.sources.len();
-    let params = TowerParams::types(sources, context.z_blocks().is_some());
+    let params = TowerParams::types(
+        sources,
+        context.z_blocks().is_some(),
+        context.layout.has_beside(),
+    );
     let mut k = module.kernel(SYMBOL, &params, launch);
     if block.options.asynchronous {
         k.need(Feature::AsyncCopy);

@@ -5,7 +5,6 @@
 //! meets one of them only, as layers at two sides do, or lie behind each other along the inner axis, the box is chosen
 //! once in a stage, and a row has a comparison and a displacement that is known when the kernel is written.
 
-use super::super::abi::TowerParams;
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel};
 use super::super::numbers;
@@ -149,14 +148,14 @@ fn base(context: &Context<'_>, zone: &ZoneLayout, own: &BoxLayout) -> i64 {
     context.bytes(own.group(zone, 0, 0))
 }
 
-/// A pointer into the array: to an element, and some indices times elements farther.
+/// A pointer into an array that begins somewhere: to an element, and some indices times elements farther.
 fn pointer(
     k: &mut Kernel<'_>,
     context: &Context<'_>,
-    first: Operand,
+    [array, first]: [Operand; 2],
     at: &[(Operand, i64)],
 ) -> Operand {
-    let mut to = k.advance(k.param(TowerParams::ARRAY), first, 1);
+    let mut to = k.advance(array, first, 1);
     for (index, stride) in at {
         let wide = k.resize(*index, Type::I64);
         let by = k.int(IntOp::Mul, wide, Operand::i64(context.bytes(*stride)));
@@ -211,7 +210,8 @@ impl Place {
             })
         });
         let strides = [(at[0], layout.plane), (at[1], layout.group)];
-        let states = pointer(k, context, first, &strides);
+        let array = context.states(k, layout);
+        let states = pointer(k, context, [array, first], &strides);
         let states = k.advance(states, lane.index, context.real.bytes());
         Place {
             states: RowPointers::new(states),
@@ -364,8 +364,11 @@ impl Zones {
         let own = &context.layout.axis_coefs[axis];
         let first = Operand::i64(context.bytes(own.origin));
         let at = self.at[n];
-        let origin =
-            *self.coefs[n].get_or_insert_with(|| pointer(k, context, first, &[(at, own.stride)]));
+        let find = || {
+            let array = context.beside(k);
+            pointer(k, context, [array, first], &[(at, own.stride)])
+        };
+        let origin = *self.coefs[n].get_or_insert_with(find);
         let element = context.layout.axis_coef_element(axis, coef, by.array()[n]);
         k.offset(origin, context.bytes(element - own.origin))
     }
@@ -475,7 +478,8 @@ fn lane_coef(
     let meets = lane_meets(k, context, lane, boxes, whole);
     let meets = meets.unwrap_or(Operand::int(Type::I1, 1));
     let first = context.layout.axis_coef_element(Axis::INNER, coef, 0);
-    let from = k.offset(k.param(TowerParams::ARRAY), context.bytes(first));
+    let array = context.beside(k);
+    let from = k.offset(array, context.bytes(first));
     let from = k.advance(from, lane.index, context.real.bytes());
     k.load_if(meets, context.real, from)
 }
@@ -566,7 +570,8 @@ impl AmendedRow {
         let first = layout.boxes.first().map_or(0, |b| base(context, layout, b));
         let first = k.int(IntOp::Add, by, Operand::i64(first));
         let strides = [(place.at[0], layout.plane), (place.at[1], layout.group)];
-        let states = pointer(k, context, first, &strides);
+        let array = context.states(k, layout);
+        let states = pointer(k, context, [array, first], &strides);
         let mut row = AmendedRow {
             acts,
             states: k.advance(states, lane.index, context.real.bytes()),
@@ -580,7 +585,8 @@ impl AmendedRow {
                     let first = context.layout.axis_coef_element(axis, *coef, 0);
                     let first = Operand::i64(context.bytes(first));
                     let stride = context.layout.axis_coefs[axis].stride;
-                    Some(pointer(k, context, first, &[(at, stride)]))
+                    let array = context.beside(k);
+                    Some(pointer(k, context, [array, first], &[(at, stride)]))
                 }
                 (Some(Memory::Lane), Op::Coef(coef)) => {
                     row.loaded

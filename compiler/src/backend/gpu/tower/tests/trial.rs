@@ -236,6 +236,7 @@ impl TimeBlockTrial<'_> {
             points: none,
             waves: none,
             records: none,
+            beside: None,
         };
         // All blocks that can run at a time, or as few as there have to be.
         let resident = rng.within(self.order.partitions.into(), 3) as u32 * cluster;
