@@ -95,7 +95,7 @@ pub fn downward(name: Option<&str>, scheme: &Scheme) -> Result<Option<Axis>, Fai
 fn names(scheme: &Scheme, problem: &Problem) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for output in &problem.outputs {
-        names.push(scheme.component(output.component).name.clone());
+        names.push(output.quantity(scheme).to_owned());
         names.push(output.name.clone());
     }
     for output in &problem.statics {

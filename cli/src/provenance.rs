@@ -144,6 +144,9 @@ fn output(scheme: &Scheme, output: &Output) -> Value {
     let mut fields = written(scheme, output.kind, component.position, output.region);
     fields["name"] = json!(output.name);
     fields["component"] = json!(component.name);
+    if output.state.is_some() {
+        fields["state"] = json!(output.quantity(scheme));
+    }
     fields["every"] = json!(output.every);
     fields
 }

@@ -480,7 +480,7 @@ impl<'a, T: Value> Run<'a, T> {
             ..
         } = &prepared.folders;
         let read = outputs.is_some() || checkpoints.is_some();
-        if !read || self.problem.series.is_empty() {
+        if !read || !SeriesRecords::has(self.problem) {
             return Ok(None);
         }
         let before = match &self.args.resume {

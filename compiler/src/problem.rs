@@ -2,7 +2,7 @@
 
 use crate::host::HostExpr;
 use crate::lattice::{Axis, PerAxis, Position, Region};
-use crate::scheme::{Body, ComponentId, FileId, StageId};
+use crate::scheme::{Body, ComponentId, FileId, Scheme, StageId, StateId};
 
 #[derive(Clone, Debug, Default)]
 pub struct Problem {
@@ -13,6 +13,7 @@ pub struct Problem {
     pub incidents: Vec<Incident>,
     pub sources: Vec<Source>,
     pub probes: Vec<Probe>,
+    pub state_probes: Vec<StateProbe>,
     pub series: Vec<Series>,
     pub outputs: Vec<Output>,
     pub statics: Vec<StaticOutput>,
@@ -111,6 +112,16 @@ pub struct Probe {
     pub every: u64,
 }
 
+/// Records one value of a state after every step whose number is a multiple of `every`.
+#[derive(Clone, Debug)]
+pub struct StateProbe {
+    pub name: String,
+    pub state: StateId,
+    /// In the zone of the state.
+    pub at: PerAxis<i64>,
+    pub every: u64,
+}
+
 /// A number of many values over time: recorded after every step whose number is a multiple of `every`.
 /// [`crate::series`] says how it is computed.
 #[derive(Clone, Debug)]
@@ -148,10 +159,38 @@ pub struct Output {
     /// Unique among the outputs; names the files.
     pub name: String,
     pub component: ComponentId,
+    /// What is written instead of the component: a state that its updates keep, which has the same positions and time. It
+    /// is 0 outside of its zone.
+    pub state: Option<StateId>,
     pub kind: OutputKind,
     /// The indices that are written, within the component's extent; of a slice, in its plane.
     pub region: Region,
     pub every: u64,
+}
+
+impl Problem {
+    /// After multiples of how many steps something of more than single values is taken.
+    pub fn intervals(&self) -> impl Iterator<Item = u64> + '_ {
+        let outputs = self.outputs.iter().map(|o| o.every);
+        let series = self.series.iter().map(|s| s.every);
+        let states = self.state_probes.iter().map(|p| p.every);
+        outputs.chain(series).chain(states)
+    }
+}
+
+impl Output {
+    /// What the values are, for people.
+    pub fn quantity<'a>(&self, scheme: &'a Scheme) -> &'a str {
+        match self.state {
+            Some(state) => &scheme.states[state.index()].name,
+            None => &scheme.component(self.component).name,
+        }
+    }
+
+    /// Whether it is taken from the values at a pause, rather than recorded while steps run.
+    pub fn needs_values(&self) -> bool {
+        matches!(self.kind, OutputKind::Volume) || self.state.is_some()
+    }
 }
 
 /// Writes values that do not change, such as a coefficient's, once.

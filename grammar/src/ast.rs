@@ -222,6 +222,8 @@ pub struct Branch {
 /// `E`, `E.x`, `u@next`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
+    /// `psi of E.z`: a state that the updates of `E.z` keep; in probes and outputs.
+    pub state: Option<Name>,
     pub field: Name,
     pub component: Option<Name>,
     pub level: Option<Spanned<Level>>,

@@ -172,10 +172,16 @@ fn target() -> impl Strategy<Value = Target> {
         option::of(level().prop_map(spanned)),
     )
         .prop_map(|(field, component, level)| Target {
+            state: None,
             field,
             component,
             level,
         })
+}
+
+/// What a probe or an output names.
+fn seen() -> impl Strategy<Value = Target> {
+    (target(), option::of(name())).prop_map(|(target, state)| Target { state, ..target })
 }
 
 fn update_op() -> impl Strategy<Value = UpdateOp> {
@@ -364,7 +370,7 @@ fn problem_stmt() -> BoxedStrategy<ProblemStmt> {
             ProblemStmt::Total { ranges, from }
         }),
         (
-            vec(target(), 1..3),
+            vec(seen(), 1..3),
             probed,
             option::of(name()),
             option::of(expr())
@@ -384,7 +390,7 @@ fn problem_stmt() -> BoxedStrategy<ProblemStmt> {
             }
         ),
         (
-            vec(target(), 1..3),
+            vec(seen(), 1..3),
             (name(), expr(), any::<bool>()),
             vec(within(), 0..3),
             option::of(expr())
@@ -402,7 +408,7 @@ fn problem_stmt() -> BoxedStrategy<ProblemStmt> {
                     every,
                 }
             }),
-        (vec(target(), 1..3), vec(within(), 0..3), option::of(expr())).prop_map(
+        (vec(seen(), 1..3), vec(within(), 0..3), option::of(expr())).prop_map(
             |(targets, within, every)| ProblemStmt::Volume {
                 targets,
                 within,

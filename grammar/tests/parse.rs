@@ -431,6 +431,26 @@ fn sources_and_outputs() {
         } => assert_eq!((targets.len(), plane.is_length, within.len()), (2, true, 1)),
         other => panic!("{other:#?}"),
     }
+    let named = |targets: &[Target]| -> Vec<(Option<String>, String)> {
+        let name = |n: &Name| n.node.clone();
+        let one = |t: &Target| (t.state.as_ref().map(name), name(&t.field));
+        targets.iter().map(one).collect()
+    };
+    match problem("output slice psi of E.z, of, psi, of of of z = 3 in layer(x)") {
+        ProblemStmt::Slice {
+            targets, within, ..
+        } => {
+            let [psi, of] = ["psi", "of"].map(str::to_string);
+            let expected = [
+                (Some(psi.clone()), "E".to_string()),
+                (None, of.clone()),
+                (None, psi),
+                (Some(of.clone()), of),
+            ];
+            assert_eq!((named(&targets), within.len()), (expected.to_vec(), 1));
+        }
+        other => panic!("{other:#?}"),
+    }
     assert!(matches!(
         problem("probe E.z at (1, 2, 3) as near"),
         ProblemStmt::Probe { name: Some(_), .. }

@@ -137,6 +137,7 @@ pub fn random_problem(rng: &mut Rng, scheme: &Scheme) -> Problem {
         let axes: Vec<Axis> = scheme.grid.present().collect();
         let axis = *rng.pick(&axes);
         problem.outputs.push(Output {
+            state: None,
             name: format!("o{id}"),
             component: id,
             kind: OutputKind::Slice {

@@ -54,6 +54,10 @@ problem pulse {
   incident beam { p = sin(y / 9) * sin(t - x); v.x = sin(y / 9) * sin(t - x); v.y = 0 }
   total x = 10..30, y = 10..20 from wave
   total x = 12..20, y = 9..21 from beam
+  output slice psi of p x = 3 in layer(x) every 10
+  output volume psi of v.y every 30
+  probe psi of p at (2, 2) every 7
+  record energy = sum(p^2) every 7
   steps 60
 }
 ";
@@ -70,7 +74,21 @@ problem pulse {
         &format!("{common} --out {{1}} --backend cranelift --resume {{2}} --verify"),
         &[&source, &parts, &state],
     );
-    assert_same_files(&results(&whole), &results(&parts), "npy");
+    let (whole, parts) = (results(&whole), results(&parts));
+    for file in [
+        "slices/psi_of_p-x3-00000060.npy",
+        "probes.npy",
+        "series.npy",
+    ] {
+        assert!(whole.contains_key(file), "{file}");
+    }
+    let table = String::from_utf8_lossy(&whole["probes.csv"]);
+    assert!(
+        table.starts_with("t,psi of p in layers along x_2_2,"),
+        "{table}"
+    );
+    assert_eq!(table.lines().count(), 1 + 60 / 7);
+    assert_same_files(&whole, &parts, "npy");
     let other = path("other.torre");
     std::fs::write(&other, text.replace("(2, 1)", "(1, 2)")).unwrap();
     let error = fail(1, "run {0} --quiet --resume {1}", &[&other, &state]);

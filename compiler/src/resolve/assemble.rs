@@ -25,7 +25,7 @@ impl Resolver<'_> {
         let grid = self.frame.grid.clone().ok_or(Reported)?;
         let per_step = self.count_updates(statements)?;
         let mut coefs = Coefs::default();
-        let mut states = Vec::new();
+        let (mut states, mut kept) = (Vec::new(), Vec::new());
         let mut stages = Vec::new();
         let mut failed = false;
         for statement in statements {
@@ -51,6 +51,7 @@ impl Resolver<'_> {
                 let mut amending = Amending {
                     coefs: &mut coefs,
                     states: &mut states,
+                    kept: &mut kept,
                     target,
                     precision,
                     per_step: &per_step,
@@ -114,6 +115,7 @@ impl Resolver<'_> {
             .hint("this is a defect of Torre, not of your program: please report it");
             return self.fail(d);
         }
+        self.zoned.kept = Some(kept);
         Ok(scheme)
     }
 

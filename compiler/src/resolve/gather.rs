@@ -12,7 +12,7 @@ use super::resolver::Resolver;
 use super::value::{Scope, Typed};
 use crate::host::{HostExpr, HostUnary};
 use crate::lattice::Position;
-use crate::problem::{Init, Output, Probe, Series, Source, StaticOutput, StaticValue};
+use crate::problem::{Init, Output, Probe, Series, Source, StateProbe, StaticOutput, StaticValue};
 use crate::scheme::{ComponentId, Grid, Scheme, StageId};
 use std::collections::{BTreeMap, BTreeSet};
 use torre_grammar::ast::{self, Expr, Level, ProblemStmt, Target, UpdateOp};
@@ -30,6 +30,7 @@ pub struct Results {
     /// Where each source is written.
     pub source_places: Vec<Place>,
     pub probes: Vec<Probe>,
+    pub state_probes: Vec<StateProbe>,
     pub outputs: Vec<Output>,
     pub statics: Vec<StaticOutput>,
     pub probe_names: BTreeSet<String>,
@@ -118,6 +119,7 @@ impl Resolver<'_> {
             let total = results.init.len()
                 + results.sources.len()
                 + results.probes.len()
+                + results.state_probes.len()
                 + results.series.len()
                 + results.outputs.len()
                 + results.statics.len();

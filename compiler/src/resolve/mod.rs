@@ -38,6 +38,7 @@ mod gather;
 mod graph;
 mod incoming;
 mod inline;
+mod kept;
 mod layers;
 mod linearize;
 mod load;

@@ -285,7 +285,7 @@ fn short(value: f64) -> String {
     rounded.unwrap_or(value).to_string()
 }
 
-fn region_of(part: &Within) -> Option<&Expr> {
+pub fn region_of(part: &Within) -> Option<&Expr> {
     match part {
         Within::Region(condition) => Some(condition),
         Within::Range { .. } => None,

@@ -233,6 +233,7 @@ impl Resolver<'_> {
             incidents: std::mem::take(&mut results.incoming.list),
             sources: std::mem::take(&mut results.sources),
             probes: std::mem::take(&mut results.probes),
+            state_probes: std::mem::take(&mut results.state_probes),
             series: std::mem::take(&mut results.series),
             outputs: std::mem::take(&mut results.outputs),
             statics: std::mem::take(&mut results.statics),

@@ -10,9 +10,9 @@ use super::resolver::Resolver;
 use super::value::{Items, Kind, Scope, Typed, Value};
 use crate::host::HostExpr;
 use crate::lattice::{Axis, HalfIndex, Interval, PerAxis, Position, Region};
-use crate::problem::{Medium, Output, OutputKind, Probe, StaticOutput};
+use crate::problem::{Medium, Output, OutputKind, Probe, StateProbe, StaticOutput};
 use crate::reference::for_each_index;
-use crate::scheme::ComponentId;
+use crate::scheme::{Component, ComponentId, StateId};
 use torre_grammar::ast::{self, Name, Plane, Target, Within};
 use torre_grammar::diag::Diagnostic;
 
@@ -35,7 +35,8 @@ pub struct Shown {
 }
 
 enum What {
-    Component(ComponentId),
+    /// A component, or a state that its updates keep.
+    Changing(ComponentId, Option<StateId>),
     Static(Typed),
 }
 
@@ -50,6 +51,10 @@ impl Resolver<'_> {
     ) -> Checked<()> {
         let scope = recorded.scope;
         for target in targets {
+            if let Some(state) = &target.state {
+                self.probe_states(recorded, (state, target), at, name, results)?;
+                continue;
+            }
             let Targeted {
                 kind,
                 components,
@@ -58,40 +63,9 @@ impl Resolver<'_> {
             } = self.newest(scope, target)?;
             for component in components {
                 let facts = self.frame.components[component.index()].clone();
-                let grid = self.frame.grid.as_ref().ok_or(Reported)?;
-                let extent = grid.extent(facts.position);
-                let mut region = self.place_box(scope, at, extent, &facts)?;
-                let condition = self.place_condition(scope, at)?;
-                if let Some(condition) = condition {
-                    let node = self.at_position(&condition, &facts.name, facts.position)?;
-                    let confined = confine(&mut self.graph, Some(node), facts.position, region);
-                    if confined.rest.is_some() {
-                        let d = self
-                            .error(
-                                codes::NO_BOX,
-                                "a probe records a box of cells, and this region is none",
-                                &condition.place,
-                            )
-                            .hint("write the values around it with `output volume ... in ...`");
-                        return self.fail(d);
-                    }
-                    region = confined.region;
-                }
-                if region.is_empty() {
-                    self.warn_of_no_place(&facts.name, "this probe records", &place);
+                let Some(region) = self.probed(recorded, at, &facts, &place)? else {
                     continue;
-                }
-                if region.volume() > PROBES {
-                    let message = format!(
-                        "a probe records up to {PROBES} values, but {} of `{}` lie here",
-                        region.volume(),
-                        facts.name
-                    );
-                    let d = self
-                        .error(codes::TOO_MANY_PROBES, message, recorded.place)
-                        .hint("write them with `output volume ... in ... every ...`");
-                    return self.fail(d);
-                }
+                };
                 let prefix = match (name, targets.len()) {
                     (None, _) => facts.name.clone(),
                     (Some(n), 1) if kind == Kind::Scalar => n.node.clone(),
@@ -101,26 +75,128 @@ impl Resolver<'_> {
                     },
                     (Some(n), _) => format!("{}.{}", n.node, facts.name),
                 };
-                self.record_box(
-                    recorded,
-                    component,
-                    region,
-                    (prefix, name.is_some()),
-                    results,
-                )?;
+                let names = (prefix, name.is_some());
+                self.record_box(recorded, region, names, results, |results, name, at| {
+                    results.probes.push(Probe {
+                        name,
+                        component,
+                        at,
+                        every: recorded.every,
+                    });
+                })?;
             }
         }
         Ok(())
+    }
+
+    /// Probes of states, where they are kept.
+    fn probe_states(
+        &mut self,
+        recorded: &Recorded<'_>,
+        (state, target): (&Name, &Target),
+        at: &ast::Place,
+        name: Option<&Name>,
+        results: &mut Results,
+    ) -> Checked<()> {
+        let parts = match at {
+            ast::Place::In(parts) => parts.as_slice(),
+            _ => &[],
+        };
+        let (states, place) = self.states_of(recorded.scope, state, target, parts)?;
+        let mut found = false;
+        for shown in &states {
+            let facts = Component {
+                name: shown.name.clone(),
+                ..self.frame.components[shown.component.index()].clone()
+            };
+            let Some(region) = self.probed(recorded, at, &facts, &place)? else {
+                return Ok(());
+            };
+            let prefix = match (name, states.len()) {
+                (None, _) => shown.name.clone(),
+                (Some(n), 1) => n.node.clone(),
+                (Some(n), _) => format!("{}.{}", n.node, shown.name),
+            };
+            for own in self.frame.zones[shown.zone].boxes.clone() {
+                let own = own.intersect(region);
+                if own.is_empty() {
+                    continue;
+                }
+                found = true;
+                let names = (prefix.clone(), name.is_some());
+                self.record_box(recorded, own, names, results, |results, name, at| {
+                    results.state_probes.push(StateProbe {
+                        name,
+                        state: shown.id,
+                        at,
+                        every: recorded.every,
+                    });
+                })?;
+            }
+        }
+        if !found {
+            let component = target.component.as_ref();
+            let part = component.map_or(String::new(), |c| format!(".{}", c.node));
+            let name = format!("{} of {}{part}", state.node, target.field.node);
+            self.warn_of_no_place(&name, "this probe records", &place);
+        }
+        Ok(())
+    }
+
+    /// The box that a probe of a component records; `None` where there is nothing.
+    fn probed(
+        &mut self,
+        recorded: &Recorded<'_>,
+        at: &ast::Place,
+        facts: &Component,
+        place: &Place,
+    ) -> Checked<Option<Region>> {
+        let scope = recorded.scope;
+        let grid = self.frame.grid.as_ref().ok_or(Reported)?;
+        let extent = grid.extent(facts.position);
+        let mut region = self.place_box(scope, at, extent, facts)?;
+        let condition = self.place_condition(scope, at)?;
+        if let Some(condition) = condition {
+            let node = self.at_position(&condition, &facts.name, facts.position)?;
+            let confined = confine(&mut self.graph, Some(node), facts.position, region);
+            if confined.rest.is_some() {
+                let d = self
+                    .error(
+                        codes::NO_BOX,
+                        "a probe records a box of cells, and this region is none",
+                        &condition.place,
+                    )
+                    .hint("write the values around it with `output volume ... in ...`");
+                return self.fail(d);
+            }
+            region = confined.region;
+        }
+        if region.is_empty() {
+            self.warn_of_no_place(&facts.name, "this probe records", place);
+            return Ok(None);
+        }
+        if region.volume() > PROBES {
+            let message = format!(
+                "a probe records up to {PROBES} values, but {} of `{}` lie here",
+                region.volume(),
+                facts.name
+            );
+            let d = self
+                .error(codes::TOO_MANY_PROBES, message, recorded.place)
+                .hint("write them with `output volume ... in ... every ...`");
+            return self.fail(d);
+        }
+        Ok(Some(region))
     }
 
     /// One probe for each index of a box. Names have the indices, those that vary only if the box itself is named.
     fn record_box(
         &mut self,
         recorded: &Recorded<'_>,
-        component: ComponentId,
         region: Region,
         (prefix, is_named): (String, bool),
         results: &mut Results,
+        mut add: impl FnMut(&mut Results, String, PerAxis<i64>),
     ) -> Checked<()> {
         let axes = self.frame.present().into_iter().map(|(_, a)| a);
         let shown: Vec<Axis> = axes.filter(|a| !is_named || region[*a].len() > 1).collect();
@@ -138,12 +214,7 @@ impl Resolver<'_> {
                     .hint("name one of them: `probe ... as name`");
                 failed |= self.fail::<()>(d).is_err();
             }
-            results.probes.push(Probe {
-                name,
-                component,
-                at,
-                every: recorded.every,
-            });
+            add(results, name, at);
         });
         if failed { Err(Reported) } else { Ok(()) }
     }
@@ -159,7 +230,10 @@ impl Resolver<'_> {
     ) -> Checked<()> {
         let scope = recorded.scope;
         for target in targets {
-            let (shown, place) = self.shown(scope, target)?;
+            let (shown, place) = match &target.state {
+                Some(state) => self.shown_states(scope, state, target, within)?,
+                None => self.shown(scope, target)?,
+            };
             for shown in shown {
                 let grid = self.frame.grid.as_ref().ok_or(Reported)?;
                 let extent = grid.extent(shown.position);
@@ -178,9 +252,10 @@ impl Resolver<'_> {
                 }
                 let name = results.output_name(name);
                 match shown.what {
-                    What::Component(component) => results.outputs.push(Output {
+                    What::Changing(component, state) => results.outputs.push(Output {
                         name,
                         component,
+                        state,
                         kind,
                         region,
                         every: recorded.every,
@@ -242,6 +317,23 @@ impl Resolver<'_> {
         })
     }
 
+    /// The states that an output names.
+    fn shown_states(
+        &mut self,
+        scope: &Scope,
+        state: &Name,
+        target: &Target,
+        within: &[Within],
+    ) -> Checked<(Vec<Shown>, Place)> {
+        let (states, place) = self.states_of(scope, state, target, within)?;
+        let shown = states.into_iter().map(|state| Shown {
+            name: state.name,
+            position: self.frame.components[state.component.index()].position,
+            what: What::Changing(state.component, Some(state.id)),
+        });
+        Ok((shown.collect(), place))
+    }
+
     /// What an output's target names: the components of a field, or a coefficient or region of the scheme or problem.
     fn shown(&mut self, scope: &Scope, target: &Target) -> Checked<(Vec<Shown>, Place)> {
         let name = &target.field.node;
@@ -259,7 +351,7 @@ impl Resolver<'_> {
                     Shown {
                         name: facts.name.clone(),
                         position: facts.position,
-                        what: What::Component(id),
+                        what: What::Changing(id, None),
                     }
                 });
                 return Ok((shown.collect(), place));

@@ -58,6 +58,7 @@ impl Resolver<'_> {
         let mut odd = OddPositions::default();
         for parity in parities {
             let target = Target {
+                state: None,
                 field: parity.field.clone(),
                 component: parity.component.clone(),
                 level: None,

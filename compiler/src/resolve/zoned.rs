@@ -21,7 +21,7 @@ use super::resolver::Resolver;
 use super::value::{Items, Kind, Scope, Typed, Value};
 use crate::host::HostBinary;
 use crate::lattice::{Axis, HalfIndex, Interval, PerAxis};
-use crate::scheme::MOST_ZONES;
+use crate::scheme::{ComponentId, MOST_ZONES, StateId};
 use std::collections::HashMap;
 use torre_grammar::ast::{self, DefLine};
 
@@ -70,6 +70,20 @@ pub struct Zoned {
     depths: Vec<NodeId>,
     /// Regions that are layers: their conditions and zones.
     pub layers: HashMap<NodeId, usize>,
+    /// What the updates of the scheme keep; `None` until it is assembled.
+    pub kept: Option<Vec<Kept>>,
+}
+
+/// A state of the scheme, as results can name it.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    pub id: StateId,
+    /// As its definition calls it.
+    pub name: String,
+    /// Whose update keeps it.
+    pub target: ComponentId,
+    /// Among the zones of the frame.
+    pub zone: usize,
 }
 
 impl Zoned {

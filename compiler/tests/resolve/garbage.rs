@@ -242,6 +242,7 @@ impl<'a> Bytes<'a> {
 
     fn target(&mut self) -> Target {
         Target {
+            state: None,
             field: self.named(&["E", "H", "u", "S"]),
             component: self.maybe(|b| b.named(&["x", "y", "xy"])),
             level: match self.pick(8) {
@@ -447,7 +448,7 @@ impl<'a> Bytes<'a> {
                 }
             }
             4 => ProblemStmt::Probe {
-                targets: b.many(2, |b| b.target()),
+                targets: b.many(2, |b| b.shown()),
                 place: b.place(),
                 name: b.maybe(|b| b.name()),
                 every: b.maybe(|b| b.expr(0)),
@@ -523,9 +524,13 @@ impl<'a> Bytes<'a> {
 
     /// What an output may show.
     fn shown(&mut self) -> Target {
-        match self.pick(3) {
+        match self.pick(4) {
             0 => Target {
                 field: self.named(&["eps", "k", "disc", "h"]),
+                ..self.target()
+            },
+            1 => Target {
+                state: Some(self.named(&["psi", "q", "E"])),
                 ..self.target()
             },
             _ => self.target(),

@@ -19,6 +19,7 @@ mod random;
 mod regions;
 mod sizes;
 mod snapshots;
+mod states;
 mod support;
 mod times;
 mod towers;

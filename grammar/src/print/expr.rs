@@ -297,7 +297,10 @@ pub fn update_text(op: UpdateOp) -> &'static str {
 
 /// The left side of an update.
 pub fn member_target(target: &Target) -> Doc {
-    let mut text = target.field.node.clone();
+    let mut text = match &target.state {
+        Some(state) => format!("{} of {}", state.node, target.field.node),
+        None => target.field.node.clone(),
+    };
     if let Some(component) = &target.component {
         text.push('.');
         text.push_str(&component.node);

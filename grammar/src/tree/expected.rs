@@ -184,6 +184,7 @@ pub(super) fn is_punctuation(rule: Rule) -> bool {
             | kw_drive
             | kw_total
             | kw_from
+            | kw_of
             | kw_for
             | kw_lean
             | kw_auto

@@ -472,6 +472,7 @@ impl Builder<'_> {
     pub(super) fn target(&mut self, pair: Pair<'_, Rule>) -> Option<Target> {
         let mut parts = parts(pair);
         let mut target = Target {
+            state: None,
             field: self.name(parts.next()?),
             component: None,
             level: None,

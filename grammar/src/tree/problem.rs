@@ -191,7 +191,21 @@ impl Builder<'_> {
     }
 
     fn targets(&mut self, pair: Pair<'_, Rule>) -> Option<Vec<Target>> {
-        parts(pair).map(|pair| self.target(pair)).collect()
+        parts(pair).map(|pair| self.seen(pair)).collect()
+    }
+
+    /// A target, or a state that its updates keep.
+    fn seen(&mut self, pair: Pair<'_, Rule>) -> Option<Target> {
+        if pair.as_rule() != Rule::state_of {
+            return self.target(pair);
+        }
+        let mut parts = parts(pair);
+        let state = self.name(parts.next()?);
+        let target = self.target(parts.next()?)?;
+        Some(Target {
+            state: Some(state),
+            ..target
+        })
     }
 
     fn plane(&mut self, pair: Pair<'_, Rule>) -> Option<Plane> {

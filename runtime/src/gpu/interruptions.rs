@@ -159,7 +159,7 @@ impl Interruptions {
             always: many.into_iter().chain(too_many).chain(replacing).collect(),
             volume_costs: volumes.of(problem).map(VolumeCost::new).collect(),
             volumes,
-            intervals: problem.outputs.iter().map(|o| o.every.max(1)).collect(),
+            intervals: problem.intervals().map(|every| every.max(1)).collect(),
             points,
         }
     }
@@ -239,7 +239,7 @@ impl Interruptions {
         let share = self.share_of(heights, steps);
         (share < 0.5).then(|| {
             format!(
-                "only {:.0} % of the steps run by {what} up to {} steps high: they end where a slice or a volume is due, and at the last step",
+                "only {:.0} % of the steps run by {what} up to {} steps high: they end where an output, a record or a probe of a state is due, and at the last step",
                 100.0 * share,
                 heights.most
             )

@@ -193,7 +193,7 @@ impl PlanePlace {
     }
 }
 
-/// Where the slice of an output is after `steps` steps; `None` for an output that is none.
+/// Where the slice of an output is after `steps` steps; `None` for an output that is none, or of a state.
 pub fn slice_place(
     scheme: &Scheme,
     problem: &Problem,
@@ -205,6 +205,9 @@ pub fn slice_place(
     let OutputKind::Slice { axis, index } = output.kind else {
         return None;
     };
+    if output.state.is_some() {
+        return None;
+    }
     let places = Places { layout };
     let extent = scheme.extent(output.component).map(|i| i.hi);
     let [rows, values] = match axis {

@@ -335,7 +335,8 @@ impl<'a, T: Real> Calculation<'a, T> {
             let OutputKind::Slice { axis, index } = o.kind else {
                 continue;
             };
-            if !self.effects.records(output) && self.steps.is_multiple_of(o.every) {
+            let recorded = self.effects.records(output) || o.state.is_some();
+            if !recorded && self.steps.is_multiple_of(o.every) {
                 pictures.push(self.picture(output, o.component, axis, index));
             }
         }

@@ -187,6 +187,9 @@ impl SliceRecord {
         let OutputKind::Slice { axis, index } = output.kind else {
             return None;
         };
+        if output.state.is_some() {
+            return None;
+        }
         Some(SliceRecord {
             output: number,
             component: output.component,

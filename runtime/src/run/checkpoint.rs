@@ -1,7 +1,7 @@
 //! Stopping and going on: the state of a calculation in one file, so that a resumed run gives the same bits as one that
 //! was never interrupted.
 
-use super::fields::{FieldRows, shape, shape_of};
+use super::fields::{FieldRows, StateRows, shape, shape_of};
 use super::{RunError, SeriesRecords, Simulation, Value};
 use crate::host::Calculation;
 use crate::output::atomic::remove_leftovers;
@@ -11,7 +11,7 @@ use crate::output::{AnyRows, FileError, Rows, View};
 use crate::program::LoadedFiles;
 use serde_json::Map;
 use std::path::{Path, PathBuf};
-use torre_compiler::lattice::{Axis, Region};
+use torre_compiler::lattice::Region;
 use torre_compiler::problem::Problem;
 use torre_compiler::scheme::{ComponentId, Scheme, StateId};
 
@@ -77,18 +77,21 @@ impl Checkpoints {
         let Problem {
             probes,
             series: reduced,
+            state_probes,
             ..
         } = simulation.problem();
         let probes = (0..probes.len()).map(|i| (probe_name(i), simulation.probe(i)));
-        let series = series
-            .into_iter()
-            .flat_map(|series| (0..reduced.len()).map(|i| (series_name(i), series.of(i))));
-        let records: Vec<(String, Vec<f64>)> = probes.chain(series).collect();
+        let mut records: Vec<(String, Vec<f64>)> = probes.collect();
+        if let Some(series) = series {
+            records.extend((0..reduced.len()).map(|i| (series_name(i), series.of(i))));
+            let states = 0..state_probes.len();
+            records.extend(states.map(|i| (state_probe_name(i), series.of_state(i))));
+        }
         let probes: Vec<(&String, View<'_, f64>)> = records
             .iter()
             .filter_map(|(name, record)| Some((name, View::contiguous(record, &[record.len()])?)))
             .collect();
-        let states: Vec<(String, StateRows<'_, T>)> = StateRows::all(simulation);
+        let states: Vec<(String, StateRows<'_, T>)> = all_states(simulation);
         let mut arrays: Vec<(&str, AnyRows<'_>)> = Vec::new();
         for (name, rows) in &states {
             let rows: &dyn Rows<T> = rows;
@@ -134,52 +137,22 @@ fn state_name(scheme: &Scheme, id: StateId, region: Region) -> String {
     format!("state {} from {}", id.0, corner.join(" "))
 }
 
-/// The values of a state in a box of its zone.
-struct StateRows<'a, T> {
-    simulation: &'a dyn Simulation<T>,
-    id: StateId,
-    region: Region,
-    shape: Vec<usize>,
-}
-
-impl<'a, T: Value> StateRows<'a, T> {
-    /// Those of all states, with their names.
-    fn all(simulation: &'a dyn Simulation<T>) -> Vec<(String, Self)> {
-        let scheme = simulation.scheme();
-        let boxes = state_boxes(scheme);
-        boxes
-            .map(|(id, region)| {
-                let rows = Self {
-                    simulation,
-                    id,
-                    region,
-                    shape: shape_of(scheme, region),
-                };
-                (state_name(scheme, id, region), rows)
-            })
-            .collect()
-    }
-}
-
-impl<T: Value> Rows<T> for StateRows<'_, T> {
-    fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-
-    fn read(&self, first: &[usize], out: &mut [T]) {
-        let mut at = self.region.map(|i| i.lo);
-        for (axis, &index) in self.simulation.scheme().grid.present().zip(first) {
-            at[axis] += index as i64;
-        }
-        for value in out {
-            *value = self.simulation.state(self.id, at);
-            at[Axis::INNER] += 1;
-        }
-    }
+/// The values of all states, with their names.
+fn all_states<T: Value>(simulation: &dyn Simulation<T>) -> Vec<(String, StateRows<'_, T>)> {
+    let scheme = simulation.scheme();
+    let rows = state_boxes(scheme).map(|(id, region)| {
+        let rows = StateRows::within(simulation, id, region);
+        (state_name(scheme, id, region), rows)
+    });
+    rows.collect()
 }
 
 fn series_name(index: usize) -> String {
     format!("series {index}")
+}
+
+fn state_probe_name(index: usize) -> String {
+    format!("state probe {index}")
 }
 
 fn probe_name(index: usize) -> String {
@@ -200,12 +173,16 @@ pub fn identity<T: Value>(scheme: &Scheme, problem: &Problem, files: &LoadedFile
         incidents,
         sources,
         probes,
+        state_probes,
         series,
         ..
     } = problem;
     let mut text = format!("{init:?} {sources:?} {probes:?}");
     if !series.is_empty() {
         text.push_str(&format!(" {series:?}"));
+    }
+    if !state_probes.is_empty() {
+        text.push_str(&format!(" {state_probes:?}"));
     }
     if !incidents.is_empty() {
         text.push_str(&format!(" {incidents:?}"));
@@ -225,7 +202,7 @@ pub fn step(folder: &Path, identity: &Identity) -> Result<u64, FileError> {
     Ok(checkpoint.header().step)
 }
 
-/// What the series of a problem had recorded when the checkpoint in a folder was written.
+/// What the series of a problem, and then its probes of states, had recorded when the checkpoint in a folder was written.
 pub fn series(
     folder: &Path,
     identity: &Identity,
@@ -234,11 +211,15 @@ pub fn series(
     let mut checkpoint = Checkpoint::open(&folder.join(FILE))?;
     checkpoint.expect(identity)?;
     let step = checkpoint.header().step;
+    let series = problem.series.iter().enumerate();
+    let series = series.map(|(index, series)| (series_name(index), series.every));
+    let states = problem.state_probes.iter().enumerate();
+    let states = states.map(|(index, probe)| (state_probe_name(index), probe.every));
     let mut records = Vec::new();
-    for (index, series) in problem.series.iter().enumerate() {
-        let length = (step / series.every) as usize;
+    for (name, every) in series.chain(states) {
+        let length = (step / every) as usize;
         let mut record: Vec<f64> = Vec::new();
-        checkpoint.read(&series_name(index), &[length], |_, values| {
+        checkpoint.read(&name, &[length], |_, values| {
             record.extend_from_slice(values);
         })?;
         records.push(record);

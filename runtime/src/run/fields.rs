@@ -3,7 +3,7 @@
 use super::{Simulation, Value};
 use crate::output::Rows;
 use torre_compiler::lattice::{Axis, PerAxis, Region};
-use torre_compiler::scheme::{ComponentId, Scheme};
+use torre_compiler::scheme::{ComponentId, Scheme, StateId};
 
 /// One version of a component, over a box; indices in the order of the scheme's axes.
 pub struct FieldRows<'a, T> {
@@ -33,6 +33,54 @@ impl<'a, T: Value> FieldRows<'a, T> {
             age,
             region,
             shape: shape_of(simulation.scheme(), region),
+        }
+    }
+}
+
+/// The value of a state; 0 outside of its zone, and where the sides of the domain hold values.
+pub fn state_value<T: Value>(simulation: &dyn Simulation<T>, id: StateId, at: PerAxis<i64>) -> T {
+    let scheme = simulation.scheme();
+    let state = &scheme.states[id.index()];
+    let kept =
+        scheme.zone(state.zone).contains(at) && scheme.grid.live(state.position).contains(at);
+    match kept {
+        true => simulation.state(id, at),
+        false => T::default(),
+    }
+}
+
+/// The values of a state over a box.
+pub struct StateRows<'a, T> {
+    simulation: &'a dyn Simulation<T>,
+    id: StateId,
+    region: Region,
+    shape: Vec<usize>,
+}
+
+impl<'a, T: Value> StateRows<'a, T> {
+    pub fn within(simulation: &'a dyn Simulation<T>, id: StateId, region: Region) -> Self {
+        Self {
+            simulation,
+            id,
+            region,
+            shape: shape_of(simulation.scheme(), region),
+        }
+    }
+}
+
+impl<T: Value> Rows<T> for StateRows<'_, T> {
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    fn read(&self, first: &[usize], out: &mut [T]) {
+        let mut at = self.region.map(|i| i.lo);
+        for (axis, &index) in self.simulation.scheme().grid.present().zip(first) {
+            at[axis] += index as i64;
+        }
+        for value in out {
+            *value = state_value(self.simulation, self.id, at);
+            at[Axis::INNER] += 1;
         }
     }
 }

@@ -181,11 +181,13 @@ fn drawn(scheme: &Scheme, problem: &Problem, manner: Manner) -> u64 {
     })
 }
 
-/// Records of reductions, with what tables and pictures are made of.
+/// Records of reductions and states, with what tables and pictures are made of.
 fn series(problem: &Problem) -> u64 {
-    let values = problem.series.iter().map(|s| problem.steps / s.every);
+    let states = problem.state_probes.iter().map(|p| p.every);
+    let every = problem.series.iter().map(|s| s.every).chain(states);
+    let values = every.map(|every| problem.steps / every);
     let rows = values.clone().max().unwrap_or(0);
-    let columns = problem.series.len() as u64;
+    let columns = (problem.series.len() + problem.state_probes.len()) as u64;
     let values = values.fold(0, u64::saturating_add);
     let table = rows.saturating_mul(16 + 16 * columns);
     values.saturating_mul(48).saturating_add(table)
@@ -197,11 +199,11 @@ fn pictures(scheme: &Scheme, problem: &Problem, manner: Manner) -> u64 {
         .outputs
         .iter()
         .filter_map(|output| match output.kind {
-            OutputKind::Slice { axis, .. } => {
+            OutputKind::Slice { axis, .. } if !output.needs_values() => {
                 let shape = slice_shape(scheme, output.component, axis);
                 Some(shape.iter().map(|&n| n as u64).product::<u64>())
             }
-            OutputKind::Volume => None,
+            _ => None,
         });
     let cells: Vec<u64> = cells.collect();
     let Some(&largest) = cells.iter().max() else {

@@ -202,11 +202,11 @@ fn next_stop<T: Value>(simulation: &dyn Simulation<T>, company: &Company<'_>) ->
 /// Bytes of recorded pictures per step, on average.
 fn picture_bytes_per_step(scheme: &Scheme, problem: &Problem) -> f64 {
     let bytes = |o: &torre_compiler::problem::Output| match o.kind {
-        OutputKind::Slice { axis, .. } => {
+        OutputKind::Slice { axis, .. } if !o.needs_values() => {
             let shape = slice_shape(scheme, o.component, axis);
             shape.iter().map(|&n| n as f64).product::<f64>() * 8.0 / o.every as f64
         }
-        OutputKind::Volume => 0.0,
+        _ => 0.0,
     };
     problem.outputs.iter().map(bytes).sum()
 }

@@ -18,7 +18,7 @@
 mod stores;
 
 use super::error::RunError;
-use super::fields::{FieldRows, shape_of};
+use super::fields::{FieldRows, StateRows, shape_of};
 use super::gallery::{self, Gallery, Pictures};
 use super::pictures::{Shown, part_of, plane_shape, plot, start_picture};
 use super::places::vtk_grid;
@@ -216,11 +216,10 @@ impl Outputs {
         self.written.borrow_mut().insert(name.to_owned());
     }
 
-    /// Whether a whole component is written after a step.
+    /// Whether something is taken from the values after a step.
     pub fn due(&self, problem: &Problem, step: u64) -> bool {
-        let volume =
-            |o: &Output| matches!(o.kind, OutputKind::Volume) && step.is_multiple_of(o.every);
-        step >= problem.steps && self.save_final || problem.outputs.iter().any(volume)
+        let due = |o: &Output| o.needs_values() && step.is_multiple_of(o.every);
+        step >= problem.steps && self.save_final || problem.outputs.iter().any(due)
     }
 
     /// Writes slices and volumes of the start values, if they are wanted.
@@ -247,8 +246,19 @@ impl Outputs {
         }
         let step = simulation.steps();
         for output in &simulation.problem().outputs {
-            if matches!(output.kind, OutputKind::Volume) && step.is_multiple_of(output.every) {
-                self.volume(simulation, output)?;
+            if !output.needs_values() || !step.is_multiple_of(output.every) {
+                continue;
+            }
+            let (id, region) = (output.component, output.region);
+            match output.state {
+                Some(state) => {
+                    let rows = StateRows::within(simulation, state, region);
+                    self.values(simulation, output, &rows)?;
+                }
+                None => {
+                    let rows = FieldRows::within(simulation, id, 0, region);
+                    self.values(simulation, output, &rows)?;
+                }
             }
         }
         Ok(())
@@ -405,29 +415,43 @@ impl Outputs {
         [values.clone()].into_iter().chain(others).collect()
     }
 
+    /// Writes an output as a slice or a volume.
+    fn values<T: Value>(
+        &self,
+        simulation: &dyn Simulation<T>,
+        output: &Output,
+        rows: &dyn Rows<T>,
+    ) -> Result<(), FileError> {
+        match output.kind {
+            OutputKind::Volume => self.volume(simulation, output, rows),
+            OutputKind::Slice { .. } => {
+                let (scheme, step) = (simulation.scheme(), simulation.steps());
+                let values: Vec<f64> = array::collect(rows).into_iter().map(Real::to_f64).collect();
+                let shape = plane_shape(scheme, output.kind, output.region);
+                self.array::<T>(&stem(output, step), &shape, &values)?;
+                self.show(scheme, output, step, &values)
+            }
+        }
+    }
+
     fn volume<T: Value>(
         &self,
         simulation: &dyn Simulation<T>,
         output: &Output,
+        rows: &dyn Rows<T>,
     ) -> Result<(), FileError> {
         let (scheme, step) = (simulation.scheme(), simulation.steps());
-        let rows = FieldRows::within(simulation, output.component, 0, output.region);
         let name = self.volume_name(output, step);
         let path = self.folder.join(&name);
         match self.format {
-            VolumeFormat::Npy | VolumeFormat::Zarr => npy::write(&path, &rows)?,
-            VolumeFormat::Vtk => {
-                image(&path, simulation, (output.component, output.region), &rows)?
-            }
+            VolumeFormat::Npy | VolumeFormat::Zarr => npy::write(&path, rows)?,
+            VolumeFormat::Vtk => image(&path, simulation, &Quantity::of(scheme, output), rows)?,
         }
         self.note(&name);
         if Shown::of_output(scheme, output).is_none() {
             return Ok(());
         }
-        let values: Vec<f64> = array::collect(&rows)
-            .into_iter()
-            .map(Real::to_f64)
-            .collect();
+        let values: Vec<f64> = array::collect(rows).into_iter().map(Real::to_f64).collect();
         if let VolumeFormat::Vtk = self.format {
             // Pictures are drawn from it again when their range is known.
             let shape = shape_of(scheme, output.region);
@@ -442,7 +466,7 @@ impl Outputs {
         simulation: &dyn Simulation<T>,
         series: Option<&SeriesRecords<'_>>,
     ) -> Result<(), FileError> {
-        self.probes(simulation)?;
+        self.probes(simulation, series)?;
         if let Some(series) = series {
             self.series(simulation, series)?;
         }
@@ -459,7 +483,11 @@ impl Outputs {
         Ok(())
     }
 
-    fn probes<T: Value>(&self, simulation: &dyn Simulation<T>) -> Result<(), FileError> {
+    fn probes<T: Value>(
+        &self,
+        simulation: &dyn Simulation<T>,
+        records: Option<&SeriesRecords<'_>>,
+    ) -> Result<(), FileError> {
         let problem = simulation.problem();
         let curves = problem.probes.iter().enumerate().map(|(i, probe)| {
             let record = simulation.probe(i);
@@ -473,7 +501,17 @@ impl Outputs {
                 values: due.map(|value| Real::from_f64(*value)).collect(),
             }
         });
-        self.table::<T, T>(simulation, "probes", "Probes", curves.collect())
+        let states = problem.state_probes.iter().enumerate();
+        let states = states.filter_map(|(i, probe)| {
+            let values = records?.of_state(i);
+            Some(Curve {
+                name: probe.name.clone(),
+                every: probe.every,
+                values: values.into_iter().map(Real::from_f64).collect(),
+            })
+        });
+        let curves = curves.chain(states).collect();
+        self.table::<T, T>(simulation, "probes", "Probes", curves)
     }
 
     fn series<T: Value>(
@@ -591,19 +629,37 @@ fn frame_name(output: &str, step: u64) -> String {
     format!("{}-{step:08}", file_name(output))
 }
 
-/// Writes a component as an image for ParaView, at its true place.
+/// What values are, and where they lie.
+struct Quantity<'a> {
+    name: &'a str,
+    /// Which has their position and time.
+    component: ComponentId,
+    region: Region,
+}
+
+impl<'a> Quantity<'a> {
+    fn of(scheme: &'a Scheme, output: &Output) -> Self {
+        Self {
+            name: output.quantity(scheme),
+            component: output.component,
+            region: output.region,
+        }
+    }
+}
+
+/// Writes values as an image for ParaView, at their true place.
 fn image<T: Value>(
     path: &Path,
     simulation: &dyn Simulation<T>,
-    (id, region): (ComponentId, Region),
-    rows: &FieldRows<'_, T>,
+    quantity: &Quantity<'_>,
+    rows: &dyn Rows<T>,
 ) -> Result<(), FileError> {
     let scheme = simulation.scheme();
+    let id = quantity.component;
     let time = physical_time(scheme, id, simulation.steps() as i64);
-    let grid = vtk_grid(scheme, scheme.component(id).position, region, Some(time));
-    let name = &scheme.component(id).name;
-    let rows: &dyn Rows<T> = rows;
-    vtk::write(path, &grid, &[(name, T::any(rows))])
+    let position = scheme.component(id).position;
+    let grid = vtk_grid(scheme, position, quantity.region, Some(time));
+    vtk::write(path, &grid, &[(quantity.name, T::any(rows))])
 }
 
 /// A name as a file's name: what could be misread becomes `_`.

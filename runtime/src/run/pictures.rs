@@ -52,7 +52,7 @@ impl Shown {
     pub fn of_output(scheme: &Scheme, output: &Output) -> Option<Self> {
         let component = scheme.component(output.component);
         Self {
-            name: component.name.clone(),
+            name: output.quantity(scheme).to_owned(),
             position: component.position,
             region: output.region,
             axes: Vec::new(),
@@ -277,7 +277,7 @@ pub fn plane_shape(scheme: &Scheme, kind: OutputKind, region: Region) -> Vec<usi
     }
 }
 
-/// The values of a slice before the first step.
+/// The values of a slice before the first step; `None` where it is taken from the values in every step.
 pub fn start_picture<T: Value>(
     simulation: &dyn Simulation<T>,
     number: usize,
@@ -286,6 +286,9 @@ pub fn start_picture<T: Value>(
     let OutputKind::Slice { axis, index } = output.kind else {
         return None;
     };
+    if output.needs_values() {
+        return None;
+    }
     let (scheme, id) = (simulation.scheme(), output.component);
     let mut region = scheme.extent(id);
     region[axis] = Interval::new(index, index + 1);

@@ -1,8 +1,9 @@
-//! Reductions over time: taken from the values of a simulation at pauses.
+//! Reductions and states over time: taken from the values of a simulation at pauses.
 //!
 //! A pause after each recorded step is what volumes cost too: time blocks end there, and a GPU brings the values to the
 //! host.
 
+use super::fields::state_value;
 use super::simulation::{Simulation, Value};
 use std::cell::RefCell;
 use torre_compiler::problem::{Problem, Series};
@@ -14,7 +15,9 @@ use torre_compiler::statics::Files;
 /// The records of a run.
 pub struct SeriesRecords<'a> {
     files: &'a dyn Files,
-    /// Per series of the problem one value for each step after which it was due.
+    /// Series of the problem.
+    series: usize,
+    /// Per series of the problem, and then per probe of a state, one value for each step after which it was due.
     values: RefCell<Vec<Vec<f64>>>,
 }
 
@@ -29,12 +32,23 @@ impl<T: Value> RowValues for Rows<'_, T> {
     }
 }
 
+/// What is recorded.
+fn number(problem: &Problem) -> usize {
+    problem.series.len() + problem.state_probes.len()
+}
+
 impl<'a> SeriesRecords<'a> {
+    /// Whether a problem has anything to record here.
+    pub fn has(problem: &Problem) -> bool {
+        number(problem) > 0
+    }
+
     /// Empty ones, or those of the steps before a run goes on.
     pub fn new(problem: &Problem, files: &'a dyn Files, before: Option<Vec<Vec<f64>>>) -> Self {
-        let values = before.unwrap_or_else(|| vec![Vec::new(); problem.series.len()]);
+        let values = before.unwrap_or_else(|| vec![Vec::new(); number(problem)]);
         Self {
             files,
+            series: problem.series.len(),
             values: RefCell::new(values),
         }
     }
@@ -44,29 +58,50 @@ impl<'a> SeriesRecords<'a> {
         self.values.borrow()[index].clone()
     }
 
+    /// The same for a probe of a state.
+    pub fn of_state(&self, index: usize) -> Vec<f64> {
+        let values = self.values.borrow();
+        values[self.series + index].clone()
+    }
+
     /// Records what is due after the current step.
     pub fn take<T: Value>(&self, simulation: &dyn Simulation<T>, threads: usize) {
         let step = simulation.steps();
-        let series = &simulation.problem().series;
-        for (series, values) in series.iter().zip(self.values.borrow_mut().iter_mut()) {
-            // After a pause for something else it may be there.
-            let missing = (values.len() as u64) < step / series.every;
-            if step.is_multiple_of(series.every) && missing {
+        // After a pause for something else it may be there.
+        let due = |values: &Vec<f64>, every: u64| {
+            step.is_multiple_of(every) && (values.len() as u64) < step / every
+        };
+        let problem = simulation.problem();
+        let mut values = self.values.borrow_mut();
+        let (series, states) = values.split_at_mut(self.series);
+        for (series, values) in problem.series.iter().zip(series) {
+            if due(values, series.every) {
                 values.push(reduce(simulation, self.files, series, threads));
+            }
+        }
+        for (probe, values) in problem.state_probes.iter().zip(states) {
+            if due(values, probe.every) {
+                values.push(Real::to_f64(state_value(simulation, probe.state, probe.at)));
             }
         }
     }
 }
 
-/// Whether a series is recorded after a step.
-pub fn is_due(problem: &Problem, step: u64) -> bool {
-    step > 0 && problem.series.iter().any(|s| step.is_multiple_of(s.every))
+/// After multiples of how many steps something is recorded.
+fn intervals(problem: &Problem) -> impl Iterator<Item = u64> + '_ {
+    let states = problem.state_probes.iter().map(|p| p.every);
+    problem.series.iter().map(|s| s.every).chain(states)
 }
 
-/// The next step, after so many, after which a series is recorded.
+/// Whether something is recorded after a step.
+pub fn is_due(problem: &Problem, step: u64) -> bool {
+    step > 0 && intervals(problem).any(|every| step.is_multiple_of(every))
+}
+
+/// The next step, after so many, after which something is recorded.
 pub fn next(problem: &Problem, steps: u64) -> u64 {
-    let next = |s: &Series| (steps / s.every + 1).saturating_mul(s.every);
-    problem.series.iter().map(next).min().unwrap_or(u64::MAX)
+    let next = |every: u64| (steps / every + 1).saturating_mul(every);
+    intervals(problem).map(next).min().unwrap_or(u64::MAX)
 }
 
 /// Planes in parallel, added up in their order.

@@ -315,13 +315,22 @@ impl Setup<'_> {
     }
 
     fn draw_probes(&self, plane: &mut Plane<'_>) {
-        let probes = &self.problem.probes;
-        for probe in probes {
-            let region = Region::from_fn(|a| Interval::new(probe.at[a], probe.at[a] + 1));
-            let position = self.scheme.component(probe.component).position;
-            plane.draw_box(region, position, Line::new(2.0, PROBE));
-            if probes.len() <= MOST_NAMES {
-                plane.name(region, position, &probe.name);
+        let probes = self.problem.probes.iter();
+        let probes = probes.map(|p| {
+            let position = self.scheme.component(p.component).position;
+            (&p.name, position, p.at)
+        });
+        let states = self.problem.state_probes.iter();
+        let states = states.map(|p| {
+            let position = self.scheme.states[p.state.index()].position;
+            (&p.name, position, p.at)
+        });
+        let all: Vec<_> = probes.chain(states).collect();
+        for (name, position, at) in &all {
+            let region = at.map(|i| Interval::new(i, i + 1));
+            plane.draw_box(region, *position, Line::new(2.0, PROBE));
+            if all.len() <= MOST_NAMES {
+                plane.name(region, *position, name);
             }
         }
     }

@@ -73,11 +73,11 @@ pub trait Simulation<T>: Sync {
     fn take_pictures(&mut self) -> Vec<Picture>;
 }
 
-/// The next step, after so many and up to the problem's end, after which a whole component is due.
+/// The next step, after so many and up to the problem's end, after which an output is taken from the values.
 pub fn next_volume(problem: &Problem, steps: u64) -> u64 {
     let outputs = problem.outputs.iter();
     outputs
-        .filter(|o| matches!(o.kind, OutputKind::Volume))
+        .filter(|o| o.needs_values())
         .map(|o| (steps / o.every + 1).saturating_mul(o.every))
         .fold(problem.steps, u64::min)
 }
@@ -276,7 +276,7 @@ impl<T: Value> Literal<'_, T> {
             let OutputKind::Slice { axis, index } = o.kind else {
                 continue;
             };
-            if !step.is_multiple_of(o.every) {
+            if o.state.is_some() || !step.is_multiple_of(o.every) {
                 continue;
             }
             let mut region = self.scheme.extent(o.component);

@@ -1,10 +1,13 @@
 //! Comparing two calculations bit by bit.
 
+use super::checkpoint::state_boxes;
 use super::error::Difference;
+use super::fields::state_value;
 use super::simulation::{Simulation, Value};
 use crate::host::receivers::Picture;
 use torre_compiler::lattice::{Axis, PerAxis};
 use torre_compiler::real::Real;
+use torre_compiler::reference::for_each_index;
 use torre_compiler::scheme::Scheme;
 
 /// Collects differences of one kind of values.
@@ -84,6 +87,17 @@ pub fn compare<T: Value>(
             }
             finder.end()?;
         }
+    }
+    for (id, region) in state_boxes(scheme) {
+        let mut finder = Finder { found: None };
+        for_each_index(region, |at| {
+            let [a, b] = [run, check].map(|s| state_value(s, id, at));
+            finder.compare(a, b, step, || {
+                let name = format!("the state {}", scheme.states[id.index()].name);
+                (name, place(scheme, at))
+            });
+        });
+        finder.end()?;
     }
     Ok(())
 }

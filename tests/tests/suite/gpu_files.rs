@@ -1,25 +1,32 @@
 //! A run on a GPU goes on while its files are written. They are those of the reference, bit by bit, and so is what a
 //! run that fails leaves. The GPU is interpreted; where there is a real one, it does the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use torre_compiler::backend::gpu::layerwise::Shape;
+use torre_compiler::backend::interp::Interp;
 use torre_compiler::backend::llvm::library::Library;
-use torre_compiler::lattice::{Axis, Offset};
-use torre_compiler::problem::{Output, OutputKind, Problem, Reduction, Series, SeriesTerm};
-use torre_compiler::schedule::notation;
-use torre_compiler::scheme::{Body, Op, Precision, Read, Scheme, Value};
+use torre_compiler::cone::cones;
+use torre_compiler::kernel::{KernelSet, RowKernel, UpdateSet};
+use torre_compiler::lattice::{Axis, Interval, Offset, PerAxis};
+use torre_compiler::layout::Layout;
+use torre_compiler::problem::{
+    Output, OutputKind, Problem, Reduction, Series, SeriesTerm, StateProbe,
+};
+use torre_compiler::schedule::{Frame, notation};
+use torre_compiler::scheme::{Body, Op, Precision, Read, Scheme, StateId, Value, ZoneSet};
 use torre_compiler::statics::NoFiles;
-use torre_compiler::testing::{Rng, maxwell};
+use torre_compiler::testing::{Rng, add_layers, maxwell, random_tiling};
+use torre_compiler::tile::lower;
 use torre_grammar::parse_schedule;
 use torre_grammar::source::Source;
 use torre_runtime::gpu::{CudaDevice, Device, DeviceModel, DeviceProgram, OnDevice, code};
-use torre_runtime::host::{Calculation, Progress};
+use torre_runtime::host::{Calculation, Order, Progress};
 use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::{
-    Checkpoints, Company, Literal, Outputs, Pictures, RunError, SeriesRecords, Simulation,
-    VolumeFormat, Wanted, Watch, checkpoint, execute, verify,
+    Checkpoints, Company, Compiled, Literal, Outputs, Pictures, RunError, SeriesRecords,
+    Simulation, VolumeFormat, Wanted, Watch, checkpoint, execute, verify,
 };
 use torre_suite::interpreted::Interpreted;
 use torre_suite::random::random_problem;
@@ -51,6 +58,47 @@ fn squares(scheme: &Scheme, every: u64) -> Series {
     }
 }
 
+/// A slice, a volume and a probe of two states of a scheme, if it has some.
+fn add_states(scheme: &Scheme, problem: &mut Problem, every: &[u64]) {
+    for (number, state) in scheme.states.iter().enumerate().take(2) {
+        let target = scheme.component_ids().find(|id| {
+            let updates = scheme.stages.iter().flat_map(|s| &s.updates);
+            let own = updates.filter(|u| u.target == *id);
+            own.flat_map(|u| &u.amendments)
+                .flat_map(|a| &a.advances)
+                .any(|a| a.state == StateId(number as u32))
+        });
+        let component = target.expect("what advances it");
+        let id = StateId(number as u32);
+        let zone = scheme.zone(state.zone);
+        let at = zone.boxes[0].map(|i| i.lo + 1);
+        let kind = OutputKind::Slice {
+            axis: Axis::INNER,
+            index: at[Axis::INNER],
+        };
+        for (kind, word) in [(kind, "slice"), (OutputKind::Volume, "volume")] {
+            let mut region = scheme.extent(component);
+            if let OutputKind::Slice { axis, index } = kind {
+                region[axis] = Interval::new(index, index + 1);
+            }
+            problem.outputs.push(Output {
+                name: format!("{word} of {}", state.name),
+                component,
+                state: Some(id),
+                kind,
+                region,
+                every: every[0],
+            });
+        }
+        problem.state_probes.push(StateProbe {
+            name: format!("at {}", state.name),
+            state: id,
+            at,
+            every: every[0],
+        });
+    }
+}
+
 /// What is run, and by which towers, if by any.
 struct Case {
     scheme: Scheme,
@@ -63,13 +111,17 @@ struct Case {
 impl Case {
     /// Slices and volumes of all components, each after so many steps in turn.
     fn new(cells: [i64; 3], steps: u64, every: &[u64], schedule: Option<&'static str>) -> Case {
-        let scheme = maxwell(4, Precision::F32, cells);
+        let mut scheme = maxwell(4, Precision::F32, cells);
+        if cells[2] == 9 {
+            add_layers(&mut scheme, PerAxis([2, 0, 1]));
+        }
         let mut problem = random_problem(&mut Rng::new(7), &scheme);
         problem.steps = steps;
         let volumes: Vec<Output> = problem
             .outputs
             .iter()
             .map(|slice| Output {
+                state: None,
                 name: format!("v{}", slice.name),
                 kind: OutputKind::Volume,
                 ..slice.clone()
@@ -80,6 +132,7 @@ impl Case {
             output.every = *every;
         }
         problem.series = vec![squares(&scheme, every.iter().copied().max().unwrap_or(1))];
+        add_states(&scheme, &mut problem, every);
         if schedule.is_some() {
             for source in &mut problem.sources {
                 for axis in [Axis::OUTER, Axis::MIDDLE] {
@@ -103,7 +156,7 @@ impl Case {
         let many = Case::new([2, 2, 4], 2200, &[slices, volumes].concat(), None);
         vec![
             Case::new([5, 6, 8], 40, &[1, 2, 1, 3, 1], None),
-            Case::new([5, 6, 8], 23, &[4, 9, 4, 12], None),
+            Case::new([5, 6, 9], 23, &[4, 9, 4, 12], None),
             Case::new([14, 15, 8], 26, &[8, 8, 16], Some("torre(D = 1, TH = 4)")),
             Case {
                 checkpoints: 1100,
@@ -161,6 +214,46 @@ impl Case {
             assert!(run.goes_by_towers());
         }
         then(&mut run)
+    }
+
+    /// Runs on the processor, from the last checkpoint in the folder: stage by stage, or in tiles.
+    fn run_on_host(&self, folder: &Path, tiled: bool) -> Result<(), RunError> {
+        let Case {
+            scheme, problem, ..
+        } = self;
+        let kernels = scheme.stage_ids().flat_map(|stage| {
+            let count = scheme.stages[stage.index()].updates.len();
+            let singles = (0..count).map(|i| UpdateSet(1 << i));
+            let sets: BTreeSet<UpdateSet> = singles.chain([UpdateSet::all(count)]).collect();
+            sets.into_iter().map(move |updates| RowKernel {
+                stage,
+                phase: 0,
+                updates,
+                zones: ZoneSet::default(),
+            })
+        });
+        let layout = Layout::new(scheme).expect("a size that can be addressed");
+        let set = KernelSet::new(scheme, layout, kernels.collect::<Vec<_>>());
+        let frame = Frame::new(scheme, &cones(scheme));
+        let tiling = random_tiling(&mut Rng::new(5), scheme, &frame);
+        let program = lower(scheme, &frame, &tiling).expect("fitting faces are legal");
+        let mut calculation = Calculation::new(scheme, problem, &NoFiles, 2)?;
+        let identity = checkpoint::identity::<f32>(scheme, problem, &LoadedFiles::default());
+        let state = folder.join("state");
+        if state.join("state.checkpoint").is_file() {
+            checkpoint::resume(&state, &identity, &mut calculation)?;
+        }
+        let mut run = Compiled {
+            calculation,
+            set: &set,
+            code: &Interp::new(scheme, &set),
+            order: match tiled {
+                true => Order::Tiles(&program),
+                false => Order::Layerwise,
+            },
+            threads: 2,
+        };
+        self.write(&mut run, folder)
     }
 
     /// Runs to the end, with checkpoints, and writes all there is.
@@ -304,6 +397,38 @@ fn a_run_that_fails_goes_on_from_its_checkpoint() {
         }
     }
     assert!(resumed >= 5, "{resumed}");
+}
+
+/// With layers, whose states a checkpoint has to hold.
+#[test]
+fn a_checkpoint_goes_on_in_other_schedules_and_back_ends() {
+    let Some(library) = library() else { return };
+    let towers = Some("torre(D = 1, TH = 4)");
+    let whole = Case {
+        checkpoints: 100,
+        ..Case::new([10, 11, 9], 16, &[8], towers)
+    };
+    assert!(!whole.scheme.states.is_empty() && !whole.problem.state_probes.is_empty());
+    let folder = tempfile::tempdir().expect("a folder");
+    let part = |steps: u64, schedule| {
+        // The same sources, whatever runs.
+        let mut part = Case::new([10, 11, 9], steps, &[8], towers);
+        (part.checkpoints, part.schedule) = (100, schedule);
+        part
+    };
+    let on_host = |steps: u64, tiled: bool| {
+        let run = part(steps, towers).run_on_host(folder.path(), tiled);
+        run.expect("a run on the processor");
+    };
+    let device = Interpreted::new();
+    on_host(5, true);
+    on_host(7, false);
+    let run = |steps: u64, schedule| part(steps, schedule).run(library, &device, folder.path());
+    // A time block, and single steps up to the next slice.
+    run(12, towers).expect("a run by towers");
+    run(14, None).expect("a run stage by stage");
+    on_host(16, true);
+    assert_same(&content(folder.path()), &whole.expected());
 }
 
 /// Looks at values in the middle of a run, with later steps begun.

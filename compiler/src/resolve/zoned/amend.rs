@@ -1,6 +1,6 @@
 //! Amendments: what the calls in an update add to its value in their zones.
 
-use super::{Call, CallId, Misplaced, StateKey};
+use super::{Call, CallId, Kept, Misplaced, StateKey};
 use crate::host::{HostBinary, HostUnary};
 use crate::lattice::PerAxis;
 use crate::resolve::codes;
@@ -30,6 +30,7 @@ pub struct ZoneTerms {
 pub struct Amending<'a> {
     pub coefs: &'a mut Coefs,
     pub states: &'a mut Vec<State>,
+    pub kept: &'a mut Vec<Kept>,
     pub target: ComponentId,
     pub precision: Precision,
     pub per_step: &'a [u8],
@@ -180,6 +181,12 @@ impl Resolver<'_> {
                     name: format!("{name} of {} in {}", target.name, facts.name),
                     position: target.position,
                     zone: ZoneId(*zone as u32),
+                });
+                context.kept.push(Kept {
+                    id: state,
+                    name: name.clone(),
+                    target: context.target,
+                    zone: *zone,
                 });
                 own.insert(*key, state);
             }

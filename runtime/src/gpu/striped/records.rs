@@ -169,7 +169,7 @@ impl<T: Value> Striped<'_, T> {
             let OutputKind::Slice { axis, index } = of.kind else {
                 continue;
             };
-            if !self.steps.is_multiple_of(of.every) {
+            if of.state.is_some() || !self.steps.is_multiple_of(of.every) {
                 continue;
             }
             let layout = &self.program.layout;

@@ -125,7 +125,7 @@ impl DevicePlanner<'_> {
             return Some(NoWindow::Points(reason));
         }
         let period = towers.steps;
-        let due = self.problem.outputs.iter().map(|output| output.every);
+        let due = self.problem.intervals();
         let mut due = due.chain([self.problem.steps]).chain(every);
         let every = due.find(|steps| !steps.is_multiple_of(period))?;
         Some(NoWindow::Steps { period, every })

@@ -1,6 +1,6 @@
 //! Files that hold several arrays: stores and lists of volumes over time, and the fields at the end.
 
-use super::{Outputs, VolumeFormat, file_name, image};
+use super::{Outputs, Quantity, VolumeFormat, file_name, image};
 use crate::output::npy::{self, NpyReader};
 use crate::output::zarr::ZarrStore;
 use crate::output::{Attempt, Cause, FileError, View, vtk};
@@ -33,7 +33,12 @@ impl Outputs {
                 for (id, name) in each("vti") {
                     let rows = FieldRows::new(simulation, id, 0);
                     let path = self.folder.join(&name);
-                    image(&path, simulation, (id, scheme.extent(id)), &rows)?;
+                    let quantity = Quantity {
+                        name: &scheme.component(id).name,
+                        component: id,
+                        region: scheme.extent(id),
+                    };
+                    image(&path, simulation, &quantity, &rows)?;
                     self.note(&name);
                 }
             }

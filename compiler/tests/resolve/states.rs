@@ -1,0 +1,113 @@
+//! States that probes and outputs name.
+
+use crate::support::*;
+use torre_compiler::problem::OutputKind;
+use torre_compiler::resolve::Options;
+
+const TEXT: &str = "
+def slow(u, rate, body) {
+  state lost in body
+  lost@next = (1 - rate) * lost + rate * u
+  lost@next
+}
+scheme waves {
+  axes x, y
+  param h = 1
+  param dt = 0.5
+  region disc = (x - 12)^2 + (y - 15)^2 < 9
+  field p : scalar on cells
+  field v : vector on faces at 1/2
+  step {
+    v.x -= dt * d(p, x)
+    v.y -= dt * d(p, y)
+    p -= dt * (d(v.x, x) + d(v.y, y) + slow(p, 0.1, disc) + slow(p, 0.2, disc))
+  }
+}
+problem p {
+  scheme waves
+  domain 20 x 30
+  boundary x: cpml(4), y: cpml(5) | cpml(6)
+  STATEMENT
+  steps 10
+}
+";
+
+fn text(statement: &str) -> String {
+    TEXT.replace("STATEMENT", statement)
+}
+
+fn refused(statement: &str) -> String {
+    let (world, options) = (TestWorld::default(), Options::default());
+    show(&refused_with(&world, &text(statement), &options))
+}
+
+#[test]
+fn outputs_and_probes_name_states() {
+    let outputs = |statement: &str| -> Vec<[String; 2]> {
+        let resolved = resolved(&text(statement));
+        let of = resolved.problem.outputs.iter();
+        of.map(|o| {
+            assert!(o.state.is_some() && o.needs_values());
+            [o.name.clone(), o.quantity(&resolved.scheme).to_string()]
+        })
+        .collect()
+    };
+    let of_vx = ["psi of v.x", "psi of v.x in layers along x"].map(str::to_string);
+    assert_eq!(outputs("output volume psi of v.x every 5"), [of_vx]);
+    let of_vy = ["below", "above"].map(|side| {
+        let name = format!("psi of v.y in layer {side} y");
+        [format!("{name}-x3"), name]
+    });
+    assert_eq!(outputs("output slice psi of v.y x = 3"), of_vy);
+    // Two calls in one region.
+    let of_p = outputs("output volume lost of p");
+    assert_eq!(of_p.len(), 2);
+    assert_eq!([&of_p[0][0], &of_p[1][0]], ["lost of p 1", "lost of p 2"]);
+    assert_eq!(outputs("output volume lost of p in disc"), of_p);
+    // All components, or those kept in some layers.
+    assert_eq!(outputs("output volume psi of v").len(), 3);
+    assert_eq!(outputs("output volume psi of v in layer(y)").len(), 2);
+    let one = resolved(&text("output slice psi of v.x y = 20 in x = 0..4"));
+    let output = &one.problem.outputs[0];
+    assert!(matches!(output.kind, OutputKind::Slice { index: 20, .. }));
+    assert_eq!(output.region.volume(), 4);
+
+    let probes = |statement: &str| -> Vec<String> {
+        let resolved = resolved(&text(statement));
+        let of = resolved.problem.state_probes.iter();
+        of.map(|p| p.name.clone()).collect()
+    };
+    let found = probes("probe psi of v at (2, 27) every 5");
+    assert_eq!(
+        found,
+        ["psi of v.x_2_27", "psi of v.y in layer above y_2_27"]
+    );
+    assert_eq!(probes("probe psi of v.x at (2, 15) as kept"), ["kept"]);
+    let lines = probes("probe psi of v.x in y = 15 as line");
+    assert_eq!(lines.len(), 4 + 4, "{lines:?}");
+    assert!(lines[0] == "line_0" && lines[7] == "line_19");
+}
+
+#[test]
+fn what_is_no_state_or_is_not_kept_there_is_said() {
+    let said = refused("probe phi of v.x at (2, 2)");
+    assert!(
+        said.contains("E0101") && said.contains("they keep psi"),
+        "{said}"
+    );
+    let said = refused("output volume lost of v.x every 2");
+    assert!(
+        said.contains("the updates of `v.x` keep no state `lost`"),
+        "{said}"
+    );
+    assert!(refused("output volume psi of q").contains("E0101"));
+    assert!(refused("probe psi of v.x@prev at (2, 2)").contains("E0303"));
+    let said = show(&checked(
+        &TestWorld::default(),
+        &text("probe psi of v.x at (10, 15)"),
+    ));
+    assert!(
+        said.contains("W0502") && said.contains("psi of v.x"),
+        "{said}"
+    );
+}
