@@ -95,7 +95,7 @@ pub struct StageAllocation {
     pub cross_lane: BTreeMap<RowRef, usize>,
     /// The shared rows of rows that enter and are read at the thread's own index, now or later.
     pub entering: BTreeMap<RowRef, usize>,
-    /// Rows that enter now and are read at the thread's own index later.
+    /// Rows that enter now and are needed at the thread's own index later, or in a shared row again.
     pub wanted: BTreeSet<RowRef>,
     /// Rows that come from memory for this stage: those that are not kept in registers or shared rows from before.
     pub arriving: BTreeSet<RowRef>,
@@ -190,7 +190,10 @@ impl Allocation {
                 let stage = &mut allocation.stages[at.rem_euclid(period) as usize];
                 stage.arriving.insert(row);
                 let first = live.touches[0];
-                let later = is_used(arc.live, live, at + 1, &arcs) && first.write.is_none();
+                let mut own = arcs.iter().filter(|a| a.live == arc.live);
+                let now = own.any(|a| a.source == Source::Register && a.start == at);
+                let later = now || is_used(arc.live, live, at + 1, &arcs);
+                let later = later && first.write.is_none();
                 if first.read || first.old || later {
                     stage.entering.insert(row, shared);
                 }

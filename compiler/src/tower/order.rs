@@ -103,6 +103,11 @@ impl Order<'_> {
             self.inject(stage, allocation, rows, &mut ops);
         }
         for copy in &allocation.republish {
+            // No operation of this stage may have read a row that arrives at the thread's own index.
+            let own = self.own(allocation, copy.row);
+            if matches!(own, Operand::Entering { .. }) {
+                ops.push(RowOp::Keep(own));
+            }
             ops.push(RowOp::Publish {
                 row: copy.row,
                 shared: copy.shared,

@@ -26,7 +26,7 @@ use torre_compiler::testing::{
     Limits, Rng, add_random_zones, add_random_zones_for_gpus, elasticity, everywhere, lengthen,
     maxwell, random_scheme,
 };
-use torre_compiler::tower::block::Division;
+use torre_compiler::tower::{self as towers, block::Division};
 use torre_grammar::parse_schedule;
 use torre_grammar::source::Source;
 use torre_runtime::gpu::{
@@ -557,4 +557,39 @@ fn plans_know_what_sources_and_probes_cost() {
     let (plan, _) = plan_of(&device, &scheme, &problem, "torre(D = 1, TH = 64)");
     let note = plan.note.expect("a note");
     assert!(note.starts_with("only 0 % of the steps"), "{note}");
+}
+
+#[test]
+fn programs_of_random_schemes_with_zones_keep_the_rules() {
+    let limits = Limits {
+        length: 20,
+        width: 12,
+        reach: 2,
+        ..LIMITS
+    };
+    let device = Interpreted::new();
+    let mut tried = 0;
+    for seed in 0..700 {
+        let mut rng = Rng::new(seed);
+        let mut scheme = random_scheme(&mut rng, &limits);
+        if scheme.grid.dimensions() < 3 {
+            continue;
+        }
+        let width = rng.within(2, 6);
+        add_random_zones_for_gpus(&mut Rng::new(seed), &limits, &mut scheme);
+        let frame = Frame::new(&scheme, &cones(&scheme)).opened();
+        let slopes = [[1, 1, 0], [1, -1, 0]].map(|form| frame.slope(PerAxis(form)));
+        let doubled = slopes.map(|slope| (slope * Rational::whole(2)).ceil());
+        let slope = doubled[0].max(doubled[1]).max(1) as f64 / 2.0;
+        let problem = random_problem(&mut rng, &scheme);
+        let schedule = &format!("(outer, middle): diamond(W = {width}) slope {slope} height 4");
+        let Some((plan, _)) = planned(&device, &scheme, &problem, schedule) else {
+            continue;
+        };
+        tried += 1;
+        let program = &plan.towers.expect("towers").program;
+        towers::verify(&scheme, &plan.kernels.layout, program)
+            .unwrap_or_else(|fault| panic!("seed {seed}: {fault}"));
+    }
+    assert!(tried > 40, "{tried}");
 }
