@@ -236,8 +236,8 @@ pub fn add_random_incident(rng: &mut Rng, scheme: &Scheme, problem: &mut Problem
     false
 }
 
-/// Makes the outputs of a problem, four at most, slices across the axes in turns, each due every so many steps, and adds
-/// a volume of the first of them.
+/// Makes the outputs of a problem, four at most, slices across the axes in turns, each due every so many steps, and
+/// adds a volume of the first of them.
 pub fn slices_and_a_volume(problem: &mut Problem, scheme: &Scheme, slices: [u64; 2], volume: u64) {
     for (n, output) in problem.outputs.iter_mut().enumerate() {
         let axis = Axis::ALL[n % 3];
