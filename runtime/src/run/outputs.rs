@@ -16,11 +16,12 @@
 //! STEP has 8 digits or more, so that files sort by their steps.
 
 mod stores;
+mod tables;
 
 use super::error::RunError;
 use super::fields::{FieldRows, StateRows, shape_of};
 use super::gallery::{self, Gallery, Pictures};
-use super::pictures::{Shown, part_of, plane_shape, plot, start_picture};
+use super::pictures::{Shown, part_of, plane_shape, start_picture};
 use super::places::vtk_grid;
 use super::record::{self, REPORT, Record};
 use super::series::SeriesRecords;
@@ -29,7 +30,6 @@ use crate::host::receivers::Picture;
 use crate::output::atomic::{remove_leftovers, write_file};
 use crate::output::checkpoint::Identity;
 use crate::output::npy;
-use crate::output::probes::ProbeTable;
 use crate::output::{Attempt, FileError, Rows, View, array, vtk};
 use serde_json::Value as Json;
 use std::cell::RefCell;
@@ -482,88 +482,6 @@ impl Outputs {
         }
         Ok(())
     }
-
-    fn probes<T: Value>(
-        &self,
-        simulation: &dyn Simulation<T>,
-        records: Option<&SeriesRecords<'_>>,
-    ) -> Result<(), FileError> {
-        let problem = simulation.problem();
-        let curves = problem.probes.iter().enumerate().map(|(i, probe)| {
-            let record = simulation.probe(i);
-            let due = record
-                .iter()
-                .skip(probe.every as usize - 1)
-                .step_by(probe.every as usize);
-            Curve {
-                name: probe.name.clone(),
-                every: probe.every,
-                values: due.map(|value| Real::from_f64(*value)).collect(),
-            }
-        });
-        let states = problem.state_probes.iter().enumerate();
-        let states = states.filter_map(|(i, probe)| {
-            let values = records?.of_state(i);
-            Some(Curve {
-                name: probe.name.clone(),
-                every: probe.every,
-                values: values.into_iter().map(Real::from_f64).collect(),
-            })
-        });
-        let curves = curves.chain(states).collect();
-        self.table::<T, T>(simulation, "probes", "Probes", curves)
-    }
-
-    fn series<T: Value>(
-        &self,
-        simulation: &dyn Simulation<T>,
-        records: &SeriesRecords<'_>,
-    ) -> Result<(), FileError> {
-        let series = simulation.problem().series.iter().enumerate();
-        let curves = series.map(|(i, series)| Curve {
-            name: series.name.clone(),
-            every: series.every,
-            values: records.of(i),
-        });
-        self.table::<T, f64>(simulation, "series", "Reductions", curves.collect())
-    }
-
-    /// Writes values over time as a table in two formats and as a picture.
-    fn table<T: Value, V: Value>(
-        &self,
-        simulation: &dyn Simulation<T>,
-        stem: &str,
-        title: &str,
-        curves: Vec<Curve<V>>,
-    ) -> Result<(), FileError> {
-        if curves.is_empty() {
-            return Ok(());
-        }
-        let names = curves.iter().map(|c| c.name.clone()).collect();
-        let mut table = ProbeTable::<V>::new("t", names);
-        let mut steps = Vec::new();
-        for step in 1..=simulation.steps() {
-            if !curves.iter().any(|c| step.is_multiple_of(c.every)) {
-                continue;
-            }
-            steps.push(step);
-            let values: Vec<V> = curves.iter().map(|c| c.after(step)).collect();
-            let time = step as f64 * simulation.scheme().grid.dt;
-            let fits = table.push(time, &values);
-            debug_assert!(fits);
-        }
-        let every: Vec<u64> = curves.iter().map(|c| c.every).collect();
-        drop(curves);
-        let [csv, npy, png] = ["csv", "npy", "png"].map(|ending| format!("{stem}.{ending}"));
-        table.write_csv(&self.folder.join(&csv))?;
-        self.note(&csv);
-        table.write_npy(&self.folder.join(&npy))?;
-        self.note(&npy);
-        let title = format!("{title} of {}", simulation.problem().name);
-        plot(&self.folder.join(&png), title, &table, &steps, &every)?;
-        self.note(&png);
-        Ok(())
-    }
 }
 
 /// The folder of an output's files.
@@ -601,27 +519,6 @@ fn stem(output: &Output, step: u64) -> String {
 /// The files of all frames of an output together, without their endings.
 fn series(output: &Output) -> String {
     format!("{}/{}", folder_of(output.kind), file_name(&output.name))
-}
-
-/// Values over time.
-struct Curve<V> {
-    name: String,
-    every: u64,
-    /// Value i is that after step `(i + 1) * every`.
-    values: Vec<V>,
-}
-
-impl<V: Value> Curve<V> {
-    /// What is not due together with others is no number.
-    fn after(&self, step: u64) -> V {
-        let index = (step / self.every) as usize;
-        let due = step.is_multiple_of(self.every);
-        let value = index.checked_sub(1).and_then(|i| self.values.get(i));
-        value
-            .copied()
-            .filter(|_| due)
-            .unwrap_or(Real::from_f64(f64::NAN))
-    }
 }
 
 /// What the files of an output after a step are called, without their endings.
