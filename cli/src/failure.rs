@@ -221,7 +221,7 @@ impl From<CompileError> for Failure {
             CompileError::UnknownTarget(name) => Failure::new(
                 Exit::Usage,
                 Diagnostic::error(codes::TARGET, format!("no processor `{name}` is known"))
-                    .hint("use `host`, `x86-64-v2`, `x86-64-v3`, `x86-64-v4`, or a name such as `znver5` or `sapphirerapids`"),
+                    .hint("use `host`, `x86-64-v2`, `x86-64-v3`, `x86-64-v4`, `aarch64`, `riscv64`, or a name such as `znver5` or `neoverse-n1`"),
             ),
             CompileError::ForeignTarget { target, host } => Failure::new(
                 Exit::Missing,

@@ -148,9 +148,10 @@ pub fn target(library: &Library, choice: &TargetChoice) -> Result<(Cpu, bool), C
         TargetChoice::Named(name) => {
             let cpu = Cpu::named(name).ok_or_else(|| CompileError::UnknownTarget(name.clone()))?;
             let runs = host.is_ok_and(|host| {
-                let level = name == "x86-64" || name.starts_with("x86-64-v");
-                host.target.cpu == *name
-                    || level && cpu.vector_bits <= host.vector_bits && cpu.fma <= host.fma
+                let level = name == "x86-64" || name.starts_with("x86-64-v") || name == "aarch64";
+                let included = level && cpu.vector_bits <= host.vector_bits && cpu.fma <= host.fma;
+                host.target.architecture() == cpu.target.architecture()
+                    && (included || host.target.cpu == *name)
             });
             Ok((cpu, runs))
         }
@@ -229,8 +230,12 @@ fn compile_llvm(
     let library = Library::open()?;
     let (cpu, runs) = target(library, choice)?;
     if !runs {
+        let target = match choice {
+            TargetChoice::Host => cpu.target.cpu,
+            TargetChoice::Named(name) => name.clone(),
+        };
         return Err(CompileError::ForeignTarget {
-            target: cpu.target.cpu,
+            target,
             host: Cpu::host(library).map_or_else(|_| String::new(), |host| host.target.cpu),
         });
     }

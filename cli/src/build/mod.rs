@@ -16,13 +16,10 @@ use header::Header;
 use serde_json::{Value, json};
 use torre_compiler::backend::llvm::cpu::{Shape, emit};
 use torre_compiler::backend::llvm::library::{self as llvm, Cpu, Library, Options};
-use torre_compiler::kernel::KernelSet;
 use torre_compiler::lattice::PerAxis;
-use torre_compiler::problem::Problem;
-use torre_compiler::scheme::Scheme;
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::host::SetupError;
-use torre_runtime::program::{self, CompileError};
+use torre_runtime::program::{self, CompileError, TargetChoice};
 
 /// What all names start with, in the IR too. Built ones go on with the problem's name, so that several fit into one
 /// program.
@@ -50,6 +47,10 @@ pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
     let set = program::layerwise_kernels(scheme).map_err(SetupError::from)?;
     let library = Library::open().map_err(CompileError::from)?;
     let (cpu, _) = program::target(library, &args.target)?;
+    let target = match &args.target {
+        TargetChoice::Host => &cpu.target.cpu,
+        TargetChoice::Named(name) => name,
+    };
     let name = &problem.name;
     let prefix = &format!("{PREFIX}_{name}");
     let ir = emit(scheme, &set, Shape::of(cpu.vector_bits))
@@ -62,17 +63,16 @@ pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
         tables: tables::tables(scheme, problem),
         set: &set,
         prefix,
-        target: &cpu.target.cpu,
+        target,
     };
-    let description = describe(scheme, problem, &set, &cpu, library);
+    let description = describe(&header, &cpu, library);
     let file = |extension: &str| args.output.join(format!("{name}.{extension}"));
     write::file(&file("o"), object.bytes())?;
     write::file(&file("h"), header.print().as_bytes())?;
     write::file(&file("json"), format!("{description:#}\n").as_bytes())?;
     voice.note(format_args!(
-        "{}: {name}.o, {name}.h and {name}.json for {}",
+        "{}: {name}.o, {name}.h and {name}.json for {target}",
         args.output.display(),
-        cpu.target.cpu
     ));
     Ok(())
 }
@@ -81,13 +81,13 @@ fn list<T: Copy>(values: PerAxis<T>) -> Vec<T> {
     values.0.to_vec()
 }
 
-fn describe(
-    scheme: &Scheme,
-    problem: &Problem,
-    set: &KernelSet,
-    cpu: &Cpu,
-    library: &Library,
-) -> Value {
+fn describe(header: &Header<'_>, cpu: &Cpu, library: &Library) -> Value {
+    let Header {
+        scheme,
+        problem,
+        set,
+        ..
+    } = header;
     let layout = &set.layout;
     let components: Vec<Value> = scheme
         .component_ids()
@@ -137,7 +137,7 @@ fn describe(
         "precision": scheme.precision.to_string(),
         "dt": scheme.grid.dt,
         "spacing": list(scheme.grid.spacing),
-        "target": cpu.target.cpu,
+        "target": header.target,
         "triple": cpu.target.triple,
         "vector_bits": cpu.vector_bits,
         "llvm": library.version().to_string(),

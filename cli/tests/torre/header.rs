@@ -221,7 +221,16 @@ fn code_for_other_processors_is_built_without_them() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    for target in ["x86-64-v2", "x86-64-v3", "sapphirerapids"] {
+    let targets = [
+        ("x86-64-v2", "x86_64"),
+        ("x86-64-v3", "x86_64"),
+        ("sapphirerapids", "x86_64"),
+        ("aarch64", "aarch64"),
+        ("neoverse-n1", "aarch64"),
+        ("riscv64", "riscv64"),
+        ("riscv64v", "riscv64"),
+    ];
+    for (target, architecture) in targets {
         succeed(
             &format!("build examples/01-wave1d.torre --quiet --target {target} -o {{0}}"),
             &[folder.path()],
@@ -229,10 +238,27 @@ fn code_for_other_processors_is_built_without_them() {
         let text = std::fs::read_to_string(folder.path().join("pluck.json")).unwrap();
         let description: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(description["target"], target);
+        let triple = description["triple"].as_str().unwrap();
+        assert_eq!(triple.split('-').next(), Some(architecture));
     }
     let asm = succeed(
         "emit examples/08-maxwell42.torre --stage asm --target x86-64-v3",
         &[],
     );
     assert!(asm.contains("vfmadd") && asm.contains("ymm") && !asm.contains("zmm"));
+    let asm = succeed(
+        "emit examples/08-maxwell42.torre --stage asm --target aarch64",
+        &[],
+    );
+    assert!(asm.contains("fmla\tv") && asm.contains("ext\tv"), "{asm}");
+    for foreign in ["aarch64", "riscv64"] {
+        if foreign != std::env::consts::ARCH {
+            let run = format!("run examples/01-wave1d.torre --backend llvm --target {foreign}");
+            let error = fail(3, &run, &[]);
+            assert!(
+                error.contains("E0805") && error.contains(foreign),
+                "{error}"
+            );
+        }
+    }
 }

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "cranelift")]
 pub mod cranelift;
+#[cfg(test)]
+mod emulated;
 pub mod ends;
 pub mod gpu;
 pub mod interp;

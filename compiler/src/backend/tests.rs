@@ -18,13 +18,13 @@ use crate::testing::{
 };
 use proptest::prelude::*;
 
-fn kernel_set(scheme: &Scheme, kernels: Vec<RowKernel>) -> KernelSet {
+pub(super) fn kernel_set(scheme: &Scheme, kernels: Vec<RowKernel>) -> KernelSet {
     let layout = Layout::new(scheme).expect("a small scheme");
     KernelSet::new(scheme, layout, kernels)
 }
 
 /// All updates of all stages.
-fn whole(scheme: &Scheme) -> KernelSet {
+pub(super) fn whole(scheme: &Scheme) -> KernelSet {
     let kernels = scheme.stage_ids().map(|stage| RowKernel {
         stage,
         phase: 0,
@@ -41,7 +41,7 @@ fn compiled(scheme: &Scheme, set: &KernelSet, rng: &mut Rng) -> Vec<Box<dyn Code
     match host {
         Ok((library, host)) => {
             // Older processors, too: their masked stores are others, and their fused operations may be calls.
-            let older = ["x86-64-v2", "x86-64-v3"].into_iter();
+            let older = ["x86-64", "x86-64-v2", "x86-64-v3"].into_iter();
             let older = older.filter_map(Cpu::named);
             let mut cpus: Vec<Cpu> = older
                 .filter(|cpu| cpu.vector_bits <= host.vector_bits && cpu.fma <= host.fma)
@@ -112,14 +112,19 @@ fn zoned(
     parts
 }
 
-/// Runs all kernels over random parts of the domain, each on the memory that the ones before it left.
-fn compare(scheme: &Scheme, set: &KernelSet, rng: &mut Rng, special: u64) -> Result<(), String> {
-    let layout = &set.layout;
-    let interp = Interp::new(scheme, set);
-    let codes = compiled(scheme, set, rng);
-    let mut expected = Memory::new(layout);
-    expected.fill(rng, special);
-    for (index, kernel) in set.kernels.iter().enumerate() {
+/// A call of a kernel, cut at the ends of zones.
+pub(super) struct Call {
+    pub kernel: usize,
+    /// The group that its runs count from.
+    pub element: i64,
+    pub parts: Vec<ZonedRuns>,
+}
+
+impl Call {
+    /// A kernel over a random part of the domain.
+    pub fn random(scheme: &Scheme, set: &KernelSet, index: usize, rng: &mut Rng) -> Call {
+        let layout = &set.layout;
+        let kernel = &set.kernels[index];
         let run = run_axis(scheme);
         let cells = scheme.grid.cells;
         let mut at = PerAxis::from_fn(|a| rng.within(0, cells[a] - 1));
@@ -146,24 +151,40 @@ fn compare(scheme: &Scheme, set: &KernelSet, rng: &mut Rng, special: u64) -> Res
             0 => (0, length),
             _ => (rng.within(0, length), rng.within(0, length)),
         };
-        let element = layout.group(at[Axis::OUTER], at[Axis::MIDDLE]);
+        Call {
+            kernel: index,
+            element: layout.group(place.0, place.1),
+            parts: zoned(scheme, layout, kernel, place, runs, Interval::new(lo, hi)),
+        }
+    }
+
+    pub fn run(&self, code: &dyn Code, memory: &mut Memory) {
+        for part in &self.parts {
+            // SAFETY: the ranges lie in the domain, and the layout holds all that its cells can read; the code was
+            // compiled for this processor.
+            unsafe { part.run(code, self.kernel, memory.pointer(self.element), part.range) };
+        }
+    }
+}
+
+/// Runs all kernels over random parts of the domain, each on the memory that the ones before it left.
+fn compare(scheme: &Scheme, set: &KernelSet, rng: &mut Rng, special: u64) -> Result<(), String> {
+    let interp = Interp::new(scheme, set);
+    let codes = compiled(scheme, set, rng);
+    let mut expected = Memory::new(&set.layout);
+    expected.fill(rng, special);
+    for (index, kernel) in set.kernels.iter().enumerate() {
+        let call = Call::random(scheme, set, index, rng);
         let before = expected.clone();
-        let parts = zoned(scheme, layout, kernel, place, runs, Interval::new(lo, hi));
-        let run = |code: &dyn Code, memory: &mut Memory| {
-            for part in &parts {
-                // SAFETY: the ranges lie in the domain, and the layout holds all that its cells can read; the code was
-                // compiled for this processor.
-                unsafe { part.run(code, index, memory.pointer(element), part.range) };
-            }
-        };
-        run(&interp, &mut expected);
+        call.run(&interp, &mut expected);
         for code in &codes {
             let mut memory = before.clone();
-            run(&**code, &mut memory);
+            call.run(&**code, &mut memory);
             if let Some(i) = memory.difference(&expected) {
                 return Err(format!(
-                    "{} {kernel} {runs:?} {lo}..{hi}: element {i} is {:x}, not {:x}, and was {:x}\n{scheme}",
+                    "{} {kernel} {:?}: element {i} is {:x}, not {:x}, and was {:x}\n{scheme}",
                     code.description(),
+                    call.parts,
                     memory.bits(i),
                     expected.bits(i),
                     before.bits(i),
@@ -298,7 +319,7 @@ fn comparisons_of_rows_at_an_offset_agree() {
 }
 
 /// An update that applies a function to values beside its target, of magnitudes up to 50.
-fn applied(function: &Sequence) -> Body {
+pub(super) fn applied(function: &Sequence) -> Body {
     let mut ops = vec![Op::Const(50.0)];
     let mut values = Vec::new();
     for shift in 0..function.arguments as i32 {

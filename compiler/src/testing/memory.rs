@@ -81,6 +81,18 @@ impl Memory {
         (0..self.elements).find(|&i| self.bits(i) != other.bits(i))
     }
 
+    /// All bytes, lines of [`ALIGNMENT`] bytes one after the other.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.lines.iter().flat_map(|line| line.0).collect()
+    }
+
+    /// Takes all bytes, as [`Memory::bytes`] gave them.
+    pub fn set_bytes(&mut self, bytes: &[u8]) {
+        for (line, bytes) in self.lines.iter_mut().zip(bytes.as_chunks().0) {
+            line.0 = *bytes;
+        }
+    }
+
     /// The address of an element, for kernels.
     pub fn pointer(&mut self, element: i64) -> *mut u8 {
         let offset = element * self.precision.bytes() as i64;

@@ -89,6 +89,10 @@ api! {
     targets {
         LLVMInitializeX86TargetInfo LLVMInitializeX86Target LLVMInitializeX86TargetMC
         LLVMInitializeX86AsmPrinter LLVMInitializeX86AsmParser
+        LLVMInitializeAArch64TargetInfo LLVMInitializeAArch64Target LLVMInitializeAArch64TargetMC
+        LLVMInitializeAArch64AsmPrinter LLVMInitializeAArch64AsmParser
+        LLVMInitializeRISCVTargetInfo LLVMInitializeRISCVTarget LLVMInitializeRISCVTargetMC
+        LLVMInitializeRISCVAsmPrinter LLVMInitializeRISCVAsmParser
         LLVMInitializeNVPTXTargetInfo LLVMInitializeNVPTXTarget LLVMInitializeNVPTXTargetMC
         LLVMInitializeNVPTXAsmPrinter
     }

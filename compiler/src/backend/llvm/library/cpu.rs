@@ -1,7 +1,7 @@
 //! CPUs: their features and their vectors.
 
 use super::handle::take_message;
-use super::target::Target;
+use super::target::{Target, architecture};
 use super::{Error, Library};
 
 /// A CPU: what code is generated for, and what that code may use.
@@ -16,46 +16,104 @@ pub struct Cpu {
     pub fma: bool,
 }
 
-/// The vectors of a family of processors.
+/// What all processors of a family have in common.
 #[derive(Clone, Copy)]
-enum Vectors {
-    /// SSE: 128 bits, no fused multiply-add.
-    Sse,
-    /// AVX2 and FMA: 256 bits.
-    Avx2,
-    /// AVX-512 F and VL: 512 bits.
-    Avx512,
+struct Family {
+    triple: &'static str,
+    vector_bits: u32,
+    fma: bool,
+    /// Features that the names of its processors do not stand for.
+    features: &'static str,
 }
 
-/// Processors that can be named as targets, under LLVM's names.
-const CPUS: [(&str, Vectors); 27] = [
-    ("x86-64", Vectors::Sse),
-    ("x86-64-v2", Vectors::Sse),
-    ("x86-64-v3", Vectors::Avx2),
-    ("x86-64-v4", Vectors::Avx512),
-    ("nehalem", Vectors::Sse),
-    ("westmere", Vectors::Sse),
-    ("sandybridge", Vectors::Sse),
-    ("ivybridge", Vectors::Sse),
-    ("haswell", Vectors::Avx2),
-    ("broadwell", Vectors::Avx2),
-    ("skylake", Vectors::Avx2),
-    ("alderlake", Vectors::Avx2),
-    ("arrowlake", Vectors::Avx2),
-    ("skylake-avx512", Vectors::Avx512),
-    ("cascadelake", Vectors::Avx512),
-    ("cooperlake", Vectors::Avx512),
-    ("icelake-client", Vectors::Avx512),
-    ("icelake-server", Vectors::Avx512),
-    ("tigerlake", Vectors::Avx512),
-    ("sapphirerapids", Vectors::Avx512),
-    ("emeraldrapids", Vectors::Avx512),
-    ("graniterapids", Vectors::Avx512),
-    ("znver1", Vectors::Avx2),
-    ("znver2", Vectors::Avx2),
-    ("znver3", Vectors::Avx2),
-    ("znver4", Vectors::Avx512),
-    ("znver5", Vectors::Avx512),
+const X86: Family = Family {
+    triple: "x86_64-unknown-linux-gnu",
+    vector_bits: 128,
+    fma: false,
+    features: "",
+};
+
+/// SSE: 128 bits, no fused multiply-add.
+const SSE: Family = X86;
+
+/// AVX2 and FMA: 256 bits.
+const AVX2: Family = Family {
+    vector_bits: 256,
+    fma: true,
+    ..X86
+};
+
+/// AVX-512 F and VL: 512 bits.
+const AVX512: Family = Family {
+    vector_bits: 512,
+    fma: true,
+    ..X86
+};
+
+/// AArch64 with NEON, which all of its processors have.
+const NEON: Family = Family {
+    triple: "aarch64-unknown-linux-gnu",
+    vector_bits: 128,
+    fma: true,
+    features: "",
+};
+
+/// RISC-V as Linux wants it. Without the extension for vectors LLVM takes them apart.
+const RISCV: Family = Family {
+    triple: "riscv64-unknown-linux-gnu",
+    vector_bits: 128,
+    fma: true,
+    features: "+m,+a,+f,+d,+c",
+};
+
+/// RISC-V with vectors of 128 bits or more.
+const RISCV_VECTORS: Family = Family {
+    features: "+m,+a,+f,+d,+c,+v",
+    ..RISCV
+};
+
+/// Processors that can be named as targets: the name, LLVM's name if it is another one, the family.
+const CPUS: [(&str, Option<&str>, Family); 40] = [
+    ("x86-64", None, SSE),
+    ("x86-64-v2", None, SSE),
+    ("x86-64-v3", None, AVX2),
+    ("x86-64-v4", None, AVX512),
+    ("nehalem", None, SSE),
+    ("westmere", None, SSE),
+    ("sandybridge", None, SSE),
+    ("ivybridge", None, SSE),
+    ("haswell", None, AVX2),
+    ("broadwell", None, AVX2),
+    ("skylake", None, AVX2),
+    ("alderlake", None, AVX2),
+    ("arrowlake", None, AVX2),
+    ("skylake-avx512", None, AVX512),
+    ("cascadelake", None, AVX512),
+    ("cooperlake", None, AVX512),
+    ("icelake-client", None, AVX512),
+    ("icelake-server", None, AVX512),
+    ("tigerlake", None, AVX512),
+    ("sapphirerapids", None, AVX512),
+    ("emeraldrapids", None, AVX512),
+    ("graniterapids", None, AVX512),
+    ("znver1", None, AVX2),
+    ("znver2", None, AVX2),
+    ("znver3", None, AVX2),
+    ("znver4", None, AVX512),
+    ("znver5", None, AVX512),
+    ("aarch64", Some("generic"), NEON),
+    ("cortex-a53", None, NEON),
+    ("cortex-a72", None, NEON),
+    ("cortex-a76", None, NEON),
+    ("neoverse-n1", None, NEON),
+    ("neoverse-n2", None, NEON),
+    ("neoverse-v1", None, NEON),
+    ("neoverse-v2", None, NEON),
+    ("a64fx", None, NEON),
+    ("ampere1", None, NEON),
+    ("apple-m1", None, NEON),
+    ("riscv64", Some("generic-rv64"), RISCV),
+    ("riscv64v", Some("generic-rv64"), RISCV_VECTORS),
 ];
 
 impl Cpu {
@@ -75,10 +133,18 @@ impl Cpu {
             cpu,
             features,
         };
-        if !target.triple.starts_with("x86_64-") {
+        let alike = |family: &Family| target.architecture() == architecture(family.triple);
+        if let Some(family) = [NEON, RISCV].iter().find(|f| alike(f)) {
+            return Ok(Self {
+                target,
+                vector_bits: family.vector_bits,
+                fma: family.fma,
+            });
+        }
+        if !alike(&X86) {
             return Err(Error::Target {
                 target: target.to_string(),
-                message: "of CPUs, only x86-64 is a target".to_owned(),
+                message: "of CPUs, x86-64, AArch64 and 64-bit RISC-V are targets".to_owned(),
             });
         }
         let has = |feature: &str| {
@@ -102,28 +168,23 @@ impl Cpu {
         })
     }
 
-    /// A processor by LLVM's name for it, such as `x86-64-v3`; `None` for a name that is not known.
+    /// A processor by its name, such as `x86-64-v3`; `None` for a name that is not known.
     pub fn named(name: &str) -> Option<Self> {
-        let (cpu, vectors) = CPUS.into_iter().find(|(cpu, _)| *cpu == name)?;
-        let (vector_bits, fma) = match vectors {
-            Vectors::Sse => (128, false),
-            Vectors::Avx2 => (256, true),
-            Vectors::Avx512 => (512, true),
-        };
+        let (_, llvm_name, family) = CPUS.into_iter().find(|(own, ..)| *own == name)?;
         Some(Self {
             target: Target {
-                triple: "x86_64-unknown-linux-gnu".to_owned(),
-                cpu: cpu.to_owned(),
-                features: String::new(),
+                triple: family.triple.to_owned(),
+                cpu: llvm_name.unwrap_or(name).to_owned(),
+                features: family.features.to_owned(),
             },
-            vector_bits,
-            fma,
+            vector_bits: family.vector_bits,
+            fma: family.fma,
         })
     }
 
     /// The names that [`Cpu::named`] knows.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        CPUS.into_iter().map(|(cpu, _)| cpu)
+        CPUS.into_iter().map(|(cpu, ..)| cpu)
     }
 
     /// The elements of a vector whose elements have so many bytes.

@@ -14,10 +14,20 @@ pub struct Target {
 }
 
 impl Target {
+    /// The set of instructions: `x86_64`, `aarch64`.
+    pub fn architecture(&self) -> &str {
+        architecture(&self.triple)
+    }
+
     /// Whether this is a CPU rather than a GPU.
     pub fn is_cpu(&self) -> bool {
         !self.triple.starts_with("nvptx")
     }
+}
+
+/// The first part of a triple.
+pub(super) fn architecture(triple: &str) -> &str {
+    triple.split('-').next().unwrap_or(triple)
 }
 
 impl fmt::Display for Target {
