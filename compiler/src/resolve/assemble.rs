@@ -107,6 +107,8 @@ impl Resolver<'_> {
         }
         add_flushes(&mut scheme);
         find_axis_coefs(&mut scheme);
+        let places = self.frame.statements.clone();
+        let scheme = self.pair(scheme, &mut kept, &places)?;
         if let Err(reason) = verify(&scheme) {
             let d = Diagnostic::error(
                 codes::INTERNAL,

@@ -216,11 +216,17 @@ impl Resolver<'_> {
         clause: &ast::BoundaryClause,
         axis: Axis,
     ) -> Checked<[Boundary; 2]> {
+        // `all` may have said something else.
+        self.frame.bloch[axis] = None;
         let lower = self.side_with_layer(scope, &clause.lower, axis, 0);
+        let one = self.frame.bloch[axis];
         let upper = clause.upper.as_ref().unwrap_or(&clause.lower);
         let upper = self.side_with_layer(scope, upper, axis, 1);
         let (lower, upper) = (lower?, upper?);
-        if (lower == Boundary::Periodic) != (upper == Boundary::Periodic) {
+        let bloch = |kind: &ast::BoundaryKind| kind.name.node == "bloch";
+        let alike = one == self.frame.bloch[axis]
+            && bloch(&clause.lower) == clause.upper.as_ref().map_or(bloch(&clause.lower), bloch);
+        if (lower == Boundary::Periodic) != (upper == Boundary::Periodic) || !alike {
             let span = clause.upper.as_ref().map_or(clause.lower.name.span, |u| {
                 clause.lower.name.span.to(u.name.span)
             });

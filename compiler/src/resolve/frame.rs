@@ -176,6 +176,10 @@ pub struct Frame {
     pub differences: PerAxis<bool>,
     /// The layers at the sides of the domain.
     pub layers: PerAxis<[Option<Rc<SideLayer>>; 2]>,
+    /// The wave numbers of Bloch-periodic axes.
+    pub bloch: PerAxis<Option<f64>>,
+    /// Whether the second half of the components are the imaginary parts of the first.
+    pub paired: bool,
     /// Whether a layer takes the speed of the fastest waves.
     pub asks_speed: bool,
     /// Axes along which layers have changed a difference.
@@ -211,6 +215,15 @@ impl Frame {
     pub fn name_of(&self, axis: Axis) -> String {
         let found = self.axes.iter().find(|(_, a)| *a == axis);
         found.map_or(String::new(), |(name, _)| name.clone())
+    }
+
+    /// The component whose statement updates this one: of an imaginary part the real one.
+    pub fn real_part(&self, component: ComponentId) -> ComponentId {
+        let half = self.components.len() as u32 / 2;
+        match self.paired && component.0 >= half {
+            true => ComponentId(component.0 - half),
+            false => component,
+        }
     }
 
     pub fn field_of(&self, component: ComponentId) -> Option<usize> {

@@ -297,9 +297,11 @@ impl Resolver<'_> {
                 );
                 continue;
             }
+            // Imaginary parts are updated with real ones.
+            let updated = self.frame.real_part(component);
             let stage = statements
                 .iter()
-                .rposition(|s| s.updates.iter().any(|u| u.target == component));
+                .rposition(|s| s.updates.iter().any(|u| u.target == updated));
             let Some(stage) = stage else {
                 if statements.is_empty() {
                     continue;

@@ -19,6 +19,7 @@
 
 mod allow;
 mod assemble;
+mod bloch;
 mod bound;
 mod branches;
 mod built_in;
@@ -67,6 +68,7 @@ mod zoned;
 pub use report::Place;
 
 use crate::analysis;
+use crate::lattice::Axis;
 use crate::problem::Problem;
 use crate::scheme::{Precision, Scheme};
 use crate::statics::NoFiles;
@@ -133,10 +135,20 @@ pub fn resolve(
     ast: &Ast,
     options: &Options,
 ) -> Result<Resolved, Diagnostics> {
-    let (resolved, asks_speed) = resolve_once(world, source, ast, options, None)?;
-    if !asks_speed || !resolved.scheme.files.is_empty() {
+    let mut guess = Guess::default();
+    let (resolved, frame) = resolve_once(world, source, ast, options, guess)?;
+    if !frame.asks_speed || !resolved.scheme.files.is_empty() {
         return Ok(resolved);
     }
+    let shifted = Axis::ALL.into_iter().any(|a| frame.bloch[a].is_some());
+    let resolved = match shifted {
+        // Where waves begin with another phase, the longest ones are not the slowest to change.
+        true => {
+            guess.without_phases = true;
+            resolve_once(world, source, ast, options, guess)?.0
+        }
+        false => resolved,
+    };
     // Layers do not change the waves of a scheme, so what was resolved with a guess tells how fast they are.
     let scheme = &resolved.scheme;
     let places = analysis::places(scheme, &NoFiles).ok();
@@ -145,28 +157,43 @@ pub fn resolve(
         Some(pace) => {
             // Few digits, so that the last bits of eigenvalues, which machines may round in their own ways, are none of
             // the result.
-            let speed = format!("{:.4e}", pace.coefficient).parse().ok();
-            resolve_once(world, source, ast, options, speed).map(|(resolved, _)| resolved)
+            let guess = Guess {
+                speed: format!("{:.4e}", pace.coefficient).parse().ok(),
+                without_phases: false,
+            };
+            resolve_once(world, source, ast, options, guess).map(|(resolved, _)| resolved)
         }
+        None if shifted => resolve_once(world, source, ast, options, Guess::default())
+            .map(|(resolved, _)| resolved),
         None => Ok(resolved),
     }
 }
 
-/// The same with the speed of waves that layers are made for, and whether one asks for it.
+/// With what a program is resolved.
+#[derive(Clone, Copy, Default)]
+struct Guess {
+    /// The speed of waves that layers are made for.
+    speed: Option<f64>,
+    /// Whether Bloch-periodic sides are plainly periodic.
+    without_phases: bool,
+}
+
+/// The same for such a guess; with it what was declared.
 fn resolve_once(
     world: &dyn World,
     source: &Source,
     ast: &Ast,
     options: &Options,
-    speed: Option<f64>,
-) -> Result<(Resolved, bool), Diagnostics> {
+    guess: Guess,
+) -> Result<(Resolved, frame::Frame), Diagnostics> {
     let mut resolver = Resolver::new(world);
-    resolver.speed = speed;
+    resolver.speed = guess.speed;
+    resolver.without_phases = guess.without_phases;
     let module = resolver
         .library
         .load(world, &mut resolver.report, source, Rc::new(ast.clone()));
     let result = resolver.resolve_problem(module, options);
-    let asks_speed = resolver.frame.asks_speed;
+    let frame = std::mem::take(&mut resolver.frame);
     let failed = resolver.report.has_errors();
     let diagnostics = resolver.report.finish(source);
     match result {
@@ -175,7 +202,7 @@ fn resolve_once(
                 warnings: diagnostics,
                 ..resolved
             };
-            Ok((resolved, asks_speed))
+            Ok((resolved, frame))
         }
         _ if failed => Err(diagnostics),
         _ => Err(

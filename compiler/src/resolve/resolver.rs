@@ -36,6 +36,8 @@ pub struct Resolver<'w> {
     pub zoned: Zoned,
     /// The fastest long waves of the scheme, in lengths per time, once they are known.
     pub speed: Option<f64>,
+    /// Whether Bloch-periodic sides are plainly periodic.
+    pub without_phases: bool,
     pub searches: Searches,
     pub nested: usize,
     pub steps: u64,
@@ -56,6 +58,7 @@ impl<'w> Resolver<'w> {
             files: FilesRead::default(),
             zoned: Zoned::default(),
             speed: None,
+            without_phases: false,
             searches: Searches::default(),
             nested: 0,
             steps: 0,

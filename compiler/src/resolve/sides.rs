@@ -14,14 +14,18 @@ use torre_grammar::ast::{self, Name, SchemeStmt, SideParity, Target};
 use torre_grammar::diag::Diagnostic;
 
 /// Sides that need no scheme. About an odd one what lies on it is odd, so that it is 0; about an even one it is even.
-const KINDS: [(&str, Boundary); 6] = [
+const KINDS: [(&str, Boundary); 7] = [
     ("zero", Boundary::Zero),
     ("periodic", Boundary::Periodic),
+    (BLOCH, Boundary::Periodic),
     ("odd", Boundary::Pec),
     ("even", Boundary::Pmc),
     ("pec", Boundary::Pec),
     ("pmc", Boundary::Pmc),
 ];
+
+/// Periodic with a phase: it takes a wave number.
+const BLOCH: &str = "bloch";
 
 /// What absorbing ends are called elsewhere.
 const ABSORBING: [&str; 8] = [
@@ -128,6 +132,9 @@ impl Resolver<'_> {
             (None, Some(odd)) => self.simplest(*odd, axis),
             (None, None) => return self.unknown_side(scope, name),
         };
+        if name.node == BLOCH {
+            return self.bloch_side(scope, kind, axis);
+        }
         if !kind.args.is_empty() {
             let d = self.error(
                 codes::BOUNDARY,
@@ -137,6 +144,31 @@ impl Resolver<'_> {
             return self.fail(d);
         }
         Ok(found)
+    }
+
+    /// `bloch(k)`: around the axis fields come back with the phase of the wave number `k`.
+    fn bloch_side(
+        &mut self,
+        scope: &Scope,
+        kind: &ast::BoundaryKind,
+        axis: Axis,
+    ) -> Checked<Boundary> {
+        let place = scope.place(kind.name.span);
+        let slots = self.arguments(scope, BLOCH, &["k"], &kind.args, &place)?;
+        let Some(Some(k)) = slots.first() else {
+            return self.missing_argument(BLOCH, "k", &place);
+        };
+        let k = self.number(scope, &k.value)?;
+        let known = self.frame.bloch[axis].replace(k);
+        if !k.is_finite() || known.is_some_and(|known| known != k) {
+            let message = match k.is_finite() {
+                true => "both sides of an axis have one wave number",
+                false => "a wave number is finite",
+            };
+            let d = self.error(codes::BOUNDARY, message, &place);
+            return self.fail(d);
+        }
+        Ok(Boundary::Periodic)
     }
 
     /// The built-in side with the same parities, if there is one.

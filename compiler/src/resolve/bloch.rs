@@ -1,0 +1,387 @@
+//! Bloch-periodic sides: fields that around an axis come back with another phase, u(x + l) = exp(i k l) u(x).
+//!
+//! Such a field is exp(i k x) times a periodic one, w, which is what is computed: its real and its imaginary part by
+//! real fields, those of the scheme and as many again, with `_im` behind their names. A tap of a linear update from p to q has the
+//! factor exp(i k (q - p)) for w, so each update becomes two, which read both parts where it reads along the axis. All
+//! else stays: positions, stages, regions, zones, time levels. So everything after this stage sees a scheme with periodic sides.
+
+use super::codes;
+use super::frame::Named;
+use super::report::{Checked, Place};
+use super::resolver::Resolver;
+use super::value::Value as Known;
+use super::zoned::Kept;
+use crate::lattice::{Axis, PerAxis};
+use crate::scheme::{
+    Amendment, Body, ComponentId, Op, Read, Scheme, Stage, StateAdvance, StateId, Update, Value,
+    displacement,
+};
+use torre_grammar::diag::Diagnostic;
+
+/// Behind the names of imaginary parts.
+const SUFFIX: &str = "_im";
+
+/// The two parts of a value of a body.
+#[derive(Clone, Copy)]
+enum Parts {
+    /// The same in both updates: made of numbers and coefficients.
+    Static(Value),
+    Pair([Value; 2]),
+}
+
+/// An update is not linear.
+struct Nonlinear;
+
+/// Makes the operations of both parts of a body.
+struct Pairing<'a> {
+    scheme: &'a Scheme,
+    target: ComponentId,
+    /// Wave numbers in radians per cell.
+    phases: PerAxis<f64>,
+    ops: Vec<Op>,
+    parts: Vec<Parts>,
+}
+
+impl Pairing<'_> {
+    fn push(&mut self, op: Op) -> Value {
+        self.ops.push(op);
+        Value(self.ops.len() as u32 - 1)
+    }
+
+    fn number(&mut self, value: f64) -> Value {
+        self.push(Op::Const(self.scheme.precision.round(value)))
+    }
+
+    fn of(&self, value: Value) -> Parts {
+        self.parts[value.index()]
+    }
+
+    fn is_zero(&self, value: Value) -> bool {
+        matches!(self.ops[value.index()], Op::Const(0.0))
+    }
+
+    /// What a read sees: turned by the phase between the two places.
+    fn read(&mut self, read: Read) -> Parts {
+        let number = self.scheme.components.len() as u32;
+        let twin = ComponentId(read.component.0 + number);
+        let re = self.push(Op::Read(read));
+        let im = self.push(Op::Read(Read {
+            component: twin,
+            ..read
+        }));
+        let [from, to] = [self.target, read.component].map(|c| self.scheme.component(c).position);
+        let by = displacement(from, to, read.offset);
+        let axes = Axis::ALL.into_iter();
+        let angle: f64 = axes.map(|a| self.phases[a] * by[a].as_f64()).sum();
+        if angle == 0.0 {
+            return Parts::Pair([re, im]);
+        }
+        let (sin, cos) = angle.sin_cos();
+        let [cos, sin, negative] = [cos, sin, -sin].map(|n| self.number(n));
+        let [a, b] = [
+            self.push(Op::Mul(negative, im)),
+            self.push(Op::Mul(sin, re)),
+        ];
+        let [re, im] = [
+            self.push(Op::Fma(cos, re, a)),
+            self.push(Op::Fma(cos, im, b)),
+        ];
+        Parts::Pair([re, im])
+    }
+
+    /// The same operation on both parts; what is static is the same for both.
+    fn both<const N: usize>(
+        &mut self,
+        operands: [Parts; N],
+        op: impl Fn([Value; N]) -> Op,
+    ) -> Parts {
+        let part = |n: usize| {
+            operands.map(|o| match o {
+                Parts::Static(value) => value,
+                Parts::Pair(pair) => pair[n],
+            })
+        };
+        let [re, im] = [0, 1].map(|n| op(part(n)));
+        if operands.iter().all(|o| matches!(o, Parts::Static(_))) {
+            return Parts::Static(self.push(re));
+        }
+        Parts::Pair([self.push(re), self.push(im)])
+    }
+
+    fn operation(&mut self, op: Op) -> Result<Parts, Nonlinear> {
+        use Parts::{Pair, Static};
+        // What is added to a pair is one, or nothing.
+        let sums = |this: &Self, a: Parts, b: Parts| match (a, b) {
+            (Static(_), Static(_)) | (Pair(_), Pair(_)) => true,
+            (Static(value), _) | (_, Static(value)) => this.is_zero(value),
+        };
+        let pairs = |list: &[Parts]| list.iter().filter(|p| matches!(p, Pair(_))).count();
+        let linear = match op {
+            Op::Const(_) | Op::Coef(_) => return Ok(Static(self.push(op))),
+            Op::Read(read) => return Ok(self.read(read)),
+            Op::Base => {
+                let base = self.push(op);
+                return Ok(Pair([base; 2]));
+            }
+            Op::State(state) => {
+                let twin = StateId(state.0 + self.scheme.states.len() as u32);
+                return Ok(Pair([state, twin].map(|s| self.push(Op::State(s)))));
+            }
+            Op::Neg(_) | Op::Flush(_) => true,
+            Op::Abs(a) | Op::Sqrt(a) | Op::Power2(a) | Op::Exponent(a) => pairs(&[self.of(a)]) == 0,
+            Op::Add(a, b) | Op::Sub(a, b) => sums(self, self.of(a), self.of(b)),
+            Op::Mul(a, b) => pairs(&[self.of(a), self.of(b)]) < 2,
+            Op::Div(_, b) => pairs(&[self.of(b)]) == 0,
+            Op::Fma(a, b, c) => {
+                let factors = [self.of(a), self.of(b)];
+                let product = match pairs(&factors) {
+                    0 => factors[0],
+                    _ => Pair([a; 2]),
+                };
+                let product_adds = match (product, self.of(c)) {
+                    (Static(_), Static(_)) | (Pair(_), Pair(_)) => true,
+                    (Pair(_), Static(c)) => self.is_zero(c),
+                    (Static(_), Pair(_)) => false,
+                };
+                pairs(&factors) < 2 && product_adds
+            }
+            Op::Select {
+                a,
+                b,
+                then,
+                otherwise,
+                ..
+            } => {
+                let compared = [self.of(a), self.of(b)];
+                pairs(&compared) == 0 && sums(self, self.of(then), self.of(otherwise))
+            }
+        };
+        if !linear {
+            return Err(Nonlinear);
+        }
+        let mut operands = Vec::new();
+        op.operands(|v| operands.push(v));
+        let parts: Vec<Parts> = operands.iter().map(|v| self.of(*v)).collect();
+        // Operations name their operands in this order.
+        let renamed = |now: &[Value]| {
+            op.map(|v| {
+                let place = operands.iter().position(|o| *o == v).unwrap_or(0);
+                now[place]
+            })
+        };
+        Ok(match parts.as_slice() {
+            [a] => self.both([*a], |v| renamed(&v)),
+            [a, b] => self.both([*a, *b], |v| renamed(&v)),
+            [a, b, c] => self.both([*a, *b, *c], |v| renamed(&v)),
+            [a, b, c, d] => self.both([*a, *b, *c, *d], |v| renamed(&v)),
+            _ => return Err(Nonlinear),
+        })
+    }
+}
+
+/// A body with what it leaves behind.
+struct Part {
+    body: Body,
+    advances: Vec<StateAdvance>,
+}
+
+/// Only the operations that are needed.
+fn pruned(ops: &[Op], result: Value, mut advances: Vec<StateAdvance>) -> Part {
+    let mut needed = vec![false; ops.len()];
+    needed[result.index()] = true;
+    for advance in &advances {
+        needed[advance.value.index()] = true;
+    }
+    for (number, op) in ops.iter().enumerate().rev() {
+        if needed[number] {
+            op.operands(|v| needed[v.index()] = true);
+        }
+    }
+    let mut names = vec![Value(0); ops.len()];
+    let mut kept = Vec::new();
+    for (number, op) in ops.iter().enumerate().filter(|(n, _)| needed[*n]) {
+        names[number] = Value(kept.len() as u32);
+        kept.push(op.map(|v| names[v.index()]));
+    }
+    for advance in &mut advances {
+        advance.value = names[advance.value.index()];
+    }
+    Part {
+        body: Body {
+            ops: kept,
+            result: names[result.index()],
+        },
+        advances,
+    }
+}
+
+/// The real and the imaginary part of a body.
+fn parts(
+    scheme: &Scheme,
+    target: ComponentId,
+    phases: PerAxis<f64>,
+    body: &Body,
+    advances: &[StateAdvance],
+) -> Result<[Part; 2], Nonlinear> {
+    let mut pairing = Pairing {
+        scheme,
+        target,
+        phases,
+        ops: Vec::new(),
+        parts: Vec::new(),
+    };
+    for op in &body.ops {
+        let made = pairing.operation(*op)?;
+        pairing.parts.push(made);
+    }
+    let number = scheme.states.len() as u32;
+    // A value without fields would be the same in every cell, which is not periodic in this sense, unless it is 0.
+    let part = |value: Value, n: usize| match pairing.of(value) {
+        Parts::Pair(pair) => Ok(pair[n]),
+        Parts::Static(value) if pairing.is_zero(value) => Ok(value),
+        Parts::Static(_) => Err(Nonlinear),
+    };
+    let one = |n: usize| {
+        let own = |a: &StateAdvance| {
+            Ok(StateAdvance {
+                state: StateId(a.state.0 + n as u32 * number),
+                value: part(a.value, n)?,
+            })
+        };
+        let advances: Result<Vec<StateAdvance>, Nonlinear> = advances.iter().map(own).collect();
+        Ok(pruned(&pairing.ops, part(body.result, n)?, advances?))
+    };
+    Ok([one(0)?, one(1)?])
+}
+
+fn paired_update(
+    scheme: &Scheme,
+    update: &Update,
+    phases: PerAxis<f64>,
+) -> Result<[Update; 2], Nonlinear> {
+    let target = update.target;
+    let [re, im] = parts(scheme, target, phases, &update.body, &[])?;
+    let mut amendments = [Vec::new(), Vec::new()];
+    for own in &update.amendments {
+        let made = parts(scheme, target, phases, &own.body, &own.advances)?;
+        for (list, Part { body, advances }) in amendments.iter_mut().zip(made) {
+            list.push(Amendment {
+                zone: own.zone,
+                body,
+                advances,
+            });
+        }
+    }
+    let twin = ComponentId(target.0 + scheme.components.len() as u32);
+    let [first, second] = amendments;
+    let both = [(target, re, first), (twin, im, second)];
+    Ok(both.map(|(target, part, amendments)| Update {
+        target,
+        region: update.region,
+        mask: update.mask,
+        body: part.body,
+        amendments,
+    }))
+}
+
+/// `E_im.z` for `E.z`.
+fn twin_name(name: &str) -> String {
+    match name.split_once('.') {
+        Some((field, part)) => format!("{field}{SUFFIX}.{part}"),
+        None => format!("{name}{SUFFIX}"),
+    }
+}
+
+impl Resolver<'_> {
+    /// The wave numbers of Bloch-periodic axes in radians per cell; `None` where there is no such axis.
+    fn bloch_phases(&self) -> Option<PerAxis<f64>> {
+        let known = self.frame.bloch;
+        let any = Axis::ALL.into_iter().any(|a| known[a].is_some());
+        any.then(|| {
+            PerAxis::from_fn(|a| match (known[a], self.without_phases) {
+                (Some(k), false) => k * self.graph.spacing[a],
+                _ => 0.0,
+            })
+        })
+    }
+
+    /// Gives a scheme its imaginary parts, where an axis is Bloch-periodic.
+    pub fn pair(
+        &mut self,
+        mut scheme: Scheme,
+        kept: &mut Vec<Kept>,
+        places: &[Place],
+    ) -> Checked<Scheme> {
+        let Some(phases) = self.bloch_phases() else {
+            return Ok(scheme);
+        };
+        let mut stages = Vec::new();
+        for (number, stage) in scheme.stages.iter().enumerate() {
+            let mut updates = Vec::new();
+            for update in &stage.updates {
+                match paired_update(&scheme, update, phases) {
+                    Ok(pair) => updates.extend(pair),
+                    Err(Nonlinear) => {
+                        let message = format!(
+                            "Bloch-periodic sides need updates that are linear in the fields, and that of `{}` is not",
+                            scheme.component(update.target).name
+                        );
+                        let mut d = Diagnostic::error(codes::BOUNDARY, message);
+                        if let Some(place) = places.get(number) {
+                            d = d.at(&place.source, place.span, "in this update");
+                        }
+                        return self.fail(d);
+                    }
+                }
+            }
+            stages.push(Stage { updates });
+        }
+        scheme.stages = stages;
+        self.add_twins(&mut scheme, kept)?;
+        Ok(scheme)
+    }
+
+    /// The components, states and names of imaginary parts.
+    fn add_twins(&mut self, scheme: &mut Scheme, kept: &mut Vec<Kept>) -> Checked<()> {
+        let (components, states) = (scheme.components.len() as u32, scheme.states.len() as u32);
+        let mut twins = scheme.components.clone();
+        for twin in &mut twins {
+            twin.name = twin_name(&twin.name);
+        }
+        let mut more = scheme.states.clone();
+        for of in kept.clone() {
+            let [own, twin] = [&scheme.components, &twins].map(|c| &c[of.target.index()].name);
+            let state = &mut more[of.id.index()];
+            let [from, to] = [own, twin].map(|name| format!(" of {name} in "));
+            state.name = state.name.replacen(&from, &to, 1);
+            kept.push(Kept {
+                id: StateId(of.id.0 + states),
+                target: ComponentId(of.target.0 + components),
+                ..of
+            });
+        }
+        scheme.components.extend(twins);
+        scheme.states.extend(more);
+        self.frame.components.clone_from(&scheme.components);
+        self.frame.paired = true;
+        for mut field in self.frame.fields.clone() {
+            field.name.push_str(SUFFIX);
+            for component in &mut field.components {
+                component.0 += components;
+            }
+            if self.frame.names.contains(&field.name) {
+                let message = format!(
+                    "Bloch-periodic sides give `{}` an imaginary part, `{}`, and there is something else of this name",
+                    field.name.trim_end_matches(SUFFIX),
+                    field.name
+                );
+                let d = self.error(codes::BOUNDARY, message, &field.place);
+                return self.fail(d);
+            }
+            let value = Known::Field(self.frame.fields.len(), None);
+            self.frame.names.set(&field.name, Named::Known(value));
+            self.frame.fields.push(field);
+        }
+        Ok(())
+    }
+}
