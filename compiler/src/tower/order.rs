@@ -8,6 +8,7 @@ use super::group::Group;
 use super::program::{Amend, Amended, Operand, RowOp, StageProgram, Update, VolumeSource};
 use super::residency::{RowRef, RowUpdate, StageAt, is_cross_lane, keeps_old, reach, row_coefs};
 use super::zones::{Memory, memory_of};
+use crate::lattice::Axis;
 use crate::layout::{Layout, RowId};
 use crate::scheme::{self, Body, Op, Scheme, ZoneSet};
 use std::collections::BTreeSet;
@@ -15,6 +16,10 @@ use std::collections::BTreeSet;
 /// Bytes of values to which volume sources add together, so that what they read is under way at the same time: more
 /// spill.
 const TOGETHER: usize = 24;
+
+/// Bytes of values that are amended together: threads outside of a zone have one jump for all of them, and none of them
+/// waits for what another one computes.
+const AMENDED: usize = 24;
 
 /// Bytes of values that amendments have asked for and not used yet: about what arrives while the rows in between are
 /// computed.
@@ -38,6 +43,20 @@ struct Order<'a> {
     zones: ZoneSet,
     /// Rows whose values are in registers.
     registers: BTreeSet<RowRef>,
+}
+
+/// New values of a stage for which something is done to several rows together, before they are final.
+struct Waiting {
+    amendments: Vec<RowUpdate>,
+    /// By updates.
+    sources: Vec<Vec<RowUpdate>>,
+}
+
+/// Amendments of rows by the same zone.
+struct Together {
+    of: Vec<Amended>,
+    /// Of what they need of memory, rows excepted.
+    bytes: usize,
 }
 
 impl Context<'_> {
@@ -91,15 +110,18 @@ impl Order<'_> {
             .updates
             .iter()
             .partition(|row| self.is_late(stage, allocation, row) || self.is_shared(number, row));
-        let mut pending: Vec<Vec<RowUpdate>> = vec![Vec::new(); count];
-        for row in early {
-            self.update(stage, allocation, row, &mut pending, &mut ops);
+        let mut waiting = Waiting {
+            amendments: Vec::new(),
+            sources: vec![Vec::new(); count],
+        };
+        for (rows, arrives) in [(early, true), (late, false)] {
+            for row in rows {
+                self.update(stage, allocation, row, &mut waiting, &mut ops);
+            }
+            self.amend(stage, allocation, &mut waiting, &mut ops);
+            ops.extend(arrives.then_some(RowOp::Await));
         }
-        ops.push(RowOp::Await);
-        for row in late {
-            self.update(stage, allocation, row, &mut pending, &mut ops);
-        }
-        for rows in &mut pending {
+        for rows in &mut waiting.sources {
             self.inject(stage, allocation, rows, &mut ops);
         }
         for copy in &allocation.republish {
@@ -123,18 +145,11 @@ impl Order<'_> {
     /// only, another tower may have advanced states in the stage before.
     fn with_fetches(&self, stage: StageAt, ops: Vec<RowOp>) -> Vec<RowOp> {
         let Context { scheme, .. } = *self.context;
-        let bytes = |of: Amended| {
-            let update = &stage.updates(scheme)[of.row.update];
-            let body = &update.amendments[of.amendment].body;
-            let own = body.ops.iter().filter_map(|op| memory_of(scheme, op));
-            let kept = own.filter(|memory| *memory != Memory::Lane).count();
-            kept * scheme.precision.bytes()
-        };
         let amends = ops.iter().filter_map(|op| match op {
-            RowOp::Amend(amend) => Some((amend.of, bytes(amend.of))),
+            RowOp::Amend(amends) => Some(self.together(stage, amends)),
             _ => None,
         });
-        let amends: Vec<(Amended, usize)> = amends.collect();
+        let amends: Vec<Together> = amends.collect();
         let needs = |of: Amended| {
             let update = &stage.updates(scheme)[of.row.update];
             let mut ops = update.amendments[of.amendment].body.ops.iter();
@@ -149,21 +164,46 @@ impl Order<'_> {
                 all.push(op);
                 continue;
             }
-            while let Some((of, bytes)) = amends.get(asked).filter(|_| ready) {
+            while let Some(Together { of, bytes }) = amends.get(asked).filter(|_| ready) {
                 if pending > 0 && pending + bytes > AHEAD {
                     break;
                 }
-                all.extend(needs(*of).then_some(RowOp::Fetch(*of)));
+                let of: Vec<Amended> = of.iter().copied().filter(|of| needs(*of)).collect();
+                all.extend((!of.is_empty()).then_some(RowOp::Fetch(of)));
                 pending += bytes;
                 asked += 1;
             }
             if matches!(op, RowOp::Amend(_)) {
-                pending -= amends[used].1;
+                pending -= amends[used].bytes;
                 used += 1;
             }
             all.push(op);
         }
         all
+    }
+
+    fn together(&self, stage: StageAt, amends: &[Amend]) -> Together {
+        let Context { scheme, .. } = *self.context;
+        let mut kept: Vec<(&Op, [Option<i64>; 2])> = Vec::new();
+        for Amend { of, .. } in amends {
+            let [x, y] = of.row.at.array().map(Some);
+            let update = &stage.updates(scheme)[of.row.update];
+            for op in &update.amendments[of.amendment].body.ops {
+                let at = match memory_of(scheme, op) {
+                    Some(Memory::State(_)) => [x, y],
+                    Some(Memory::Row(Axis::OUTER)) => [x, None],
+                    Some(Memory::Row(_)) => [None, y],
+                    Some(Memory::Lane) | None => continue,
+                };
+                if !kept.contains(&(op, at)) {
+                    kept.push((op, at));
+                }
+            }
+        }
+        Together {
+            of: amends.iter().map(|amend| amend.of).collect(),
+            bytes: kept.len() * scheme.precision.bytes(),
+        }
     }
 
     /// Whether an update reads something that arrives in this stage.
@@ -251,7 +291,7 @@ impl Order<'_> {
                 Some(Operand::CrossLane {
                     row: from,
                     shared: allocation.cross_lane.get(&from).copied().unwrap_or(0),
-                    by: read.offset[crate::lattice::Axis::INNER].into(),
+                    by: read.offset[Axis::INNER].into(),
                 })
             }
             Op::Coef(_) if memory_of(scheme, op).is_some() => None,
@@ -269,7 +309,7 @@ impl Order<'_> {
         stage: StageAt,
         allocation: &StageAllocation,
         row: RowUpdate,
-        pending: &mut [Vec<RowUpdate>],
+        waiting: &mut Waiting,
         ops: &mut Vec<RowOp>,
     ) {
         let Context { scheme, layout, .. } = *self.context;
@@ -293,28 +333,88 @@ impl Order<'_> {
             mask,
             old,
         }));
-        for (number, amendment) in update.amendments.iter().enumerate() {
-            if self.zones.contains(amendment.zone) {
-                ops.push(RowOp::Amend(Amend {
-                    of: Amended {
-                        row,
-                        amendment: number,
-                    },
-                    target,
-                    operands: self.operands(stage, allocation, target, &amendment.body),
-                    mask: update
-                        .mask
-                        .map(|mask| self.own(allocation, at(here, layout.coef_row(mask)))),
-                }));
-            }
+        let mut zones = update.amendments.iter().map(|amendment| amendment.zone);
+        if !zones.any(|zone| self.zones.contains(zone)) {
+            self.amended(stage, allocation, row, waiting, ops);
+            return;
         }
+        waiting.amendments.push(row);
+        if waiting.amendments.len() * scheme.precision.bytes() >= AMENDED {
+            self.amend(stage, allocation, waiting, ops);
+        }
+    }
+
+    /// Rows that wait for it are amended, zone by zone.
+    fn amend(
+        &mut self,
+        stage: StageAt,
+        allocation: &StageAllocation,
+        waiting: &mut Waiting,
+        ops: &mut Vec<RowOp>,
+    ) {
+        let Context { scheme, layout, .. } = *self.context;
+        let rows = std::mem::take(&mut waiting.amendments);
+        let mut left: Vec<Amended> = Vec::new();
+        for row in &rows {
+            let amendments = stage.updates(scheme)[row.update].amendments.iter();
+            let own = amendments.enumerate();
+            let own = own.filter(|(_, amendment)| self.zones.contains(amendment.zone));
+            left.extend(own.map(|(amendment, _)| Amended {
+                row: *row,
+                amendment,
+            }));
+        }
+        let zone =
+            |of: &Amended| stage.updates(scheme)[of.row.update].amendments[of.amendment].zone;
+        while let Some(first) = left.first() {
+            let now = zone(first);
+            let mut together = Vec::new();
+            let mut later: Vec<Amended> = Vec::new();
+            for of in left {
+                let blocked = later.iter().any(|other| other.row == of.row);
+                match zone(&of) == now && !blocked {
+                    true => together.push(of),
+                    false => later.push(of),
+                }
+            }
+            left = later;
+            let amends = together.into_iter().map(|of| {
+                let update = &stage.updates(scheme)[of.row.update];
+                let at = |row| RowRef { at: of.row.at, row };
+                let target = at(stage.target(scheme, layout, update));
+                let body = &update.amendments[of.amendment].body;
+                let mask = update.mask.map(|mask| at(layout.coef_row(mask)));
+                Amend {
+                    of,
+                    target,
+                    operands: self.operands(stage, allocation, target, body),
+                    mask: mask.map(|mask| self.own(allocation, mask)),
+                }
+            });
+            let amends = amends.collect();
+            ops.push(RowOp::Amend(amends));
+        }
+        for row in rows {
+            self.amended(stage, allocation, row, waiting, ops);
+        }
+    }
+
+    /// A row needs no amendments, or no more of them.
+    fn amended(
+        &self,
+        stage: StageAt,
+        allocation: &StageAllocation,
+        row: RowUpdate,
+        waiting: &mut Waiting,
+        ops: &mut Vec<RowOp>,
+    ) {
         if !self.context.has_source(stage, row.update) {
             self.give(stage, allocation, row, ops);
             return;
         }
-        let rows = &mut pending[row.update];
+        let rows = &mut waiting.sources[row.update];
         rows.push(row);
-        if rows.len() * scheme.precision.bytes() >= TOGETHER {
+        if rows.len() * self.context.scheme.precision.bytes() >= TOGETHER {
             self.inject(stage, allocation, rows, ops);
         }
     }

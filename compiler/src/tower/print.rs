@@ -160,8 +160,14 @@ impl Printed<'_> {
                     writeln!(f, "fetch   sources of {}", self.rows(at, *update, rows))?;
                 }
                 RowOp::Await => writeln!(f, "await")?,
-                RowOp::Fetch(of) => writeln!(f, "ask     {}", self.amended(at, of))?,
-                RowOp::Amend(amend) => writeln!(f, "amend   {}", self.amend(at, amend))?,
+                RowOp::Fetch(all) => {
+                    let all = all.iter().map(|of| self.amended(at, of));
+                    writeln!(f, "ask     {}", all.collect::<Vec<String>>().join("; "))?;
+                }
+                RowOp::Amend(all) => {
+                    let all = all.iter().map(|amend| self.amend(at, amend));
+                    writeln!(f, "amend   {}", all.collect::<Vec<String>>().join("; "))?;
+                }
                 RowOp::Update(update) => writeln!(f, "update  {}", self.update(update))?,
                 RowOp::Inject { update, rows } => {
                     writeln!(f, "inject  {}", self.rows(at, *update, rows))?;

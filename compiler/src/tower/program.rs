@@ -80,14 +80,14 @@ pub enum RowOp {
     /// From here on shared rows hold what the stage before loaded, with its ghosts along the inner axis if towers make
     /// them.
     Await,
-    /// Asks for the states and the coefficients of one axis that an amendment of a row needs, so that they are there
-    /// when it acts.
-    Fetch(Amended),
+    /// Asks for the states and the coefficients of one axis that amendments of rows need, so that they are there when
+    /// these act.
+    Fetch(Vec<Amended>),
     /// Computes the new value of a row into a register.
     Update(Update),
-    /// Turns the new value of a row into another one where it lies in a zone, and writes the new states to memory
-    /// there.
-    Amend(Amend),
+    /// Turns the new values of rows into others where they lie in a zone, the same for all of them, and writes the new
+    /// states to memory there.
+    Amend(Vec<Amend>),
     /// Volume sources add to the new values of rows of an update.
     Inject { update: usize, rows: Vec<RowUpdate> },
     /// The new value is final. Rows that an end of the grid cuts off keep their old one.

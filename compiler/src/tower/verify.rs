@@ -15,8 +15,8 @@
 //! 8. Where ends may cut rows off, or lines are cut into z blocks, each update has the old value.
 //! 9. Faces of z blocks move as far as stages read.
 //! 10. An updated row is amended once by each amendment of the variant's zones, in their order, before anything else
-//!     happens to it. What that needs of memory was asked for once in the same stage, and after the wait where a step
-//!     has one stage only.
+//!     happens to it; rows that are amended together are different ones, by the same zone. What that needs of memory
+//!     was asked for once in the same stage, and after the wait where a step has one stage only.
 //!
 //! The check runs one period with values that have names instead of numbers: a period begins in any state that
 //! satisfies rule 7, so that it ends in such a state shows the rest by induction.
@@ -331,9 +331,13 @@ impl Check<'_> {
                     .values_mut()
                     .for_each(|held| held.arriving = false);
             }
-            RowOp::Fetch(of) => self.fetch(number, state, stage, *of)?,
+            RowOp::Fetch(all) => {
+                for of in all {
+                    self.fetch(number, state, stage, *of)?;
+                }
+            }
             RowOp::Update(update) => self.update(number, state, stage, update)?,
-            RowOp::Amend(amend) => self.amend(number, state, stage, amend)?,
+            RowOp::Amend(all) => self.amend_all(number, state, stage, all)?,
             RowOp::Inject { update, rows } => {
                 for row in rows {
                     let open = state.open.values().any(|other| other == row);

@@ -219,9 +219,13 @@ impl<T: Real> TowerInterp<'_, T> {
                 }
                 self.make_shown_ghosts(&copies, lane.shared);
             }
-            RowOp::Fetch(of) => self.ask(*of, lane),
+            RowOp::Fetch(all) => all.iter().for_each(|of| self.ask(*of, lane)),
             RowOp::Update(update) => self.update(update, lane)?,
-            RowOp::Amend(amend) => self.amend(amend, lane)?,
+            RowOp::Amend(all) => {
+                for amend in all {
+                    self.amend(amend, lane)?;
+                }
+            }
             RowOp::Inject { update, rows } => self.inject(*update, rows, lane, volumes),
             RowOp::Commit(row) => self.commit(row, lane),
             RowOp::Publish { row, shared } => {

@@ -301,16 +301,47 @@ fn rows_are_amended_in_order_with_what_was_asked_for() {
         });
         assert_eq!(late, Some(10), "a row is final before it is amended");
         let order = case.broken_stage(|stage| {
-            let pair = stage.ops.windows(2).position(|ops| match ops {
-                [RowOp::Amend(a), RowOp::Amend(b)] => a.of.row == b.of.row,
-                _ => false,
-            });
-            pair.is_some_and(|n| {
-                stage.ops.swap(n, n + 1);
-                true
-            })
+            let rows = |op: &RowOp| match op {
+                RowOp::Amend(all) => all.iter().map(|amend| amend.of.row).collect(),
+                _ => Vec::new(),
+            };
+            let Some(first) = at(stage, &is_amend) else {
+                return false;
+            };
+            let before = rows(&stage.ops[first]);
+            let shares = |op: &RowOp| rows(op).iter().any(|row| before.contains(row));
+            let mut later = first + 1..stage.ops.len();
+            let Some(second) = later.find(|n| shares(&stage.ops[*n])) else {
+                return false;
+            };
+            let amend = stage.ops.remove(first);
+            stage.ops.insert(second, amend);
+            true
         });
         assert_eq!(order, Some(10), "amendments are out of order");
+        // The first row alone, then its next amendment together with the others.
+        let together = case.broken_stage(|stage| {
+            let Some(first) = at(stage, &is_amend) else {
+                return false;
+            };
+            let RowOp::Amend(mut others) = stage.ops.remove(first) else {
+                return false;
+            };
+            let alone = others.remove(0);
+            let mut later = stage.ops[first..].iter_mut();
+            let next = later.find_map(|op| match op {
+                RowOp::Amend(all) => {
+                    let own = all.iter().position(|amend| amend.of.row == alone.of.row);
+                    own.map(|n| all.remove(n))
+                }
+                _ => None,
+            });
+            others.extend(next);
+            let both = [vec![alone], others].map(RowOp::Amend);
+            stage.ops.splice(first..first, both);
+            true
+        });
+        assert_eq!(together, Some(10), "rows are amended together in two zones");
         if early {
             let early = case.broken_stage(|stage| {
                 let fetch = at(stage, &is_fetch).map(|n| stage.ops.remove(n));
@@ -320,10 +351,10 @@ fn rows_are_amended_in_order_with_what_was_asked_for() {
         }
         let operand = case.broken_stage(|stage| {
             let operands = stage.ops.iter_mut().flat_map(|op| match op {
-                RowOp::Amend(amend) => amend.operands.as_mut_slice(),
+                RowOp::Amend(all) => all.as_mut_slice(),
                 _ => &mut [],
             });
-            let mut reads = operands.flatten();
+            let mut reads = operands.flat_map(|amend| amend.operands.iter_mut().flatten());
             reads.any(|operand| match operand {
                 Operand::CrossLane { by, .. } => {
                     *by += 1;

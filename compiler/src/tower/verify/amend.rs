@@ -5,6 +5,7 @@ use crate::scheme::Op;
 use crate::tower::program::{Amend, Amended};
 use crate::tower::residency::{RowRef, RowUpdate, StageAt};
 use crate::tower::zones::memory_of;
+use std::collections::BTreeSet;
 
 impl Check<'_> {
     /// The amendments of the variant's zones that an update has, by their numbers.
@@ -34,8 +35,33 @@ impl Check<'_> {
         Ok(())
     }
 
+    /// Rules 3 and 10 for rows that are amended together.
+    pub(super) fn amend_all(
+        &mut self,
+        number: usize,
+        state: &mut StageState,
+        stage: StageAt,
+        all: &[Amend],
+    ) -> Result<(), Fault> {
+        let mut rows = BTreeSet::new();
+        let mut zones = BTreeSet::new();
+        for Amend { of, .. } in all {
+            let update = stage.updates(self.scheme).get(of.row.update);
+            let amendment = update.and_then(|u| u.amendments.get(of.amendment));
+            zones.insert(amendment.map(|amendment| amendment.zone));
+            if !rows.insert(of.row) || zones.len() > 1 {
+                let what = format!("{of:?} is amended together with itself, or in several zones");
+                return Err(self.fault(10, number, what));
+            }
+        }
+        for op in all {
+            self.amend(number, state, stage, op)?;
+        }
+        Ok(())
+    }
+
     /// Rules 3 and 10.
-    pub(super) fn amend(
+    fn amend(
         &mut self,
         number: usize,
         state: &mut StageState,

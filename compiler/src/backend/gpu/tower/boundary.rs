@@ -7,13 +7,15 @@
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel};
 use super::super::numbers;
+use super::amended::AmendedValues;
+use super::amended_row::{self, AmendedRow};
 use super::context::{Context, Lane, in_interval, word};
 use super::ghosts_folded as folded;
 use super::points::{PointStage, PointTable};
 use super::volume::{self, Places, RowPlace, Rows};
 use super::worker::Worker;
 use super::z_block::Between;
-use super::zone::{self, AmendedRow, AmendedValues, OfLane};
+use super::zone::OfLane;
 use crate::evaluate::evaluate;
 use crate::ghost::{AxisGhosts, Fold};
 use crate::lattice::{Axis, div_ceil};
@@ -148,7 +150,7 @@ impl Worker<'_> {
                 .iter()
                 .map(|row| load_row(k, context, row, &reads, &displaced))
                 .collect();
-            let of_lane = zone::lane_coefs(k, context, lane, update);
+            let of_lane = amended_row::lane_coefs(k, context, lane, update);
             let amended: Vec<Vec<AmendedRow>> = rows
                 .iter()
                 .map(|row| self.amended_row(k, update, row.place, &of_lane))
@@ -522,7 +524,7 @@ fn amend_row(
         let values = AmendedValues {
             base: value,
             mask,
-            reads: &own,
+            reads: own,
         };
         value = row.amend(k, context, amendment, values);
     }

@@ -3,13 +3,14 @@
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntOp, Kernel, Variable};
 use super::super::numbers;
+use super::amended::AmendedValues;
 use super::cluster::Across;
 use super::predicate::Predicate;
 use super::steer::RowPointers;
 use super::volume::{self, Places, Rows};
 use super::worker::{Left, Worker};
 use super::z_block::{self, Between};
-use super::zone::{AmendedValues, Asking, Zones};
+use super::zone::{Asking, Zones};
 use crate::evaluate::{Elsewhere, range};
 use crate::scheme::{self, Cmp};
 use crate::tower::block::Ends;
@@ -249,9 +250,9 @@ impl Stage<'_, '_> {
                     ghosts.make_arrived(k, context, lane, self.number);
                 }
             }
-            RowOp::Fetch(of) => self.fetch(k, *of),
+            RowOp::Fetch(all) => self.fetch(k, all),
             RowOp::Update(update) => self.update(k, update),
-            RowOp::Amend(amend) => self.amend(k, amend),
+            RowOp::Amend(all) => self.amend(k, all),
             RowOp::Inject { update, rows } => {
                 let targets: Vec<RowRef> = rows.iter().map(|row| self.target(row)).collect();
                 let mut values: Vec<Operand> = targets.iter().map(|t| self.values[t]).collect();
@@ -369,28 +370,32 @@ impl Stage<'_, '_> {
         }
     }
 
-    fn fetch(&mut self, k: &mut Kernel<'_>, of: Amended) {
+    fn fetch(&mut self, k: &mut Kernel<'_>, all: &[Amended]) {
         let mut zones = self.zones(k);
         let Worker { context, lane, .. } = self.worker;
-        zones.ask(k, context, lane, &self.asking(of));
+        let asking: Vec<Asking<'_>> = all.iter().map(|of| self.asking(*of)).collect();
+        zones.ask(k, context, lane, &asking);
         self.zones = Some(zones);
     }
 
-    fn amend(&mut self, k: &mut Kernel<'_>, op: &tower::Amend) {
-        // They are registers for all threads afterwards, so all read them.
-        let reads = op.operands.iter().map(|o| o.map(|o| self.value(k, o)));
-        let reads: Vec<Option<Operand>> = reads.collect();
-        let mask = op.mask.map(|mask| self.value(k, mask));
+    fn amend(&mut self, k: &mut Kernel<'_>, all: &[tower::Amend]) {
+        let mut rows = Vec::with_capacity(all.len());
+        for op in all {
+            // They are registers for all threads afterwards, so all read them.
+            let reads = op.operands.iter().map(|o| o.map(|o| self.value(k, o)));
+            let reads = reads.collect();
+            let mask = op.mask.map(|mask| self.value(k, mask));
+            let base = self.values[&op.target];
+            rows.push((op.of, AmendedValues { base, mask, reads }));
+        }
         let mut zones = self.zones(k);
         let Worker { context, lane, .. } = self.worker;
-        let values = AmendedValues {
-            base: self.values[&op.target],
-            mask,
-            reads: &reads,
-        };
-        let value = zones.amend(k, context, lane, &self.asking(op.of), values);
+        let rows = rows.into_iter();
+        let rows: Vec<_> = rows.map(|(of, values)| (self.asking(of), values)).collect();
+        let amended = zones.amend(k, context, lane, &rows);
         self.zones = Some(zones);
-        self.values.insert(op.target, value);
+        let targets = all.iter().map(|op| op.target);
+        self.values.extend(targets.zip(amended));
     }
 
     /// Rows that an end of the grid cuts off keep their old value.

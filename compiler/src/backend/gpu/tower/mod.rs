@@ -14,6 +14,8 @@
 //! [`cluster`], [`sync`]), how blocks take towers ([`queue`]) and wait for each other ([`progress`]), and what steers
 //! the assembler ([`steer`]).
 
+mod amended;
+mod amended_row;
 mod boundary;
 mod cluster;
 mod code;

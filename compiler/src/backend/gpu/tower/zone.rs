@@ -6,13 +6,11 @@
 //! once in a stage, and a row has a comparison and a displacement that is known when the kernel is written.
 
 use super::super::ir::{Operand, Type};
-use super::super::kernel::{Access, IntCmp, IntOp, Kernel};
-use super::super::numbers;
+use super::super::kernel::{IntCmp, IntOp, Kernel};
+use super::amended::{Acting, AmendedValues, amend};
 use super::context::{Context, Lane, in_interval, word};
 use super::predicate::Predicate;
 use super::steer::RowPointers;
-use super::volume::RowPlace;
-use crate::evaluate::evaluate_all;
 use crate::lattice::{Axis, Interval};
 use crate::layout::{BoxLayout, ZoneLayout};
 use crate::scheme::{Amendment, CoefId, Op, StateId, Update, ZoneId};
@@ -63,7 +61,7 @@ impl<'u> Asking<'u> {
 }
 
 /// A zone in memory.
-fn layout_of<'a>(context: &Context<'a>, zone: ZoneId) -> &'a ZoneLayout {
+pub(super) fn layout_of<'a>(context: &Context<'a>, zone: ZoneId) -> &'a ZoneLayout {
     &context.layout.zones[zone.index()]
 }
 
@@ -144,12 +142,12 @@ fn lane_meets(
 }
 
 /// Bytes to where a box has row 0 of the group at index 0 of both axes.
-fn base(context: &Context<'_>, zone: &ZoneLayout, own: &BoxLayout) -> i64 {
+pub(super) fn base(context: &Context<'_>, zone: &ZoneLayout, own: &BoxLayout) -> i64 {
     context.bytes(own.group(zone, 0, 0))
 }
 
 /// A pointer into an array that begins somewhere: to an element, and some indices times elements farther.
-fn pointer(
+pub(super) fn pointer(
     k: &mut Kernel<'_>,
     context: &Context<'_>,
     [array, first]: [Operand; 2],
@@ -244,25 +242,55 @@ impl Zones {
         self.places.entry(zone).or_insert_with(new)
     }
 
-    /// Whether an amendment acts on the thread's value of a row, but for a mask; and bytes from the place of its states
-    /// in the first box. What follows from it is not kept for later.
+    /// Whether an amendment acts on the thread's value of a row, but for a mask. What follows from it is not kept for
+    /// later, but for other rows of which the same is `known`.
     fn meets(
         &mut self,
         k: &mut Kernel<'_>,
         context: &Context<'_>,
         lane: &Lane,
         asking: &Asking<'_>,
-    ) -> (Operand, Option<Operand>) {
+        known: &mut Known,
+    ) -> Met {
         let zone = asking.amendment().zone;
         let tests = self.place(k, context, lane, zone).tests;
-        let layout = layout_of(context, zone);
-        let region = asking.update.region;
+        let range = asking.update.region[Axis::INNER];
         let by = asking.of.row.at.array();
-        let mut all = asking.active;
+        let tested = [0, 1].map(|n| {
+            tests
+                .is_none_or(|tests| tests[n].is_some())
+                .then_some(by[n])
+        });
+        let of = (range, tested);
+        let found = known.iter().find(|(other, _)| *other == of);
+        let mut met = match found {
+            Some((_, met)) => *met,
+            None => {
+                let met = self.meets_box(k, context, lane, asking, tests);
+                known.push((of, met));
+                met
+            }
+        };
         if let Some(predicate) = asking.predicate {
             let acts = predicate.acts(k, asking.update, &asking.of.row);
-            all = and(k, all, acts);
+            met.acts = k.int(IntOp::And, met.acts, acts);
         }
+        met
+    }
+
+    /// The same without what ends of the grid cut off.
+    fn meets_box(
+        &self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        lane: &Lane,
+        asking: &Asking<'_>,
+        tests: Option<[Option<[Operand; 2]>; 2]>,
+    ) -> Met {
+        let layout = layout_of(context, asking.amendment().zone);
+        let range = asking.update.region[Axis::INNER];
+        let by = asking.of.row.at.array();
+        let mut all = asking.active;
         let mut moved = None;
         match tests {
             Some(tests) => {
@@ -273,7 +301,6 @@ impl Zones {
                     let within = k.compare(IntCmp::Below, from, len);
                     all = and(k, all, within);
                 }
-                let range = region[Axis::INNER];
                 if let Some(within) = lane_meets(k, context, lane, &layout.boxes, range) {
                     all = and(k, all, within);
                 }
@@ -283,12 +310,15 @@ impl Zones {
                     let at = k.again(self.at[n]);
                     k.int(IntOp::Add, at, word(by[n]))
                 });
-                let (some, by) = some_box(k, context, lane, layout, at, region[Axis::INNER]);
+                let (some, by) = some_box(k, context, lane, layout, at, range);
                 all = and(k, all, some);
                 moved = Some(by);
             }
         }
-        (all.unwrap_or(Operand::int(Type::I1, 1)), moved)
+        Met {
+            acts: all.unwrap_or(Operand::int(Type::I1, 1)),
+            moved,
+        }
     }
 
     /// Where a state of a row lies, from the place of row 0 of its group.
@@ -316,39 +346,54 @@ impl Zones {
         }
     }
 
-    /// Asks for what an amendment of a row needs of memory.
+    /// Asks for what amendments of rows in the same zone need of memory.
     pub fn ask(
         &mut self,
         k: &mut Kernel<'_>,
         context: &Context<'_>,
         lane: &Lane,
-        asking: &Asking<'_>,
+        rows: &[Asking<'_>],
     ) {
-        let (acts, moved) = self.meets(k, context, lane, asking);
-        let amendment = asking.amendment();
-        let mut known: Vec<(Op, Operand)> = Vec::new();
-        let mut values = Vec::with_capacity(amendment.body.ops.len());
-        for op in &amendment.body.ops {
-            let found = known.iter().find(|(other, _)| other == op);
-            let value = match (found, memory_of(context.scheme, op), op) {
-                (Some((_, value)), ..) => Some(*value),
-                (_, Some(Memory::State(state)), _) => {
-                    let from = self.state(k, context, asking, state, moved);
-                    Some(k.load_if(acts, context.real, from))
-                }
-                (_, Some(Memory::Row(axis)), Op::Coef(coef)) => {
-                    let from = self.coef(k, context, axis, *coef, asking.of.row.at);
-                    Some(k.load_if(acts, context.real, from))
-                }
-                (_, Some(Memory::Lane), Op::Coef(coef)) => {
-                    Some(self.coef_of_lane(k, context, lane, amendment.zone, *coef))
-                }
-                _ => None,
-            };
-            known.extend(value.map(|value| (*op, value)));
-            values.push(value);
+        let mut known = Known::new();
+        // Coefficients of an axis, by the index along it and where they are needed.
+        let mut coefs: Vec<((CoefId, i64, Operand), Operand)> = Vec::new();
+        for asking in rows {
+            let Met { acts, moved } = self.meets(k, context, lane, asking, &mut known);
+            let amendment = asking.amendment();
+            let at = asking.of.row.at;
+            let mut found: Vec<(Op, Operand)> = Vec::new();
+            let mut values = Vec::with_capacity(amendment.body.ops.len());
+            for op in &amendment.body.ops {
+                let before = found.iter().find(|(other, _)| other == op);
+                let value = match (before, memory_of(context.scheme, op), op) {
+                    (Some((_, value)), ..) => Some(*value),
+                    (_, Some(Memory::State(state)), _) => {
+                        let from = self.state(k, context, asking, state, moved);
+                        Some(k.load_if(acts, context.real, from))
+                    }
+                    (_, Some(Memory::Row(axis)), Op::Coef(coef)) => {
+                        let of = (*coef, at.array()[usize::from(axis == Axis::MIDDLE)], acts);
+                        let before = coefs.iter().find(|(other, _)| *other == of);
+                        Some(match before {
+                            Some((_, value)) => *value,
+                            None => {
+                                let from = self.coef(k, context, axis, *coef, at);
+                                let value = k.load_if(acts, context.real, from);
+                                coefs.push((of, value));
+                                value
+                            }
+                        })
+                    }
+                    (_, Some(Memory::Lane), Op::Coef(coef)) => {
+                        Some(self.coef_of_lane(k, context, lane, amendment.zone, *coef))
+                    }
+                    _ => None,
+                };
+                found.extend(value.map(|value| (*op, value)));
+                values.push(value);
+            }
+            self.asked.insert(asking.of, values);
         }
-        self.asked.insert(asking.of, values);
     }
 
     /// Where a coefficient of an axis along which rows differ lies.
@@ -385,88 +430,47 @@ impl Zones {
         *self.of_lane.entry((zone, coef)).or_insert_with(load)
     }
 
-    /// What an amendment makes of the thread's value of a row; advances its states.
+    /// What amendments in the same zone make of the thread's values of rows; advances their states. There is one jump
+    /// for all rows.
     pub fn amend(
         &mut self,
         k: &mut Kernel<'_>,
         context: &Context<'_>,
         lane: &Lane,
-        asking: &Asking<'_>,
-        values: AmendedValues<'_>,
-    ) -> Operand {
-        let (acts, moved) = self.meets(k, context, lane, asking);
-        let amendment = asking.amendment();
-        let asked = self.asked.remove(&asking.of).unwrap_or_default();
-        let advances = amendment.advances.iter();
-        let to = advances.map(|a| self.state(k, context, asking, a.state, moved));
-        let to: Vec<Operand> = to.collect();
-        values.amend(k, context, amendment, acts, (&asked, &to))
-    }
-}
-
-/// What an amendment acts on.
-pub(super) struct AmendedValues<'v> {
-    pub base: Operand,
-    pub mask: Option<Operand>,
-    /// Operands, one for each operation of the body; `None` where an operation reads no row.
-    pub reads: &'v [Option<Operand>],
-}
-
-impl AmendedValues<'_> {
-    /// The new value where an amendment acts, a mask included, the old one elsewhere; stores new states. `memory`: what
-    /// its body reads of it, and where its states go.
-    fn amend(
-        &self,
-        k: &mut Kernel<'_>,
-        context: &Context<'_>,
-        amendment: &Amendment,
-        mut acts: Operand,
-        (read, to): (&[Option<Operand>], &[Operand]),
-    ) -> Operand {
-        if let Some(mask) = self.mask {
-            let zero = Operand::real(context.real, 0f64.to_bits());
-            let unmasked = k.differs(mask, zero);
-            acts = k.int(IntOp::And, acts, unmasked);
-        }
-        let variable = k.variable_of(self.base);
-        k.when(acts, |k| {
-            let all = self.evaluate(k, context, amendment, read);
-            for (advance, to) in amendment.advances.iter().zip(to) {
-                let value = all[advance.value.index()];
-                k.store(value, *to, context.real.bytes(), Access::Plain);
-            }
-            k.set(variable, all[amendment.body.result.index()]);
-        });
-        k.get(variable)
-    }
-
-    /// The values of all operations; `asked`: the values of states and of axis coefficients.
-    fn evaluate(
-        &self,
-        k: &mut Kernel<'_>,
-        context: &Context<'_>,
-        amendment: &Amendment,
-        asked: &[Option<Operand>],
+        rows: &[(Asking<'_>, AmendedValues)],
     ) -> Vec<Operand> {
-        let body = &amendment.body;
-        let poison = Operand::poison(context.real);
-        evaluate_all(
-            k,
-            body,
-            |_, n| match body.ops[n] {
-                Op::Base => self.base,
-                _ => {
-                    let own = asked.get(n).copied().flatten();
-                    self.reads[n].or(own).unwrap_or(poison)
-                }
-            },
-            |k, op, values| numbers::number(k, context.real, op, values),
-        )
+        let mut known = Known::new();
+        let mut all = Vec::with_capacity(rows.len());
+        for (asking, values) in rows {
+            let Met { acts, moved } = self.meets(k, context, lane, asking, &mut known);
+            let amendment = asking.amendment();
+            let advances = amendment.advances.iter();
+            let to = advances.map(|a| self.state(k, context, asking, a.state, moved));
+            let to: Vec<Operand> = to.collect();
+            all.push(Acting {
+                amendment,
+                values,
+                acts: values.unmasked(k, context, acts),
+                asked: self.asked.remove(&asking.of).unwrap_or_default(),
+                to,
+            });
+        }
+        amend(k, context, &all)
     }
 }
+
+/// Whether an amendment acts on the thread's value of a row, and bytes from the place of its states in the first box.
+#[derive(Clone, Copy)]
+struct Met {
+    acts: Operand,
+    moved: Option<Operand>,
+}
+
+/// The same of rows in one zone, by the range along the inner axis and the indices that decide.
+type Known = Vec<((Interval, [Option<i64>; 2]), Met)>;
 
 /// A coefficient of the inner axis at the thread's index, if that is in the zone.
-fn lane_coef(
+pub(super) fn lane_coef(
     k: &mut Kernel<'_>,
     context: &Context<'_>,
     lane: &Lane,
@@ -484,30 +488,9 @@ fn lane_coef(
     k.load_if(meets, context.real, from)
 }
 
-/// The coefficients of the inner axis that the amendments of an update read: the same for all rows.
-pub(super) fn lane_coefs(
-    k: &mut Kernel<'_>,
-    context: &Context<'_>,
-    lane: &Lane,
-    update: &Update,
-) -> OfLane {
-    let mut all = OfLane::new();
-    for amendment in &update.amendments {
-        for op in &amendment.body.ops {
-            let (Some(Memory::Lane), Op::Coef(coef)) = (memory_of(context.scheme, op), op) else {
-                continue;
-            };
-            let zone = amendment.zone;
-            all.entry((zone, *coef))
-                .or_insert_with(|| lane_coef(k, context, lane, zone, *coef));
-        }
-    }
-    all
-}
-
 /// Whether the thread's cell of a row, at indices of the array and in a range along the inner axis, is in a box of a
 /// zone; and bytes from the first box's place of its states to theirs.
-fn some_box(
+pub(super) fn some_box(
     k: &mut Kernel<'_>,
     context: &Context<'_>,
     lane: &Lane,
@@ -541,89 +524,4 @@ fn some_box(
         }
     }
     (some, by)
-}
-
-/// An amendment of a row of a boundary period.
-pub(super) struct AmendedRow {
-    /// Whether it acts on the thread's value, but for a mask.
-    acts: Operand,
-    /// Row 0 of its states.
-    states: Operand,
-    /// What its body reads of memory other than rows, by its operations.
-    loaded: Vec<Option<Operand>>,
-}
-
-impl AmendedRow {
-    /// Loads what an amendment of a row needs of memory.
-    pub fn new(
-        k: &mut Kernel<'_>,
-        context: &Context<'_>,
-        lane: &Lane,
-        (update, amendment): (&Update, &Amendment),
-        place: RowPlace,
-        of_lane: &OfLane,
-    ) -> AmendedRow {
-        let layout = layout_of(context, amendment.zone);
-        let range = update.region[Axis::INNER];
-        let (some, by) = some_box(k, context, lane, layout, place.at, range);
-        let acts = k.int(IntOp::And, place.inside, some);
-        let first = layout.boxes.first().map_or(0, |b| base(context, layout, b));
-        let first = k.int(IntOp::Add, by, Operand::i64(first));
-        let strides = [(place.at[0], layout.plane), (place.at[1], layout.group)];
-        let array = context.states(k, layout);
-        let states = pointer(k, context, [array, first], &strides);
-        let mut row = AmendedRow {
-            acts,
-            states: k.advance(states, lane.index, context.real.bytes()),
-            loaded: Vec::new(),
-        };
-        for op in &amendment.body.ops {
-            let from = match (memory_of(context.scheme, op), op) {
-                (Some(Memory::State(state)), _) => Some(row.state(k, context, layout, state)),
-                (Some(Memory::Row(axis)), Op::Coef(coef)) => {
-                    let at = place.at[usize::from(axis == Axis::MIDDLE)];
-                    let first = context.layout.axis_coef_element(axis, *coef, 0);
-                    let first = Operand::i64(context.bytes(first));
-                    let stride = context.layout.axis_coefs[axis].stride;
-                    let array = context.beside(k);
-                    Some(pointer(k, context, [array, first], &[(at, stride)]))
-                }
-                (Some(Memory::Lane), Op::Coef(coef)) => {
-                    row.loaded
-                        .push(of_lane.get(&(amendment.zone, *coef)).copied());
-                    continue;
-                }
-                _ => None,
-            };
-            row.loaded
-                .push(from.map(|from| k.load_if(acts, context.real, from)));
-        }
-        row
-    }
-
-    fn state(
-        &self,
-        k: &mut Kernel<'_>,
-        context: &Context<'_>,
-        layout: &ZoneLayout,
-        state: StateId,
-    ) -> Operand {
-        let row = i64::from(context.layout.state_row(state)) * layout.row_stride;
-        k.offset(self.states, context.bytes(row))
-    }
-
-    /// The amended value of the thread; the amendment's states advance.
-    pub fn amend(
-        &self,
-        k: &mut Kernel<'_>,
-        context: &Context<'_>,
-        amendment: &Amendment,
-        values: AmendedValues<'_>,
-    ) -> Operand {
-        let layout = layout_of(context, amendment.zone);
-        let advances = amendment.advances.iter();
-        let to = advances.map(|a| self.state(k, context, layout, a.state));
-        let to: Vec<Operand> = to.collect();
-        values.amend(k, context, amendment, self.acts, (&self.loaded, &to))
-    }
 }
