@@ -91,6 +91,11 @@ impl Variants {
     pub fn any_zones(&self) -> bool {
         self.all.iter().any(|v| !v.zones.is_empty())
     }
+
+    /// Whether all variants have amendments.
+    pub fn all_have_zones(&self) -> bool {
+        self.all.iter().all(|v| !v.zones.is_empty())
+    }
 }
 
 /// What an operation of an amendment reads of memory when the amendment acts, instead of a row that the tower has.

@@ -14,6 +14,7 @@ use crate::tower::allocate::Allocation;
 use crate::tower::boundary::BoundaryRows;
 use crate::tower::residency::row_coefs;
 use crate::tower::towers::Towers;
+use crate::tower::zones::Variants;
 use std::fmt;
 
 /// What a processor offers to towers, and how lines should be divided. None of it changes results.
@@ -175,7 +176,7 @@ impl Block {
         Ok(Block {
             roles: Roles::new(
                 threads as u32,
-                demand(scheme, layout, &lines, allocations, options),
+                demand(scheme, &towers.variants, &lines, allocations, options),
                 options.moves_registers,
             ),
             lines,
@@ -218,36 +219,26 @@ impl Block {
     }
 }
 
-/// Registers that a thread should have.
+/// Registers that a thread should have. Variants that only some towers run may spill.
 fn demand(
     scheme: &Scheme,
-    layout: &Layout,
+    variants: &Variants,
     lines: &Lines,
     allocations: &[Allocation],
     options: Options,
 ) -> Demand {
     let kept = allocations.iter().map(|a| a.carried.len()).max();
-    let kept = kept.unwrap_or(0) * layout.element_bytes / 4;
+    let kept = kept.unwrap_or(0) * scheme.precision.bytes() / 4;
     let registers = kept as u32 + options.working_registers;
-    let wanted = registers + ACROSS;
+    let across = if lines.slabs().is_some() { ACROSS } else { 0 };
+    let amending = |has: bool| if has { AMENDING } else { 0 };
     let demand = Demand {
-        needed: if lines.slabs().is_some() {
-            wanted
-        } else {
-            registers
-        },
-        wanted,
+        needed: registers + across + amending(variants.all_have_zones()),
+        wanted: registers + ACROSS + amending(variants.any_zones()),
     };
-    let updates = || scheme.stages.iter().flat_map(|s| &s.updates);
-    let amended = updates().any(|u| !u.amendments.is_empty());
-    let demand = match amended {
-        true => Demand {
-            needed: demand.needed + AMENDING,
-            wanted: demand.wanted + AMENDING,
-        },
-        false => demand,
-    };
-    match amended || updates().any(|u| row_coefs(scheme, u).next().is_some()) {
+    let mut updates = scheme.stages.iter().flat_map(|s| &s.updates);
+    let loads = updates.any(|u| row_coefs(scheme, u).next().is_some());
+    match loads || variants.any_zones() {
         true => Demand {
             needed: demand.needed.max(MEDIA),
             wanted: demand.wanted.max(MEDIA),

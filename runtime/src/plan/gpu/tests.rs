@@ -201,13 +201,17 @@ fn layers_slow_towers_down_and_keep_their_variants() {
         let (plan, _) = planner.best(&Template::Auto).expect("a plan");
         let towers = plan.towers.expect("towers");
         let window = planner.window(Some(&towers), Wanted::default()).err();
-        (plan.choice.prediction.rate, towers.variants, window)
+        let working = towers.fit.registers - towers.fit.kept as u64;
+        let rate = plan.choice.prediction.rate;
+        ((rate, working), towers.variants, window)
     };
-    let (whole, none, _) = planned(&bare);
+    let ((whole, few), none, _) = planned(&bare);
     assert!(none.is_empty(), "{none:?}");
-    let (sides, two, _) = planned(&layered([10, 10, 0]));
-    let (all, both, window) = planned(&layered([10, 10, 10]));
+    let ((sides, same), two, _) = planned(&layered([10, 10, 0]));
+    let ((all, more), both, window) = planned(&layered([10, 10, 10]));
     assert!(all < sides && sides < whole, "{all} {sides} {whole}");
+    // Layers that few towers meet take no registers from the others.
+    assert!(few == same && same < more, "{few} {same} {more}");
     assert!(all > layerwise(&bare, model.copy_rate).prediction.rate);
     let count = |variants: &[PlannedVariant]| {
         let of = |v: &PlannedVariant| (v.zones.len(), v.predicated);
