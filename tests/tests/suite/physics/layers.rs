@@ -132,9 +132,13 @@ fn a_layer_of_ones_own_is_as_good() {
     assert_eq!(values(&by_hand), expected);
 }
 
-/// Charge that stays behind leaves a static field, which reaches into the layers.
+/// Charge that stays behind leaves a static field, which reaches into the layers. With `TORRE_TEST_SOAK` for 100,000 steps.
 #[test]
 fn static_fields_do_not_grow() {
+    let steps = match std::env::var("TORRE_TEST_SOAK").is_ok() {
+        true => 50_000,
+        false => 1_500,
+    };
     let text = "use std::maxwell::maxwell_te
 problem p {
   scheme maxwell_te
@@ -146,13 +150,11 @@ problem p {
     let case = Case::new(text);
     let mut run = case.start();
     let mut largest = || {
-        let mut largest = 0.0f64;
-        for _ in 0..1500 {
+        for _ in 0..steps {
             run.step();
-            let of = |m: f64, v: &f64| m.max(v.abs());
-            largest = run.values("E.x").iter().fold(0.0, of);
         }
-        largest
+        let of = |m: f64, v: &f64| m.max(v.abs());
+        run.values("E.x").iter().fold(0.0, of)
     };
     let (early, late) = (largest(), largest());
     assert!(early > 1e-3, "{early}");

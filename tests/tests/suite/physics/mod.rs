@@ -7,6 +7,7 @@ mod conservation;
 mod convergence;
 mod dispersion;
 mod examples;
+mod force;
 mod layers;
 mod library;
 mod media;
