@@ -130,6 +130,8 @@ enum Misplaced {
     Nonlinear,
     /// It is not taken at the update's own place.
     Elsewhere,
+    /// It reads its states at other places.
+    State,
 }
 
 impl Resolver<'_> {
@@ -411,7 +413,8 @@ impl Resolver<'_> {
                     codes::STATE,
                     "the states of a definition lie in one region",
                     place,
-                );
+                )
+                    .hint("differences in it are others in the layers of the domain: take them outside, and give the definition their values");
                 return self.fail(d);
             }
             let Some(next) = facts.next else {

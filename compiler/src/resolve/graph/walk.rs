@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 impl Graph {
     /// What a node is made of, calls as they are outside.
-    pub(super) fn parts(&self, id: NodeId) -> ([NodeId; 3], usize) {
+    pub fn parts(&self, id: NodeId) -> ([NodeId; 3], usize) {
         match self.node(id) {
             Node::Unary(_, a)
             | Node::Table(_, a)

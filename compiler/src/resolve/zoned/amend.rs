@@ -85,6 +85,25 @@ fn weight(graph: &mut Graph, value: NodeId, call: CallId) -> Result<Option<NodeI
     Ok(weights.get(&value).copied().flatten())
 }
 
+/// Whether a value takes a state, old or new, from another place than its own.
+fn moves_states(graph: &mut Graph, value: NodeId) -> bool {
+    let mut has_state: HashMap<NodeId, bool> = HashMap::new();
+    for id in graph.in_order(value) {
+        let (parts, count) = graph.parts(id);
+        let below = parts[..count].iter().any(|p| has_state[p]);
+        let (moved, own) = match graph.node(id) {
+            Node::Shift(..) | Node::Stencil(..) => (below, false),
+            Node::State(_) | Node::Next(..) => (false, true),
+            _ => (false, false),
+        };
+        if moved {
+            return true;
+        }
+        has_state.insert(id, below || own);
+    }
+    false
+}
+
 /// A product without factors 1.
 fn product(graph: &mut Graph, a: NodeId, b: NodeId) -> NodeId {
     match (graph.as_number(a), graph.as_number(b)) {
@@ -108,6 +127,9 @@ impl Resolver<'_> {
                     .filter_map(|s| self.zoned.states[s.0 as usize].next),
             );
             let nested: Vec<NodeId> = nested.collect();
+            if nested.iter().any(|n| moves_states(&mut self.graph, *n)) {
+                return self.misplaced(&Misplaced::State, &call, update);
+            }
             let nested = nested.into_iter().any(|n| !self.graph.calls(n).is_empty());
             let weight = match nested {
                 true => Err(Misplaced::Elsewhere),
@@ -152,6 +174,10 @@ impl Resolver<'_> {
             Misplaced::Elsewhere => (
                 "a value that is another one in a layer or region is taken at another place than the update's own",
                 "give the value a field of its own, which the next update reads",
+            ),
+            Misplaced::State => (
+                "a state is read at its own place alone, and here a difference or mean of one is taken",
+                "keep it in a field instead, which a statement in `where REGION { .. }` advances",
             ),
         };
         let mut d = Diagnostic::error(codes::STATE, message)
