@@ -12,8 +12,8 @@ pub const USAGE: &str = "\
 usage: cargo run --release -p torre-bench -- [OPTIONS]
 
 What is measured:
-  --sections LIST    of verify, compare, ceiling, compile, bandwidth, scaling, gpu
-                     (default: all but scaling and gpu)
+  --sections LIST    of verify, compare, ceiling, compile, bandwidth, real, scaling, gpu
+                     (default: all but real, scaling and gpu)
   --case LIST        cases by name (default: all)
   --precision LIST   f32, f64 (default: those of the case)
   --sizes LIST       cells along each axis, such as 256 or 640x640x128 (default: those of the case)
@@ -62,6 +62,8 @@ pub enum Section {
     Compile,
     /// Rates of copying.
     Bandwidth,
+    /// Rates of what users put into a problem, beside the bare box.
+    Real,
     /// Rates by size and height.
     Scaling,
     /// Rates on a GPU.
@@ -69,12 +71,13 @@ pub enum Section {
 }
 
 impl Section {
-    const ALL: [(&str, Section); 7] = [
+    const ALL: [(&str, Section); 8] = [
         ("verify", Section::Verify),
         ("compare", Section::Compare),
         ("ceiling", Section::Ceiling),
         ("compile", Section::Compile),
         ("bandwidth", Section::Bandwidth),
+        ("real", Section::Real),
         ("scaling", Section::Scaling),
         ("gpu", Section::Gpu),
     ];

@@ -24,7 +24,7 @@ pub struct Case {
 
 const BOTH: &[Precision] = &[Precision::F32, Precision::F64];
 
-const MAXWELL: &[(&str, u8)] = &[
+pub const MAXWELL: &[(&str, u8)] = &[
     ("E.x", 0),
     ("E.y", 0),
     ("E.z", 0),

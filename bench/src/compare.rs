@@ -6,17 +6,24 @@ use crate::cases::Case;
 use crate::machine::{self, Cores};
 use crate::program::{Kernels, Running, Start, load};
 use crate::report::Samples;
-use crate::tiling::{Tiles, all_tiles};
+use crate::tiling::{Tiles, all_tiles, expected};
 use crate::verify::three;
 use serde_json::{Value, json};
 use torre_compiler::kernel::Code;
 use torre_compiler::layout::Layout;
 use torre_compiler::real::Real;
 use torre_compiler::resolve::Resolved;
+use torre_compiler::schedule::Schedule;
 use torre_compiler::scheme::Precision;
+use torre_runtime::plan::Planner;
+
+const LAYERWISE: &str = "layerwise";
 
 /// What is added to the names of programs that start from a pulse instead of noise.
 const PULSE: &str = "pulse";
+
+/// Rounds in which a pulse is measured.
+const PULSES: usize = 3;
 
 /// One program's rate beside the others'.
 #[derive(Clone, Debug)]
@@ -25,8 +32,10 @@ pub struct Rate {
     pub name: String,
     /// 1e9 cell-steps per second.
     pub gcells: Samples,
-    /// What the model expects of it, where it was asked.
+    /// What the model expects of it, in the same unit.
     pub expected: Option<f64>,
+    /// Whether the model looks at it where it is asked for the best.
+    pub modelled: bool,
 }
 
 /// What a comparison found.
@@ -88,7 +97,7 @@ impl Comparison {
 
     /// Of the tilings that the model looked at, if there are several: the fastest, and the one it expects to be.
     pub fn choice(&self) -> Option<(&Rate, &Rate)> {
-        let modelled = || self.rates.iter().filter(|r| r.expected.is_some());
+        let modelled = || self.rates.iter().filter(|r| r.modelled);
         let best = modelled().max_by(|a, b| a.gcells.median().total_cmp(&b.gcells.median()))?;
         let expected = |r: &Rate| r.expected.unwrap_or(0.0);
         let chosen = modelled().max_by(|a, b| expected(a).total_cmp(&expected(b)))?;
@@ -166,6 +175,8 @@ fn compare_in<T: Real>(
         true => Some(builder.build(case, T::PRECISION, resolved.scheme.grid.dt)?),
         false => None,
     };
+    let planner =
+        Planner::new(&resolved.scheme).map_err(|_| "the grid is too large".to_string())?;
     let most = args.threads.iter().copied().max().unwrap_or(1);
     let mut run = Running::<T>::new(case, &resolved, &kernels, most)?;
     let mut found = Vec::new();
@@ -184,29 +195,51 @@ fn compare_in<T: Real>(
             args,
             cores,
         )?;
-        let memory = memory(&resolved, &layout, baseline.as_ref());
-        found.push((
+        let expectations = Expectations {
+            planner: &planner,
+            tilings: &tilings,
             threads,
-            comparison(rates, &tilings, memory, &*kernels.tiles.code)?,
-        ));
+        };
+        let memory = memory(&resolved, &layout, baseline.as_ref());
+        let code = &*kernels.tiles.code;
+        found.push((threads, comparison(rates, &expectations, memory, code)?));
     }
     Ok(found)
 }
 
+/// What the model can say about programs.
+struct Expectations<'a> {
+    planner: &'a Planner<'a>,
+    tilings: &'a [Tiles],
+    threads: usize,
+}
+
+impl Expectations<'_> {
+    /// A program by its name with what is expected of it.
+    fn rate(&self, name: String, gcells: Samples) -> Rate {
+        let tiles = self.tilings.iter().find(|t| t.name == name);
+        let schedule = match name.as_str() {
+            LAYERWISE => Some(&Schedule::Layerwise),
+            _ => tiles.map(|t| &t.schedule),
+        };
+        Rate {
+            expected: schedule.map(|s| expected(self.planner, s, self.threads)),
+            modelled: tiles.is_some_and(|t| t.modelled),
+            name,
+            gcells,
+        }
+    }
+}
+
 fn comparison(
     rates: Vec<(String, Vec<f64>)>,
-    tilings: &[Tiles],
+    expectations: &Expectations<'_>,
     memory: MemoryUse,
     code: &dyn Code,
 ) -> Result<Comparison, Failure> {
     let rates = rates.into_iter().map(|(name, values)| {
         let gcells = Samples::new(values).ok_or_else(|| format!("{name} was not measured"))?;
-        let tiles = tilings.iter().find(|t| t.name == name);
-        Ok(Rate {
-            expected: tiles.and_then(|t| t.expected),
-            name,
-            gcells,
-        })
+        Ok(expectations.rate(name, gcells))
     });
     Ok(Comparison {
         rates: rates.collect::<Result<_, String>>()?,
@@ -255,7 +288,7 @@ fn in_rounds<T: Real>(
     if baseline.is_some() {
         rates.push(("c".to_string(), Vec::new()));
     }
-    rates.push(("layerwise".to_string(), Vec::new()));
+    rates.push((LAYERWISE.to_string(), Vec::new()));
     rates.extend(tilings.iter().map(|t| (t.name.clone(), Vec::new())));
     // What a pulse costs beside noise: layerwise and by the first tiling.
     let beside: Vec<Option<&Tiles>> = [None]
@@ -264,7 +297,7 @@ fn in_rounds<T: Real>(
         .take(2)
         .collect();
     for tiles in &beside {
-        let name = tiles.map_or("layerwise", |tiles| &tiles.name);
+        let name = tiles.map_or(LAYERWISE, |tiles| &tiles.name);
         rates.push((format!("{name}, {PULSE}"), Vec::new()));
     }
     // Round 0 is not counted.
@@ -286,8 +319,12 @@ fn in_rounds<T: Real>(
             let steps = steps.next_multiple_of(tiles.program.height);
             keep(rate(steps, run.run(Some(tiles), threads, steps, cores)));
         }
+        // To start anew takes longer than to be measured on large grids.
+        if !(1..=PULSES).contains(&round) {
+            continue;
+        }
+        run.start(Start::Pulse)?;
         for tiles in &beside {
-            run.start(Start::Pulse)?;
             let height = tiles.map_or(1, |tiles| tiles.program.height);
             let steps = steps.next_multiple_of(height);
             keep(rate(steps, run.run(*tiles, threads, steps, cores)));

@@ -15,6 +15,7 @@ pub mod compile;
 pub mod gpu;
 pub mod machine;
 pub mod program;
+pub mod real;
 pub mod report;
 pub mod tiling;
 pub mod verify;

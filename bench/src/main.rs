@@ -10,9 +10,11 @@ use torre_bench::compare::{Comparison, compare};
 use torre_bench::compile::compile;
 use torre_bench::gpu::gpu;
 use torre_bench::machine::{self, Cores};
+use torre_bench::real;
 use torre_bench::report::{Report, Table, domain};
 use torre_bench::verify::verify;
 use torre_compiler::schedule::gcells;
+use torre_compiler::scheme::Precision;
 
 fn main() -> ExitCode {
     let cores = Cores::find();
@@ -56,6 +58,7 @@ fn measure(args: &Args, cores: &Cores) -> Result<bool, String> {
             Section::Compile => bench.compile(),
             Section::Ceiling => bench.ceiling(),
             Section::Compare => bench.compare("compare", args),
+            Section::Real => bench.real(),
             Section::Scaling => bench.scaling(),
             Section::Gpu => bench.complete &= gpu(args, &mut bench.report),
         }
@@ -201,6 +204,37 @@ impl Bench<'_> {
             println!("What the model chose\n{}", choices.text());
         }
         println!("Memory\n{}", memory.text());
+    }
+
+    fn real(&mut self) {
+        let mut table = Table::new(&[
+            "problem", "cells", "threads", "Gcells/s", "to bare", "spread", "program",
+        ]);
+        let precisions = self.args.precisions.clone().unwrap_or(vec![Precision::F32]);
+        for precision in precisions {
+            for cells in real::grids(self.args) {
+                let found = match real::real(precision, &cells, self.args, self.cores) {
+                    Ok(found) => found,
+                    Err(message) => {
+                        self.fail(&format!("real problems {precision}"), message);
+                        continue;
+                    }
+                };
+                for beside in found {
+                    table.row(vec![
+                        beside.problem.to_string(),
+                        format!("{} {precision}", domain(&cells)),
+                        beside.threads.to_string(),
+                        gcells(beside.gcells.median() * 1e9),
+                        format!("{:.2}", beside.to_bare.median()),
+                        format!("{:.0} %", 100.0 * beside.to_bare.spread()),
+                        beside.program.clone(),
+                    ]);
+                    self.report.push("real", beside.json(precision, &cells));
+                }
+            }
+        }
+        println!("\nReal problems beside the bare box\n{}", table.text());
     }
 
     fn scaling(&mut self) {

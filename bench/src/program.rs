@@ -47,11 +47,24 @@ impl World for Standard {
 
 /// The calculation of a case on a grid.
 pub fn load(case: &Case, precision: Precision, cells: &[i64]) -> Result<Resolved, String> {
+    load_for(case, precision, cells, 1)
+}
+
+/// The same for so many steps, which waves of sources are computed for.
+pub fn load_for(
+    case: &Case,
+    precision: Precision,
+    cells: &[i64],
+    steps: u64,
+) -> Result<Resolved, String> {
     let source = Source::new(format!("{}.torre", case.name), case.text);
     let domain: Vec<String> = cells.iter().map(i64::to_string).collect();
+    let overrides = [("domain", domain.join("x")), ("steps", steps.to_string())];
     let options = Options {
         precision,
-        overrides: vec![("domain".to_string(), domain.join("x"))],
+        overrides: overrides
+            .map(|(name, value)| (name.to_string(), value))
+            .to_vec(),
         ..Options::default()
     };
     let ast = torre_grammar::parse(&source).map_err(|d| messages(&d))?;

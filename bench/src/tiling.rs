@@ -5,7 +5,7 @@
 
 use torre_compiler::cone::{Form, Rational, cones};
 use torre_compiler::lattice::{Axis, PerAxis};
-use torre_compiler::schedule::{Cut, Frame, Level, Schedule, Template, Tiling};
+use torre_compiler::schedule::{Cut, Frame, Level, Schedule, Template, Tiling, predict};
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::{Checked, TileProgram, lower};
 use torre_runtime::host::{measure, threads};
@@ -16,8 +16,23 @@ use torre_runtime::plan::{Planner, Program};
 pub struct Tiles {
     pub name: String,
     pub program: Checked<TileProgram>,
-    /// What the model expects, in 1e9 cell-steps per second, where it was asked.
-    pub expected: Option<f64>,
+    pub schedule: Schedule,
+    /// Whether the model looks at it where it is asked for the best.
+    pub modelled: bool,
+}
+
+/// What the model expects of a schedule on so many cores of this machine, in 1e9 cell-steps per second.
+pub fn expected(planner: &Planner<'_>, schedule: &Schedule, threads: usize) -> f64 {
+    let machine = measure::machine(threads);
+    predict(
+        planner.scheme,
+        &planner.layout,
+        &planner.frame,
+        schedule,
+        &machine,
+    )
+    .rate
+        * 1e-9
 }
 
 /// Reads tilings and fits them to a scheme.
@@ -41,7 +56,8 @@ pub fn tiles(scheme: &Scheme, text: &str) -> Result<Tiles, String> {
     Ok(Tiles {
         name: text.to_string(),
         program,
-        expected: None,
+        schedule: Schedule::Tiled(tiling),
+        modelled: false,
     })
 }
 
@@ -63,7 +79,8 @@ fn modelled(scheme: &Scheme, count: usize) -> Result<Vec<Tiles>, String> {
                     Program::Tiles(program) => program,
                     _ => return Err("a tiling has a tile program".to_string()),
                 },
-                expected: Some(plan.choice.prediction.rate * 1e-9),
+                schedule: plan.choice.schedule,
+                modelled: true,
             })
         })
         .collect()
