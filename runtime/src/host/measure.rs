@@ -1,20 +1,28 @@
 //! Measures this computer for the model of schedules, once; the result is kept in the user's cache folder.
 
 use super::threads;
+use super::vectors::Vectors;
 use super::waiting::Barrier;
 use std::fs;
 use std::hint::black_box;
 use std::path::Path;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use torre_compiler::schedule::Machine;
 use torre_trust::{Fault, Folder, Refusal};
 
 /// Changes when what is measured, or how, changes.
-const VERSION: &str = "torre-machine 2";
+const VERSION: &str = "torre-machine 3";
 
 /// What is measured, in the user's cache folder.
 const FILE: &str = "machine.txt";
+
+/// What was measured while others used the machine holds for so long.
+const DOUBTFUL: Duration = Duration::from_secs(1800);
+
+/// Others used the machine where threads waited for a core in more than this share of the time.
+const BUSY: f64 = 0.03;
 
 /// Held while a process measures: two that measure at once would each find half a machine.
 const LOCK: &str = "machine.lock";
@@ -44,7 +52,7 @@ pub fn measure_again(threads: usize) -> Machine {
 
 fn find(folder: Option<&Folder>, threads: usize) -> Machine {
     let Some(folder) = folder else {
-        return measure(threads);
+        return measure(threads).0;
     };
     if let Some(known) = read(folder, threads) {
         return known;
@@ -54,7 +62,7 @@ fn find(folder: Option<&Folder>, threads: usize) -> Machine {
     if let Some(known) = read(folder, threads) {
         return known;
     }
-    let machine = measure(threads);
+    let (machine, busy) = measure(threads);
     // What two processes measure at once is not kept. Where locks do not work at all, nobody else is known of.
     let alone = !matches!(
         lock,
@@ -66,12 +74,12 @@ fn find(folder: Option<&Folder>, threads: usize) -> Machine {
     if alone {
         // What cannot be written costs half a second next time.
         let _ = folder.remove_abandoned(|name| name == FILE, ABANDONED);
-        let _ = folder.write(FILE, write(&machine).as_bytes());
+        let _ = folder.write(FILE, write(&machine, busy.then(now)).as_bytes());
     }
     machine
 }
 
-/// What tells machines apart that share a home directory.
+/// What tells machines apart that share a home directory, and measurements by slow code, which a build for debugging is.
 fn identity() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info
@@ -79,12 +87,24 @@ fn identity() -> String {
         .find_map(|l| l.strip_prefix("model name"))
         .and_then(|l| l.split_once(':'))
         .map_or("unknown", |(_, name)| name.trim());
-    format!("{VERSION}; {model}; {} cores", threads::available())
+    let slow = match cfg!(debug_assertions) {
+        true => ", not optimised",
+        false => "",
+    };
+    format!("{VERSION}{slow}; {model}; {} cores", threads::available())
 }
 
-fn write(m: &Machine) -> String {
+/// Seconds since 1970.
+fn now() -> f64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0.0, |since| since.as_secs_f64())
+}
+
+/// With the time at which it was measured if it is to be measured again.
+fn write(m: &Machine, doubtful_since: Option<f64>) -> String {
+    let doubtful = doubtful_since.map_or(String::new(), |at| format!("doubtful {at:.0}\n"));
     format!(
-        "{}\nl2 {}\nl3 {}\nl2_rate {:e}\nl3_rate {:e}\nmemory_rate {:e}\nmemory_rate_all {:e}\nvector_rate {:e}\nvector_bytes {}\n",
+        "{}\n{doubtful}l2 {}\nl3 {}\nl2_rate {:e}\nl3_rate {:e}\nmemory_rate {:e}\nmemory_rate_all {:e}\nvector_rate {:e}\nvector_bytes {}\n",
         identity(),
         m.l2,
         m.l3,
@@ -113,6 +133,10 @@ fn read(folder: &Folder, threads: usize) -> Option<Machine> {
         let found = values.iter().find(|(k, _)| *k == name).map(|(_, v)| *v);
         found.filter(|v| (least..=most).contains(v))
     };
+    if values.iter().any(|(k, _)| *k == "doubtful") {
+        let oldest = now() - DOUBTFUL.as_secs_f64();
+        get("doubtful", oldest, now() + 1.0)?;
+    }
     let bytes = |name| get(name, 1024.0, 1e13).map(|bytes| bytes as u64);
     let rate = |name| get(name, 1e6, 1e16);
     Some(Machine {
@@ -149,7 +173,8 @@ fn cache_bytes(level: u32) -> Option<u64> {
     found
 }
 
-fn measure(threads: usize) -> Machine {
+/// Also says whether others used the machine meanwhile.
+fn measure(threads: usize) -> (Machine, bool) {
     let l2 = cache_bytes(2).unwrap_or(1 << 20);
     let l3 = cache_bytes(3).unwrap_or(8 << 20).max(l2);
     // Far more than the shared cache, which may be larger than this machine can see, but little of what is free.
@@ -157,22 +182,58 @@ fn measure(threads: usize) -> Machine {
     let far = (16 * l3).clamp(256 << 20, 1 << 30).min(free);
     let near_l3 = (l3 / 4).max(2 * l2).min(l3);
     let cores = threads::available();
-    Machine {
+    let waiting = Waiting::default();
+    let vectors = Vectors::of_this_processor();
+    let machine = Machine {
         threads,
         l2,
         l3,
-        l2_rate: sweep_rate(1, l2 / 2),
-        l3_rate: sweep_rate(1, near_l3),
-        memory_rate: sweep_rate(1, far),
-        memory_rate_all: sweep_rate(cores, far),
-        vector_rate: vector_rate(),
-        vector_bytes: vector_bytes(),
+        l2_rate: sweep_rate(1, l2 / 2, &waiting),
+        l3_rate: sweep_rate(1, near_l3, &waiting),
+        memory_rate: sweep_rate(1, far, &waiting),
+        memory_rate_all: sweep_rate(cores, far, &waiting),
+        vector_rate: vectors.rate(),
+        vector_bytes: vectors.bytes,
+    };
+    (machine, waiting.share() > BUSY)
+}
+
+/// How long threads wanted a core and had none.
+#[derive(Default)]
+struct Waiting {
+    nanoseconds: AtomicU64,
+    of: AtomicU64,
+}
+
+impl Waiting {
+    /// Does some work of the calling thread, and counts how long it waited meanwhile.
+    fn during<R>(&self, work: impl FnOnce() -> R) -> R {
+        let (start, before) = (Instant::now(), Self::so_far());
+        let result = work();
+        if let (Some(before), Some(after)) = (before, Self::so_far()) {
+            let waited = after.saturating_sub(before);
+            self.nanoseconds.fetch_add(waited, Ordering::Relaxed);
+            let elapsed = start.elapsed().as_nanos() as u64;
+            self.of.fetch_add(elapsed, Ordering::Relaxed);
+        }
+        result
+    }
+
+    /// Nanoseconds for which the calling thread waited for a core, where the system counts them.
+    fn so_far() -> Option<u64> {
+        let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+        text.split_whitespace().nth(1)?.parse().ok()
+    }
+
+    fn share(&self) -> f64 {
+        let of = self.of.load(Ordering::Relaxed).max(1);
+        self.nanoseconds.load(Ordering::Relaxed) as f64 / of as f64
     }
 }
 
 /// Bytes read and written per second by `count` cores that each sweep over their part of `bytes`, adding in place; by
 /// one core where so many threads cannot be started.
-fn sweep_rate(count: usize, bytes: u64) -> f64 {
+fn sweep_rate(count: usize, bytes: u64, waiting: &Waiting) -> f64 {
     let each = (bytes as usize / count / 4).max(1024);
     let sweeps = (64 << 20) / (each * 4) + 2;
     let barrier = Barrier::new(count);
@@ -190,73 +251,45 @@ fn sweep_rate(count: usize, bytes: u64) -> f64 {
         let mut best = f64::INFINITY;
         for _ in 0..3 {
             barrier.wait();
-            let start = Instant::now();
-            for _ in 0..sweeps {
-                sweep();
-            }
-            best = best.min(start.elapsed().as_secs_f64());
+            let seconds = waiting.during(|| {
+                let start = Instant::now();
+                for _ in 0..sweeps {
+                    sweep();
+                }
+                start.elapsed().as_secs_f64()
+            });
+            best = best.min(seconds);
         }
         if let Ok(mut slowest) = slowest.lock() {
             *slowest = slowest.max(best);
         }
     });
     if run.is_err() {
-        return sweep_rate(1, bytes);
+        return sweep_rate(1, bytes, waiting);
     }
     let seconds = slowest.into_inner().unwrap_or(1.0).max(1e-9);
     (sweeps * each * 4 * 2 * count) as f64 / seconds
-}
-
-/// Vector multiply-adds per second: the clock, from a chain of dependent additions of known latency, times two units.
-fn vector_rate() -> f64 {
-    let mut best = f64::INFINITY;
-    let n = 4_000_000u64;
-    for _ in 0..5 {
-        let start = Instant::now();
-        let mut x = black_box(1u64);
-        for _ in 0..n {
-            // A multiplication of 64-bit integers takes three cycles on current processors.
-            x = black_box_register(x.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        }
-        black_box(x);
-        best = best.min(start.elapsed().as_secs_f64());
-    }
-    2.0 * 3.0 * n as f64 / best
-}
-
-/// Hides a value from the optimiser without a trip to memory.
-#[cfg(target_arch = "x86_64")]
-fn black_box_register(mut x: u64) -> u64 {
-    // SAFETY: the empty assembly only claims to change the register.
-    unsafe { std::arch::asm!("/* {0} */", inout(reg) x, options(nomem, nostack, preserves_flags)) };
-    x
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn black_box_register(x: u64) -> u64 {
-    black_box(x)
-}
-
-#[cfg(target_arch = "x86_64")]
-fn vector_bytes() -> usize {
-    if std::is_x86_feature_detected!("avx512f") && std::is_x86_feature_detected!("avx512vl") {
-        64
-    } else if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
-        32
-    } else {
-        16
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn vector_bytes() -> usize {
-    16
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn what_is_measured_is_possible() {
+        let vectors = Vectors::of_this_processor();
+        assert!([8, 16, 32, 64].contains(&vectors.bytes));
+        // From a slow interpreter of instructions to two units of 10 GHz.
+        assert!((1e6..2e10).contains(&vectors.rate()));
+        let waiting = Waiting::default();
+        waiting.during(|| black_box(sweep_rate(1, 1 << 16, &Waiting::default())));
+        assert!(
+            (0.0..=1.0).contains(&waiting.share()),
+            "{}",
+            waiting.share()
+        );
+    }
 
     #[test]
     fn a_stored_machine_reads_back() {
@@ -274,9 +307,17 @@ mod tests {
         let scratch = tempfile::tempdir().expect("a temporary folder");
         let folder = Folder::below(scratch.path(), &["torre"]).expect("a folder");
         let put = |text: &str| folder.write(FILE, text.as_bytes()).expect("a file");
-        put(&write(&machine));
+        put(&write(&machine, None));
         assert_eq!(read(&folder, 2), Some(machine.clone()));
         assert_eq!(find(Some(&folder), 2), machine);
+        for (age, holds) in [
+            (1.0, true),
+            (DOUBTFUL.as_secs_f64() + 5.0, false),
+            (-60.0, false),
+        ] {
+            put(&write(&machine, Some(now() - age)));
+            assert_eq!(read(&folder, 2).is_some(), holds, "{age}");
+        }
         put("another machine\nl2 3\n");
         assert_eq!(read(&folder, 2), None);
         for (value, other) in [
@@ -287,16 +328,16 @@ mod tests {
             ("l2_rate 1.5e11", "l2_rate -1"),
             ("vector_bytes 64", "vector_bytes 1e18"),
         ] {
-            let text = write(&machine);
+            let text = write(&machine, None);
             let changed = text.replace(value, other);
             assert_ne!(text, changed);
             put(&changed);
             assert_eq!(read(&folder, 2), None, "{other}");
         }
-        put(&(write(&machine) + &"\n".repeat(1 << 16)));
+        put(&(write(&machine, None) + &"\n".repeat(1 << 16)));
         assert_eq!(read(&folder, 2), None, "too long");
         // Who could have written it is not known.
-        put(&write(&machine));
+        put(&write(&machine, None));
         let path = folder.path().join(FILE);
         fs::set_permissions(path, fs::Permissions::from_mode(0o666)).expect("a mode");
         assert_eq!(read(&folder, 2), None);

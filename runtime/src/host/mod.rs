@@ -16,6 +16,7 @@ pub mod receivers;
 mod row;
 pub mod threads;
 mod tiles;
+mod vectors;
 mod waiting;
 
 pub use calculation::{Calculation, SetupError};
