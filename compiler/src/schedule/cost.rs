@@ -50,7 +50,7 @@ const MEMORY_SHOWS: f64 = 0.68;
 /// Share of what an outermost tile moves that still comes from main memory where the shared cache holds what its
 /// neighbour left.
 const BESIDE: f64 = 0.75;
-/// Share of the shorter of two times that the longer one does not hide in sweeps, where loads run ahead.
+/// Share of the time for bytes between caches that sweeps, where loads run ahead, do not hide behind computing.
 const NOT_HIDDEN: f64 = 0.6;
 
 /// What a schedule is expected to do.
@@ -189,7 +189,8 @@ pub fn predict_layerwise(scheme: &Scheme, layout: &Layout, machine: &Machine) ->
     with_computing(prediction, compute, threads, machine)
 }
 
-/// A sweep with another time for computing. Sweeps stream: loads run ahead of the arithmetic.
+/// A sweep with another time for computing. A sweep goes through many rows at once, and moves fewer bytes per second
+/// than plain copies; added to the time for computing, the times for copies come near.
 fn with_computing(
     mut sweep: Prediction,
     compute: f64,
@@ -199,7 +200,7 @@ fn with_computing(
     let cores = (compute + NOT_HIDDEN * sweep.cache_bytes / machine.l3_rate) / threads;
     let memory = sweep.memory_bytes / machine.memory();
     sweep.compute = compute;
-    sweep.rate = 1.0 / (cores.max(memory) + NOT_HIDDEN * cores.min(memory));
+    sweep.rate = 1.0 / (cores + memory);
     sweep
 }
 
