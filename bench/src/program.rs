@@ -50,7 +50,7 @@ pub fn load(case: &Case, precision: Precision, cells: &[i64]) -> Result<Resolved
     load_for(case, precision, cells, 1)
 }
 
-/// The same for so many steps, which waves of sources are computed for.
+/// The same for a given number of steps, for which waves of sources are computed.
 pub fn load_for(
     case: &Case,
     precision: Precision,

@@ -21,7 +21,7 @@ pub struct Tiles {
     pub modelled: bool,
 }
 
-/// What the model expects of a schedule on so many cores of this machine, in 1e9 cell-steps per second.
+/// The rate that the model expects of a schedule on `threads` cores of this machine, in 1e9 cell-steps per second.
 pub fn expected(planner: &Planner<'_>, schedule: &Schedule, threads: usize) -> f64 {
     let machine = measure::machine(threads);
     predict(

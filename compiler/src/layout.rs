@@ -33,7 +33,7 @@ pub const GPU_ALIGNMENT: usize = 128;
 /// Bytes that a GPU copies at a time; index 0 of a row begins a piece.
 pub const PIECE: usize = 16;
 
-/// For calculation windows, planes begin at multiples of so many bytes: blocks of files do.
+/// For calculation windows, planes begin at multiples of this number of bytes, as blocks of files do.
 pub const PAGE: usize = 4096;
 
 /// The states of a zone lie in planes if the longest of its boxes has this share of the outer axis, or more.
@@ -264,7 +264,8 @@ impl Layout {
         Ok(())
     }
 
-    /// Gives the boxes of zones their places: those in planes have displacements behind the groups of a plane up to now.
+    /// Gives the boxes of zones their places: those in planes have displacements behind the groups of a plane up to
+    /// now.
     fn append_zones(&mut self, zones: Vec<ZoneLayout>, alignment: usize) -> Result<(), TooLarge> {
         let line = (alignment / self.element_bytes) as i64;
         let behind = self.group(0, self.visible(Axis::MIDDLE).hi);

@@ -159,8 +159,8 @@ pub struct Output {
     /// Unique among the outputs; names the files.
     pub name: String,
     pub component: ComponentId,
-    /// What is written instead of the component: a state that its updates keep, which has the same positions and time. It
-    /// is 0 outside of its zone.
+    /// What is written instead of the component: a state that its updates keep, which has the same positions and time.
+    /// It is 0 outside of its zone.
     pub state: Option<StateId>,
     pub kind: OutputKind,
     /// The indices that are written, within the component's extent; of a slice, in its plane.

@@ -1,6 +1,6 @@
 //! Kernels for processors that this machine need not have give the same bits, in an emulator of programs.
 //!
-//! What is emulated is a program without a C library: it reads memory from standard input, calls kernels one after the
+//! The emulated program has no C library: it reads memory from standard input, calls kernels one after the
 //! other, and writes the memory to standard output. All of it is LLVM IR; the linker is that of the Rust toolchain.
 
 use super::interp::Interp;
@@ -22,7 +22,7 @@ use std::process::{Command, Stdio};
 
 /// How a program asks the kernel of the operating system for something.
 struct Calls {
-    /// The instruction, with its result, its number, three arguments, and what it changes.
+    /// The instruction with its constraints: result, number of the call, three arguments, registers that it overwrites.
     instruction: &'static str,
     read: i64,
     write: i64,
@@ -48,7 +48,7 @@ const X86: Calls = Calls {
     exit: 60,
 };
 
-/// A processor and what stands in for it.
+/// A processor and its emulator.
 struct Emulated {
     target: &'static str,
     emulator: &'static str,

@@ -1,9 +1,10 @@
 //! Bloch-periodic sides: fields that around an axis come back with another phase, u(x + l) = exp(i k l) u(x).
 //!
 //! Such a field is exp(i k x) times a periodic one, w, which is what is computed: its real and its imaginary part by
-//! real fields, those of the scheme and as many again, with `_im` behind their names. A tap of a linear update from p to q has the
-//! factor exp(i k (q - p)) for w, so each update becomes two, which read both parts where it reads along the axis. All
-//! else stays: positions, stages, regions, zones, time levels. So everything after this stage sees a scheme with periodic sides.
+//! real fields, those of the scheme and as many again, with `_im` behind their names. A tap of a linear update from p
+//! to q has the factor exp(i k (q - p)) for w, so each update becomes two, which read both parts where it reads along
+//! the axis. All else stays: positions, stages, regions, zones, time levels. So everything after this stage sees a
+//! scheme with periodic sides.
 
 use super::codes;
 use super::frame::Named;

@@ -23,8 +23,8 @@ pub struct ShownState {
 }
 
 impl Resolver<'_> {
-    /// The states of this name that the updates of a target keep. Where regions of states are among the parts, only those
-    /// that are kept there.
+    /// The states of this name that the updates of a target keep. Where regions of states are among the parts, only
+    /// those that are kept there.
     pub fn states_of(
         &mut self,
         scope: &Scope,

@@ -79,7 +79,8 @@ fn find(folder: Option<&Folder>, threads: usize) -> Machine {
     machine
 }
 
-/// What tells machines apart that share a home directory, and measurements by slow code, which a build for debugging is.
+/// The key of a measurement: it tells machines apart that share a home directory, and builds for debugging, whose code is
+/// slow, from others.
 fn identity() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info

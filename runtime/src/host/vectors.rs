@@ -1,4 +1,5 @@
-//! How many vector multiply-adds a core does per second, each with an operand from its level-1 cache, as kernels do them.
+//! The number of vector multiply-adds that a core does per second, each with an operand from its level-1 cache, as
+//! kernels do them.
 //!
 //! Some processors have two units for vectors of their full length, others one, or take such vectors in two halves; the
 //! clock is no safe guide to it. Where vectors are short, two per cycle are assumed.
@@ -77,7 +78,8 @@ mod x86 {
 
     macro_rules! multiply_adds {
         ($times:expr, $vector:literal, $bytes:literal) => {
-            // SAFETY: the instructions read `OPERANDS`, which hold 12 of the longest vectors, and change registers alone.
+            // SAFETY: the instructions read `OPERANDS`, which hold 12 of the longest vectors, and change registers
+            // alone.
             unsafe {
                 asm!(
                     "vxorps xmm0, xmm0, xmm0", "vxorps xmm1, xmm1, xmm1", "vxorps xmm2, xmm2, xmm2",

@@ -202,7 +202,8 @@ pub fn step(folder: &Path, identity: &Identity) -> Result<u64, FileError> {
     Ok(checkpoint.header().step)
 }
 
-/// What the series of a problem, and then its probes of states, had recorded when the checkpoint in a folder was written.
+/// The records of the series of a problem, and then of its probes of states, when the checkpoint in a folder was
+/// written.
 pub fn series(
     folder: &Path,
     identity: &Identity,

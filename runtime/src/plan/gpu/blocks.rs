@@ -33,8 +33,8 @@ pub fn most_kept(towers: &Towers) -> usize {
     kept.max().unwrap_or(0)
 }
 
-/// Registers for the values that a thread of towers keeps, and for its work, at least. Variants that only some towers run
-/// may spill.
+/// Registers for the values that a thread of towers keeps, and for its work, at least. Variants that only some towers
+/// run may spill.
 fn least_registers(scheme: &Scheme, towers: &Towers) -> u64 {
     let amending = match towers.variants.all_have_zones() {
         true => u64::from(AMENDING),

@@ -448,6 +448,14 @@ fn more_random_problems_by_towers_give_the_bits_of_the_reference() {
     random_problems_by_towers(seeds().skip(1).step_by(2));
 }
 
+/// Twice a slope with which towers come back to the lattice soon.
+fn doubled_slope(scheme: &Scheme) -> i64 {
+    let frame = Frame::new(scheme, &cones(scheme)).opened();
+    let slopes = [[1, 1, 0], [1, -1, 0]].map(|form| frame.slope(PerAxis(form)));
+    let doubled = slopes.map(|slope| (slope * Rational::whole(2)).ceil());
+    doubled[0].max(doubled[1]).max(1)
+}
+
 fn random_problems_by_towers(seeds: impl Iterator<Item = u64>) {
     let Some(library) = library() else { return };
     let limits = Limits {
@@ -465,11 +473,8 @@ fn random_problems_by_towers(seeds: impl Iterator<Item = u64>) {
             continue;
         }
         let [width, height] = [rng.within(2, 6), rng.within(1, 4)];
-        // Slopes with which towers come back to the lattice soon, and rings that are long enough to go around.
-        let frame = Frame::new(&scheme, &cones(&scheme)).opened();
-        let slopes = [[1, 1, 0], [1, -1, 0]].map(|form| frame.slope(PerAxis(form)));
-        let doubled = slopes.map(|slope| (slope * Rational::whole(2)).ceil());
-        let slope = doubled[0].max(doubled[1]).max(1);
+        // Rings that are long enough to go around.
+        let slope = doubled_slope(&scheme);
         let steps = 2 * scheme.stages.len() as i64 * height;
         for axis in [Axis::OUTER, Axis::MIDDLE] {
             let least = match (scheme.grid.is_periodic(axis), axis) {
@@ -577,10 +582,7 @@ fn programs_of_random_schemes_with_zones_keep_the_rules() {
         }
         let width = rng.within(2, 6);
         add_random_zones_for_gpus(&mut Rng::new(seed), &limits, &mut scheme);
-        let frame = Frame::new(&scheme, &cones(&scheme)).opened();
-        let slopes = [[1, 1, 0], [1, -1, 0]].map(|form| frame.slope(PerAxis(form)));
-        let doubled = slopes.map(|slope| (slope * Rational::whole(2)).ceil());
-        let slope = doubled[0].max(doubled[1]).max(1) as f64 / 2.0;
+        let slope = doubled_slope(&scheme) as f64 / 2.0;
         let problem = random_problem(&mut rng, &scheme);
         let schedule = &format!("(outer, middle): diamond(W = {width}) slope {slope} height 4");
         let Some((plan, _)) = planned(&device, &scheme, &problem, schedule) else {

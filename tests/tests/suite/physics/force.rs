@@ -1,13 +1,15 @@
-//! A line force in an endless elastic body, against Green's function: the layers let its waves go, and the scheme carries them.
+//! A line force in an endless elastic body, against Green's function: the layers let its waves go, and the scheme
+//! carries them.
 //!
-//! A force exp(-i w t) along y at the origin moves the body by u = g_s / mu + (d/dy)^2 (g_s - g_p) / (rho w^2), with g = i/4 H0(k r) for
-//! S and for P waves; at a place across the force (d/dy)^2 g = g'(r) / r.
+//! A force exp(-i w t) along y at the origin moves the body by u = g_s / mu + (d/dy)^2 (g_s - g_p) / (rho w^2), with g
+//! = i/4 H0(k r) for S and for P waves; at a place across the force (d/dy)^2 g = g'(r) / r.
 
 use num_complex::Complex64;
 use std::f64::consts::{FRAC_PI_2, PI, TAU};
 use torre_suite::physics::case::Case;
 
-/// The Hankel function of the first kind, by its integral over exp(i x cosh t - order t) along a path on which it decays.
+/// The Hankel function of the first kind, by its integral over exp(i x cosh t - order t) along a path on which it
+/// decays.
 fn hankel(order: f64, x: f64) -> Complex64 {
     let i = Complex64::i();
     let step = 1e-3;

@@ -132,7 +132,8 @@ fn a_layer_of_ones_own_is_as_good() {
     assert_eq!(values(&by_hand), expected);
 }
 
-/// Charge that stays behind leaves a static field, which reaches into the layers. With `TORRE_TEST_SOAK` for 100,000 steps.
+/// Charge that stays behind leaves a static field, which reaches into the layers. With `TORRE_TEST_SOAK` for 100,000
+/// steps.
 #[test]
 fn static_fields_do_not_grow() {
     let steps = match std::env::var("TORRE_TEST_SOAK").is_ok() {

@@ -58,7 +58,7 @@ const NEON: Family = Family {
     features: "",
 };
 
-/// RISC-V as Linux wants it. Without the extension for vectors LLVM takes them apart.
+/// RISC-V with the extensions that Linux requires. Without that for vectors LLVM splits vectors into scalars.
 const RISCV: Family = Family {
     triple: "riscv64-unknown-linux-gnu",
     vector_bits: 128,
