@@ -246,7 +246,7 @@ impl ShownOnDevice<'_> {
             "available_memory_bytes": self.available,
             "alternatives": alternatives(&self.plan.choice, self.choices),
         });
-        extend(&mut value, more);
+        crate::report::extend(&mut value, more);
         format!("{value:#}\n")
     }
 }
@@ -440,7 +440,7 @@ impl Shown<'_> {
             "machine": machine::json(self.machine),
             "alternatives": alternatives(&self.plan.choice, self.choices),
         });
-        extend(&mut value, more);
+        crate::report::extend(&mut value, more);
         format!("{value:#}\n")
     }
 }
@@ -474,13 +474,6 @@ fn considered(choices: &[Choice]) -> String {
 fn alternatives(chosen: &Choice, choices: &[Choice]) -> Vec<Value> {
     let others = choices.iter().filter(|choice| *choice != chosen);
     others.map(choice_json).collect()
-}
-
-/// Adds the entries of an object to another one.
-pub fn extend(all: &mut Value, more: Value) {
-    if let (Value::Object(all), Value::Object(more)) = (all, more) {
-        all.extend(more);
-    }
 }
 
 /// A schedule and what is expected of it, for reports.

@@ -219,6 +219,13 @@ pub fn bytes(n: u64) -> String {
     }
 }
 
+/// Adds the entries of an object to another one.
+pub fn extend(all: &mut Value, more: Value) {
+    if let (Value::Object(all), Value::Object(more)) = (all, more) {
+        all.extend(more);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

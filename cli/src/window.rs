@@ -292,7 +292,7 @@ pub fn json(held: &Held) -> serde_json::Value {
     });
     if let Held::Stripes(plan) = held {
         let rows: Vec<i64> = plan.stripes.rows().iter().map(|rows| rows.len()).collect();
-        crate::plan::extend(
+        crate::report::extend(
             &mut value,
             serde_json::json!({
                 "devices": plan.stripes.count(),
@@ -307,7 +307,7 @@ pub fn json(held: &Held) -> serde_json::Value {
         );
     }
     if let Held::Window(plan) = held {
-        crate::plan::extend(
+        crate::report::extend(
             &mut value,
             serde_json::json!({
                 "buffer_planes": plan.how.places,

@@ -11,7 +11,7 @@ use super::frame::Named;
 use super::report::{Checked, Place};
 use super::resolver::Resolver;
 use super::value::Value as Known;
-use super::zoned::Kept;
+use super::zones::Kept;
 use crate::lattice::{Axis, PerAxis};
 use crate::scheme::{
     Amendment, Body, ComponentId, Op, Read, Scheme, Stage, StateAdvance, StateId, Update, Value,

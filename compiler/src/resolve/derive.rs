@@ -6,9 +6,10 @@
 //! of their own scheme and of its bases, and the names of their own module.
 
 use super::codes;
-use super::load::{Found, ItemId, Space};
+use super::load::{Found, ItemId};
 use super::report::{Checked, Place, Reported};
 use super::resolver::Resolver;
+use super::space::Space;
 use super::value::{Scope, Sight};
 use crate::scheme::ComponentId;
 use std::collections::BTreeSet;

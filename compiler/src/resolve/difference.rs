@@ -1,13 +1,12 @@
 //! Differences and means along an axis.
 
 use super::codes;
-use super::graph::{Coefficient, Kernel};
+use super::graph::{Coefficient, Kernel, StateKey};
 use super::layers::LayeredDifference;
 use super::rational::{self, Rational, small_integer};
 use super::report::{Checked, Place, Reported};
 use super::resolver::Resolver;
 use super::value::{Items, Operand, Scope, Typed, Value};
-use super::zoned::StateKey;
 use crate::lattice::{Axis, HalfIndex};
 use torre_grammar::ast::Arg;
 use torre_grammar::diag::Diagnostic;

@@ -6,9 +6,8 @@
 mod amend;
 mod ops;
 
-use super::graph::{Graph, LevelKey, Node, NodeId, Shift, TREE};
+use super::graph::{Graph, LevelKey, Node, NodeId, Shift, StateKey, TREE};
 use super::linearize::{Group, Linearizer, NotLinear, Tap, Weight, scaled_factor};
-use super::zoned::StateKey;
 use crate::elementary::{self, Sequence};
 use crate::host::{HostBinary, HostUnary, is_product};
 use crate::lattice::{PerAxis, Position};

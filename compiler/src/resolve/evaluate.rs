@@ -2,9 +2,9 @@
 
 use super::codes;
 use super::graph::Node;
-use super::load::Space;
 use super::report::{Checked, Place, Reported, count};
 use super::resolver::Resolver;
+use super::space::Space;
 use super::value::{Items, Kind, Operand, Scope, Typed, Value};
 use crate::host::{HostBinary, HostUnary};
 use crate::lattice::{Axis, HalfIndex, Position};

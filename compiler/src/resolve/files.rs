@@ -1,53 +1,18 @@
 //! Values from files: arrays with one value per cell index, and tables.
 
 use super::codes;
+use super::files_read::Site;
 use super::graph::TableId;
 use super::report::{Checked, Place};
 use super::resolver::Resolver;
 use super::value::{Items, Kind, Operand, Scope, Typed, Value};
 use crate::lattice::Position;
 use crate::table::{Column, Table};
-use std::collections::BTreeMap;
 use torre_grammar::ast::{Arg, Expr};
 use torre_grammar::source::Source;
 
 /// The most tables of a file.
 const TABLES: usize = 256;
-
-/// Where the values of an expression lie, for arrays that it names.
-#[derive(Clone, Debug, Default)]
-pub enum Site {
-    /// An expression that is not evaluated on a lattice of its own.
-    #[default]
-    Nowhere,
-    /// That of a declaration with this name and without a position.
-    Unplaced(String),
-    At(Position),
-}
-
-/// What was read of files.
-#[derive(Default)]
-pub struct FilesRead {
-    pub site: Site,
-    /// How often an expression has named an array.
-    arrays: u64,
-    /// Texts of tables by the names that the program uses.
-    texts: BTreeMap<String, Source>,
-    tables: BTreeMap<(String, String), TableId>,
-}
-
-impl FilesRead {
-    /// The texts of tables.
-    pub fn tables(&self) -> Vec<Source> {
-        self.texts.values().cloned().collect()
-    }
-
-    /// Forgets what belongs to a graph.
-    pub fn reset(&mut self) {
-        self.tables.clear();
-        self.site = Site::Nowhere;
-    }
-}
 
 impl Resolver<'_> {
     /// Evaluates an expression at the positions of a target's components. If it names arrays, each component gets the

@@ -1,8 +1,8 @@
 //! The scheme at hand, as far as it is declared.
 
-use super::layers::{SideLayer, ZoneFacts};
 use super::report::Place;
 use super::value::{Kind, Scope, Table, Value};
+use super::zones::{SideLayer, ZoneFacts};
 use crate::lattice::{Axis, PerAxis, Position};
 use crate::scheme::{Component, ComponentId, Grid, OddPositions};
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,42 +3,22 @@
 use super::codes;
 use super::confine::confine;
 use super::enclose::enclose;
-use super::files::Site;
-use super::incoming::Incoming;
+use super::files_read::Site;
 use super::order::{Statement, Targeted};
 use super::record::Recorded;
 use super::report::{Checked, Place, Reported};
 use super::resolver::Resolver;
+use super::results::Results;
 use super::value::{Scope, Typed};
 use crate::host::{HostExpr, HostUnary};
 use crate::lattice::Position;
-use crate::problem::{Init, Output, Probe, Series, Source, StateProbe, StaticOutput, StaticValue};
+use crate::problem::{Init, Source, StaticValue};
 use crate::scheme::{ComponentId, Grid, Scheme, StageId};
-use std::collections::{BTreeMap, BTreeSet};
 use torre_grammar::ast::{self, Expr, Level, ProblemStmt, Target, UpdateOp};
 use torre_grammar::diag::Diagnostic;
 
 /// Results of one problem.
 const RESULTS: usize = 10_000;
-
-/// Results of a problem while they are gathered.
-#[derive(Default)]
-pub struct Results {
-    pub init: Vec<Init>,
-    pub incoming: Incoming,
-    pub sources: Vec<Source>,
-    /// Where each source is written.
-    pub source_places: Vec<Place>,
-    pub probes: Vec<Probe>,
-    pub state_probes: Vec<StateProbe>,
-    pub outputs: Vec<Output>,
-    pub statics: Vec<StaticOutput>,
-    pub probe_names: BTreeSet<String>,
-    pub series: Vec<Series>,
-    pub series_names: BTreeSet<String>,
-    /// How often an output's name was wanted.
-    pub output_names: BTreeMap<String, u64>,
-}
 
 /// A source as the problem states it.
 struct Stated<'a> {

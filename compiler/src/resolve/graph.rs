@@ -7,7 +7,6 @@
 mod walk;
 
 use super::rational::Rational;
-use super::zoned::{CallId, StateKey};
 use crate::host::{HostBinary, HostExpr, HostUnary};
 use crate::lattice::{Axis, HalfIndex, PerAxis, Position};
 use crate::scheme::{ComponentId, FileId, StaticFile};
@@ -29,6 +28,14 @@ const KERNELS: usize = 4_096;
 const WORK: usize = 10_000_000;
 /// The most operations of one static expression written out as a tree.
 pub const TREE: u32 = 20_000;
+
+/// A call that is another value in a zone, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId(pub u32);
+
+/// A state of a call, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StateKey(pub u32);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(u32);

@@ -1,9 +1,9 @@
 //! Incident fields and the boxes of total fields.
 
 use super::codes;
-use super::gather::Results;
 use super::report::{Checked, Place, Reported};
 use super::resolver::Resolver;
+use super::results::{Incoming, Results};
 use super::value::Scope;
 use crate::host::HostExpr;
 use crate::incident::{self, Refusal};
@@ -23,16 +23,6 @@ const LOOKED_AT: u64 = 1 << 18;
 
 /// The part of a value that an absorbing end takes in a step at most, in Courant numbers.
 const LOSS: f64 = 0.4;
-
-/// Incident fields while they are gathered.
-#[derive(Default)]
-pub struct Incoming {
-    pub list: Vec<Incident>,
-    /// Where each has its name.
-    names: Vec<Place>,
-    /// Where the boxes of each are written.
-    boxes: Vec<Vec<Place>>,
-}
 
 /// The lines of an incident field, those of a kind together.
 #[derive(Default)]

@@ -2,13 +2,14 @@
 
 use super::built_in;
 use super::codes;
-use super::load::{Found, ItemId, Space, item_name};
-use super::missing::Wanted;
+use super::elsewhere::Wanted;
+use super::load::{Found, ItemId};
 use super::report::{Checked, Place, Reported, count};
 use super::resolver::{LOCALS, Resolver};
+use super::space::{Space, item_name};
 use super::suggest::did_you_mean;
 use super::value::{Scope, Sight, Use, Value};
-use super::zoned::ArgumentKey;
+use super::zones::ArgumentKey;
 use std::rc::Rc;
 use torre_grammar::ast::{Arg, DefLine, Expr, ExprKind, ItemKind, Stmt};
 

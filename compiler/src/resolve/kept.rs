@@ -7,7 +7,7 @@ use super::report::{Checked, Place, Reported};
 use super::resolver::Resolver;
 use super::suggest::did_you_mean;
 use super::value::{Scope, Value};
-use super::zoned::Kept;
+use super::zones::Kept;
 use crate::scheme::{ComponentId, StateId};
 use torre_grammar::ast::{Name, Target, Within};
 

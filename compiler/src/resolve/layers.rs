@@ -7,12 +7,14 @@
 
 use super::codes;
 use super::graph::NodeId;
-use super::load::{Found, ItemId, Space};
+use super::load::{Found, ItemId};
 use super::report::{Checked, Place, Reported, count};
 use super::resolver::Resolver;
+use super::space::Space;
 use super::value::{Scope, Sight, Use, Value};
+use super::zones::{SideLayer, ZoneFacts};
 use crate::host::HostBinary;
-use crate::lattice::{Axis, Interval, PerAxis, Region};
+use crate::lattice::{Axis, Interval, PerAxis};
 use crate::scheme::Boundary;
 use std::rc::Rc;
 use torre_grammar::ast::{self, Arg, ExprKind, ItemKind};
@@ -22,15 +24,6 @@ use torre_grammar::source::{Source, Spanned};
 /// The module of the library whose layers need no `use`.
 const MODULE: [&str; 2] = ["std", "layers"];
 
-/// A layer as a problem asks for it.
-#[derive(Clone)]
-pub struct SideLayer {
-    pub item: ItemId,
-    /// The values of the item's parameters; the first one is the number of cells.
-    pub values: Vec<f64>,
-    pub place: Place,
-}
-
 impl SideLayer {
     fn cells(&self) -> i64 {
         self.values[0] as i64
@@ -38,25 +31,6 @@ impl SideLayer {
 
     fn is_like(&self, other: &SideLayer) -> bool {
         self.item == other.item && self.values == other.values
-    }
-}
-
-/// A part of the grid where something is kept, while a scheme is resolved.
-#[derive(Clone)]
-pub struct ZoneFacts {
-    pub name: String,
-    pub boxes: Vec<Region>,
-    /// What a value must be for its cell to be in the zone, where the boxes do not say it all.
-    pub mask: Option<NodeId>,
-    /// Whether it is in layers of an axis, where definitions with states say themselves what differences are.
-    pub in_layers: bool,
-    /// Where it changes the differences of an axis by itself: the axis, and its lower and upper side.
-    pub layer: Option<(Axis, [Option<Rc<SideLayer>>; 2])>,
-}
-
-impl ZoneFacts {
-    pub fn is_layer_of(&self, axis: Axis) -> bool {
-        self.layer.as_ref().is_some_and(|(own, _)| *own == axis)
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::allow;
 use super::codes;
-use super::missing::module_with;
+use super::elsewhere::module_with;
 use super::report::{Place, Report};
+use super::space::{Space, item_name};
 use super::suggest::did_you_mean;
 use crate::world::World;
 use std::collections::BTreeMap;
@@ -21,20 +22,6 @@ pub struct ModuleId(usize);
 pub struct ItemId {
     pub module: ModuleId,
     pub index: usize,
-}
-
-/// Kinds of items with names of their own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Space {
-    /// Definitions and constants.
-    Value,
-    Scheme,
-    Problem,
-    Schedule,
-}
-
-impl Space {
-    pub const ALL: [Space; 4] = [Space::Value, Space::Scheme, Space::Problem, Space::Schedule];
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -60,19 +47,6 @@ pub struct Library {
     modules: Vec<Module>,
     /// What the paths that a module names have led to.
     opened: BTreeMap<(ModuleId, String), Option<ModuleId>>,
-}
-
-/// The kind and name of an item; `use` has none.
-pub fn item_name(kind: &ItemKind) -> Option<(Space, &Name)> {
-    match kind {
-        ItemKind::Use(_) => None,
-        ItemKind::Const { name, .. } => Some((Space::Value, name)),
-        ItemKind::Def(def) => Some((Space::Value, &def.name)),
-        ItemKind::Layer(layer) => Some((Space::Value, &layer.def.name)),
-        ItemKind::Scheme(s) => Some((Space::Scheme, &s.name)),
-        ItemKind::Problem(p) => Some((Space::Problem, &p.name)),
-        ItemKind::Schedule(s) => Some((Space::Schedule, &s.name)),
-    }
 }
 
 impl Library {

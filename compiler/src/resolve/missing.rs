@@ -1,79 +1,19 @@
 //! Names that a `use` would bring in: looked for in all modules, and suggested if they really can be used.
 
-use super::load::{Found, Library, ModuleId, Space, item_name};
+use super::elsewhere::{Elsewhere, Wanted, elsewhere};
+use super::load::{Found, Library, ModuleId};
 use super::report::Report;
 use super::resolver::Resolver;
+use super::searches::Search;
+use super::space::Space;
 use super::suggest::{nearest, suggest};
 use super::value::{Scope, Sight};
-use crate::world::World;
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use torre_grammar::ast::{Ast, Comments, Item, ItemKind, Name, Use};
 use torre_grammar::source::{Source, Span};
 
-/// So many modules are searched; those of the library come first.
-const SEARCHED: usize = 100;
-
 /// So many names are searched for.
 const SEARCHES: usize = 32;
-/// Longer modules are not looked through, those of the library excepted.
-const LONGEST: usize = 1 << 18;
-
-/// What a name stands for at its place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Wanted {
-    /// A number: a constant.
-    Value,
-    /// What is called: a definition.
-    Operator,
-    Scheme,
-}
-
-impl Wanted {
-    fn space(self) -> Space {
-        match self {
-            Wanted::Value | Wanted::Operator => Space::Value,
-            Wanted::Scheme => Space::Scheme,
-        }
-    }
-
-    /// Whether an item can stand there.
-    pub fn fits(self, kind: &ItemKind) -> bool {
-        matches!(
-            (self, kind),
-            (Wanted::Value, ItemKind::Const { .. })
-                | (Wanted::Operator, ItemKind::Def(_))
-                | (Wanted::Scheme, ItemKind::Scheme(_))
-        )
-    }
-}
-
-/// An item of a module that is not in use.
-#[derive(Clone, Debug)]
-pub struct Elsewhere {
-    module: String,
-    name: String,
-    wanted: Wanted,
-}
-
-/// What other modules have for a name: only what can really be used.
-#[derive(Clone, Debug, Default)]
-struct Search {
-    /// An item of the name that fits its place.
-    fitting: Option<Elsewhere>,
-    /// One of the name that is something else.
-    other: Option<Elsewhere>,
-    /// One that fits and has nearly this name.
-    near: Option<Elsewhere>,
-}
-
-/// What was searched for, so that nothing is searched for twice.
-#[derive(Debug, Default)]
-pub struct Searches {
-    items: RefCell<BTreeMap<ModuleId, Rc<[Elsewhere]>>>,
-    found: RefCell<BTreeMap<(ModuleId, String, Wanted), Search>>,
-}
 
 impl Resolver<'_> {
     /// What helps where a name is not known: a `use`, or the name that was meant.
@@ -233,55 +173,4 @@ impl Resolver<'_> {
         }
         (seen, report.finish(source).0.len())
     }
-}
-
-/// The library's module that has an item of this name.
-pub fn module_with(world: &dyn World, user: &Source, name: &str) -> Option<String> {
-    let all = elsewhere(world, user, Some(name)).into_iter();
-    let mut found = all.filter(|e| e.name == name && is_library(&e.module));
-    found.next().map(|e| e.module)
-}
-
-fn is_library(module: &str) -> bool {
-    module.contains("::")
-}
-
-/// The items of all modules but the user's own, those of the library first; where a name is wanted, those of the
-/// modules that define it.
-fn elsewhere(world: &dyn World, user: &Source, name: Option<&str>) -> Vec<Elsewhere> {
-    let defines = |text: &str, name: &str| {
-        let heads = ["def", "const", "scheme"].map(|word| format!("{word} {name}"));
-        heads.iter().any(|head| text.contains(head))
-    };
-    let mut modules = world.modules();
-    modules.sort_by_key(|m| !is_library(m));
-    let mut all = Vec::new();
-    for module in modules.into_iter().take(SEARCHED) {
-        let path: Vec<&str> = module.split("::").collect();
-        let Some(found) = world.module(user, &path) else {
-            continue;
-        };
-        let is_long = found.text().len() > LONGEST && !is_library(&module);
-        if is_long || found == *user || found.name() == user.name() {
-            continue;
-        }
-        if name.is_some_and(|name| !defines(found.text(), name)) {
-            continue;
-        }
-        let Ok(ast) = torre_grammar::parse(&found) else {
-            continue;
-        };
-        for item in &ast.items {
-            let wanted = [Wanted::Value, Wanted::Operator, Wanted::Scheme];
-            let wanted = wanted.into_iter().find(|w| w.fits(&item.kind));
-            if let (Some(wanted), Some((_, name))) = (wanted, item_name(&item.kind)) {
-                all.push(Elsewhere {
-                    module: module.clone(),
-                    name: name.node.clone(),
-                    wanted,
-                });
-            }
-        }
-    }
-    all
 }

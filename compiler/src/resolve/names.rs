@@ -2,11 +2,12 @@
 
 use super::built_in;
 use super::codes;
+use super::elsewhere::Wanted;
 use super::frame::{Definition, Named};
-use super::load::{Found, ItemId, Space};
-use super::missing::Wanted;
+use super::load::{Found, ItemId};
 use super::report::{Checked, Place, Reported};
 use super::resolver::{Constant, Resolver};
+use super::space::Space;
 use super::suggest::did_you_mean;
 use super::value::{Scope, Sight, Table, Typed, Value};
 use torre_grammar::ast::{ItemKind, Name};

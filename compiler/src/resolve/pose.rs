@@ -3,10 +3,11 @@
 use super::bound::domain_of;
 use super::codes;
 use super::frame::{Definition, GivenCoef, GivenParam, Named};
-use super::load::{Found, ItemId, ModuleId, Space};
+use super::load::{Found, ItemId, ModuleId};
 use super::report::{Checked, Reported};
 use super::resolver::{LOCALS, Resolver};
 use super::revise::Settings;
+use super::space::Space;
 use super::suggest::did_you_mean;
 use super::value::{Scope, Sight, Table, Value};
 use super::{Options, Resolved};

@@ -3,10 +3,10 @@
 use super::codes;
 use super::confine::confine;
 use super::enclose::enclose;
-use super::gather::Results;
 use super::order::Targeted;
 use super::report::{Checked, Place, Reported};
 use super::resolver::Resolver;
+use super::results::Results;
 use super::value::{Items, Kind, Scope, Typed, Value};
 use crate::host::HostExpr;
 use crate::lattice::{Axis, HalfIndex, Interval, PerAxis, Position, Region};

@@ -2,7 +2,7 @@
 
 use super::codes;
 use super::derive::{Declared, SchemeText};
-use super::files::Site;
+use super::files_read::Site;
 use super::frame::{Definition, Named};
 use super::load::twice;
 use super::report::{Checked, Place, Reported};

@@ -1,14 +1,14 @@
 //! What resolving a file keeps, and how it reports errors.
 
 use super::codes;
-use super::files::FilesRead;
+use super::files_read::FilesRead;
 use super::frame::Frame;
 use super::graph::Graph;
 use super::load::{ItemId, Library};
-use super::missing::Searches;
 use super::report::{Checked, Place, Report, Reported, USED};
+use super::searches::Searches;
 use super::value::{Use, Value};
-use super::zoned::Zoned;
+use super::zones::Zoned;
 use crate::world::World;
 use std::collections::BTreeMap;
 use torre_grammar::diag::{Code, Diagnostic};

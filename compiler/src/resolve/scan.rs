@@ -2,10 +2,11 @@
 
 use super::built_in;
 use super::codes;
-use super::load::{Found, ModuleId, Space};
-use super::missing::Wanted;
+use super::elsewhere::Wanted;
+use super::load::{Found, ModuleId};
 use super::names::BUILT_IN;
 use super::resolver::Resolver;
+use super::space::Space;
 use super::value::{Scope, Sight};
 use std::collections::BTreeSet;
 use torre_grammar::ast::{Def, DefLine, Expr, ExprKind, ItemKind};

@@ -2,7 +2,7 @@
 
 use super::codes;
 use super::declare::Parts;
-use super::files::Site;
+use super::files_read::Site;
 use super::report::{Checked, Place, count};
 use super::resolver::Resolver;
 use super::suggest::did_you_mean;

@@ -13,116 +13,19 @@ pub use amend::Amending;
 use super::codes;
 use super::confine::confine;
 use super::enclose::enclose;
-use super::graph::{LevelKey, Node, NodeId};
-use super::layers::ZoneFacts;
-use super::load::ItemId;
+use super::graph::{Node, NodeId, StateKey};
 use super::report::{Checked, Place, Reported};
 use super::resolver::Resolver;
 use super::value::{Items, Kind, Scope, Typed, Value};
+use super::zones::{Call, StateFacts, ZoneFacts};
 use crate::host::HostBinary;
 use crate::lattice::{Axis, HalfIndex, Interval, PerAxis};
-use crate::scheme::{ComponentId, MOST_ZONES, StateId};
+use crate::scheme::MOST_ZONES;
 use std::collections::HashMap;
 use torre_grammar::ast::{self, DefLine};
 
 /// The most states of a definition's calls, over a whole scheme.
 const STATES: usize = 512;
-
-/// A call that is another value in a zone, by its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CallId(pub u32);
-
-/// A state of a call, by its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StateKey(pub u32);
-
-/// A call.
-#[derive(Clone, Debug)]
-pub struct Call {
-    /// In the frame.
-    pub zone: usize,
-    pub inside: NodeId,
-    pub states: Vec<StateKey>,
-    pub place: Place,
-}
-
-/// A state while a scheme is resolved.
-#[derive(Clone, Debug)]
-pub struct StateFacts {
-    pub name: String,
-    /// In the frame, once it is known.
-    pub zone: usize,
-    pub next: Option<NodeId>,
-}
-
-/// What of a scheme depends on zones.
-#[derive(Default)]
-pub struct Zoned {
-    pub calls: Vec<Call>,
-    pub states: Vec<StateFacts>,
-    /// The differences of layers that were met: by zone and plain difference.
-    pub known: HashMap<(usize, NodeId), NodeId>,
-    /// Calls of definitions with states, by definition and arguments.
-    pub inlined: HashMap<(ItemId, Vec<ArgumentKey>), Value>,
-    /// Differences are plain: a layer's own definition is being evaluated.
-    pub plain: bool,
-    /// Depths in layers, which are 0 outside.
-    depths: Vec<NodeId>,
-    /// Regions that are layers: their conditions and zones.
-    pub layers: HashMap<NodeId, usize>,
-    /// What the updates of the scheme keep; `None` until it is assembled.
-    pub kept: Option<Vec<Kept>>,
-}
-
-/// A state of the scheme, as results can name it.
-#[derive(Clone, Debug)]
-pub struct Kept {
-    pub id: StateId,
-    /// As its definition calls it.
-    pub name: String,
-    /// Whose update keeps it.
-    pub target: ComponentId,
-    /// Among the zones of the frame.
-    pub zone: usize,
-}
-
-impl Zoned {
-    pub fn note_depth(&mut self, node: NodeId) {
-        if !self.depths.contains(&node) {
-            self.depths.push(node);
-        }
-    }
-
-    pub fn new_call(&mut self, call: Call) -> CallId {
-        self.calls.push(call);
-        CallId(self.calls.len() as u32 - 1)
-    }
-}
-
-/// An argument of a definition, to tell calls apart.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum ArgumentKey {
-    Nodes(Vec<NodeId>),
-    Field(usize, Option<LevelKey>),
-    Axis(Axis),
-    Text(std::rc::Rc<str>),
-}
-
-impl ArgumentKey {
-    /// `None` for a value whose error has been reported.
-    pub fn of(value: &Value) -> Option<ArgumentKey> {
-        Some(match value {
-            Value::Scalar(s) => ArgumentKey::Nodes(vec![s.node]),
-            Value::Vector(items) | Value::Tensor(items) => {
-                ArgumentKey::Nodes(items.iter().map(|s| s.node).collect())
-            }
-            Value::Field(index, level) => ArgumentKey::Field(*index, level.map(Into::into)),
-            Value::Axis(axis) => ArgumentKey::Axis(*axis),
-            Value::Text(text) => ArgumentKey::Text(text.clone()),
-            Value::Poison => return None,
-        })
-    }
-}
 
 /// Why a call cannot become an amendment.
 enum Misplaced {
@@ -265,7 +168,7 @@ impl Resolver<'_> {
         if name == "layer" {
             let zero = self.graph.number(0.0);
             node = self.graph.binary(HostBinary::Gt, depth, zero);
-            let of_axis = |z: &super::layers::ZoneFacts| {
+            let of_axis = |z: &ZoneFacts| {
                 z.layer.as_ref().is_some_and(|(a, own)| {
                     *a == axis
                         && own

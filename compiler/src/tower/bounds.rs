@@ -1,6 +1,7 @@
 //! Where on the grid towers are whole, and what they do in a time block there.
 
 use super::group::{Group, PerFace};
+use super::group_box::GroupBox;
 use super::residency::{Residency, RowUpdate};
 use super::seam::{Held, SeamDepths};
 use super::towers::{Located, Towers};
@@ -9,47 +10,6 @@ use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
 use crate::scheme::{Boundary, ComponentId, Scheme, Update};
 use std::ops::Range;
-
-/// A box of groups.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct GroupBox {
-    pub x: Interval,
-    pub y: Interval,
-}
-
-impl GroupBox {
-    const ALL: GroupBox = GroupBox {
-        x: EVERYWHERE,
-        y: EVERYWHERE,
-    };
-
-    pub fn contains(&self, at: Group) -> bool {
-        self.x.contains(at.x) && self.y.contains(at.y)
-    }
-
-    pub fn intersect(self, other: GroupBox) -> GroupBox {
-        GroupBox {
-            x: self.x.intersect(other.x),
-            y: self.y.intersect(other.y),
-        }
-    }
-
-    pub fn hull(self, other: GroupBox) -> GroupBox {
-        GroupBox {
-            x: self.x.hull(other.x),
-            y: self.y.hull(other.y),
-        }
-    }
-
-    /// As seen from a group.
-    pub fn seen_from(self, at: Group) -> GroupBox {
-        let moved = |range: Interval, by: i64| Interval::new(range.lo - by, range.hi - by);
-        GroupBox {
-            x: moved(self.x, at.x),
-            y: moved(self.y, at.y),
-        }
-    }
-}
 
 /// The rows of a component that updates may write. What the others hold never changes; ghosts of their zeros have no
 /// sign.
@@ -60,11 +20,6 @@ pub fn written_groups(scheme: &Scheme, component: ComponentId) -> GroupBox {
         y: live[Axis::MIDDLE],
     }
 }
-
-const EVERYWHERE: Interval = Interval {
-    lo: i64::MIN / 4,
-    hi: i64::MAX / 4,
-};
 
 /// The origins for which periods of an alignment have a property.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -226,10 +181,10 @@ impl Residency {
         let ends = |axis: Axis, mut range: Interval| {
             let [below, above] = scheme.grid.boundary[axis].map(|b| open && b == Boundary::Zero);
             if below {
-                range.lo = EVERYWHERE.lo;
+                range.lo = GroupBox::ALL.x.lo;
             }
             if above {
-                range.hi = EVERYWHERE.hi;
+                range.hi = GroupBox::ALL.x.hi;
             }
             range
         };

@@ -5,6 +5,7 @@ mod boundary;
 mod bounds;
 mod geometry;
 mod group;
+mod group_box;
 mod interp;
 mod order;
 mod planes;
@@ -26,8 +27,9 @@ mod zones;
 
 pub use allocate::{Allocation, Carried, SharedCopy, StageAllocation, Uses, Written};
 pub use boundary::{BoundaryRow, BoundaryRows, BoundaryUpdate};
-pub use bounds::{Bounds, GroupBox, Placement, without_ghosts, written_groups};
+pub use bounds::{Bounds, Placement, without_ghosts, written_groups};
 pub use group::{Group, PerFace};
+pub use group_box::GroupBox;
 pub use interp::{Injected, Recorded, TowerInterp, VolumeCells};
 pub use planes::{PlaneAccess, Planes};
 pub use points::{PhasedRow, PointCell, PointInjection, PointPlan, PointRow, Points, TaskStage};

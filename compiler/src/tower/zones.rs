@@ -7,7 +7,7 @@
 //! however many sets of zones occur: a row that lies in none of them costs one condition, and code for each set would
 //! be fetched instead.
 
-use super::bounds::GroupBox;
+use super::group_box::GroupBox;
 use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
 use crate::scheme::{Op, Read, Scheme, StateId, ZoneId, ZoneSet};

@@ -1,7 +1,7 @@
 //! Walks over a graph: its nodes in order, the calls in it, the same graph with other nodes in places.
 
 use super::{Graph, HostBinary, Node, NodeId};
-use crate::resolve::zoned::CallId;
+use crate::resolve::graph::CallId;
 use std::collections::HashMap;
 
 impl Graph {

@@ -1,13 +1,14 @@
 //! Amendments: what the calls in an update add to its value in their zones.
 
-use super::{Call, CallId, Kept, Misplaced, StateKey};
+use super::Misplaced;
 use crate::host::{HostBinary, HostUnary};
 use crate::lattice::PerAxis;
 use crate::resolve::codes;
 use crate::resolve::emit::{Coefs, Emitter, Refused};
-use crate::resolve::graph::{Graph, Node, NodeId};
+use crate::resolve::graph::{CallId, Graph, Node, NodeId, StateKey};
 use crate::resolve::report::{Checked, Place, Reported};
 use crate::resolve::resolver::Resolver;
+use crate::resolve::zones::{Call, Kept};
 use crate::scheme::{Amendment, ComponentId, Op, Precision, State, StateAdvance, StateId, ZoneId};
 use std::collections::{BTreeMap, HashMap};
 use torre_grammar::diag::Diagnostic;

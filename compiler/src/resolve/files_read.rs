@@ -1,0 +1,41 @@
+//! Which files a program has read values from, and where the arrays that it names lie.
+
+use super::graph::TableId;
+use crate::lattice::Position;
+use std::collections::BTreeMap;
+use torre_grammar::source::Source;
+
+/// Where the values of an expression lie, for arrays that it names.
+#[derive(Clone, Debug, Default)]
+pub enum Site {
+    /// An expression that is not evaluated on a lattice of its own.
+    #[default]
+    Nowhere,
+    /// That of a declaration with this name and without a position.
+    Unplaced(String),
+    At(Position),
+}
+
+/// What was read of files.
+#[derive(Default)]
+pub struct FilesRead {
+    pub site: Site,
+    /// How often an expression has named an array.
+    pub(super) arrays: u64,
+    /// Texts of tables by the names that the program uses.
+    pub(super) texts: BTreeMap<String, Source>,
+    pub(super) tables: BTreeMap<(String, String), TableId>,
+}
+
+impl FilesRead {
+    /// The texts of tables.
+    pub fn tables(&self) -> Vec<Source> {
+        self.texts.values().cloned().collect()
+    }
+
+    /// Forgets what belongs to a graph.
+    pub fn reset(&mut self) {
+        self.tables.clear();
+        self.site = Site::Nowhere;
+    }
+}

@@ -1,0 +1,34 @@
+//! Results of a problem while they are gathered.
+
+use super::report::Place;
+use crate::problem::{Incident, Init, Output, Probe, Series, Source, StateProbe, StaticOutput};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Results of a problem while they are gathered.
+#[derive(Default)]
+pub struct Results {
+    pub init: Vec<Init>,
+    pub incoming: Incoming,
+    pub sources: Vec<Source>,
+    /// Where each source is written.
+    pub source_places: Vec<Place>,
+    pub probes: Vec<Probe>,
+    pub state_probes: Vec<StateProbe>,
+    pub outputs: Vec<Output>,
+    pub statics: Vec<StaticOutput>,
+    pub probe_names: BTreeSet<String>,
+    pub series: Vec<Series>,
+    pub series_names: BTreeSet<String>,
+    /// How often an output's name was wanted.
+    pub output_names: BTreeMap<String, u64>,
+}
+
+/// Incident fields while they are gathered.
+#[derive(Default)]
+pub struct Incoming {
+    pub list: Vec<Incident>,
+    /// Where each has its name.
+    pub(super) names: Vec<Place>,
+    /// Where the boxes of each are written.
+    pub(super) boxes: Vec<Vec<Place>>,
+}
