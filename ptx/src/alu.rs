@@ -9,6 +9,9 @@ use crate::op::{Bin, Cmp, Inst, Join, NONE, Op, Slot, Tri, Ty, Un, mask as ones,
 /// Lanes of a warp.
 pub(crate) const LANES: usize = 32;
 
+/// Lanes that are computed together, where all are active.
+const PART: usize = 8;
+
 /// One value for each lane.
 pub(crate) type Row = [u64; LANES];
 
@@ -133,15 +136,22 @@ impl Lanes<'_> {
 
     #[inline(always)]
     fn map_to<const N: usize>(&mut self, dst: Slot, src: [Slot; N], f: impl Fn([u64; N]) -> u64) {
-        let sources = src.map(|slot| self.rows[slot as usize]);
-        let to = &mut self.rows[dst as usize];
-        if self.mask == u32::MAX {
-            for lane in 0..LANES {
-                to[lane] = f(std::array::from_fn(|index| sources[index][lane]));
-            }
-        } else {
+        let (src, dst) = (src.map(|slot| slot as usize), dst as usize);
+        if self.mask != u32::MAX {
             for lane in lanes(self.mask) {
-                to[lane] = f(std::array::from_fn(|index| sources[index][lane]));
+                self.rows[dst][lane] = f(src.map(|row| self.rows[row][lane]));
+            }
+            return;
+        }
+        // The result may be one of the sources. What is read before a part is written fits into vector registers.
+        for first in (0..LANES).step_by(PART) {
+            let sources: [[u64; PART]; N] = src.map(|row| {
+                let row = &self.rows[row];
+                std::array::from_fn(|lane| row[first + lane])
+            });
+            let to = &mut self.rows[dst];
+            for lane in 0..PART {
+                to[first + lane] = f(std::array::from_fn(|index| sources[index][lane]));
             }
         }
     }

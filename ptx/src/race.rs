@@ -135,9 +135,10 @@ const PAGE: usize = 256;
 /// The shadow of a buffer or of a block's shared memory.
 #[derive(Debug, Default)]
 pub(crate) struct Shadow {
-    pages: Vec<Option<Box<[Cell; PAGE]>>>,
+    pages: Vec<Option<Box<[Cell]>>>,
     more: Vec<Vec<Stamp>>,
-    releases: BTreeMap<usize, Release>,
+    /// In boxes, as places come and go all the time.
+    releases: BTreeMap<usize, Box<Release>>,
 }
 
 impl Shadow {
@@ -146,7 +147,7 @@ impl Shadow {
         if page >= self.pages.len() {
             self.pages.resize_with(page + 1, || None);
         }
-        let page = self.pages[page].get_or_insert_with(|| Box::new([Cell::default(); PAGE]));
+        let page = self.pages[page].get_or_insert_with(|| vec![Cell::default(); PAGE].into());
         &mut page[piece % PAGE]
     }
 
@@ -278,7 +279,7 @@ impl Shadow {
         if self.releases.is_empty() || !self.cell(piece).write.strong() {
             return None;
         }
-        self.releases.get(&piece).cloned()
+        self.releases.get(&piece).map(|release| (**release).clone())
     }
 
     /// Sets what a strong write to a piece publishes; an update of what is there adds to it.
@@ -299,9 +300,12 @@ impl Shadow {
             (old, new) => new.or(old),
         };
         match all {
-            Some(release) => self.releases.insert(piece, release),
-            None => self.releases.remove(&piece),
-        };
+            Some(release) => match self.releases.get_mut(&piece) {
+                Some(old) => **old = release,
+                None => drop(self.releases.insert(piece, Box::new(release))),
+            },
+            None => drop(self.releases.remove(&piece)),
+        }
     }
 }
 
