@@ -13,7 +13,7 @@ use torre_bench::machine::{self, Cores};
 use torre_bench::real;
 use torre_bench::report::{Report, Table, domain};
 use torre_bench::verify::verify;
-use torre_compiler::schedule::gcells;
+use torre_compiler::cost::gcells;
 use torre_compiler::scheme::Precision;
 
 fn main() -> ExitCode {

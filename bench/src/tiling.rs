@@ -4,8 +4,9 @@
 //! those that it looks at.
 
 use torre_compiler::cone::{Form, Rational, cones};
+use torre_compiler::cost::predict;
 use torre_compiler::lattice::{Axis, PerAxis};
-use torre_compiler::schedule::{Cut, Frame, Level, Schedule, Template, Tiling, predict};
+use torre_compiler::schedule::{Cut, Frame, Level, Schedule, Template, Tiling};
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::{Checked, TileProgram, lower};
 use torre_runtime::host::{measure, threads};

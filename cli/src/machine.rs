@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 use torre_compiler::backend::llvm::library::{Cpu, Library};
-use torre_compiler::schedule::Machine;
+use torre_compiler::cost::Machine;
 use torre_runtime::budget;
 use torre_runtime::cache::Cache;
 use torre_runtime::host::{measure, threads};

@@ -5,7 +5,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
-use torre_compiler::schedule::gcells;
+use torre_compiler::cost::gcells;
 use torre_runtime::run::Watch;
 
 /// The time after which the bar is drawn anew.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
-use torre_compiler::schedule::gcells;
+use torre_compiler::cost::gcells;
 use torre_compiler::scheme::Scheme;
 use torre_runtime::run::{Count, Times};
 

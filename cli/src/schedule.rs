@@ -2,9 +2,10 @@
 
 use crate::codes;
 use crate::failure::Failure;
+use torre_compiler::cost::{Choice, Machine};
 use torre_compiler::resolve::Resolved;
 use torre_compiler::schedule::frame::Needed;
-use torre_compiler::schedule::{Choice, Illegal, Machine, Schedule, Template, notation};
+use torre_compiler::schedule::{Illegal, Schedule, Template, notation};
 use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::Source;
 use torre_grammar::{ast, parse_schedule};

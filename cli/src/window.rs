@@ -5,8 +5,9 @@ use crate::device;
 use crate::failure::Failure;
 use crate::report::bytes;
 use std::fmt::Write;
+use torre_compiler::cost::Choice;
 use torre_compiler::resolve::Resolved;
-use torre_compiler::schedule::{Choice, Schedule};
+use torre_compiler::schedule::Schedule;
 use torre_runtime::gpu::{DeviceError, DeviceModel, InFlight, OnDevice};
 use torre_runtime::host::SetupError;
 use torre_runtime::plan::gpu::{

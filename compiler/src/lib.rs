@@ -15,6 +15,8 @@
 pub mod analysis;
 pub mod backend;
 pub mod cone;
+pub mod cost;
+pub mod draw;
 pub mod driver;
 pub mod elementary;
 pub mod evaluate;

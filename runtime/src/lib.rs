@@ -8,4 +8,5 @@ pub mod output;
 pub mod plan;
 pub mod program;
 pub mod run;
+pub mod simulation;
 pub mod world;

@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 use torre_compiler::backend::gpu::Ptx;
 use torre_compiler::backend::gpu::layerwise::Shape;
 use torre_compiler::backend::llvm::library::Library;
+use torre_compiler::cost::Choice;
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::problem::Problem;
-use torre_compiler::schedule::{Choice, Template};
+use torre_compiler::schedule::Template;
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_runtime::gpu::{
     CompiledBlocks, CudaDevice, Device, DeviceProgram, OnDevice, TimeBlocks, code,

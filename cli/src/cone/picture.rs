@@ -2,10 +2,10 @@
 
 use crate::args::{self, ViewArg};
 use crate::failure::Failure;
-use torre_compiler::cone::draw::{
+use torre_compiler::cone::{Cones, Dependence, Rational, axis_form};
+use torre_compiler::draw::{
     Cut, Footprint, Overlap, Section, Solid, Subject, footprint, section, solid,
 };
-use torre_compiler::cone::{Cones, Dependence, Rational, axis_form};
 use torre_compiler::lattice::{Axis, HalfIndex, PerAxis};
 use torre_compiler::schedule::face::Face;
 use torre_compiler::schedule::{Boxes, Frame, Schedule, Tiling};

@@ -27,7 +27,6 @@
 //!   as any other; a tiling that is not periodic itself must respect the long vector.
 
 mod cycle;
-pub mod draw;
 mod past;
 mod print;
 mod rational;

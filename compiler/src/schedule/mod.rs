@@ -1,15 +1,11 @@
 //! The order of execution: faces of tiles, their legality, and the choice of sizes.
 
-pub mod cost;
 pub mod face;
 pub mod frame;
-pub mod machine;
 pub mod notation;
 pub mod template;
 pub mod tiling;
 
-pub use cost::{Choice, Prediction, candidates, gcells, predict};
 pub use frame::Frame;
-pub use machine::Machine;
 pub use template::{Parts, Template, TiledTemplate};
 pub use tiling::{Boxes, Cut, Illegal, Level, Pyramid, Schedule, Tiling, check_tiling};

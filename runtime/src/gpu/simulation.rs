@@ -16,7 +16,7 @@ use super::records::Records;
 use super::step_tables::slice_place;
 use crate::host::receivers::Picture;
 use crate::host::{BlowUp, Calculation, Progress};
-use crate::run::{RunError, Simulation, Value, cell_stages_per_step};
+use crate::simulation::{RunError, Simulation, Value, cell_stages_per_step};
 use recording::Waiting;
 use std::collections::VecDeque;
 use std::sync::OnceLock;

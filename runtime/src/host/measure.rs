@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use torre_compiler::schedule::Machine;
+use torre_compiler::cost::Machine;
 use torre_trust::{Fault, Folder, Refusal};
 
 /// Changes when what is measured, or how, changes.

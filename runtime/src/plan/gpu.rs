@@ -27,13 +27,12 @@ use crate::plan::{PlanError, Planner};
 use predict::Slowdown;
 use torre_compiler::backend::gpu::layerwise::reads_overwritten;
 use torre_compiler::cone::Rational;
+use torre_compiler::cost::{Choice, Prediction};
 use torre_compiler::lattice::Axis;
 use torre_compiler::layout::{Layout, TooLarge};
 use torre_compiler::problem::Problem;
 use torre_compiler::schedule::template::{self, Size};
-use torre_compiler::schedule::{
-    Choice, Level, Prediction, Schedule, Template, Tiling, check_tiling,
-};
+use torre_compiler::schedule::{Level, Schedule, Template, Tiling, check_tiling};
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::lower;
 use torre_compiler::tower::block::{Block, Division, Misfit};

@@ -6,11 +6,10 @@ use crate::host::Order;
 use crate::program::layerwise_kernels;
 use std::fmt;
 use torre_compiler::cone::{Cones, cones};
+use torre_compiler::cost::{Choice, Machine, candidates};
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::layout::{Layout, TooLarge};
-use torre_compiler::schedule::{
-    Boxes, Choice, Frame, Illegal, Machine, Schedule, Template, candidates,
-};
+use torre_compiler::schedule::{Boxes, Frame, Illegal, Schedule, Template};
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::{Checked, NoTiles, PyramidProgram, TileProgram, lower};
 
@@ -142,7 +141,7 @@ impl<'a> Planner<'a> {
         let best = best.unwrap_or_else(|| Choice {
             name: "layerwise".to_owned(),
             schedule: Schedule::Layerwise,
-            prediction: torre_compiler::schedule::predict(
+            prediction: torre_compiler::cost::predict(
                 self.scheme,
                 &self.layout,
                 &self.frame,

@@ -1,7 +1,7 @@
 //! How many values of the fields are finite numbers, counted at the end of a run.
 
-use super::simulation::{Simulation, Value};
 use crate::host::BlowUp;
+use crate::simulation::{Simulation, Value};
 use std::ops::Range;
 use torre_compiler::lattice::{Axis, PerAxis};
 use torre_compiler::real::Real;

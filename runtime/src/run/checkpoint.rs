@@ -1,14 +1,15 @@
 //! Stopping and going on: the state of a calculation in one file, so that a resumed run gives the same bits as one that
 //! was never interrupted.
 
+use super::SeriesRecords;
 use super::fields::{FieldRows, StateRows, shape, shape_of};
-use super::{RunError, SeriesRecords, Simulation, Value};
 use crate::host::Calculation;
 use crate::output::atomic::remove_leftovers;
 use crate::output::checkpoint::{self as file, Checkpoint, Identity};
 use crate::output::checksum::Xxh64;
 use crate::output::{AnyRows, FileError, Rows, View};
 use crate::program::LoadedFiles;
+use crate::simulation::{RunError, Simulation, Value};
 use serde_json::Map;
 use std::path::{Path, PathBuf};
 use torre_compiler::lattice::Region;

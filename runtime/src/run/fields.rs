@@ -1,7 +1,7 @@
 //! A component of a calculation, or a box of it, as an array that files are written from.
 
-use super::{Simulation, Value};
 use crate::output::Rows;
+use crate::simulation::{Simulation, Value};
 use torre_compiler::lattice::{Axis, PerAxis, Region};
 use torre_compiler::scheme::{ComponentId, Scheme, StateId};
 

@@ -11,7 +11,6 @@
 
 pub mod census;
 pub mod checkpoint;
-mod error;
 mod fields;
 pub mod gallery;
 pub mod memory;
@@ -22,18 +21,18 @@ mod places;
 pub mod record;
 pub mod series;
 mod setup;
-mod simulation;
 pub mod verify;
 
+pub use crate::simulation::{
+    Compiled, Difference, Literal, RunError, Simulation, Value, cell_stages_per_step, next_volume,
+};
 pub use census::{Count, census};
 pub use checkpoint::Checkpoints;
-pub use error::{Difference, RunError};
 pub use gallery::{Pictures, Range};
 pub use outputs::{Missing, Outputs, VolumeFormat, Wanted};
 pub use record::Record;
 pub use series::SeriesRecords;
 pub use setup::setup;
-pub use simulation::{Compiled, Literal, Simulation, Value, cell_stages_per_step, next_volume};
 
 use crate::host::Progress;
 use crate::host::receivers::slice_shape;

@@ -18,19 +18,19 @@
 mod stores;
 mod tables;
 
-use super::error::RunError;
 use super::fields::{FieldRows, StateRows, shape_of};
 use super::gallery::{self, Gallery, Pictures};
 use super::pictures::{Shown, part_of, plane_shape, start_picture};
 use super::places::vtk_grid;
 use super::record::{self, REPORT, Record};
 use super::series::SeriesRecords;
-use super::simulation::{Simulation, Value};
 use crate::host::receivers::Picture;
 use crate::output::atomic::{remove_leftovers, write_file};
 use crate::output::checkpoint::Identity;
 use crate::output::npy;
 use crate::output::{Attempt, FileError, Rows, View, array, vtk};
+use crate::simulation::RunError;
+use crate::simulation::{Simulation, Value};
 use serde_json::Value as Json;
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -4,7 +4,7 @@
 //! host.
 
 use super::fields::state_value;
-use super::simulation::{Simulation, Value};
+use crate::simulation::{Simulation, Value};
 use std::cell::RefCell;
 use torre_compiler::problem::{Problem, Series};
 use torre_compiler::real::Real;

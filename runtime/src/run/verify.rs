@@ -1,10 +1,10 @@
 //! Comparing two calculations bit by bit.
 
 use super::checkpoint::state_boxes;
-use super::error::Difference;
 use super::fields::state_value;
-use super::simulation::{Simulation, Value};
 use crate::host::receivers::Picture;
+use crate::simulation::Difference;
+use crate::simulation::{Simulation, Value};
 use torre_compiler::lattice::{Axis, PerAxis};
 use torre_compiler::real::Real;
 use torre_compiler::reference::for_each_index;

@@ -1,9 +1,7 @@
 //! The pictures of the book.
 
 use super::*;
-use crate::cone::draw::{
-    Cut, Footprint, Overlap, Section, Solid, Subject, footprint, section, solid,
-};
+use crate::draw::{Cut, Footprint, Overlap, Section, Solid, Subject, footprint, section, solid};
 use crate::layout::Layout;
 use crate::patch::{CoefPlace, PatchProgram, Shape, picture};
 use crate::schedule::Pyramid;

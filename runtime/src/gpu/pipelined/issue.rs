@@ -6,7 +6,7 @@ use super::planes::Move;
 use crate::gpu::code::blocks;
 use crate::gpu::device::{DeviceError, Threads};
 use crate::gpu::queues::WorkQueue;
-use crate::run::Value;
+use crate::simulation::Value;
 use torre_compiler::backend::gpu::abi::{GatherPlane, TowerBuffers};
 use torre_compiler::backend::gpu::service;
 use torre_compiler::lattice::Interval;

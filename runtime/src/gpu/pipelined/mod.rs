@@ -20,7 +20,7 @@ use super::towers::CompiledTowers;
 use super::volumes;
 use crate::host::receivers::Picture;
 use crate::host::{BlowUp, Calculation, Progress};
-use crate::run::{RunError, Simulation, Value, cell_stages_per_step};
+use crate::simulation::{RunError, Simulation, Value, cell_stages_per_step};
 use beside::Beside;
 use passes::PassState;
 use planes::PlaneBytes;

@@ -7,7 +7,7 @@ use crate::gpu::device::DeviceError;
 use crate::gpu::queues::WorkQueue;
 use crate::gpu::time_blocks::Ready;
 use crate::host::Progress;
-use crate::run::Value;
+use crate::simulation::Value;
 use std::collections::BTreeMap;
 use torre_compiler::lattice::Interval;
 use torre_compiler::pipeline::{OpId, Pass, Queue};

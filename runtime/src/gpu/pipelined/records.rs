@@ -4,7 +4,7 @@ use super::{PICTURE_BYTES, PassState, Pipelined};
 use crate::gpu::device::{Address, DeviceError};
 use crate::gpu::step_tables::{PlanePlace, slice_place};
 use crate::host::receivers::{Picture, slice_shape};
-use crate::run::Value;
+use crate::simulation::Value;
 use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::{OutputKind, Problem};

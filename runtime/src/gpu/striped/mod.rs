@@ -17,7 +17,7 @@ use super::towers::{CompiledTowers, TimeBlockOrder, TowerError};
 use super::volumes;
 use crate::host::receivers::Picture;
 use crate::host::{Calculation, Progress};
-use crate::run::{RunError, Simulation, Value, cell_stages_per_step};
+use crate::simulation::{RunError, Simulation, Value, cell_stages_per_step};
 use records::picture_bytes;
 use std::collections::BTreeMap;
 use torre_compiler::backend::gpu::abi::Volumes;

@@ -5,7 +5,7 @@ use crate::gpu::device::{DeviceError, Threads};
 use crate::gpu::queues::{ByteLines, Signal, WorkQueue};
 use crate::gpu::time_blocks::Ready;
 use crate::host::Progress;
-use crate::run::Value;
+use crate::simulation::Value;
 use std::sync::atomic::Ordering;
 use torre_compiler::backend::gpu::abi::TowerBuffers;
 use torre_compiler::lattice::Interval;

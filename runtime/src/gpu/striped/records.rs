@@ -8,7 +8,7 @@ use crate::gpu::step_tables::{PlanePlace, probe_places, slice_place};
 use crate::host::BlowUp;
 use crate::host::guard::bound;
 use crate::host::receivers::{Picture, slice_shape};
-use crate::run::{RunError, Value};
+use crate::simulation::{RunError, Value};
 use torre_compiler::backend::gpu::abi::{Argument, Gather, GatherPlane};
 use torre_compiler::backend::gpu::service;
 use torre_compiler::lattice::{Axis, Interval};

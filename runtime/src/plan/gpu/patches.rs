@@ -3,10 +3,11 @@
 use super::predict::arithmetic;
 use super::{DevicePlanner, NoPlan, Refusal};
 use crate::gpu::{DeviceModel, Heights};
+use torre_compiler::cost::{Choice, Prediction};
 use torre_compiler::lattice::{Axis, PerAxis, div_ceil};
 use torre_compiler::layout::Layout;
 use torre_compiler::patch::{CoefPlace, MOST_TILES, Misfit, PatchProgram, Shape, WARP, creep};
-use torre_compiler::schedule::{Choice, Prediction, Pyramid, Schedule};
+use torre_compiler::schedule::{Pyramid, Schedule};
 use torre_compiler::scheme::Scheme;
 
 /// Warps of a block, and cells of a patch along the outer and the inner axis, that are tried.

@@ -6,7 +6,7 @@ use crate::output::zarr::ZarrStore;
 use crate::output::{Attempt, Cause, FileError, View, vtk};
 use crate::run::fields::{FieldRows, shape_of};
 use crate::run::places::{attributes, dimensions, staggering};
-use crate::run::simulation::{Simulation, Value};
+use crate::simulation::{Simulation, Value};
 use torre_compiler::problem::{Output, OutputKind};
 use torre_compiler::scheme::Scheme;
 use torre_compiler::statics::physical_time;

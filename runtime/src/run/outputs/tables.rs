@@ -5,7 +5,7 @@ use crate::output::FileError;
 use crate::output::probes::ProbeTable;
 use crate::run::pictures::plot;
 use crate::run::series::SeriesRecords;
-use crate::run::simulation::{Simulation, Value};
+use crate::simulation::{Simulation, Value};
 use torre_compiler::real::Real;
 
 impl Outputs {

@@ -1,6 +1,6 @@
 //! Pictures of cones and tiles, as SVG.
 //!
-//! All coordinates are in cells and stages; what is drawn comes from [`Cones`], [`super::past`] and faces, never from a
+//! All coordinates are in cells and stages; what is drawn comes from [`Cones`], [`crate::cone::past`] and faces, never from a
 //! formula of its own.
 
 mod footprint;
@@ -13,7 +13,7 @@ pub use footprint::{Footprint, footprint};
 pub use section::{Section, section};
 pub use solid::{Solid, Subject, solid};
 
-use super::{Cones, Rational};
+use crate::cone::{Cones, Rational};
 use crate::lattice::{HalfIndex, PerAxis};
 use crate::schedule::face::Face;
 use crate::scheme::{ComponentId, Scheme};

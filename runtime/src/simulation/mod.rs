@@ -1,6 +1,11 @@
 //! A calculation that can be advanced and looked at, whatever advances it.
 
-use super::error::RunError;
+mod device_error;
+mod error;
+
+pub use device_error::DeviceError;
+pub use error::{Difference, RunError};
+
 use crate::host::guard::{BlowUp, irregular};
 use crate::host::receivers::{Picture, slice_shape};
 use crate::host::{Calculation, Order, Progress};

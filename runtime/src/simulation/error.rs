@@ -1,6 +1,6 @@
 //! Why a run ended early.
 
-use crate::gpu::DeviceError;
+use super::DeviceError;
 use crate::host::{BlowUp, NoThreads, SetupError};
 use crate::output::FileError;
 use std::fmt;

@@ -1,6 +1,6 @@
 //! What the compiler knows about a computer: data, measured by the runtime.
 
-/// A computer, as the model of [`super::cost`] sees it. Rates are for reading and writing together.
+/// A computer, as the model of [`super`] sees it. Rates are for reading and writing together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
     /// Cores that a run uses.

@@ -8,13 +8,15 @@
 //! once.
 
 mod blocks;
+pub mod machine;
 
-use super::machine::Machine;
-use super::tiling::Tiling;
-use super::{Frame, Schedule};
+pub use machine::Machine;
+
 use crate::kernel::UpdateSet;
 use crate::lattice::{Axis, Interval, PerAxis};
 use crate::layout::Layout;
+use crate::schedule::tiling::Tiling;
+use crate::schedule::{Frame, Schedule, Template, TiledTemplate, template};
 use crate::scheme::{Scheme, StageId};
 use crate::tile::{Tile, TileProgram, in_integers, stage_blocks};
 use blocks::{predict_boxes, predict_pyramids};
@@ -471,17 +473,16 @@ pub fn candidates(
     scheme: &Scheme,
     layout: &Layout,
     frame: &Frame,
-    template: &super::Template,
+    template: &Template,
     machine: &Machine,
 ) -> Vec<Choice> {
-    use super::Template;
     let layerwise = || Choice {
         name: "layerwise".to_string(),
         schedule: Schedule::Layerwise,
         prediction: predict_layerwise(scheme, layout, machine),
     };
     let mut measured = Measured::new();
-    let mut tiled = |t: &super::TiledTemplate| -> Vec<Choice> {
+    let mut tiled = |t: &TiledTemplate| -> Vec<Choice> {
         let members = t.members(frame).into_iter();
         let choice = |(name, schedule)| Choice {
             prediction: predict_with(scheme, layout, frame, &schedule, machine, &mut measured),
@@ -495,7 +496,7 @@ pub fn candidates(
         Template::Tiled(t) => tiled(t),
         Template::Auto => {
             let mut all = vec![layerwise()];
-            for family in super::template::families(scheme) {
+            for family in template::families(scheme) {
                 all.extend(tiled(&family));
             }
             all
