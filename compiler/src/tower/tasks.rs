@@ -135,6 +135,22 @@ pub fn grouped_tasks(
     tasks.iter().all(follows).then_some(grouped)
 }
 
+/// The last column of towers in a time block of so many periods: the greatest sum of their indices.
+pub fn last_column(
+    scheme: &Scheme,
+    layout: &crate::layout::Layout,
+    towers: &Towers,
+    periods: u64,
+) -> Option<i64> {
+    let bounds = towers.bounds(scheme, layout);
+    let [first, second] = towers.indices(scheme, periods)?;
+    let is_there = |tile: PerFace<i64>| towers.place(&bounds, tile, periods).is_some();
+    let last = |i: i64| (second.lo..second.hi).rev().find(|j| is_there([i, *j]));
+    (first.lo..first.hi)
+        .filter_map(|i| Some(i + last(i)?))
+        .max()
+}
+
 /// The towers of each stripe in a time block of so many periods, in launches whose numbers count on from the first of
 /// the stripe; see [`Zigzag`]. `None` also where towers do not move along the outer axis, go around an axis, or depend
 /// on launches that come later.

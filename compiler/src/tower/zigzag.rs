@@ -24,6 +24,8 @@ use super::towers::Towers;
 pub struct Zigzag {
     /// Columns of a group; even.
     columns: i64,
+    /// The first column of group 0; even.
+    phase: i64,
     /// The middle axis falls along the first face, and grows along the second one.
     falls: bool,
     /// By how much the index along the first face exceeds that along the second one where each border begins a group in
@@ -49,9 +51,10 @@ impl StripeLaunch {
 const FAR: i64 = 1 << 12;
 
 impl Zigzag {
-    /// Borders near these indices along the middle axis, ascending, in groups of so many columns. `None` where tiles do
-    /// not advance along the axis, or stripes would be narrower than a border is wide.
-    pub fn new(towers: &Towers, columns: i64, borders: &[i64]) -> Option<Zigzag> {
+    /// Borders near these indices along the middle axis, ascending, in groups of so many columns. The last group of a
+    /// time block that ends with column `last` is whole, or lacks one: the few towers of less would wait for each other.
+    /// `None` where tiles do not advance along the axis, or stripes would be narrower than a border is wide.
+    pub fn new(towers: &Towers, columns: i64, last: i64, borders: &[i64]) -> Option<Zigzag> {
         let columns = (columns.max(1) + 1) / 2 * 2;
         let y = |tile: PerFace<i64>| Some(towers.locate(tile)?.origin.y as f64);
         let [here, there] = [y([0, 0])?, y([FAR, -FAR])?];
@@ -69,6 +72,7 @@ impl Zigzag {
         let apart = borders.windows(2).all(|pair| pair[1] - pair[0] > columns);
         apart.then_some(Zigzag {
             columns,
+            phase: ((last + 2).div_euclid(2) * 2).rem_euclid(columns),
             falls,
             borders,
         })
@@ -83,13 +87,20 @@ impl Zigzag {
         self.borders.len() + 1
     }
 
+    /// The group of a column: of tiles with this sum of indices.
+    pub fn group(&self, column: i64) -> i64 {
+        (column - self.phase).div_euclid(self.columns)
+    }
+
     /// The launch of a tile.
     pub fn of(&self, [first, second]: PerFace<i64>) -> StripeLaunch {
+        let group = self.group(first + second);
+        // Shifted by whole columns along the outer axis, which leaves borders where they are.
+        let [first, second] = [first, second].map(|index| index - self.phase / 2);
         let [up, down] = match self.falls {
             true => [second, first],
             false => [first, second],
         };
-        let group = (up + down).div_euclid(self.columns);
         let begin = group * self.columns;
         let above = |(stripe, border): (i64, &i64)| match (group + stripe) % 2 == 0 {
             // The stripe above it becomes wider.
@@ -113,10 +124,16 @@ mod tests {
     /// neighbouring one; stripes keep to their borders.
     #[test]
     fn launches_depend_on_lower_numbers() {
-        for (columns, borders) in [(2, vec![0]), (4, vec![-6, 10]), (6, vec![2, 10, 30])] {
+        let cases = [
+            (2, 0, vec![0]),
+            (4, 2, vec![-6, 10]),
+            (6, 4, vec![2, 10, 30]),
+        ];
+        for (columns, phase, borders) in cases {
             for falls in [false, true] {
                 let zigzag = Zigzag {
                     columns,
+                    phase,
                     falls,
                     borders: borders.clone(),
                 };

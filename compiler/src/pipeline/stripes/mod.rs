@@ -26,7 +26,9 @@ use super::footprint::along;
 use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
 use crate::scheme::Scheme;
-use crate::tower::{Order, PlaneAccess, Planes, TaskList, Towers, Zigzag, striped_tasks};
+use crate::tower::{
+    Order, PlaneAccess, Planes, TaskList, Towers, Zigzag, last_column, striped_tasks,
+};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -212,7 +214,9 @@ impl Stripes {
         }
         let cells = scheme.grid.cells[Axis::MIDDLE] / (borders.len() as i64 + 1);
         let narrow = NoStripes::Narrow { cells };
-        let zigzag = Zigzag::new(towers, columns, borders).ok_or(narrow)?;
+        let periods = steps / towers.steps.max(1);
+        let last = last_column(scheme, layout, towers, periods).ok_or(NoStripes::Order)?;
+        let zigzag = Zigzag::new(towers, columns, last, borders).ok_or(narrow)?;
         let mut stripes = Stripes {
             outer: PlaneAccess::new(scheme, layout, towers, Axis::OUTER),
             middle: PlaneAccess::new(scheme, layout, towers, Axis::MIDDLE),

@@ -12,6 +12,8 @@ use crate::testing::{Limits, Rng, lengthen, maxwell, random_scheme};
 struct Case {
     stripes: Stripes,
     pass: StripedPass,
+    /// The last column of the highest time block.
+    last: i64,
 }
 
 impl Case {
@@ -52,7 +54,11 @@ impl Case {
         let mut stripes = stripes.ok()?;
         let in_flight = rng.within(1, 4) as usize;
         let pass = stripes.pass(&scheme, &layout, &heights, in_flight)?;
-        Some(Case { stripes, pass })
+        Some(Case {
+            stripes,
+            pass,
+            last: last_column(&scheme, &layout, &towers, 3)?,
+        })
     }
 }
 
@@ -63,7 +69,12 @@ fn cases(seeds: std::ops::Range<u64>) -> impl Iterator<Item = (u64, Case)> {
 #[test]
 fn stripes_of_random_schemes_have_no_fault() {
     let (mut tried, mut three, mut sends) = (0, 0, 0);
-    for (seed, Case { stripes, pass }) in cases(0..600) {
+    for (seed, case) in cases(0..600) {
+        let Case {
+            stripes,
+            pass,
+            last,
+        } = case;
         let ops = pass.operations().expect("each block goes on");
         assert_eq!(check_stripes(&pass, &ops), Ok(()), "seed {seed}");
         tried += 1;
@@ -73,6 +84,10 @@ fn stripes_of_random_schemes_have_no_fault() {
         for device in 0..stripes.count() - 1 {
             assert!(!stripes.overlap(device).is_empty(), "seed {seed}");
         }
+        // The last group of the highest time block has all of its columns but one at most.
+        let begin = last + 2 - stripes.columns();
+        let whole = stripes.zigzag.group(begin) == stripes.zigzag.group(last);
+        assert!(whole && stripes.zigzag.group(last + 2) > stripes.zigzag.group(last));
     }
     assert!(
         tried > 20 && three > 5 && sends > 100,
