@@ -5,6 +5,7 @@ use crate::cases::{CASES, Case};
 use crate::gpu::asked::Asked;
 use crate::gpu::cases::{GPU_CASES, GpuCase};
 use crate::program::Backend;
+use crate::real::{PROBLEMS, RealProblem};
 use torre_compiler::scheme::Precision;
 use torre_compiler::tower::block::{Division, MOST_SLABS};
 
@@ -15,6 +16,7 @@ What is measured:
   --sections LIST    of verify, compare, ceiling, compile, bandwidth, real, scaling, gpu
                      (default: all but real, scaling and gpu)
   --case LIST        cases by name (default: all)
+  --problem LIST     real problems by name, such as \"layers,all periodic\" (default: all)
   --precision LIST   f32, f64 (default: those of the case)
   --sizes LIST       cells along each axis, such as 256 or 640x640x128 (default: those of the case)
   --threads LIST     (default: 1 and all cores)
@@ -88,6 +90,7 @@ impl Section {
 pub struct Args {
     pub sections: Vec<Section>,
     pub cases: Vec<&'static Case>,
+    pub problems: Vec<&'static RealProblem>,
     pub precisions: Option<Vec<Precision>>,
     pub sizes: Vec<Vec<i64>>,
     pub threads: Vec<usize>,
@@ -124,6 +127,7 @@ pub fn parse(words: &[String], cores: usize) -> Result<Option<Args>, String> {
     let mut args = Args {
         sections: Section::ALL[..5].iter().map(|(_, s)| *s).collect(),
         cases: CASES.iter().collect(),
+        problems: PROBLEMS.iter().collect(),
         precisions: None,
         sizes: Vec::new(),
         threads: Vec::new(),
@@ -198,6 +202,13 @@ impl Args {
                 let find = |name: &str| CASES.iter().find(|c| c.name == name);
                 self.cases = list(value, find).ok_or_else(|| {
                     let names: Vec<&str> = CASES.iter().map(|c| c.name).collect();
+                    format!("{}; there are {}", wrong(), names.join(", "))
+                })?;
+            }
+            "--problem" => {
+                let find = |name: &str| PROBLEMS.iter().find(|p| p.name == name);
+                self.problems = list(value, find).ok_or_else(|| {
+                    let names: Vec<&str> = PROBLEMS.iter().map(|p| p.name).collect();
                     format!("{}; there are {}", wrong(), names.join(", "))
                 })?;
             }

@@ -24,41 +24,63 @@ macro_rules! box_with {
     };
 }
 
+/// What users put into a problem.
+#[derive(Debug)]
+pub struct RealProblem {
+    pub name: &'static str,
+    text: &'static str,
+}
+
 /// FDTD(4,2) with one thing more each, at last with several at once as example 08 has them.
-const PROBLEMS: [(&str, &str); 11] = [
-    ("walls", box_with!("boundary x: pec, y: pec, z: pec | pmc")),
-    ("periodic x", box_with!("boundary x: periodic")),
-    ("periodic y", box_with!("boundary y: periodic")),
-    ("periodic z", box_with!("boundary z: periodic")),
-    (
-        "all periodic",
-        box_with!("boundary x: periodic, y: periodic, z: periodic"),
-    ),
-    (
-        "a source",
-        box_with!("source E.z at (24, 24, 24) += 0.01 * sin(0.2 * t)"),
-    ),
-    (
-        "a box of probes",
-        box_with!("probe E.z in x = 20..30, y = 20..30, z = 24"),
-    ),
-    ("slices", box_with!("output slice E.z z = 24 every 20")),
-    (
-        "several",
-        box_with!(
+pub static PROBLEMS: [RealProblem; 11] = [
+    RealProblem {
+        name: "walls",
+        text: box_with!("boundary x: pec, y: pec, z: pec | pmc"),
+    },
+    RealProblem {
+        name: "periodic x",
+        text: box_with!("boundary x: periodic"),
+    },
+    RealProblem {
+        name: "periodic y",
+        text: box_with!("boundary y: periodic"),
+    },
+    RealProblem {
+        name: "periodic z",
+        text: box_with!("boundary z: periodic"),
+    },
+    RealProblem {
+        name: "all periodic",
+        text: box_with!("boundary x: periodic, y: periodic, z: periodic"),
+    },
+    RealProblem {
+        name: "a source",
+        text: box_with!("source E.z at (24, 24, 24) += 0.01 * sin(0.2 * t)"),
+    },
+    RealProblem {
+        name: "a box of probes",
+        text: box_with!("probe E.z in x = 20..30, y = 20..30, z = 24"),
+    },
+    RealProblem {
+        name: "slices",
+        text: box_with!("output slice E.z z = 24 every 20"),
+    },
+    RealProblem {
+        name: "several",
+        text: box_with!(
             "boundary x: pec, y: periodic, z: pec | pmc"
             "source E.z at (24, 24, 24) += 0.01 * sin(0.2 * t)"
             "probe E.z at (40, 24, 24)"
             "output slice E.z z = 24 every 20"
         ),
-    ),
-    (
-        "layers",
-        box_with!("boundary x: cpml(10), y: cpml(10), z: cpml(10)"),
-    ),
-    (
-        "media",
-        "use std::curl::curl
+    },
+    RealProblem {
+        name: "layers",
+        text: box_with!("boundary x: cpml(10), y: cpml(10), z: cpml(10)"),
+    },
+    RealProblem {
+        name: "media",
+        text: "use std::curl::curl
 scheme media {
   axes x, y, z
   param h  = 1
@@ -77,7 +99,7 @@ problem bench {
   steps 1
 }
 ",
-    ),
+    },
 ];
 
 /// The schedule, where none is given.
@@ -170,7 +192,11 @@ fn real_in<T: Real>(cells: &[i64], args: &Args, cores: &Cores) -> Result<Vec<Bes
     let bare = Prepared::new(case("bare", MAXWELL42), T::PRECISION, cells, args)?;
     let mut running = Running::<T>::new(&bare.case, &bare.resolved, &bare.kernels, most)?;
     let mut found = Vec::new();
-    for (problem, text) in PROBLEMS {
+    for &RealProblem {
+        name: problem,
+        text,
+    } in args.problems.iter().copied()
+    {
         eprintln!("{problem}");
         let failure = |message: String| format!("{problem}: {message}");
         let own = Prepared::new(case(problem, text), T::PRECISION, cells, args).map_err(failure)?;
@@ -219,7 +245,7 @@ mod tests {
 
     #[test]
     fn all_problems_resolve() {
-        for (name, text) in PROBLEMS {
+        for RealProblem { name, text } in &PROBLEMS {
             let resolved = load_for(&case(name, text), Precision::F32, &[64, 64, 64], 7);
             assert_eq!(resolved.map(|r| r.problem.steps), Ok(7), "{name}");
         }

@@ -6,7 +6,13 @@
 //! ([`crate::scheme::Grid::ghosts`]) are kept in memory. A tile has many short runs, so one call takes all that share a
 //! set of updates.
 
-use crate::lattice::{Axis, Interval, PerAxis, Region};
+mod bands;
+mod zoned;
+
+pub use bands::{Band, BandPart, Bands};
+pub use zoned::{RunStart, ZoneParts, ZoneSplitter, ZonedRuns};
+
+use crate::lattice::{Axis, Interval, PerAxis};
 use crate::layout::Layout;
 use crate::scheme::{Scheme, StageId, Update, ZoneId, ZoneMap, ZoneSet};
 use std::collections::BTreeSet;
@@ -54,7 +60,8 @@ pub struct RowKernel {
     /// The step's number modulo [`Scheme::phases`].
     pub phase: u32,
     pub updates: UpdateSet,
-    /// The zones in which it runs, those that amend none of the updates left out.
+    /// The zones in which it runs, those that amend none of the updates left out; in those that lie in bands
+    /// ([`Bands`]) for a part of each row only.
     pub zones: ZoneSet,
 }
 
@@ -99,6 +106,8 @@ impl fmt::Display for RowKernel {
 pub struct KernelSet {
     pub layout: Layout,
     pub kernels: Vec<RowKernel>,
+    /// The zones that act in parts of rows.
+    pub bands: Bands,
     /// Whether kernels write the ghosts along the inner axis of all that they compute. They do where the layout is that
     /// of the whole domain.
     pub ends: bool,
@@ -114,7 +123,8 @@ impl KernelSet {
         layout: Layout,
         kernels: impl IntoIterator<Item = RowKernel>,
     ) -> Self {
-        let sets = scheme.zone_map().occurring();
+        let bands = Bands::new(scheme, &layout);
+        let sets = ZoneMap::new(&bands.uncut(&scheme.zones)).occurring();
         let mut all = BTreeSet::new();
         for bare in kernels {
             all.insert(bare);
@@ -126,6 +136,7 @@ impl KernelSet {
         Self {
             ends: layout.whole,
             ahead: false,
+            bands,
             layout,
             kernels: all.into_iter().collect(),
         }
@@ -196,132 +207,6 @@ pub fn record_width(layout: &Layout) -> usize {
     2 + Stream::all(layout).count()
 }
 
-/// A run before it is cut at the ends of zones.
-#[derive(Clone, Copy, Debug)]
-pub struct RunStart {
-    /// The first group's indices along the outer and middle axes.
-    pub place: (i64, i64),
-    /// As in [`Run`].
-    pub offset: i64,
-    pub groups: i64,
-}
-
-/// Runs in the same zones, over the same range of the inner axis.
-#[derive(Clone, Debug)]
-pub struct ZonedRuns {
-    pub zones: ZoneSet,
-    pub range: Interval,
-    /// Where there are no zones.
-    pub runs: Vec<Run>,
-    /// Where there are, [`record_width`] numbers for each.
-    pub records: Vec<i64>,
-}
-
-impl ZonedRuns {
-    /// Runs a kernel of these zones over a part of the range.
-    ///
-    /// # Safety
-    /// As for [`Code::run`].
-    pub unsafe fn run(&self, code: &dyn Code, kernel: usize, base: *mut u8, range: Interval) {
-        // SAFETY: passed on.
-        unsafe {
-            match self.zones.is_empty() {
-                true => code.run(kernel, base, &self.runs, range),
-                false => code.run_zoned(kernel, base, &self.records, range),
-            }
-        }
-    }
-}
-
-/// Cuts runs where zones change.
-#[derive(Clone, Debug)]
-pub struct ZoneSplitter {
-    map: ZoneMap,
-    axis: Axis,
-    streams: Vec<Stream>,
-    some: bool,
-}
-
-impl ZoneSplitter {
-    pub fn new(scheme: &Scheme, layout: &Layout) -> Self {
-        Self {
-            map: scheme.zone_map(),
-            axis: run_axis(scheme),
-            streams: Stream::all(layout).collect(),
-            some: !scheme.zones.is_empty(),
-        }
-    }
-
-    /// Whether no zone has a cell in a region.
-    pub fn is_bare(&self, region: Region) -> bool {
-        !self.some || self.map.is_bare(region)
-    }
-
-    /// The runs over a range, those in the same zones together; of the zones only those in `relevant` count. The runs'
-    /// offsets count from group `origin`.
-    pub fn split(
-        &self,
-        layout: &Layout,
-        relevant: ZoneSet,
-        origin: (i64, i64),
-        starts: &[RunStart],
-        range: Interval,
-    ) -> Vec<ZonedRuns> {
-        let bytes = layout.element_bytes as i64;
-        let base = layout.group(origin.0, origin.1);
-        let mut found: Vec<ZonedRuns> = Vec::new();
-        // Of the other zones' streams no kernel takes anything.
-        let is_needed = |stream: &Stream| match stream {
-            Stream::AxisCoefs(_) => true,
-            Stream::Zone(zone) => relevant.contains(*zone),
-        };
-        for (z, range) in self.map.parts(Axis::INNER, range) {
-            let first = found.len();
-            for start in starts {
-                let (x, y) = start.place;
-                let (lo, across) = match self.axis {
-                    Axis::MIDDLE => (y, self.map.part(Axis::OUTER, x)),
-                    _ => (x, self.map.part(Axis::MIDDLE, y)),
-                };
-                for (part, own) in self
-                    .map
-                    .parts(self.axis, Interval::new(lo, lo + start.groups))
-                {
-                    let (parts, at) = match self.axis {
-                        Axis::MIDDLE => ([across, part, z], PerAxis([x, own.lo, range.lo])),
-                        _ => ([part, across, z], PerAxis([own.lo, y, range.lo])),
-                    };
-                    let zones = self.map.at_parts(parts).intersect(relevant);
-                    let known = found[first..].iter().position(|f| f.zones == zones);
-                    let index = known.map_or(found.len(), |i| first + i);
-                    if known.is_none() {
-                        found.push(ZonedRuns {
-                            zones,
-                            range,
-                            runs: Vec::new(),
-                            records: Vec::new(),
-                        });
-                    }
-                    let to = &mut found[index];
-                    let offset = start.offset + (own.lo - lo) * layout.stride[self.axis] * bytes;
-                    let groups = own.len();
-                    if zones.is_empty() {
-                        to.runs.push(Run { offset, groups });
-                    } else {
-                        to.records.extend([offset, groups]);
-                        let streams = self.streams.iter();
-                        to.records.extend(streams.map(|s| match is_needed(s) {
-                            true => (s.start(layout, at) - base) * bytes,
-                            false => 0,
-                        }));
-                    }
-                }
-            }
-        }
-        found
-    }
-}
-
 /// The axis along which a kernel's groups follow each other.
 pub fn run_axis(scheme: &Scheme) -> Axis {
     if scheme.grid.axes[Axis::MIDDLE].is_some() {
@@ -354,7 +239,7 @@ pub type RowFn =
 
 /// Executable kernels, in the order of their [`KernelSet`].
 pub trait Code: Send + Sync {
-    /// Runs the kernel with this index.
+    /// Runs the kernel with this index, of no zones.
     ///
     /// # Safety
     /// As for [`RowFn`]. The index must be one of the set's.

@@ -4,11 +4,13 @@
 //! library and no features of the processor, and takes about a hundred times as long as compiled code.
 
 use super::ends::{self, RowEnds};
-use crate::kernel::{Code, KernelSet, RowKernel, Run, Stream, run_axis};
+use crate::kernel::{BandPart, Bands, Code, KernelSet, RowKernel, Run, Stream, run_axis};
 use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
 use crate::real::Real;
-use crate::scheme::{Amendment, Body, CoefId, Op, Precision, Scheme, StateAdvance, StateId};
+use crate::scheme::{
+    Amendment, Body, CoefId, Op, Precision, Scheme, StateAdvance, StateId, ZoneSet,
+};
 
 /// The kernels of a set, ready to be evaluated.
 #[derive(Debug)]
@@ -18,9 +20,18 @@ pub struct Interp {
     stride: i64,
     /// The same of each stream.
     streams: Vec<i64>,
-    kernels: Vec<Vec<Update>>,
+    kernels: Vec<Kernel>,
+    layout: Layout,
+    bands: Bands,
     /// Per kernel.
     ends: Vec<Vec<RowEnds>>,
+}
+
+/// The updates of a kernel for each set of zones that acts somewhere in its rows.
+#[derive(Debug)]
+struct Kernel {
+    zones: ZoneSet,
+    updates: Vec<(ZoneSet, Vec<Update>)>,
 }
 
 /// An update with its memory resolved.
@@ -67,12 +78,12 @@ impl Operand {
 struct Binder<'a> {
     scheme: &'a Scheme,
     layout: &'a Layout,
-    kernel: &'a RowKernel,
+    kernel: RowKernel,
 }
 
 impl Binder<'_> {
     fn update(&self, update: &crate::scheme::Update) -> Update {
-        let RowKernel { stage, phase, .. } = *self.kernel;
+        let RowKernel { stage, phase, .. } = self.kernel;
         let target = self
             .layout
             .target_row(self.scheme, stage, phase, update.target);
@@ -95,7 +106,7 @@ impl Binder<'_> {
     }
 
     fn body(&self, body: &Body, advances: &[StateAdvance]) -> Bound {
-        let RowKernel { stage, phase, .. } = *self.kernel;
+        let RowKernel { stage, phase, .. } = self.kernel;
         let place = |op: &Op| match op {
             Op::Read(read) => {
                 let displacement = self.layout.displacement(self.scheme, stage, phase, read);
@@ -142,13 +153,20 @@ impl Binder<'_> {
 impl Interp {
     pub fn new(scheme: &Scheme, set: &KernelSet) -> Interp {
         let layout = &set.layout;
-        let kernels = set.kernels.iter().map(|kernel| {
+        let updates = |kernel: &RowKernel, zones| {
             let binder = Binder {
                 scheme,
                 layout,
-                kernel,
+                kernel: RowKernel { zones, ..*kernel },
             };
-            kernel.updates(scheme).map(|u| binder.update(u)).collect()
+            let updates = kernel.updates(scheme);
+            (zones, updates.map(|u| binder.update(u)).collect())
+        };
+        let kernels = set.kernels.iter().map(|kernel| Kernel {
+            zones: kernel.zones,
+            updates: (set.bands.acting(kernel.zones).into_iter())
+                .map(|zones| updates(kernel, zones))
+                .collect(),
         });
         let axis = run_axis(scheme);
         Interp {
@@ -158,6 +176,8 @@ impl Interp {
                 .map(|s| s.run_stride(layout, axis))
                 .collect(),
             kernels: kernels.collect(),
+            layout: layout.clone(),
+            bands: set.bands.clone(),
             ends: (set.kernels.iter())
                 .map(|kernel| RowEnds::of_kernel(scheme, set, kernel))
                 .collect(),
@@ -168,8 +188,17 @@ impl Interp {
     ///
     /// # Safety
     /// As for [`Code::run`]; a record has the numbers of a [`Run`] and then where streams begin, if there are any.
-    unsafe fn records(&self, kernel: usize, base: *mut u8, records: &[&[i64]], range: Interval) {
-        let updates = &self.kernels[kernel];
+    unsafe fn records(
+        &self,
+        kernel: usize,
+        zones: ZoneSet,
+        base: *mut u8,
+        records: &[&[i64]],
+        range: Interval,
+    ) {
+        let mut all = self.kernels[kernel].updates.iter();
+        let found = all.find(|(own, _)| *own == zones);
+        let Some((_, updates)) = found else { return };
         if range.is_empty() {
             return;
         }
@@ -231,13 +260,21 @@ impl Code for Interp {
         let records: Vec<[i64; 2]> = runs.iter().map(|r| [r.offset, r.groups]).collect();
         let records: Vec<&[i64]> = records.iter().map(|r| &r[..]).collect();
         // SAFETY: passed on.
-        unsafe { self.records(kernel, base, &records, range) }
+        unsafe { self.records(kernel, ZoneSet::default(), base, &records, range) }
     }
 
     unsafe fn run_zoned(&self, kernel: usize, base: *mut u8, records: &[i64], range: Interval) {
-        let records: Vec<&[i64]> = records.chunks_exact(2 + self.streams.len()).collect();
-        // SAFETY: passed on.
-        unsafe { self.records(kernel, base, &records, range) }
+        let zones = self.kernels[kernel].zones;
+        for part in self.bands.parts(&self.layout, zones, range, records) {
+            let BandPart {
+                zones,
+                range,
+                records,
+            } = &part;
+            let records: Vec<&[i64]> = records.chunks_exact(part.width(&self.layout)).collect();
+            // SAFETY: passed on.
+            unsafe { self.records(kernel, *zones, base, &records, *range) }
+        }
     }
 
     fn description(&self) -> String {

@@ -8,7 +8,9 @@
 use super::ends::RowEnds;
 use crate::kernel::{KernelSet, RowKernel, Stream, record_width, run_axis};
 use crate::lattice::Axis;
-use crate::scheme::{Amendment, Body, Cmp, CoefId, Op, Scheme, StateId, Update, Value};
+use crate::scheme::{
+    Amendment, Body, Cmp, CoefId, Op, Scheme, StateId, Update, Value, ZoneId, ZoneSet,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Displacements are in elements, from the start of the target's group.
@@ -18,7 +20,11 @@ pub struct RowProgram {
     pub symbol: String,
     /// Operands come before their users; none appears twice, and all are used.
     pub ops: Vec<RowOp>,
+    /// So many of the operations are those that `stores` need; the others are for bands.
+    pub common: usize,
     pub stores: Vec<Store>,
+    /// Instead of `stores` where a zone lies in a band ([`crate::kernel::Bands`]); empty if none does.
+    pub in_bands: Vec<Store>,
     /// What is read and written beside the group's rows.
     pub streams: Vec<StreamUse>,
     /// From a run to the next one in the list, in bytes.
@@ -72,6 +78,12 @@ pub enum RowOp {
         cmp: Cmp,
         a: Value,
         b: Value,
+        then: Value,
+        otherwise: Value,
+    },
+    /// A choice by the index along the row: whether it lies in a band of a zone.
+    InBand {
+        zone: ZoneId,
         then: Value,
         otherwise: Value,
     },
@@ -138,6 +150,15 @@ impl RowOp {
                 then: of(then),
                 otherwise: of(otherwise),
             },
+            RowOp::InBand {
+                zone,
+                then,
+                otherwise,
+            } => RowOp::InBand {
+                zone,
+                then: of(then),
+                otherwise: of(otherwise),
+            },
         }
     }
 
@@ -162,6 +183,9 @@ impl RowOp {
                 otherwise,
                 ..
             } => [Some(a), Some(b), Some(then), Some(otherwise)],
+            RowOp::InBand {
+                then, otherwise, ..
+            } => [Some(then), Some(otherwise), None, None],
         }
     }
 }
@@ -192,26 +216,48 @@ pub struct Store {
 }
 
 impl RowProgram {
+    /// The program of a kernel whose zones all act in whole rows.
     pub fn new(scheme: &Scheme, set: &KernelSet, kernel: &RowKernel) -> RowProgram {
+        Self::with_bands(scheme, set, kernel, ZoneSet::default())
+    }
+
+    /// The program of a kernel of which some zones act in bands only.
+    pub fn with_bands(
+        scheme: &Scheme,
+        set: &KernelSet,
+        kernel: &RowKernel,
+        banded: ZoneSet,
+    ) -> RowProgram {
         let mut builder = Builder {
             scheme,
             set,
             kernel,
+            banded,
             ops: Vec::new(),
             known: BTreeMap::new(),
-            stores: Vec::new(),
             streams: Vec::new(),
         };
-        for update in kernel.updates(scheme) {
-            builder.update(update);
-        }
+        let mut all = |zones| -> Vec<Store> {
+            let updates = kernel.updates(scheme);
+            updates.flat_map(|u| builder.update(u, zones)).collect()
+        };
+        let stores = all(kernel.zones.without(banded));
+        let common = builder.ops.len();
+        let mut all = |zones| -> Vec<Store> {
+            let updates = kernel.updates(scheme);
+            updates.flat_map(|u| builder.update(u, zones)).collect()
+        };
+        let in_bands = match kernel.zones.intersect(banded).is_empty() {
+            true => Vec::new(),
+            false => all(kernel.zones),
+        };
         let mut ahead = Vec::new();
         if set.ahead {
-            let touched = builder.ops.iter().filter_map(|op| match op {
+            let touched = builder.ops[..common].iter().filter_map(|op| match op {
                 RowOp::Load(place) => Some(place.row),
                 _ => None,
             });
-            let stored = builder.stores.iter().filter(|s| s.stream.is_none());
+            let stored = stores.iter().filter(|s| s.stream.is_none());
             let touched: BTreeSet<i64> = touched.chain(stored.map(|s| s.row)).collect();
             let next = touched.iter().map(|row| row + set.run_stride(scheme));
             ahead = next.filter(|row| !touched.contains(row)).collect();
@@ -220,7 +266,9 @@ impl RowProgram {
             ahead,
             symbol: format!("torre_{kernel}"),
             ops: builder.ops,
-            stores: builder.stores,
+            common,
+            stores,
+            in_bands,
             streams: builder.streams,
             ends: RowEnds::of_kernel(scheme, set, kernel),
             record: 8 * match kernel.zones.is_empty() {
@@ -230,19 +278,20 @@ impl RowProgram {
         }
     }
 
-    /// One program for each kernel of a set.
+    /// One program for each kernel of a set, with its bands.
     pub fn all<'a>(
         scheme: &'a Scheme,
         set: &'a KernelSet,
     ) -> impl Iterator<Item = RowProgram> + 'a {
-        set.kernels
-            .iter()
-            .map(move |kernel| RowProgram::new(scheme, set, kernel))
+        set.kernels.iter().map(move |kernel| {
+            let banded = set.bands.banded(kernel.zones);
+            RowProgram::with_bands(scheme, set, kernel, banded)
+        })
     }
 
-    /// What is loaded.
+    /// What is loaded where no zone lies in a band.
     pub fn loads(&self) -> impl Iterator<Item = Place> + '_ {
-        self.ops.iter().filter_map(|op| match op {
+        self.ops[..self.common].iter().filter_map(|op| match op {
             RowOp::Load(place) => Some(*place),
             _ => None,
         })
@@ -253,9 +302,9 @@ struct Builder<'a> {
     scheme: &'a Scheme,
     set: &'a KernelSet,
     kernel: &'a RowKernel,
+    banded: ZoneSet,
     ops: Vec<RowOp>,
     known: BTreeMap<RowOp, Value>,
-    stores: Vec<Store>,
     streams: Vec<StreamUse>,
 }
 
@@ -272,7 +321,8 @@ impl Builder<'_> {
         i64::from(row.0) * self.set.layout.row_stride
     }
 
-    fn update(&mut self, update: &Update) {
+    /// The stores of an update where some of the kernel's zones act.
+    fn update(&mut self, update: &Update, zones: ZoneSet) -> Vec<Store> {
         let layout = &self.set.layout;
         let target = layout.target_row(
             self.scheme,
@@ -285,11 +335,27 @@ impl Builder<'_> {
         let mut value = values[update.body.result.index()];
         let mut states = Vec::new();
         for amendment in &update.amendments {
-            if self.kernel.zones.contains(amendment.zone) {
-                let values = self.body(&amendment.body, Some((value, amendment)));
-                value = values[amendment.body.result.index()];
-                let advances = amendment.advances.iter();
-                states.extend(advances.map(|a| (self.state(a.state), values[a.value.index()])));
+            let zone = amendment.zone;
+            if !zones.contains(zone) {
+                continue;
+            }
+            let values = self.body(&amendment.body, Some((value, amendment)));
+            let amended = values[amendment.body.result.index()];
+            let band = self.banded.contains(zone).then_some(zone);
+            value = match band {
+                Some(zone) if amended != value => self.value(RowOp::InBand {
+                    zone,
+                    then: amended,
+                    otherwise: value,
+                }),
+                _ => amended,
+            };
+            for advance in &amendment.advances {
+                states.push((
+                    self.state(advance.state),
+                    values[advance.value.index()],
+                    band,
+                ));
             }
         }
         let mask = update.mask.map(|mask| Place {
@@ -298,19 +364,28 @@ impl Builder<'_> {
         });
         // The mask comes before the old value, in case that the latter is already there.
         value = self.masked(mask, value, RowOp::Load(Place { row, shift: 0 }));
-        self.stores.push(Store {
+        let mut stores = vec![Store {
             row,
             stream: None,
             value,
-        });
-        for (place, value) in states {
-            let value = self.masked(mask, value, RowOp::Stream(place));
-            self.stores.push(Store {
+        }];
+        for (place, mut value, band) in states {
+            value = self.masked(mask, value, RowOp::Stream(place));
+            if let Some(zone) = band {
+                let old = self.value(RowOp::Stream(place));
+                value = self.value(RowOp::InBand {
+                    zone,
+                    then: value,
+                    otherwise: old,
+                });
+            }
+            stores.push(Store {
                 row: place.at,
                 stream: Some(place.stream),
                 value,
             });
         }
+        stores
     }
 
     /// A value where a mask is not 0, else the old one.

@@ -8,13 +8,15 @@ use super::llvm::library::{Cpu, Library};
 use super::rows::RowProgram;
 use crate::elementary::{self, Sequence};
 use crate::kernel::{
-    Code, KernelSet, RowKernel, Run, RunStart, UpdateSet, ZoneSplitter, ZonedRuns, run_axis,
+    Code, KernelSet, RowKernel, Run, RunStart, UpdateSet, ZoneParts, ZoneSplitter, ZonedRuns,
+    run_axis,
 };
 use crate::lattice::{Axis, Interval, PerAxis};
 use crate::layout::Layout;
 use crate::scheme::{Body, Cmp, ComponentId, Op, Precision, Read, Scheme, Value, ZoneSet, verify};
 use crate::testing::{
-    Limits, Memory, Rng, add_random_zones, elasticity, maxwell, random_kernels, random_scheme,
+    Limits, Memory, Rng, add_random_bands, add_random_zones, elasticity, maxwell, random_kernels,
+    random_scheme,
 };
 use proptest::prelude::*;
 
@@ -106,10 +108,12 @@ fn zoned(
         .collect();
     let all = ZoneSet(u32::MAX);
     let relevant = RowKernel::relevant(scheme, kernel.stage, kernel.updates, all);
-    let mut parts =
-        ZoneSplitter::new(scheme, layout).split(layout, relevant, (x, y), &starts, range);
-    parts.retain(|p| p.zones == kernel.zones);
-    parts
+    let split = ZoneSplitter::new(scheme, layout);
+    let mut parts = ZoneParts::default();
+    let starts = starts.iter().copied();
+    split.split(layout, relevant, (x, y), starts, range, &mut parts);
+    let own = parts.iter().filter(|p| p.zones == kernel.zones);
+    own.cloned().collect()
 }
 
 /// A call of a kernel, cut at the ends of zones.
@@ -237,6 +241,18 @@ proptest! {
         let mut rng = Rng::new(seed);
         let mut scheme = random_scheme(&mut rng, &limits);
         add_random_zones(&mut rng, &limits, &mut scheme);
+        prop_assert_eq!(verify(&scheme), Ok(()));
+        let kernels = random_kernels(&mut rng, &scheme);
+        let set = kernel_set(&scheme, kernels);
+        compare(&scheme, &set, &mut rng, special).map_err(TestCaseError::fail)?;
+    }
+
+    /// In zones that rows meet in bands.
+    #[test]
+    fn back_ends_agree_in_bands(seed: u64, limits in limits(), special in 0..40u64) {
+        let mut rng = Rng::new(seed);
+        let mut scheme = random_scheme(&mut rng, &limits);
+        add_random_bands(&mut rng, &limits, &mut scheme);
         prop_assert_eq!(verify(&scheme), Ok(()));
         let kernels = random_kernels(&mut rng, &scheme);
         let set = kernel_set(&scheme, kernels);

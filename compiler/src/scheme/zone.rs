@@ -98,6 +98,10 @@ impl ZoneSet {
         ZoneSet(self.0 & other.0)
     }
 
+    pub fn without(self, other: ZoneSet) -> ZoneSet {
+        ZoneSet(self.0 & !other.0)
+    }
+
     pub fn iter(self) -> impl Iterator<Item = ZoneId> {
         (0..MOST_ZONES as u32)
             .map(ZoneId)
@@ -196,12 +200,12 @@ impl ZoneMap {
 
     /// Whether no zone has a cell in a region.
     pub fn is_bare(&self, region: Region) -> bool {
-        let [x, y, z] = Axis::ALL.map(|a| self.parts(a, region[a]).map(|(i, _)| i));
-        let (y, z): (Vec<usize>, Vec<usize>) = (y.collect(), z.collect());
-        x.into_iter().all(|x| {
-            y.iter()
-                .all(|&y| z.iter().all(|&z| self.at_parts([x, y, z]).is_empty()))
-        })
+        let span =
+            |axis: Axis| self.part(axis, region[axis].lo)..=self.part(axis, region[axis].hi - 1);
+        let mut parts = span(Axis::OUTER)
+            .flat_map(|x| span(Axis::MIDDLE).map(move |y| (x, y)))
+            .flat_map(|(x, y)| span(Axis::INNER).map(move |z| [x, y, z]));
+        region.is_empty() || parts.all(|part| self.at_parts(part).is_empty())
     }
 }
 

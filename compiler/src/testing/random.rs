@@ -3,7 +3,8 @@
 use crate::cone::Rational;
 use crate::host::{HostBinary, HostExpr};
 use crate::kernel::{RowKernel, UpdateSet};
-use crate::lattice::{Axis, HalfIndex, Interval, Offset, PerAxis, Position, Region};
+use crate::lattice::{Axis, HalfIndex, Interval, Offset, PerAxis, Position, Region, div_ceil};
+use crate::layout::ALIGNMENT;
 use crate::scheme::{
     Amendment, Body, Boundary, Cmp, Coef, CoefId, Component, ComponentId, Grid, OddPositions, Op,
     Precision, Read, Scheme, Stage, State, StateAdvance, StateId, Update, Value, Zone, ZoneId,
@@ -360,6 +361,32 @@ pub fn add_random_zones(rng: &mut Rng, limits: &Limits, scheme: &mut Scheme) {
                     .push(amendment);
             }
         }
+    }
+}
+
+/// The same with zones in bands: some have two short boxes that differ along the inner axis only.
+pub fn add_random_bands(rng: &mut Rng, limits: &Limits, scheme: &mut Scheme) {
+    add_random_zones(rng, limits, scheme);
+    let end = scheme.grid.cells[Axis::INNER] + 1;
+    let line = (ALIGNMENT / scheme.precision.bytes()) as i64;
+    for zone in &mut scheme.zones {
+        zone.boxes.truncate(1);
+        let whole = zone.boxes[0];
+        let mut cut = |lo: i64, end: i64| {
+            let lo = rng.within(lo.min(end), end);
+            Interval::new(lo, rng.within(lo, end.min(lo + 32)))
+        };
+        let below = cut(0, end.min(9));
+        // No vector has a part of both.
+        let above = cut(div_ceil(below.hi, line) * line, end);
+        zone.boxes = [below, above]
+            .into_iter()
+            .map(|range| {
+                let mut own = whole;
+                own[Axis::INNER] = range;
+                own
+            })
+            .collect();
     }
 }
 

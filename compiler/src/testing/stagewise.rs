@@ -3,7 +3,7 @@
 use super::{Memory, Rng};
 use crate::backend::interp::Interp;
 use crate::ghost::ComponentGhosts;
-use crate::kernel::{KernelSet, RowKernel, RunStart, UpdateSet, ZoneSplitter};
+use crate::kernel::{KernelSet, RowKernel, RunStart, UpdateSet, ZoneParts, ZoneSplitter};
 use crate::lattice::{Axis, Interval, PerAxis, Region};
 use crate::layout::{Layout, RowId};
 use crate::reference::for_each_index;
@@ -171,10 +171,11 @@ impl<'a> Stagewise<'a> {
                     offset: 0,
                     groups: 1,
                 };
-                for part in self
-                    .split
-                    .split(&self.layout, of.zones(), (x, y), &[start], range)
-                {
+                let starts = std::iter::once(start);
+                let mut parts = ZoneParts::default();
+                self.split
+                    .split(&self.layout, of.zones(), (x, y), starts, range, &mut parts);
+                for part in parts.iter() {
                     let kernel = RowKernel {
                         stage,
                         phase,

@@ -1,6 +1,6 @@
 //! Runs each stage over the whole grid in boxes, then the next.
 
-use super::engine::Engine;
+use super::engine::{Engine, Scratch};
 use super::threads::{self, NoThreads};
 use super::waiting::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -70,6 +70,7 @@ impl<T: Real> Engine<'_, T> {
         let barrier = Barrier::new(threads);
         let next = AtomicU64::new(0);
         threads::run(threads, |_| {
+            let mut scratch = Scratch::default();
             let mut ticket = next.fetch_add(1, Ordering::Relaxed);
             let mut end = 0;
             for step in from..until {
@@ -83,7 +84,7 @@ impl<T: Real> Engine<'_, T> {
                         let part = grid.get(ticket + count - end);
                         // SAFETY: boxes are disjoint, the updates of a stage are independent (rule 4 of schemes),
                         // ghosts belong to one source each, and the barrier separates the stages.
-                        unsafe { self.run_box(*stage, step, blocks, part, inner) };
+                        unsafe { self.run_box(*stage, step, blocks, part, inner, &mut scratch) };
                         ticket = next.fetch_add(1, Ordering::Relaxed);
                     }
                     barrier.wait();
@@ -101,12 +102,13 @@ impl<T: Real> Engine<'_, T> {
         blocks: &[Block],
         part: Region,
         inner: &[PerAxis<Option<i64>>],
+        scratch: &mut Scratch,
     ) {
         if let Some((sizes, inner)) = inner.split_first() {
             let grid = Grid::new(part, *sizes);
             for index in 0..grid.len() {
                 // SAFETY: passed on.
-                unsafe { self.run_box(stage, step, blocks, grid.get(index), inner) };
+                unsafe { self.run_box(stage, step, blocks, grid.get(index), inner, scratch) };
             }
             return;
         }
@@ -116,7 +118,7 @@ impl<T: Real> Engine<'_, T> {
             if !rows.is_empty() {
                 cells += rows.volume() * u64::from(block.updates.0.count_ones());
                 // SAFETY: passed on.
-                unsafe { self.advance(stage, step, block.updates, rows) };
+                unsafe { self.advance(stage, step, block.updates, rows, scratch) };
             }
         }
         self.progress.done.fetch_add(cells, Ordering::Relaxed);

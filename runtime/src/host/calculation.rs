@@ -1,8 +1,9 @@
 //! A calculation: its values in memory, and running it forward.
 
 use super::effects::Effects;
-use super::engine::{Engine, KernelTable, Order, Progress};
+use super::engine::{Engine, Order, Progress};
 use super::ghosts::Ghosts;
+use super::kernel_table::KernelTable;
 use super::memory::{Cells, Memory};
 use super::pyramids::Buffers;
 use super::receivers::{Picture, slice_shape};

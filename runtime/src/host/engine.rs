@@ -4,26 +4,19 @@ use super::batch::Batch;
 use super::effects::{AdvancedRow, AdvancedRows, EffectContext, Effects};
 use super::ghosts::Ghosts;
 use super::guard::{BlowUp, Guard, Sample, irregular};
+use super::kernel_table::{Advance, Found, KernelTable};
 use super::memory::Cells;
 use super::threads::{self, NoThreads};
 use super::waiting::Barrier;
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use torre_compiler::kernel::{
-    Code, KernelSet, RowKernel, Run, RunStart, UpdateSet, ZoneSplitter, run_axis,
-};
+use torre_compiler::kernel::{Code, Run, RunStart, UpdateSet, ZoneParts};
 use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
-use torre_compiler::layout::{ALIGNMENT, Layout, RowId};
+use torre_compiler::layout::{ALIGNMENT, Layout};
 use torre_compiler::problem::Problem;
 use torre_compiler::real::Real;
-use torre_compiler::scheme::{ComponentId, Scheme, Stage, StageId, ZoneSet};
+use torre_compiler::scheme::{Scheme, StageId, ZoneSet};
 use torre_compiler::statics::Files;
 use torre_compiler::tile::{Block, Checked, TileProgram, stage_blocks};
-
-/// A part of a core's level-2 cache.
-const STRIP_BYTES: i64 = 512 << 10;
-/// Narrower strips of rows would begin anew too often.
-const LEAST_WIDTH: i64 = 8;
 
 /// In what order rows are advanced.
 #[derive(Clone, Copy)]
@@ -57,6 +50,14 @@ impl Progress {
     }
 }
 
+/// What a thread keeps while it advances rows.
+#[derive(Default)]
+pub(super) struct Scratch {
+    /// Runs that were cut at the ends of zones.
+    parts: ZoneParts,
+    found: Found,
+}
+
 /// What a run needs to know, shared by its threads.
 pub struct Engine<'a, T> {
     pub scheme: &'a Scheme,
@@ -75,165 +76,25 @@ pub struct Engine<'a, T> {
     pub until: u64,
 }
 
-/// Finds the kernels that advance a set of updates.
-pub struct KernelTable {
-    phases: u64,
-    /// Per stage and phase the kernels, with what each runs.
-    entries: Vec<Vec<Entry>>,
-    /// Per stage and update, the zones that amend it.
-    zones: Vec<Vec<ZoneSet>>,
-    split: ZoneSplitter,
-    /// Per stage, the indices of the inner axis that a batch of rows is advanced over at a time.
-    pub(super) pieces: Vec<i64>,
-    pub(super) run_axis: Axis,
-    /// Per stage, the rows along the middle axis that are advanced for one index of the outer axis after the other.
-    widths: Vec<i64>,
-    /// Per stage and phase, the target of each update with its row.
-    targets: Vec<Vec<(ComponentId, RowId)>>,
-}
-
-/// A kernel.
-#[derive(Clone, Copy)]
-struct Entry {
-    updates: UpdateSet,
-    zones: ZoneSet,
-    /// The zones that amend some of its updates.
-    relevant: ZoneSet,
-    kernel: usize,
-}
-
-/// How much of its rows a batch is advanced over at a time, so that a level-1 cache holds what neighbouring rows read
-/// in common.
-///
-/// On Zen 5, with vectors of 64 bytes, 256 bytes gain 10 to 17 % for Maxwell (4,2) and the scalar wave in towers. Long
-/// bodies lose as much (elasticity), as they read so many rows that nothing hides the first vectors of each. On two
-/// axes only the groups of one run have rows in common, and 4 KiB are best.
-fn piece(scheme: &Scheme, stage: &Stage) -> i64 {
-    const LONG: usize = 80;
-    let ops: usize = stage.updates.iter().map(|u| u.body.ops.len()).sum();
-    let bytes = match scheme.grid.axes[Axis::MIDDLE] {
-        None => 4096,
-        Some(_) if ops <= LONG => 256,
-        Some(_) => return i64::MAX / 2,
-    };
-    bytes / scheme.precision.bytes() as i64
-}
-
-/// How many rows along the middle axis are advanced for one index of the outer axis after the other, such that all that
-/// they read for one index is in a level-2 cache until the next one.
-fn width(stage: &Stage, layout: &Layout) -> i64 {
-    let mut read = BTreeSet::new();
-    let mut others = 0;
-    for update in &stage.updates {
-        others += 1 + update.body.coefs().chain(update.mask).count() as i64;
-        read.extend(
-            update
-                .reads()
-                .map(|r| (r.component, r.age, r.offset[Axis::OUTER])),
-        );
-    }
-    let rows = read.len() as i64 + others;
-    let row = layout.row_stride * layout.element_bytes as i64;
-    (STRIP_BYTES / (rows * row).max(1)).max(LEAST_WIDTH)
-}
-
-impl KernelTable {
-    pub fn new(scheme: &Scheme, set: &KernelSet) -> Self {
-        let phases = u64::from(scheme.phases());
-        let mut entries = vec![Vec::new(); scheme.stages.len() * phases as usize];
-        for (index, kernel) in set.kernels.iter().enumerate() {
-            let RowKernel {
-                stage,
-                phase,
-                updates,
-                zones,
-            } = *kernel;
-            let time_level = stage.index() * phases as usize + phase as usize;
-            entries[time_level].push(Entry {
-                updates,
-                zones,
-                relevant: RowKernel::relevant(scheme, stage, updates, ZoneSet(u32::MAX)),
-                kernel: index,
-            });
-        }
-        let pieces = scheme.stages.iter().map(|s| piece(scheme, s)).collect();
-        let time_levels = scheme
-            .stage_ids()
-            .flat_map(|stage| (0..scheme.phases()).map(move |phase| (stage, phase)));
-        let targets = time_levels.map(|(stage, phase)| {
-            let row = |id| (id, set.layout.target_row(scheme, stage, phase, id));
-            let updates = scheme.stages[stage.index()].updates.iter();
-            updates.map(|u| row(u.target)).collect()
-        });
-        Self {
-            phases,
-            entries,
-            zones: (scheme.stages.iter())
-                .map(|s| s.updates.iter().map(|u| u.zones()).collect())
-                .collect(),
-            split: ZoneSplitter::new(scheme, &set.layout),
-            pieces,
-            run_axis: run_axis(scheme),
-            widths: (scheme.stages.iter())
-                .map(|stage| width(stage, &set.layout))
-                .collect(),
-            targets: targets.collect(),
-        }
-    }
-
-    /// The zones that amend some of a set of updates.
-    pub fn relevant(&self, stage: StageId, updates: UpdateSet) -> ZoneSet {
-        let own = updates.iter().map(|u| self.zones[stage.index()][u]);
-        own.fold(ZoneSet::default(), ZoneSet::union)
-    }
-
-    /// The kernels for a set of updates in some zones: one that runs them all, or several that each run a part of it.
-    pub fn find(
-        &self,
-        stage: StageId,
-        step: u64,
-        updates: UpdateSet,
-        zones: ZoneSet,
-    ) -> Vec<usize> {
-        let entries = &self.entries[self.time_level(stage, step)];
-        let in_zones = |e: &&Entry| e.zones == e.relevant.intersect(zones);
-        let fitting = || entries.iter().filter(in_zones);
-        if let Some(entry) = fitting().find(|e| e.updates == updates) {
-            return vec![entry.kernel];
-        }
-        // Largest parts first; parts must be disjoint.
-        let mut parts: Vec<&Entry> = fitting()
-            .filter(|e| e.updates.0 & !updates.0 == 0 && !e.updates.is_empty())
-            .collect();
-        parts.sort_by_key(|e| std::cmp::Reverse(e.updates.0.count_ones()));
-        let mut left = updates.0;
-        let mut kernels = Vec::new();
-        for entry in parts {
-            if entry.updates.0 & !left == 0 {
-                left &= !entry.updates.0;
-                kernels.push(entry.kernel);
-            }
-        }
-        assert_eq!(
-            left, 0,
-            "the plan compiles kernels for all updates of {stage}"
-        );
-        kernels
-    }
-
-    fn time_level(&self, stage: StageId, step: u64) -> usize {
-        stage.index() * self.phases as usize + (step % self.phases) as usize
-    }
-}
-
 impl<T: Real> Engine<'_, T> {
     /// Advances `updates` of a stage over the rows of a block: one index of the axis that is not the run axis, if the
     /// grid has one.
     ///
     /// # Safety
     /// No other thread touches meanwhile what the updates read and write there, ghosts included.
-    pub unsafe fn advance(&self, stage: StageId, step: u64, updates: UpdateSet, rows: Region) {
-        let kernels = self.kernels.find(stage, step, updates, ZoneSet::default());
+    pub(super) unsafe fn advance(
+        &self,
+        stage: StageId,
+        step: u64,
+        updates: UpdateSet,
+        rows: Region,
+        scratch: &mut Scratch,
+    ) {
+        let what = Advance {
+            stage,
+            step,
+            updates,
+        };
         let is_bare = self.kernels.split.is_bare(rows);
         let guard = &self.progress.guard;
         let sample = guard.after_step(self.scheme, step, self.until);
@@ -247,7 +108,7 @@ impl<T: Real> Engine<'_, T> {
                 while strip[run].lo < rows[run].hi {
                     strip[run].hi = rows[run].hi.min(strip[run].lo + width);
                     // SAFETY: passed on.
-                    unsafe { self.advance(stage, step, updates, strip) };
+                    unsafe { self.advance(stage, step, updates, strip, scratch) };
                     strip[run].lo = strip[run].hi;
                 }
                 return;
@@ -278,7 +139,9 @@ impl<T: Real> Engine<'_, T> {
                     groups: hi - lo,
                 };
                 if is_bare {
-                    for &kernel in &kernels {
+                    let bare = ZoneSet::default();
+                    let found = &mut scratch.found;
+                    for &kernel in found.kernels(&self.kernels, what, bare) {
                         // SAFETY: the rows lie in the layout, the ranges in the targets' extents; the caller excludes
                         // other threads.
                         unsafe { self.code.run(kernel, base, &[run], range) }
@@ -293,7 +156,8 @@ impl<T: Real> Engine<'_, T> {
                             groups: hi - lo,
                         };
                         let origin = (lean.lo, diamond.lo);
-                        self.advance_zoned(stage, step, updates, origin, &[start], range);
+                        let starts = std::iter::once(start);
+                        self.advance_zoned(what, origin, starts, range, scratch);
                     }
                     self.finish(stage, step, updates, part);
                     if let Some(sample) = &sample {
@@ -312,27 +176,30 @@ impl<T: Real> Engine<'_, T> {
     pub(super) unsafe fn advance_batch(
         &self,
         kernels: &[usize],
-        step: u64,
-        updates: UpdateSet,
+        what: Advance,
         batch: &Batch,
         range: Interval,
         origin: (i64, i64),
+        scratch: &mut Scratch,
     ) {
         let base = self.group(origin.0, origin.1);
         let bounds = batch.bounds(range, origin);
-        let piece = self.kernels.pieces[batch.stage.index()];
+        let Advance {
+            stage,
+            step,
+            updates,
+        } = what;
+        let piece = self.kernels.pieces[stage.index()];
         let mut lo = range.lo;
         if !self.kernels.split.is_bare(bounds) {
             let places = batch.places.iter().zip(&batch.runs);
-            let starts: Vec<RunStart> = places
-                .map(|((x, y), run)| RunStart {
-                    place: (x + origin.0, y + origin.1),
-                    offset: run.offset,
-                    groups: run.groups,
-                })
-                .collect();
+            let starts = places.map(|((x, y), run)| RunStart {
+                place: (x + origin.0, y + origin.1),
+                offset: run.offset,
+                groups: run.groups,
+            });
             // SAFETY: passed on.
-            unsafe { self.advance_zoned(batch.stage, step, updates, origin, &starts, range) }
+            unsafe { self.advance_zoned(what, origin, starts, range, scratch) }
             lo = range.hi;
         }
         while lo < range.hi {
@@ -347,11 +214,11 @@ impl<T: Real> Engine<'_, T> {
             }
             lo = hi;
         }
-        if self.ghosts.near_ends(bounds) || self.effects.active(batch.stage, step, &bounds) {
+        if self.ghosts.near_ends(bounds) || self.effects.active(stage, step, &bounds) {
             for run in 0..batch.runs.len() {
                 let rows = batch.rows(run, self.kernels.run_axis, range, origin);
                 // SAFETY: passed on.
-                unsafe { self.finish(batch.stage, step, updates, rows) }
+                unsafe { self.finish(stage, step, updates, rows) }
             }
         }
     }
@@ -362,23 +229,24 @@ impl<T: Real> Engine<'_, T> {
     /// As for [`Engine::advance`].
     unsafe fn advance_zoned(
         &self,
-        stage: StageId,
-        step: u64,
-        updates: UpdateSet,
+        what: Advance,
         origin: (i64, i64),
-        starts: &[RunStart],
+        starts: impl Iterator<Item = RunStart> + Clone,
         range: Interval,
+        scratch: &mut Scratch,
     ) {
         let base = self.group(origin.0, origin.1);
-        let relevant = self.kernels.relevant(stage, updates);
-        let piece = self.kernels.pieces[stage.index()];
+        let relevant = self.kernels.relevant(what.stage, what.updates);
+        let piece = self.kernels.pieces[what.stage.index()];
         let split = &self.kernels.split;
-        for part in split.split(self.layout, relevant, origin, starts, range) {
-            let kernels = self.kernels.find(stage, step, updates, part.zones);
+        let Scratch { parts, found } = scratch;
+        split.split(self.layout, relevant, origin, starts, range, parts);
+        for part in parts.iter() {
+            let kernels = found.kernels(&self.kernels, what, part.zones);
             let mut lo = part.range.lo;
             while lo < part.range.hi {
                 let hi = part.range.hi.min((lo.div_euclid(piece) + 1) * piece);
-                for &kernel in &kernels {
+                for &kernel in kernels {
                     // SAFETY: the rows lie in the layout, the ranges in the targets' extents; the caller excludes other
                     // threads.
                     unsafe { part.run(self.code, kernel, base, Interval::new(lo, hi)) }
@@ -524,6 +392,7 @@ impl<T: Real> Engine<'_, T> {
             .max(1);
         let barrier = Barrier::new(threads);
         threads::run(threads, |thread| {
+            let mut scratch = Scratch::default();
             for step in from..until {
                 if self.progress.guard.ends_before(step) {
                     break;
@@ -539,7 +408,7 @@ impl<T: Real> Engine<'_, T> {
                         // SAFETY: threads advance disjoint rows (or disjoint ranges of a row); a stage never reads what
                         // another row's update of the same stage writes (rule 4 of schemes), ghosts belong to one
                         // source each, and the barrier separates the stages.
-                        unsafe { self.advance(*stage, step, block.updates, rows) };
+                        unsafe { self.advance(*stage, step, block.updates, rows, &mut scratch) };
                     }
                     self.progress.done.fetch_add(cells, Ordering::Relaxed);
                     barrier.wait();

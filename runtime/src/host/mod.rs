@@ -9,6 +9,7 @@ pub mod engine;
 pub mod ghosts;
 pub mod guard;
 pub mod injection;
+mod kernel_table;
 pub mod measure;
 pub mod memory;
 mod pyramids;

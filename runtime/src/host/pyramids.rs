@@ -10,9 +10,10 @@
 
 use super::calculation::Calculation;
 use super::effects::{AdvancedRow, AdvancedRows, EffectContext, Effects};
-use super::engine::{KernelTable, Progress};
+use super::engine::Progress;
 use super::ghosts::Ghosts;
 use super::guard::{BlowUp, Sample, irregular};
+use super::kernel_table::KernelTable;
 use super::memory::{Cells, Memory};
 use super::threads::{self, NoThreads};
 use super::waiting::Barrier;

@@ -5,8 +5,9 @@
 //! that this is enough. As a strip waits only for strips taken earlier, some strip can always run.
 
 use super::batch::{Batch, Collector};
-use super::engine::Engine;
+use super::engine::{Engine, Scratch};
 use super::guard::Sample;
+use super::kernel_table::Advance;
 use super::threads::{self, NoThreads};
 use super::waiting::{Patience, Rising};
 use std::rc::Rc;
@@ -40,6 +41,7 @@ pub(super) struct ClassKernels {
     /// The first of the stages whose values are looked at, those of the last step of a time block, and which rows.
     looked_from: i64,
     sample: Option<Sample>,
+    scratch: Scratch,
 }
 
 impl ClassKernels {
@@ -54,6 +56,7 @@ impl ClassKernels {
             course: Vec::new(),
             looked_from: i64::MAX,
             sample: None,
+            scratch: Scratch::default(),
         }
     }
 
@@ -274,9 +277,15 @@ impl<T: Real> Engine<'_, T> {
             }
         };
         let (_, updates, list) = &entries[found];
+        let what = Advance {
+            stage: batch.stage,
+            step,
+            updates: *updates,
+        };
         // SAFETY: passed on.
         unsafe {
-            self.advance_batch(list, step, *updates, batch, range, place.origin);
+            let (origin, scratch) = (place.origin, &mut kernels.scratch);
+            self.advance_batch(list, what, batch, range, origin, scratch);
             if let Some(sample) = &kernels.sample
                 && number >= kernels.looked_from
             {

@@ -2,16 +2,19 @@
 
 use torre_compiler::backend::interp::Interp;
 use torre_compiler::cone::cones;
-use torre_compiler::kernel::{KernelSet, RowKernel, UpdateSet};
+use torre_compiler::kernel::{Bands, KernelSet, RowKernel, UpdateSet};
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::{IncidentField, OutputKind, Problem};
 use torre_compiler::real::Real;
 use torre_compiler::reference::Reference;
 use torre_compiler::schedule::{Boxes, Frame};
-use torre_compiler::scheme::{ComponentId, Precision, Scheme, State, StateId, ZoneSet, verify};
+use torre_compiler::scheme::{
+    ComponentId, Precision, Scheme, State, StateId, ZoneId, ZoneSet, verify,
+};
 use torre_compiler::statics::NoFiles;
 use torre_compiler::testing::{
-    Rng, add_random_zones, one_update_per_stage, random_pyramid, random_scheme, random_tiling,
+    Rng, add_random_bands, add_random_zones, one_update_per_stage, random_pyramid, random_scheme,
+    random_tiling,
 };
 use torre_compiler::tile::{PyramidProgram, lower};
 use torre_runtime::host::{Calculation, Order, Progress};
@@ -162,7 +165,10 @@ fn random_case(seed: u64, some_single: bool, zoned: bool) -> (Rng, Scheme, Probl
         scheme = one_update_per_stage(scheme);
     }
     if zoned {
-        add_random_zones(&mut rng, &LIMITS, &mut scheme);
+        match seed % 4 {
+            1 => add_random_bands(&mut rng, &LIMITS, &mut scheme),
+            _ => add_random_zones(&mut rng, &LIMITS, &mut scheme),
+        }
     }
     let mut problem = random_problem(&mut rng, &scheme);
     replacing(seed, &mut problem);
@@ -183,6 +189,19 @@ fn fields_come_into_random_problems() {
         }
     }
     assert!(found[0] >= 10 && found[1] >= 2, "{found:?}");
+}
+
+/// Some of the zones of these problems lie in two bands.
+#[test]
+fn some_rows_are_not_cut_at_zones() {
+    let in_bands = |seed: u64| {
+        let (_, scheme, _) = random_case(seed, false, true);
+        let layout = Layout::new(&scheme).expect("a small scheme");
+        let bands = Bands::new(&scheme, &layout);
+        (0..scheme.zones.len()).any(|zone| bands.of(ZoneId(zone as u32)).len() == 2)
+    };
+    let found = (1..150).step_by(4).filter(|seed| in_bands(*seed)).count();
+    assert!(found >= 5, "{found}");
 }
 
 #[test]

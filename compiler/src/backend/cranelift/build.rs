@@ -264,6 +264,8 @@ impl Kernel<'_> {
                     let (at, offset) = self.offset(b, from, place.at);
                     b.ins().load(ty, flags, at, offset)
                 }
+                // Programs without bands have none.
+                RowOp::InBand { then, .. } => of(then),
                 RowOp::Neg(x) => b.ins().fneg(of(x)),
                 RowOp::Abs(x) => b.ins().fabs(of(x)),
                 RowOp::Flush(x) => self.flush(b, form, of(x)),

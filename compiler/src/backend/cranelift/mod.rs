@@ -4,9 +4,10 @@ mod build;
 
 use crate::backend::ends::{self, RowEnds};
 use crate::backend::rows::RowProgram;
-use crate::kernel::{Code, KernelSet, RowFn, Run, record_width};
+use crate::kernel::{Bands, Code, KernelSet, RowFn, RowKernel, Run};
 use crate::lattice::Interval;
-use crate::scheme::{Precision, Scheme};
+use crate::layout::Layout;
+use crate::scheme::{Precision, Scheme, ZoneSet};
 use build::Kernel;
 use cranelift_codegen::ir::{Function, Signature};
 use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
@@ -47,14 +48,28 @@ pub enum Features {
     Baseline,
 }
 
+/// The functions of a kernel, for each set of zones that acts somewhere in its rows.
+struct Functions {
+    zones: ZoneSet,
+    all: Vec<(ZoneSet, RowFn)>,
+}
+
+impl Functions {
+    fn of(&self, zones: ZoneSet) -> Option<RowFn> {
+        let mut all = self.all.iter();
+        let found = all.find(|(own, _)| *own == zones);
+        found.map(|(_, function)| *function)
+    }
+}
+
 /// Compiled kernels.
 pub struct CraneliftCode {
-    functions: Vec<RowFn>,
+    functions: Vec<Functions>,
     /// Owns the memory of the functions; gone only while dropping.
     module: Mutex<Option<JITModule>>,
     description: String,
-    /// Numbers in a record of a zoned kernel.
-    record: usize,
+    layout: Layout,
+    bands: Bands,
     /// Per kernel, what is written after its code has run.
     ends: Vec<Vec<RowEnds>>,
     precision: Precision,
@@ -83,7 +98,8 @@ impl CraneliftCode {
             functions: Vec::new(),
             module: Mutex::new(None),
             description,
-            record: record_width(&set.layout),
+            layout: set.layout.clone(),
+            bands: set.bands.clone(),
             ends: Vec::new(),
             precision: scheme.precision,
             stride: set.run_stride(scheme) * scheme.precision.bytes() as i64,
@@ -144,20 +160,29 @@ impl fmt::Debug for CraneliftCode {
 
 impl Code for CraneliftCode {
     unsafe fn run_zoned(&self, kernel: usize, base: *mut u8, records: &[i64], range: Interval) {
-        let count = (records.len() / self.record) as i64;
-        let runs = records.as_ptr().cast::<Run>();
-        // SAFETY: the caller keeps the contract of `RowFn`, and the code lives as long as `self`.
-        unsafe { self.functions[kernel](base, runs, count, range.lo, range.hi) }
-        for record in records.chunks_exact(self.record) {
-            // SAFETY: passed on.
-            unsafe { self.write_ends(kernel, base, record[0], record[1], range) }
+        let functions = &self.functions[kernel];
+        for part in (self.bands).parts(&self.layout, functions.zones, range, records) {
+            let width = part.width(&self.layout);
+            let count = (part.records.len() / width) as i64;
+            let runs = part.records.as_ptr().cast::<Run>();
+            let Interval { lo, hi } = part.range;
+            if let Some(function) = functions.of(part.zones) {
+                // SAFETY: the caller keeps the contract of `RowFn`, and the code lives as long as `self`.
+                unsafe { function(base, runs, count, lo, hi) }
+            }
+            for record in part.records.chunks_exact(width) {
+                // SAFETY: passed on.
+                unsafe { self.write_ends(kernel, base, record[0], record[1], part.range) }
+            }
         }
     }
 
     unsafe fn run(&self, kernel: usize, base: *mut u8, runs: &[Run], range: Interval) {
         let count = runs.len() as i64;
-        // SAFETY: the caller keeps the contract of `RowFn`, and the code lives as long as `self`.
-        unsafe { self.functions[kernel](base, runs.as_ptr(), count, range.lo, range.hi) }
+        if let Some(function) = self.functions[kernel].of(ZoneSet::default()) {
+            // SAFETY: the caller keeps the contract of `RowFn`, and the code lives as long as `self`.
+            unsafe { function(base, runs.as_ptr(), count, range.lo, range.hi) }
+        }
         for run in runs {
             // SAFETY: passed on.
             unsafe { self.write_ends(kernel, base, run.offset, run.groups, range) }
@@ -176,7 +201,8 @@ pub fn print(scheme: &Scheme, set: &KernelSet, features: Features) -> Result<Str
     let unaligned = unaligned(&*isa);
     let mut scratch = FunctionBuilderContext::new();
     let mut text = String::new();
-    for program in RowProgram::all(scheme, set) {
+    for program in programs(scheme, set).into_iter().flatten() {
+        let program = program.1;
         let kernel = Kernel {
             program: &program,
             precision: scheme.precision,
@@ -234,42 +260,69 @@ fn unaligned(isa: &dyn TargetIsa) -> bool {
             .any(|flag| flag.name == "has_avx" && flag.as_bool() == Some(true))
 }
 
-fn compile(module: &mut JITModule, scheme: &Scheme, set: &KernelSet) -> Result<Vec<RowFn>, Error> {
+/// The programs of each kernel, one for each set of zones that acts somewhere in its rows.
+fn programs(scheme: &Scheme, set: &KernelSet) -> Vec<Vec<(ZoneSet, RowProgram)>> {
+    let program = |kernel: &RowKernel, zones| {
+        let kernel = RowKernel { zones, ..*kernel };
+        (zones, RowProgram::new(scheme, set, &kernel))
+    };
+    let of = |kernel: &RowKernel| {
+        let sets = set.bands.acting(kernel.zones).into_iter();
+        sets.map(|zones| program(kernel, zones)).collect()
+    };
+    set.kernels.iter().map(of).collect()
+}
+
+fn compile(
+    module: &mut JITModule,
+    scheme: &Scheme,
+    set: &KernelSet,
+) -> Result<Vec<Functions>, Error> {
     let failed = |e: cranelift_module::ModuleError| Error::Codegen(e.to_string());
     let stride = set.run_stride(scheme) * scheme.precision.bytes() as i64;
     let unaligned = unaligned(module.isa());
     let mut scratch = FunctionBuilderContext::new();
     let mut context = module.make_context();
-    // A kernel that the set lists twice has one function.
+    // Programs of the same name are the same.
     let mut known: BTreeMap<String, FuncId> = BTreeMap::new();
     let mut ids = Vec::with_capacity(set.kernels.len());
-    for program in RowProgram::all(scheme, set) {
-        if let Some(&id) = known.get(&program.symbol) {
-            ids.push(id);
-            continue;
+    for own in programs(scheme, set) {
+        let mut of_kernel = Vec::with_capacity(own.len());
+        for (zones, program) in own {
+            if let Some(&id) = known.get(&program.symbol) {
+                of_kernel.push((zones, id));
+                continue;
+            }
+            let kernel = Kernel {
+                program: &program,
+                precision: scheme.precision,
+                stride,
+                unaligned,
+            };
+            context.func.signature = module.make_signature();
+            kernel.build(&mut context.func, &mut scratch, module.target_config());
+            let id = module
+                .declare_anonymous_function(&context.func.signature)
+                .map_err(failed)?;
+            module.define_function(id, &mut context).map_err(failed)?;
+            module.clear_context(&mut context);
+            known.insert(program.symbol, id);
+            of_kernel.push((zones, id));
         }
-        let kernel = Kernel {
-            program: &program,
-            precision: scheme.precision,
-            stride,
-            unaligned,
-        };
-        context.func.signature = module.make_signature();
-        kernel.build(&mut context.func, &mut scratch, module.target_config());
-        let id = module
-            .declare_anonymous_function(&context.func.signature)
-            .map_err(failed)?;
-        module.define_function(id, &mut context).map_err(failed)?;
-        module.clear_context(&mut context);
-        known.insert(program.symbol, id);
-        ids.push(id);
+        ids.push(of_kernel);
     }
     module.finalize_definitions().map_err(failed)?;
-    let functions = ids.into_iter().map(|id| {
+    let function = |(zones, id): (ZoneSet, FuncId)| {
         let address = module.get_finalized_function(id);
         // SAFETY: the function was built with the signature of `RowFn` and the platform's C convention, for this
         // processor; a defined function has an address.
-        unsafe { std::mem::transmute::<*const u8, RowFn>(address) }
+        (zones, unsafe {
+            std::mem::transmute::<*const u8, RowFn>(address)
+        })
+    };
+    let functions = set.kernels.iter().zip(ids).map(|(kernel, own)| Functions {
+        zones: kernel.zones,
+        all: own.into_iter().map(function).collect(),
     });
     Ok(functions.collect())
 }

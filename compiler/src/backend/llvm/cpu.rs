@@ -17,7 +17,9 @@
 //!   it is written as `llvm.fma`.
 //! - Lanes outside of `lo..hi` are computed from whatever lies there, and dropped.
 
+mod bands;
 mod ends;
+mod part;
 mod powers;
 mod streams;
 
@@ -27,6 +29,7 @@ use crate::backend::rows::{Place, RowOp, RowProgram, StreamPlace};
 use crate::kernel::{Code, KernelSet, RowFn, Run, record_width};
 use crate::lattice::Interval;
 use crate::scheme::{Cmp, Scheme, Value};
+use bands::Banded;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
@@ -168,6 +171,7 @@ pub fn emit(scheme: &Scheme, set: &KernelSet, shape: Shape) -> String {
                 program: &program,
                 windows: windows(&program, shape, types.lanes),
                 together: together(&program),
+                banded: Banded::new(&program, &set.bands),
                 out: &mut out,
             };
             // Writing to a string cannot fail.
@@ -202,7 +206,7 @@ fn windows(program: &RowProgram, shape: Shape, lanes: i64) -> BTreeMap<i64, Wind
 fn together(program: &RowProgram) -> i64 {
     let mut depths: Vec<u32> = Vec::with_capacity(program.ops.len());
     let mut work = 0;
-    for op in &program.ops {
+    for op in &program.ops[..program.common] {
         let below = op.operands().into_iter().flatten();
         let below = below.map(|v| depths[v.index()]).max().unwrap_or(0);
         let own = u32::from(!matches!(
@@ -232,6 +236,7 @@ struct Function<'a> {
     windows: BTreeMap<i64, Window>,
     /// Vectors that the main loop computes at a time.
     together: i64,
+    banded: Banded<'a>,
     out: &'a mut String,
 }
 
@@ -283,22 +288,21 @@ row:
   %left = phi i64 [ %groups, %run ], [ %left.next, %next ]
 {streams}  br label %step
 step:
-  %z = phi i64 [ %first, %row ], [ %part.next, %part ]{behind}
+  %z = phi i64 [ %first, %row ], [ %part.next, %part ]{behind}{}
   %started = icmp sge i64 %z, %lo
   %fits = icmp sle i64 %z, %full
-  %whole = and i1 %started, %fits
-  br i1 %whole, label %ahead{widest}, label %part
-part:",
-            self.program.symbol
+  %whole = and i1 %started, %fits",
+            self.program.symbol,
+            self.behind_bands(),
         )?;
+        self.choose(&format!("ahead{widest}"))?;
         self.part()?;
         writeln!(
             self.out,
-            "  %part.next = add i64 %z, {lanes}
-  %part.more = icmp slt i64 %part.next, %hi
-  br i1 %part.more, label %step, label %{}",
+            "  br i1 %part.more, label %step, label %{}",
             self.after_row()
         )?;
+        self.bands()?;
         for (i, &copies) in loops.iter().enumerate() {
             self.main(copies, loops.get(i + 1).copied())?;
         }
@@ -327,52 +331,6 @@ done:
         )
     }
 
-    /// One vector of which only some lanes are stored.
-    fn part(&mut self) -> fmt::Result {
-        let Types {
-            lanes,
-            scalar,
-            vector,
-            suffix,
-            bytes,
-            ..
-        } = self.types;
-        writeln!(
-            self.out,
-            "  %part.p = getelementptr {scalar}, ptr %g, i64 %z"
-        )?;
-        self.stream_pointers("part", "%z")?;
-        self.values("part", &BTreeMap::new(), 1)?;
-        let iota: Vec<String> = (0..*lanes).map(|i| format!("i32 {i}")).collect();
-        let iota = format!("<{lanes} x i32> <{}>", iota.join(", "));
-        writeln!(
-            self.out,
-            "  %before = sub i64 %lo, %z
-  %before.32 = trunc i64 %before to i32
-  %before.0 = insertelement <{lanes} x i32> poison, i32 %before.32, i64 0
-  %before.v = shufflevector <{lanes} x i32> %before.0, <{lanes} x i32> poison, <{lanes} x i32> zeroinitializer
-  %behind.hi = sub i64 %hi, %z
-  %until = call i64 @llvm.smin.i64(i64 %behind.hi, i64 {lanes})
-  %until.32 = trunc i64 %until to i32
-  %until.0 = insertelement <{lanes} x i32> poison, i32 %until.32, i64 0
-  %until.v = shufflevector <{lanes} x i32> %until.0, <{lanes} x i32> poison, <{lanes} x i32> zeroinitializer
-  %mask.lo = icmp sge {iota}, %before.v
-  %mask.hi = icmp slt {iota}, %until.v
-  %mask = and <{lanes} x i1> %mask.lo, %mask.hi"
-        )?;
-        for (i, store) in self.program.stores.iter().enumerate() {
-            writeln!(
-                self.out,
-                "  %part.t{i} = getelementptr i8, ptr {}, i64 {}
-  call void @llvm.masked.store.{suffix}.p0({vector} {}, ptr align {bytes} %part.t{i}, <{lanes} x i1> %mask)",
-                Self::stored_from("part", store),
-                store.row * bytes,
-                self.types.name(self.program, "part", 0, store.value),
-            )?;
-        }
-        Ok(())
-    }
-
     /// The loop over `copies` whole vectors at a time, and what comes before it; where fewer are left, the loop over
     /// `fewer`.
     fn main(&mut self, copies: i64, fewer: Option<i64>) -> fmt::Result {
@@ -388,7 +346,8 @@ done:
         writeln!(
             self.out,
             "{ahead}:
-  %{main}.full = sub i64 %full, {}",
+  %{main}.full = sub i64 {}, {}",
+            self.full(),
             (copies - 1) * lanes
         )?;
         if let Some(fewer) = fewer {
@@ -488,7 +447,7 @@ behind{copies}:
 
     /// All operations for the vectors from the pointer of a block on; those of the vectors alternate.
     fn values(&mut self, block: &str, windows: &BTreeMap<i64, Window>, copies: i64) -> fmt::Result {
-        for op in 0..self.program.ops.len() {
+        for op in 0..self.program.common {
             for copy in 0..copies {
                 self.value(block, windows, op, copy)?;
             }
@@ -556,6 +515,18 @@ behind{copies}:
                 name(a),
                 name(b),
                 name(c)
+            ),
+            RowOp::InBand {
+                zone,
+                then,
+                otherwise,
+            } => writeln!(
+                self.out,
+                "  {to} = select <{} x i1> %{block}.in{}, {v} {}, {v} {}",
+                types.lanes,
+                zone.index(),
+                name(then),
+                name(otherwise)
             ),
             RowOp::Select {
                 cmp,

@@ -26,6 +26,8 @@ step:
   %started = icmp sge i64 %z, %lo
   %fits = icmp sle i64 %z, %full
   %whole = and i1 %started, %fits
+  %part.next = add i64 %z, 2
+  %part.more = icmp slt i64 %part.next, %hi
   br i1 %whole, label %ahead1, label %part
 part:
   %part.p = getelementptr double, ptr %g, i64 %z
@@ -43,22 +45,19 @@ part:
   %part.0.9.p = getelementptr i8, ptr %part.p, i64 1536
   %part.0.9 = load <2 x double>, ptr %part.0.9.p, align 8
   %part.0.10 = call <2 x double> @llvm.fma.v2f64(<2 x double> splat (double 0xBFD999999999999A), <2 x double> %part.0.9, <2 x double> %part.0.8)
-  %before = sub i64 %lo, %z
-  %before.32 = trunc i64 %before to i32
-  %before.0 = insertelement <2 x i32> poison, i32 %before.32, i64 0
-  %before.v = shufflevector <2 x i32> %before.0, <2 x i32> poison, <2 x i32> zeroinitializer
-  %behind.hi = sub i64 %hi, %z
-  %until = call i64 @llvm.smin.i64(i64 %behind.hi, i64 2)
-  %until.32 = trunc i64 %until to i32
-  %until.0 = insertelement <2 x i32> poison, i32 %until.32, i64 0
-  %until.v = shufflevector <2 x i32> %until.0, <2 x i32> poison, <2 x i32> zeroinitializer
-  %mask.lo = icmp sge <2 x i32> <i32 0, i32 1>, %before.v
-  %mask.hi = icmp slt <2 x i32> <i32 0, i32 1>, %until.v
+  %mask.lo.64 = sub i64 %lo, %z
+  %mask.lo.32 = trunc i64 %mask.lo.64 to i32
+  %mask.lo.0 = insertelement <2 x i32> poison, i32 %mask.lo.32, i64 0
+  %mask.lo.v = shufflevector <2 x i32> %mask.lo.0, <2 x i32> poison, <2 x i32> zeroinitializer
+  %mask.lo = icmp sge <2 x i32> <i32 0, i32 1>, %mask.lo.v
+  %mask.hi.64 = sub i64 %hi, %z
+  %mask.hi.32 = trunc i64 %mask.hi.64 to i32
+  %mask.hi.0 = insertelement <2 x i32> poison, i32 %mask.hi.32, i64 0
+  %mask.hi.v = shufflevector <2 x i32> %mask.hi.0, <2 x i32> poison, <2 x i32> zeroinitializer
+  %mask.hi = icmp slt <2 x i32> <i32 0, i32 1>, %mask.hi.v
   %mask = and <2 x i1> %mask.lo, %mask.hi
   %part.t0 = getelementptr i8, ptr %part.p, i64 576
   call void @llvm.masked.store.v2f64.p0(<2 x double> %part.0.10, ptr align 8 %part.t0, <2 x i1> %mask)
-  %part.next = add i64 %z, 2
-  %part.more = icmp slt i64 %part.next, %hi
   br i1 %part.more, label %step, label %next
 ahead1:
   %main1.full = sub i64 %full, 0

@@ -58,7 +58,9 @@ impl Kernel<'_> {
     /// An operation on numbers; `None` for one that is none: a load or a constant.
     pub fn number(&mut self, op: &RowOp, of: impl Fn(Value) -> Operand) -> Option<Operand> {
         Some(match *op {
-            RowOp::Load(_) | RowOp::Stream(_) | RowOp::Const(_) => return None,
+            RowOp::Load(_) | RowOp::Stream(_) | RowOp::Const(_) | RowOp::InBand { .. } => {
+                return None;
+            }
             RowOp::Neg(a) => {
                 let a = of(a);
                 self.result(a.ty, format_args!("fneg {} {a}", a.ty))

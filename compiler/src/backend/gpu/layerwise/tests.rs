@@ -19,6 +19,7 @@ fn whole(scheme: &Scheme) -> KernelSet {
     KernelSet {
         layout: Layout::for_gpu(scheme).expect("a small scheme"),
         kernels: kernels.collect(),
+        bands: Default::default(),
         ends: false,
         ahead: false,
     }
@@ -64,6 +65,7 @@ fn every_load_finds_its_lanes() {
         let set = KernelSet {
             layout: Layout::for_gpu(&scheme).expect("a small scheme"),
             kernels: random_kernels(&mut rng, &scheme),
+            bands: Default::default(),
             ends: false,
             ahead: false,
         };

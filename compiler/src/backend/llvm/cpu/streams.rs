@@ -46,9 +46,13 @@ impl Function<'_> {
     pub(super) fn stream_pointers(&mut self, block: &str, z: &str) -> fmt::Result {
         let scalar = self.types.scalar;
         for n in 0..self.program.streams.len() {
+            let from = match block.starts_with("band") {
+                true => self.band_of_stream(block, n)?,
+                false => format!("%q{n}"),
+            };
             writeln!(
                 self.out,
-                "  %{block}.q{n} = getelementptr {scalar}, ptr %q{n}, i64 {z}"
+                "  %{block}.q{n} = getelementptr {scalar}, ptr {from}, i64 {z}"
             )?;
         }
         Ok(())

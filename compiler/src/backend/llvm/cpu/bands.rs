@@ -1,0 +1,186 @@
+//! Vectors that lie in a band of some zone: how rows get to them, and what is different there.
+
+use super::{Function, Types};
+use crate::backend::rows::{RowOp, RowProgram};
+use crate::kernel::{Band, Bands, Stream};
+use crate::scheme::ZoneId;
+use std::collections::BTreeSet;
+use std::fmt::{self, Write};
+
+/// The zones of a program that lie in bands.
+pub(super) struct Banded<'a> {
+    zones: Vec<(ZoneId, &'a [Band])>,
+}
+
+impl<'a> Banded<'a> {
+    pub fn new(program: &RowProgram, bands: &'a Bands) -> Banded<'a> {
+        let zone = |op: &RowOp| match op {
+            RowOp::InBand { zone, .. } => Some(*zone),
+            _ => None,
+        };
+        let zones: BTreeSet<ZoneId> = program.ops.iter().filter_map(zone).collect();
+        Banded {
+            zones: zones.into_iter().map(|z| (z, bands.of(z))).collect(),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.zones.is_empty()
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Band> {
+        self.zones.iter().flat_map(|(_, bands)| *bands)
+    }
+
+    /// The bands of a stream, if its zone lies in some.
+    fn of(&self, stream: Stream) -> &[Band] {
+        let own = |zone| self.zones.iter().find(|(z, _)| *z == zone);
+        match stream {
+            Stream::Zone(zone) => own(zone).map_or(&[], |(_, bands)| bands),
+            Stream::AxisCoefs(_) => &[],
+        }
+    }
+}
+
+impl Function<'_> {
+    /// The last index at which a whole vector lies in `lo..hi` and before the next band.
+    pub(super) fn full(&self) -> &'static str {
+        match self.banded.is_empty() {
+            true => "%full",
+            false => "%full.band",
+        }
+    }
+
+    /// What a step adds to the values of the label from which a row goes on.
+    pub(super) fn behind_bands(&self) -> &'static str {
+        match self.banded.is_empty() {
+            true => "",
+            false => ", [ %part.next, %band ], [ %part.next, %bandpart ]",
+        }
+    }
+
+    /// The end of a step: which block computes the next vector.
+    pub(super) fn choose(&mut self, whole: &str) -> fmt::Result {
+        let lanes = self.types.lanes;
+        let next = format!(
+            "  %part.next = add i64 %z, {lanes}
+  %part.more = icmp slt i64 %part.next, %hi"
+        );
+        if self.banded.is_empty() {
+            return writeln!(
+                self.out,
+                "{next}\n  br i1 %whole, label %{whole}, label %part"
+            );
+        }
+        let mut text = String::new();
+        let (mut inside, mut full) = ("false".to_string(), "%full".to_string());
+        for (n, band) in self.banded.all().enumerate() {
+            let (first, end) = (band.range.lo.div_euclid(lanes) * lanes, band.range.hi);
+            text += &format!(
+                "  %band{n}.begun = icmp sge i64 %z, {first}
+  %band{n}.on = icmp slt i64 %z, {end}
+  %band{n}.in = and i1 %band{n}.begun, %band{n}.on
+  %band{n}.any = or i1 {inside}, %band{n}.in
+  %band{n}.end = select i1 %band{n}.begun, i64 %full, i64 {}
+  %band{n}.full = call i64 @llvm.smin.i64(i64 {full}, i64 %band{n}.end)\n",
+                first - lanes,
+            );
+            inside = format!("%band{n}.any");
+            full = format!("%band{n}.full");
+        }
+        writeln!(
+            self.out,
+            "{text}  %full.band = add i64 {full}, 0
+{next}
+  br i1 {inside}, label %inside, label %outside
+inside:
+  br i1 %whole, label %band, label %bandpart
+outside:
+  br i1 %whole, label %{whole}, label %part"
+        )
+    }
+
+    /// The blocks for a vector in bands, a whole one and one of which only some lanes are stored.
+    pub(super) fn bands(&mut self) -> fmt::Result {
+        if self.banded.is_empty() {
+            return Ok(());
+        }
+        let after = self.after_row();
+        for block in ["band", "bandpart"] {
+            writeln!(
+                self.out,
+                "{block}:\n  %{block}.p = getelementptr {}, ptr %g, i64 %z",
+                self.types.scalar
+            )?;
+            self.stream_pointers(block, "%z")?;
+            self.band_masks(block)?;
+            for op in 0..self.program.ops.len() {
+                self.value(block, &Default::default(), op, 0)?;
+            }
+            let mask = match block {
+                "band" => None,
+                _ => {
+                    let ends = ["lo", "hi"].map(|end| format!("%{end}"));
+                    self.lanes_within(&format!("%{block}.mask"), ends)?;
+                    Some(format!("%{block}.mask"))
+                }
+            };
+            let program = self.program;
+            for (i, store) in program.in_bands.iter().enumerate() {
+                self.store(block, i, store, mask.as_deref())?;
+            }
+            writeln!(self.out, "  br i1 %part.more, label %step, label %{after}")?;
+        }
+        Ok(())
+    }
+
+    /// Per zone, which lanes lie in its bands.
+    fn band_masks(&mut self, block: &str) -> fmt::Result {
+        let lanes = self.types.lanes;
+        let zones: Vec<(ZoneId, Vec<Band>)> = (self.banded.zones.iter())
+            .map(|(zone, bands)| (*zone, bands.to_vec()))
+            .collect();
+        for (zone, bands) in zones {
+            let zone = zone.index();
+            let mut name = String::new();
+            for (n, band) in bands.iter().enumerate() {
+                let own = format!("%{block}.z{zone}.{n}");
+                self.lanes_within(&own, [band.range.lo, band.range.hi].map(|i| i.to_string()))?;
+                if n == 0 {
+                    name = own;
+                    continue;
+                }
+                let all = format!("%{block}.z{zone}.any{n}");
+                writeln!(self.out, "  {all} = or <{lanes} x i1> {name}, {own}")?;
+                name = all;
+            }
+            writeln!(
+                self.out,
+                "  %{block}.in{zone} = or <{lanes} x i1> {name}, zeroinitializer"
+            )?;
+        }
+        Ok(())
+    }
+
+    /// In a band: from where a stream is at a group to where it is for the band at `%z`, in a name.
+    pub(super) fn band_of_stream(&mut self, block: &str, n: usize) -> Result<String, fmt::Error> {
+        let Types { lanes, bytes, .. } = self.types;
+        let stream = self.program.streams[n].stream;
+        let bands = self.banded.of(stream).to_vec();
+        let mut by = "0".to_string();
+        for (i, band) in bands.iter().enumerate().skip(1) {
+            let name = format!("%{block}.by{n}.{i}");
+            writeln!(
+                self.out,
+                "  {name}.on = icmp sge i64 %z, {}
+  {name} = select i1 {name}.on, i64 {}, i64 {by}",
+                band.range.lo.div_euclid(*lanes) * lanes,
+                band.apart * bytes
+            )?;
+            by = name;
+        }
+        let from = format!("%{block}.from{n}");
+        writeln!(self.out, "  {from} = getelementptr i8, ptr %q{n}, i64 {by}")?;
+        Ok(from)
+    }
+}
