@@ -1,8 +1,11 @@
-//! How threads wait for each other: they spin briefly, then sleep until they are woken.
+//! How threads wait for each other: they spin briefly, then offer their core to others, then sleep until they are
+//! woken.
 //!
 //! A thread that sleeps leaves its core to others: to the thread that it waits for, where there are more threads than
 //! cores, to its neighbour on the same core, and to other processes. A thread is awake again some 5 to 50 microseconds
-//! after it is woken, so it pays to spin about as long before: then waiting costs at most twice what it would have to.
+//! after it is woken, and later where a virtual machine has given an idle core back to its host. So a thread that spins
+//! in vain yields its core between looks for a while: others that want it have it, and if nobody does, the thread goes
+//! on without being woken.
 
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,6 +13,8 @@ use std::time::{Duration, Instant};
 
 /// How long a thread spins where each has a core of its own.
 const SPIN: Duration = Duration::from_micros(50);
+/// How long it waits awake there, most of it by yielding: about as long as a tile takes.
+const AWAKE: Duration = Duration::from_micros(2000);
 /// Looks at a number between two looks at the clock.
 const LOOKS: u32 = 32;
 
@@ -50,7 +55,7 @@ impl Rising {
 
     /// Returns when the value is larger than `value`.
     pub fn wait(&self, value: i64, patience: Patience) {
-        if self.get() > value || patience.spin(|| self.get() > value) {
+        if self.get() > value || patience.awake(|| self.get() > value) {
             return;
         }
         let mut guard = self.locked();
@@ -70,22 +75,33 @@ impl Rising {
     }
 }
 
-/// How long threads spin before they sleep.
+/// How long threads wait awake before they sleep.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience(Duration);
+pub struct Patience {
+    spin: Duration,
+    /// With the time that they spin.
+    awake: Duration,
+}
 
 impl Patience {
     /// That of so many threads on this machine. With more threads than cores, who spins keeps others from working.
     pub fn of(threads: usize) -> Patience {
         match threads <= super::threads::available() {
-            true => Patience(SPIN),
-            false => Patience(Duration::ZERO),
+            true => Patience {
+                spin: SPIN,
+                awake: AWAKE,
+            },
+            false => Patience {
+                spin: Duration::ZERO,
+                awake: Duration::ZERO,
+            },
         }
     }
 
     /// Whether a condition came true in time.
-    fn spin(self, is_true: impl Fn() -> bool) -> bool {
+    fn awake(self, is_true: impl Fn() -> bool) -> bool {
         let start = Instant::now();
+        let mut waited = Duration::ZERO;
         loop {
             for _ in 0..LOOKS {
                 if is_true() {
@@ -93,9 +109,13 @@ impl Patience {
                 }
                 std::hint::spin_loop();
             }
-            if start.elapsed() >= self.0 {
+            if waited >= self.awake {
                 return false;
             }
+            if waited >= self.spin {
+                std::thread::yield_now();
+            }
+            waited = start.elapsed();
         }
     }
 }
@@ -152,8 +172,14 @@ mod tests {
     /// Each thread raises its number in turn, so each has to wait for another one in every round, asleep or not.
     #[test]
     fn no_wake_is_lost() {
-        for patience in [Duration::ZERO, Duration::from_micros(3), SPIN] {
-            let patience = Patience(patience);
+        let short = Duration::from_micros(3);
+        for (spin, awake) in [
+            (Duration::ZERO, Duration::ZERO),
+            (short, short),
+            (short, 2 * short),
+            (SPIN, AWAKE),
+        ] {
+            let patience = Patience { spin, awake };
             let numbers: Vec<Rising> = (0..5).map(|_| Rising::new(0)).collect();
             run(numbers.len(), |thread| {
                 let before = (thread + numbers.len() - 1) % numbers.len();
@@ -187,7 +213,7 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(200));
                 number.raise(1);
             } else if let Some(before) = time_on_core() {
-                number.wait(0, Patience(SPIN));
+                number.wait(0, Patience::of(1));
                 let after = time_on_core().unwrap_or(u64::MAX);
                 assert!(after - before < 50_000_000, "{} ns", after - before);
             }
