@@ -1,5 +1,9 @@
 //! The command line as data.
 
+mod holding;
+
+pub use holding::{Holding, WindowArg};
+
 use crate::devices::Devices;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -112,31 +116,6 @@ pub struct How {
     /// The processor to compile for: `host`, or a name such as `x86-64-v3`, `znver5` or `sm_90`
     #[arg(long, value_name = "NAME", default_value = "host", value_parser = target)]
     pub target: TargetChoice,
-}
-
-/// What a GPU holds while it computes.
-#[derive(Debug, Default, Args)]
-pub struct Holding {
-    /// What the GPU holds, with `--backend cuda`
-    #[arg(long, value_enum, default_value_t = WindowArg::Auto)]
-    pub window: WindowArg,
-    /// Memory of the GPU that is used, at most, such as `20GB` or `16GiB` [default: what is free]
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub memory: Option<u64>,
-    /// Time blocks in flight, with `--window host` or `device` [default: the model chooses]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
-    pub in_flight: Option<u32>,
-    /// Columns of towers of a launch, in the same cases [default: the model chooses]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
-    pub columns: Option<u32>,
-}
-
-impl Holding {
-    /// Whether anything was asked for.
-    pub fn is_given(&self) -> bool {
-        let numbers = [self.in_flight, self.columns].iter().any(Option::is_some);
-        self.window != WindowArg::Auto || self.memory.is_some() || numbers
-    }
 }
 
 #[derive(Debug, Args)]
@@ -451,19 +430,6 @@ impl BackendArg {
             BackendArg::Reference | BackendArg::Cuda => return None,
         })
     }
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum WindowArg {
-    /// All values if they fit, a calculation window over the host's memory otherwise
-    #[default]
-    Auto,
-    /// All values, one time block at a time
-    None,
-    /// All values, several time blocks in flight
-    Device,
-    /// A calculation window over the host's memory
-    Host,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

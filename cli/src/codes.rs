@@ -38,6 +38,8 @@ pub const NOT_ANALYSED: Code = Code("E0816");
 pub const BLOW_UP: Code = Code("E0817");
 /// More devices than a run can use.
 pub const DEVICES: Code = Code("E0818");
+/// The files of a calculation do not fit on a disk.
+pub const DISK: Code = Code("E0819");
 /// A range of values for pictures that is none, or of nothing that is drawn.
 pub const RANGE: Code = Code("E0820");
 /// A schedule that the scheme does not allow.
@@ -49,7 +51,7 @@ pub const BACKEND: Code = Code("E0902");
 
 /// All of them.
 #[cfg(test)]
-pub const ALL: [Code; 22] = [
+pub const ALL: [Code; 23] = [
     UNREADABLE,
     UNWRITABLE,
     CHECKPOINT,
@@ -68,6 +70,7 @@ pub const ALL: [Code; 22] = [
     NOT_ANALYSED,
     BLOW_UP,
     DEVICES,
+    DISK,
     RANGE,
     SLOPE,
     DEVICE_SCHEDULE,

@@ -28,6 +28,7 @@ mod report;
 mod run;
 mod schedule;
 mod stability;
+mod sweep;
 mod target;
 mod window;
 mod write;

@@ -10,6 +10,7 @@ use crate::machine;
 use crate::render::Voice;
 use crate::report::{self, bytes};
 use crate::schedule;
+use crate::sweep;
 use crate::target::{Asked, OnGpu, Target};
 use crate::window::{self, Held, Question};
 use crate::write;
@@ -35,7 +36,8 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
     if target == Target::Gpu {
         return plan_on_device(args, voice, &source, &resolved);
     }
-    if args.holding.is_given() {
+    let swept = args.holding.folder().is_some();
+    if args.holding.is_given() && !swept {
         return Err(Failure::usage(window::ONLY_CUDA));
     }
     if args.how.target != TargetChoice::Host {
@@ -45,6 +47,9 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
     }
     let threads = args.threads.map_or_else(threads::available, |n| n as usize);
     let planner = Planner::new(&resolved.scheme).map_err(SetupError::from)?;
+    if swept {
+        return plan_sweep(args, &resolved, &source, threads);
+    }
     let template = schedule::template(&args.schedule, &source, &resolved, &planner)?;
     let machine = schedule::machine(threads);
     let choices = planner.choices(&template, &machine);
@@ -96,6 +101,24 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
     };
     if !write::report(args.report.as_deref(), &shown.json())? {
         write::result(&shown.text())?;
+    }
+    Ok(())
+}
+
+/// The plan of a run over files on the processor.
+fn plan_sweep(
+    args: &args::Plan,
+    resolved: &Resolved,
+    source: &Source,
+    threads: usize,
+) -> Result<(), Failure> {
+    sweep::check_options(&args.holding, &args.schedule)?;
+    let plan = sweep::plan(&args.holding, resolved)?;
+    let in_memory = schedule::plan(sweep::SCHEDULE, source, resolved, threads)?;
+    let rate = in_memory.choice.prediction.rate;
+    let json = format!("{:#}\n", sweep::json(&plan, resolved));
+    if !write::report(args.report.as_deref(), &json)? {
+        write::result(&sweep::text(&plan, resolved, rate))?;
     }
     Ok(())
 }

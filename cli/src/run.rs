@@ -1,8 +1,10 @@
 //! `torre run`: compile and run.
 
 mod devices;
+mod files;
 mod folders;
 mod memory;
+mod on_device;
 
 use crate::args::{self, BackendArg};
 use crate::device;
@@ -15,6 +17,7 @@ use crate::render::Voice;
 use crate::report::{self, Report};
 use crate::schedule;
 use crate::stability::Subject;
+use crate::sweep;
 use crate::target::{Asked, OnGpu, Target};
 use crate::window::{self, Held};
 use crate::write;
@@ -22,8 +25,6 @@ use folders::Folders;
 use serde_json::Value as Json;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use torre_compiler::backend::gpu::layerwise::Shape;
-use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::cost::Choice;
 use torre_compiler::incident;
 use torre_compiler::kernel::KernelSet;
@@ -33,19 +34,15 @@ use torre_compiler::resolve::Resolved;
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_runtime::budget;
 use torre_runtime::cache::{Cache, Origin};
-use torre_runtime::gpu::{
-    CompiledBlocks, Device, DeviceModel, DeviceProgram, OnDevice, Pipelined, code,
-};
+use torre_runtime::gpu::Device;
 use torre_runtime::host::{Calculation, Order, Progress, SetupError, threads};
 use torre_runtime::output::checkpoint::Identity;
-use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner, NoWindow, Refusal};
+use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::plan::{Plan, Planner};
-use torre_runtime::program::{
-    self, Backend, BackendChoice, CompileError, LoadedFiles, TargetChoice,
-};
+use torre_runtime::program::{self, Backend, BackendChoice, LoadedFiles, TargetChoice};
 use torre_runtime::run::{
-    Company, Compiled, Literal, Outcome, Record, RunError, SeriesRecords, Simulation, Value, Watch,
-    cell_stages_per_step, checkpoint, execute, verify,
+    Company, Compiled, Literal, Outcome, Record, RunError, SeriesRecords, Simulation, SweepPlan,
+    Value, Watch, cell_stages_per_step, checkpoint, execute, verify,
 };
 
 pub fn run(args: &args::Run, voice: &Voice) -> Result<(), Failure> {
@@ -117,6 +114,8 @@ struct Run<'a, T> {
     problem: &'a Problem,
     /// `None` for the reference, which knows no schedules, and for GPUs, which have their own.
     plan: Option<Plan>,
+    /// Passes over files, if the processor does that.
+    sweep: Option<SweepPlan>,
     threads: usize,
     check: Option<Check>,
     precision: std::marker::PhantomData<T>,
@@ -164,16 +163,30 @@ impl<'a, T: Value> Run<'a, T> {
             every: args.every,
         };
         let target = args.how.target(args.threads)?;
-        if args.holding.is_given() && target != Target::Gpu {
+        let reference = args.how.backend == BackendArg::Reference;
+        let swept = args.holding.folder().is_some() && target != Target::Gpu && !reference;
+        if args.holding.is_given() && target != Target::Gpu && !swept {
             return Err(Failure::usage(window::ONLY_CUDA));
         }
+        let mut sweep = None;
+        if swept {
+            sweep::check_options(&args.holding, &args.schedule)?;
+            let plan = sweep::plan(&args.holding, resolved)?;
+            voice.note(sweep::note(&plan, resolved, &args.holding));
+            sweep = Some(plan);
+        }
+        let order = if swept {
+            sweep::SCHEDULE
+        } else {
+            &args.schedule
+        };
         let mut plan = match (args.how.backend, target) {
             (BackendArg::Reference, _) | (_, Target::Gpu) => None,
-            _ => Some(schedule::plan(&args.schedule, source, resolved, threads)?),
+            _ => Some(schedule::plan(order, source, resolved, threads)?),
         };
         let gpu = match (target, &plan) {
             (Target::Gpu, _) => Some(asked.open()?),
-            (Target::Either, Some(plan)) => asked.faster(&plan.choice.prediction, voice),
+            (Target::Either, Some(plan)) if !swept => asked.faster(&plan.choice.prediction, voice),
             (Target::Either | Target::Processor, _) => None,
         };
         if let Some(gpu) = &gpu {
@@ -203,6 +216,7 @@ impl<'a, T: Value> Run<'a, T> {
             scheme,
             problem,
             plan,
+            sweep,
             threads,
             check: args.verify.then_some(match small {
                 true => Check::Reference,
@@ -219,6 +233,7 @@ impl<'a, T: Value> Run<'a, T> {
             (None, None) => program::layerwise_kernels(self.scheme).map_err(SetupError::from)?,
         };
         self.check_memory()?;
+        self.check_files(&set.layout)?;
         let claims = self.claim()?;
         let files = &LoadedFiles::load(&self.input.world, self.scheme)?;
         Subject::new(self.input, files).announce(self.voice, self.args.allow_unstable)?;
@@ -253,6 +268,9 @@ impl<'a, T: Value> Run<'a, T> {
                 compiled.backend
             ));
         }
+        if let Some(plan) = self.sweep {
+            return self.run_sweep(prepared, &compiled, plan);
+        }
         let order = self.plan.as_ref().map_or(Order::Layerwise, Plan::order);
         let mut simulation = self.compiled(set, &*compiled.code, files, order)?;
         if let Some(folder) = &self.args.resume {
@@ -267,81 +285,6 @@ impl<'a, T: Value> Run<'a, T> {
             devices: vec![machine::cpu_name()],
         };
         self.run_checked(&mut simulation, prepared, made)
-    }
-
-    fn run_on_device(&self, prepared: &Prepared<'_>, gpu: &OnGpu) -> Result<(), Failure> {
-        let OnGpu {
-            devices,
-            model,
-            plan,
-            held,
-            ..
-        } = gpu;
-        if let Some(Held::Stripes(stripes)) = held {
-            return self.run_on_devices(prepared, gpu, stripes);
-        }
-        let device = &devices.devices()[0];
-        let &Prepared { set, files, .. } = prepared;
-        let start = Instant::now();
-        let library = Library::open().map_err(CompileError::from)?;
-        let shape = Shape::of(self.scheme);
-        let ptx = code::ptx(library, self.scheme, &plan.kernels, shape, model.gpu);
-        let ptx = ptx.map_err(CompileError::from)?;
-        let blocks = plan.compile_blocks(library, self.scheme, model)?;
-        let towers = blocks.as_ref().and_then(CompiledBlocks::towers);
-        let program = DeviceProgram {
-            set,
-            ptx: &ptx,
-            shape,
-        };
-        // Towers may be for a GPU of its own, where other kernels are not.
-        let gpu = blocks.as_ref().map_or(ptx.gpu, |blocks| blocks.ptx().gpu);
-        let compiling = start.elapsed();
-        let layout = set.layout.clone();
-        let (scheme, problem) = (self.scheme, self.problem);
-        let mut calculation = Calculation::arranged(layout, scheme, problem, files, self.threads)?;
-        if let Some(folder) = &self.args.resume {
-            checkpoint::resume(folder, &prepared.identity, &mut calculation)?;
-        }
-        let made = Made {
-            backend: "cuda".to_owned(),
-            code: format!("LLVM {}, {gpu}", library.version()),
-            compiling,
-            cached: false,
-            field_bytes: calculation.memory_bytes(),
-            devices: vec![device.facts().name.clone()],
-        };
-        let how = held.as_ref().and_then(Held::how);
-        if let (Some(how), Some(towers)) = (how, towers) {
-            let run = Pipelined::new(calculation, files, device, program, towers, how)?;
-            let Some(mut simulation) = run else {
-                return Err(self.no_window(model, plan)?);
-            };
-            if how.places.is_some() && !simulation.is_locked() {
-                self.voice
-                    .note("the host's memory cannot be locked, so copies take longer");
-            }
-            return self.run_checked(&mut simulation, prepared, made);
-        }
-        let mut simulation = OnDevice::new(calculation, files, device, program)?;
-        if let Some(blocks) = &blocks {
-            simulation = simulation.by(blocks)?;
-        }
-        let reason = simulation.without_towers().filter(|_| plan.note.is_none());
-        if let Some(reason) = reason {
-            self.voice
-                .note(format!("{reason}, so the GPU goes stage by stage"));
-        }
-        self.run_checked(&mut simulation, prepared, made)
-    }
-
-    /// The diagnostic for sources and probes that keep a calculation window from its towers.
-    fn no_window(&self, model: &DeviceModel, plan: &DevicePlan) -> Result<Failure, Failure> {
-        let planner = DevicePlanner::new(self.scheme, self.problem, model);
-        let planner = planner.map_err(SetupError::from)?;
-        let reason = NoWindow::Points(TOO_MUCH.to_owned());
-        let refused = planner.refused(&plan.choice.name, Refusal::Window(reason));
-        Ok(device::refused(refused, &planner, model))
     }
 
     /// Runs beside what it is compared with.
@@ -577,7 +520,10 @@ impl<'a, T: Value> Run<'a, T> {
                 Some(rate) => Some(rate * 1e-9),
                 None => choice.map(|choice| choice.prediction.rate * 1e-9),
             },
-            window: self.held().map(window::json),
+            window: match &self.sweep {
+                Some(plan) => Some(sweep::json(plan, &self.input.resolved)),
+                None => self.held().map(window::json),
+            },
             verified: self.check.map(|check| match check {
                 Check::Reference => "the reference".to_owned(),
                 Check::Interpreter => "the interpreter, layerwise".to_owned(),

@@ -15,8 +15,7 @@ use torre_runtime::plan::gpu::{
 };
 
 /// Where options of windows have no meaning.
-pub const ONLY_CUDA: &str =
-    "`--window`, `--memory`, `--in-flight` and `--columns` go with `--backend cuda`";
+pub const ONLY_CUDA: &str = "`--window`, `--memory`, `--in-flight` and `--columns` go with `--backend cuda`, and `--window DIR` with the processor, too";
 
 /// What the GPU holds, where that is not simply all values with one time block at a time.
 #[derive(Clone, Debug)]
@@ -47,6 +46,9 @@ impl Held {
         }
     }
 }
+
+/// Bytes per second that a disk reads and writes, both together, as plans expect it: one solid-state disk.
+pub const DISK: f64 = 2.75e9;
 
 /// Schedules for which a window is planned.
 const CONSIDERED: usize = 8;
@@ -86,7 +88,7 @@ impl Question<'_> {
         }
         let needed = OnDevice::<f64>::device_bytes(scheme, problem, &plan.kernels);
         let fits = needed <= available;
-        let wanted = match self.holding.window {
+        let wanted = match &self.holding.window {
             WindowArg::None | WindowArg::Auto if fits => return Ok(None),
             WindowArg::None => return Err(DeviceError::Memory { needed, available }.into()),
             other => other,
@@ -101,9 +103,10 @@ impl Question<'_> {
             columns: self.holding.columns.map(i64::from),
             every: self.every,
             available,
+            disk: self.holding.folder().map(|_| DISK),
             cells: plan.choice.prediction.rate,
         };
-        if wanted == WindowArg::Device {
+        if *wanted == WindowArg::Device {
             if let (None, Some(choice)) = (&plan.towers, by_towers.clone().next()) {
                 *plan = planner.plan(choice.clone()).map_err(refused)?;
             }
@@ -118,6 +121,10 @@ impl Question<'_> {
                 let Ok(other) = planner.plan(choice.clone()) else {
                     continue;
                 };
+                let bound = |towers| planner.window_bound(towers, asked(&other));
+                if other.towers.as_ref().map_or(0.0, bound) <= best.0 {
+                    continue;
+                }
                 let rate = window_of(&other);
                 if rate > best.0 {
                     best = (rate, Some(other));
@@ -163,9 +170,10 @@ impl Question<'_> {
                 columns: self.holding.columns.map(i64::from),
                 every: self.every,
                 available,
+                disk: None,
                 cells: plan.choice.prediction.rate * self.share,
             };
-            match self.holding.window {
+            match &self.holding.window {
                 WindowArg::Auto | WindowArg::Device => {
                     planner.stripes(plan.towers.as_ref(), self.devices, wanted)
                 }
@@ -204,12 +212,22 @@ pub fn note(plan: &WindowPlan, holding: &Holding) -> String {
         WindowArg::Auto => "the fields do not fit into the GPU's memory, so ",
         _ => "",
     };
-    format!(
+    let mut note = format!(
         "{why}a calculation window of {} of {} planes moves over the domain, {} steps at a time",
         places.min(plan.planes),
         plan.planes,
         plan.steps,
-    )
+    );
+    if let Some(folder) = holding.folder() {
+        // Writing to a string cannot fail.
+        let _ = write!(
+            note,
+            "; {} are written to `{}`, and as many are read",
+            bytes(plan.copied),
+            folder.display()
+        );
+    }
+    note
 }
 
 /// A window, line by line.
@@ -265,6 +283,14 @@ pub fn text(held: &Held) -> String {
             plan.steps,
             bytes(plan.copied)
         );
+        if let Some(files) = plan.files {
+            let _ = writeln!(
+                out,
+                "  files     {:>8} on the disk; {} written in a run, and as much read",
+                bytes(files),
+                bytes(plan.copied),
+            );
+        }
         let _ = writeln!(
             out,
             "  expected  {:8.1} Gcells/s; transfers allow {:.1}",
@@ -318,6 +344,7 @@ pub fn json(held: &Held) -> serde_json::Value {
                 "device_memory_bytes": plan.bytes,
                 "steps_of_a_pass": plan.steps,
                 "copied_bytes_each_way": plan.copied,
+                "bytes_of_files": plan.files,
                 "predicted_gcells_per_s": plan.rate.cells * 1e-9,
                 "transfers_allow_gcells_per_s": plan.rate.transfers * 1e-9,
                 "seconds_of_slides_per_second": plan.rate.slides,

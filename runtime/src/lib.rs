@@ -2,6 +2,7 @@
 
 pub mod budget;
 pub mod cache;
+pub mod disk;
 pub mod gpu;
 pub mod host;
 pub mod output;

@@ -59,6 +59,7 @@ impl<T: Value> Run<'_, T> {
             .into_iter()
             .flatten()
             .map(PathBuf::as_path)
+            .chain(args.holding.folder())
             .collect();
         let name = args.what.file.file_name().unwrap_or_default();
         let claims = Claim::take_all(&folders, &name.to_string_lossy())?;

@@ -88,6 +88,7 @@ impl<T: Value> Run<'_, T> {
         let reference = self.args.how.backend == BackendArg::Reference;
         let fields = match reference {
             true => Literal::<T>::bytes(self.scheme),
+            false if self.args.holding.folder().is_some() => self.piece_bytes(),
             false => layout.bytes().saturating_add(more),
         };
         let check = match self.check {

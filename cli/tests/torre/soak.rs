@@ -237,6 +237,61 @@ fn kills_lose_nothing() {
     assert!(calls > 2);
 }
 
+/// A run over files that is killed goes on with the last whole pass, and writes the files of one that was not.
+#[test]
+fn kills_over_files_lose_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 50, 24);
+    let path = |name: &str| folder.path().join(name);
+    let run = |out: &Path, window: &Path| {
+        let mut command = torre();
+        let arguments = "run --quiet --save-final --threads 2 --backend cranelift --memory 4MB";
+        command.args(arguments.split(' ')).arg(&source);
+        command.arg("--out").arg(out).arg("--window").arg(window);
+        if window.join("state.checkpoint").exists() {
+            command.arg("--resume").arg(window);
+        }
+        command
+    };
+    let plain = path("plain");
+    let arguments = "run {0} --quiet --save-final --backend cranelift --out {1}";
+    succeed(arguments, &[&source, &plain]);
+    let (whole, window) = (path("whole"), path("window"));
+    let Some(ended) = traced(&mut run(&whole, &window), None) else {
+        return;
+    };
+    let Ended::Exited { status: 0, calls } = ended else {
+        panic!("{ended:?}");
+    };
+    let whole = results(&whole);
+    assert_same_files(&results(&plain), &whole, "in memory and in files");
+    // A state is not begun anew by mistake.
+    let out = path("out");
+    let again = "run {0} --quiet --out {1} --window {2} --memory 4MB --backend cranelift";
+    let error = fail(1, again, &[&source, &out, &window]);
+    assert!(error.contains("E0812"), "{error}");
+    fs::remove_dir_all(&window).unwrap();
+    let mut numbers = Numbers(4);
+    let (mut kills, mut resumed) = (0, 0);
+    for number in 0..count(8) {
+        let (out, window) = (path("out"), path("window"));
+        let kill = numbers.below(calls);
+        match traced(&mut run(&out, &window), Some(kill)).unwrap() {
+            Ended::Killed => kills += 1,
+            Ended::Exited { status, .. } => assert_eq!(status, 0),
+        }
+        resumed += u64::from(window.join("state.checkpoint").exists());
+        let output = run(&out, &window).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{number} {kill}: {error}");
+        assert_same_files(&whole, &results(&out), &format!("{number} {kill}"));
+        fs::remove_dir_all(&out).unwrap();
+        fs::remove_dir_all(&window).unwrap();
+    }
+    println!("{kills} kills before calls, {resumed} runs with a state");
+    assert!(kills > 2 && resumed > 2, "{kills} {resumed}");
+}
+
 /// How a file is damaged.
 #[derive(Clone, Copy, Debug)]
 enum Damage {

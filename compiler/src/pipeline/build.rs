@@ -4,6 +4,7 @@
 //! group, the others those that they are behind. An operation waits for what it depends on unless that is implied: each
 //! operation carries a clock, the number of operations of every queue that are over when it is.
 
+use super::active::{Active, Held};
 use super::{Action, Block, NoLayout, Op, OpId, Pass, Queue, Window};
 use crate::lattice::Interval;
 use std::collections::{BTreeMap, VecDeque};
@@ -24,36 +25,13 @@ struct Known {
     clock: Clock,
 }
 
-/// A plane on the device.
-#[derive(Clone, Debug)]
-struct Held {
-    load: OpId,
-    /// The last operation of each block that wrote it.
-    writers: BTreeMap<usize, OpId>,
-    /// Operations that gathered it, by block.
-    gathers: Vec<(usize, OpId)>,
-}
-
-/// A pass whose operations are not all in the list.
-#[derive(Clone, Debug)]
-struct Active {
-    pass: Pass,
-    number: u64,
-    tick: i64,
-    /// The number of the first group that runs.
-    first: i64,
-    offsets: Vec<i64>,
-    /// Per block, its runs.
-    runs: Vec<Vec<OpId>>,
-    /// Per block and group, the highest planes that it and later groups touch and write; one more entry after the last.
-    touch: Vec<Vec<Option<i64>>>,
-    write: Vec<Vec<Option<i64>>>,
-    /// The lowest planes loaded, stored, and gathered per block and output.
-    loaded: i64,
-    stored: i64,
-    gathered: Vec<Vec<i64>>,
-    /// By plane of the array.
-    planes: BTreeMap<i64, Held>,
+/// Places that an operation uses.
+#[derive(Clone, Copy, Debug)]
+struct Use {
+    places: Interval,
+    id: OpId,
+    /// Runs write, stores and gathers read only.
+    writes: bool,
 }
 
 /// Makes the list of operations.
@@ -78,98 +56,19 @@ pub struct Builder {
     join: Vec<OpId>,
     /// The operation that stored a plane of the array last.
     stores: BTreeMap<i64, OpId>,
+    /// Operations since the last slide, and those before it that it did not wait for, with the places that they use;
+    /// loads aside, which have the queue of slides.
+    uses: [Vec<Use>; 2],
     peak: i64,
     slides: u64,
     /// Ticks without an operation up to now.
     idle: i64,
 }
 
-/// The highest planes of a group and of those after it.
-fn suffixes(highest: impl DoubleEndedIterator<Item = Option<i64>>) -> Vec<Option<i64>> {
-    let mut all = vec![None];
-    let mut most = None;
-    for own in highest.rev() {
-        most = most.max(own);
-        all.push(most);
-    }
-    all.reverse();
-    all
-}
-
-impl Active {
-    fn new(pass: Pass, number: u64, window: &Window) -> Active {
-        let end = |range: Interval| (!range.is_empty()).then_some(range.hi);
-        let of = |pick: fn(&crate::tower::Planes) -> Interval| {
-            let blocks = pass.blocks.iter();
-            let suffix = |groups: &[crate::tower::Planes]| {
-                suffixes(groups.iter().map(|group| end(pick(group))))
-            };
-            blocks.map(|block| suffix(&block.groups)).collect()
-        };
-        let gathered = pass.blocks.iter();
-        let gathered = gathered.map(|b| b.gathers.iter().map(|planes| planes.hi).collect());
-        Active {
-            number,
-            tick: 0,
-            first: pass.blocks.iter().map(|b| b.first).min().unwrap_or(0),
-            offsets: window.offsets(&pass),
-            runs: vec![Vec::new(); pass.blocks.len()],
-            touch: of(|planes| planes.touched),
-            write: of(|planes| planes.written),
-            loaded: window.planes.hi,
-            stored: window.planes.hi,
-            gathered: gathered.collect(),
-            planes: BTreeMap::new(),
-            pass,
-        }
-    }
-
-    /// The number of the next group of a block; `None` when all have run.
-    fn next(&self, block: usize) -> Option<i64> {
-        let own = &self.pass.blocks[block];
-        let number = own.first + self.runs[block].len() as i64;
-        (number < own.end()).then_some(number)
-    }
-
-    fn has_run(&self) -> bool {
-        (0..self.runs.len()).all(|block| self.next(block).is_none())
-    }
-
-    /// The highest planes that blocks, up to one or all, still touch or write.
-    fn remaining(&self, of: &[Vec<Option<i64>>], until: usize) -> Option<i64> {
-        let blocks = of.iter().zip(&self.runs).take(until);
-        blocks.filter_map(|(of, runs)| of[runs.len()]).max()
-    }
-
-    /// The lowest plane that groups touch which run up to some tick.
-    fn lowest(&self, tick: i64) -> Option<i64> {
-        let blocks = self.pass.blocks.iter().zip(&self.offsets);
-        let lowest = blocks.filter_map(|(block, offset)| {
-            let last = self.first + tick - offset;
-            let count = usize::try_from(last + 1 - block.first).unwrap_or(0);
-            let groups = block.groups.iter().take(count);
-            let touched = groups.map(|group| group.touched);
-            // After the last group, what is left of outputs is gathered.
-            let outputs = block.gathers.iter().filter(|_| count >= block.groups.len());
-            let all = touched.chain(outputs.copied()).filter(|p| !p.is_empty());
-            all.map(|planes| planes.lo).min()
-        });
-        lowest.min()
-    }
-
-    /// The run of a group of a block that has to be over; `Err`: it is not in the list yet.
-    fn run_of(&self, block: usize, number: i64) -> Result<Option<OpId>, ()> {
-        let own = &self.pass.blocks[block];
-        let number = number.min(own.end() - 1);
-        let Ok(index) = usize::try_from(number - own.first) else {
-            return Ok(None);
-        };
-        self.runs[block].get(index).copied().map(Some).ok_or(())
-    }
-
-    fn is_stored(&self, window: &Window) -> bool {
-        self.has_run() && (window.places.is_none() || self.stored <= self.loaded)
-    }
+/// Those of some operations that use places of a range.
+fn users(uses: &[Use], places: Interval) -> impl Iterator<Item = Use> {
+    let used = move |user: &Use| !user.places.intersect(places).is_empty();
+    uses.iter().copied().filter(used)
 }
 
 impl Builder {
@@ -192,6 +91,7 @@ impl Builder {
             slide: None,
             join: Vec::new(),
             stores: BTreeMap::new(),
+            uses: Default::default(),
             peak: 0,
             slides: 0,
             idle: 0,
@@ -382,7 +282,10 @@ impl Builder {
         }
         let planes = Interval::new(until, loaded);
         let stored = self.stores.range(planes.lo..planes.hi);
-        let needed = stored.map(|(_, id)| *id).chain(self.slide).collect();
+        let left = users(&self.uses[1], self.places(number, planes));
+        let left = left.map(|user| user.id);
+        let stored = stored.map(|(_, id)| *id).chain(left);
+        let needed = stored.chain(self.slide).collect();
         let op = self.push(number, Action::Load { planes }, Queue::Loads, needed);
         let active = &mut self.active[index];
         active.loaded = until;
@@ -396,6 +299,23 @@ impl Builder {
         }
         ops.push(op);
         Ok(())
+    }
+
+    /// Keeps in mind which places an operation uses.
+    fn note_use(&mut self, op: &Op, planes: Interval) {
+        if self.window.places.is_some() {
+            self.uses[0].push(Use {
+                places: self.places(op.pass, planes),
+                id: op.id,
+                writes: matches!(op.action, Action::Run { .. }),
+            });
+        }
+    }
+
+    /// The places of planes of a pass.
+    fn places(&self, pass: u64, planes: Interval) -> Interval {
+        let place = |plane| self.window.place(pass, plane, self.base);
+        Interval::new(place(planes.lo), place(planes.hi))
     }
 
     /// One above the highest plane that is still needed, as a number.
@@ -435,9 +355,26 @@ impl Builder {
         let by = self.base - base;
         self.base = base;
         let pass = self.active.back().map_or(0, |a| a.number);
-        let needed = self.last.iter().flatten().copied().collect();
+        // What writes none of the places that are moved, and uses none of those that are written, goes on beside it.
+        let written = Interval::new(moved.lo + by, moved.hi + by);
+        let uses = self.uses.iter();
+        let needed = uses.flat_map(|uses| {
+            let writers = users(uses, moved).filter(|user| user.writes);
+            writers.chain(users(uses, written)).map(|user| user.id)
+        });
+        let needed = needed.collect();
         let action = Action::Slide { places: moved, by };
         let op = self.push(pass, action, Queue::Loads, needed);
+        let over = self.of(op.id).map(|known| known.clock.clone());
+        let over = over.unwrap_or_default();
+        let [recent, left] = std::mem::take(&mut self.uses);
+        let goes_on = |id: OpId| {
+            let other = self.of(id);
+            other.is_some_and(|other| other.position > over[other.queue])
+        };
+        let left = left.into_iter().chain(recent);
+        let left = left.filter(|user| goes_on(user.id));
+        self.uses = [Vec::new(), left.collect()];
         self.slide = Some(op.id);
         self.slides += 1;
         ops.push(op);
@@ -497,6 +434,7 @@ impl Builder {
         let number = active.number;
         let queue = self.window.queue(block);
         let op = self.push(number, Action::Run { block, group }, queue, needed);
+        self.note_use(&op, planes.touched);
         let active = &mut self.active[index];
         active.runs[block].push(op.id);
         for plane in planes.written.lo..planes.written.hi {
@@ -543,6 +481,7 @@ impl Builder {
                 planes,
             };
             let op = self.push(number, action, queue, needed);
+            self.note_use(&op, planes);
             let active = &mut self.active[index];
             active.gathered[block][output] = from;
             for (_, held) in active.planes.range_mut(planes.lo..planes.hi) {
@@ -574,6 +513,7 @@ impl Builder {
         needed.extend(self.slide);
         let number = active.number;
         let op = self.push(number, Action::Store { planes }, Queue::Stores, needed);
+        self.note_use(&op, planes);
         let active = &mut self.active[index];
         active.stored = from;
         self.stores

@@ -100,6 +100,16 @@ struct Slot {
     /// What put it there.
     from: OpId,
     used: Vec<OpId>,
+    /// Those that only read it.
+    read: Vec<OpId>,
+}
+
+impl Slot {
+    /// Whoever put it there or used it.
+    fn all(&self) -> impl Iterator<Item = OpId> {
+        let users = self.used.iter().chain(&self.read).copied();
+        users.chain([self.from])
+    }
 }
 
 /// What happened to a plane in a pass.
@@ -233,7 +243,10 @@ impl Checker<'_> {
             let from = slot.ok_or(missing)?.from;
             self.ordered(from, op.id)?;
             if let Some(slot) = self.slots.get_mut(&place) {
-                slot.used.push(op.id);
+                match op.action {
+                    Action::Run { .. } => slot.used.push(op.id),
+                    _ => slot.read.push(op.id),
+                }
             }
         }
         Ok(())
@@ -241,6 +254,13 @@ impl Checker<'_> {
 
     /// What is at a place is over when an operation writes something else there.
     fn overwrites(&self, op: &Op, place: i64) -> Result<(), Fault> {
+        let slot = self.slots.get(&place).into_iter();
+        let mut before = slot.flat_map(Slot::all);
+        before.try_for_each(|before| self.ordered(before, op.id))
+    }
+
+    /// What is at a place is there when an operation moves it.
+    fn moves(&self, op: &Op, place: i64) -> Result<(), Fault> {
         let slot = self.slots.get(&place).into_iter();
         let mut before = slot.flat_map(|slot| slot.used.iter().copied().chain([slot.from]));
         before.try_for_each(|before| self.ordered(before, op.id))
@@ -266,6 +286,7 @@ impl Checker<'_> {
                 plane,
                 from: op.id,
                 used: Vec::new(),
+                read: Vec::new(),
             };
             self.slots.insert(place, slot);
         }
@@ -390,9 +411,15 @@ impl Checker<'_> {
             return Err(Fault::Outside { op: op.id, plane });
         }
         self.base = Some(op.base);
-        for place in places.lo..places.hi + by {
+        // Places between those that are read and those that are written are left alone.
+        for place in places.lo..places.hi {
+            self.moves(op, place)?;
+        }
+        for place in places.lo + by..places.hi + by {
             self.overwrites(op, place)?;
         }
+        let held = |place: i64| Some((place, self.slots.get(&place)?.all().collect()));
+        let held: BTreeMap<i64, Vec<OpId>> = (places.lo..places.lo + by).filter_map(held).collect();
         let moved: Vec<(i64, Slot)> = (places.lo..places.hi)
             .filter_map(|place| Some((place + by, self.slots.remove(&place)?)))
             .collect();
@@ -403,12 +430,13 @@ impl Checker<'_> {
             .filter(|(place, _)| *place < places.hi + by)
             .collect();
         for place in places.lo..places.lo + by {
-            // What is there may be overwritten when the slide is over.
+            // What is there may be overwritten when the slide is over, and whoever used it.
             let slot = Slot {
                 pass: u64::MAX,
                 plane: place,
                 from: op.id,
-                used: Vec::new(),
+                used: held.get(&place).cloned().unwrap_or_default(),
+                read: Vec::new(),
             };
             self.slots.insert(place, slot);
         }
@@ -416,6 +444,7 @@ impl Checker<'_> {
             let slot = Slot {
                 from: op.id,
                 used: Vec::new(),
+                read: Vec::new(),
                 ..slot
             };
             self.slots.insert(place, slot);

@@ -23,6 +23,7 @@
 //! are numbered against the way, in the order in which they run. Planes of later passes go on below those of earlier
 //! ones, so that a plane of a pass is one number.
 
+mod active;
 mod build;
 mod check;
 mod footprint;

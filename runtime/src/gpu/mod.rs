@@ -49,7 +49,7 @@ pub use device_model::DeviceModel;
 pub use interruptions::{Heights, Interruptions};
 pub use no_time_blocks::NoTimeBlocks;
 pub use patches::{CompiledPatches, PatchBlocks};
-pub use pipelined::{InFlight, Pipelined, device_bytes};
+pub use pipelined::{InFlight, PIECE, Pipelined, device_bytes, piece_bytes};
 pub use queues::{Peers, Queues};
 pub use simulation::OnDevice;
 pub use striped::{Striped, StripedProgram, striped_bytes};

@@ -2,65 +2,25 @@
 
 use super::effects::Effects;
 use super::engine::{Engine, Order, Progress};
+use super::fill::Fill;
 use super::ghosts::Ghosts;
 use super::kernel_table::KernelTable;
-use super::memory::{Cells, Memory};
+use super::memory::Memory;
 use super::pyramids::Buffers;
 use super::receivers::{Picture, slice_shape};
-use super::threads::{self, NoThreads};
-use std::io;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicI64, Ordering};
-use torre_compiler::incident::Refusal;
+pub use super::setup_error::SetupError;
+use super::sweep::{PlanesOnDemand, Sweep};
+use super::threads::NoThreads;
 use torre_compiler::kernel::{Code, KernelSet};
 use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
-use torre_compiler::layout::{Layout, RowId, TooLarge};
-use torre_compiler::problem::{OutputKind, Problem, StaticValue};
+use torre_compiler::layout::{Layout, RowId};
+use torre_compiler::problem::{OutputKind, Problem};
 use torre_compiler::real::Real;
-use torre_compiler::scheme::{CoefId, ComponentId, Scheme, StateId};
-use torre_compiler::statics::{Files, GridPoint, coef_value, init_of, physical_time};
+use torre_compiler::scheme::{ComponentId, Scheme, StateId};
+use torre_compiler::statics::Files;
 
 /// Bytes of rows between a kernel and what follows it: a part of a core's level-2 cache.
 const CHUNK_BYTES: i64 = 128 << 10;
-
-/// Why a calculation cannot start.
-#[derive(Debug)]
-pub enum SetupError {
-    /// The sizes exceed what can be addressed.
-    TooLarge,
-    /// The memory could not be had.
-    Memory { bytes: u64, error: io::Error },
-    /// A coefficient or an initial value is NaN or infinite.
-    NotFinite {
-        /// What the user calls it.
-        name: String,
-        at: Vec<i64>,
-        value: f64,
-    },
-    /// Not all threads could be started.
-    Threads(NoThreads),
-    /// An incident field cannot be: what is wrong, and what helps.
-    Incident(String, &'static str),
-}
-
-impl SetupError {
-    /// An incident field of a scheme's problem cannot be.
-    pub fn incident(scheme: &Scheme, refusal: &Refusal) -> SetupError {
-        SetupError::Incident(refusal.fault.describe(scheme), refusal.fault.hint())
-    }
-}
-
-impl From<NoThreads> for SetupError {
-    fn from(error: NoThreads) -> Self {
-        SetupError::Threads(error)
-    }
-}
-
-impl From<TooLarge> for SetupError {
-    fn from(_: TooLarge) -> Self {
-        SetupError::TooLarge
-    }
-}
 
 /// The state of a calculation in precision `T`, which is the scheme's.
 pub struct Calculation<'a, T> {
@@ -96,22 +56,38 @@ impl<'a, T: Real> Calculation<'a, T> {
         files: &'a dyn Files,
         threads: usize,
     ) -> Result<Self, SetupError> {
-        assert_eq!(T::PRECISION, scheme.precision);
-        let mut memory = Memory::new(&layout).map_err(|error| SetupError::Memory {
+        let memory = Memory::new(&layout).map_err(|error| SetupError::Memory {
             bytes: layout.bytes(),
             error,
         })?;
-        let ghosts = Ghosts::new(scheme, &layout);
-        let cells = memory.cells::<T>();
+        let mut calculation = Self::of_memory(memory, layout, scheme, problem, files)?;
+        calculation.fill(threads)?;
+        Ok(calculation)
+    }
+
+    /// Fills memory of zeros with coefficients and initial values.
+    pub fn fill(&mut self, threads: usize) -> Result<(), SetupError> {
         let fill = Fill {
-            scheme,
-            problem,
-            files,
-            layout: &layout,
-            ghosts: &ghosts,
-            cells,
+            scheme: self.scheme,
+            problem: self.problem,
+            files: self.files,
+            layout: &self.layout,
+            ghosts: &self.ghosts,
+            cells: self.memory.cells::<T>(),
         };
-        fill.run(threads)?;
+        fill.run(threads)
+    }
+
+    /// Takes the values that some memory has.
+    pub fn of_memory(
+        memory: Memory,
+        layout: Layout,
+        scheme: &'a Scheme,
+        problem: &'a Problem,
+        files: &'a dyn Files,
+    ) -> Result<Self, SetupError> {
+        assert_eq!(T::PRECISION, scheme.precision);
+        let ghosts = Ghosts::new(scheme, &layout);
         let effects = Effects::new(scheme, problem, files, &layout)
             .map_err(|refusal| SetupError::incident(scheme, &refusal))?;
         Ok(Self {
@@ -145,6 +121,17 @@ impl<'a, T: Real> Calculation<'a, T> {
     /// The same, to be replaced by the array after so many steps ([`Calculation::set_steps`]).
     pub fn array_mut(&mut self) -> &mut [u8] {
         self.memory.content_mut()
+    }
+
+    /// Whether the array is in a file.
+    pub fn is_in_file(&self) -> bool {
+        self.memory.is_in_file()
+    }
+
+    /// Takes other memory with an array of the same layout.
+    pub fn set_memory(&mut self, memory: Memory) {
+        assert!(memory.bytes() >= self.layout.bytes());
+        self.memory = memory;
     }
 
     /// Says after how many steps the array is.
@@ -186,9 +173,32 @@ impl<'a, T: Real> Calculation<'a, T> {
         if let Order::Pyramids(program) = order {
             return self.run_pyramids(set, code, program, threads, until, progress);
         }
+        let from = self.steps;
+        let engine = self.engine(set, code, until, progress);
+        // SAFETY: `&mut self` keeps everybody else away from the cells until the run's threads have ended.
+        unsafe {
+            match order {
+                Order::Layerwise => engine.run_layerwise(threads, from, until),
+                Order::Tiles(program) => engine.run_tiles(program, threads, from, until),
+                Order::Boxes(boxes) => engine.run_boxes(boxes, threads, from, until),
+                // Done above.
+                Order::Pyramids(_) => Ok(()),
+            }
+        }?;
+        self.steps = until;
+        Ok(())
+    }
+
+    fn engine<'e>(
+        &'e mut self,
+        set: &KernelSet,
+        code: &'e dyn Code,
+        until: u64,
+        progress: &'e Progress,
+    ) -> Engine<'e, T> {
         assert_eq!(set.layout, self.layout);
         let cells = self.memory.cells::<T>();
-        let engine = Engine {
+        Engine {
             scheme: self.scheme,
             problem: self.problem,
             files: self.files,
@@ -205,19 +215,34 @@ impl<'a, T: Real> Calculation<'a, T> {
                 .max(1),
             progress,
             until,
-        };
-        // SAFETY: `&mut self` keeps everybody else away from the cells until the run's threads have ended.
-        unsafe {
-            match order {
-                Order::Layerwise => engine.run_layerwise(threads, self.steps, until),
-                Order::Tiles(program) => engine.run_tiles(program, threads, self.steps, until),
-                Order::Boxes(boxes) => engine.run_boxes(boxes, threads, self.steps, until),
-                // Done above.
-                Order::Pyramids(_) => Ok(()),
-            }
-        }?;
-        self.steps = until;
-        Ok(())
+        }
+    }
+
+    /// Gets ready for the steps up to one: the last that can be done before the next time.
+    pub fn prepare(&mut self, until: u64) -> u64 {
+        let (scheme, files) = (self.scheme, self.files);
+        self.effects.prepare(scheme, files, self.steps, until)
+    }
+
+    /// Runs until `until` steps are done, for which it is prepared, in one sweep over planes that come and go; `false`
+    /// where they did not come, or values were none.
+    pub fn run_sweep(
+        &mut self,
+        (set, code): (&KernelSet, &dyn Code),
+        (sweep, planes): (&Sweep, &dyn PlanesOnDemand),
+        threads: usize,
+        until: u64,
+        progress: &Progress,
+    ) -> Result<bool, NoThreads> {
+        let from = self.steps;
+        let engine = self.engine(set, code, until, progress);
+        // SAFETY: `&mut self` keeps everybody else away from the cells until the run's threads have ended, but those who
+        // bring planes and take them away.
+        let ran = unsafe { engine.run_sweep(sweep, planes, threads, from, until) }?;
+        if ran {
+            self.steps = until;
+        }
+        Ok(ran)
     }
 
     /// The row of the newest version of a component.
@@ -370,189 +395,5 @@ impl<'a, T: Real> Calculation<'a, T> {
             .filter(|(i, _)| !self.effects.records(*i))
             .map(|(_, o)| (self.steps / o.every + 1).saturating_mul(o.every))
             .fold(self.problem.steps, u64::min)
-    }
-}
-
-/// Fills memory with start values.
-struct Fill<'a, T> {
-    scheme: &'a Scheme,
-    problem: &'a Problem,
-    files: &'a dyn Files,
-    layout: &'a Layout,
-    ghosts: &'a Ghosts,
-    cells: Cells<T>,
-}
-
-impl<T: Real> Fill<'_, T> {
-    fn run(&self, threads: usize) -> Result<(), SetupError> {
-        for (index, coef) in self.scheme.coefs.iter().enumerate() {
-            if let Some(axis) = coef.only_axis {
-                self.axis_coef(CoefId(index as u32), axis)?;
-            }
-        }
-        let nx = self.layout.extent[Axis::OUTER];
-        let next = AtomicI64::new(0);
-        let failure = Mutex::new(None);
-        threads::run(threads, |_| {
-            loop {
-                let x = next.fetch_add(1, Ordering::Relaxed);
-                if x >= nx {
-                    return;
-                }
-                if let Err(error) = self.plane(x) {
-                    if let Ok(mut failure) = failure.lock() {
-                        failure.get_or_insert(error);
-                    }
-                    next.store(nx, Ordering::Relaxed);
-                }
-            }
-        })?;
-        match failure.into_inner() {
-            Ok(Some(error)) => Err(error),
-            _ => Ok(()),
-        }
-    }
-
-    fn plane(&self, x: i64) -> Result<(), SetupError> {
-        for y in 0..self.layout.extent[Axis::MIDDLE] {
-            for id in self.scheme.component_ids() {
-                for age in 0..self.scheme.component(id).time_levels {
-                    self.initial(id, age, x, y)?;
-                }
-            }
-            for (index, coef) in self.scheme.coefs.iter().enumerate() {
-                if coef.only_axis.is_none() {
-                    self.coef(CoefId(index as u32), x, y)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn initial(&self, id: ComponentId, age: u8, x: i64, y: i64) -> Result<(), SetupError> {
-        let time_levels = u64::from(self.scheme.component(id).time_levels);
-        let row = self.layout.row(id, time_levels - u64::from(age));
-        let whole = self.scheme.extent(id);
-        let Some(init) = init_of(self.problem, id, age) else {
-            // Zeros too: an odd ghost of 0 is -0.
-            if whole[Axis::OUTER].contains(x) && whole[Axis::MIDDLE].contains(y) {
-                // SAFETY: each row, with its ghosts, belongs to one call; `plane` runs for each x on one thread.
-                unsafe {
-                    let range = whole[Axis::INNER];
-                    self.ghosts
-                        .update(self.layout, self.cells, id, row, (x, y), range);
-                }
-            }
-            return Ok(());
-        };
-        let component = self.scheme.component(id);
-        let live = self.scheme.grid.live(component.position);
-        if !live[Axis::OUTER].contains(x) || !live[Axis::MIDDLE].contains(y) {
-            return Ok(());
-        }
-        let range = live[Axis::INNER];
-        let mut values = vec![0.0; range.len() as usize];
-        let at = PerAxis([x, y, range.lo]);
-        match &init.value {
-            StaticValue::Expr(e) => {
-                let point = GridPoint {
-                    scheme: self.scheme,
-                    files: self.files,
-                    position: component.position,
-                    at,
-                    time: physical_time(self.scheme, id, -i64::from(age)),
-                };
-                e.eval_row(&point, range.lo, &mut values);
-            }
-            StaticValue::File(file) => {
-                for (i, v) in values.iter_mut().enumerate() {
-                    *v = self
-                        .files
-                        .value(*file, PerAxis([x, y, range.lo + i as i64]));
-                }
-            }
-        }
-        values
-            .iter_mut()
-            .for_each(|v| *v = T::from_f64(*v).flush().to_f64());
-        let name = || format!("the initial value of {}", component.name);
-        self.store(row, (x, y), range.lo, &values, name)?;
-        // SAFETY: each row, with its ghosts, belongs to one call; `plane` runs for each x on one thread.
-        unsafe {
-            let range = whole[Axis::INNER];
-            self.ghosts
-                .update(self.layout, self.cells, id, row, (x, y), range);
-        }
-        Ok(())
-    }
-
-    /// The values of a coefficient that depends on one axis.
-    fn axis_coef(&self, id: CoefId, axis: Axis) -> Result<(), SetupError> {
-        let coef = &self.scheme.coefs[id.index()];
-        for i in 0..self.scheme.grid.extent(coef.position)[axis].hi {
-            let mut at = PerAxis::splat(0);
-            at[axis] = i;
-            let value = coef_value(self.scheme, self.files, coef.position, &coef.value, at);
-            let name = || format!("the coefficient {}", coef.name);
-            self.put(self.layout.axis_coef_element(axis, id, i), value, at, name)?;
-        }
-        Ok(())
-    }
-
-    /// Stores a value that must be finite.
-    fn put(
-        &self,
-        element: i64,
-        value: f64,
-        at: PerAxis<i64>,
-        name: impl Fn() -> String,
-    ) -> Result<(), SetupError> {
-        let rounded = T::from_f64(value);
-        if !rounded.to_f64().is_finite() {
-            return Err(SetupError::NotFinite {
-                name: name(),
-                at: self.scheme.grid.present().map(|a| at[a]).collect(),
-                value,
-            });
-        }
-        // SAFETY: the element lies in the layout; it belongs to one call.
-        unsafe { self.cells.set(element, rounded) };
-        Ok(())
-    }
-
-    fn coef(&self, id: CoefId, x: i64, y: i64) -> Result<(), SetupError> {
-        let coef = &self.scheme.coefs[id.index()];
-        let extent = self.scheme.grid.extent(coef.position);
-        if !extent[Axis::OUTER].contains(x) || !extent[Axis::MIDDLE].contains(y) {
-            return Ok(());
-        }
-        let range = extent[Axis::INNER];
-        let mut values = vec![0.0; range.len() as usize];
-        let point = GridPoint {
-            scheme: self.scheme,
-            files: self.files,
-            position: coef.position,
-            at: PerAxis([x, y, 0]),
-            time: 0.0,
-        };
-        coef.value.eval_row(&point, 0, &mut values);
-        let name = || format!("the coefficient {}", coef.name);
-        self.store(self.layout.coef_row(id), (x, y), 0, &values, name)
-    }
-
-    fn store(
-        &self,
-        row: RowId,
-        (x, y): (i64, i64),
-        lo: i64,
-        values: &[f64],
-        name: impl Fn() -> String,
-    ) -> Result<(), SetupError> {
-        let start = self.layout.element(row, PerAxis([x, y, lo]));
-        for (i, &value) in values.iter().enumerate() {
-            let at = PerAxis([x, y, lo + i as i64]);
-            self.put(start + i as i64, value, at, &name)?;
-        }
-        Ok(())
     }
 }

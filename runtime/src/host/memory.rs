@@ -1,6 +1,6 @@
-//! The array of a calculation in main memory.
+//! The array of a calculation in main memory, or in a file that looks like memory.
 
-use memmap2::MmapMut;
+use memmap2::{MmapMut, MmapOptions};
 use std::io;
 use torre_compiler::layout::Layout;
 use torre_compiler::real::Real;
@@ -12,6 +12,7 @@ use torre_compiler::real::Real;
 pub struct Memory {
     map: MmapMut,
     elements: usize,
+    in_file: bool,
 }
 
 impl Memory {
@@ -25,7 +26,36 @@ impl Memory {
         Ok(Memory {
             map,
             elements: layout.elements as usize,
+            in_file: false,
         })
+    }
+
+    /// Zeros that take no memory before they are written, and are not promised any: parts of an array that is larger than
+    /// memory.
+    pub fn reserved(bytes: u64, layout: &Layout) -> io::Result<Memory> {
+        let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
+        let bytes = usize::try_from(bytes.max(layout.bytes())).map_err(|_| too_large())?;
+        let map = MmapOptions::new().len(bytes).no_reserve_swap().map_anon()?;
+        Ok(Memory {
+            map,
+            elements: layout.elements as usize,
+            in_file: false,
+        })
+    }
+
+    /// The array of a file as memory. The system brings its pages when they are first used.
+    pub fn of_file(map: MmapMut, layout: &Layout) -> Memory {
+        assert!(map.len() as u64 >= layout.bytes(), "room for the array");
+        Memory {
+            map,
+            elements: layout.elements as usize,
+            in_file: true,
+        }
+    }
+
+    /// Whether it is a file that looks like memory.
+    pub fn is_in_file(&self) -> bool {
+        self.in_file
     }
 
     pub fn bytes(&self) -> u64 {

@@ -64,6 +64,11 @@ pub struct ArrayEntry {
     pub shape: Vec<usize>,
 }
 
+/// The name of what a probe has recorded.
+pub fn probe_name(index: usize) -> String {
+    format!("probe {index}")
+}
+
 /// Writes a checkpoint. Array names must be unique.
 pub fn write(
     path: &Path,

@@ -5,7 +5,7 @@ use super::SeriesRecords;
 use super::fields::{FieldRows, StateRows, shape, shape_of};
 use crate::host::Calculation;
 use crate::output::atomic::remove_leftovers;
-use crate::output::checkpoint::{self as file, Checkpoint, Identity};
+use crate::output::checkpoint::{self as file, Checkpoint, Identity, probe_name};
 use crate::output::checksum::Xxh64;
 use crate::output::{AnyRows, FileError, Rows, View};
 use crate::program::LoadedFiles;
@@ -75,19 +75,11 @@ impl Checkpoints {
                 })
             })
             .collect();
-        let Problem {
-            probes,
-            series: reduced,
-            state_probes,
-            ..
-        } = simulation.problem();
-        let probes = (0..probes.len()).map(|i| (probe_name(i), simulation.probe(i)));
+        let problem = simulation.problem();
+        let probes = 0..problem.probes.len();
+        let probes = probes.map(|i| (probe_name(i), simulation.probe(i)));
         let mut records: Vec<(String, Vec<f64>)> = probes.collect();
-        if let Some(series) = series {
-            records.extend((0..reduced.len()).map(|i| (series_name(i), series.of(i))));
-            let states = 0..state_probes.len();
-            records.extend(states.map(|i| (state_probe_name(i), series.of_state(i))));
-        }
+        records.extend(series_records(problem, series));
         let probes: Vec<(&String, View<'_, f64>)> = records
             .iter()
             .filter_map(|(name, record)| Some((name, View::contiguous(record, &[record.len()])?)))
@@ -113,6 +105,20 @@ impl Checkpoints {
             &arrays,
         )
     }
+}
+
+/// What is recorded beside probes, by the names of a checkpoint.
+pub fn series_records(
+    problem: &Problem,
+    series: Option<&SeriesRecords<'_>>,
+) -> Vec<(String, Vec<f64>)> {
+    let Some(series) = series else {
+        return Vec::new();
+    };
+    let reduced = (0..problem.series.len()).map(|i| (series_name(i), series.of(i)));
+    let states = 0..problem.state_probes.len();
+    let states = states.map(|i| (state_probe_name(i), series.of_state(i)));
+    reduced.chain(states).collect()
 }
 
 fn array_name(scheme: &Scheme, id: ComponentId, age: u8) -> String {
@@ -154,10 +160,6 @@ fn series_name(index: usize) -> String {
 
 fn state_probe_name(index: usize) -> String {
     format!("state probe {index}")
-}
-
-fn probe_name(index: usize) -> String {
-    format!("probe {index}")
 }
 
 /// What a calculation computes, without how long it runs and what it writes: a checkpoint of it can be taken by any run
@@ -274,9 +276,33 @@ pub fn resume<T: Value>(
         })?;
         calculation.restore_state(state, region, &values);
     }
-    for index in 0..problem.probes.len() {
+    restore_probes(&mut checkpoint, calculation)
+}
+
+/// Continues from the state of a folder whose values the calculation has already.
+pub fn resume_in_place<T: Value>(
+    folder: &Path,
+    identity: &Identity,
+    calculation: &mut Calculation<'_, T>,
+) -> Result<(), RunError> {
+    let mut checkpoint = Checkpoint::open(&folder.join(FILE))?;
+    checkpoint.expect(identity)?;
+    let (step, steps) = (checkpoint.header().step, calculation.problem.steps);
+    if step > steps {
+        return Err(RunError::Finished { step, steps });
+    }
+    calculation.set_steps(step);
+    restore_probes(&mut checkpoint, calculation)
+}
+
+fn restore_probes<T: Value>(
+    checkpoint: &mut Checkpoint,
+    calculation: &mut Calculation<'_, T>,
+) -> Result<(), RunError> {
+    let steps = calculation.steps() as usize;
+    for index in 0..calculation.problem.probes.len() {
         let mut record: Vec<f64> = Vec::new();
-        checkpoint.read(&probe_name(index), &[step as usize], |_, values| {
+        checkpoint.read(&probe_name(index), &[steps], |_, values| {
             record.extend_from_slice(values);
         })?;
         calculation.restore_probe(index, record);

@@ -13,6 +13,7 @@ pub mod census;
 pub mod checkpoint;
 mod fields;
 pub mod gallery;
+mod in_files;
 pub mod memory;
 mod outlines;
 pub mod outputs;
@@ -29,6 +30,7 @@ pub use crate::simulation::{
 pub use census::{Count, census};
 pub use checkpoint::Checkpoints;
 pub use gallery::{Pictures, Range};
+pub use in_files::{InFiles, PIECE as SWEEP_PIECE, SweepPlan};
 pub use outputs::{Missing, Outputs, VolumeFormat, Wanted};
 pub use record::Record;
 pub use series::SeriesRecords;
@@ -109,6 +111,7 @@ pub fn execute<T: Value>(
     {
         timed(&mut times.writing, || outputs.start(simulation))?;
     }
+    timed(&mut times.checkpoints, || settle(simulation, &company))?;
     loop {
         let done = simulation.steps();
         if done < steps {
@@ -162,11 +165,24 @@ pub fn execute<T: Value>(
                 checkpoints.write(simulation, company.series)
             })?;
         }
+        timed(&mut times.checkpoints, || settle(simulation, &company))?;
         if ended {
             times.stepping += simulation.overlapped();
             return Ok(Outcome { times, counts });
         }
     }
+}
+
+/// Lets a state count that a calculation keeps itself: all results up to it are written.
+fn settle<T: Value>(
+    simulation: &mut dyn Simulation<T>,
+    company: &Company<'_>,
+) -> Result<(), RunError> {
+    if !simulation.keeps_states() {
+        return Ok(());
+    }
+    let records = checkpoint::series_records(simulation.problem(), company.series);
+    simulation.settle(&records)
 }
 
 /// Whether fields are written after the current step.
@@ -185,6 +201,7 @@ fn next_stop<T: Value>(simulation: &dyn Simulation<T>, company: &Company<'_>) ->
         Some(_) => simulation.next_pause(),
         None => simulation.problem().steps,
     };
+    stop = stop.min(simulation.next_state());
     if company.series.is_some() {
         stop = stop.min(series::next(simulation.problem(), done));
     }

@@ -45,6 +45,10 @@ pub trait Simulation<T>: Sync {
     fn steps(&self) -> u64;
     /// The next step after which an output must be taken.
     fn next_pause(&self) -> u64;
+    /// The step at which it must pause for a state that it keeps itself.
+    fn next_state(&self) -> u64 {
+        u64::MAX
+    }
     /// Steps that it advances at a time: it can end at multiples of them only.
     fn stride(&self) -> u64 {
         1
@@ -63,6 +67,15 @@ pub trait Simulation<T>: Sync {
             true => self.fetch(),
             false => Ok(()),
         }
+    }
+    /// Whether it keeps states from which a run goes on.
+    fn keeps_states(&self) -> bool {
+        false
+    }
+    /// All results up to the current step are written, and so much was recorded beside probes, by the names of a
+    /// checkpoint: a state that a calculation keeps itself counts from now on.
+    fn settle(&mut self, _records: &[(String, Vec<f64>)]) -> Result<(), RunError> {
+        Ok(())
     }
     /// How long steps went on outside of [`Simulation::run`].
     fn overlapped(&self) -> Duration {

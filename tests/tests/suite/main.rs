@@ -2,6 +2,7 @@
 
 mod gpu;
 mod gpu_files;
+mod in_files;
 mod physics;
 mod ptxas;
 mod schedules;

@@ -62,6 +62,10 @@ impl<T: Value> Pipelined<'_, T> {
 
     fn load(&self, op: &Op, queue: WorkQueue, planes: Interval) -> Result<(), DeviceError> {
         let (place, offset, bytes) = self.slab(op, planes);
+        if let Some(over) = &self.over {
+            let range = offset as u64..offset as u64 + bytes;
+            return over.load(self.device, queue, range, place);
+        }
         // SAFETY: the planes lie in the host's array, which nobody else accesses while passes run; operations that
         // store them are ordered.
         unsafe {
@@ -70,8 +74,12 @@ impl<T: Value> Pipelined<'_, T> {
         }
     }
 
-    fn store(&self, op: &Op, queue: WorkQueue, planes: Interval) -> Result<(), DeviceError> {
+    fn store(&mut self, op: &Op, queue: WorkQueue, planes: Interval) -> Result<(), DeviceError> {
         let (place, offset, bytes) = self.slab(op, planes);
+        if let Some(over) = &mut self.over {
+            let range = offset as u64..offset as u64 + bytes;
+            return over.store(self.device, queue, range, place);
+        }
         // SAFETY: as in `load`.
         unsafe {
             self.device

@@ -5,10 +5,15 @@
 //! towers. Waves of sources go to the device before a pass, and records come back after it.
 
 mod beside;
+mod files;
 mod issue;
+mod over_files;
 mod passes;
 mod planes;
 mod records;
+mod stream;
+
+pub use over_files::{PIECE, piece_bytes};
 
 use super::code::DeviceProgram;
 use super::device::{Address, Device, DeviceError, Function};
@@ -22,6 +27,7 @@ use crate::host::receivers::Picture;
 use crate::host::{BlowUp, Calculation, Progress};
 use crate::simulation::{RunError, Simulation, Value, cell_stages_per_step};
 use beside::Beside;
+use over_files::OverFiles;
 use passes::PassState;
 use planes::PlaneBytes;
 use std::collections::{BTreeMap, VecDeque};
@@ -138,6 +144,8 @@ pub struct Pipelined<'a, T> {
     /// The host's array, while copies of queues use it.
     host: *mut u8,
     locked: bool,
+    /// The files that planes come from and go to, if they are not in the host's memory.
+    over: Option<OverFiles>,
     injections: Injections,
     points: Points,
     volumes: Volumes,
@@ -268,9 +276,10 @@ impl<'a, T: Value> Pipelined<'a, T> {
         let locked = match how.places {
             Some(_) => {
                 beside = Beside::new(device, &layout, calculation.array(), calculation.steps())?;
+                let in_file = calculation.is_in_file();
                 let array = calculation.array_mut();
                 // SAFETY: the array stays where it is as long as the calculation lives, and is unlocked before.
-                unsafe { device.lock(array.as_mut_ptr(), array.len() as u64) }?
+                !in_file && unsafe { device.lock(array.as_mut_ptr(), array.len() as u64) }?
             }
             None => {
                 device.write(buffer, calculation.array())?;
@@ -295,6 +304,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
             beside,
             host: calculation.array_mut().as_mut_ptr(),
             locked,
+            over: None,
             points,
             volumes,
             receivers,
@@ -325,7 +335,8 @@ impl<'a, T: Value> Pipelined<'a, T> {
 
     /// Whether pages of the host are locked, so that copies go on beside other work.
     pub fn is_locked(&self) -> bool {
-        self.locked
+        let over = self.over.as_ref();
+        over.map_or(self.locked, OverFiles::is_locked)
     }
 
     /// Bytes that the array takes on the host.
@@ -339,6 +350,9 @@ impl<'a, T: Value> Pipelined<'a, T> {
     }
 
     fn advance(&mut self, until: u64, progress: &Progress) -> Result<(), RunError> {
+        if self.over.is_some() {
+            return self.advance_over_files(until, progress);
+        }
         while self.asked < until {
             let next = self.builder.passes() + BETWEEN_LOOKS;
             let done = self.passes_until(until, next, progress);
@@ -464,6 +478,9 @@ impl<T> Drop for Pipelined<'_, T> {
                 self.device.forget(signal);
             }
         }
+        if let Some(over) = &self.over {
+            over.give_back(self.device);
+        }
         if self.locked {
             // SAFETY: it was locked, and all copies are over.
             let _ = unsafe { self.device.unlock(self.host) };
@@ -489,6 +506,13 @@ impl<T: Value> Simulation<T> for Pipelined<'_, T> {
         crate::run::next_volume(self.calculation.problem, self.steps)
     }
 
+    fn next_state(&self) -> u64 {
+        match &self.over {
+            Some(_) => self.next_state_in_files(),
+            None => u64::MAX,
+        }
+    }
+
     fn stride(&self) -> u64 {
         self.towers.program.towers.steps.max(1)
     }
@@ -507,6 +531,14 @@ impl<T: Value> Simulation<T> for Pipelined<'_, T> {
             beside.fetch(self.device, self.calculation.array_mut(), self.steps)?;
         }
         Ok(())
+    }
+
+    fn keeps_states(&self) -> bool {
+        self.over.is_some()
+    }
+
+    fn settle(&mut self, records: &[(String, Vec<f64>)]) -> Result<(), RunError> {
+        self.settle_files(records)
     }
 
     fn row(&self, id: ComponentId, age: u8, x: i64, y: i64) -> &[T] {

@@ -62,17 +62,38 @@ impl<T: Value> Pipelined<'_, T> {
         (room > 0).then(|| room.div_ceil(blocks) * period)
     }
 
-    /// Begins the pass that comes next.
-    pub(super) fn begin_pass(&mut self, until: u64) -> Result<(), DeviceError> {
-        let number = self.builder.passes();
-        let window = self.builder.window().clone();
-        let how = InFlight {
+    /// Where the pass ends that begins after so many steps, of those up to some step.
+    pub(super) fn end_of_pass(&self, from: u64, until: u64) -> u64 {
+        let most = most_blocks(self.how());
+        let (mut step, mut blocks, mut bytes) = (from, 0, 0);
+        while blocks < most
+            && step < until
+            && let Some(steps) = self.height(step, until)
+        {
+            let (_, after) = self.slices_after(step + steps, bytes);
+            if after > self.slices.bytes && blocks > 0 {
+                break;
+            }
+            (step, blocks, bytes) = (step + steps, blocks + 1, after);
+        }
+        step
+    }
+
+    fn how(&self) -> InFlight {
+        let window = self.builder.window();
+        InFlight {
             blocks: window.in_flight,
             group: self.footprints.grouping().planes(),
             ahead: window.ahead,
             spread: window.spread,
             places: window.places,
-        };
+        }
+    }
+
+    /// Begins the pass that comes next.
+    pub(super) fn begin_pass(&mut self, until: u64) -> Result<(), DeviceError> {
+        let number = self.builder.passes();
+        let how = self.how();
         let mut state = PassState::default();
         let (mut step, mut bytes) = (self.asked, 0);
         while state.blocks.len() < most_blocks(how) && step < until {

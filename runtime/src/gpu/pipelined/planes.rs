@@ -75,6 +75,13 @@ impl PlaneBytes {
         self.before + (planes.lo + self.ghosts) * self.each
     }
 
+    /// The bytes of all planes of an array.
+    pub fn bytes_of_all(&self, window: &Window) -> std::ops::Range<u64> {
+        let planes = self.of_array(window.planes);
+        let start = self.offset(planes) as u64;
+        start..start + planes.len() as u64 * self.each()
+    }
+
     /// Copies, one after the other, that move places of the buffer by some along the way: from, to and bytes.
     pub fn moves(&self, buffer: Address, places: Interval, by: i64) -> Vec<Move> {
         let mut moves = Vec::new();

@@ -1,7 +1,9 @@
 //! Time blocks in flight and calculation windows: how many, over how many planes, for a device's memory.
 
 use super::{DevicePlanner, Refusal, TowerPlan};
+use crate::disk;
 use crate::gpu::{InFlight, device_bytes};
+use std::collections::BTreeMap;
 use std::fmt;
 use torre_compiler::backend::gpu::abi::{PROGRESS_BYTES, TaskWord};
 use torre_compiler::lattice::{Axis, Interval};
@@ -65,6 +67,8 @@ pub struct WindowPlan {
     pub rate: WindowRate,
     /// Bytes copied each way in a run.
     pub copied: u64,
+    /// Bytes of the files that planes come from and go to; `None`: they are in the host's memory.
+    pub files: Option<u64>,
 }
 
 /// What is asked for, and what there is.
@@ -78,12 +82,16 @@ pub struct Wanted {
     pub every: Option<u64>,
     /// Bytes of the device's memory.
     pub available: u64,
+    /// Bytes that a disk reads and writes per second, both together, if planes are in files.
+    pub disk: Option<f64>,
     /// Cell-steps per second that the towers are expected to reach where the whole array is on the device.
     pub cells: f64,
 }
 
-/// Time blocks in flight that are considered, and columns of towers of a group.
+/// Time blocks in flight that are considered, and columns of towers of a group. Files are so slow that passes over them
+/// cannot have too many.
 const BLOCKS: [usize; 7] = [8, 6, 5, 4, 3, 2, 1];
+const BLOCKS_OVER_FILES: [usize; 14] = [64, 48, 40, 32, 24, 20, 16, 12, 8, 6, 4, 3, 2, 1];
 const COLUMNS: [i64; 5] = [16, 8, 4, 2, 1];
 
 /// The same where the whole array is on the device.
@@ -150,32 +158,28 @@ impl DevicePlanner<'_> {
         }
     }
 
-    /// A calculation window over the host's memory.
-    pub fn window(&self, plan: Option<&TowerPlan>, wanted: Wanted) -> Result<WindowPlan, Refusal> {
-        let Wanted {
-            available, cells, ..
-        } = wanted;
-        let refuse = |reason| Err(Refusal::Window(reason));
-        if let Some(reason) = self.window_refusal(plan, wanted.every) {
-            return refuse(reason);
-        }
-        let Some(plan) = plan else {
-            return refuse(NoWindow::Layerwise);
-        };
+    /// The most cell-steps per second that any window over the towers of a plan could do, without looking whether it
+    /// fits.
+    pub fn window_bound(&self, plan: &TowerPlan, wanted: Wanted) -> f64 {
+        let candidates = self.window_candidates(plan, wanted);
+        candidates
+            .iter()
+            .map(|(rate, ..)| *rate)
+            .fold(0.0, f64::max)
+    }
+
+    /// Rates of windows that are considered, with the planes that they have about.
+    fn window_candidates(&self, plan: &TowerPlan, wanted: Wanted) -> Vec<(f64, InFlight, i64)> {
         let (scheme, layout) = (self.planner.scheme, &self.window_layout);
         let towers = plan.fit.towers();
         let plane_bytes = layout.stride[Axis::OUTER] as u64 * layout.element_bytes as u64;
-        let area = scheme.grid.cells[Axis::MIDDLE] * scheme.grid.cells[Axis::INNER];
-        let bytes = plane_bytes as f64 / area.max(1) as f64;
-        let rates = Rates {
-            cells,
-            link: self.model.link_rate(),
-            copies: self.model.copy_rate,
+        let (rates, bytes) = (self.window_rates(wanted), self.bytes_of_a_cell());
+        let blocks = match wanted.disk {
+            Some(_) => &BLOCKS_OVER_FILES[..],
+            None => &BLOCKS,
         };
-        let task = u64::from(TaskWord::BYTES + PROGRESS_BYTES * plan.fit.block.lines.cluster());
-        let tables = HEIGHTS * plan.count as u64 * task;
         let mut candidates = Vec::new();
-        for blocks in wanted.blocks.map_or(BLOCKS.to_vec(), |n| vec![n]) {
+        for &blocks in wanted.blocks.as_ref().map_or(blocks, std::slice::from_ref) {
             for columns in wanted.columns.map_or(COLUMNS.to_vec(), |n| vec![n]) {
                 let how = InFlight {
                     blocks,
@@ -185,8 +189,9 @@ impl DevicePlanner<'_> {
                     places: Some(0),
                 };
                 let fixed = device_bytes(scheme, self.problem, layout, plan.height(), how);
-                let fixed = fixed.saturating_add(tables);
-                let places = (available.saturating_sub(fixed) / plane_bytes.max(1)) as i64;
+                let fixed = fixed.saturating_add(table_bytes(plan));
+                let left = wanted.available.saturating_sub(fixed);
+                let places = (left / plane_bytes.max(1)) as i64;
                 let how = InFlight {
                     places: Some(places.min(2 * layout.visible(Axis::OUTER).len())),
                     ..how
@@ -195,18 +200,64 @@ impl DevicePlanner<'_> {
                 let steps = blocks as u64 * plan.height();
                 let rate = WindowRate::new(rates, steps, bytes, about, places);
                 let launches = 1.0 - LAUNCH / columns as f64;
-                candidates.push((rate.cells * launches, how, about));
+                // What is about twice too large is not looked at closely.
+                let rate = if about <= 2 * places {
+                    rate.cells * launches
+                } else {
+                    0.0
+                };
+                candidates.push((rate, how, about));
             }
         }
         candidates.sort_by(|a, b| b.0.total_cmp(&a.0));
+        candidates
+    }
+
+    fn window_rates(&self, wanted: Wanted) -> Rates {
+        let link = self.model.link_rate();
+        Rates {
+            cells: wanted.cells,
+            link: wanted.disk.map_or(link, |disk| link.min(disk / 2.0)),
+            copies: self.model.copy_rate,
+        }
+    }
+
+    /// Bytes of a cell, with all that lies between rows.
+    fn bytes_of_a_cell(&self) -> f64 {
+        let (scheme, layout) = (self.planner.scheme, &self.window_layout);
+        let plane_bytes = layout.stride[Axis::OUTER] as f64 * layout.element_bytes as f64;
+        let area = scheme.grid.cells[Axis::MIDDLE] * scheme.grid.cells[Axis::INNER];
+        plane_bytes / area.max(1) as f64
+    }
+
+    /// A calculation window over the host's memory, or over files.
+    pub fn window(&self, plan: Option<&TowerPlan>, wanted: Wanted) -> Result<WindowPlan, Refusal> {
+        let available = wanted.available;
+        let refuse = |reason| Err(Refusal::Window(reason));
+        if let Some(reason) = self.window_refusal(plan, wanted.every) {
+            return refuse(reason);
+        }
+        let Some(plan) = plan else {
+            return refuse(NoWindow::Layerwise);
+        };
+        let (scheme, layout) = (self.planner.scheme, &self.window_layout);
+        let plane_bytes = layout.stride[Axis::OUTER] as u64 * layout.element_bytes as u64;
+        let (rates, bytes) = (self.window_rates(wanted), self.bytes_of_a_cell());
+        let tables = table_bytes(plan);
+        let candidates = self.window_candidates(plan, wanted);
+        // By planes of a group: towers are put into groups once.
+        let mut known: BTreeMap<i64, Footprints> = BTreeMap::new();
         let mut needed = None::<u64>;
         for (_, how, about) in candidates {
             let places = how.places.unwrap_or(0);
             // What is about twice too large is not looked at closely.
             let least = match about <= 2 * places {
-                true => self
-                    .least_places(plan, how)
-                    .ok_or(Refusal::Window(NoWindow::Way))?,
+                true => {
+                    let new = || self.footprints(plan, how);
+                    let footprints = known.entry(how.group).or_insert_with(new);
+                    self.least_places(footprints, plan, how)
+                        .ok_or(Refusal::Window(NoWindow::Way))?
+                }
                 false => about,
             };
             let fixed = device_bytes(
@@ -236,6 +287,7 @@ impl DevicePlanner<'_> {
                     .saturating_add(tables),
                 plane_bytes,
                 rate: WindowRate::new(rates, steps, bytes, least, places),
+                files: wanted.disk.map(|_| disk::needed(layout)),
                 copied: passes
                     .saturating_mul(planes as u64)
                     .saturating_mul(plane_bytes),
@@ -260,9 +312,13 @@ impl DevicePlanner<'_> {
     }
 
     /// The planes that a window holds at least.
-    fn least_places(&self, plan: &TowerPlan, how: InFlight) -> Option<i64> {
+    fn least_places(
+        &self,
+        footprints: &mut Footprints,
+        plan: &TowerPlan,
+        how: InFlight,
+    ) -> Option<i64> {
         let (scheme, layout) = (self.planner.scheme, &self.window_layout);
-        let mut footprints = self.footprints(plan, how);
         let window = Window {
             planes: footprints.held(),
             places: None,
@@ -303,6 +359,12 @@ impl DevicePlanner<'_> {
         };
         LaidOut::new(window, vec![pass; passes], footprints.way()).ok()
     }
+}
+
+/// Bytes of the tables of time blocks.
+fn table_bytes(plan: &TowerPlan) -> u64 {
+    let task = u64::from(TaskWord::BYTES + PROGRESS_BYTES * plan.fit.block.lines.cluster());
+    HEIGHTS * plan.count as u64 * task
 }
 
 /// The planes of a window, about.

@@ -1,12 +1,18 @@
 //! Time blocks in flight, and calculation windows: domains that are several times as large as what the device holds.
 
 use super::*;
+use std::path::Path;
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::layout::{BoxLayout, Layout};
 use torre_compiler::pipeline::{Footprints, Window};
 use torre_compiler::problem::OutputKind;
+use torre_runtime::disk::StateFolder;
 use torre_runtime::gpu::{InFlight, Pipelined, Queues, device_bytes};
+use torre_runtime::host::{Progress, memory::Memory};
+use torre_runtime::output::checkpoint::Identity;
+use torre_runtime::program::LoadedFiles;
 use torre_runtime::program::layerwise_kernels_for;
+use torre_runtime::run::{Simulation, checkpoint, verify};
 
 /// The kernels for values as a run has them.
 fn kernels(scheme: &Scheme, how: InFlight) -> KernelSet {
@@ -71,6 +77,38 @@ struct Done {
     times: f64,
 }
 
+/// Bytes of files that are read or written at a time, few enough for many of them.
+const PIECE: u64 = 8192;
+
+fn identity<T: Value>(scheme: &Scheme, problem: &Problem) -> Identity {
+    checkpoint::identity::<T>(scheme, problem, &LoadedFiles::default())
+}
+
+/// A calculation over the files of a folder, which goes on where it has a state.
+fn calculation_over<'a, T: Value>(
+    folder: &Path,
+    layout: Layout,
+    scheme: &'a Scheme,
+    problem: &'a Problem,
+) -> (Calculation<'a, T>, StateFolder) {
+    let own = &identity::<T>(scheme, problem);
+    let resumed = StateFolder::has_state(folder);
+    let files = match resumed {
+        true => StateFolder::open(folder, &layout, own),
+        false => StateFolder::create(folder, &layout, own),
+    };
+    let files = files.expect("a folder that can be written");
+    let map = files.files()[0].map(layout.bytes()).expect("a file");
+    let memory = Memory::of_file(map, &layout);
+    let calculation = Calculation::of_memory(memory, layout, scheme, problem, &NoFiles);
+    let mut calculation = calculation.expect("a problem that can be");
+    match resumed {
+        true => checkpoint::resume_in_place(folder, own, &mut calculation).expect("a state"),
+        false => calculation.fill(1).expect("finite values"),
+    }
+    (calculation, files)
+}
+
 /// Runs a problem by time blocks in flight, and by the reference, and compares all that can be seen.
 fn in_flight<T: Value>(
     library: &Library,
@@ -80,13 +118,34 @@ fn in_flight<T: Value>(
     towers: &CompiledTowers,
     how: InFlight,
 ) -> Result<Done, String> {
+    compared::<T>(library, device, scheme, problem, towers, how, None)
+}
+
+/// The same over the files of a folder, or without; a run that goes on is compared at its end.
+fn compared<T: Value>(
+    library: &Library,
+    device: &dyn Queues,
+    scheme: &Scheme,
+    problem: &Problem,
+    towers: &CompiledTowers,
+    how: InFlight,
+    folder: Option<&Path>,
+) -> Result<Done, String> {
     let set = kernels(scheme, how);
     let gpu = code::gpu_of(device).expect("a GPU that is known");
     let shape = Shape::of(scheme);
     let ptx = code::ptx(library, scheme, &set, shape, gpu).expect("valid IR");
-    let calculation: Calculation<'_, T> =
-        Calculation::arranged(set.layout.clone(), scheme, problem, &NoFiles, 1)
-            .expect("a problem of finite values");
+    let layout = set.layout.clone();
+    let (calculation, folder): (Calculation<'_, T>, _) = match folder {
+        Some(folder) => {
+            let (calculation, files) = calculation_over(folder, layout, scheme, problem);
+            (calculation, Some(files))
+        }
+        None => {
+            let calculation = Calculation::arranged(layout, scheme, problem, &NoFiles, 1);
+            (calculation.expect("a problem of finite values"), None)
+        }
+    };
     let program = DeviceProgram {
         set: &set,
         ptx: &ptx,
@@ -95,19 +154,44 @@ fn in_flight<T: Value>(
     let run = Pipelined::new(calculation, &NoFiles, device, program, towers, how);
     let run = run.map_err(|error| error.to_string())?;
     let mut run = run.ok_or("time blocks cannot do that")?;
+    if let Some(folder) = folder {
+        run = run.over(folder, PIECE).map_err(|error| error.to_string())?;
+    }
+    let resumed = run.steps() > 0;
     let mut check = Literal::<T>::new(scheme, problem, &NoFiles);
-    let done = execute(
-        &mut run,
-        Some(&mut check),
-        Company::default(),
-        &Watch::default(),
-    );
+    let beside: Option<&mut dyn Simulation<T>> = match resumed {
+        true => None,
+        false => Some(&mut check),
+    };
+    let done = execute(&mut run, beside, Company::default(), &Watch::default());
     done.map_err(|error| format!("{error:?}\n{scheme}"))?;
+    if resumed {
+        let end = problem.steps;
+        let checked = check.run(end, &Progress::default());
+        checked.map_err(|error| format!("{error:?}"))?;
+        verify::compare(&run, &check).map_err(|difference| difference.to_string())?;
+    }
     let planes = scheme.grid.cells[Axis::OUTER] as f64;
     Ok(Done {
         slides: run.slides(),
         times: how.places.map_or(1.0, |places| planes / places as f64),
     })
+}
+
+fn over_files_any(
+    library: &Library,
+    device: &dyn Queues,
+    scheme: &Scheme,
+    problem: &Problem,
+    towers: &CompiledTowers,
+    how: InFlight,
+    folder: &Path,
+) -> Result<Done, String> {
+    let run = match scheme.precision {
+        Precision::F32 => compared::<f32>,
+        Precision::F64 => compared::<f64>,
+    };
+    run(library, device, scheme, problem, towers, how, Some(folder))
 }
 
 fn in_flight_any(
@@ -196,6 +280,13 @@ fn windows_give_the_bits_of_the_reference() {
             device.reseed(seed as u64 + extra as u64);
             let done = in_flight_any(library, &device, &scheme, &problem, towers, how);
             assert!(done.slides > 2 && device.changes() > 20, "{seed}: {done:?}");
+            let folder = tempfile::tempdir().expect("a folder");
+            let device = Interpreted::new();
+            device.reseed(seed as u64 + extra as u64);
+            let path = folder.path();
+            let done = over_files_any(library, &device, &scheme, &problem, towers, how, path);
+            let done = done.expect("the bits of the reference");
+            assert!(done.slides > 2, "{seed}: {done:?}");
         }
     }
 }
@@ -331,6 +422,11 @@ problem p {
     device.reseed(7);
     let done = in_flight_any(library, &device, scheme, problem, towers, how);
     assert!(done.slides > 2 && done.times > 1.3, "{done:?}");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    let device = Interpreted::new();
+    let done = over_files_any(library, &device, scheme, problem, towers, how, path);
+    done.expect("the bits of the reference");
 }
 
 /// Random schemes on long grids, with all kinds of ends; towers up and down the first axis.
@@ -343,7 +439,7 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
         reach: 2,
         ..LIMITS
     };
-    let (mut tried, mut slides, mut zoned) = (0, 0, 0);
+    let (mut tried, mut slides, mut zoned, mut over) = (0, 0, 0, 0);
     for seed in 0..seeds().end / 2 {
         let mut rng = Rng::new(seed);
         let mut scheme = random_scheme(&mut rng, &limits);
@@ -421,13 +517,67 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
             how.places = Some(least + more);
         }
         device.reseed(seed);
-        let done = in_flight_any(library, &device, &scheme, &problem, towers, how);
+        let done = match window && rng.once_in(2) {
+            true => {
+                let folder = tempfile::tempdir().expect("a folder");
+                over += 1;
+                let path = folder.path();
+                over_files_any(library, &device, &scheme, &problem, towers, how, path)
+                    .expect("the bits of the reference")
+            }
+            false => in_flight_any(library, &device, &scheme, &problem, towers, how),
+        };
         tried += 1;
         slides += u64::from(done.slides > 0);
         zoned += u64::from(has_zones && window);
     }
     assert!(
-        tried > 4 && slides > 2 && zoned > 0,
+        tried > 4 && slides > 2 && zoned > 0 && over > 1,
         "{slides} {zoned} of {tried}"
     );
+}
+
+/// A run over files that a device gives up, after any number of launches, goes on with the last whole pass and ends with
+/// the same bits.
+#[test]
+fn windows_over_files_go_on_where_they_ended() {
+    let Some(library) = library() else { return };
+    let scheme = maxwell(4, Precision::F32, [40, 7, 6]);
+    let mut rng = Rng::new(5);
+    let mut problem = random_problem(&mut rng, &scheme);
+    few_cells(&mut problem);
+    problem.outputs.clear();
+    problem.steps = 16;
+    let device = Interpreted::new();
+    let (plan, model) = plan_of(&device, &scheme, &problem, "torre(D = 2, TH = 2)");
+    let towers = &compiled_for_window(library, &scheme, plan, &model);
+    let mut how = InFlight {
+        blocks: 2,
+        group: 6,
+        ahead: 1,
+        spread: true,
+        places: None,
+    };
+    how.places = least_places(&scheme, &problem, towers, how);
+    let run = |device: &Interpreted, folder: &Path| {
+        over_files_any(library, device, &scheme, &problem, towers, how, folder)
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    run(&device, folder.path()).expect("the bits of the reference");
+    let launches = device.launches();
+    let own = identity::<f32>(&scheme, &problem);
+    let mut steps = std::collections::BTreeSet::new();
+    let mut last = 1;
+    while last < launches {
+        let folder = tempfile::tempdir().expect("a folder");
+        let device = Interpreted::new();
+        device.fail_after(last);
+        let error = run(&device, folder.path()).expect_err("it gave up");
+        assert!(error.contains("this many are enough"), "{error}");
+        steps.insert(checkpoint::step(folder.path(), &own).expect("a state"));
+        let device = Interpreted::new();
+        run(&device, folder.path()).expect("the bits of the reference");
+        last += launches / 7 + 1;
+    }
+    assert!(steps.len() > 2, "{steps:?}");
 }

@@ -1,0 +1,165 @@
+//! Calculations whose arrays are in files of a folder.
+
+use super::{Made, Prepared, Run};
+use crate::codes;
+use crate::failure::Failure;
+use crate::machine;
+use crate::report::bytes;
+use crate::window::{self, Held};
+use std::fs;
+use std::path::Path;
+use torre_compiler::layout::Layout;
+use torre_grammar::diag::Diagnostic;
+use torre_runtime::cache::Origin;
+use torre_runtime::disk::{self, StateFolder};
+use torre_runtime::gpu::piece_bytes;
+use torre_runtime::host::{Calculation, memory::Memory};
+use torre_runtime::program::Compiled;
+use torre_runtime::run::{InFiles, SweepPlan, Value, checkpoint};
+
+/// Whether two paths lead to the same folder.
+fn same(one: &Path, other: &Path) -> bool {
+    let real = fs::canonicalize(one).ok();
+    one == other || real.is_some() && real == fs::canonicalize(other).ok()
+}
+
+impl<T: Value> Run<'_, T> {
+    /// Whether the run goes on with the state that its own folder has.
+    fn goes_on(&self, folder: &Path) -> bool {
+        let resumed = self.args.resume.as_deref();
+        resumed.is_some_and(|resumed| same(resumed, folder))
+    }
+
+    /// Bytes of memory that a calculation over files takes.
+    pub(super) fn piece_bytes(&self) -> u64 {
+        match self.held() {
+            Some(Held::Window(plan)) => piece_bytes(plan.how.group as u64 * plan.plane_bytes),
+            _ => self.sweep.map_or(0, |plan| plan.bytes),
+        }
+    }
+
+    /// Says where files cannot be accessed directly.
+    pub(super) fn say_cached(&self, is_direct: bool) {
+        if !is_direct {
+            self.voice.note(
+                "the file system has no direct access, so files go through the system's cache",
+            );
+        }
+    }
+
+    /// Refuses what cannot be with the files of a folder, before anything is written.
+    pub(super) fn check_files(&self, layout: &Layout) -> Result<(), Failure> {
+        let args = self.args;
+        let Some(folder) = args.holding.folder() else {
+            return Ok(());
+        };
+        for (option, other) in [("--out", &args.out), ("--checkpoint", &args.checkpoint)] {
+            if other.as_deref().is_some_and(|other| same(other, folder)) {
+                return Err(Failure::usage(format!(
+                    "`--window` and `{option}` name the same folder"
+                )));
+            }
+        }
+        let goes_on = self.goes_on(folder);
+        if goes_on && args.verify {
+            return Err(Failure::usage(
+                "`--verify` does not go with a state in files: it has no other values to begin with",
+            ));
+        }
+        if goes_on {
+            return Ok(());
+        }
+        if StateFolder::has_state(folder) && !args.overwrite {
+            let folder = folder.display();
+            let message = format!("`{folder}` has the state of a run");
+            let hint = format!(
+                "`--resume {folder}` goes on with it; remove the folder to begin anew, or say `--overwrite` beside `--out`"
+            );
+            return Err(Diagnostic::error(codes::OTHER_RESULTS, message)
+                .hint(hint)
+                .into());
+        }
+        let needed = disk::needed(layout);
+        match disk::on_disk(folder) {
+            Some(available) if needed > available => {
+                let message = format!(
+                    "the two files of the fields take {}, and the disk of `{}` has {}",
+                    bytes(needed),
+                    folder.display(),
+                    bytes(available)
+                );
+                let hint = "name a folder on another disk, or make the domain smaller: `--set domain=AxBxC`";
+                Err(Diagnostic::error(codes::DISK, message).hint(hint).into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The calculation at the step where the run begins, and its folder if its array is in files.
+    pub(super) fn calculation<'b>(
+        &'b self,
+        prepared: &Prepared<'b>,
+        layout: &Layout,
+    ) -> Result<(Calculation<'b, T>, Option<StateFolder>), Failure> {
+        let (scheme, problem, files) = (self.scheme, self.problem, prepared.files);
+        let (layout, identity) = (layout.clone(), &prepared.identity);
+        let Some(folder) = self.args.holding.folder() else {
+            let calculation = Calculation::arranged(layout, scheme, problem, files, self.threads);
+            let mut calculation = calculation?;
+            if let Some(folder) = &self.args.resume {
+                checkpoint::resume(folder, identity, &mut calculation)?;
+            }
+            return Ok((calculation, None));
+        };
+        let goes_on = self.goes_on(folder);
+        let state = match goes_on {
+            true => StateFolder::open(folder, &layout, identity),
+            false => StateFolder::create(folder, &layout, identity),
+        };
+        let state = state?;
+        let map = state.files()[0].map(layout.bytes())?;
+        let memory = Memory::of_file(map, &layout);
+        let calculation = Calculation::of_memory(memory, layout, scheme, problem, files);
+        let mut calculation = calculation?;
+        if goes_on {
+            checkpoint::resume_in_place(folder, identity, &mut calculation)?;
+            return Ok((calculation, Some(state)));
+        }
+        calculation.fill(self.threads)?;
+        if let Some(folder) = &self.args.resume {
+            checkpoint::resume(folder, identity, &mut calculation)?;
+        }
+        Ok((calculation, Some(state)))
+    }
+
+    /// Runs over files, plane after plane.
+    pub(super) fn run_sweep(
+        &self,
+        prepared: &Prepared<'_>,
+        compiled: &Compiled,
+        plan: SweepPlan,
+    ) -> Result<(), Failure> {
+        let (calculation, folder) = self.calculation(prepared, &prepared.set.layout)?;
+        let Some(folder) = folder else {
+            return Err(Failure::usage(window::ONLY_CUDA));
+        };
+        self.say_cached(folder.files().iter().all(|file| file.is_direct()));
+        let made = Made {
+            backend: compiled.backend.to_string(),
+            code: compiled.code.description(),
+            compiling: compiled.time,
+            cached: compiled.origin == Some(Origin::Cached),
+            field_bytes: calculation.memory_bytes(),
+            devices: vec![machine::cpu_name()],
+        };
+        let mut simulation = InFiles {
+            calculation,
+            set: prepared.set,
+            code: &*compiled.code,
+            threads: self.threads,
+            plan,
+            folder,
+        };
+        self.run_checked(&mut simulation, prepared, made)
+    }
+}

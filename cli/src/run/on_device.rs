@@ -1,0 +1,97 @@
+//! Runs on one GPU.
+
+use super::{Made, Prepared, Run, TOO_MUCH};
+use crate::device;
+use crate::failure::Failure;
+use crate::target::OnGpu;
+use crate::window::Held;
+use std::time::Instant;
+use torre_compiler::backend::gpu::layerwise::Shape;
+use torre_compiler::backend::llvm::library::Library;
+use torre_runtime::gpu::{
+    CompiledBlocks, Device, DeviceModel, DeviceProgram, OnDevice, PIECE, Pipelined, code,
+};
+use torre_runtime::host::SetupError;
+use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner, NoWindow, Refusal};
+use torre_runtime::program::CompileError;
+use torre_runtime::run::Value;
+
+impl<T: Value> Run<'_, T> {
+    pub(super) fn run_on_device(
+        &self,
+        prepared: &Prepared<'_>,
+        gpu: &OnGpu,
+    ) -> Result<(), Failure> {
+        let OnGpu {
+            devices,
+            model,
+            plan,
+            held,
+            ..
+        } = gpu;
+        if let Some(Held::Stripes(stripes)) = held {
+            return self.run_on_devices(prepared, gpu, stripes);
+        }
+        let device = &devices.devices()[0];
+        let &Prepared { set, files, .. } = prepared;
+        let start = Instant::now();
+        let library = Library::open().map_err(CompileError::from)?;
+        let shape = Shape::of(self.scheme);
+        let ptx = code::ptx(library, self.scheme, &plan.kernels, shape, model.gpu);
+        let ptx = ptx.map_err(CompileError::from)?;
+        let blocks = plan.compile_blocks(library, self.scheme, model)?;
+        let towers = blocks.as_ref().and_then(CompiledBlocks::towers);
+        let program = DeviceProgram {
+            set,
+            ptx: &ptx,
+            shape,
+        };
+        // Towers may be for a GPU of its own, where other kernels are not.
+        let gpu = blocks.as_ref().map_or(ptx.gpu, |blocks| blocks.ptx().gpu);
+        let compiling = start.elapsed();
+        let (calculation, state) = self.calculation(prepared, &set.layout)?;
+        let made = Made {
+            backend: "cuda".to_owned(),
+            code: format!("LLVM {}, {gpu}", library.version()),
+            compiling,
+            cached: false,
+            field_bytes: calculation.memory_bytes(),
+            devices: vec![device.facts().name.clone()],
+        };
+        let how = held.as_ref().and_then(Held::how);
+        if let (Some(how), Some(towers)) = (how, towers) {
+            let run = Pipelined::new(calculation, files, device, program, towers, how)?;
+            let Some(mut simulation) = run else {
+                return Err(self.no_window(model, plan)?);
+            };
+            if let Some(state) = state {
+                simulation = simulation.over(state, PIECE)?;
+                self.say_cached(simulation.is_direct());
+            }
+            if how.places.is_some() && !simulation.is_locked() {
+                self.voice
+                    .note("the host's memory cannot be locked, so copies take longer");
+            }
+            return self.run_checked(&mut simulation, prepared, made);
+        }
+        let mut simulation = OnDevice::new(calculation, files, device, program)?;
+        if let Some(blocks) = &blocks {
+            simulation = simulation.by(blocks)?;
+        }
+        let reason = simulation.without_towers().filter(|_| plan.note.is_none());
+        if let Some(reason) = reason {
+            self.voice
+                .note(format!("{reason}, so the GPU goes stage by stage"));
+        }
+        self.run_checked(&mut simulation, prepared, made)
+    }
+
+    /// The diagnostic for sources and probes that keep a calculation window from its towers.
+    fn no_window(&self, model: &DeviceModel, plan: &DevicePlan) -> Result<Failure, Failure> {
+        let planner = DevicePlanner::new(self.scheme, self.problem, model);
+        let planner = planner.map_err(SetupError::from)?;
+        let reason = NoWindow::Points(TOO_MUCH.to_owned());
+        let refused = planner.refused(&plan.choice.name, Refusal::Window(reason));
+        Ok(device::refused(refused, &planner, model))
+    }
+}

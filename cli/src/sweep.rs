@@ -1,0 +1,130 @@
+//! Calculations in files that the processor advances: how many steps it does in a pass over them.
+
+use crate::args::Holding;
+use crate::codes;
+use crate::failure::Failure;
+use crate::report::bytes;
+use torre_compiler::cost::gcells;
+use torre_compiler::lattice::Axis;
+use torre_compiler::layout::Layout;
+use torre_compiler::resolve::Resolved;
+use torre_grammar::diag::Diagnostic;
+use torre_runtime::budget;
+use torre_runtime::disk;
+use torre_runtime::host::SetupError;
+use torre_runtime::run::{SWEEP_PIECE, SweepPlan};
+
+/// The share of free memory that is taken where nothing is said.
+const SHARE: f64 = 0.75;
+
+/// Pieces of files are no larger than this part of memory, and no smaller than some bytes.
+const PARTS: u64 = 48;
+const LEAST: u64 = 64 << 10;
+
+/// The order of stages, as `--schedule` names it.
+pub const SCHEDULE: &str = "layerwise";
+
+/// Refuses options that have no meaning for the processor.
+pub fn check_options(holding: &Holding, schedule: &str) -> Result<(), Failure> {
+    if holding.in_flight.is_some() || holding.columns.is_some() {
+        return Err(Failure::usage(
+            "`--in-flight` and `--columns` go with `--backend cuda`",
+        ));
+    }
+    if !["auto", SCHEDULE].contains(&schedule) {
+        return Err(Failure::usage(
+            "the processor sweeps over files stage by stage: `--schedule` is `auto` or `layerwise`",
+        ));
+    }
+    Ok(())
+}
+
+/// The passes of a run.
+pub fn plan(holding: &Holding, resolved: &Resolved) -> Result<SweepPlan, Failure> {
+    let Resolved {
+        scheme, problem, ..
+    } = resolved;
+    let refuse = |message: &str| {
+        Diagnostic::error(codes::DEVICE_SCHEDULE, message)
+            .hint("the domain has to fit into memory: run without `--window`")
+    };
+    if scheme.grid.is_periodic(Axis::OUTER) {
+        return Err(refuse(
+            "a sweep over files does not go around the first axis, which is periodic",
+        )
+        .into());
+    }
+    if scheme.grid.axes[Axis::OUTER].is_none() {
+        return Err(refuse("a sweep over files goes over the first of several axes").into());
+    }
+    let layout = Layout::new(scheme).map_err(SetupError::from)?;
+    let free = budget::available().map(|free| (free.bytes as f64 * SHARE) as u64);
+    let free = free.unwrap_or(u64::MAX);
+    let available = holding.memory.map_or(free, |most| most.min(free));
+    let piece = (available / PARTS).clamp(LEAST, SWEEP_PIECE);
+    let piece = 1 << piece.ilog2();
+    let planned = SweepPlan::new(scheme, &layout, problem.steps, available, piece);
+    planned.map_err(|needed| {
+        let message = format!(
+            "a sweep over files takes {} of memory at least, and {} are available",
+            bytes(needed),
+            bytes(available)
+        );
+        Diagnostic::error(codes::MEMORY, message)
+            .hint("allow more with `--memory`, or make the last two axes shorter")
+            .into()
+    })
+}
+
+/// Cell-steps per second that passes allow over a disk.
+fn rate(plan: &SweepPlan, resolved: &Resolved) -> f64 {
+    let cells: f64 = resolved
+        .scheme
+        .grid
+        .cells
+        .0
+        .iter()
+        .map(|&n| n as f64)
+        .product();
+    let moved = 2.0 * plan.array as f64;
+    plan.steps as f64 * cells * crate::window::DISK / moved
+}
+
+/// How the files are gone over, in a sentence.
+pub fn note(plan: &SweepPlan, resolved: &Resolved, holding: &Holding) -> String {
+    let steps = resolved.problem.steps;
+    let folder = holding.folder().unwrap_or(std::path::Path::new("."));
+    format!(
+        "the processor sweeps over the planes of files, {} steps at a time; {} are written to `{}`, and as many are read",
+        plan.steps.min(steps),
+        bytes(plan.written(steps)),
+        folder.display()
+    )
+}
+
+/// A plan, line by line; the processor reaches some rate in memory.
+pub fn text(plan: &SweepPlan, resolved: &Resolved, in_memory: f64) -> String {
+    let layout = Layout::new(&resolved.scheme);
+    let files = layout.map_or(0, |layout| disk::needed(&layout));
+    let allowed = rate(plan, resolved);
+    format!(
+        "sweeps over files\n  passes    {:>8} steps each; {} of memory\n  files     {:>8} on the disk; {} written in a run, and as much read\n  expected  {:>8} Gcells/s; the disk allows {}\n",
+        plan.steps,
+        bytes(plan.bytes),
+        bytes(files),
+        bytes(plan.written(resolved.problem.steps)),
+        gcells(allowed.min(in_memory)),
+        gcells(allowed),
+    )
+}
+
+/// The same for reports.
+pub fn json(plan: &SweepPlan, resolved: &Resolved) -> serde_json::Value {
+    serde_json::json!({
+        "steps_of_a_pass": plan.steps,
+        "memory_bytes": plan.bytes,
+        "bytes_of_an_array": plan.array,
+        "written_bytes": plan.written(resolved.problem.steps),
+        "transfers_allow_gcells_per_s": rate(plan, resolved) * 1e-9,
+    })
+}

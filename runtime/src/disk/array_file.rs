@@ -1,0 +1,213 @@
+//! A file with the values of an array.
+
+use crate::output::{Attempt, FileError};
+use memmap2::{MmapMut, MmapOptions};
+use rustix::fs::{FallocateFlags, OFlags, fallocate};
+use rustix::io::Errno;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What direct accesses are multiples of: bytes, places in the file and in memory.
+pub const BLOCK: u64 = 4096;
+
+/// A file with an array, filled up to whole blocks.
+#[derive(Debug)]
+pub struct ArrayFile {
+    path: PathBuf,
+    file: File,
+    /// The same file, without the system's cache; `None` where the file system has no such access.
+    direct: Option<File>,
+    /// Direct accesses have not failed.
+    works: AtomicBool,
+    bytes: u64,
+}
+
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    options
+}
+
+/// The file at a path once more, for direct accesses.
+#[cfg(target_os = "linux")]
+fn open_direct(path: &Path) -> Option<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::DIRECT;
+    let file = options().custom_flags(flags.bits() as i32).open(path);
+    file.ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_direct(_: &Path) -> Option<File> {
+    None
+}
+
+impl ArrayFile {
+    /// Makes a file of zeros in the place of what has its name, with all of its room on the disk.
+    pub fn create(path: &Path, bytes: u64) -> Result<ArrayFile, FileError> {
+        let fail = || FileError::io(path, Attempt::Create);
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(fail()(error)),
+            _ => {}
+        }
+        let flags = OFlags::NOFOLLOW.bits() as i32;
+        let file = options().create_new(true).custom_flags(flags).open(path);
+        let file = file.map_err(fail())?;
+        let bytes = bytes.max(1).next_multiple_of(BLOCK);
+        match fallocate(&file, FallocateFlags::empty(), 0, bytes) {
+            // Not every file system gives room ahead of time.
+            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {}
+            Err(error) => return Err(fail()(error.into())),
+        }
+        file.set_len(bytes).map_err(fail())?;
+        Ok(ArrayFile::of(path, file, bytes))
+    }
+
+    /// Opens a file that was made for so many bytes.
+    pub fn open(path: &Path, bytes: u64) -> Result<ArrayFile, FileError> {
+        let fail = || FileError::io(path, Attempt::Open);
+        // A pipe would be waited for.
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
+        let file = options().custom_flags(flags).open(path).map_err(fail())?;
+        let found = file.metadata().map_err(fail())?;
+        let bytes = bytes.max(1).next_multiple_of(BLOCK);
+        if !found.is_file() || found.len() != bytes {
+            let message = format!("it is no file of {bytes} bytes");
+            return Err(fail()(io::Error::new(io::ErrorKind::InvalidData, message)));
+        }
+        Ok(ArrayFile::of(path, file, bytes))
+    }
+
+    fn of(path: &Path, file: File, bytes: u64) -> ArrayFile {
+        ArrayFile {
+            path: path.to_owned(),
+            file,
+            direct: open_direct(path),
+            works: AtomicBool::new(true),
+            bytes,
+        }
+    }
+
+    /// Whole blocks.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether accesses go past the system's cache.
+    pub fn is_direct(&self) -> bool {
+        self.direct().is_some()
+    }
+
+    fn direct(&self) -> Option<&File> {
+        let works = self.works.load(Ordering::Relaxed);
+        self.direct.as_ref().filter(|_| works)
+    }
+
+    /// Whether an error says that a file system knows no direct accesses, or none like this; they are not tried again.
+    fn refuses(&self, error: &io::Error) -> bool {
+        let refuses = error.raw_os_error() == Some(Errno::INVAL.raw_os_error());
+        if refuses {
+            self.works.store(false, Ordering::Relaxed);
+        }
+        refuses
+    }
+
+    /// Reads whole blocks into memory that begins at one.
+    pub fn read(&self, at: u64, bytes: &mut [u8]) -> Result<(), FileError> {
+        let fail = || FileError::io(&self.path, Attempt::Read);
+        if let Some(direct) = self.direct() {
+            match direct.read_exact_at(bytes, at) {
+                Err(error) if self.refuses(&error) => {}
+                other => return other.map_err(fail()),
+            }
+        }
+        self.file.read_exact_at(bytes, at).map_err(fail())
+    }
+
+    /// Writes bytes; their places in memory and in the file are equally far from the beginnings of blocks. A block is
+    /// either written as a whole and directly, or through the system's cache.
+    pub fn write(&self, at: u64, bytes: &[u8]) -> Result<(), FileError> {
+        let fail = || FileError::io(&self.path, Attempt::Write);
+        let end = at + bytes.len() as u64;
+        let first = at.next_multiple_of(BLOCK).min(end);
+        let last = (end / BLOCK * BLOCK).max(first);
+        let part = |from: u64, to: u64| &bytes[(from - at) as usize..(to - at) as usize];
+        let cached = |from: u64, to: u64| match from < to {
+            true => self.file.write_all_at(part(from, to), from),
+            false => Ok(()),
+        };
+        cached(at, first).map_err(fail())?;
+        let written = match self.direct() {
+            Some(direct) if first < last => direct.write_all_at(part(first, last), first),
+            _ => cached(first, last),
+        };
+        let written = match written {
+            Err(error) if self.is_direct() && self.refuses(&error) => cached(first, last),
+            other => other,
+        };
+        written.map_err(fail())?;
+        cached(last, end).map_err(fail())
+    }
+
+    /// Waits until everything that was written is on the disk.
+    pub fn sync(&self) -> Result<(), FileError> {
+        let synced = self.file.sync_data();
+        synced.map_err(FileError::io(&self.path, Attempt::Write))
+    }
+
+    /// The first bytes of the file as memory.
+    pub fn map(&self, bytes: u64) -> Result<MmapMut, FileError> {
+        let fail = || FileError::io(&self.path, Attempt::Open);
+        let length = usize::try_from(bytes.min(self.bytes));
+        let length = length.map_err(|_| fail()(io::ErrorKind::OutOfMemory.into()))?;
+        // SAFETY: the folder belongs to this run alone, so nobody makes the file shorter; it is changed by who has the
+        // folder, and not while somebody looks at the memory.
+        let map = unsafe { MmapOptions::new().len(length).map_mut(&self.file) };
+        map.map_err(fail())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes at all distances from blocks change what they name and nothing else, directly and through the cache.
+    #[test]
+    fn pieces_are_where_they_were_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("array");
+        let all = 5 * BLOCK as usize + 100;
+        let file = ArrayFile::create(&path, all as u64).unwrap();
+        assert_eq!(file.bytes(), 6 * BLOCK);
+        let mut expected = vec![0u8; file.bytes() as usize];
+        let mut memory = MmapMut::map_anon(expected.len()).unwrap();
+        for (turn, (from, to)) in [(10, 20), (0, 4096), (4000, 13000), (4096, 12288), (1, all)]
+            .into_iter()
+            .enumerate()
+        {
+            let value = turn as u8 + 1;
+            memory[from..to].fill(value);
+            file.write(from as u64, &memory[from..to]).unwrap();
+            expected[from..to].fill(value);
+            memory.fill(0xee);
+            file.read(0, &mut memory).unwrap();
+            assert!(memory[..] == expected[..], "{from}..{to}");
+            if turn == 2 {
+                file.works.store(false, Ordering::Relaxed);
+            }
+        }
+        file.sync().unwrap();
+        assert!(file.map(all as u64).unwrap()[..] == expected[..all]);
+        drop(file);
+        ArrayFile::open(&path, all as u64).unwrap();
+        ArrayFile::open(&path, 2 * all as u64).unwrap_err();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        ArrayFile::open(&link, all as u64).unwrap_err();
+        // What a link stands for is left alone.
+        ArrayFile::create(&link, 10).unwrap();
+        ArrayFile::open(&path, all as u64).unwrap();
+    }
+}

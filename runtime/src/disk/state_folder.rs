@@ -1,0 +1,173 @@
+//! The folder of a calculation whose array is on a disk: two files in turns, and which of them has the state.
+//!
+//! ```text
+//! fields.0, fields.1    arrays; a pass reads the one with the state, and writes the other one
+//! state.checkpoint      after a pass, once its array is on the disk: the step, which file, and what probes recorded
+//! ```
+//! The file that `state.checkpoint` names is not changed before a newer one names the other.
+
+use super::array_file::{ArrayFile, BLOCK};
+use crate::output::checkpoint::{self as file, Checkpoint, CheckpointFault, Identity};
+use crate::output::checksum::Xxh64;
+use crate::output::{AnyRows, Attempt, Cause, FileError, View};
+use rustix::fs::statvfs;
+use serde_json::{Map, Value, json};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use torre_compiler::layout::Layout;
+
+/// What a run knows of the state by.
+const STATE: &str = "state.checkpoint";
+const FIELDS: [&str; 2] = ["fields.0", "fields.1"];
+/// The entry of a checkpoint that says which file has the state.
+const NOTE: &str = "fields";
+const ARRANGEMENT: &str = "arrangement";
+
+/// The folder of a run.
+#[derive(Debug)]
+pub struct StateFolder {
+    path: PathBuf,
+    files: [Arc<ArrayFile>; 2],
+    /// Which of them has the state.
+    current: usize,
+    identity: Identity,
+    arrangement: String,
+}
+
+/// Bytes that the files of an array take.
+pub fn needed(layout: &Layout) -> u64 {
+    2 * layout.bytes().next_multiple_of(BLOCK)
+}
+
+/// Bytes that files in a folder could take: what its disk has left for this user, and what the files of an earlier run
+/// take, which are replaced. `None` where the system does not say.
+pub fn on_disk(folder: &Path) -> Option<u64> {
+    let exists = folder.ancestors().find(|above| above.is_dir());
+    let at = exists.unwrap_or(Path::new("."));
+    let free = statvfs(at).ok()?;
+    let own = FIELDS
+        .iter()
+        .filter_map(|name| fs::symlink_metadata(folder.join(name)).ok())
+        .map(|file| file.blocks().saturating_mul(512))
+        .fold(0, u64::saturating_add);
+    let free = free.f_bavail.saturating_mul(free.f_frsize);
+    Some(free.saturating_add(own))
+}
+
+/// How values are arranged: arrays of other layouts are no states of a run.
+fn arrangement(layout: &Layout) -> String {
+    format!("{:016x}", Xxh64::of(format!("{layout:?}").as_bytes()))
+}
+
+impl StateFolder {
+    /// Begins anew: a state that the folder has is gone.
+    pub fn create(
+        path: &Path,
+        layout: &Layout,
+        identity: &Identity,
+    ) -> Result<StateFolder, FileError> {
+        let state = path.join(STATE);
+        match fs::remove_file(&state) {
+            Ok(()) => fs::File::open(path)
+                .and_then(|folder| folder.sync_all())
+                .map_err(FileError::io(&state, Attempt::Remove))?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(FileError::io(&state, Attempt::Remove)(error)),
+        }
+        fs::create_dir_all(path).map_err(FileError::io(path, Attempt::Create))?;
+        let [one, other] = FIELDS.map(|name| ArrayFile::create(&path.join(name), layout.bytes()));
+        Ok(StateFolder {
+            path: path.to_owned(),
+            files: [Arc::new(one?), Arc::new(other?)],
+            current: 0,
+            identity: identity.clone(),
+            arrangement: arrangement(layout),
+        })
+    }
+
+    /// Goes on with the state that the folder has.
+    pub fn open(
+        path: &Path,
+        layout: &Layout,
+        identity: &Identity,
+    ) -> Result<StateFolder, FileError> {
+        let state = path.join(STATE);
+        let mut checkpoint = Checkpoint::open(&state)?;
+        checkpoint.expect(identity)?;
+        checkpoint.verify()?;
+        let refuse = |fault| FileError::new(&state, Attempt::Read, Cause::Checkpoint(fault));
+        let notes = &checkpoint.header().notes;
+        let current = notes.get(NOTE).and_then(Value::as_u64);
+        let current = current.filter(|n| *n < 2);
+        let current = current.ok_or_else(|| refuse(CheckpointFault::Header(NOTE)))? as usize;
+        let expected = arrangement(layout);
+        let found = notes.get(ARRANGEMENT).and_then(Value::as_str).unwrap_or("");
+        if found != expected {
+            return Err(refuse(CheckpointFault::Other {
+                what: "arrangement of values",
+                found: found.to_owned(),
+                expected,
+            }));
+        }
+        let open = |n: usize| {
+            let path = path.join(FIELDS[n]);
+            match n == current || path.exists() {
+                true => ArrayFile::open(&path, layout.bytes()),
+                false => ArrayFile::create(&path, layout.bytes()),
+            }
+        };
+        Ok(StateFolder {
+            path: path.to_owned(),
+            files: [Arc::new(open(0)?), Arc::new(open(1)?)],
+            current,
+            identity: identity.clone(),
+            arrangement: expected,
+        })
+    }
+
+    /// Whether a folder has a state of this kind.
+    pub fn has_state(path: &Path) -> bool {
+        let checkpoint = Checkpoint::open(&path.join(STATE));
+        checkpoint.is_ok_and(|checkpoint| checkpoint.header().notes.contains_key(NOTE))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file with the state, and the one that the next pass writes.
+    pub fn files(&self) -> [Arc<ArrayFile>; 2] {
+        [self.current, 1 - self.current].map(|n| self.files[n].clone())
+    }
+
+    /// A pass has written the other file: that is the state now, though no checkpoint says so yet.
+    pub fn turn(&mut self) {
+        self.current = 1 - self.current;
+    }
+
+    /// Says in the folder that the current file has the state after so many steps, with what was recorded up to then.
+    pub fn commit(&self, step: u64, records: &[(String, Vec<f64>)]) -> Result<(), FileError> {
+        self.files[self.current].sync()?;
+        let records: Vec<(&String, View<'_, f64>)> = records
+            .iter()
+            .filter_map(|(name, record)| Some((name, View::contiguous(record, &[record.len()])?)))
+            .collect();
+        let arrays: Vec<(&str, AnyRows<'_>)> = records
+            .iter()
+            .map(|(name, rows)| (name.as_str(), AnyRows::F64(rows)))
+            .collect();
+        let mut notes = Map::new();
+        notes.insert(NOTE.to_owned(), json!(self.current));
+        notes.insert(ARRANGEMENT.to_owned(), json!(self.arrangement));
+        file::write(
+            &self.path.join(STATE),
+            &self.identity,
+            step,
+            &notes,
+            &arrays,
+        )
+    }
+}

@@ -1,0 +1,198 @@
+//! A calculation window over files: each pass reads the array of one file and writes that of another one, and its end is
+//! a state from which a run goes on.
+
+use super::Pipelined;
+use super::over_files::{OverFiles, slots};
+use super::stream::{Pieces, Stream};
+use crate::disk::StateFolder;
+use crate::gpu::device::DeviceError;
+use crate::host::Progress;
+use crate::host::memory::Memory;
+use crate::output::checkpoint::probe_name;
+use crate::simulation::{RunError, Value, next_volume};
+use std::sync::Arc;
+use std::thread::Builder;
+use torre_compiler::problem::OutputKind;
+
+/// Threads that read, and as many that write.
+const THREADS: usize = 4;
+
+impl<'a, T: Value> Pipelined<'a, T> {
+    /// Goes over the files of a folder, whose current one is the memory of the calculation.
+    pub fn over(mut self, folder: StateFolder, piece: u64) -> Result<Self, DeviceError> {
+        let group = self.footprints.grouping().planes().unsigned_abs() * self.planes.each();
+        let slots = slots(group, piece) as usize;
+        let stream = || Stream::new(self.device, slots, piece).map(Arc::new);
+        self.over = Some(OverFiles {
+            reading: stream()?,
+            writing: stream()?,
+            pieces: Pieces {
+                range: self.planes.bytes_of_all(self.builder.window()),
+                each: piece,
+                down: self.footprints.way() > 0,
+            },
+            folder,
+            filling: None,
+            stored: None,
+            pending: true,
+            records: Vec::new(),
+        });
+        Ok(self)
+    }
+
+    /// Whether files are accessed past the system's cache.
+    pub fn is_direct(&self) -> bool {
+        let over = self.over.as_ref();
+        over.is_some_and(|over| over.folder.files().iter().all(|file| file.is_direct()))
+    }
+
+    pub(super) fn advance_over_files(
+        &mut self,
+        until: u64,
+        progress: &Progress,
+    ) -> Result<(), RunError> {
+        while self.asked < until {
+            // What the state before this one led to was written before the run went on.
+            self.commit()?;
+            self.pass_over_files(until, progress)?;
+            if progress.guard.looks() {
+                self.look()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One pass, to its end.
+    fn pass_over_files(&mut self, until: u64, progress: &Progress) -> Result<(), RunError> {
+        let Some(over) = &mut self.over else {
+            return Ok(());
+        };
+        (over.filling, over.stored) = (None, None);
+        let pieces = over.pieces.clone();
+        let [reading, writing] = [&over.reading, &over.writing].map(Arc::clone);
+        let [from, to] = over.folder.files();
+        reading.begin(pieces.count());
+        writing.begin(pieces.count());
+        let device = self.device;
+        let next = self.builder.passes() + 1;
+        let done = std::thread::scope(|scope| {
+            let read = || reading.read_pieces(device, &from, &pieces);
+            let write = || writing.write_pieces(device, &to, &pieces);
+            let started = (0..THREADS).try_for_each(|_| {
+                Builder::new().spawn_scoped(scope, read)?;
+                Builder::new().spawn_scoped(scope, write).map(|_| ())
+            });
+            let started = started.map_err(|error| DeviceError::Failed {
+                what: "starting threads for files",
+                message: error.to_string(),
+            });
+            let done = started.and_then(|()| self.passes_until(until, next, progress));
+            let done = done.and_then(|()| self.flush());
+            // Copies use slots until they are over, whatever went wrong.
+            let ended = self.end_passes(progress);
+            let done = done.and(ended);
+            for stream in [&reading, &writing] {
+                match &done {
+                    Ok(()) => stream.end(),
+                    Err(error) => stream.fail(error.clone().into()),
+                }
+            }
+            done
+        });
+        // The first of all faults is that of the thread which gave up first.
+        let failure = match &done {
+            Ok(()) => writing.failure(),
+            Err(error) => {
+                let given =
+                    |failure: &RunError| !matches!(failure, RunError::Device(e) if e == error);
+                let failures = [reading.failure(), writing.failure()].into_iter().flatten();
+                failures.into_iter().find(given)
+            }
+        };
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        done?;
+        self.take_state()
+    }
+
+    fn flush(&mut self) -> Result<(), DeviceError> {
+        let queue = self.queues.stores;
+        match &mut self.over {
+            Some(over) => over.flush(self.device, queue),
+            None => Ok(()),
+        }
+    }
+
+    /// Turns to the file that a pass has written; what no pass moves comes from the other one.
+    fn take_state(&mut self) -> Result<(), RunError> {
+        let Some(over) = &mut self.over else {
+            return Ok(());
+        };
+        let [_, to] = over.folder.files();
+        let layout = &self.calculation.layout;
+        let mut map = to.map(layout.bytes())?;
+        let stored = over.stored.clone().unwrap_or(0..0);
+        let old = self.calculation.array();
+        for range in [0..stored.start as usize, stored.end as usize..map.len()] {
+            map[range.clone()].copy_from_slice(&old[range]);
+        }
+        let memory = Memory::of_file(map, layout);
+        self.calculation.set_memory(memory);
+        self.steps = self.asked;
+        self.calculation.set_steps(self.steps);
+        if let Some(beside) = &mut self.beside {
+            beside.fetch(self.device, self.calculation.array_mut(), self.steps)?;
+        }
+        over.folder.turn();
+        over.pending = true;
+        Ok(())
+    }
+
+    /// Says in the folder which file has the state, once all results up to it are written.
+    fn commit(&mut self) -> Result<(), RunError> {
+        let Some(over) = &self.over else {
+            return Ok(());
+        };
+        if !over.pending {
+            return Ok(());
+        }
+        if !self.pictures.is_empty() {
+            let error = DeviceError::Failed {
+                what: "going on with a calculation window",
+                message: "slices were not taken".to_owned(),
+            };
+            return Err(error.into());
+        }
+        let mut records: Vec<(String, Vec<f64>)> = self
+            .probes
+            .iter()
+            .enumerate()
+            .map(|(n, record)| (probe_name(n), record.clone()))
+            .collect();
+        records.extend(over.records.iter().cloned());
+        over.folder.commit(self.steps, &records)?;
+        if let Some(over) = &mut self.over {
+            over.pending = false;
+        }
+        Ok(())
+    }
+
+    /// All results up to now are written, and so much is recorded beside probes.
+    pub(super) fn settle_files(&mut self, records: &[(String, Vec<f64>)]) -> Result<(), RunError> {
+        if let Some(over) = &mut self.over {
+            over.records = records.to_vec();
+        }
+        self.commit()
+    }
+
+    /// The step at which a run pauses next: slices of a pass are written before its end is a state.
+    pub(super) fn next_state_in_files(&self) -> u64 {
+        let problem = self.calculation.problem;
+        let mut outputs = problem.outputs.iter();
+        match outputs.any(|output| matches!(output.kind, OutputKind::Slice { .. })) {
+            true => self.end_of_pass(self.steps, next_volume(problem, self.steps)),
+            false => u64::MAX,
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! Bytes of a file that go through page-locked memory, piece by piece: threads read or write them ahead of or behind the
+//! device.
+//!
+//! A pass takes all bytes of a range once, from its end down or from its beginning up. Pieces are aligned parts of the
+//! file. A piece has a slot of memory from when it is read until the device has copied it, or from when the device
+//! begins to copy parts of it until it is written. Slots are taken in turns.
+
+use crate::disk::ArrayFile;
+use crate::gpu::device::DeviceError;
+use crate::gpu::queues::{Queues, Signal};
+use crate::simulation::RunError;
+use memmap2::MmapMut;
+use std::ops::Range;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Where a slot is in its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Nobody needs what it has, once a copy of the device is over.
+    Free(Option<Signal>),
+    /// A thread reads or writes, or the device copies to it.
+    Busy,
+    /// Read, or to be written once a copy of the device is over.
+    Full(Option<Signal>),
+}
+
+/// What threads and their master know of each other.
+#[derive(Debug)]
+struct Turns {
+    stages: Vec<Stage>,
+    /// The part of each slot that is to be written.
+    parts: Vec<Range<u64>>,
+    /// The piece that the next thread takes, by its number in the pass.
+    next: u64,
+    /// Pieces of the pass.
+    count: u64,
+    /// Nothing more comes.
+    ended: bool,
+    failed: Option<RunError>,
+}
+
+/// The pieces of a pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Pieces {
+    /// Bytes of the file.
+    pub range: Range<u64>,
+    /// Bytes of a piece, a multiple of a block.
+    pub each: u64,
+    /// From the end down.
+    pub down: bool,
+}
+
+impl Pieces {
+    fn first(&self) -> u64 {
+        self.range.start / self.each
+    }
+
+    fn last(&self) -> u64 {
+        self.range.end.saturating_sub(1).max(self.range.start) / self.each
+    }
+
+    pub fn count(&self) -> u64 {
+        match self.range.is_empty() {
+            true => 0,
+            false => self.last() - self.first() + 1,
+        }
+    }
+
+    /// The first byte of a piece, by its number in the pass.
+    pub fn start(&self, number: u64) -> u64 {
+        let index = match self.down {
+            true => self.last() - number,
+            false => self.first() + number,
+        };
+        index * self.each
+    }
+
+    /// The number of the piece that has a byte.
+    pub fn of(&self, byte: u64) -> u64 {
+        match self.down {
+            true => self.last() - byte / self.each,
+            false => byte / self.each - self.first(),
+        }
+    }
+
+    /// Parts of pieces, in the order of the pass, that make up a range: the number of the piece, and bytes of the file.
+    pub fn parts(&self, range: Range<u64>) -> Vec<(u64, Range<u64>)> {
+        if range.is_empty() {
+            return Vec::new();
+        }
+        let [low, high] = [self.of(range.start), self.of(range.end - 1)];
+        let numbers = low.min(high)..=low.max(high);
+        let part = |number: u64| {
+            let start = self.start(number);
+            (
+                number,
+                start.max(range.start)..(start + self.each).min(range.end),
+            )
+        };
+        numbers.map(part).collect()
+    }
+
+    /// Whether a part is the last one of its piece in the order of the pass.
+    pub fn ends(&self, number: u64, part: &Range<u64>) -> bool {
+        let start = self.start(number);
+        match self.down {
+            true => part.start <= start.max(self.range.start),
+            false => part.end >= (start + self.each).min(self.range.end),
+        }
+    }
+}
+
+/// Page-locked memory for pieces, and the threads that fill or empty it.
+#[derive(Debug)]
+pub(super) struct Stream {
+    slots: Vec<MmapMut>,
+    places: Vec<Place>,
+    locked: bool,
+    turns: Mutex<Turns>,
+    changed: Condvar,
+}
+
+/// Where a slot is.
+#[derive(Clone, Copy, Debug)]
+struct Place(*mut u8);
+
+// SAFETY: a plain address; stages say who may access what lies there.
+unsafe impl Send for Place {}
+// SAFETY: as above.
+unsafe impl Sync for Place {}
+
+impl Stream {
+    pub fn new(device: &dyn Queues, slots: usize, each: u64) -> Result<Stream, DeviceError> {
+        let memory = |_| MmapMut::map_anon(each as usize);
+        let slots: Result<Vec<MmapMut>, _> = (0..slots.max(2)).map(memory).collect();
+        let mut slots = slots.map_err(|error| DeviceError::Failed {
+            what: "taking memory for pieces of files",
+            message: error.to_string(),
+        })?;
+        let places: Vec<Place> = slots.iter_mut().map(|s| Place(s.as_mut_ptr())).collect();
+        let mut locked = true;
+        for place in &places {
+            // SAFETY: the memory stays where it is as long as the stream, which unlocks it.
+            locked &= unsafe { device.lock(place.0, each) }?;
+        }
+        Ok(Stream {
+            turns: Mutex::new(Turns {
+                stages: vec![Stage::Free(None); slots.len()],
+                parts: vec![0..0; slots.len()],
+                next: 0,
+                count: 0,
+                ended: true,
+                failed: None,
+            }),
+            changed: Condvar::new(),
+            slots,
+            places,
+            locked,
+        })
+    }
+
+    pub fn is_locked(&self) -> bool {
+        self.locked
+    }
+
+    /// Unlocks the memory; no copy uses it.
+    pub fn give_back(&self, device: &dyn Queues) {
+        for place in self.places.iter().filter(|_| self.locked) {
+            // SAFETY: it was locked, and all copies are over. What fails here cannot be helped.
+            let _ = unsafe { device.unlock(place.0) };
+        }
+    }
+
+    fn turns(&self) -> MutexGuard<'_, Turns> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&'a self, turns: MutexGuard<'a, Turns>) -> MutexGuard<'a, Turns> {
+        let turns = self.changed.wait(turns);
+        turns.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a pass of so many pieces. No thread is at work, and no copy under way.
+    pub fn begin(&self, count: u64) {
+        let mut turns = self.turns();
+        turns.stages.fill(Stage::Free(None));
+        (turns.next, turns.count) = (0, count);
+        turns.ended = false;
+    }
+
+    /// Says that nothing more comes: threads end with what is full, or at once after a failure.
+    pub fn end(&self) {
+        self.turns().ended = true;
+        self.changed.notify_all();
+    }
+
+    pub fn fail(&self, error: RunError) {
+        let mut turns = self.turns();
+        turns.failed.get_or_insert(error);
+        turns.ended = true;
+        drop(turns);
+        self.changed.notify_all();
+    }
+
+    /// Why a thread gave up.
+    pub fn failure(&self) -> Option<RunError> {
+        self.turns().failed.take()
+    }
+
+    fn slot(&self, number: u64) -> usize {
+        (number % self.slots.len() as u64) as usize
+    }
+
+    fn set(&self, number: u64, stage: Stage) {
+        self.turns().stages[self.slot(number)] = stage;
+        self.changed.notify_all();
+    }
+
+    /// Waits until a slot is as wanted; where the memory of the slot begins.
+    fn await_slot(
+        &self,
+        number: u64,
+        wanted: impl Fn(Stage) -> bool,
+    ) -> Result<*mut u8, DeviceError> {
+        let slot = self.slot(number);
+        let mut turns = self.turns();
+        while turns.failed.is_none() && !turns.ended && !wanted(turns.stages[slot]) {
+            turns = self.wait(turns);
+        }
+        match wanted(turns.stages[slot]) && turns.failed.is_none() {
+            true => Ok(self.places[slot].0),
+            false => Err(given_up()),
+        }
+    }
+
+    /// Waits until a piece is there.
+    pub fn full(&self, number: u64) -> Result<*mut u8, DeviceError> {
+        self.await_slot(number, |stage| matches!(stage, Stage::Full(_)))
+    }
+
+    /// Gives the slot of a piece to a later one, after a copy from it.
+    pub fn release(&self, number: u64, signal: Signal) {
+        self.set(number, Stage::Free(Some(signal)));
+    }
+
+    /// Waits until a slot for a piece is free, and takes it.
+    pub fn room(&self, number: u64) -> Result<*mut u8, DeviceError> {
+        let place = self.await_slot(number, |stage| stage == Stage::Free(None))?;
+        self.set(number, Stage::Busy);
+        Ok(place)
+    }
+
+    /// Where a piece lies that is being filled.
+    pub fn place(&self, number: u64) -> *mut u8 {
+        self.places[self.slot(number)].0
+    }
+
+    /// Has a part of a piece written, after a copy to it.
+    pub fn submit(&self, number: u64, part: Range<u64>, signal: Signal) {
+        let slot = self.slot(number);
+        self.turns().parts[slot] = part;
+        self.set(number, Stage::Full(Some(signal)));
+    }
+
+    /// Takes the next piece whose slot is as wanted; `None` when there is none any more.
+    fn take(&self, wanted: impl Fn(Stage) -> bool) -> Option<(u64, Stage, Range<u64>)> {
+        let mut turns = self.turns();
+        loop {
+            let number = turns.next;
+            let slot = self.slot(number);
+            if turns.failed.is_some() || number >= turns.count {
+                return None;
+            }
+            let stage = turns.stages[slot];
+            if wanted(stage) {
+                turns.next += 1;
+                turns.stages[slot] = Stage::Busy;
+                return Some((number, stage, turns.parts[slot].clone()));
+            }
+            if turns.ended {
+                return None;
+            }
+            turns = self.wait(turns);
+        }
+    }
+
+    /// The bytes of a slot.
+    ///
+    /// # Safety
+    /// The slot is with this thread, and no copy of the device uses it.
+    #[expect(clippy::mut_from_ref, reason = "stages say whose the slot is")]
+    unsafe fn bytes_of(&self, number: u64) -> &mut [u8] {
+        let slot = self.slot(number);
+        // SAFETY: the place is that of a map of this length, which lives as long as the stream.
+        unsafe { std::slice::from_raw_parts_mut(self.places[slot].0, self.slots[slot].len()) }
+    }
+
+    /// A thread that reads pieces, until all are read or nothing more is wanted.
+    pub fn read_pieces(&self, device: &dyn Queues, file: &ArrayFile, pieces: &Pieces) {
+        let free = |stage| matches!(stage, Stage::Free(_));
+        while let Some((number, stage, _)) = self.take(free) {
+            let read = || -> Result<(), RunError> {
+                if let Stage::Free(Some(signal)) = stage {
+                    arrive(device, signal)?;
+                }
+                let start = pieces.start(number);
+                let end = (start + pieces.each).min(file.bytes());
+                // SAFETY: the slot was free, and the copy from it is over.
+                let bytes = unsafe { self.bytes_of(number) };
+                Ok(file.read(start, &mut bytes[..(end - start) as usize])?)
+            };
+            match read() {
+                Ok(()) => self.set(number, Stage::Full(None)),
+                Err(error) => return self.fail(error),
+            }
+        }
+    }
+
+    /// A thread that writes pieces, until all are written.
+    pub fn write_pieces(&self, device: &dyn Queues, file: &ArrayFile, pieces: &Pieces) {
+        let full = |stage| matches!(stage, Stage::Full(_));
+        while let Some((number, stage, part)) = self.take(full) {
+            let write = || -> Result<(), RunError> {
+                if let Stage::Full(Some(signal)) = stage {
+                    arrive(device, signal)?;
+                }
+                let start = pieces.start(number);
+                let inside = (part.start - start) as usize..(part.end - start) as usize;
+                // SAFETY: the slot was full, and the copies to it are over.
+                let bytes = unsafe { self.bytes_of(number) };
+                Ok(file.write(part.start, &bytes[inside])?)
+            };
+            match write() {
+                Ok(()) => self.set(number, Stage::Free(None)),
+                Err(error) => return self.fail(error),
+            }
+        }
+    }
+}
+
+/// Waits for a signal that nobody else asks for.
+fn arrive(device: &dyn Queues, signal: Signal) -> Result<(), DeviceError> {
+    let arrived = device.arrive(signal);
+    device.forget(signal);
+    arrived
+}
+
+/// What the master of threads says when one of them gave up; the reason is that thread's.
+fn given_up() -> DeviceError {
+    DeviceError::Failed {
+        what: "reading or writing the files of the fields",
+        message: "a thread gave up".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Parts of ranges that follow each other make up all pieces, either way.
+    #[test]
+    fn parts_make_up_pieces() {
+        for down in [false, true] {
+            let pieces = Pieces {
+                range: 30..175,
+                each: 20,
+                down,
+            };
+            assert_eq!(pieces.count(), 8);
+            let mut ranges = [30..31, 31..60, 60..60, 60..141, 141..175];
+            if down {
+                ranges.reverse();
+            }
+            let mut parts = ranges.iter().flat_map(|range| pieces.parts(range.clone()));
+            let mut ended = Vec::new();
+            let mut bytes = 0;
+            let mut last = None;
+            parts.by_ref().for_each(|(number, part)| {
+                bytes += part.end - part.start;
+                assert!(pieces.start(number) <= part.start);
+                assert!(part.end <= pieces.start(number) + 20);
+                assert!(last.is_none_or(|last| last <= number));
+                last = Some(number);
+                if pieces.ends(number, &part) {
+                    ended.push(number);
+                }
+            });
+            assert_eq!(bytes, 145);
+            assert_eq!(ended, (0..8).collect::<Vec<_>>());
+        }
+    }
+}

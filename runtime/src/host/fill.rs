@@ -1,0 +1,198 @@
+//! Start values: coefficients, and initial values with their ghosts.
+
+use super::ghosts::Ghosts;
+use super::memory::Cells;
+use super::setup_error::SetupError;
+use super::threads;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, Ordering};
+use torre_compiler::lattice::{Axis, PerAxis};
+use torre_compiler::layout::{Layout, RowId};
+use torre_compiler::problem::{Problem, StaticValue};
+use torre_compiler::real::Real;
+use torre_compiler::scheme::{CoefId, ComponentId, Scheme};
+use torre_compiler::statics::{Files, GridPoint, coef_value, init_of, physical_time};
+
+/// Fills memory with start values.
+pub(super) struct Fill<'a, T> {
+    pub scheme: &'a Scheme,
+    pub problem: &'a Problem,
+    pub files: &'a dyn Files,
+    pub layout: &'a Layout,
+    pub ghosts: &'a Ghosts,
+    pub cells: Cells<T>,
+}
+
+impl<T: Real> Fill<'_, T> {
+    pub fn run(&self, threads: usize) -> Result<(), SetupError> {
+        for (index, coef) in self.scheme.coefs.iter().enumerate() {
+            if let Some(axis) = coef.only_axis {
+                self.axis_coef(CoefId(index as u32), axis)?;
+            }
+        }
+        let nx = self.layout.extent[Axis::OUTER];
+        let next = AtomicI64::new(0);
+        let failure = Mutex::new(None);
+        threads::run(threads, |_| {
+            loop {
+                let x = next.fetch_add(1, Ordering::Relaxed);
+                if x >= nx {
+                    return;
+                }
+                if let Err(error) = self.plane(x) {
+                    if let Ok(mut failure) = failure.lock() {
+                        failure.get_or_insert(error);
+                    }
+                    next.store(nx, Ordering::Relaxed);
+                }
+            }
+        })?;
+        match failure.into_inner() {
+            Ok(Some(error)) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn plane(&self, x: i64) -> Result<(), SetupError> {
+        for y in 0..self.layout.extent[Axis::MIDDLE] {
+            for id in self.scheme.component_ids() {
+                for age in 0..self.scheme.component(id).time_levels {
+                    self.initial(id, age, x, y)?;
+                }
+            }
+            for (index, coef) in self.scheme.coefs.iter().enumerate() {
+                if coef.only_axis.is_none() {
+                    self.coef(CoefId(index as u32), x, y)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn initial(&self, id: ComponentId, age: u8, x: i64, y: i64) -> Result<(), SetupError> {
+        let time_levels = u64::from(self.scheme.component(id).time_levels);
+        let row = self.layout.row(id, time_levels - u64::from(age));
+        let whole = self.scheme.extent(id);
+        let Some(init) = init_of(self.problem, id, age) else {
+            // Zeros too: an odd ghost of 0 is -0.
+            if whole[Axis::OUTER].contains(x) && whole[Axis::MIDDLE].contains(y) {
+                // SAFETY: each row, with its ghosts, belongs to one call; `plane` runs for each x on one thread.
+                unsafe {
+                    let range = whole[Axis::INNER];
+                    self.ghosts
+                        .update(self.layout, self.cells, id, row, (x, y), range);
+                }
+            }
+            return Ok(());
+        };
+        let component = self.scheme.component(id);
+        let live = self.scheme.grid.live(component.position);
+        if !live[Axis::OUTER].contains(x) || !live[Axis::MIDDLE].contains(y) {
+            return Ok(());
+        }
+        let range = live[Axis::INNER];
+        let mut values = vec![0.0; range.len() as usize];
+        let at = PerAxis([x, y, range.lo]);
+        match &init.value {
+            StaticValue::Expr(e) => {
+                let point = GridPoint {
+                    scheme: self.scheme,
+                    files: self.files,
+                    position: component.position,
+                    at,
+                    time: physical_time(self.scheme, id, -i64::from(age)),
+                };
+                e.eval_row(&point, range.lo, &mut values);
+            }
+            StaticValue::File(file) => {
+                for (i, v) in values.iter_mut().enumerate() {
+                    *v = self
+                        .files
+                        .value(*file, PerAxis([x, y, range.lo + i as i64]));
+                }
+            }
+        }
+        values
+            .iter_mut()
+            .for_each(|v| *v = T::from_f64(*v).flush().to_f64());
+        let name = || format!("the initial value of {}", component.name);
+        self.store(row, (x, y), range.lo, &values, name)?;
+        // SAFETY: each row, with its ghosts, belongs to one call; `plane` runs for each x on one thread.
+        unsafe {
+            let range = whole[Axis::INNER];
+            self.ghosts
+                .update(self.layout, self.cells, id, row, (x, y), range);
+        }
+        Ok(())
+    }
+
+    /// The values of a coefficient that depends on one axis.
+    fn axis_coef(&self, id: CoefId, axis: Axis) -> Result<(), SetupError> {
+        let coef = &self.scheme.coefs[id.index()];
+        for i in 0..self.scheme.grid.extent(coef.position)[axis].hi {
+            let mut at = PerAxis::splat(0);
+            at[axis] = i;
+            let value = coef_value(self.scheme, self.files, coef.position, &coef.value, at);
+            let name = || format!("the coefficient {}", coef.name);
+            self.put(self.layout.axis_coef_element(axis, id, i), value, at, name)?;
+        }
+        Ok(())
+    }
+
+    /// Stores a value that must be finite.
+    fn put(
+        &self,
+        element: i64,
+        value: f64,
+        at: PerAxis<i64>,
+        name: impl Fn() -> String,
+    ) -> Result<(), SetupError> {
+        let rounded = T::from_f64(value);
+        if !rounded.to_f64().is_finite() {
+            return Err(SetupError::NotFinite {
+                name: name(),
+                at: self.scheme.grid.present().map(|a| at[a]).collect(),
+                value,
+            });
+        }
+        // SAFETY: the element lies in the layout; it belongs to one call.
+        unsafe { self.cells.set(element, rounded) };
+        Ok(())
+    }
+
+    fn coef(&self, id: CoefId, x: i64, y: i64) -> Result<(), SetupError> {
+        let coef = &self.scheme.coefs[id.index()];
+        let extent = self.scheme.grid.extent(coef.position);
+        if !extent[Axis::OUTER].contains(x) || !extent[Axis::MIDDLE].contains(y) {
+            return Ok(());
+        }
+        let range = extent[Axis::INNER];
+        let mut values = vec![0.0; range.len() as usize];
+        let point = GridPoint {
+            scheme: self.scheme,
+            files: self.files,
+            position: coef.position,
+            at: PerAxis([x, y, 0]),
+            time: 0.0,
+        };
+        coef.value.eval_row(&point, 0, &mut values);
+        let name = || format!("the coefficient {}", coef.name);
+        self.store(self.layout.coef_row(id), (x, y), 0, &values, name)
+    }
+
+    fn store(
+        &self,
+        row: RowId,
+        (x, y): (i64, i64),
+        lo: i64,
+        values: &[f64],
+        name: impl Fn() -> String,
+    ) -> Result<(), SetupError> {
+        let start = self.layout.element(row, PerAxis([x, y, lo]));
+        for (i, &value) in values.iter().enumerate() {
+            let at = PerAxis([x, y, lo + i as i64]);
+            self.put(start + i as i64, value, at, &name)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,46 @@
+//! Why a calculation cannot start.
+
+use super::threads::NoThreads;
+use std::io;
+use torre_compiler::incident::Refusal;
+use torre_compiler::layout::TooLarge;
+use torre_compiler::scheme::Scheme;
+
+/// Why a calculation cannot start.
+#[derive(Debug)]
+pub enum SetupError {
+    /// The sizes exceed what can be addressed.
+    TooLarge,
+    /// The memory could not be had.
+    Memory { bytes: u64, error: io::Error },
+    /// A coefficient or an initial value is NaN or infinite.
+    NotFinite {
+        /// What the user calls it.
+        name: String,
+        at: Vec<i64>,
+        value: f64,
+    },
+    /// Not all threads could be started.
+    Threads(NoThreads),
+    /// An incident field cannot be: what is wrong, and what helps.
+    Incident(String, &'static str),
+}
+
+impl SetupError {
+    /// An incident field of a scheme's problem cannot be.
+    pub fn incident(scheme: &Scheme, refusal: &Refusal) -> SetupError {
+        SetupError::Incident(refusal.fault.describe(scheme), refusal.fault.hint())
+    }
+}
+
+impl From<NoThreads> for SetupError {
+    fn from(error: NoThreads) -> Self {
+        SetupError::Threads(error)
+    }
+}
+
+impl From<TooLarge> for SetupError {
+    fn from(_: TooLarge) -> Self {
+        SetupError::TooLarge
+    }
+}

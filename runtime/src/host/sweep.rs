@@ -1,0 +1,154 @@
+//! Runs many steps in one sweep along the first axis, so that only some planes have to be in memory.
+//!
+//! Slabs of planes go up the first axis. Every stage of every step runs some planes behind the stage before it: as many
+//! as it reads to the side at most. So when a stage runs in a slab, what it reads is there, and nobody needs any more
+//! what it overwrites. Planes below the last stage are final.
+
+use super::engine::Engine;
+use super::threads::{self, NoThreads};
+use super::waiting::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use torre_compiler::lattice::{Axis, Interval, Region};
+use torre_compiler::real::Real;
+use torre_compiler::scheme::{Scheme, StageId};
+use torre_compiler::tile::{Block, stage_blocks};
+
+/// Cells of a slab, about: enough for threads to share.
+const SLAB: i64 = 1 << 20;
+
+/// Planes that come and go.
+pub trait PlanesOnDemand: Sync {
+    /// Waits until all planes below one are there; `false`: they will not be.
+    fn need(&self, below: i64) -> bool;
+    /// Says that nobody needs planes below one any more, and that they are final.
+    fn done(&self, below: i64);
+}
+
+/// How a sweep advances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sweep {
+    /// Planes that a stage is behind the one before it.
+    pub lag: i64,
+    /// Planes of a slab.
+    pub slab: i64,
+    /// Stages of a step.
+    pub stages: i64,
+}
+
+impl Sweep {
+    pub fn new(scheme: &Scheme) -> Sweep {
+        let updates = scheme.stages.iter().flat_map(|stage| &stage.updates);
+        let reads = updates.flat_map(|update| update.reads().map(|r| r.offset[Axis::OUTER].abs()));
+        let cells = scheme.grid.cells;
+        let plane = cells[Axis::MIDDLE] * cells[Axis::INNER];
+        Sweep {
+            lag: reads.max().unwrap_or(0).max(1).into(),
+            slab: (SLAB / plane.max(1)).clamp(1, cells[Axis::OUTER].max(1)),
+            stages: scheme.stages.len() as i64,
+        }
+    }
+
+    /// Planes by which the last stage of so many steps is behind the first one.
+    pub fn behind(&self, steps: u64) -> i64 {
+        let stages = (steps as i64).saturating_mul(self.stages);
+        self.lag.saturating_mul((stages - 1).max(0))
+    }
+
+    /// Planes that are in memory at a time while so many steps are done.
+    pub fn planes(&self, steps: u64) -> i64 {
+        self.behind(steps)
+            .saturating_add(self.slab)
+            .saturating_add(2 * self.lag)
+    }
+}
+
+impl<T: Real> Engine<'_, T> {
+    /// Runs steps `from..until` in one sweep on some threads; `false` where planes did not come, or values were none.
+    ///
+    /// # Safety
+    /// Nobody else touches planes that were needed and not said to be done. The first axis is not periodic.
+    pub unsafe fn run_sweep(
+        &self,
+        sweep: &Sweep,
+        planes: &dyn PlanesOnDemand,
+        threads: usize,
+        from: u64,
+        until: u64,
+    ) -> Result<bool, NoThreads> {
+        let stages: Vec<(StageId, Vec<Block>)> = self
+            .scheme
+            .stage_ids()
+            .map(|s| (s, stage_blocks(self.scheme, s)))
+            .collect();
+        // Threads share the rows of a plane where it has some.
+        let split = match self.scheme.grid.axes[Axis::MIDDLE] {
+            Some(_) => Axis::MIDDLE,
+            None => Axis::OUTER,
+        };
+        let extent = self.layout.extent;
+        let threads = threads
+            .min(usize::try_from(extent[split]).unwrap_or(1))
+            .max(1);
+        let barrier = Barrier::new(threads);
+        let ended = AtomicBool::new(false);
+        let end = extent[Axis::OUTER] + sweep.behind(until - from);
+        threads::run(threads, |thread| {
+            let mut lo = 0;
+            while lo < end {
+                let hi = (lo + sweep.slab).min(end);
+                if thread == 0 {
+                    let there = planes.need((hi + sweep.lag).min(extent[Axis::OUTER]));
+                    let ends = !there || self.progress.guard.tripped();
+                    ended.fetch_or(ends, Ordering::SeqCst);
+                }
+                barrier.wait();
+                if ended.load(Ordering::SeqCst) {
+                    break;
+                }
+                let mut behind = 0;
+                for step in from..until {
+                    for (stage, blocks) in &stages {
+                        let slab = Interval::new(lo - behind, hi - behind);
+                        behind += sweep.lag;
+                        if slab.hi <= 0 {
+                            continue;
+                        }
+                        if slab.lo >= extent[Axis::OUTER] {
+                            continue;
+                        }
+                        let mut cells = 0;
+                        for block in blocks {
+                            let rows = part(block.region, slab, split, (thread, threads));
+                            if rows.is_empty() {
+                                continue;
+                            }
+                            cells += rows.volume() * u64::from(block.updates.0.count_ones());
+                            // SAFETY: threads advance disjoint rows of a slab, a stage never reads what another row's
+                            // update of the same stage writes (rule 4 of schemes), and ghosts belong to one source
+                            // each. Barriers separate stages; a stage is so many planes behind the one before that this
+                            // has written all that it reads, and has read all that it overwrites.
+                            unsafe { self.advance(*stage, step, block.updates, rows) };
+                        }
+                        self.progress.done.fetch_add(cells, Ordering::Relaxed);
+                        barrier.wait();
+                    }
+                }
+                if thread == 0 {
+                    planes.done(hi - sweep.behind(until - from) - sweep.lag);
+                }
+                lo = hi;
+            }
+        })?;
+        Ok(!ended.load(Ordering::SeqCst))
+    }
+}
+
+/// The part of a region in a slab that is a thread's.
+fn part(region: Region, slab: Interval, split: Axis, (thread, threads): (usize, usize)) -> Region {
+    let mut part = region;
+    part[Axis::OUTER] = part[Axis::OUTER].intersect(slab);
+    let whole = part[split];
+    let cut = |n: usize| whole.lo + whole.len().max(0) * n as i64 / threads as i64;
+    part[split] = Interval::new(cut(thread), cut(thread + 1));
+    part
+}

@@ -1,0 +1,453 @@
+//! A calculation whose array is in files, advanced by the processor: each pass sweeps over the planes of one file, which
+//! come to memory and leave it again, and writes those of another one.
+
+use crate::disk::{ArrayFile, StateFolder};
+use crate::host::memory::Memory;
+use crate::host::receivers::Picture;
+use crate::host::sweep::{PlanesOnDemand, Sweep};
+use crate::host::{Calculation, NoThreads, Progress, SetupError};
+use crate::output::{FileError, checkpoint::probe_name};
+use crate::simulation::{RunError, Simulation, Value};
+use std::ops::Range;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
+use torre_compiler::kernel::{Code, KernelSet};
+use torre_compiler::lattice::{Axis, PerAxis};
+use torre_compiler::layout::Layout;
+use torre_compiler::problem::Problem;
+use torre_compiler::scheme::{ComponentId, Scheme, StateId};
+
+/// Bytes of a file that are read or written at a time.
+pub const PIECE: u64 = 16 << 20;
+
+/// Pieces that are read ahead, and as many that wait to be written, at most.
+const SLACK: u64 = 4;
+
+/// A slab takes no more than this part of memory.
+const PARTS: u64 = 8;
+
+/// Where planes are in an array, in bytes.
+#[derive(Clone, Copy, Debug)]
+struct Planes {
+    /// Of the first one.
+    start: u64,
+    each: u64,
+    /// Ghost planes below plane 0.
+    ghosts: i64,
+    /// Planes without ghosts.
+    count: i64,
+    /// After the last one.
+    end: u64,
+    /// Of the array.
+    all: u64,
+}
+
+impl Planes {
+    fn new(layout: &Layout) -> Planes {
+        let element = layout.element_bytes as u64;
+        let held = layout.visible(Axis::OUTER);
+        let start = layout.first_plane() as u64 * element;
+        let each = layout.stride[Axis::OUTER] as u64 * element;
+        Planes {
+            start,
+            each,
+            ghosts: -held.lo,
+            count: layout.extent[Axis::OUTER],
+            end: start + held.len() as u64 * each,
+            all: layout.bytes(),
+        }
+    }
+
+    /// Where planes below one end; with all of them go the ghosts above.
+    fn below(&self, plane: i64) -> u64 {
+        match plane >= self.count {
+            true => self.end,
+            false => {
+                let planes = (plane + self.ghosts).max(0) as u64;
+                self.start + planes * self.each
+            }
+        }
+    }
+
+    /// Bytes that stay in memory for a whole pass: what lies behind planes.
+    fn resident(&self) -> u64 {
+        self.all.saturating_sub(self.end)
+    }
+}
+
+/// How a calculation in files is advanced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SweepPlan {
+    pub sweep: Sweep,
+    /// Steps of a pass, at most.
+    pub steps: u64,
+    /// Bytes of memory.
+    pub bytes: u64,
+    /// Bytes of an array.
+    pub array: u64,
+    pub piece: u64,
+}
+
+impl SweepPlan {
+    /// As many steps in a pass as some memory has room for; `Err`: the bytes that one step takes.
+    pub fn new(
+        scheme: &Scheme,
+        layout: &Layout,
+        steps: u64,
+        available: u64,
+        piece: u64,
+    ) -> Result<SweepPlan, u64> {
+        let (mut sweep, planes) = (Sweep::new(scheme), Planes::new(layout));
+        let part = available / PARTS / planes.each.max(1);
+        sweep.slab = sweep.slab.min(part.min(1 << 30) as i64).max(1);
+        let bytes = |steps: u64| {
+            let window = (sweep.planes(steps) as u64).min(planes.count as u64);
+            let window = window.saturating_mul(planes.each);
+            // Pieces at both ends of the window are there as a whole.
+            window
+                .saturating_add((2 * SLACK + 2) * piece)
+                .saturating_add(planes.resident())
+        };
+        if bytes(1) > available {
+            return Err(bytes(1));
+        }
+        let (mut fits, mut over) = (1, steps.max(1) + 1);
+        while over - fits > 1 {
+            let middle = fits + (over - fits) / 2;
+            match bytes(middle) <= available {
+                true => fits = middle,
+                false => over = middle,
+            }
+        }
+        Ok(SweepPlan {
+            sweep,
+            steps: fits,
+            bytes: bytes(fits),
+            array: layout.bytes(),
+            piece,
+        })
+    }
+
+    /// Bytes that a run of so many steps writes.
+    pub fn written(&self, steps: u64) -> u64 {
+        steps.div_ceil(self.steps).saturating_mul(self.array)
+    }
+}
+
+/// How far threads are, in bytes of the array.
+#[derive(Debug, Default)]
+struct Front {
+    /// Read up to here; wanted up to here.
+    there: u64,
+    wanted: u64,
+    /// Final up to here; written up to here.
+    finished: u64,
+    written: u64,
+    ended: bool,
+    failed: Option<FileError>,
+}
+
+/// The planes of a pass.
+struct Pass<'a> {
+    planes: Planes,
+    piece: u64,
+    files: [&'a ArrayFile; 2],
+    array: Array,
+    front: Mutex<Front>,
+    changed: Condvar,
+}
+
+/// Where the array is.
+#[derive(Clone, Copy)]
+struct Array(*mut u8);
+
+// SAFETY: a plain address; the fronts of a pass say who may access what lies there.
+unsafe impl Send for Array {}
+// SAFETY: as above.
+unsafe impl Sync for Array {}
+
+impl Pass<'_> {
+    fn front(&self) -> MutexGuard<'_, Front> {
+        self.front.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&'a self, front: MutexGuard<'a, Front>) -> MutexGuard<'a, Front> {
+        let front = self.changed.wait(front);
+        front.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Front)) {
+        change(&mut self.front());
+        self.changed.notify_all();
+    }
+
+    /// Bytes of the array.
+    ///
+    /// # Safety
+    /// Nobody else touches them.
+    #[expect(clippy::mut_from_ref, reason = "fronts say whose bytes are")]
+    unsafe fn bytes(&self, range: Range<u64>) -> &mut [u8] {
+        let length = (range.end - range.start) as usize;
+        // SAFETY: the range lies in the array, whose memory is there for the whole pass.
+        unsafe { std::slice::from_raw_parts_mut(self.array.0.add(range.start as usize), length) }
+    }
+
+    /// Pieces from one byte to another, which is no inner one of a piece unless it is the end of the file.
+    fn pieces(&self, from: u64, to: u64) -> impl Iterator<Item = Range<u64>> + use<> {
+        let piece = self.piece;
+        (from / piece..to.div_ceil(piece)).map(move |n| n * piece..((n + 1) * piece).min(to))
+    }
+
+    /// From where on everything stays in memory for the whole pass.
+    fn tail(&self) -> u64 {
+        self.planes.end / self.piece * self.piece
+    }
+
+    /// Reads what stays in memory, before anything runs.
+    fn read_tail(&self) -> Result<(), FileError> {
+        for piece in self.pieces(self.tail(), self.files[0].bytes()) {
+            // SAFETY: no thread runs yet.
+            self.files[0].read(piece.start, unsafe { self.bytes(piece) })?;
+        }
+        Ok(())
+    }
+
+    /// The thread that reads.
+    fn read(&self) {
+        for piece in self.pieces(0, self.tail()) {
+            let mut front = self.front();
+            let ahead = SLACK * self.piece;
+            while !front.ended && piece.start > front.wanted + ahead {
+                front = self.wait(front);
+            }
+            if front.ended {
+                return;
+            }
+            drop(front);
+            let end = piece.end;
+            // SAFETY: nobody touches the piece before it is said to be there.
+            match self.files[0].read(piece.start, unsafe { self.bytes(piece) }) {
+                Ok(()) => self.change(|front| front.there = end),
+                Err(error) => return self.fail(error),
+            }
+        }
+        self.change(|front| front.there = u64::MAX);
+    }
+
+    /// The thread that writes.
+    fn write(&self) {
+        for piece in self.pieces(0, self.tail()) {
+            let mut front = self.front();
+            while !front.ended && front.finished < piece.end {
+                front = self.wait(front);
+            }
+            if front.finished < piece.end {
+                return;
+            }
+            drop(front);
+            let end = piece.end;
+            // SAFETY: the piece is final, and nobody needs it any more.
+            let bytes = unsafe { self.bytes(piece.clone()) };
+            if let Err(error) = self.files[1].write(piece.start, bytes) {
+                return self.fail(error);
+            }
+            give_back(bytes);
+            self.change(|front| front.written = end);
+        }
+    }
+
+    /// Writes what has stayed in memory, after everything has run.
+    fn write_tail(&self) -> Result<(), FileError> {
+        for piece in self.pieces(self.tail(), self.files[1].bytes()) {
+            // SAFETY: threads have ended.
+            self.files[1].write(piece.start, unsafe { self.bytes(piece) })?;
+        }
+        Ok(())
+    }
+
+    fn fail(&self, error: FileError) {
+        self.change(|front| {
+            front.failed.get_or_insert(error);
+            front.ended = true;
+        });
+    }
+}
+
+impl PlanesOnDemand for Pass<'_> {
+    fn need(&self, below: i64) -> bool {
+        let wanted = self.planes.below(below).min(self.tail());
+        self.change(|front| front.wanted = wanted);
+        let mut front = self.front();
+        let behind = |front: &Front| {
+            let finished = front.finished.min(self.tail());
+            finished.saturating_sub(front.written) > SLACK * self.piece
+        };
+        while !front.ended && (front.there < wanted || behind(&front)) {
+            front = self.wait(front);
+        }
+        !front.ended
+    }
+
+    fn done(&self, below: i64) {
+        // Ghosts below the first plane go with it.
+        if below > 0 {
+            let finished = self.planes.below(below);
+            self.change(|front| front.finished = front.finished.max(finished));
+        }
+    }
+}
+
+/// Gives memory back to the system, which has zeros when it is used again.
+#[cfg(target_os = "linux")]
+fn give_back(bytes: &mut [u8]) {
+    use rustix::mm::{Advice, madvise};
+    let place = bytes.as_mut_ptr().cast();
+    // SAFETY: whole pages of private memory, whose content nobody needs. What fails here only takes more memory.
+    let _ = unsafe { madvise(place, bytes.len(), Advice::LinuxDontNeed) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn give_back(_: &mut [u8]) {}
+
+/// A calculation in files.
+pub struct InFiles<'a, T> {
+    pub calculation: Calculation<'a, T>,
+    pub set: &'a KernelSet,
+    pub code: &'a dyn Code,
+    pub threads: usize,
+    pub plan: SweepPlan,
+    pub folder: StateFolder,
+}
+
+impl<T: Value> InFiles<'_, T> {
+    /// One pass: to a step, or as far as it goes.
+    fn pass(&mut self, until: u64, progress: &Progress) -> Result<(), RunError> {
+        let from = self.calculation.steps();
+        let until = until.min(from.saturating_add(self.plan.steps));
+        let until = self.calculation.prepare(until);
+        let [old, new] = self.folder.files();
+        let layout = self.calculation.layout.clone();
+        let memory = Memory::reserved(old.bytes(), &layout);
+        let memory = memory.map_err(|error| SetupError::Memory {
+            bytes: layout.bytes(),
+            error,
+        })?;
+        self.calculation.set_memory(memory);
+        let pass = Pass {
+            planes: Planes::new(&layout),
+            piece: self.plan.piece,
+            files: [&old, &new],
+            array: Array(self.calculation.array_mut().as_mut_ptr()),
+            front: Mutex::default(),
+            changed: Condvar::new(),
+        };
+        pass.read_tail()?;
+        let (set, code, threads) = (self.set, self.code, self.threads);
+        let calculation = &mut self.calculation;
+        let ran = std::thread::scope(|scope| {
+            let started = Builder::new()
+                .spawn_scoped(scope, || pass.read())
+                .and_then(|_| Builder::new().spawn_scoped(scope, || pass.write()));
+            let ran = match started {
+                Ok(_) => calculation.run_sweep(
+                    (set, code),
+                    (&self.plan.sweep, &pass),
+                    threads,
+                    until,
+                    progress,
+                ),
+                Err(error) => Err(NoThreads {
+                    wanted: 2,
+                    started: 0,
+                    error,
+                }),
+            };
+            pass.change(|front| {
+                if matches!(ran, Ok(true)) {
+                    front.finished = u64::MAX;
+                }
+                front.ended = true;
+            });
+            ran
+        });
+        if let Some(error) = pass.front().failed.take() {
+            return Err(error.into());
+        }
+        if !ran? {
+            // Values are none: the run ends, and the state is that before the pass.
+            let map = old.map(layout.bytes())?;
+            self.calculation.set_memory(Memory::of_file(map, &layout));
+            return Ok(());
+        }
+        pass.write_tail()?;
+        let map = new.map(layout.bytes())?;
+        self.calculation.set_memory(Memory::of_file(map, &layout));
+        self.folder.turn();
+        Ok(())
+    }
+}
+
+impl<T: Value> Simulation<T> for InFiles<'_, T> {
+    fn scheme(&self) -> &Scheme {
+        self.calculation.scheme
+    }
+
+    fn problem(&self) -> &Problem {
+        self.calculation.problem
+    }
+
+    fn steps(&self) -> u64 {
+        self.calculation.steps()
+    }
+
+    fn next_pause(&self) -> u64 {
+        self.calculation.next_pause()
+    }
+
+    /// Results of a pass are written before its end is a state.
+    fn next_state(&self) -> u64 {
+        self.steps().saturating_add(self.plan.steps)
+    }
+
+    fn run(&mut self, until: u64, progress: &Progress) -> Result<(), RunError> {
+        while self.steps() < until {
+            self.pass(until, progress)?;
+            if let Some(found) = progress.guard.found() {
+                return Err(RunError::BlowUp(found));
+            }
+            if self.steps() < until {
+                // The next pass writes over the state before this one.
+                self.settle(&[])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn keeps_states(&self) -> bool {
+        true
+    }
+
+    fn settle(&mut self, records: &[(String, Vec<f64>)]) -> Result<(), RunError> {
+        let problem = self.calculation.problem;
+        let probes = 0..problem.probes.len();
+        let probes = probes.map(|n| (probe_name(n), self.calculation.probe(n)));
+        let all: Vec<(String, Vec<f64>)> = probes.chain(records.iter().cloned()).collect();
+        Ok(self.folder.commit(self.steps(), &all)?)
+    }
+
+    fn row(&self, id: ComponentId, age: u8, x: i64, y: i64) -> &[T] {
+        self.calculation.aged_row(id, age, x, y)
+    }
+
+    fn state(&self, id: StateId, at: PerAxis<i64>) -> T {
+        self.calculation.state_value(id, at).unwrap_or_default()
+    }
+
+    fn probe(&self, index: usize) -> Vec<f64> {
+        self.calculation.probe(index)
+    }
+
+    fn take_pictures(&mut self) -> Vec<Picture> {
+        self.calculation.take_pictures()
+    }
+}

@@ -1,0 +1,118 @@
+//! Calculations whose arrays are in files have the bits of the reference, in whatever parts their planes come and go, and
+//! go on with the state that a run before them left.
+
+use std::path::Path;
+use torre_compiler::backend::interp::Interp;
+use torre_compiler::lattice::Axis;
+use torre_compiler::problem::Problem;
+use torre_compiler::scheme::{Precision, Scheme};
+use torre_compiler::statics::NoFiles;
+use torre_compiler::testing::{Rng, add_random_zones, lengthen, random_scheme};
+use torre_runtime::disk::{BLOCK, StateFolder};
+use torre_runtime::host::memory::Memory;
+use torre_runtime::host::{Calculation, Progress};
+use torre_runtime::program::{LoadedFiles, layerwise_kernels};
+use torre_runtime::run::{
+    Company, InFiles, Literal, Simulation, SweepPlan, Value, Watch, checkpoint, execute, verify,
+};
+use torre_suite::random::{LIMITS, add_random_incident, random_problem, seeds};
+
+/// Runs a problem in the files of a folder, from the state that it has, and compares what can be seen with the
+/// reference.
+fn compare<T: Value>(
+    scheme: &Scheme,
+    problem: &Problem,
+    folder: &Path,
+    threads: usize,
+    adjust: impl Fn(&mut SweepPlan),
+) -> Result<(), String> {
+    let set = layerwise_kernels(scheme).expect("a size that can be addressed");
+    let code = Interp::new(scheme, &set);
+    let layout = set.layout.clone();
+    let own = checkpoint::identity::<T>(scheme, problem, &LoadedFiles::default());
+    let resumed = StateFolder::has_state(folder);
+    let state = match resumed {
+        true => StateFolder::open(folder, &layout, &own),
+        false => StateFolder::create(folder, &layout, &own),
+    };
+    let state = state.map_err(|error| error.to_string())?;
+    let map = state.files()[0].map(layout.bytes()).expect("a file");
+    let memory = Memory::of_file(map, &layout);
+    let calculation: Result<Calculation<'_, T>, _> =
+        Calculation::of_memory(memory, layout.clone(), scheme, problem, &NoFiles);
+    let mut calculation = calculation.expect("a problem that can be");
+    match resumed {
+        true => checkpoint::resume_in_place(folder, &own, &mut calculation).expect("a state"),
+        false => calculation.fill(threads).expect("finite values"),
+    }
+    let mut plan =
+        SweepPlan::new(scheme, &layout, problem.steps, u64::MAX, BLOCK).expect("room for a step");
+    adjust(&mut plan);
+    let mut run = InFiles {
+        calculation,
+        set: &set,
+        code: &code,
+        threads,
+        plan,
+        folder: state,
+    };
+    let mut check = Literal::<T>::new(scheme, problem, &NoFiles);
+    if resumed {
+        let checked = check.run(problem.steps, &Progress::default());
+        checked.map_err(|error| format!("{error:?}"))?;
+    }
+    let beside: Option<&mut dyn Simulation<T>> = match resumed {
+        true => None,
+        false => Some(&mut check),
+    };
+    let done = execute(&mut run, beside, Company::default(), &Watch::default());
+    done.map_err(|error| format!("{error:?}"))?;
+    verify::compare(&run, &check).map_err(|difference| difference.to_string())
+}
+
+#[test]
+fn sweeps_over_files_have_the_bits_of_the_reference() {
+    let (mut tried, mut zoned) = (0, 0);
+    for seed in 0..seeds().end {
+        let mut rng = Rng::new(seed);
+        let mut scheme = random_scheme(&mut rng, &LIMITS);
+        if scheme.grid.axes[Axis::OUTER].is_none() || scheme.grid.is_periodic(Axis::OUTER) {
+            continue;
+        }
+        lengthen(&mut scheme, Axis::OUTER, rng.within(10, 40));
+        if rng.once_in(3) {
+            add_random_zones(&mut rng, &LIMITS, &mut scheme);
+        }
+        let mut problem = random_problem(&mut rng, &scheme);
+        if rng.once_in(3) {
+            add_random_incident(&mut rng, &scheme, &mut problem);
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let steps = rng.within(1, 4) as u64;
+        let slab = rng.within(1, 5);
+        let adjust = |plan: &mut SweepPlan| {
+            plan.steps = steps;
+            plan.sweep.slab = slab;
+        };
+        let threads = 1 + (seed % 3) as usize;
+        let first = (problem.clone(), seed.is_multiple_of(2));
+        let runs = [first, (problem, true)];
+        for (n, (mut problem, whole)) in runs.into_iter().enumerate() {
+            if n == 0 && whole {
+                continue;
+            }
+            // A run that goes on begins where a shorter one ended.
+            if n == 0 {
+                problem.steps = (problem.steps / 2).max(1);
+            }
+            let run = match scheme.precision {
+                Precision::F32 => compare::<f32>(&scheme, &problem, folder.path(), threads, adjust),
+                Precision::F64 => compare::<f64>(&scheme, &problem, folder.path(), threads, adjust),
+            };
+            run.unwrap_or_else(|error| panic!("{seed} {n}: {error}\n{scheme}"));
+        }
+        tried += 1;
+        zoned += u64::from(!scheme.zones.is_empty());
+    }
+    assert!(tried > 20 && zoned > 3, "{zoned} of {tried}");
+}
