@@ -43,13 +43,15 @@ const HALF: f64 = 1.1;
 const EXCHANGED: f64 = 0.22;
 const SHARED: f64 = 0.2;
 const MORE: f64 = 1.4;
-const SPILL: f64 = 2.0;
+const SPILL: f64 = 6.0;
 /// Cycles of a stage for which a block waits.
 const MEET: f64 = 60.0;
 /// Seconds of a launch.
 const START: f64 = 5.1e-6;
-/// Seconds of an exchange of tiles that stay.
-const EXCHANGE: f64 = 2.5e-6;
+/// Seconds of an exchange of tiles that stay, and how much longer their stages take than those in the middle of a large
+/// grid: all wait for those at its ends.
+const EXCHANGE: f64 = 1.5e-6;
+const ENDS: f64 = 1.85;
 /// Share of the shorter one of computing and copying that blocks of a multiprocessor do not hide.
 const APART: f64 = 0.55;
 
@@ -577,7 +579,7 @@ fn predict(
     };
     let time = if waves <= 1.0 {
         // Tiles stay on the chip.
-        computing + EXCHANGE
+        ENDS * computing + EXCHANGE
     } else if waves < 4.0 {
         waves.ceil() * wave + START
     } else {
