@@ -388,11 +388,12 @@ template <class T> double squares(const Arrays<T> &a, const Grid &g, int count)
     return sum;
 }
 
-/* Measures a step and prints the answer. `step` starts the kernels of one. */
-template <class F, class S> void measure(const Options &o, const Grid &g, const std::string &launch, F step, S checksum)
+/* Measures a step and prints the answer. `step` starts the kernels of one, or of `together` steps. */
+template <class F, class S>
+void measure(const Options &o, const Grid &g, const std::string &launch, F step, S checksum, int together = 1)
 {
     Clock clock;
-    double cells = double(g.nx) * g.ny * g.nz;
+    double cells = double(g.nx) * g.ny * g.nz * together;
     clock.time(step);
     float one = clock.time([&] {
         for (int s = 0; s < 3; s++)

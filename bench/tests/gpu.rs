@@ -112,7 +112,7 @@ fn the_model_chooses_towers_that_fit() {
         let found = found.expect("a grid that can be addressed");
         for scheduled in &found {
             assert!(scheduled.expected.is_some_and(|e| e > 0.0));
-            prepared.towers(scheduled, &model).expect("towers");
+            prepared.blocks(scheduled, &model).expect("towers");
         }
         found.into_iter().map(|s| s.name).collect()
     };

@@ -341,6 +341,14 @@ pub fn patches_text(plan: &PatchPlan) -> String {
         program.height
     );
     line("pyramids", program.tiles().to_string(), shape);
+    if let Some(staying) = &program.stays {
+        let steps = program.launch_steps();
+        let neighbours = staying.width();
+        let stay = format!(
+            "steps of a launch: tiles stay on the chip, with up to {neighbours} neighbours"
+        );
+        line("stay", steps.to_string(), stay);
+    }
     let [lines, cells] = program.shape.patch;
     let threads = format!("of a block, with {lines} x {cells} cells each");
     line("threads", program.shape.threads().to_string(), threads);
@@ -356,6 +364,7 @@ fn patches_json(plan: &PatchPlan) -> Value {
     let program = &plan.program;
     json!({
         "height": program.height,
+        "steps_of_launch": program.launch_steps(),
         "per_time_block": program.tiles(),
         "base": program.along.map(|along| along.base),
         "tile": program.shape.tile(),

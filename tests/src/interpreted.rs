@@ -243,6 +243,7 @@ impl State {
         function: Function,
         threads: device::Threads,
         arguments: &[Argument],
+        together: bool,
     ) -> Result<(), DeviceError> {
         let State {
             device,
@@ -279,6 +280,13 @@ impl State {
             threads,
             shared,
         } = threads;
+        let most = options.resident;
+        if together && blocks.iter().product::<u32>() > most {
+            return Err(failed(
+                "starting a kernel",
+                format!("{name}: more than {most} blocks"),
+            ));
+        }
         device
             .launch(entry, blocks, threads, shared, &params, &options)
             .map(|_| ())
@@ -292,7 +300,7 @@ impl Machine {
         let device = &mut self.devices[number];
         match work {
             Work::Start(function, threads, arguments) => {
-                device.start(function, threads, &arguments)
+                device.start(function, threads, &arguments, false)
             }
             Work::Upload(Host(from), to, bytes) => {
                 // SAFETY: who asked for it promised that there are so many, and that nobody writes them.
@@ -440,7 +448,16 @@ impl device::Device for Interpreted {
         threads: device::Threads,
         arguments: &[Argument],
     ) -> Result<(), DeviceError> {
-        self.with(|own| own.start(function, threads, arguments))
+        self.with(|own| own.start(function, threads, arguments, false))
+    }
+
+    unsafe fn start_together(
+        &self,
+        function: Function,
+        threads: device::Threads,
+        arguments: &[Argument],
+    ) -> Result<(), DeviceError> {
+        self.with(|own| own.start(function, threads, arguments, true))
     }
 
     fn mark(&self) -> Result<Mark, DeviceError> {

@@ -1,9 +1,11 @@
-//! Which towers are measured.
+//! Which towers and pyramids are measured.
 
 use std::fmt;
+use torre_compiler::patch;
 use torre_compiler::tower::Order;
 
-/// Towers to measure: `auto`, `every`, `WIDTH,HEIGHT` or `WIDTH,HEIGHT,STRIP,OVERLAP,LEAD,PARTITIONS`.
+/// Towers to measure: `auto`, `every`, `WIDTH,HEIGHT` or `WIDTH,HEIGHT,STRIP,OVERLAP,LEAD,PARTITIONS`; or pyramids:
+/// `WARPS,LINES,CELLS,BLOCKS,HEIGHT`, and `,shared` where coefficients lie in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// Those that the model expects to be fastest.
@@ -18,9 +20,37 @@ pub enum Asked {
         /// Another order of towers than the usual one.
         order: Option<Order>,
     },
+    Pyramids {
+        shape: patch::Shape,
+        /// Steps of a time block.
+        height: u64,
+    },
 }
 
 impl Asked {
+    /// Pyramids of some shape.
+    pub fn pyramids(text: &str) -> Option<Asked> {
+        let (numbers, coefs) = match text.strip_suffix(",shared") {
+            Some(numbers) => (numbers, patch::CoefPlace::Shared),
+            None => (text, patch::CoefPlace::Registers),
+        };
+        let numbers: Result<Vec<u32>, _> = numbers.split(',').map(|n| n.trim().parse()).collect();
+        let &[warps, lines, cells, blocks, height] = numbers.ok()?.as_slice() else {
+            return None;
+        };
+        let positive = [warps, lines, cells, blocks, height].iter().all(|n| *n > 0);
+        let possible = positive && warps <= 32 && i64::from(lines) * i64::from(cells) <= 256;
+        possible.then_some(Asked::Pyramids {
+            shape: patch::Shape {
+                warps: warps.into(),
+                patch: [lines.into(), cells.into()],
+                coefs,
+                blocks,
+            },
+            height: height.into(),
+        })
+    }
+
     pub fn parse(text: &str) -> Option<Asked> {
         match text {
             "auto" => return Some(Asked::Auto),
@@ -53,6 +83,18 @@ impl fmt::Display for Asked {
         match self {
             Asked::Auto => f.write_str("auto"),
             Asked::Every => f.write_str("every"),
+            Asked::Pyramids { shape, height } => {
+                let [lines, cells] = shape.patch;
+                write!(
+                    f,
+                    "{},{lines},{cells},{},{height}",
+                    shape.warps, shape.blocks
+                )?;
+                match shape.coefs {
+                    patch::CoefPlace::Registers => Ok(()),
+                    patch::CoefPlace::Shared => f.write_str(",shared"),
+                }
+            }
             Asked::These {
                 width,
                 height,
@@ -76,6 +118,24 @@ impl fmt::Display for Asked {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pyramids_are_five_numbers() {
+        for right in ["8,8,4,1,8", "16,4,2,2,3,shared"] {
+            let asked = Asked::pyramids(right).map(|a| a.to_string());
+            assert_eq!(asked.as_deref(), Some(right));
+        }
+        for wrong in [
+            "",
+            "8,8,4,1",
+            "8,8,4,1,8,2",
+            "0,8,4,1,8",
+            "33,8,4,1,8",
+            "8,8,4,1,8,local",
+        ] {
+            assert_eq!(Asked::pyramids(wrong), None, "{wrong}");
+        }
+    }
 
     #[test]
     fn towers_are_two_or_six_numbers() {

@@ -19,7 +19,7 @@ pub struct GpuCase {
     /// The file in `cuda/` that computes the same, and its options.
     pub baseline: Option<(&'static str, &'static [&'static str])>,
     /// A problem in a file has its own.
-    pub grids: [(Precision, &'static [[i64; 3]]); 2],
+    pub grids: [(Precision, &'static [&'static [i64]]); 2],
     /// The sources of the text act; else none do.
     pub sources: bool,
     /// Where stored coefficients are noise: its least and its largest value. Else they are what the text says.
@@ -59,6 +59,94 @@ problem bench {
   steps 1
 }
 ";
+
+const HEAT2: &str = "use std::laplacian::laplacian
+scheme heat {
+  axes x, y
+  param order = 2
+  param h     = 1
+  param dt    = 0.15 * h^2
+  field T : scalar on nodes
+  step {
+    T += dt * laplacian(T, order)
+  }
+}
+problem bench {
+  scheme heat
+  domain 8 x 8
+  steps 1
+}
+";
+
+const HEAT4: &str = "use std::laplacian::laplacian
+scheme heat {
+  axes x, y
+  param order = 4
+  param h     = 1
+  param dt    = 0.1 * h^2
+  field T : scalar on nodes
+  step {
+    T += dt * laplacian(T, order)
+  }
+}
+problem bench {
+  scheme heat
+  domain 8 x 8
+  steps 1
+}
+";
+
+const TE2: &str = "use std::maxwell::maxwell_te
+problem bench {
+  scheme maxwell_te { order = 2 }
+  domain 8 x 8
+  coef eps = 1.5 + 0.0001 * x
+  steps 1
+}
+";
+
+const TE4: &str = "use std::maxwell::maxwell_te
+problem bench {
+  scheme maxwell_te { order = 4 }
+  domain 8 x 8
+  coef eps = 1.5 + 0.0001 * x
+  steps 1
+}
+";
+
+const TM2: &str = "use std::maxwell::maxwell_tm
+problem bench {
+  scheme maxwell_tm { order = 2 }
+  domain 8 x 8
+  coef eps = 1.5 + 0.0001 * x
+  steps 1
+}
+";
+
+const ELASTIC2D: &str = "use std::elastic::elastic_2d
+problem bench {
+  scheme elastic_2d { order = 4 }
+  domain 8 x 8
+  coef rho = 1 + 0.0005 * y
+  coef lambda = 0.5 + 0.0005 * x
+  coef mu = 0.5 + 0.0005 * x
+  steps 1
+}
+";
+
+const WAVE1D: &str = "use std::wave::wave_1d
+problem bench {
+  scheme wave_1d
+  domain 64
+  steps 1
+}
+";
+
+/// The grids of schemes with two axes: one that no cache holds, and two that stay on the chip.
+const PLANES: [(Precision, &[&[i64]]); 2] = [
+    (Precision::F32, &[&[8192, 8192], &[1024, 1024], &[512, 512]]),
+    (Precision::F64, &[&[8192, 8192], &[1024, 1024], &[512, 512]]),
+];
 
 const PLANE: &str = "use std::maxwell::maxwell42
 problem bench {
@@ -125,15 +213,15 @@ problem bench {
 ";
 
 /// The grids of layers on all sides.
-const LAYERED: [(Precision, &[[i64; 3]]); 2] = [
-    (Precision::F32, &[[512, 512, 512], [768, 768, 768]]),
-    (Precision::F64, &[[512, 512, 512], [768, 768, 768]]),
+const LAYERED: [(Precision, &[&[i64]]); 2] = [
+    (Precision::F32, &[&[512, 512, 512], &[768, 768, 768]]),
+    (Precision::F64, &[&[512, 512, 512], &[768, 768, 768]]),
 ];
 
 /// The grids of sources.
-const SOURCES: [(Precision, &[[i64; 3]]); 2] = [
-    (Precision::F32, &[[1536, 1536, 256]]),
-    (Precision::F64, &[[1536, 1536, 128]]),
+const SOURCES: [(Precision, &[&[i64]]); 2] = [
+    (Precision::F32, &[&[1536, 1536, 256]]),
+    (Precision::F64, &[&[1536, 1536, 128]]),
 ];
 
 const MAXWELL: Option<(&str, &[&str])> = Some(("maxwell.cu", &[]));
@@ -145,8 +233,8 @@ pub const GPU_CASES: &[GpuCase] = &[
         text: Text::Here(MAXWELL42),
         baseline: MAXWELL,
         grids: [
-            (Precision::F32, &[[1536, 1536, 256], [1024, 1024, 512]]),
-            (Precision::F64, &[[1536, 1536, 128], [1024, 1024, 256]]),
+            (Precision::F32, &[&[1536, 1536, 256], &[1024, 1024, 512]]),
+            (Precision::F64, &[&[1536, 1536, 128], &[1024, 1024, 256]]),
         ],
         sources: false,
         coefs: None,
@@ -156,8 +244,8 @@ pub const GPU_CASES: &[GpuCase] = &[
         text: Text::Here(MEDIA),
         baseline: Some(("maxwell.cu", &["--media"])),
         grids: [
-            (Precision::F32, &[[1536, 1536, 256]]),
-            (Precision::F64, &[[1536, 1536, 128]]),
+            (Precision::F32, &[&[1536, 1536, 256]]),
+            (Precision::F64, &[&[1536, 1536, 128]]),
         ],
         sources: false,
         coefs: Some([0.2, 0.45]),
@@ -167,8 +255,8 @@ pub const GPU_CASES: &[GpuCase] = &[
         text: Text::Here(WAVE3D_2),
         baseline: Some(("wave.cu", &["--order", "2"])),
         grids: [
-            (Precision::F32, &[[1536, 1536, 512]]),
-            (Precision::F64, &[[1536, 1536, 256]]),
+            (Precision::F32, &[&[1536, 1536, 512]]),
+            (Precision::F64, &[&[1536, 1536, 256]]),
         ],
         sources: false,
         coefs: Some([0.05, 0.15]),
@@ -178,8 +266,8 @@ pub const GPU_CASES: &[GpuCase] = &[
         text: Text::Here(WAVE3D_8),
         baseline: Some(("wave.cu", &["--order", "8"])),
         grids: [
-            (Precision::F32, &[[1536, 1536, 200], [1536, 1536, 512]]),
-            (Precision::F64, &[[1536, 1536, 100], [1536, 1536, 256]]),
+            (Precision::F32, &[&[1536, 1536, 200], &[1536, 1536, 512]]),
+            (Precision::F64, &[&[1536, 1536, 100], &[1536, 1536, 256]]),
         ],
         sources: false,
         coefs: Some([0.05, 0.15]),
@@ -189,8 +277,8 @@ pub const GPU_CASES: &[GpuCase] = &[
         text: Text::Here(ELASTIC3D),
         baseline: Some(("elastic.cu", &[])),
         grids: [
-            (Precision::F32, &[[1024, 1024, 128], [1024, 1024, 256]]),
-            (Precision::F64, &[[1024, 1024, 128]]),
+            (Precision::F32, &[&[1024, 1024, 128], &[1024, 1024, 256]]),
+            (Precision::F64, &[&[1024, 1024, 128]]),
         ],
         sources: false,
         coefs: None,
@@ -203,20 +291,20 @@ pub const GPU_CASES: &[GpuCase] = &[
             (
                 Precision::F32,
                 &[
-                    [1024, 1024, 200],
-                    [1024, 1024, 256],
-                    [1024, 1024, 500],
-                    [1024, 1024, 1000],
+                    &[1024, 1024, 200],
+                    &[1024, 1024, 256],
+                    &[1024, 1024, 500],
+                    &[1024, 1024, 1000],
                 ],
             ),
             (
                 Precision::F64,
                 &[
-                    [1024, 1024, 100],
-                    [1024, 1024, 200],
-                    [1024, 1024, 256],
-                    [768, 768, 500],
-                    [512, 512, 1000],
+                    &[1024, 1024, 100],
+                    &[1024, 1024, 200],
+                    &[1024, 1024, 256],
+                    &[768, 768, 500],
+                    &[512, 512, 1000],
                 ],
             ),
         ],
@@ -228,8 +316,8 @@ pub const GPU_CASES: &[GpuCase] = &[
         text: Text::Here(MAXWELL42),
         baseline: MAXWELL,
         grids: [
-            (Precision::F32, &[[1024, 1021, 256], [1536, 1531, 256]]),
-            (Precision::F64, &[[1024, 1021, 128], [1536, 1531, 128]]),
+            (Precision::F32, &[&[1024, 1021, 256], &[1536, 1531, 256]]),
+            (Precision::F64, &[&[1024, 1021, 128], &[1536, 1531, 128]]),
         ],
         sources: false,
         coefs: None,
@@ -241,11 +329,11 @@ pub const GPU_CASES: &[GpuCase] = &[
         grids: [
             (
                 Precision::F32,
-                &[[768, 768, 256], [2304, 2304, 256], [3072, 3072, 256]],
+                &[&[768, 768, 256], &[2304, 2304, 256], &[3072, 3072, 256]],
             ),
             (
                 Precision::F64,
-                &[[768, 768, 128], [2304, 2304, 128], [3072, 3072, 128]],
+                &[&[768, 768, 128], &[2304, 2304, 128], &[3072, 3072, 128]],
             ),
         ],
         sources: false,
@@ -259,24 +347,93 @@ pub const GPU_CASES: &[GpuCase] = &[
             (
                 Precision::F32,
                 &[
-                    [256, 256, 256],
-                    [512, 512, 512],
-                    [768, 768, 768],
-                    [1024, 1024, 1024],
-                    [1280, 1280, 1280],
-                    [1536, 1536, 1536],
+                    &[256, 256, 256],
+                    &[512, 512, 512],
+                    &[768, 768, 768],
+                    &[1024, 1024, 1024],
+                    &[1280, 1280, 1280],
+                    &[1536, 1536, 1536],
                 ],
             ),
             (
                 Precision::F64,
                 &[
-                    [256, 256, 256],
-                    [512, 512, 512],
-                    [768, 768, 768],
-                    [1024, 1024, 1024],
-                    [1280, 1280, 1280],
+                    &[256, 256, 256],
+                    &[512, 512, 512],
+                    &[768, 768, 768],
+                    &[1024, 1024, 1024],
+                    &[1280, 1280, 1280],
                 ],
             ),
+        ],
+        sources: false,
+        coefs: None,
+    },
+    // Schemes with two axes and one.
+    GpuCase {
+        name: Cow::Borrowed("heat2d-2"),
+        text: Text::Here(HEAT2),
+        baseline: Some(("heat.cu", &[])),
+        grids: [
+            (
+                Precision::F32,
+                &[&[8192, 8192], &[16384, 16384], &[1024, 1024], &[512, 512]],
+            ),
+            (
+                Precision::F64,
+                &[&[8192, 8192], &[16384, 16384], &[1024, 1024], &[512, 512]],
+            ),
+        ],
+        sources: false,
+        coefs: None,
+    },
+    GpuCase {
+        name: Cow::Borrowed("heat2d-4"),
+        text: Text::Here(HEAT4),
+        baseline: None,
+        grids: PLANES,
+        sources: false,
+        coefs: None,
+    },
+    GpuCase {
+        name: Cow::Borrowed("te2"),
+        text: Text::Here(TE2),
+        baseline: None,
+        grids: PLANES,
+        sources: false,
+        coefs: None,
+    },
+    GpuCase {
+        name: Cow::Borrowed("te4"),
+        text: Text::Here(TE4),
+        baseline: None,
+        grids: PLANES,
+        sources: false,
+        coefs: None,
+    },
+    GpuCase {
+        name: Cow::Borrowed("tm2"),
+        text: Text::Here(TM2),
+        baseline: None,
+        grids: PLANES,
+        sources: false,
+        coefs: None,
+    },
+    GpuCase {
+        name: Cow::Borrowed("elastic2d"),
+        text: Text::Here(ELASTIC2D),
+        baseline: None,
+        grids: PLANES,
+        sources: false,
+        coefs: None,
+    },
+    GpuCase {
+        name: Cow::Borrowed("wave1d"),
+        text: Text::Here(WAVE1D),
+        baseline: None,
+        grids: [
+            (Precision::F32, &[&[16777216]]),
+            (Precision::F64, &[&[16777216]]),
         ],
         sources: false,
         coefs: None,
@@ -286,8 +443,8 @@ pub const GPU_CASES: &[GpuCase] = &[
         text: Text::Here(MAXWELL22),
         baseline: None,
         grids: [
-            (Precision::F32, &[[1536, 1536, 256]]),
-            (Precision::F64, &[[1536, 1536, 128]]),
+            (Precision::F32, &[&[1536, 1536, 256]]),
+            (Precision::F64, &[&[1536, 1536, 128]]),
         ],
         sources: false,
         coefs: None,
@@ -371,9 +528,18 @@ impl GpuCase {
         };
         let (resolved, _) = case.resolve(Precision::F32, &[])?;
         if let Text::File { cells, .. } = &mut case.text {
-            *cells = resolved.scheme.grid.cells.0.to_vec();
+            let grid = &resolved.scheme.grid;
+            *cells = grid.present().map(|axis| grid.cells[axis]).collect();
         }
         Ok(case)
+    }
+
+    /// The number of axes.
+    pub fn axes(&self) -> usize {
+        match &self.text {
+            Text::File { cells, .. } => cells.len(),
+            Text::Here(_) => self.grids[0].1.first().map_or(3, |grid| grid.len()),
+        }
     }
 
     pub fn is_in_file(&self) -> bool {

@@ -1,4 +1,4 @@
-//! GPUs: the baseline in CUDA, Torre layerwise and by towers, one after the other on the same device.
+//! GPUs: the baseline in CUDA, Torre layerwise and by towers or pyramids, one after the other on the same device.
 //!
 //! ```text
 //! open                device and compiler, or what is missing
@@ -27,8 +27,21 @@ use torre_runtime::gpu::{CudaDevice, Device};
 use torre_runtime::plan::gpu as plan;
 
 /// Tiny grids for `--quick`, and those that `--check` takes: no multiples of anything.
-const QUICK: [i64; 3] = [48, 48, 64];
-const CHECKED: [i64; 3] = [61, 83, 256];
+fn tiny(axes: usize) -> Vec<i64> {
+    match axes {
+        1 => vec![4096],
+        2 => vec![96, 96],
+        _ => vec![48, 48, 64],
+    }
+}
+
+fn checked(axes: usize) -> Vec<i64> {
+    match axes {
+        1 => vec![100_003],
+        2 => vec![611, 523],
+        _ => vec![61, 83, 256],
+    }
+}
 
 /// What to measure: programs in files, if there are any, else cases.
 pub fn all_points(args: &Args) -> Result<Vec<Point>, String> {
@@ -43,18 +56,19 @@ pub fn all_points(args: &Args) -> Result<Vec<Point>, String> {
     for case in &cases {
         let precisions = args.precisions.clone();
         for precision in precisions.unwrap_or_else(|| vec![Precision::F32, Precision::F64]) {
-            let three = |g: &Vec<i64>| match g.as_slice() {
-                [n] => vec![*n; 3],
+            let axes = case.axes();
+            let all = |g: &Vec<i64>| match g.as_slice() {
+                [n] => vec![*n; axes],
                 _ => g.clone(),
             };
             let mut grids: Vec<Vec<i64>> = match (args.quick, args.check) {
-                _ if !args.sizes.is_empty() => args.sizes.iter().map(three).collect(),
+                _ if !args.sizes.is_empty() => args.sizes.iter().map(all).collect(),
                 _ if case.is_in_file() => case.grids(precision),
-                (true, _) => vec![QUICK.to_vec()],
-                (_, true) => vec![CHECKED.to_vec()],
+                (true, _) => vec![tiny(axes)],
+                (_, true) => vec![checked(axes)],
                 _ => case.grids(precision),
             };
-            grids.retain(|g| g.len() == 3);
+            grids.retain(|g| g.len() == axes);
             points.extend(grids.into_iter().map(|cells| Point {
                 case: case.clone(),
                 precision,

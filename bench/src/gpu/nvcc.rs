@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// The programs, and what they include.
-const SOURCES: [(&str, &str); 4] = [
+const SOURCES: [(&str, &str); 5] = [
     ("common.cuh", include_str!("../../cuda/common.cuh")),
+    ("heat.cu", include_str!("../../cuda/heat.cu")),
     ("elastic.cu", include_str!("../../cuda/elastic.cu")),
     ("maxwell.cu", include_str!("../../cuda/maxwell.cu")),
     ("wave.cu", include_str!("../../cuda/wave.cu")),

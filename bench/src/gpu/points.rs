@@ -10,7 +10,6 @@ use serde_json::{Value as Json, json};
 use std::fmt;
 use std::time::Instant;
 use torre_compiler::scheme::Precision;
-use torre_compiler::tower::TowerProgram;
 use torre_runtime::gpu::{Device, OnDevice};
 use torre_runtime::plan::gpu as plan;
 use torre_runtime::run::Value;
@@ -53,6 +52,10 @@ impl Point {
 
     /// What the baseline is told first: the grid and the precision.
     fn words(&self, cells: &[i64]) -> Vec<String> {
+        let cells = match *cells {
+            [x, z] => vec![x, 1, z],
+            _ => cells.to_vec(),
+        };
         let cells = cells.iter().map(i64::to_string);
         cells.chain([self.precision.to_string()]).collect()
     }
@@ -170,7 +173,7 @@ fn measure_in<T: Value>(
             eprintln!("{point}: not {name}: {} s are over", args.limit);
             continue;
         }
-        let time_block = match prepared.towers(scheduled, &model) {
+        let time_block = match prepared.blocks(scheduled, &model) {
             Ok(time_block) => time_block,
             Err(reason) => {
                 eprintln!("{point}: not {name}: {reason}");
@@ -178,21 +181,15 @@ fn measure_in<T: Value>(
             }
         };
         simulation = by_towers(simulation, &time_block)?;
-        let TowerProgram { towers, block, .. } = &time_block.towers.program;
-        let blocks = format!("{} x {}", block.lines.cluster(), block.values);
         // Whole time blocks, as many as may take the time that layerwise kernels would take for half as many steps.
-        let steps = (2 * steps_in(layerwise * 1e9)).div_ceil(time_block.towers.steps)
-            * time_block.towers.steps;
+        let steps = (2 * steps_in(layerwise * 1e9)).div_ceil(time_block.steps) * time_block.steps;
         rates.push(Rate {
             name: name.clone(),
             gcells: in_rounds(&mut simulation, point, steps, rounds)?,
             expected: scheduled.expected.map(|e| e * 1e-9),
             notes: format!(
-                "{} steps, {} towers, lines {blocks}, {:.1} bytes, {:.1} s to compile",
-                time_block.towers.steps,
-                time_block.towers.count(),
-                towers.bytes_per_cell(scheme),
-                time_block.compiling,
+                "{} steps, {}, {:.1} s to compile",
+                time_block.steps, time_block.notes, time_block.compiling,
             ),
         });
     }
@@ -205,7 +202,7 @@ fn by_towers<'a, T: Value>(
     time_block: &TimeBlock,
 ) -> Result<OnDevice<'a, T>, String> {
     let simulation = simulation
-        .by_towers(&time_block.towers)
+        .by(&time_block.blocks)
         .map_err(|e| e.to_string())?;
     match simulation.without_towers() {
         None => Ok(simulation),
@@ -344,14 +341,18 @@ pub fn check(
     let mut checks = Vec::new();
     if let (Some((file, options)), Some(programs)) = (point.case.baseline, programs) {
         // Enough for several blocks; the reference takes a thousand times longer.
-        let mut words = point.words(&[37, 29, 150]);
+        let small: &[i64] = match point.case.axes() {
+            3 => &[37, 29, 150],
+            _ => &[307, 259],
+        };
+        let mut words = point.words(small);
         words.extend(options.iter().map(|o| o.to_string()));
         words.push("--check".to_string());
         let answer = programs.run(file, &words)?;
         let relative = answer.get("relative_l2").and_then(Json::as_f64);
         checks.push(Check {
             point: point.clone(),
-            what: format!("{BASELINE} on 37x29x150 beside the CPU"),
+            what: format!("{BASELINE} on {} beside the CPU", domain(small)),
             found: Agreement::Error {
                 relative: relative.unwrap_or(f64::NAN),
                 allowed: allowed(point.precision),
@@ -372,7 +373,7 @@ fn check_towers<T: Value>(point: &Point, setting: Setting<'_>) -> Result<Vec<Che
     let model = prepared.model(device, setting.copies)?;
     for scheduled in prepared.schedules(&args.towers, args.division, &model)? {
         let name = &scheduled.name;
-        let time_block = match prepared.towers(&scheduled, &model) {
+        let time_block = match prepared.blocks(&scheduled, &model) {
             Ok(time_block) => time_block,
             Err(reason) => {
                 eprintln!("{point}: not {name}: {reason}");
@@ -380,7 +381,7 @@ fn check_towers<T: Value>(point: &Point, setting: Setting<'_>) -> Result<Vec<Che
             }
         };
         // Two time blocks, which is where a time block's end could go wrong, and a step behind them.
-        let steps = 2 * time_block.towers.steps + 1;
+        let steps = 2 * time_block.steps + 1;
         let run = |towers: bool| {
             let mut simulation = prepared.start::<T>(device)?;
             if towers {

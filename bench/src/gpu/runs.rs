@@ -1,4 +1,4 @@
-//! Torre on a device: layerwise, and by towers.
+//! Torre on a device: layerwise, and by towers or pyramids.
 
 use super::asked::Asked;
 use super::cases::GpuCase;
@@ -10,15 +10,19 @@ use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::cone::{Rational, cones};
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::lattice::{Axis, PerAxis};
+use torre_compiler::patch;
 use torre_compiler::real::Real;
 use torre_compiler::resolve::Resolved;
-use torre_compiler::schedule::{Cut, Frame, Level, Schedule, Template, Tiling};
+use torre_compiler::schedule::{Cut, Frame, Level, Pyramid, Schedule, Template, Tiling};
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_compiler::tower::Order;
 use torre_compiler::tower::block::Division;
-use torre_runtime::gpu::{CompiledTowers, Device, DeviceModel, DeviceProgram, OnDevice, code};
+use torre_runtime::gpu::{
+    CompiledBlocks, CompiledPatches, CompiledTowers, Device, DeviceModel, DeviceProgram, OnDevice,
+    code,
+};
 use torre_runtime::host::{Calculation, Progress, threads};
-use torre_runtime::plan::gpu::DevicePlanner;
+use torre_runtime::plan::gpu::{DevicePlanner, PatchPlan, Refusal, TowerPlan};
 use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::{Simulation, Value};
 
@@ -38,11 +42,11 @@ pub struct Prepared {
 /// Steps of the run that the model plans for.
 const STEPS: u64 = 1 << 20;
 
-/// Towers to run.
+/// Towers or pyramids to run.
 #[derive(Clone, Debug)]
 pub struct Scheduled {
     pub name: String,
-    tiling: Tiling,
+    tiles: Tiles,
     /// How lines are divided.
     division: Option<Division>,
     order: Option<Order>,
@@ -50,9 +54,22 @@ pub struct Scheduled {
     pub expected: Option<f64>,
 }
 
-/// Towers, compiled.
+/// What a time block consists of.
+#[derive(Clone, Debug, PartialEq)]
+enum Tiles {
+    Towers(Tiling),
+    Pyramids(Pyramid),
+    /// Pyramids of a shape, and their height.
+    Shaped(patch::Shape, u64),
+}
+
+/// Towers or pyramids, compiled.
 pub struct TimeBlock {
-    pub towers: CompiledTowers,
+    pub blocks: CompiledBlocks,
+    /// Its steps.
+    pub steps: u64,
+    /// What it consists of.
+    pub notes: String,
     /// Seconds for it.
     pub compiling: f64,
 }
@@ -155,15 +172,19 @@ impl Prepared {
         let choices = choices.map_err(|e| format!("the model has no choice: {e:?}"))?;
         let modelled: Vec<Scheduled> = choices
             .into_iter()
-            .filter_map(|choice| match choice.schedule {
-                Schedule::Tiled(tiling) => Some(Scheduled {
+            .filter_map(|choice| {
+                let tiles = match choice.schedule {
+                    Schedule::Tiled(tiling) => Tiles::Towers(tiling),
+                    Schedule::Pyramids(pyramid) => Tiles::Pyramids(pyramid),
+                    _ => return None,
+                };
+                Some(Scheduled {
                     name: choice.name,
                     division,
-                    tiling,
+                    tiles,
                     order: None,
                     expected: Some(choice.prediction.rate),
-                }),
-                _ => None,
+                })
             })
             .collect();
         let mut found = Vec::new();
@@ -171,19 +192,26 @@ impl Prepared {
             match asked {
                 Asked::Auto => found.extend(modelled.first().cloned()),
                 Asked::Every => found.extend(modelled.iter().cloned()),
+                Asked::Pyramids { shape, height } => found.push(Scheduled {
+                    name: format!("pyramids {asked}"),
+                    expected: (planner.shaped(*shape, *height).ok()).map(|(_, p)| p.rate),
+                    division,
+                    tiles: Tiles::Shaped(*shape, *height),
+                    order: None,
+                }),
                 Asked::These {
                     width,
                     height,
                     order,
                 } => {
-                    let tiling = tiling(scheme, *width, *height);
-                    let same = modelled.iter().find(|m| m.tiling == tiling);
+                    let tiles = Tiles::Towers(tiling(scheme, *width, *height));
+                    let same = modelled.iter().find(|m| m.tiles == tiles);
                     found.push(Scheduled {
                         name: format!("towers {asked}"),
                         // It knows its own order.
                         expected: same.filter(|_| order.is_none()).and_then(|m| m.expected),
                         division,
-                        tiling,
+                        tiles,
                         order: *order,
                     });
                 }
@@ -192,27 +220,84 @@ impl Prepared {
         Ok(found)
     }
 
-    /// Compiles towers; an error where the device cannot run such.
-    pub fn towers(&self, scheduled: &Scheduled, model: &DeviceModel) -> Result<TimeBlock, String> {
+    /// Compiles towers or pyramids; an error where the device cannot run such.
+    pub fn blocks(&self, scheduled: &Scheduled, model: &DeviceModel) -> Result<TimeBlock, String> {
         let begun = Instant::now();
-        let scheme = self.scheme();
-        let Scheduled {
-            tiling,
-            division,
-            order,
-            ..
-        } = scheduled;
-        let planner = self.planner(model, *division)?;
-        let plan = planner.tower_plan(tiling).map_err(|e| e.to_string())?;
-        let mut time_blocks = plan.order;
-        time_blocks.order = order.unwrap_or(time_blocks.order);
-        let (layout, program) = (&self.set.layout, plan.program);
-        let towers =
-            CompiledTowers::new(self.library, scheme, layout, program, self.gpu, time_blocks);
+        let planner = self.planner(model, scheduled.division)?;
+        let refused = |refusal: Refusal| refusal.to_string();
+        let (blocks, steps, notes) = match &scheduled.tiles {
+            Tiles::Towers(tiling) => {
+                let plan = planner.tower_plan(tiling).map_err(refused)?;
+                self.towers(plan, scheduled.order)?
+            }
+            Tiles::Pyramids(pyramid) => {
+                let (plan, _) = planner.patch_plan(pyramid).map_err(refused)?;
+                self.pyramids(plan)?
+            }
+            Tiles::Shaped(shape, height) => {
+                let (plan, _) = planner.shaped(*shape, *height).map_err(refused)?;
+                self.pyramids(plan)?
+            }
+        };
         Ok(TimeBlock {
-            towers: towers.map_err(|e| e.to_string())?,
+            blocks,
+            steps,
+            notes,
             compiling: begun.elapsed().as_secs_f64(),
         })
+    }
+
+    fn towers(
+        &self,
+        plan: TowerPlan,
+        order: Option<Order>,
+    ) -> Result<(CompiledBlocks, u64, String), String> {
+        let (scheme, layout) = (self.scheme(), &self.set.layout);
+        let mut time_blocks = plan.order;
+        time_blocks.order = order.unwrap_or(time_blocks.order);
+        let towers = CompiledTowers::new(
+            self.library,
+            scheme,
+            layout,
+            plan.program,
+            self.gpu,
+            time_blocks,
+        );
+        let towers = towers.map_err(|e| e.to_string())?;
+        let (own, block) = (&towers.program.towers, &towers.program.block);
+        let notes = format!(
+            "{} towers, lines {} x {}, {:.1} bytes",
+            towers.count(),
+            block.lines.cluster(),
+            block.values,
+            own.bytes_per_cell(scheme)
+        );
+        let steps = towers.steps;
+        Ok((CompiledBlocks::Towers(Box::new(towers)), steps, notes))
+    }
+
+    fn pyramids(&self, plan: PatchPlan) -> Result<(CompiledBlocks, u64, String), String> {
+        let program = &plan.program;
+        let ([lines, cells], [outer, inner]) = (program.shape.tile(), &program.along);
+        let notes = format!(
+            "{} tiles{} of {lines} x {cells}, bases {} x {}, {} warps, {} blocks, about {} registers",
+            program.tiles(),
+            program.stays.as_ref().map_or("", |_| " that stay"),
+            outer.base,
+            inner.base,
+            program.shape.warps,
+            program.shape.blocks,
+            plan.registers
+        );
+        // Where tiles stay, some exchanges between them.
+        let steps = match program.stays {
+            Some(_) => 4 * program.height,
+            None => program.height,
+        };
+        let (scheme, layout) = (self.scheme(), &self.set.layout);
+        let patches = CompiledPatches::new(self.library, scheme, layout, plan.program, self.gpu);
+        let patches = patches.map_err(|e| e.to_string())?;
+        Ok((CompiledBlocks::Patches(Box::new(patches)), steps, notes))
     }
 }
 

@@ -374,6 +374,8 @@ fn schemes_with_two_axes_go_by_pyramids() {
         auto.contains("pyramids") && auto.contains("cells each"),
         "{auto}"
     );
+    let small = format!("plan {wave} --backend cuda --set domain=512x512");
+    assert!(succeed(&small, &[]).contains("tiles stay on the chip"));
     let asked = "--schedule pyramid(B=48,TH=4,Z=96)";
     let plan = succeed(&format!("plan {wave} --backend cuda {domain} {asked}"), &[]);
     assert!(

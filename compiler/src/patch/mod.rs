@@ -16,6 +16,9 @@
 //! All cells of a tile are computed in all stages. What reads beyond the tile is wrong from there on, and wrong values
 //! come nearer to the base with each stage: the halo is as wide as they come in a time block. Beyond an end of the grid
 //! cells hold what updates read there, zeros or ghosts; a periodic axis goes on beyond its end.
+//!
+//! Where all tiles run at the same time they may stay on the chip: a launch has many time blocks then, between which
+//! tiles exchange the rims of their bases.
 
 mod creep;
 mod draw;
@@ -23,6 +26,7 @@ mod points;
 mod print;
 mod program;
 mod slots;
+mod stay;
 #[cfg(test)]
 mod tests;
 mod verify;
@@ -34,4 +38,5 @@ pub use program::{
     Along, CoefPlace, MOST_TILES, Misfit, PatchProgram, Read, Shape, StagePlan, UpdatePlan, WARP,
 };
 pub use slots::{Place, Slots};
+pub use stay::{MOST_NEIGHBOURS, Staying};
 pub use verify::{Fault, verify};

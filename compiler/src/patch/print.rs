@@ -41,6 +41,16 @@ impl fmt::Display for PatchProgram {
             held.join(" "),
             self.coefs.len()
         )?;
+        if let Some(staying) = &self.stays {
+            let [[low, high], [begin, end]] = staying.rims;
+            writeln!(
+                f,
+                "  tiles stay: rims {low} and {high} along {}, {begin} and {end} along {}, at most {} neighbours",
+                AXES[0],
+                AXES[1],
+                staying.width()
+            )?;
+        }
         for stage in &self.stages {
             write!(f, "  step {} {}:", stage.phase, stage.stage)?;
             for update in &stage.updates {

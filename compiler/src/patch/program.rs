@@ -2,6 +2,7 @@
 
 use super::creep::creep;
 use super::slots::{Place, Slots};
+use super::stay::Staying;
 use crate::ghost::AxisGhosts;
 use crate::lattice::{Axis, Interval, Region, div_ceil};
 use crate::layout::{Layout, RowId};
@@ -149,6 +150,8 @@ pub struct PatchProgram {
     pub slots: Slots,
     /// Values of ghosts along the outer and the inner axis that are exchanged at a time.
     pub exchanged: [usize; 2],
+    /// How tiles stay on the chip for a whole launch of several time blocks, if they do.
+    pub stays: Option<Staying>,
 }
 
 /// Why there is no program.
@@ -295,6 +298,7 @@ impl PatchProgram {
             stages,
             slots,
             exchanged,
+            stays: None,
         })
     }
 
@@ -508,7 +512,7 @@ fn cut(
 }
 
 /// Cells that a thread loads and stores at a time, at most.
-const PIECE: i64 = 4;
+pub(super) const PIECE: i64 = 4;
 
 /// The most ghosts along an axis, of all components that a stage updates, and of each one.
 fn exchanged(scheme: &Scheme, axis: Axis) -> usize {

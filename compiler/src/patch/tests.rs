@@ -4,6 +4,49 @@ use super::*;
 use crate::layout::Layout;
 use crate::testing::{Limits, Rng, random_patches, random_scheme};
 
+/// A rim that is too narrow, and a tile for which another one does not wait, are found.
+#[test]
+fn what_is_wrong_with_tiles_that_stay_is_found() {
+    let (mut programs, mut narrow, mut alone) = (0, 0, 0);
+    for seed in 0..200 {
+        let mut rng = Rng::new(seed);
+        let scheme = random_scheme(&mut rng, &Limits::PATCHES);
+        let Some(mut program) = random_patches(&mut rng, &scheme) else {
+            continue;
+        };
+        let layout = Layout::for_gpu(&scheme).expect("a small scheme");
+        program.stay(&layout);
+        verify(&scheme, &layout, &program).expect("tiles as they are made");
+        let Some(staying) = program.stays.clone() else {
+            continue;
+        };
+        programs += 1;
+        let is_wrong = |staying: Staying| {
+            let mut other = program.clone();
+            other.stays = Some(staying);
+            verify(&scheme, &layout, &other).is_err()
+        };
+        for n in 0..2 {
+            for end in 0..2 {
+                let mut other = staying.clone();
+                other.rims[n][end] = 0;
+                narrow += usize::from(staying.rims[n][end] > 0 && is_wrong(other));
+            }
+        }
+        for tile in 0..staying.neighbours.len() {
+            let mut other = staying.clone();
+            if other.neighbours[tile].pop().is_some() {
+                assert!(is_wrong(other), "seed {seed}");
+                alone += 1;
+            }
+        }
+    }
+    assert!(
+        programs > 100 && narrow > 50 && alone > 100,
+        "{programs} {narrow} {alone}"
+    );
+}
+
 /// Each change of a program that could matter is found.
 #[test]
 fn what_is_wrong_with_a_program_is_found() {

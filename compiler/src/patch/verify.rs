@@ -7,13 +7,17 @@
 //! 4. A value that a warp reads of another one has a slot. The last stage that wrote the row published it, or the row
 //!    is held and no stage of the round has written it yet.
 //! 5. Between a publication and the reads of it all threads meet, and between these reads and the next publication.
+//! 6. Where tiles stay, a cell of a halo is in the rim of the tile that has it in its base. A tile waits for those whose
+//!    cells it has in its halo, and for those that have its own ones.
 
 use super::creep::creep;
 use super::program::{AXES, PatchProgram};
 use super::slots::Place;
+use super::stay::{MOST_NEIGHBOURS, Staying};
 use crate::lattice::Axis;
 use crate::layout::Layout;
 use crate::scheme::Scheme;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// A rule that a program breaks: a defect of Torre.
@@ -49,7 +53,11 @@ pub fn verify(scheme: &Scheme, layout: &Layout, program: &PatchProgram) -> Resul
         along(scheme, layout, program, n, axis)?;
     }
     rows(program)?;
-    exchanges(program)
+    exchanges(program)?;
+    match &program.stays {
+        Some(staying) => stays(layout, program, staying),
+        None => Ok(()),
+    }
 }
 
 fn along(
@@ -88,6 +96,52 @@ fn along(
             own.halo
         )
     })
+}
+
+/// All cells of all halos, tile by tile.
+fn stays(layout: &Layout, program: &PatchProgram, staying: &Staying) -> Result<(), Fault> {
+    let inner = program.along[1].tiles;
+    rule(staying.neighbours.len() as i64 == program.tiles(), || {
+        "tiles without a list of neighbours".to_owned()
+    })?;
+    rule(staying.width() <= MOST_NEIGHBOURS, || {
+        "more neighbours than lanes".to_owned()
+    })?;
+    // Along an axis: for a cell of a tile the tile that has it, and whether it is in its rim, or its own.
+    let seen = |n: usize, tile: i64| {
+        let own = &program.along[n];
+        let [below, above] = staying.rims[n];
+        let cells = 0..own.needed();
+        let base = own.halo[0]..own.halo[0] + own.base;
+        cells.filter_map(move |cell| {
+            let [owner, number] = own.owner(own.origin(tile) + cell, layout.extent[AXES[n]])?;
+            let rim = number < below || number >= own.base - above;
+            Some((owner, rim, base.contains(&cell)))
+        })
+    };
+    let waits = |tile: i64, other: i64| staying.neighbours[tile as usize].contains(&(other as u32));
+    for x in 0..program.along[0].tiles {
+        for z in 0..inner {
+            let tile = x * inner + z;
+            let (xs, zs) = (
+                BTreeSet::from_iter(seen(0, x)),
+                BTreeSet::from_iter(seen(1, z)),
+            );
+            for (owner_x, rim_x, own_x) in &xs {
+                for (owner_z, rim_z, own_z) in &zs {
+                    let other = owner_x * inner + owner_z;
+                    rule((*own_x && *own_z) || *rim_x || *rim_z, || {
+                        format!("tile {tile} reads of tile {other} what is not in its rim")
+                    })?;
+                    let both = waits(tile, other) && waits(other, tile);
+                    rule(tile == other || both, || {
+                        format!("tiles {tile} and {other} do not wait for each other")
+                    })?;
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 fn rows(program: &PatchProgram) -> Result<(), Fault> {

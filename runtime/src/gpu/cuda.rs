@@ -96,6 +96,7 @@ macro_rules! driver {
 mod peers;
 mod pinned;
 mod queues;
+mod start;
 
 pub use peers::CudaPeers;
 
@@ -234,65 +235,6 @@ impl CudaDevice {
             }
         }
         Ok(event)
-    }
-
-    /// Starts a kernel in a stream.
-    fn launch(
-        &self,
-        stream: sys::CUstream,
-        function: Function,
-        threads: Threads,
-        arguments: &[Argument],
-    ) -> Result<(), DeviceError> {
-        let handle = {
-            let mut state = self.state();
-            let Some((handle, allowed)) = state.functions.get_mut(function.0) else {
-                return Err(DeviceError::Failed {
-                    what: "starting a kernel",
-                    message: "it was not loaded".to_owned(),
-                });
-            };
-            if threads.shared > *allowed {
-                let which =
-                    sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-                driver!(
-                    "asking for shared memory",
-                    cuFuncSetAttribute(*handle, which, threads.shared as i32)
-                )?;
-                *allowed = threads.shared;
-            }
-            *handle
-        };
-        // Each parameter in the low bytes of a word; the driver reads as many as the kernel declares.
-        let mut words: Vec<u64> = arguments
-            .iter()
-            .map(|argument| match *argument {
-                Argument::Place(place) => place,
-                Argument::Word(word) => u64::from(word as u32),
-                Argument::Long(long) => long as u64,
-            })
-            .collect();
-        let mut places: Vec<*mut c_void> = words
-            .iter_mut()
-            .map(|word| ptr::from_mut(word).cast())
-            .collect();
-        let ([bx, by, bz], [tx, ty, tz]) = (threads.blocks, threads.threads);
-        driver!(
-            "starting a kernel",
-            cuLaunchKernel(
-                handle,
-                bx,
-                by,
-                bz,
-                tx,
-                ty,
-                tz,
-                threads.shared,
-                stream,
-                places.as_mut_ptr(),
-                ptr::null_mut()
-            )
-        )
     }
 
     /// Bytes read and written per second by copies within the device's memory, of pieces far larger than its caches.
@@ -537,6 +479,16 @@ impl Device for CudaDevice {
     ) -> Result<(), DeviceError> {
         self.enter()?;
         self.launch(self.stream, function, threads, arguments)
+    }
+
+    unsafe fn start_together(
+        &self,
+        function: Function,
+        threads: Threads,
+        arguments: &[Argument],
+    ) -> Result<(), DeviceError> {
+        self.enter()?;
+        self.launch_together(function, threads, arguments)
     }
 
     fn mark(&self) -> Result<Mark, DeviceError> {

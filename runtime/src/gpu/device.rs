@@ -101,6 +101,16 @@ pub trait Device: Send + Sync {
         threads: Threads,
         arguments: &[Argument],
     ) -> Result<(), DeviceError>;
+    /// Starts a kernel whose blocks wait for each other: all of them run at the same time, or none does.
+    ///
+    /// # Safety
+    /// That of [`Device::start`].
+    unsafe fn start_together(
+        &self,
+        function: Function,
+        threads: Threads,
+        arguments: &[Argument],
+    ) -> Result<(), DeviceError>;
     /// Marks what was asked for up to now.
     fn mark(&self) -> Result<Mark, DeviceError>;
     /// Waits until what was asked for before a mark is done.

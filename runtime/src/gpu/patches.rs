@@ -1,11 +1,12 @@
-//! Time blocks of pyramids: two arrays, of which each time block reads one and stores into the other.
+//! Time blocks of pyramids: two arrays, of which each launch reads one and stores into the other. A launch has one time
+//! block, or several where tiles stay on the chip.
 
 use super::device::{Address, Device, DeviceError, Function, Threads};
 use super::ghost_kernel::GhostKernel;
 use super::interruptions::Heights;
 use super::no_time_blocks::NoTimeBlocks;
 use super::towers::TowerError;
-use torre_compiler::backend::gpu::abi::{Patches, patch_tables};
+use torre_compiler::backend::gpu::abi::{PROGRESS_BYTES, Patches, patch_tables};
 use torre_compiler::backend::gpu::{Gpu, Module, Ptx, compile, patch};
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::injection::{Injections, Receiver};
@@ -52,9 +53,10 @@ pub struct PatchBlocks {
     /// Makes ghosts in memory, if there are some: they are out of date after a time block.
     pub(super) ghosts: Option<GhostKernel>,
     threads: Threads,
+    program: PatchProgram,
+    /// What tiles that stay exchange by, if they do.
+    staying: Option<StayingTiles>,
     heights: Heights,
-    /// Steps of a round.
-    round: u64,
     lists: u64,
     ranges: u64,
     entries: u64,
@@ -64,7 +66,48 @@ pub struct PatchBlocks {
     pub(super) leaves_out: bool,
 }
 
-/// A time block that comes next.
+/// What tiles that stay on the chip exchange by.
+#[derive(Debug)]
+struct StayingTiles {
+    rims: u64,
+    progress: Address,
+    neighbours: u64,
+    /// What progress has reached.
+    since: u64,
+}
+
+/// Progress starts anew beyond this.
+const MOST_PROGRESS: u64 = 1 << 30;
+
+impl StayingTiles {
+    fn new(
+        device: &dyn Device,
+        layout: &Layout,
+        program: &PatchProgram,
+    ) -> Result<Option<StayingTiles>, DeviceError> {
+        let Some(staying) = &program.stays else {
+            return Ok(None);
+        };
+        let words = staying.table();
+        let words: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let progress = progress_of(program);
+        let place = device.take(progress.len() as u64)?;
+        device.write(place, &progress)?;
+        Ok(Some(StayingTiles {
+            rims: device.take(2 * layout.bytes())?.0,
+            progress: place,
+            neighbours: table(device, &words)?,
+            since: 0,
+        }))
+    }
+}
+
+/// The progress of all tiles before the first launch.
+fn progress_of(program: &PatchProgram) -> Vec<u8> {
+    vec![0; program.tiles() as usize * PROGRESS_BYTES as usize]
+}
+
+/// Time blocks that come next, in one launch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Next {
     pub steps: u64,
@@ -118,6 +161,13 @@ impl PatchBlocks {
             };
         }
         let [of_tile, ranges, entries] = tables.ok_or(DeviceError::TooLong)?;
+        let staying = match StayingTiles::new(device, layout, program) {
+            Err(DeviceError::Memory { .. }) => {
+                let steps = program.height;
+                return Ok(Err(NoTimeBlocks::Memory { steps }));
+            }
+            staying => staying?,
+        };
         let number = |n: i64| u32::try_from(n).map_err(|_| DeviceError::TooLong);
         let count = |n: usize| i32::try_from(n).map_err(|_| DeviceError::TooLong);
         let [inner, outer] = program.blocks();
@@ -131,8 +181,9 @@ impl PatchBlocks {
                 threads: [WARP as u32, program.shape.warps as u32, 1],
                 shared: u32::try_from(shared).map_err(|_| DeviceError::TooLong)?,
             },
-            heights: Heights::of_rounds(program.height, program.round),
-            round: program.round,
+            heights: Heights::of_rounds(program.launch_steps(), program.round),
+            staying,
+            program: program.clone(),
             lists: table(device, &of_tile)?,
             ranges: table(device, &ranges)?,
             entries: table(device, &entries)?,
@@ -141,17 +192,25 @@ impl PatchBlocks {
         }))
     }
 
-    /// The steps of the time block that begins at a step, if nothing is due for so many.
+    /// The steps of the launch that begins at a step, if nothing is due for so many.
     pub(super) fn next(&self, step: u64, room: u64) -> Option<u64> {
         self.heights.next(step, room)
     }
 
-    /// Runs a time block.
-    pub(super) fn run(&self, device: &dyn Device, next: Next) -> Result<(), DeviceError> {
+    /// Runs time blocks.
+    pub(super) fn run(&mut self, device: &dyn Device, next: Next) -> Result<(), DeviceError> {
+        let exchanges = self.program.exchanges(next.steps);
+        if let Some(staying) = &mut self.staying
+            && staying.since + exchanges > MOST_PROGRESS
+        {
+            device.write(staying.progress, &progress_of(&self.program))?;
+            staying.since = 0;
+        }
+        let staying = self.staying.as_ref();
         let arguments = Patches {
             from: next.from.0,
             to: next.to.0,
-            rounds: (next.steps / self.round) as i32,
+            rounds: (next.steps / self.program.round) as i32,
             all: i32::from(next.all),
             lists: self.lists,
             ranges: self.ranges,
@@ -160,9 +219,22 @@ impl PatchBlocks {
             wave_count: self.counts[0],
             records: next.records.0,
             record_count: self.counts[1],
+            rims: staying.map_or(0, |own| own.rims),
+            progress: staying.map_or(0, |own| own.progress.0),
+            neighbours: staying.map_or(0, |own| own.neighbours),
+            since: staying.map_or(0, |own| own.since as i32),
         };
+        let arguments = arguments.arguments();
         // SAFETY: the parameters are those that the compiler lists; both arrays have the layout, lists are those of the
         // program's tiles, and there are waves of all steps of the time block, and room for their records.
-        unsafe { device.start(self.function, self.threads, &arguments.arguments()) }
+        unsafe {
+            match &mut self.staying {
+                None => device.start(self.function, self.threads, &arguments),
+                Some(staying) => {
+                    staying.since += exchanges;
+                    device.start_together(self.function, self.threads, &arguments)
+                }
+            }
+        }
     }
 }

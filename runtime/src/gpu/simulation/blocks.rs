@@ -214,7 +214,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
     /// `all`: whether somebody may look at all time levels afterwards.
     fn patch_block(
         &mut self,
-        patches: &PatchBlocks,
+        patches: &mut PatchBlocks,
         steps: u64,
         [waves, records]: [Address; 2],
         all: bool,

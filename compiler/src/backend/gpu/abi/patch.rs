@@ -4,12 +4,12 @@ use super::parameters;
 use crate::patch::{EntryKind, Lists};
 
 parameters! {
-    /// A time block of pyramids.
+    /// A time block of pyramids, or several where tiles stay.
     pub struct Patches {
         /// The array that is read, and the one in which bases are stored.
         FROM => from: u64,
         TO => to: u64,
-        /// Rounds of the time block.
+        /// Rounds of the launch.
         ROUNDS => rounds: i32,
         /// Not 0: rows that the next round does not need are stored, too.
         ALL => all: i32,
@@ -25,6 +25,14 @@ parameters! {
         /// Of values, and how many a step has.
         RECORDS => records: u64,
         RECORD_COUNT => record_count: i32,
+        /// Where tiles stay: two arrays for rims, one after the other.
+        RIMS => rims: u64,
+        /// How many exchanges each tile has begun, in words so many bytes apart as those of towers.
+        PROGRESS => progress: u64,
+        /// Words: for each tile whom it waits for.
+        NEIGHBOURS => neighbours: u64,
+        /// What progress has reached before.
+        SINCE => since: i32,
     }
 }
 

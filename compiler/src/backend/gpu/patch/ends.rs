@@ -10,7 +10,7 @@ use crate::lattice::{Axis, Interval};
 use crate::patch::{Along, PatchProgram};
 use std::collections::BTreeMap;
 
-const AXES: [Axis; 2] = [Axis::OUTER, Axis::INNER];
+pub(super) const AXES: [Axis; 2] = [Axis::OUTER, Axis::INNER];
 
 /// The indices of the cells of a patch, around a ring those in the grid. They are computed anew in each stage, as there
 /// are no registers to keep all that follows from them.

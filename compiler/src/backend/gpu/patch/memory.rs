@@ -9,6 +9,14 @@ use crate::lattice::{Axis, Interval, PerAxis, Position};
 use crate::layout::RowId;
 use crate::patch::Along;
 
+/// Where bases are stored.
+#[derive(Clone, Copy)]
+pub(super) struct Store {
+    pub array: Operand,
+    /// Cells from both ends of a base, along both axes: if there are some, no others are stored.
+    pub rims: Option<[[i64; 2]; 2]>,
+}
+
 /// Bytes of the widest access.
 const VECTOR: i64 = 16;
 
@@ -65,19 +73,29 @@ impl Context<'_> {
         k.load(self.real, from, self.bytes as u32, Access::Plain)
     }
 
-    /// A row where cell (x, z) of the array at a parameter would be.
-    fn pointer(&self, k: &mut Kernel<'_>, array: usize, row: RowId, at: [Operand; 2]) -> Operand {
+    /// Bytes from a line of cells to the next.
+    pub(super) fn line_bytes(&self) -> i64 {
+        self.layout.stride[Axis::OUTER] * self.bytes
+    }
+
+    /// A row where cell (x, z) of an array would be.
+    pub(super) fn pointer(
+        &self,
+        k: &mut Kernel<'_>,
+        array: Operand,
+        row: RowId,
+        at: [Operand; 2],
+    ) -> Operand {
         let first = self.layout.element(row, PerAxis::splat(0)) * self.bytes;
-        let array = k.offset(k.param(array), first);
+        let array = k.offset(array, first);
         let [x, z] = at.map(|n| k.resize(n, Type::I64));
-        let line = self.layout.stride[Axis::OUTER] * self.bytes;
-        let by = k.int(IntOp::Mul, x, Operand::i64(line));
+        let by = k.int(IntOp::Mul, x, Operand::i64(self.line_bytes()));
         let line = k.advance(array, by, 1);
         k.advance(line, z, self.bytes as u32)
     }
 
     /// Values of a patch that are accessed together, along the inner axis.
-    fn lanes(&self) -> i64 {
+    pub(super) fn lanes(&self) -> i64 {
         let Along {
             base, halo, tiles, ..
         } = &self.program.along[1];
@@ -109,7 +127,7 @@ impl Context<'_> {
             let [xs, zs] = [extent[Axis::OUTER], extent[Axis::INNER]];
             for i in 0..px {
                 let x = at.clamped(k, 0, i, xs);
-                let line = self.pointer(k, Patches::FROM, row, [x, Operand::i32(0)]);
+                let line = self.pointer(k, k.param(Patches::FROM), row, [x, Operand::i32(0)]);
                 for j in 0..pz {
                     let z = at.clamped(k, 1, j, zs);
                     let z = k.resize(z, Type::I64);
@@ -125,9 +143,9 @@ impl Context<'_> {
         let lanes = self.lanes();
         let vector = Type::vector(self.scheme.precision, lanes as u32);
         let first = [0, 1].map(|n| patch.first(k, n));
-        let first = self.pointer(k, Patches::FROM, row, first);
+        let first = self.pointer(k, k.param(Patches::FROM), row, first);
         for i in 0..px {
-            let line = k.offset(first, i * self.layout.stride[Axis::OUTER] * self.bytes);
+            let line = k.offset(first, i * self.line_bytes());
             for j in (0..pz).step_by(lanes as usize) {
                 let from = k.offset(line, j * self.bytes);
                 let several = k.load(vector, from, vector.bytes(), Access::ReadOnly);
@@ -145,12 +163,13 @@ impl Context<'_> {
         ends: bool,
         row: usize,
         values: &[Operand],
+        Store { array, rims }: Store,
     ) {
         let [px, pz] = self.program.shape.patch;
         let component = self.program.components[row];
         let extent = self.scheme.extent(component);
         let at = [0, 1].map(|n| patch.first(k, n));
-        let first = self.pointer(k, Patches::TO, RowId(row as u32), at);
+        let first = self.pointer(k, array, RowId(row as u32), at);
         let lanes = if ends { 1 } else { self.lanes() };
         let stored = |k: &mut Kernel<'_>, n: usize, cell: i64| {
             let along = &self.program.along[n];
@@ -165,12 +184,30 @@ impl Context<'_> {
             let there = within(k, index, extent[axis]);
             k.int(IntOp::And, inside, there)
         };
+        // Whether a cell lies in a rim along an axis, if rims alone are stored.
+        let in_rim = |k: &mut Kernel<'_>, n: usize, cell: i64| {
+            let [below, above] = rims?[n];
+            let along = &self.program.along[n];
+            let base = Interval::new(along.halo[0], along.halo[0] + along.base);
+            let local = k.int(IntOp::Add, patch.local[n], Operand::i32(cell as i32));
+            let [lower, upper] = [
+                Interval::new(base.lo, base.lo + below),
+                Interval::new(base.hi - above, base.hi),
+            ]
+            .map(|rim| within(k, local, rim));
+            Some(k.int(IntOp::Or, lower, upper))
+        };
         for i in 0..px {
-            let line = k.offset(first, i * self.layout.stride[Axis::OUTER] * self.bytes);
+            let line = k.offset(first, i * self.line_bytes());
             let own = stored(k, 0, i);
+            let rim = in_rim(k, 0, i);
             k.when(own, |k| {
                 for j in (0..pz).step_by(lanes as usize) {
-                    let own = stored(k, 1, j);
+                    let mut own = stored(k, 1, j);
+                    if let Some((x, z)) = rim.zip(in_rim(k, 1, j)) {
+                        let either = k.int(IntOp::Or, x, z);
+                        own = k.int(IntOp::And, own, either);
+                    }
                     k.when(own, |k| {
                         let cells = &values[(i * pz + j) as usize..][..lanes as usize];
                         let several = k.pack(cells);

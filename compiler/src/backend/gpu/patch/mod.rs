@@ -5,10 +5,12 @@
 //! place           which tile, which patch; pointers                             place
 //! load            rows and coefficients into registers                          memory
 //! rounds          stages: updates, sources, ghosts, what leaves, what is read   stage, points, ends
+//! exchange        where tiles stay, between time blocks                         exchange
 //! store           the base                                                      memory
 //! ```
 
 mod ends;
+mod exchange;
 mod ghosts;
 mod memory;
 mod place;
@@ -21,10 +23,12 @@ pub use ghosts::{GHOSTS, ghost_threads};
 
 use super::abi::Patches;
 use super::ir::{Launch, Module, Operand, Type};
-use super::kernel::{IntCmp, IntOp, Kernel};
+use super::kernel::{IntCmp, IntOp, Kernel, Variable};
 use crate::layout::Layout;
 use crate::patch::{CoefPlace, PatchProgram, WARP};
 use crate::scheme::{CoefId, Scheme};
+use exchange::Waiting;
+use memory::Store;
 use place::Patch;
 
 /// The kernel's name.
@@ -75,6 +79,21 @@ pub fn emit(module: &mut Module, scheme: &Scheme, layout: &Layout, program: &Pat
     k.finish();
 }
 
+/// Reads rows that are kept from round to round.
+fn get(k: &mut Kernel<'_>, kept: &[(usize, Vec<Variable>)], values: &mut Values) {
+    for (row, own) in kept {
+        values.rows[*row] = own.iter().map(|variable| k.get(*variable)).collect();
+    }
+}
+
+/// Keeps them.
+fn set(k: &mut Kernel<'_>, kept: &[(usize, Vec<Variable>)], values: &Values) {
+    for (row, own) in kept {
+        let pairs = own.iter().zip(&values.rows[*row]);
+        pairs.for_each(|(variable, value)| k.set(*variable, *value));
+    }
+}
+
 impl Context<'_> {
     /// A tile from its first load to its last store. `ends`: it may meet ends of the grid, sources and probes.
     fn tile(&self, k: &mut Kernel<'_>, patch: &Patch, ends: bool) {
@@ -92,7 +111,7 @@ impl Context<'_> {
         if self.program.slots.count() > 0 {
             k.barrier();
         }
-        let variables: Vec<Vec<_>> = held
+        let variables: Vec<Vec<Variable>> = held
             .iter()
             .map(|row| {
                 values.rows[*row]
@@ -104,29 +123,44 @@ impl Context<'_> {
         let [rounds, all] = [Patches::ROUNDS, Patches::ALL].map(|n| k.param(n));
         let last = k.int(IntOp::Sub, rounds, Operand::i32(1));
         let all = k.compare(IntCmp::Ne, all, Operand::i32(0));
-        k.repeat(
-            Operand::i32(0),
-            rounds,
-            Operand::i32(1),
-            Some(1),
-            |k, round| {
-                for (row, own) in held.iter().zip(&variables) {
-                    values.rows[*row] = own.iter().map(|variable| k.get(*variable)).collect();
-                }
-                let at_end = k.compare(IntCmp::Eq, round, last);
-                let leaves = k.int(IntOp::And, at_end, all);
-                for stage in &self.program.stages {
-                    self.stage(k, patch, stage, ends.then_some(round), leaves, &mut values);
-                }
-                for (row, own) in held.iter().zip(&variables) {
-                    let pairs = own.iter().zip(&values.rows[*row]);
-                    pairs.for_each(|(variable, value)| k.set(*variable, *value));
-                }
-            },
-        );
-        for (row, own) in held.iter().zip(&variables) {
-            values.rows[*row] = own.iter().map(|variable| k.get(*variable)).collect();
-            self.store(k, patch, ends, *row, &values.rows[*row]);
+        let kept: Vec<(usize, Vec<Variable>)> = held.into_iter().zip(variables).collect();
+        let (zero, one) = (Operand::i32(0), Operand::i32(1));
+        let round = |k: &mut Kernel<'_>, values: &mut Values, round: Operand| {
+            get(k, &kept, values);
+            let at_end = k.compare(IntCmp::Eq, round, last);
+            let leaves = k.int(IntOp::And, at_end, all);
+            for stage in &self.program.stages {
+                self.stage(k, patch, stage, ends.then_some(round), leaves, values);
+            }
+            set(k, &kept, values);
+        };
+        match &self.program.stays {
+            None => k.repeat(zero, rounds, one, Some(1), |k, n| round(k, &mut values, n)),
+            Some(staying) => {
+                let waiting = Waiting::new(k, staying, patch.tile);
+                let height = Operand::i32((self.program.height / self.program.round) as i32);
+                k.repeat(zero, rounds, height, Some(1), |k, first| {
+                    let end = k.int(IntOp::Add, first, height);
+                    let end = k.int(IntOp::Min, end, rounds);
+                    k.repeat(first, end, one, Some(1), |k, n| round(k, &mut values, n));
+                    let more = k.compare(IntCmp::Lt, end, rounds);
+                    k.when(more, |k| {
+                        get(k, &kept, &mut values);
+                        let number = k.int(IntOp::Div, first, height);
+                        let who = (patch, &waiting, staying);
+                        self.exchange(k, who, ends, number, &mut values);
+                        set(k, &kept, &values);
+                    });
+                });
+            }
+        }
+        get(k, &kept, &mut values);
+        let to = Store {
+            array: k.param(Patches::TO),
+            rims: None,
+        };
+        for (row, _) in &kept {
+            self.store(k, patch, ends, *row, &values.rows[*row], to);
         }
     }
 

@@ -12,6 +12,8 @@ pub(super) struct Patch {
     /// The tile's first cell along the outer and the inner axis, and the patch's first cell counted from it.
     pub origin: [Operand; 2],
     pub local: [Operand; 2],
+    /// The number of the tile.
+    pub tile: Operand,
     /// The number of the tile's list of entries, or -1.
     pub list: Operand,
     /// The beginning of shared memory, and the thread's own place in a slot.
@@ -39,8 +41,8 @@ impl Patch {
         let local = [scaled(k, warp, px, 0), scaled(k, lane, pz, 0)];
         let row = k.int(IntOp::Mul, outer, Operand::i32(along_z.tiles as i32));
         let tile = k.int(IntOp::Add, row, inner);
-        let tile = k.resize(tile, Type::I64);
-        let list = k.advance(k.param(Patches::LISTS), tile, 4);
+        let wide = k.resize(tile, Type::I64);
+        let list = k.advance(k.param(Patches::LISTS), wide, 4);
         let list = k.load(Type::I32, list, 4, Access::ReadOnly);
         let slot_of = |k: &mut Kernel<'_>, warp: Operand| {
             let first = k.int(IntOp::Mul, warp, Operand::i32(WARP as i32));
@@ -59,6 +61,7 @@ impl Patch {
         Patch {
             origin,
             local,
+            tile,
             list,
             shared,
             slot,

@@ -1,6 +1,7 @@
 //! A stage of a round.
 
 use super::ends::Coordinates;
+use super::memory::Store;
 use super::place::Patch;
 use super::{Context, Values};
 use crate::backend::gpu::abi::Patches;
@@ -104,7 +105,13 @@ impl Context<'_> {
         }
         for row in &plan.leave {
             let own = &values.rows[*row];
-            k.when(leaves, |k| self.store(k, patch, round.is_some(), *row, own));
+            let to = Store {
+                array: k.param(Patches::TO),
+                rims: None,
+            };
+            k.when(leaves, |k| {
+                self.store(k, patch, round.is_some(), *row, own, to)
+            });
         }
         plan.publish
             .iter()

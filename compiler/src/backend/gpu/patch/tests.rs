@@ -1,10 +1,12 @@
 //! Patches of random schemes: same bits as row kernels stage by stage, in PTX that is interpreted.
 
 use super::*;
-use crate::backend::gpu::abi::{Argument, GhostsOf};
+use crate::backend::gpu::abi::{Argument, GhostsOf, PROGRESS_BYTES};
 use crate::backend::gpu::{Gpu, compile};
 use crate::backend::llvm::library::Library;
 use crate::lattice::Axis;
+use crate::patch::Staying;
+use crate::patch::verify;
 use crate::testing::{Limits, Rng, Stagewise, everywhere, lengthen, random_patches, random_scheme};
 use torre_ptx::{Device, Param};
 
@@ -23,7 +25,7 @@ fn params(arguments: &[Argument]) -> Vec<Param> {
     arguments.iter().map(param).collect()
 }
 
-/// Two time blocks on random values; gives the tiles that were bare.
+/// Two launches on random values, of several time blocks where tiles stay; gives the tiles that were bare.
 fn compare(library: &Library, scheme: &Scheme, program: &PatchProgram, seed: u64) -> i64 {
     let mut rng = Rng::new(seed);
     let mut own = Stagewise::new(scheme, &mut rng);
@@ -43,12 +45,23 @@ fn compare(library: &Library, scheme: &Scheme, program: &PatchProgram, seed: u64
     let shared = program.shared_bytes(scheme.precision.bytes()) as u32;
     let options = torre_ptx::Options {
         seed,
+        resident: program.tiles() as u32,
         ..torre_ptx::Options::default()
     };
-    let mut step = 0;
+    let (mut step, mut since) = (0, 0);
+    let rims = device.alloc_tracked(2 * layout.bytes() as usize).address();
+    let words = program.tiles() as usize * PROGRESS_BYTES as usize / 4;
+    let progress = device.upload(&vec![0u32; words]).address();
+    let staying = program.stays.as_ref();
+    let neighbours = device
+        .upload(&staying.map_or(vec![0], Staying::table))
+        .address();
     for time_block in 0..2 {
-        let rounds = (program.height / program.round).max(1)
-            - time_block.min(program.height / program.round - 1);
+        let height = program.height / program.round;
+        let rounds = match staying {
+            Some(_) => 4 * height - height / 2 - time_block,
+            None => height - time_block.min(height - 1),
+        };
         for _ in 0..rounds * program.round {
             expected.step(step);
             step += 1;
@@ -66,7 +79,12 @@ fn compare(library: &Library, scheme: &Scheme, program: &PatchProgram, seed: u64
             wave_count: 0,
             records: nothing,
             record_count: 0,
+            rims,
+            progress,
+            neighbours,
+            since,
         };
+        since += program.exchanges(rounds * program.round) as i32;
         let entry = module.entry(PATCHES).expect("it was emitted");
         let params = params(&arguments.arguments());
         let done = device.launch(
@@ -101,9 +119,9 @@ fn compare(library: &Library, scheme: &Scheme, program: &PatchProgram, seed: u64
     bare(0) * bare(1)
 }
 
-fn run(seeds: impl Iterator<Item = u64>) {
+fn run(seeds: impl Iterator<Item = u64>, stay: bool) {
     let Some(library) = library() else { return };
-    let (mut schemes, mut bare, mut tiles) = (0, 0, 0);
+    let (mut schemes, mut bare, mut tiles, mut exchanged) = (0, 0, 0, 0);
     for seed in seeds {
         let mut rng = Rng::new(seed);
         let mut scheme = random_scheme(&mut rng, &Limits::PATCHES);
@@ -116,11 +134,21 @@ fn run(seeds: impl Iterator<Item = u64>) {
                 lengthen(&mut scheme, axis, by);
             }
         }
-        let Some(program) = random_patches(&mut rng, &scheme) else {
+        let Some(mut program) = random_patches(&mut rng, &scheme) else {
             continue;
         };
         if program.tiles() > 60 {
             continue;
+        }
+        if stay {
+            let layout = Layout::for_gpu(&scheme).expect("a small scheme");
+            program.stay(&layout);
+            let verified = verify(&scheme, &layout, &program);
+            verified.unwrap_or_else(|fault| panic!("{fault}\n{program}\n{scheme}"));
+            if program.stays.is_none() {
+                continue;
+            }
+            exchanged += usize::from(program.tiles() > 1);
         }
         schemes += 1;
         tiles += program.tiles();
@@ -130,15 +158,26 @@ fn run(seeds: impl Iterator<Item = u64>) {
         schemes > 10 && tiles > 2 * schemes,
         "{schemes} {tiles} {bare}"
     );
+    assert!(!stay || exchanged > 10, "{exchanged}");
     assert!(5 * bare > schemes, "{schemes} {tiles} {bare}");
 }
 
 #[test]
 fn patches_of_random_schemes_give_the_bits_of_rows() {
-    run((0..60).step_by(2));
+    run((0..60).step_by(2), false);
 }
 
 #[test]
 fn patches_of_more_random_schemes_give_the_bits_of_rows() {
-    run((1..60).step_by(2));
+    run((1..60).step_by(2), false);
+}
+
+#[test]
+fn tiles_that_stay_give_the_bits_of_rows() {
+    run((0..60).step_by(2), true);
+}
+
+#[test]
+fn more_tiles_that_stay_give_the_bits_of_rows() {
+    run((1..60).step_by(2), true);
 }
