@@ -4,7 +4,7 @@
 //! as it reads to the side at most. So when a stage runs in a slab, what it reads is there, and nobody needs any more
 //! what it overwrites. Planes below the last stage are final.
 
-use super::engine::Engine;
+use super::engine::{Engine, Scratch};
 use super::threads::{self, NoThreads};
 use super::waiting::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -93,6 +93,7 @@ impl<T: Real> Engine<'_, T> {
         let ended = AtomicBool::new(false);
         let end = extent[Axis::OUTER] + sweep.behind(until - from);
         threads::run(threads, |thread| {
+            let mut scratch = Scratch::default();
             let mut lo = 0;
             while lo < end {
                 let hi = (lo + sweep.slab).min(end);
@@ -127,7 +128,9 @@ impl<T: Real> Engine<'_, T> {
                             // update of the same stage writes (rule 4 of schemes), and ghosts belong to one source
                             // each. Barriers separate stages; a stage is so many planes behind the one before that this
                             // has written all that it reads, and has read all that it overwrites.
-                            unsafe { self.advance(*stage, step, block.updates, rows) };
+                            unsafe {
+                                self.advance(*stage, step, block.updates, rows, &mut scratch)
+                            };
                         }
                         self.progress.done.fetch_add(cells, Ordering::Relaxed);
                         barrier.wait();

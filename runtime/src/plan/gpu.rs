@@ -2,6 +2,7 @@
 
 mod blocks;
 mod device_plan;
+mod fit;
 mod layers;
 mod order;
 mod patches;
@@ -14,13 +15,14 @@ mod window;
 
 pub use blocks::{candidates, options};
 pub use device_plan::{DevicePlan, TowerPlan};
+pub use fit::Fit;
 pub use layers::PlannedVariant;
 pub use order::usual_order;
 pub use patches::{PatchPlan, patch_heights};
 pub use predict::{layerwise, line};
-pub use refusal::Refusal;
-pub use stripes::{NoDevices, StripesPlan};
-pub use window::{NoWindow, Wanted, WindowPlan, group_planes};
+pub use refusal::{NoDevices, NoWindow, Refusal};
+pub use stripes::StripesPlan;
+pub use window::{Wanted, WindowPlan, group_planes};
 
 use crate::gpu::{DeviceModel, Heights, Interruptions, TimeBlockOrder, code};
 use crate::plan::{PlanError, Planner};
@@ -36,7 +38,7 @@ use torre_compiler::schedule::{Level, Schedule, Template, Tiling, check_tiling};
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::lower;
 use torre_compiler::tower::block::{Block, Division, Misfit};
-use torre_compiler::tower::{AllocatedTowers, TowerProgram, Towers, Unfit, VolumeSource, tasks};
+use torre_compiler::tower::{AllocatedTowers, Towers, Unfit, tasks};
 
 /// What `auto` tries: sizes in units of twice the slope, those of them that are whole cells, and steps of a time block.
 const SIZES: [[i64; 2]; 8] = [
@@ -53,41 +55,6 @@ const HEIGHTS: [i64; 6] = [8, 12, 16, 32, 64, 128];
 
 /// Towers are chosen if they are expected to be this much faster; less is within the model's error.
 const WORTHWHILE: f64 = 1.1;
-
-/// Towers that a GPU can run.
-#[derive(Clone, Debug)]
-pub struct Fit {
-    pub allocated: AllocatedTowers,
-    pub block: Block,
-    pub sources: Vec<VolumeSource>,
-    /// Values that a thread keeps from one stage to the next, at most.
-    pub kept: usize,
-    /// Registers of a thread for them, and for its work.
-    pub registers: u64,
-    /// Accesses to shared memory per cell-step.
-    pub accesses: f64,
-    /// Values of a row that two z blocks load where they meet, if lines are cut into such.
-    pub in_common: f64,
-}
-
-impl Fit {
-    pub fn towers(&self) -> &Towers {
-        &self.allocated.towers
-    }
-
-    /// Z blocks into which lines are cut in time blocks of so many steps, if they are; 0 where that is not possible.
-    pub fn z_blocks(&self, scheme: &Scheme, steps: u64) -> Option<usize> {
-        let z_blocks = self.block.lines.z_blocks()?;
-        let z_blocks = z_blocks.of(steps * scheme.stages.len() as u64);
-        Some(z_blocks.map_or(0, |all| all.len()))
-    }
-
-    /// What a run executes.
-    pub fn program(&self, scheme: &Scheme, layout: &Layout) -> TowerProgram {
-        let (allocated, block) = (self.allocated.clone(), self.block.clone());
-        allocated.program(scheme, layout, block, &self.sources)
-    }
-}
 
 /// Why there is no plan.
 #[derive(Debug)]

@@ -8,9 +8,11 @@ mod beside;
 mod files;
 mod issue;
 mod over_files;
+mod pass_state;
 mod passes;
 mod planes;
 mod records;
+mod slices;
 mod stream;
 
 pub use over_files::{PIECE, piece_bytes};
@@ -28,7 +30,7 @@ use crate::host::{BlowUp, Calculation, Progress};
 use crate::simulation::{RunError, Simulation, Value, cell_stages_per_step};
 use beside::Beside;
 use over_files::OverFiles;
-use passes::PassState;
+use pass_state::PassState;
 use planes::PlaneBytes;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering;
@@ -56,9 +58,6 @@ pub struct InFlight {
     /// Planes of the device's buffer; `None`: the device holds the whole array.
     pub places: Option<i64>,
 }
-
-/// Bytes of slices that a pass gathers, if one is not larger.
-const PICTURE_BYTES: u64 = 64 << 20;
 
 /// Time blocks of a pass, where the device holds the whole array, for each that is in flight.
 const RESIDENT_BLOCKS: usize = 16;
@@ -183,7 +182,7 @@ pub fn device_bytes(
     how: InFlight,
 ) -> u64 {
     let planes = PlaneBytes::new(layout, 1, how.places);
-    let sizes = records::Sizes::new(scheme, problem, layout, pass_steps(steps, how));
+    let sizes = slices::Sizes::new(scheme, problem, layout, pass_steps(steps, how));
     // The number of waves is not known before sources are; those with one for each cell have as many values as cells.
     let beside = how.places.map_or(0, |_| Beside::bytes(layout));
     let buffer = planes.buffer_bytes().saturating_add(beside);
@@ -257,7 +256,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
             &towers.ptx.text,
             torre_compiler::backend::gpu::tower::TOWERS,
         )?;
-        let sizes = records::Sizes::new(scheme, problem, &layout, pass_steps(towers.steps, how));
+        let sizes = slices::Sizes::new(scheme, problem, &layout, pass_steps(towers.steps, how));
         let gather = match sizes.slices > 0 {
             true => Some(load(device, &program.ptx.text, service::GATHER_PLANE)?),
             false => None,
@@ -450,7 +449,7 @@ fn check_layout<T: Value>(
         .pass(scheme, layout, &heights)
         .ok_or_else(|| failed("there are no groups".to_owned()))?;
     let slices = (0..problem.outputs.len())
-        .filter_map(|output| records::Slice::new(scheme, problem, layout, output, 0, 0));
+        .filter_map(|output| slices::Slice::new(scheme, problem, layout, output, 0, 0));
     let gathers: Vec<_> = slices.map(|slice| footprints.along(slice.planes)).collect();
     for block in &mut pass.blocks {
         block.gathers = gathers.clone();

@@ -1,6 +1,7 @@
 //! Passes: which time blocks they have, and what is there for these before they begin.
 
-use super::records::{Slice, slice_bytes};
+use super::pass_state::{BlockState, PassState};
+use super::slices::{Slice, slice_bytes};
 use super::{Pipelined, most_blocks};
 use crate::gpu::InFlight;
 use crate::gpu::device::DeviceError;
@@ -8,31 +9,9 @@ use crate::gpu::queues::WorkQueue;
 use crate::gpu::time_blocks::Ready;
 use crate::host::Progress;
 use crate::simulation::Value;
-use std::collections::BTreeMap;
 use torre_compiler::lattice::Interval;
-use torre_compiler::pipeline::{OpId, Pass, Queue};
+use torre_compiler::pipeline::Pass;
 use torre_compiler::problem::OutputKind;
-
-/// A time block of a pass.
-#[derive(Clone, Debug)]
-pub(super) struct BlockState {
-    pub steps: u64,
-    /// Steps of the pass before it.
-    pub from: u64,
-    /// What progress counts from.
-    pub since: u32,
-    /// In the order of the pipeline's outputs of the block.
-    pub slices: Vec<Slice>,
-}
-
-/// A pass that is not over.
-#[derive(Clone, Debug, Default)]
-pub(super) struct PassState {
-    pub blocks: Vec<BlockState>,
-    /// The last operation of each queue.
-    pub ends: BTreeMap<Queue, OpId>,
-    pub ops: Vec<OpId>,
-}
 
 impl<T: Value> Pipelined<'_, T> {
     /// Makes the towers of a time block ready, if it can be run.

@@ -1,119 +1,13 @@
 //! Records of a pass: probes in every step, and slices after some time blocks. They come back when the pass is over.
 
-use super::{PICTURE_BYTES, PassState, Pipelined};
-use crate::gpu::device::{Address, DeviceError};
-use crate::gpu::step_tables::{PlanePlace, slice_place};
+use super::Pipelined;
+use super::pass_state::PassState;
+use super::slices::Slice;
+use crate::gpu::device::DeviceError;
 use crate::host::receivers::{Picture, slice_shape};
 use crate::simulation::Value;
-use torre_compiler::lattice::{Axis, Interval};
-use torre_compiler::layout::Layout;
-use torre_compiler::problem::{OutputKind, Problem};
+use torre_compiler::problem::OutputKind;
 use torre_compiler::real::Real;
-use torre_compiler::scheme::Scheme;
-
-/// Bytes of the records of a pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sizes {
-    /// Steps of a pass, at most.
-    pub steps: u64,
-    pub probes: u64,
-    pub slices: u64,
-}
-
-impl Sizes {
-    pub fn new(scheme: &Scheme, problem: &Problem, layout: &Layout, steps: u64) -> Sizes {
-        let each = (problem.probes.len() * layout.element_bytes) as u64;
-        let bytes = |output: usize| slice_bytes(scheme, problem, layout, output);
-        let all: u64 = (0..problem.outputs.len()).map(bytes).sum();
-        let least = (0..problem.outputs.len())
-            .map(bytes)
-            .filter(|bytes| *bytes > 0)
-            .min();
-        Sizes {
-            steps,
-            probes: steps * each,
-            // All that are due after a time block, and as many as that of those that are due often.
-            slices: match least {
-                Some(_) => all.max(PICTURE_BYTES.min(all.saturating_mul(steps))),
-                None => 0,
-            },
-        }
-    }
-
-    pub fn all(&self) -> u64 {
-        self.probes.saturating_add(self.slices)
-    }
-}
-
-/// Bytes of the slices of an output; 0 for one that has none.
-pub(super) fn slice_bytes(
-    scheme: &Scheme,
-    problem: &Problem,
-    layout: &Layout,
-    output: usize,
-) -> u64 {
-    let place = slice_place(scheme, problem, layout, output, 0);
-    place.map_or(0, |place| place.count() * layout.element_bytes as u64)
-}
-
-/// A slice that a pass takes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Slice {
-    pub output: usize,
-    pub step: u64,
-    pub place: PlanePlace,
-    /// Where it is put, in bytes.
-    pub offset: u64,
-    /// The planes that it has values in, as the array counts them.
-    pub planes: Interval,
-    /// Its rows lie along the first axis, one in each plane.
-    row_of_plane: bool,
-}
-
-impl Slice {
-    /// That of an output after so many steps.
-    pub fn new(
-        scheme: &Scheme,
-        problem: &Problem,
-        layout: &Layout,
-        output: usize,
-        step: u64,
-        offset: u64,
-    ) -> Option<Slice> {
-        let place = slice_place(scheme, problem, layout, output, step)?;
-        let OutputKind::Slice { axis, index } = problem.outputs[output].kind else {
-            return None;
-        };
-        let planes = match axis {
-            Axis::OUTER => Interval::new(index, index + 1),
-            _ => Interval::new(0, place.rows),
-        };
-        Some(Slice {
-            row_of_plane: axis != Axis::OUTER,
-            output,
-            step,
-            place,
-            offset,
-            planes,
-        })
-    }
-
-    /// The part of it that lies in some planes, and where that is put.
-    pub fn part(&self, planes: Interval, out: Address, bytes: usize) -> (PlanePlace, Address) {
-        let out = out.offset(self.offset as i64);
-        if !self.row_of_plane {
-            return (self.place, out);
-        }
-        let from = planes.lo - self.planes.lo;
-        let values = from * self.place.values * bytes as i64;
-        let place = PlanePlace {
-            first: self.place.first + from * self.place.between_rows,
-            rows: planes.len(),
-            ..self.place
-        };
-        (place, out.offset(values))
-    }
-}
 
 impl<T: Value> Pipelined<'_, T> {
     /// Gets what a pass recorded; its operations are over.

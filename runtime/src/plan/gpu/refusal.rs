@@ -1,11 +1,10 @@
 //! Why a GPU does not run a schedule, and what it says about that.
 
-use super::stripes::NoDevices;
-use super::window::NoWindow;
 use std::fmt;
 use torre_compiler::lattice::Axis;
 use torre_compiler::layout::Layout;
 use torre_compiler::patch::Misfit as PatchMisfit;
+use torre_compiler::pipeline::NoStripes;
 use torre_compiler::tile::NoTiles;
 use torre_compiler::tower::block::{MOST_THREADS, Misfit};
 use torre_compiler::tower::{NoProgram, Unfit};
@@ -64,6 +63,89 @@ pub enum Refusal {
     Ring {
         steps: u64,
     },
+}
+
+/// Why a run has no time blocks in flight.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoWindow {
+    /// The schedule is not by towers.
+    Layerwise,
+    /// The first axis is periodic.
+    Ring,
+    /// Towers do not move along the first axis, or not in the order of planes across it.
+    Way,
+    /// Time blocks have whole periods, and something is due in between.
+    Steps { period: u64, every: u64 },
+    /// What sources and probes do keeps steps out of time blocks.
+    Points(String),
+    /// The least window does not fit.
+    Memory { needed: u64, available: u64 },
+}
+
+impl fmt::Display for NoWindow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoWindow::Layerwise => f.write_str("a calculation window advances by towers only"),
+            NoWindow::Ring => {
+                f.write_str("a calculation window does not go around the first axis, which is periodic")
+            }
+            NoWindow::Way => f.write_str(
+                "a calculation window needs towers that move along the first axis, one group of planes after the other",
+            ),
+            NoWindow::Steps { period, every } => write!(
+                f,
+                "towers advance by {period} steps at a time, and something is due after {every} steps"
+            ),
+            NoWindow::Points(reason) => f.write_str(reason),
+            NoWindow::Memory { needed, available } => write!(
+                f,
+                "the least calculation window takes {needed} bytes of the GPU's memory, and {available} are available"
+            ),
+        }
+    }
+}
+
+/// Why several devices do not compute a problem.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoDevices {
+    /// The schedule is not by towers.
+    Layerwise,
+    /// Time blocks have whole periods, and something is due in between.
+    Steps {
+        period: u64,
+        every: u64,
+    },
+    /// What sources and probes do keeps steps out of time blocks.
+    Points(String),
+    Stripes(NoStripes),
+    /// A calculation window was asked for, or one time block at a time.
+    Window,
+    /// A device has no memory for a stripe.
+    Memory {
+        needed: u64,
+        available: u64,
+    },
+}
+
+impl fmt::Display for NoDevices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoDevices::Layerwise => f.write_str("several devices advance by towers only"),
+            NoDevices::Steps { period, every } => write!(
+                f,
+                "towers advance by {period} steps at a time, and something is due after {every} steps"
+            ),
+            NoDevices::Points(reason) => f.write_str(reason),
+            NoDevices::Stripes(reason) => reason.fmt(f),
+            NoDevices::Window => f.write_str(
+                "several devices hold all values together: they take no calculation window, and have several time blocks in flight",
+            ),
+            NoDevices::Memory { needed, available } => write!(
+                f,
+                "a stripe takes {needed} bytes of a GPU's memory, and {available} are available"
+            ),
+        }
+    }
 }
 
 impl Refusal {

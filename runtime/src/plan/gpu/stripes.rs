@@ -1,55 +1,11 @@
 //! Several devices: where the grid is cut, and what is expected of it.
 
 use super::window::group_planes;
-use super::{DevicePlanner, Refusal, TowerPlan, Wanted};
+use super::{DevicePlanner, NoDevices, Refusal, TowerPlan, Wanted};
 use crate::gpu::striped_bytes;
-use std::fmt;
 use torre_compiler::backend::gpu::abi::{PROGRESS_BYTES, TaskWord};
 use torre_compiler::lattice::{Axis, Interval};
-use torre_compiler::pipeline::{NoStripes, StripeWork, StripedPass, Stripes, StripesRate};
-
-/// Why several devices do not compute a problem.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoDevices {
-    /// The schedule is not by towers.
-    Layerwise,
-    /// Time blocks have whole periods, and something is due in between.
-    Steps {
-        period: u64,
-        every: u64,
-    },
-    /// What sources and probes do keeps steps out of time blocks.
-    Points(String),
-    Stripes(NoStripes),
-    /// A calculation window was asked for, or one time block at a time.
-    Window,
-    /// A device has no memory for a stripe.
-    Memory {
-        needed: u64,
-        available: u64,
-    },
-}
-
-impl fmt::Display for NoDevices {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NoDevices::Layerwise => f.write_str("several devices advance by towers only"),
-            NoDevices::Steps { period, every } => write!(
-                f,
-                "towers advance by {period} steps at a time, and something is due after {every} steps"
-            ),
-            NoDevices::Points(reason) => f.write_str(reason),
-            NoDevices::Stripes(reason) => reason.fmt(f),
-            NoDevices::Window => f.write_str(
-                "several devices hold all values together: they take no calculation window, and have several time blocks in flight",
-            ),
-            NoDevices::Memory { needed, available } => write!(
-                f,
-                "a stripe takes {needed} bytes of a GPU's memory, and {available} are available"
-            ),
-        }
-    }
-}
+use torre_compiler::pipeline::{StripeWork, StripedPass, Stripes, StripesRate};
 
 /// Several devices, planned.
 #[derive(Clone, Debug)]

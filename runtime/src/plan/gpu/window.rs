@@ -1,56 +1,15 @@
 //! Time blocks in flight and calculation windows: how many, over how many planes, for a device's memory.
 
-use super::{DevicePlanner, Refusal, TowerPlan};
+use super::{DevicePlanner, NoWindow, Refusal, TowerPlan};
 use crate::disk;
 use crate::gpu::{InFlight, device_bytes};
 use std::collections::BTreeMap;
-use std::fmt;
 use torre_compiler::backend::gpu::abi::{PROGRESS_BYTES, TaskWord};
 use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::layout::Layout;
 use torre_compiler::pipeline::{Footprints, LaidOut, Rates, Window, WindowRate};
 use torre_compiler::problem::OutputKind;
 use torre_compiler::tower::Towers;
-
-/// Why a run has no time blocks in flight.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoWindow {
-    /// The schedule is not by towers.
-    Layerwise,
-    /// The first axis is periodic.
-    Ring,
-    /// Towers do not move along the first axis, or not in the order of planes across it.
-    Way,
-    /// Time blocks have whole periods, and something is due in between.
-    Steps { period: u64, every: u64 },
-    /// What sources and probes do keeps steps out of time blocks.
-    Points(String),
-    /// The least window does not fit.
-    Memory { needed: u64, available: u64 },
-}
-
-impl fmt::Display for NoWindow {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NoWindow::Layerwise => f.write_str("a calculation window advances by towers only"),
-            NoWindow::Ring => {
-                f.write_str("a calculation window does not go around the first axis, which is periodic")
-            }
-            NoWindow::Way => f.write_str(
-                "a calculation window needs towers that move along the first axis, one group of planes after the other",
-            ),
-            NoWindow::Steps { period, every } => write!(
-                f,
-                "towers advance by {period} steps at a time, and something is due after {every} steps"
-            ),
-            NoWindow::Points(reason) => f.write_str(reason),
-            NoWindow::Memory { needed, available } => write!(
-                f,
-                "the least calculation window takes {needed} bytes of the GPU's memory, and {available} are available"
-            ),
-        }
-    }
-}
 
 /// Time blocks in flight, planned.
 #[derive(Clone, Debug, PartialEq)]

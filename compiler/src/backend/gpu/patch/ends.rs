@@ -1,8 +1,8 @@
 //! Ends of the grid: where cells lie, and the ghosts that lie beyond.
 
+use super::context::{Context, Values};
 use super::memory::within;
 use super::place::Patch;
-use super::{Context, Values};
 use crate::backend::gpu::ir::{Operand, Type};
 use crate::backend::gpu::kernel::{Access, IntCmp, IntOp, Kernel};
 use crate::ghost::{AxisGhosts, Ghost};

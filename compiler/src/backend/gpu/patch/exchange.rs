@@ -1,8 +1,8 @@
 //! Exchanges of tiles that stay on the chip: what they store for others, how they wait, and what they load.
 
+use super::context::{Context, Values};
 use super::memory::Store;
 use super::place::Patch;
-use super::{Context, Values};
 use crate::backend::gpu::abi::{PROGRESS_BYTES, Patches};
 use crate::backend::gpu::ir::{Operand, Type};
 use crate::backend::gpu::kernel::{Access, IntCmp, IntOp, Kernel, Special};

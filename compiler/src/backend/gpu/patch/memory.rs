@@ -1,7 +1,7 @@
 //! What comes from the array and goes to it.
 
+use super::context::{Context, Values};
 use super::place::Patch;
-use super::{Context, Values};
 use crate::backend::gpu::abi::Patches;
 use crate::backend::gpu::ir::{Operand, Type};
 use crate::backend::gpu::kernel::{Access, IntCmp, IntOp, Kernel};

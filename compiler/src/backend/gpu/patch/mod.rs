@@ -9,6 +9,7 @@
 //! store           the base                                                      memory
 //! ```
 
+mod context;
 mod ends;
 mod exchange;
 mod ghosts;
@@ -27,30 +28,13 @@ use super::kernel::{IntCmp, IntOp, Kernel, Variable};
 use crate::layout::Layout;
 use crate::patch::{CoefPlace, PatchProgram, WARP};
 use crate::scheme::{CoefId, Scheme};
+use context::{Context, Values};
 use exchange::Waiting;
 use memory::Store;
 use place::Patch;
 
 /// The kernel's name.
 pub const PATCHES: &str = "torre_patches";
-
-/// What the code of all threads depends on.
-#[derive(Clone, Copy)]
-struct Context<'a> {
-    scheme: &'a Scheme,
-    layout: &'a Layout,
-    program: &'a PatchProgram,
-    real: Type,
-    /// Bytes of a value.
-    bytes: i64,
-}
-
-/// The values of a thread: per row and cell of its patch.
-struct Values {
-    rows: Vec<Vec<Operand>>,
-    /// Per coefficient of the program; none where they are in shared memory.
-    coefs: Vec<Vec<Operand>>,
-}
 
 /// Adds the kernels of a program. A block has [`PatchProgram::shared_bytes`] of shared memory on demand.
 pub fn emit(module: &mut Module, scheme: &Scheme, layout: &Layout, program: &PatchProgram) {

@@ -1,6 +1,6 @@
 //! Where a thread's patch lies.
 
-use super::Context;
+use super::context::Context;
 use crate::backend::gpu::abi::Patches;
 use crate::backend::gpu::ir::{Operand, Type};
 use crate::backend::gpu::kernel::{Access, IntCmp, IntOp, Kernel, Special};

@@ -1,6 +1,6 @@
 //! Sources and probes in a tile.
 
-use super::Context;
+use super::context::Context;
 use super::place::Patch;
 use crate::backend::gpu::abi::{PatchEntry, Patches};
 use crate::backend::gpu::ir::{Operand, Type};

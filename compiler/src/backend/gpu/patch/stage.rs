@@ -1,9 +1,9 @@
 //! A stage of a round.
 
+use super::context::{Context, Values};
 use super::ends::Coordinates;
 use super::memory::Store;
 use super::place::Patch;
-use super::{Context, Values};
 use crate::backend::gpu::abi::Patches;
 use crate::backend::gpu::ir::Operand;
 use crate::backend::gpu::kernel::{Access, IntOp, Kernel};

@@ -1,0 +1,26 @@
+//! What is known of a pass while it runs.
+
+use super::slices::Slice;
+use std::collections::BTreeMap;
+use torre_compiler::pipeline::{OpId, Queue};
+
+/// A time block of a pass.
+#[derive(Clone, Debug)]
+pub(super) struct BlockState {
+    pub steps: u64,
+    /// Steps of the pass before it.
+    pub from: u64,
+    /// What progress counts from.
+    pub since: u32,
+    /// In the order of the pipeline's outputs of the block.
+    pub slices: Vec<Slice>,
+}
+
+/// A pass that is not over.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PassState {
+    pub blocks: Vec<BlockState>,
+    /// The last operation of each queue.
+    pub ends: BTreeMap<Queue, OpId>,
+    pub ops: Vec<OpId>,
+}
