@@ -25,6 +25,7 @@ mod draw;
 mod points;
 mod print;
 mod program;
+mod shape;
 mod slots;
 mod stay;
 #[cfg(test)]
@@ -34,9 +35,8 @@ mod verify;
 pub use creep::creep;
 pub use draw::picture;
 pub use points::{CellTable, Entry, EntryKind, Lists, TooManyPoints};
-pub use program::{
-    Along, CoefPlace, MOST_TILES, Misfit, PatchProgram, Read, Shape, StagePlan, UpdatePlan, WARP,
-};
+pub use program::{MOST_TILES, Misfit, PatchProgram, StagePlan, UpdatePlan};
+pub use shape::{Along, CoefPlace, Read, Shape, WARP};
 pub use slots::{Place, Slots};
 pub use stay::{MOST_NEIGHBOURS, Staying};
 pub use verify::{Fault, verify};

@@ -3,7 +3,8 @@
 //! A source acts in all tiles that compute its cells, a probe records in the one whose base has its cell. Around a ring
 //! a tile can have a cell several times; then each of them is an entry of its own.
 
-use super::program::{AXES, Along, PatchProgram};
+use super::program::PatchProgram;
+use super::shape::{AXES, Along};
 use crate::injection::{InjectionSource, Injections, Receiver};
 use crate::lattice::{Axis, Interval, div_ceil};
 use crate::scheme::{ComponentId, Scheme, StageId};

@@ -1,6 +1,7 @@
 //! Programs as text, a line for each stage.
 
-use super::program::{AXES, CoefPlace, PatchProgram};
+use super::program::PatchProgram;
+use super::shape::{AXES, CoefPlace};
 use std::fmt;
 
 impl fmt::Display for PatchProgram {

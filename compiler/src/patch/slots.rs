@@ -1,6 +1,6 @@
 //! Which cells of a patch other threads read, and where they find them.
 
-use super::program::{Read, Shape, WARP};
+use super::shape::{Read, Shape, WARP};
 use std::collections::BTreeMap;
 
 /// Where a thread finds a value of a cell of the tile.

@@ -10,7 +10,8 @@
 //! Rims lie in two arrays beside those of the values, which exchanges use alternately. Who reads of a tile is waited
 //! for by it, too: so nobody still reads a rim when it is written anew two exchanges later.
 
-use super::program::{AXES, Along, PIECE, PatchProgram, WARP};
+use super::program::{PIECE, PatchProgram};
+use super::shape::{AXES, Along, WARP};
 use crate::lattice::{Axis, div_ceil};
 use crate::layout::Layout;
 use std::collections::BTreeSet;

@@ -11,7 +11,8 @@
 //!    cells it has in its halo, and for those that have its own ones.
 
 use super::creep::creep;
-use super::program::{AXES, PatchProgram};
+use super::program::PatchProgram;
+use super::shape::AXES;
 use super::slots::Place;
 use super::stay::{MOST_NEIGHBOURS, Staying};
 use crate::lattice::Axis;
