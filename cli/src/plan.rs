@@ -320,7 +320,11 @@ pub fn towers_text(plan: &TowerPlan) -> String {
         } else {
             ""
         };
-        let towers = format!("towers {zones}{cut}");
+        let faces = match variant.faces {
+            true => ", near faces of total fields",
+            false => "",
+        };
+        let towers = format!("towers {zones}{faces}{cut}");
         line("variant", variant.towers.to_string(), towers);
     }
     out
@@ -394,6 +398,7 @@ fn towers_json(plan: &TowerPlan) -> Value {
         "registers": plan.fit.registers,
         "variants": plan.variants.iter().map(|variant| json!({
             "zones": variant.zones,
+            "faces": variant.faces,
             "predicated": variant.predicated,
             "towers": variant.towers,
         })).collect::<Vec<Value>>(),

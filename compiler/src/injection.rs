@@ -4,7 +4,7 @@
 //! cells which source acts, in which order, with which profile and wave; and after which stage a probe records. The
 //! reference evaluates sources by itself.
 
-use crate::incident::Corrections;
+use crate::incident::{CorrectedRows, Corrections};
 use crate::lattice::{PerAxis, for_each_index};
 use crate::problem::{Problem, Source};
 use crate::real::Real;
@@ -33,14 +33,6 @@ pub struct InjectionSource {
     pub cells: Vec<Injection>,
 }
 
-/// What is added at the faces of boxes of total fields, as sources with a profile of 1: before those of the problem.
-#[derive(Debug, Default)]
-struct Incoming {
-    sources: Vec<InjectionSource>,
-    /// The waves of steps, which are computed one after the other.
-    corrections: Mutex<Corrections>,
-}
-
 /// What injections of a step are multiplied with: the time function of a source, for all of its cells or for one of
 /// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,9 +48,13 @@ pub struct Wave {
 pub struct Injections {
     /// One for each source of the problem. Those to the same cell act in their order.
     pub sources: Vec<InjectionSource>,
-    /// Those of the sources in a step; the waves of corrections follow.
+    /// Those of the sources in a step; the waves of corrections follow them.
     own: Vec<Wave>,
-    incoming: Incoming,
+    /// What is added at the faces of boxes of total fields, before the sources act. The waves of steps are computed one
+    /// after the other.
+    corrections: Mutex<Corrections>,
+    /// Where that is added.
+    corrected: Vec<CorrectedRows>,
 }
 
 impl Injections {
@@ -88,47 +84,28 @@ impl Injections {
         injections
     }
 
-    /// Corrections become sources. Incident fields that cannot be have been refused before.
+    /// Incident fields that cannot be have been refused before.
     fn take_corrections(&mut self, scheme: &Scheme, problem: &Problem, files: &dyn Files) {
-        let mut sources: Vec<InjectionSource> = Vec::new();
-        let first = self.own.len() as u32;
-        let corrections = Corrections::new(scheme, problem, files, |group, at, wave| {
-            let cell = Injection {
-                at,
-                profile: 1.0,
-                wave: first + wave,
-            };
-            // Places of a group follow each other in ascending order; another box begins anew.
-            let last = sources.last_mut().filter(|last| {
-                let same = (last.stage, last.component) == (group.stage, group.component);
-                same && last.cells.last().is_some_and(|before| before.at < at)
-            });
-            match last {
-                Some(source) => source.cells.push(cell),
-                None => sources.push(InjectionSource {
-                    stage: group.stage,
-                    component: group.component,
-                    replaces: false,
-                    cells: vec![cell],
-                }),
-            }
-        });
-        if let Ok(corrections) = corrections {
-            self.incoming = Incoming {
-                sources,
-                corrections: Mutex::new(corrections),
-            };
+        if let Ok(mut corrections) = Corrections::new(scheme, problem, files) {
+            self.corrected = std::mem::take(&mut corrections.rows);
+            self.corrections = Mutex::new(corrections);
         }
     }
 
-    /// What acts before the sources of the problem, on many cells with a wave for each few of them.
-    pub fn corrections(&self) -> &[InjectionSource] {
-        &self.incoming.sources
+    /// Where corrections are added, before the sources of the problem act; the waves that they take are counted from
+    /// [`Injections::first_correction`] on.
+    pub fn corrected(&self) -> &[CorrectedRows] {
+        &self.corrected
+    }
+
+    /// The number of the first wave of corrections: those of sources come before.
+    pub fn first_correction(&self) -> usize {
+        self.own.len()
     }
 
     /// The number of waves of a step.
     pub fn waves_per_step(&self) -> usize {
-        let corrections = self.incoming.corrections.lock();
+        let corrections = self.corrections.lock();
         self.own.len() + corrections.map_or(0, |c| c.len())
     }
 
@@ -145,7 +122,7 @@ impl Injections {
             source_wave(scheme, files, source, step, wave.at)
         };
         let mut waves: Vec<f64> = self.own.iter().map(wave).collect();
-        if let Ok(mut corrections) = self.incoming.corrections.lock()
+        if let Ok(mut corrections) = self.corrections.lock()
             && !corrections.is_empty()
         {
             corrections.waves(scheme, files, step, &mut waves);

@@ -261,6 +261,11 @@ impl Line {
         at.iter().map(|(a, i)| self.direction[a] * i).sum::<i64>() - self.start
     }
 
+    /// How far the point moves with a cell's index along each axis.
+    pub fn shift(&self) -> PerAxis<i64> {
+        self.direction
+    }
+
     /// The values of a version.
     pub fn values(&self, slot: Slot) -> &[f64] {
         &self.slots[slot]

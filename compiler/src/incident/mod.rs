@@ -28,12 +28,14 @@
 //! line       a plane wave
 //! field      an incident field, step by step
 //! table      corrections of a whole problem, places with equal ones together
+//! rows       where they act, row by row
 //! fault      why there is no such field
 //! ```
 
 mod fault;
 mod field;
 mod line;
+mod rows;
 mod shell;
 mod table;
 #[cfg(test)]
@@ -42,7 +44,10 @@ mod weigh;
 
 pub use fault::{Fault, Refusal};
 pub use field::{Field, When};
-pub use shell::{MOST_PLACES, Shell, places, shells};
+pub use rows::{CorrectedRows, RowPlace};
+pub use shell::{
+    CorrectedUpdate, MOST_PLACES, Shell, corrected_updates, places, shells, whole_rows,
+};
 pub use table::{Corrections, Group};
 pub use weigh::{Site, Term, for_each_site};
 
@@ -52,7 +57,7 @@ use crate::statics::Files;
 
 /// Checks the incident fields of a problem: `files` are those of the scheme.
 pub fn check(scheme: &Scheme, problem: &Problem, files: &dyn Files) -> Result<(), Refusal> {
-    Corrections::new(scheme, problem, files, |_, _, _| ()).map(|_| ())
+    Corrections::new(scheme, problem, files).map(|_| ())
 }
 
 /// A correction as it is added: tiny ones are 0, as values are that updates flush.

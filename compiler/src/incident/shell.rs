@@ -119,6 +119,45 @@ impl<'a> Shell<'a> {
         parts
     }
 
+    /// Indices along the inner axis at which only rows near faces across the other axes have places near faces.
+    pub fn hole(&self) -> Interval {
+        let ([lo, hi], r) = (self.ends[Axis::INNER], self.reach[Axis::INNER] + 1);
+        let [below, above] = self.faces(Axis::INNER);
+        let none = self.scheme.grid.cells[Axis::INNER] + 1;
+        Interval::new(
+            if below { lo + r } else { 0 },
+            if above { hi - r } else { none },
+        )
+    }
+
+    /// Indices along an axis at all of which places read across the faces of the other axes in the same way: reads stay
+    /// between the faces across the axis, and in the domain.
+    pub fn alike(&self, axis: Axis) -> Interval {
+        let ([lo, hi], r) = (self.ends[axis], self.reach[axis] + 1);
+        let [below, above] = self.faces(axis);
+        let n = self.scheme.grid.cells[axis];
+        Interval::new(
+            if below { lo } else { 0 } + r,
+            if above { hi } else { n } - r,
+        )
+    }
+
+    /// A box of all places that may be corrected after an update; `None` if it reads nothing across faces.
+    pub fn region(&self, update: &Update) -> Option<Region> {
+        let own = self.scheme.component(update.target).position;
+        let elsewhere = |read: &crate::scheme::Read| {
+            let there = self.scheme.component(read.component).position;
+            there != own || Axis::ALL.into_iter().any(|axis| read.offset[axis] != 0)
+        };
+        if !update.body.reads().any(|read| elsewhere(&read)) {
+            return None;
+        }
+        let parts = self.parts(update.target).into_iter();
+        let parts = parts.map(|part| part.intersect(update.region));
+        let parts = parts.filter(|part| !part.is_empty());
+        parts.reduce(|all, part| PerAxis::from_fn(|axis| all[axis].hull(part[axis])))
+    }
+
     /// Calls `f` for the same places, the inner axis fastest.
     pub fn for_each<E>(
         &self,
@@ -126,19 +165,32 @@ impl<'a> Shell<'a> {
         mut f: impl FnMut(PerAxis<i64>) -> Result<(), E>,
     ) -> Result<(), E> {
         let position = self.scheme.component(component).position;
-        let [outer, inner] = self.regions(self.scheme.grid.live(position));
-        let [xs, ys, zs] = outer.0;
+        let [xs, ys, _] = self.regions(self.scheme.grid.live(position))[0].0;
         for x in xs.lo..xs.hi {
             for y in ys.lo..ys.hi {
-                let within = inner[Axis::OUTER].contains(x) && inner[Axis::MIDDLE].contains(y);
-                let hole = match within {
-                    true => inner[Axis::INNER],
-                    false => Interval::new(zs.hi, zs.hi),
-                };
-                for z in (zs.lo..hole.lo.min(zs.hi)).chain(hole.hi.max(zs.lo)..zs.hi) {
-                    f(PerAxis([x, y, z]))?;
-                }
+                self.for_each_of_row(component, [x, y], &mut f)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Calls `f` for those of a row.
+    pub fn for_each_of_row<E>(
+        &self,
+        component: ComponentId,
+        [x, y]: [i64; 2],
+        mut f: impl FnMut(PerAxis<i64>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let position = self.scheme.component(component).position;
+        let [outer, inner] = self.regions(self.scheme.grid.live(position));
+        let zs = outer[Axis::INNER];
+        let within = inner[Axis::OUTER].contains(x) && inner[Axis::MIDDLE].contains(y);
+        let hole = match within {
+            true => inner[Axis::INNER],
+            false => Interval::new(zs.hi, zs.hi),
+        };
+        for z in (zs.lo..hole.lo.min(zs.hi)).chain(hole.hi.max(zs.lo)..zs.hi) {
+            f(PerAxis([x, y, z]))?;
         }
         Ok(())
     }
@@ -240,6 +292,51 @@ impl<'a> Shell<'a> {
         let parts = updates.flat_map(|update| self.parts(update.target));
         parts.map(|p| p.volume()).fold(0, u64::saturating_add)
     }
+}
+
+/// An update that reads across the faces of a box.
+#[derive(Clone, Copy, Debug)]
+pub struct CorrectedUpdate {
+    pub stage: StageId,
+    pub component: ComponentId,
+    /// All corrected places lie in it.
+    pub region: Region,
+}
+
+/// What a problem's incident fields may correct, in the order in which they do.
+pub fn corrected_updates(scheme: &Scheme, problem: &Problem) -> Vec<CorrectedUpdate> {
+    let mut all = Vec::new();
+    for of in problem.incidents.iter().flat_map(|i| &i.boxes) {
+        let shell = Shell::new(scheme, of);
+        for stage in scheme.stage_ids() {
+            for update in &scheme.stages[stage.index()].updates {
+                all.extend(shell.region(update).map(|region| CorrectedUpdate {
+                    stage,
+                    component: update.target,
+                    region,
+                }));
+            }
+        }
+    }
+    all
+}
+
+/// Where rows along the inner axis may be corrected at each place: boxes along the outer and the middle axis.
+pub fn whole_rows(scheme: &Scheme, problem: &Problem) -> Vec<[Interval; 2]> {
+    let mut all = Vec::new();
+    for of in problem.incidents.iter().flat_map(|i| &i.boxes) {
+        let shell = Shell::new(scheme, of);
+        for update in scheme.stages.iter().flat_map(|stage| &stage.updates) {
+            let hole = shell.hole();
+            for part in shell.parts(update.target) {
+                let rows = [part[Axis::OUTER], part[Axis::MIDDLE]];
+                if !part[Axis::INNER].intersect(hole).is_empty() && !all.contains(&rows) {
+                    all.push(rows);
+                }
+            }
+        }
+    }
+    all
 }
 
 /// The boxes of places in which a problem's incident fields may correct the updates of a component.

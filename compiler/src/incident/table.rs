@@ -1,17 +1,19 @@
 //! The corrections of a problem. Places whose corrections are equal share a *wave*: a number that is computed once in a
 //! step.
 //!
-//! For a plane wave the correction of a place depends on which of its reads cross a face, with which weights, and on
-//! the point of the line that the place lies at. There are far fewer such pairs than places: in a cube of n cells about
-//! n for each layer of places at a face instead of n squared.
+//! For a plane wave the correction of a place depends on which of its reads cross a face, with which weights, its
+//! *kind*, and on the point of the line that the place lies at. There are far fewer such pairs than places: in a cube
+//! of n cells about n for each layer of places at a face instead of n squared. The waves of a kind are numbered by their
+//! points. Of rows that meet faces in the same way, in a medium without coefficients that vary, one is looked at.
 
 use super::fault::{Fault, Refusal};
 use super::field::{Field, Given, When};
 use super::line::Line;
+use super::rows::{CorrectedRows, RowPlace};
 use super::settled;
 use super::shell::Shell;
-use super::weigh::{Site, Term, for_each_site};
-use crate::lattice::PerAxis;
+use super::weigh::{Site, Sites, Term};
+use crate::lattice::{Axis, Interval, PerAxis, Region};
 use crate::problem::Problem;
 use crate::scheme::{ComponentId, Scheme, StageId};
 use crate::statics::Files;
@@ -34,11 +36,14 @@ struct Part {
     weight: f64,
 }
 
-/// Equal corrections: the parts of its kind, from a point of the line on.
-#[derive(Clone, Copy, Debug)]
-struct Wave {
-    kind: u32,
-    point: u32,
+/// Places that read across faces in the same way.
+#[derive(Clone, Debug)]
+struct Kind {
+    parts: Vec<Part>,
+    /// The points of the line at which they lie: one wave for each.
+    points: Interval,
+    /// The number of the first wave.
+    first: i64,
 }
 
 /// The waves of an update in a box.
@@ -46,10 +51,9 @@ struct Wave {
 struct Waves {
     field: usize,
     stage: StageId,
-    /// Where the parts of each kind begin, and where the last ones end.
-    kinds: Vec<u32>,
-    parts: Vec<Part>,
-    waves: Vec<Wave>,
+    kinds: Vec<Kind>,
+    /// How many there are.
+    count: usize,
 }
 
 /// A value of a given field that corrections need.
@@ -63,9 +67,12 @@ struct GivenPoint {
 /// The corrections of a problem and its incident fields, at some step.
 #[derive(Clone, Debug, Default)]
 pub struct Corrections {
+    /// Those of different updates and boxes at one place act in their order.
+    pub rows: Vec<CorrectedRows>,
     fields: Vec<Field>,
     /// By field.
     points: Vec<Vec<GivenPoint>>,
+    /// Of the rows with the same index: those of [`corrected_updates`](super::corrected_updates).
     waves: Vec<Waves>,
     /// Fields before the first step.
     start: Vec<Field>,
@@ -75,13 +82,11 @@ pub struct Corrections {
 }
 
 impl Corrections {
-    /// Finds all places: `place` gets each with the number of its wave, those of a group one after the other and the
-    /// inner axis fastest. Those of different groups at one place act in their order.
+    /// Finds all places.
     pub fn new(
         scheme: &Scheme,
         problem: &Problem,
         files: &dyn Files,
-        mut place: impl FnMut(Group, PerAxis<i64>, u32),
     ) -> Result<Corrections, Refusal> {
         let mut corrections = Corrections::default();
         let mut count = 0;
@@ -97,21 +102,26 @@ impl Corrections {
                 let shell = Shell::new(scheme, of);
                 for stage in scheme.stage_ids() {
                     for update in &scheme.stages[stage.index()].updates {
-                        let mut finder = Finder::new(scheme, &field, number, stage, &mut points);
+                        let Some(region) = shell.region(update) else {
+                            continue;
+                        };
                         let group = Group {
                             stage,
                             component: update.target,
                         };
-                        for_each_site(&shell, files, (stage, update), |site| {
-                            place(group, site.at, count + finder.wave(site)?);
-                            Ok(())
-                        })
-                        .map_err(|fault| refused(total, fault))?;
-                        count += finder.found.waves.len() as u32;
-                        let found = finder.found;
-                        if !found.waves.is_empty() {
-                            corrections.waves.push(found);
-                        }
+                        let finder = Finder::new(&shell, &field, &mut points);
+                        let mut sites = Sites::new(&shell, files, (stage, update));
+                        let found = finder.find(&mut sites, (group, region), count);
+                        let (rows, kinds) = found.map_err(|fault| refused(total, fault))?;
+                        let waves = Waves {
+                            field: number,
+                            stage,
+                            count: kinds.iter().map(|kind| kind.points.len() as usize).sum(),
+                            kinds,
+                        };
+                        count += waves.count as i64;
+                        corrections.waves.push(waves);
+                        corrections.rows.push(rows);
                     }
                 }
             }
@@ -124,7 +134,7 @@ impl Corrections {
 
     /// The number of waves.
     pub fn len(&self) -> usize {
-        self.waves.iter().map(|w| w.waves.len()).sum()
+        self.waves.iter().map(|w| w.count).sum()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -158,7 +168,7 @@ impl Corrections {
             for stage in stages() {
                 let mut from = begin;
                 for waves in &self.waves {
-                    let to = from + waves.waves.len();
+                    let to = from + waves.count;
                     if (waves.field, waves.stage) == (field, stage) {
                         match &self.fields[field] {
                             Field::Plane(line) => waves.of_line(line, &mut out[from..to]),
@@ -188,30 +198,30 @@ impl Corrections {
 }
 
 impl Waves {
-    fn parts(&self, wave: &Wave) -> &[Part] {
-        let kind = wave.kind as usize;
-        &self.parts[self.kinds[kind] as usize..self.kinds[kind + 1] as usize]
+    /// The sums of the parts of all waves, part by part.
+    fn sum<'v>(&self, out: &mut [f64], values: impl Fn(&Part, Interval) -> &'v [f64]) {
+        let mut rest = out;
+        for kind in &self.kinds {
+            let (own, others) = rest.split_at_mut(kind.points.len() as usize);
+            own.fill(0.0);
+            for part in &kind.parts {
+                for (sum, value) in own.iter_mut().zip(values(part, kind.points)) {
+                    *sum += part.weight * value;
+                }
+            }
+            rest = others;
+        }
     }
 
     fn of_line(&self, line: &Line, out: &mut [f64]) {
-        for (wave, out) in self.waves.iter().zip(out) {
-            let mut sum = 0.0;
-            for part in self.parts(wave) {
-                let point = i64::from(wave.point) + i64::from(part.shift);
-                sum += part.weight * line.values(part.value as usize)[point as usize];
-            }
-            *out = sum;
-        }
+        self.sum(out, |part, points| {
+            let first = points.lo + i64::from(part.shift);
+            &line.values(part.value as usize)[first as usize..][..points.len() as usize]
+        });
     }
 
     fn of_points(&self, values: &[f64], out: &mut [f64]) {
-        for (wave, out) in self.waves.iter().zip(out) {
-            let mut sum = 0.0;
-            for part in self.parts(wave) {
-                sum += part.weight * values[part.value as usize];
-            }
-            *out = sum;
-        }
+        self.sum(out, |part, _| &values[part.value as usize..][..1]);
     }
 }
 
@@ -236,79 +246,135 @@ impl Points {
 /// A part of a correction as a key.
 type PartKey = (u32, i32, u64);
 
-/// Finds the waves of an update in a box.
+/// A place of a pattern before waves have numbers: its index along the inner axis, its kind, and the point of the line
+/// at which it lies less the shift of the row.
+type Found = (i64, u32, i64);
+
+/// Finds the corrections of an update in a box.
 struct Finder<'a> {
-    scheme: &'a Scheme,
+    shell: &'a Shell<'a>,
     field: &'a Field,
     points: &'a mut Points,
-    found: Waves,
-    kinds: HashMap<Vec<PartKey>, u32>,
-    waves: HashMap<(u32, u32), u32>,
-    key: Vec<PartKey>,
+    kinds: Vec<Kind>,
+    known: HashMap<Vec<PartKey>, u32>,
+    patterns: HashMap<Vec<Found>, u32>,
 }
 
 impl<'a> Finder<'a> {
-    fn new(
-        scheme: &'a Scheme,
-        field: &'a Field,
-        number: usize,
-        stage: StageId,
-        points: &'a mut Points,
-    ) -> Finder<'a> {
+    fn new(shell: &'a Shell<'a>, field: &'a Field, points: &'a mut Points) -> Finder<'a> {
         Finder {
-            scheme,
+            shell,
             field,
             points,
-            found: Waves {
-                field: number,
-                stage,
-                kinds: vec![0],
-                parts: Vec::new(),
-                waves: Vec::new(),
-            },
-            kinds: HashMap::new(),
-            waves: HashMap::new(),
-            key: Vec::new(),
+            kinds: Vec::new(),
+            known: HashMap::new(),
+            patterns: HashMap::new(),
         }
     }
 
-    /// The number of a place's wave.
-    fn wave(&mut self, site: &Site<'_>) -> Result<u32, Fault> {
+    /// Looks at each row, or at one of those that are alike; waves have numbers from `first` on.
+    fn find(
+        mut self,
+        sites: &mut Sites<'_>,
+        (group, region): (Group, Region),
+        first: i64,
+    ) -> Result<(CorrectedRows, Vec<Kind>), Fault> {
+        let shift = match self.field {
+            Field::Plane(line) => line.shift(),
+            Field::Given(_) => PerAxis::splat(0),
+        };
+        let shift = [shift[Axis::OUTER], shift[Axis::MIDDLE]];
+        let mut rows = CorrectedRows::new(self.shell, group, region, shift);
+        let alike = sites.are_fixed() && matches!(self.field, Field::Plane(_));
+        let [xs, ys] = [Axis::OUTER, Axis::MIDDLE].map(|axis| {
+            let all = rows.region[axis];
+            let alike = alike.then(|| self.shell.alike(axis).intersect(all));
+            runs(all, alike.filter(|run| !run.is_empty()))
+        });
+        let mut places: Vec<Found> = Vec::new();
+        for &x in &xs {
+            for &y in &ys {
+                let row = [x.lo, y.lo];
+                let own = rows.shift(row);
+                places.clear();
+                sites.of_row(row, |site| {
+                    let (kind, point) = self.kind(site)?;
+                    places.push((site.at[Axis::INNER], kind, point - own));
+                    Ok(())
+                })?;
+                if places.is_empty() {
+                    continue;
+                }
+                for corner in [
+                    [x.lo, y.lo],
+                    [x.hi - 1, y.lo],
+                    [x.lo, y.hi - 1],
+                    [x.hi - 1, y.hi - 1],
+                ] {
+                    let own = rows.shift(corner);
+                    for (_, kind, point) in &places {
+                        let points = &mut self.kinds[*kind as usize].points;
+                        *points = points.hull(Interval::new(point + own, point + own + 1));
+                    }
+                }
+                let next = self.patterns.len() as u32;
+                let pattern = match self.patterns.get(&places) {
+                    Some(pattern) => *pattern,
+                    None => *self.patterns.entry(places.clone()).or_insert(next),
+                };
+                rows.set([x, y], pattern);
+            }
+        }
+        let mut next = first;
+        for kind in &mut self.kinds {
+            kind.first = next;
+            next += kind.points.len();
+        }
+        if next > i64::from(i32::MAX) {
+            return Err(Fault::TooLarge {
+                places: next as u64,
+            });
+        }
+        let mut patterns = vec![Vec::new(); self.patterns.len()];
+        for (places, number) in self.patterns {
+            let place = |(z, kind, point): Found| {
+                let kind = &self.kinds[kind as usize];
+                let wave = kind.first - kind.points.lo + point;
+                RowPlace { z, wave }
+            };
+            patterns[number as usize] = places.into_iter().map(place).collect();
+        }
+        rows.patterns = patterns;
+        Ok((rows, self.kinds))
+    }
+
+    /// The kind of a place, and the point at which it lies.
+    fn kind(&mut self, site: &Site<'_>) -> Result<(u32, i64), Fault> {
+        let mut key: Vec<PartKey> = Vec::with_capacity(site.terms.len());
         match self.field {
             Field::Plane(line) => {
                 let point = line.point(site.at);
-                self.key.clear();
                 for term in site.terms {
                     let slot = line.slot(term.component, term.age) as u32;
                     let shift = (line.point(term.at) - point) as i32;
-                    self.key.push((slot, shift, term.weight.to_bits()));
+                    key.push((slot, shift, term.weight.to_bits()));
                 }
-                let kind = match self.kinds.get(&self.key) {
+                let kind = match self.known.get(&key) {
                     Some(kind) => *kind,
                     None => {
-                        let kind = self.add_kind();
-                        self.kinds.insert(self.key.clone(), kind);
+                        let kind = self.add_kind(&key);
+                        self.known.insert(key, kind);
                         kind
                     }
                 };
-                let next = self.found.waves.len() as u32;
-                let point = point as u32;
-                let number = *self.waves.entry((kind, point)).or_insert(next);
-                if number == next {
-                    self.found.waves.push(Wave { kind, point });
-                }
-                Ok(number)
+                Ok((kind, point))
             }
+            // The row's shift is 0.
             Field::Given(given) => {
-                self.key.clear();
                 for term in site.terms {
-                    if let Some(key) = self.point(given, site.stage, term)? {
-                        self.key.push(key);
-                    }
+                    key.extend(self.point(given, site.stage, term)?);
                 }
-                let kind = self.add_kind();
-                self.found.waves.push(Wave { kind, point: 0 });
-                Ok(kind)
+                Ok((self.add_kind(&key), 0))
             }
         }
     }
@@ -319,7 +385,7 @@ impl<'a> Finder<'a> {
         stage: StageId,
         term: &Term,
     ) -> Result<Option<PartKey>, Fault> {
-        let lag = given.lag(self.scheme, stage, term)?;
+        let lag = given.lag(self.shell.scheme, stage, term)?;
         Ok(lag.map(|lag| {
             let point = GivenPoint {
                 component: term.component,
@@ -330,14 +396,30 @@ impl<'a> Finder<'a> {
         }))
     }
 
-    fn add_kind(&mut self) -> u32 {
-        let parts = self.key.iter().map(|&(value, shift, weight)| Part {
+    fn add_kind(&mut self, key: &[PartKey]) -> u32 {
+        let parts = key.iter().map(|&(value, shift, weight)| Part {
             value,
             shift,
             weight: f64::from_bits(weight),
         });
-        self.found.parts.extend(parts);
-        self.found.kinds.push(self.found.parts.len() as u32);
-        self.found.kinds.len() as u32 - 2
+        self.kinds.push(Kind {
+            parts: parts.collect(),
+            points: Interval::new(0, 0),
+            first: 0,
+        });
+        self.kinds.len() as u32 - 1
     }
+}
+
+/// A range cut into single indices, but for those that are alike.
+fn runs(all: Interval, alike: Option<Interval>) -> Vec<Interval> {
+    let mut runs = Vec::new();
+    let mut at = all.lo;
+    while at < all.hi {
+        let run = alike.filter(|run| run.lo == at);
+        let run = run.unwrap_or(Interval::new(at, at + 1));
+        at = run.hi;
+        runs.push(run);
+    }
+    runs
 }

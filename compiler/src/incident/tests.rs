@@ -116,9 +116,11 @@ fn with_wave(scheme: &Scheme, direction: [i64; 3], ends: [[i64; 2]; 3]) -> Probl
 fn shared_corrections_are_those_of_each_place() {
     for scheme in schemes() {
         let problem = with_wave(&scheme, [1, -2, 3], BOXES[0]);
-        let mut places = Vec::new();
-        let taken = |group: Group, at, wave: u32| places.push((group, at, wave));
-        let mut table = Corrections::new(&scheme, &problem, &NoFiles, taken).expect("a box");
+        let mut table = Corrections::new(&scheme, &problem, &NoFiles).expect("a box");
+        let of_rows = table.rows.iter();
+        let places =
+            of_rows.flat_map(|rows| rows.places().map(|(at, wave)| (rows.group, at, wave)));
+        let places: Vec<(Group, PerAxis<i64>, u32)> = places.collect();
         assert!(
             table.len() < places.len(),
             "{} of {}",

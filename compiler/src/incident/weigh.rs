@@ -94,15 +94,60 @@ pub struct Site<'t> {
 pub fn for_each_site(
     shell: &Shell<'_>,
     files: &dyn Files,
-    (stage, update): (StageId, &Update),
+    of: (StageId, &Update),
     mut f: impl FnMut(&Site<'_>) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
-    let scheme = shell.scheme;
-    let position = scheme.component(update.target).position;
-    let mut weigher = Weigher::new(scheme, files, update);
-    let mut terms = Vec::new();
-    shell.for_each(update.target, |at| {
-        let own = shell.has(position, at);
+    let mut sites = Sites::new(shell, files, of);
+    shell.for_each(of.1.target, |at| sites.look(at, &mut f))
+}
+
+/// The places at which an update reads across the faces of a box.
+pub struct Sites<'a> {
+    shell: &'a Shell<'a>,
+    stage: StageId,
+    update: &'a Update,
+    weigher: Weigher<'a>,
+    terms: Vec<Term>,
+}
+
+impl<'a> Sites<'a> {
+    pub fn new(
+        shell: &'a Shell<'a>,
+        files: &'a dyn Files,
+        (stage, update): (StageId, &'a Update),
+    ) -> Sites<'a> {
+        Sites {
+            shell,
+            stage,
+            update,
+            weigher: Weigher::new(shell.scheme, files, update),
+            terms: Vec::new(),
+        }
+    }
+
+    /// Whether weights are the same everywhere in the region of the update.
+    pub fn are_fixed(&self) -> bool {
+        self.weigher.fixed
+    }
+
+    /// Calls `f` for those of a row, in ascending order.
+    pub fn of_row(
+        &mut self,
+        row: [i64; 2],
+        mut f: impl FnMut(&Site<'_>) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let shell = self.shell;
+        shell.for_each_of_row(self.update.target, row, |at| self.look(at, &mut f))
+    }
+
+    fn look(
+        &mut self,
+        at: PerAxis<i64>,
+        f: &mut impl FnMut(&Site<'_>) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let Sites { shell, update, .. } = *self;
+        let scheme = shell.scheme;
+        let own = shell.has(scheme.component(update.target).position, at);
         let crossing = |read: &Read| {
             let there = PerAxis::from_fn(|a| at[a] + i64::from(read.offset[a]));
             let of = scheme.component(read.component).position;
@@ -112,7 +157,7 @@ pub fn for_each_site(
         if update.body.reads().all(|read| crossing(read).is_none()) {
             return Ok(());
         }
-        let Some(weights) = weigher.at(at) else {
+        let Some(weights) = self.weigher.at(at) else {
             return Ok(());
         };
         let weights = weights.as_ref().as_ref().map_err(|why| Fault::Nonlinear {
@@ -120,10 +165,10 @@ pub fn for_each_site(
             at,
             why: why.clone(),
         })?;
-        terms.clear();
+        self.terms.clear();
         for (read, weight) in weights {
             if let Some(image) = crossing(read) {
-                terms.push(Term {
+                self.terms.push(Term {
                     component: read.component,
                     age: read.age,
                     at: image.at,
@@ -135,16 +180,16 @@ pub fn for_each_site(
                 });
             }
         }
-        if terms.is_empty() {
+        if self.terms.is_empty() {
             return Ok(());
         }
         f(&Site {
-            stage,
+            stage: self.stage,
             target: update.target,
             at,
-            terms: &terms,
+            terms: &self.terms,
         })
-    })
+    }
 }
 
 /// The weights of an update outside of the faces of a box, where they are the same everywhere; `None` where it does not

@@ -5,8 +5,8 @@
 
 use super::program::PatchProgram;
 use super::shape::{AXES, Along};
-use crate::injection::{InjectionSource, Injections, Receiver};
-use crate::lattice::{Axis, Interval, div_ceil};
+use crate::injection::{Injection, InjectionSource, Injections, Receiver};
+use crate::lattice::{Axis, Interval, PerAxis, div_ceil};
 use crate::scheme::{ComponentId, Scheme, StageId};
 
 /// What happens to the cells of an entry.
@@ -68,6 +68,44 @@ struct Act {
     widths: [i64; 2],
 }
 
+/// Corrections near the faces of boxes of total fields, as sources: those of each face by themselves, since a table has
+/// a box of cells.
+fn corrections(injections: &Injections) -> Vec<InjectionSource> {
+    let first = injections.first_correction() as u32;
+    let mut sources: Vec<InjectionSource> = Vec::new();
+    for rows in injections.corrected() {
+        // Faces across the inner axis, then those across the outer one.
+        let mut of_faces: Vec<Vec<Injection>> = vec![Vec::new(); 2];
+        let mut last = None;
+        for row in rows.rows() {
+            let whole = rows.is_whole(row);
+            if whole && last.is_none_or(|x| x + 1 != row[0]) {
+                of_faces.push(Vec::new());
+            }
+            last = if whole { Some(row[0]) } else { last };
+            let own = of_faces.len() - 1;
+            for (z, wave) in rows.row(row) {
+                let face = match whole {
+                    true => own,
+                    false => usize::from(z >= rows.hole.hi),
+                };
+                of_faces[face].push(Injection {
+                    at: PerAxis([row[0], row[1], z]),
+                    profile: 1.0,
+                    wave: first + wave,
+                });
+            }
+        }
+        sources.extend(of_faces.into_iter().map(|cells| InjectionSource {
+            stage: rows.group.stage,
+            component: rows.group.component,
+            replaces: false,
+            cells,
+        }));
+    }
+    sources
+}
+
 impl Lists {
     pub fn new(
         scheme: &Scheme,
@@ -78,7 +116,8 @@ impl Lists {
         let mut lists = Lists::default();
         let mut acts = Vec::new();
         let mut cells = 0i64;
-        for source in &injections.sources {
+        let corrections = corrections(injections);
+        for source in corrections.iter().chain(&injections.sources) {
             let update = number_of(scheme, source.stage, source.component);
             let (Some(update), Some((lo, widths))) = (update, bounds(source)) else {
                 continue;

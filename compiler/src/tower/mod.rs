@@ -35,7 +35,7 @@ pub use planes::{PlaneAccess, Planes};
 pub use points::{PhasedRow, PointCell, PointInjection, PointPlan, PointRow, Points, TaskStage};
 pub use print::Printed;
 pub use program::{
-    AllocatedTowers, Amend, Amended, NoProgram, Operand, PeriodProgram, RowOp, StageProgram,
+    Adds, AllocatedTowers, Amend, Amended, NoProgram, Operand, PeriodProgram, RowOp, StageProgram,
     TowerProgram, Update, VolumeSource,
 };
 pub use residency::{

@@ -85,11 +85,9 @@ impl Context<'_> {
     }
 
     fn has_source(&self, stage: StageAt, update: usize) -> bool {
-        let acting = VolumeSource {
-            stage: stage.stage,
-            component: stage.updates(self.scheme)[update].target,
-        };
-        self.sources.contains(&acting)
+        let component = stage.updates(self.scheme)[update].target;
+        let mut sources = self.sources.iter();
+        sources.any(|source| source.is_after(stage.stage, component))
     }
 }
 

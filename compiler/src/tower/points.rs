@@ -88,7 +88,7 @@ pub struct PointPlan {
 type RowKey = (StageId, usize, Group);
 
 impl Points {
-    /// What sources and receivers do, but for the sources that towers run as volume sources.
+    /// What sources and receivers do, but for the sources that towers run as volume sources, as they run corrections.
     pub fn new(
         injections: &Injections,
         receivers: Vec<Receiver>,
@@ -97,19 +97,15 @@ impl Points {
         let sources = injections.sources.iter().enumerate();
         let points = sources.filter(|(number, _)| !is_volume(*number));
         let points = points.map(|(_, source)| source);
-        let all = injections
-            .corrections()
-            .iter()
-            .chain(points)
-            .flat_map(|source| {
-                source.cells.iter().map(|cell| PointInjection {
-                    stage: source.stage,
-                    component: source.component,
-                    at: cell.at,
-                    profile: cell.profile,
-                    wave: cell.wave,
-                })
-            });
+        let all = points.flat_map(|source| {
+            source.cells.iter().map(|cell| PointInjection {
+                stage: source.stage,
+                component: source.component,
+                at: cell.at,
+                profile: cell.profile,
+                wave: cell.wave,
+            })
+        });
         Points {
             injections: all.collect(),
             receivers,

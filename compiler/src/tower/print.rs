@@ -112,22 +112,28 @@ impl Printed<'_> {
         for (variant, stages) in all.iter().zip(&period.variants) {
             let names = self.zones(variant.zones);
             if variant.predicated {
-                let with = if names.is_empty() {
-                    String::new()
-                } else {
-                    format!(" in {names}")
+                let mut with = match names.is_empty() {
+                    true => String::new(),
+                    false => format!(" in {names}"),
                 };
+                with += if variant.faces { " near faces" } else { "" };
                 writeln!(
                     f,
                     "  predicated{with}: the same, with the old value of each row that is cut off"
                 )?;
             }
             if shown == Some(variant.zones) {
+                if variant.faces && !variant.predicated {
+                    writeln!(f, "  near faces: the same, with corrections of whole rows")?;
+                }
                 continue;
             }
             shown = Some(variant.zones);
-            if !names.is_empty() {
-                writeln!(f, "  in {names}:")?;
+            let near = if variant.faces { " near faces" } else { "" };
+            match names.is_empty() {
+                true if variant.faces => writeln!(f, " {near}:")?,
+                true => {}
+                false => writeln!(f, "  in {names}{near}:")?,
             }
             for (n, stage) in stages.iter().enumerate() {
                 self.stage(f, n, stage)?;

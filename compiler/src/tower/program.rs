@@ -16,6 +16,7 @@
 use super::allocate::{Allocation, Carried, SharedCopy};
 use super::block::{Block, Misfit, Options, boundary_rows};
 use super::boundary::BoundaryRows;
+use super::group_box::GroupBox;
 use super::order;
 use super::residency::{RowRef, RowUpdate};
 use super::towers::Towers;
@@ -28,11 +29,30 @@ use crate::tile::{Checked, TileProgram};
 use std::fmt;
 
 /// A source in so many columns of cells that interior periods run it: after the update of a component in a stage it
-/// adds `round(profile * wave)` to the values that lie in its box. Box, profiles and waves are data.
+/// adds to the values that lie in its box. Where that is, and what it adds, are data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VolumeSource {
     pub stage: StageId,
     pub component: ComponentId,
+    pub adds: Adds,
+}
+
+/// What a volume source adds to a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Adds {
+    /// `round(profile * wave)`, with one wave for all places.
+    Product,
+    /// A wave for each place: the correction near the faces of a box of total fields. Rows near faces across the first
+    /// two axes, which are met by towers of some variants only, have one at each place, others near the ends of the box
+    /// along the inner axis.
+    Correction,
+}
+
+impl VolumeSource {
+    /// Whether it acts after an update of a component in a stage.
+    pub fn is_after(&self, stage: StageId, component: ComponentId) -> bool {
+        (self.stage, self.component) == (stage, component)
+    }
 }
 
 /// The towers of a schedule, and what each of them does.
@@ -214,6 +234,12 @@ impl AllocatedTowers {
             towers,
             boundary,
         })
+    }
+
+    /// The same where faces of boxes of total fields across the first two axes lie in some boxes.
+    pub fn near_faces(mut self, faces: &[GroupBox]) -> AllocatedTowers {
+        self.towers.variants = self.towers.variants.with_faces(faces);
+        self
     }
 
     /// A block that runs them.

@@ -5,7 +5,8 @@
 //! which towers are cut, such as a layer along the inner axis, is in all variants, since all towers meet it; all other
 //! zones are in one variant together, for towers that come near any of them. So there are three variants at most,
 //! however many sets of zones occur: a row that lies in none of them costs one condition, and code for each set would
-//! be fetched instead.
+//! be fetched instead. Faces of boxes of total fields are like zones: those across the inner axis are met by all towers,
+//! and the others by those of the variants that have zones which some towers meet.
 
 use super::group_box::GroupBox;
 use crate::lattice::{Axis, Interval};
@@ -17,6 +18,8 @@ use crate::scheme::{Op, Read, Scheme, StateId, ZoneId, ZoneSet};
 pub struct Variant {
     /// The zones whose amendments it has.
     pub zones: ZoneSet,
+    /// Towers may meet faces of boxes of total fields across the first two axes, where whole rows are corrected.
+    pub faces: bool,
     /// Ends of the grid may cut rows off.
     pub predicated: bool,
 }
@@ -27,6 +30,8 @@ pub struct Variants {
     pub all: Vec<Variant>,
     /// The boxes of zones that some towers meet and others do not.
     partial: Vec<(ZoneId, GroupBox)>,
+    /// Where faces across the first two axes are.
+    faces: Vec<GroupBox>,
 }
 
 impl Variants {
@@ -55,7 +60,11 @@ impl Variants {
             }
         }
         let all = everywhere.union(some);
-        let variant = |zones, predicated| Variant { zones, predicated };
+        let variant = |zones, predicated| Variant {
+            zones,
+            faces: false,
+            predicated,
+        };
         let mut variants = vec![variant(everywhere, false)];
         if all != everywhere {
             variants.push(variant(all, false));
@@ -66,7 +75,29 @@ impl Variants {
         Variants {
             all: variants,
             partial,
+            faces: Vec::new(),
         }
+    }
+
+    /// The same with faces of boxes of total fields across the first two axes: one variant more at most, for towers
+    /// near faces, or near zones that not all towers meet.
+    pub(super) fn with_faces(mut self, faces: &[GroupBox]) -> Variants {
+        self.faces = faces.to_vec();
+        if faces.is_empty() {
+            return self;
+        }
+        let plain = self.plain();
+        for variant in &mut self.all[1..] {
+            variant.faces = true;
+        }
+        if plain == 1 {
+            let near = Variant {
+                faces: true,
+                ..self.all[0]
+            };
+            self.all.insert(1, near);
+        }
+        self
     }
 
     /// The number of the variant for a tower whose rows of interior periods lie in a box.
@@ -78,7 +109,14 @@ impl Variants {
                 needed = needed.union(ZoneSet::of(*zone));
             }
         }
-        let has = |v: &Variant| v.predicated == predicated && v.zones.intersect(needed) == needed;
+        let near = |at: &GroupBox| {
+            let met = at.intersect(rows);
+            !met.x.is_empty() && !met.y.is_empty()
+        };
+        let faces = self.faces.iter().any(near);
+        let has = |v: &Variant| {
+            v.predicated == predicated && v.zones.intersect(needed) == needed && (v.faces || !faces)
+        };
         self.all.iter().position(has).unwrap_or(0)
     }
 
@@ -90,6 +128,11 @@ impl Variants {
     /// Whether a variant has amendments.
     pub fn any_zones(&self) -> bool {
         self.all.iter().any(|v| !v.zones.is_empty())
+    }
+
+    /// Whether a variant is for towers near faces of boxes of total fields.
+    pub fn any_faces(&self) -> bool {
+        self.all.iter().any(|v| v.faces)
     }
 
     /// Whether all variants have amendments.

@@ -1,16 +1,18 @@
 //! From a scheme to kernels on a device, and the list of starts that a step is.
 
 use super::device::{Address, Device, DeviceError, Function, Threads};
-use super::step_tables::{probe_places, row_copies, source_groups};
+use super::step_tables::{corrected_rows, probe_places, row_copies, source_groups};
 use crate::program::layerwise_kernels_for;
 use torre_compiler::backend::gpu::abi::{
-    AddSources, Amend, Argument, CellGhost, CopyRows, RowCopy, SourceCell,
+    AddSources, Amend, Argument, CellGhost, CopyRows, CorrectRows, CorrectedRow, CorrectionTable,
+    RowCopy, RowGhost, SourceCell,
 };
 use torre_compiler::backend::gpu::layerwise::{self, AmendKernel, Shape, Start};
 use torre_compiler::backend::gpu::{Gpu, Module, Ptx, compile, service};
 use torre_compiler::backend::llvm::library::{Error, Library};
 use torre_compiler::injection::Injections;
 use torre_compiler::kernel::{KernelSet, RowKernel};
+use torre_compiler::lattice::Axis;
 use torre_compiler::layout::{Layout, TooLarge};
 use torre_compiler::problem::Problem;
 use torre_compiler::scheme::{Scheme, StageId, ZoneSet};
@@ -63,6 +65,7 @@ pub fn gpu_of(device: &dyn Device) -> Result<Gpu, DeviceError> {
 pub(super) struct Services {
     copy_rows: Function,
     add_sources: Function,
+    correct_rows: Function,
     pub gather: Function,
     pub gather_plane: Function,
 }
@@ -83,10 +86,19 @@ struct SourceJob {
     ghosts: Address,
 }
 
+/// Rows near the faces of a box that are corrected after a stage.
+#[derive(Clone, Debug)]
+struct CorrectionJob {
+    /// But for the waves.
+    rows: CorrectRows,
+    threads: Threads,
+}
+
 /// What a stage is in some phase.
 #[derive(Clone, Debug, Default)]
 struct StageJobs {
     updates: Vec<Job>,
+    corrections: Vec<CorrectionJob>,
     sources: Vec<SourceJob>,
     copies: Option<Job>,
 }
@@ -145,6 +157,7 @@ impl DeviceCode {
         let own = [
             service::COPY_ROWS,
             service::ADD_SOURCES,
+            service::CORRECT_ROWS,
             service::GATHER,
             service::GATHER_PLANE,
         ];
@@ -165,11 +178,12 @@ impl DeviceCode {
         let missing = || DeviceError::Code {
             message: "a kernel is missing".to_owned(),
         };
-        let [copy_rows, add_sources, gather, gather_plane] =
+        let [copy_rows, add_sources, correct_rows, gather, gather_plane] =
             *functions.last_chunk().ok_or_else(missing)?;
         let services = Services {
             copy_rows,
             add_sources,
+            correct_rows,
             gather,
             gather_plane,
         };
@@ -183,6 +197,7 @@ impl DeviceCode {
             let index = kernels.binary_search(&kernel).ok()?;
             functions.get(index).copied()
         };
+        let tables = correction_tables(device, injections)?;
         for phase in 0..scheme.phases() {
             let mut stages = Vec::new();
             for stage in scheme.stage_ids() {
@@ -208,6 +223,13 @@ impl DeviceCode {
                             .push(code.amend(function, kernel, &set.layout)?);
                     }
                 }
+                for (rows, table) in injections.corrected().iter().zip(&tables) {
+                    if rows.group.stage == stage {
+                        let found = corrected_rows(rows, &table.0, scheme, &set.layout, phase);
+                        jobs.corrections
+                            .push(code.correction(device, table, &found)?);
+                    }
+                }
                 for group in source_groups(injections, scheme, &set.layout, stage, phase) {
                     let cells = packed(&group.cells, SourceCell::BYTES, SourceCell::write);
                     let ghosts = packed(&group.ghosts, CellGhost::BYTES, CellGhost::write);
@@ -227,6 +249,38 @@ impl DeviceCode {
             code.probes.push(table(device, &probes)?);
         }
         Ok(code)
+    }
+
+    fn correction(
+        &self,
+        device: &dyn Device,
+        (words, place): &(CorrectionTable, Address),
+        (rows, ghosts): &(Vec<CorrectedRow>, Vec<RowGhost>),
+    ) -> Result<CorrectionJob, DeviceError> {
+        let count = |n: usize| i32::try_from(n).map_err(|_| DeviceError::TooLong);
+        let along = words.region[Axis::INNER];
+        let of_rows = packed(rows, CorrectedRow::BYTES, CorrectedRow::write);
+        let of_ghosts = packed(ghosts, RowGhost::BYTES, RowGhost::write);
+        Ok(CorrectionJob {
+            rows: CorrectRows {
+                array: self.array.0,
+                table: table(device, &of_rows)?.0,
+                count: count(rows.len())?,
+                words: place.0,
+                lo: along.lo as i32,
+                len: along.len() as i32,
+                hole: words.hole.lo as i32,
+                hole_len: words.hole.len() as i32,
+                ghosts: table(device, &of_ghosts)?.0,
+                ghost_count: count(ghosts.len())?,
+                waves: 0,
+            },
+            threads: Threads {
+                blocks: [blocks(rows.len() as u64, service::ROWS_PER_BLOCK)?, 1, 1],
+                threads: [32, service::ROWS_PER_BLOCK, 1],
+                shared: 0,
+            },
+        })
     }
 
     fn update(&self, function: Function, start: &Start) -> Job {
@@ -301,6 +355,20 @@ impl DeviceCode {
             for job in &stage.updates {
                 run(device, job)?;
             }
+            for CorrectionJob { rows, threads } in &stage.corrections {
+                let rows = CorrectRows {
+                    waves: waves.0,
+                    ..*rows
+                };
+                run(
+                    device,
+                    &Job {
+                        function: self.services.correct_rows,
+                        threads: *threads,
+                        arguments: rows.arguments(),
+                    },
+                )?;
+            }
             for source in &stage.sources {
                 run(
                     device,
@@ -332,10 +400,26 @@ impl DeviceCode {
     /// Starts of kernels in a step without records.
     pub fn starts_per_step(&self) -> usize {
         let stages = self.stages.first();
-        let of =
-            |s: &StageJobs| s.updates.len() + s.sources.len() + usize::from(s.copies.is_some());
+        let of = |s: &StageJobs| {
+            let acting = s.corrections.len() + s.sources.len();
+            s.updates.len() + acting + usize::from(s.copies.is_some())
+        };
         stages.map_or(0, |stages| stages.iter().map(of).sum())
     }
+}
+
+/// The tables of the corrections of a problem, with their places.
+fn correction_tables(
+    device: &dyn Device,
+    injections: &Injections,
+) -> Result<Vec<(CorrectionTable, Address)>, DeviceError> {
+    let first = injections.first_correction();
+    let tables = injections.corrected().iter().map(|rows| {
+        let words = CorrectionTable::new(rows, first).ok_or(DeviceError::TooLong)?;
+        let place = table(device, &words.bytes())?;
+        Ok((words, place))
+    });
+    tables.collect()
 }
 
 /// Threads that a device holds at a time.

@@ -2,7 +2,7 @@
 
 use super::volumes::{VolumeChoice, columns};
 use torre_compiler::host::HostExpr;
-use torre_compiler::incident::shells;
+use torre_compiler::incident::{corrected_updates, places};
 use torre_compiler::lattice::{Axis, Interval, Region, div_ceil};
 use torre_compiler::problem::{Problem, Source};
 use torre_compiler::scheme::Scheme;
@@ -22,6 +22,8 @@ pub struct Interruptions {
     pub too_many_cells: bool,
     pub volumes: VolumeChoice,
     volume_costs: Vec<VolumeCost>,
+    /// Updates that are corrected near faces of total fields.
+    corrected: usize,
 }
 
 /// A volume source, as far as it costs time.
@@ -76,10 +78,11 @@ const WARP: i64 = 32;
 /// Rows with points, at most, for which there are tables of a time block.
 const MOST_ROWS: i64 = 1 << 15;
 
-/// Cells of the boxes of all sources.
-fn all_cells(problem: &Problem) -> i64 {
+/// Cells of the boxes of all sources, and those near faces of total fields.
+fn all_cells(scheme: &Scheme, problem: &Problem) -> i64 {
+    let corrected = i64::try_from(places(scheme, problem)).unwrap_or(i64::MAX);
     let cells = problem.sources.iter().map(|s| s.region.volume() as i64);
-    cells.fold(0, i64::saturating_add)
+    cells.fold(corrected, i64::saturating_add)
 }
 
 impl Heights {
@@ -131,12 +134,7 @@ impl Interruptions {
         let volumes = VolumeChoice::new(scheme, problem);
         let sources = problem.sources.iter().enumerate();
         let others = sources.filter(|(number, _)| !volumes.has(*number));
-        let faces = shells(scheme, problem).map(|(.., part)| part);
-        let faces = faces.filter(|part| !part.is_empty());
-        let sources: Vec<Region> = others
-            .map(|(_, source)| source.region)
-            .chain(faces)
-            .collect();
+        let sources: Vec<Region> = others.map(|(_, source)| source.region).collect();
         let cells = sources
             .iter()
             .map(|region| columns(region).saturating_mul(region[Axis::INNER].len()));
@@ -155,9 +153,10 @@ impl Interruptions {
         let replacing = problem.sources.iter().any(|source| source.replaces);
         let replacing = replacing.then_some("a source replaces values");
         Interruptions {
-            too_many_cells: all_cells(problem) > MOST_TABLE_CELLS,
+            too_many_cells: all_cells(scheme, problem) > MOST_TABLE_CELLS,
             always: many.into_iter().chain(too_many).chain(replacing).collect(),
             volume_costs: volumes.of(problem).map(VolumeCost::new).collect(),
+            corrected: corrected_updates(scheme, problem).len(),
             volumes,
             intervals: problem.intervals().map(|every| every.max(1)).collect(),
             points,
@@ -217,7 +216,9 @@ impl Interruptions {
             let here = if *same { here } else { here + more };
             always + here * threads * share
         };
-        self.volume_costs.iter().map(of).sum()
+        // Few threads correct, others have the same condition.
+        let corrected = self.corrected as f64 * ADDED[0];
+        corrected + self.volume_costs.iter().map(of).sum::<f64>()
     }
 
     /// Why there are no time blocks at all, for people.

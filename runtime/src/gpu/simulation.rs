@@ -35,6 +35,11 @@ mod recording;
 /// Bytes of waves that are kept on the device, and of probes' records that wait there together.
 const RECORD_BYTES: u64 = 8 << 20;
 
+/// Steps of a high time block, whose waves are kept on the device even if they are many; and bytes of waves, at most:
+/// kernels count them in words.
+const STEPS_OF_TIME_BLOCK: u64 = 64;
+const MOST_WAVE_BYTES: u64 = 1 << 30;
+
 /// Steps of which waves and records are kept, where there is room, even if a problem has fewer.
 const STEPS_KEPT: u64 = 1 << 10;
 
@@ -126,8 +131,10 @@ impl<'a, T: Value> OnDevice<'a, T> {
             let steps = (RECORD_BYTES / bytes.max(1)).clamp(1, problem.steps.max(STEPS_KEPT));
             (bytes * steps, steps)
         };
-        let (bytes, steps) = per_step(injections.waves_per_step(), 8);
-        let waves = (device.take(bytes)?, steps);
+        let each = injections.waves_per_step() as u64 * 8;
+        let steps = steps_of_waves(each, device.free_memory()?);
+        let steps = steps.min(problem.steps.max(STEPS_KEPT));
+        let waves = (device.take(each * steps)?, steps);
         let (bytes, _) = per_step(problem.probes.len(), T::PRECISION.bytes() as u64);
         let probes = Records::new(device, bytes)?;
         let planes = Records::new(device, Self::plane_bytes(scheme, problem, set))?;
@@ -364,6 +371,15 @@ impl<'a, T: Value> OnDevice<'a, T> {
         }
         Ok(place.offset(((self.asked - self.waves_of.start) * each) as i64))
     }
+}
+
+/// Steps whose waves are kept on the device, if those of one take so many bytes: as many as find room, or those of a
+/// time block if that is not too much of the memory that is available.
+fn steps_of_waves(bytes: u64, available: u64) -> u64 {
+    let each = bytes.max(1);
+    let time_block = STEPS_OF_TIME_BLOCK.min(available / 16 / each);
+    let time_block = time_block.min(MOST_WAVE_BYTES / each);
+    (RECORD_BYTES / each).max(time_block).max(1)
 }
 
 /// Something was asked for of a step that later ones have followed.

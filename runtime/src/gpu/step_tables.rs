@@ -3,8 +3,11 @@
 //! is one set of tables per phase.
 
 use std::collections::BTreeSet;
-use torre_compiler::backend::gpu::abi::{CellGhost, RowCopy, SourceCell};
+use torre_compiler::backend::gpu::abi::{
+    CellGhost, CorrectedRow, CorrectionTable, RowCopy, RowGhost, SourceCell,
+};
 use torre_compiler::ghost::{AxisGhosts, ComponentGhosts};
+use torre_compiler::incident::{CorrectedRows, Group};
 use torre_compiler::injection::Injections;
 use torre_compiler::lattice::{Axis, Interval, PerAxis};
 use torre_compiler::layout::{Layout, RowId};
@@ -116,7 +119,7 @@ pub fn source_groups(
 ) -> Vec<SourceGroup> {
     let places = Places { layout };
     let mut groups: Vec<(SourceGroup, BTreeSet<i64>)> = Vec::new();
-    for source in injections.corrections().iter().chain(&injections.sources) {
+    for source in &injections.sources {
         let cells = &source.cells;
         if source.stage != stage || cells.is_empty() {
             continue;
@@ -159,6 +162,40 @@ pub fn source_groups(
         }
     }
     groups.into_iter().map(|(group, _)| group).collect()
+}
+
+/// The rows of a table of corrections, in a phase, and the ghosts along the inner axis that each of them has.
+pub fn corrected_rows(
+    rows: &CorrectedRows,
+    table: &CorrectionTable,
+    scheme: &Scheme,
+    layout: &Layout,
+    phase: u32,
+) -> (Vec<CorrectedRow>, Vec<RowGhost>) {
+    let places = Places { layout };
+    let Group { stage, component } = rows.group;
+    let target = layout.target_row(scheme, stage, phase, component);
+    let row = |row: [i64; 2]| {
+        let [pattern, shift] = table.row(row)?;
+        Some(CorrectedRow {
+            place: places.of(target, PerAxis([row[0], row[1], 0])),
+            pattern,
+            shift,
+        })
+    };
+    let ghosts = AxisGhosts::new(scheme, component, Axis::INNER);
+    let along = rows.region[Axis::INNER];
+    let of_cell = |z: i64| {
+        ghosts.of(z).map(move |ghost| RowGhost {
+            of: z as i32,
+            at: ghost.index as i32,
+            negated: ghost.negated,
+        })
+    };
+    (
+        rows.rows().filter_map(row).collect(),
+        (along.lo..along.hi).flat_map(of_cell).collect(),
+    )
 }
 
 /// The row of the newest version of a component after `steps` steps.

@@ -2,13 +2,13 @@
 
 use super::device::{Device, DeviceError};
 use super::no_time_blocks::NoTimeBlocks;
-use torre_compiler::backend::gpu::abi::{VolumeBox, VolumeParams, Volumes};
-use torre_compiler::incident::shells;
+use torre_compiler::backend::gpu::abi::{CorrectionTable, VolumeBox, VolumeParams, Volumes};
+use torre_compiler::incident::{corrected_updates, whole_rows};
 use torre_compiler::injection::{Injection, Injections};
 use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
 use torre_compiler::problem::{Problem, Source};
 use torre_compiler::scheme::Scheme;
-use torre_compiler::tower::VolumeSource;
+use torre_compiler::tower::{Adds, GroupBox, VolumeSource};
 
 /// A source is a volume source if it acts in more columns of cells, or in a greater share of them: points keep periods
 /// from being interior ones.
@@ -16,11 +16,16 @@ const MOST_COLUMNS: i64 = 1 << 12;
 const MOST_SHARE: i64 = 64;
 
 /// Volume sources after one update, and of a kernel: each costs instructions in every tower, and parameters.
-const MOST_VOLUMES: [usize; 2] = [8, 32];
+const MOST_VOLUMES: [usize; 2] = [8, 64];
 
-/// Which sources of a problem are volume sources, by their numbers.
+/// Which sources of a problem are volume sources, by their numbers; corrections at the faces of total fields always are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct VolumeChoice(Vec<bool>);
+pub struct VolumeChoice {
+    chosen: Vec<bool>,
+    corrections: Vec<VolumeSource>,
+    /// Where rows may be corrected at each place.
+    whole_rows: Vec<GroupBox>,
+}
 
 /// Columns of cells of a region.
 pub(super) fn columns(region: &Region) -> i64 {
@@ -35,7 +40,7 @@ fn meet(a: &Source, b: &Source) -> bool {
 
 impl VolumeChoice {
     /// Volume sources act before points: what comes before one on a cell is one, too. A source whose wave is another
-    /// one at each place cannot be one, nor can what follows a correction at the faces of total fields.
+    /// one at each place cannot be one.
     pub fn new(scheme: &Scheme, problem: &Problem) -> VolumeChoice {
         let sources = &problem.sources;
         let all: i64 = [Axis::OUTER, Axis::MIDDLE]
@@ -46,18 +51,11 @@ impl VolumeChoice {
             let columns = columns(&source.region);
             columns > MOST_COLUMNS || columns.saturating_mul(MOST_SHARE) > all
         };
-        let faces: Vec<_> = shells(scheme, problem).collect();
-        let corrected = |source: &Source| {
-            faces.iter().any(|(stage, component, part)| {
-                let same = (*stage, *component) == (source.stage, source.component);
-                same && !part.intersect(source.region).is_empty()
-            })
-        };
         let mut possible: Vec<bool> = Vec::new();
         for (number, source) in sources.iter().enumerate() {
             let mut before = sources[..number].iter().zip(&possible);
             let can = before.all(|(other, can)| *can || !meet(other, source));
-            possible.push(can && !source.wave.depends_on_place() && !corrected(source));
+            possible.push(can && !source.wave.depends_on_place());
         }
         let mut dense = vec![false; sources.len()];
         for (number, source) in sources.iter().enumerate().rev() {
@@ -65,34 +63,57 @@ impl VolumeChoice {
             let before_one = after.any(|(other, dense)| *dense && meet(source, other));
             dense[number] = possible[number] && (before_one || many(source));
         }
-        VolumeChoice(dense)
+        let corrections = corrected_updates(scheme, problem).into_iter();
+        let corrections = corrections.map(|update| VolumeSource {
+            stage: update.stage,
+            component: update.component,
+            adds: Adds::Correction,
+        });
+        let whole = whole_rows(scheme, problem).into_iter();
+        VolumeChoice {
+            chosen: dense,
+            corrections: corrections.collect(),
+            whole_rows: whole.map(|[x, y]| GroupBox { x, y }).collect(),
+        }
     }
 
     pub fn has(&self, source: usize) -> bool {
-        self.0.get(source).copied().unwrap_or(false)
+        self.chosen.get(source).copied().unwrap_or(false)
+    }
+
+    /// Where rows may be corrected at each place, along the outer and the middle axis.
+    pub fn whole_rows(&self) -> &[GroupBox] {
+        &self.whole_rows
     }
 
     /// The volume sources, in their order.
     pub fn of<'p>(&'p self, problem: &'p Problem) -> impl Iterator<Item = &'p Source> {
-        let sources = problem.sources.iter().zip(&self.0);
+        let sources = problem.sources.iter().zip(&self.chosen);
         sources
             .filter(|(_, dense)| **dense)
             .map(|(source, _)| source)
     }
 
-    /// What kernels have to know of them.
+    /// What kernels have to know of them, in the order in which they act.
     pub fn acting(&self, problem: &Problem) -> Vec<VolumeSource> {
         let acting = |source: &Source| VolumeSource {
             stage: source.stage,
             component: source.component,
+            adds: Adds::Product,
         };
-        self.of(problem).map(acting).collect()
+        let sources = self.of(problem).map(acting);
+        self.corrections.iter().copied().chain(sources).collect()
     }
 
     /// Whether there are more of them than kernels should be made for.
     pub fn are_too_many(&self, problem: &Problem) -> bool {
         let acting = self.acting(problem);
-        let same = |one: &VolumeSource| acting.iter().filter(|other| *other == one).count();
+        let same = |one: &VolumeSource| {
+            let others = acting.iter();
+            others
+                .filter(|other| other.is_after(one.stage, one.component))
+                .count()
+        };
         let [each, all] = MOST_VOLUMES;
         acting.len() > all || acting.iter().any(|one| same(one) > each)
     }
@@ -108,6 +129,22 @@ pub(super) fn place(
         return Ok(Err(NoTimeBlocks::LargeSources));
     };
     let mut sources = Vec::new();
+    for rows in injections.corrected() {
+        let table = CorrectionTable::new(rows, injections.first_correction());
+        let Some(table) = table else {
+            return Ok(Err(NoTimeBlocks::LargeSources));
+        };
+        let bytes = table.bytes();
+        if bytes.len() as u64 > device.free_memory()? / 2 {
+            return Ok(Err(NoTimeBlocks::LargeSources));
+        }
+        let place = device.take(bytes.len().max(4) as u64)?;
+        device.write(place, &bytes)?;
+        let Some(params) = table.params(place.0) else {
+            return Ok(Err(NoTimeBlocks::LargeSources));
+        };
+        sources.push(params);
+    }
     for (number, source) in injections.sources.iter().enumerate() {
         if !chosen.has(number) {
             continue;
@@ -197,7 +234,7 @@ mod tests {
             sources: sources.iter().map(source).collect(),
             ..Problem::default()
         };
-        VolumeChoice::new(&scheme, &problem).0
+        VolumeChoice::new(&scheme, &problem).chosen
     }
 
     #[test]

@@ -44,74 +44,23 @@ pub fn bytes(scheme: &Scheme, problem: &Problem) -> u64 {
     tables.saturating_add(waves.max(places.saturating_mul(8 * LEAST_STEPS)))
 }
 
-/// The corrected places of an update, by rows.
-struct RowCorrections {
-    group: Group,
-    /// Per (x, y) where its places begin; one more for the end.
-    first: Vec<u32>,
-    /// Indices along the inner axis with the numbers of waves, row by row.
-    places: Vec<(i32, u32)>,
-}
-
 /// The corrections of a problem.
 #[derive(Default)]
 pub(super) struct Corrections {
-    rows: Vec<RowCorrections>,
     corrections: incident::Corrections,
-    /// Rows along the middle axis.
-    middle: i64,
     /// The waves of some steps, one step after the other.
     waves: Vec<f64>,
     steps: std::ops::Range<u64>,
 }
-
-/// A place, and the number of the wave that it takes.
-type Numbered = (PerAxis<i32>, u32);
 
 impl Corrections {
     pub fn new(
         scheme: &Scheme,
         problem: &Problem,
         files: &dyn Files,
-        layout: &Layout,
     ) -> Result<Corrections, Refusal> {
-        let mut found: Vec<(Group, Vec<Numbered>)> = Vec::new();
-        let corrections = incident::Corrections::new(scheme, problem, files, |group, at, wave| {
-            let at = at.map(|i| i as i32);
-            // A group's places follow each other, in ascending order; another box begins anew.
-            match found.last_mut() {
-                Some((last, places))
-                    if *last == group && places.last().is_some_and(|p| p.0 < at) =>
-                {
-                    places.push((at, wave));
-                }
-                _ => found.push((group, vec![(at, wave)])),
-            }
-        })?;
-        let middle = layout.extent[Axis::MIDDLE];
-        let count = (layout.extent[Axis::OUTER] * middle) as usize;
-        let rows = found.into_iter().map(|(group, places)| {
-            let mut first = vec![0; count + 1];
-            for (at, _) in &places {
-                let row = i64::from(at[Axis::OUTER]) * middle + i64::from(at[Axis::MIDDLE]);
-                first[row as usize + 1] += 1;
-            }
-            for row in 0..count {
-                first[row + 1] += first[row];
-            }
-            RowCorrections {
-                group,
-                first,
-                places: places
-                    .into_iter()
-                    .map(|(at, wave)| (at[Axis::INNER], wave))
-                    .collect(),
-            }
-        });
         Ok(Corrections {
-            rows: rows.collect(),
-            corrections,
-            middle,
+            corrections: incident::Corrections::new(scheme, problem, files)?,
             waves: Vec::new(),
             steps: 0..0,
         })
@@ -119,14 +68,8 @@ impl Corrections {
 
     /// The rows that are corrected after each stage.
     pub fn rows(&self) -> impl Iterator<Item = (StageId, (i64, i64))> + '_ {
-        self.rows.iter().flat_map(|rows| {
-            let ends = rows.first.windows(2).enumerate();
-            let some = ends.filter(|(_, ends)| ends[0] < ends[1]);
-            some.map(|(row, _)| {
-                let row = row as i64;
-                (rows.group.stage, (row / self.middle, row % self.middle))
-            })
-        })
+        let all = self.corrections.rows.iter();
+        all.flat_map(|rows| rows.rows().map(|[x, y]| (rows.group.stage, (x, y))))
     }
 
     /// Computes the waves of steps from `from` on: up to the step that is returned, at most `until`.
@@ -154,19 +97,18 @@ impl Corrections {
             stage: of.stage,
             component: of.component,
         };
-        for rows in self.rows.iter().filter(|rows| rows.group == group) {
+        let all = self.corrections.rows.iter();
+        for rows in all.filter(|rows| rows.group == group) {
             let (x, y) = of.group;
-            let row = (x * self.middle + y) as usize;
-            let places = &rows.places[rows.first[row] as usize..rows.first[row + 1] as usize];
-            if places.is_empty() {
+            let mut places = rows.row([x, y]).peekable();
+            if places.peek().is_none() {
                 continue;
             }
             debug_assert!(self.steps.contains(&of.step));
             let first = (of.step - self.steps.start) as usize * self.corrections.len();
             let waves = &self.waves[first..first + self.corrections.len()];
             let start = layout.element(of.row, PerAxis([x, y, 0]));
-            for &(z, wave) in places {
-                let z = i64::from(z);
+            for (z, wave) in places {
                 if of.range.contains(z) {
                     let value: T = given(1.0, waves[wave as usize]);
                     // SAFETY: z lies in the component's extent; the caller excludes other threads.

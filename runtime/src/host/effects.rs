@@ -51,7 +51,7 @@ impl Effects {
         layout: &Layout,
     ) -> Result<Effects, Refusal> {
         let mut effects = Effects {
-            corrections: Corrections::new(scheme, problem, files, layout)?,
+            corrections: Corrections::new(scheme, problem, files)?,
             injections: Vec::new(),
             receivers: Receivers::new(scheme, problem),
             stages: vec![StageEffects::default(); scheme.stages.len()],

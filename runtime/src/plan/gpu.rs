@@ -452,6 +452,7 @@ impl<'a> DevicePlanner<'a> {
         let tiles = lower(scheme, frame, tiling).map_err(Refusal::Tiles)?;
         let allocated = AllocatedTowers::new(scheme, layout, &tiles)
             .map_err(|reason| Refusal::from_no_program(reason, layout))?;
+        let allocated = allocated.near_faces(self.interruptions.volumes.whole_rows());
         let gpu = self.model.gpu;
         let blocks = match self.division {
             Some(division) => {

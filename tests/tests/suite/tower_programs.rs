@@ -1,7 +1,6 @@
 //! Tower programs, interpreted without a back end, give the bits of the reference: every example with three axes, with
 //! its sources and probes.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use torre_compiler::driver::load;
 use torre_compiler::injection::{Injections, receivers};
@@ -11,9 +10,7 @@ use torre_compiler::resolve::Options;
 use torre_compiler::schedule::notation;
 use torre_compiler::scheme::Precision;
 use torre_compiler::testing::Rng;
-use torre_compiler::tower::{
-    Injected, Order, Points, TowerInterp, VolumeCells, VolumeSource, tasks, verify,
-};
+use torre_compiler::tower::{Injected, Order, Points, TowerInterp, VolumeCells, tasks, verify};
 use torre_grammar::parse_schedule;
 use torre_grammar::source::Source;
 use torre_runtime::gpu::{DeviceModel, VolumeChoice};
@@ -27,25 +24,47 @@ use torre_suite::small_example;
 /// An example in small, a schedule, and steps of a time block.
 struct Case {
     name: &'static str,
+    /// Its text, where it is no example.
+    text: Option<&'static str>,
     schedule: &'static str,
     steps: &'static str,
 }
 
-const CASES: [Case; 3] = [
+const CASES: [Case; 4] = [
     Case {
         name: "03-wave3d-order8",
+        text: None,
         schedule: "torre(W = 8, TH = 4)",
         steps: "4",
     },
     Case {
         name: "08-maxwell42",
+        text: None,
         schedule: "torre(D = 2, TH = 2)",
         steps: "2",
     },
     Case {
         name: "12-elastic3d",
+        text: None,
         schedule: "torre(W = 6, TH = 4)",
         steps: "4",
+    },
+    Case {
+        name: "a box of total fields",
+        text: Some(
+            "use std::maxwell::maxwell42
+problem p {
+  scheme maxwell42
+  domain 28 x 30 x 20
+  boundary z: cpml(3)
+  incident wave { E = [cos(t + x), cos(t - y), 1]; H = [cos(t + z), cos(x), t] }
+  total x = 6..20, y = 7..21, z = 7..13 from wave
+  source E.z at (7, 8, 8) += cos(t)
+  steps 10
+}",
+        ),
+        schedule: "torre(D = 2, TH = 2)",
+        steps: "10",
     },
 ];
 
@@ -63,7 +82,10 @@ fn run<T: Real>(case: &Case, seed: u64) {
     let name = case.name;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
     let path = folder.join(format!("{name}.torre"));
-    let source = small_example(&path);
+    let source = match case.text {
+        Some(text) => Source::new(name, text),
+        None => small_example(&path),
+    };
     let settings = [("steps", case.steps)];
     let options = Options {
         precision: T::PRECISION,
@@ -94,16 +116,13 @@ fn run<T: Real>(case: &Case, seed: u64) {
     let injections = Injections::new(scheme, problem, &files);
     let choice = VolumeChoice::new(scheme, problem);
     let points = Points::new(&injections, receivers(scheme, problem), |n| choice.has(n));
+    let first = injections.first_correction() as u32;
+    let corrections = injections.corrected().iter();
+    let corrections = corrections.map(|rows| VolumeCells::of_corrections(rows, first));
     let volumes = injections.sources.iter().enumerate();
-    let volumes = volumes.filter(|(n, _)| choice.has(*n)).map(|(_, source)| {
-        let cells: BTreeMap<_, _> = source.cells.iter().map(|c| (c.at.0, *c)).collect();
-        let source = VolumeSource {
-            stage: source.stage,
-            component: source.component,
-        };
-        VolumeCells { source, cells }
-    });
-    let volumes: Vec<VolumeCells> = volumes.collect();
+    let volumes = volumes.filter(|(n, _)| choice.has(*n));
+    let volumes = volumes.map(|(_, source)| VolumeCells::of_source(source));
+    let volumes: Vec<VolumeCells> = corrections.chain(volumes).collect();
     let steps = problem.steps;
     assert_eq!(steps % program.towers.steps, 0, "{name}: whole periods");
     let periods = steps / program.towers.steps;
@@ -175,4 +194,10 @@ fn example_08_is_the_reference() {
 #[test]
 fn example_12_is_the_reference() {
     run::<f32>(&CASES[2], 12);
+}
+
+#[test]
+fn a_box_of_total_fields_is_the_reference() {
+    run::<f32>(&CASES[3], 17);
+    run::<f64>(&CASES[3], 18);
 }

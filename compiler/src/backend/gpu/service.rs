@@ -1,7 +1,10 @@
 //! Small kernels for what happens around the updates: ghosts of rows, sources, probes and slices. What they do is in
 //! tables that lie in the device's memory, so that they are the same for all schemes.
 
-use super::abi::{AddSources, CellGhost, CopyRows, Gather, GatherPlane, RowCopy, SourceCell};
+use super::abi::{
+    AddSources, CellGhost, CopyRows, CorrectRows, CorrectedRow, Gather, GatherPlane, RowCopy,
+    RowGhost, SourceCell,
+};
 use super::ir::{Launch, Module, Operand, Type};
 use super::kernel::{Access, IntCmp, IntOp, Kernel, Special};
 use crate::scheme::Precision;
@@ -9,7 +12,7 @@ use crate::scheme::Precision;
 /// Threads of a block of all these kernels.
 pub const THREADS: u32 = 128;
 
-/// Rows that a block of [`COPY_ROWS`] copies, each by a warp.
+/// Rows that a block of [`COPY_ROWS`] copies or one of [`CORRECT_ROWS`] corrects, each by a warp.
 pub const ROWS_PER_BLOCK: u32 = THREADS / 32;
 
 /// Copies rows to their ghosts: [`CopyRows`].
@@ -17,6 +20,9 @@ pub const COPY_ROWS: &str = "torre_copy_rows";
 
 /// Sources add to cells: [`AddSources`].
 pub const ADD_SOURCES: &str = "torre_add_sources";
+
+/// Adds corrections to rows, each by a warp: [`CorrectRows`].
+pub const CORRECT_ROWS: &str = "torre_correct_rows";
 
 /// Collects single values: [`Gather`].
 pub const GATHER: &str = "torre_gather";
@@ -28,6 +34,7 @@ pub const GATHER_PLANE: &str = "torre_gather_plane";
 pub fn emit(module: &mut Module, precision: Precision) {
     copy_rows(module, precision);
     add_sources(module, precision);
+    correct_rows(module, precision);
     gather(module, precision);
     gather_plane(module, precision);
 }
@@ -140,6 +147,82 @@ fn add_sources(module: &mut Module, precision: Precision) {
         let value = k.choose(negated, opposite, value);
         let to = k.advance(array, place, 1);
         k.store(value, to, real.bytes(), Access::Plain);
+    });
+    k.finish();
+}
+
+fn correct_rows(module: &mut Module, precision: Precision) {
+    let real = Type::scalar(precision);
+    let double = Type::scalar(Precision::F64);
+    let threads = [32, ROWS_PER_BLOCK, 1];
+    let mut k = module.kernel(CORRECT_ROWS, CorrectRows::TYPES, launch(threads));
+    let number = number(&mut k, ROWS_PER_BLOCK, 1);
+    let count = k.resize(k.param(CorrectRows::COUNT), Type::I64);
+    let beyond = k.compare(IntCmp::Ge, number, count);
+    k.exit_if(beyond);
+    let table = k.param(CorrectRows::TABLE);
+    let entry = k.advance(table, number, CorrectedRow::BYTES as u32);
+    let place = field(&mut k, entry, CorrectedRow::PLACE, Type::I64);
+    let [pattern, shift] =
+        [CorrectedRow::PATTERN, CorrectedRow::SHIFT].map(|at| field(&mut k, entry, at, Type::I32));
+    let row = k.advance(k.param(CorrectRows::ARRAY), place, 1);
+    let (zero, one) = (Operand::i32(0), Operand::i32(1));
+    let odd = k.int(IntOp::And, pattern, one);
+    let partial = k.compare(IntCmp::Ne, odd, zero);
+    let [lo, len, hole, hole_len] = [
+        CorrectRows::LO,
+        CorrectRows::LEN,
+        CorrectRows::HOLE,
+        CorrectRows::HOLE_LEN,
+    ]
+    .map(|number| k.param(number));
+    let left_out = k.choose(partial, hole_len, zero);
+    let count = k.int(IntOp::Sub, len, left_out);
+    let first = k.int(IntOp::Right, pattern, one);
+    let first = k.resize(first, Type::I64);
+    let words = k.advance(k.param(CorrectRows::WORDS), first, 4);
+    let thread = k.special(Special::Thread(0));
+    k.repeat(thread, count, Operand::i32(32), None, |k, i| {
+        let wide = k.resize(i, Type::I64);
+        let word = k.advance(words, wide, 4);
+        let word = k.load(Type::I32, word, 4, Access::ReadOnly);
+        let some = k.compare(IntCmp::Le, zero, word);
+        k.when(some, |k| {
+            let wave = k.int(IntOp::Add, word, shift);
+            let wave = k.resize(wave, Type::I64);
+            let wave = k.advance(k.param(CorrectRows::WAVES), wave, 8);
+            let wave = k.load(double, wave, 8, Access::ReadOnly);
+            let added = k.convert(wave, real);
+            let z = k.int(IntOp::Add, lo, i);
+            let below = k.compare(IntCmp::Lt, z, hole);
+            let left_out = k.choose(below, zero, left_out);
+            let z = k.int(IntOp::Add, z, left_out);
+            let at = |k: &mut Kernel<'_>, z: Operand| {
+                let z = k.resize(z, Type::I64);
+                k.advance(row, z, real.bytes())
+            };
+            let cell = at(k, z);
+            let value = k.load(real, cell, real.bytes(), Access::Plain);
+            let value = k.sum(value, added);
+            k.store(value, cell, real.bytes(), Access::Plain);
+            let opposite = k.negated(value);
+            let ghosts = k.param(CorrectRows::GHOST_COUNT);
+            k.repeat(zero, ghosts, one, None, |k, number| {
+                let number = k.resize(number, Type::I64);
+                let ghosts = k.param(CorrectRows::GHOSTS);
+                let ghost = k.advance(ghosts, number, RowGhost::BYTES as u32);
+                let of = field(k, ghost, RowGhost::OF, Type::I32);
+                let own = k.compare(IntCmp::Eq, of, z);
+                k.when(own, |k| {
+                    let to = field(k, ghost, RowGhost::AT, Type::I32);
+                    let negated = field(k, ghost, RowGhost::NEGATED, Type::I32);
+                    let negated = k.compare(IntCmp::Ne, negated, zero);
+                    let value = k.choose(negated, opposite, value);
+                    let to = at(k, to);
+                    k.store(value, to, real.bytes(), Access::Plain);
+                });
+            });
+        });
     });
     k.finish();
 }

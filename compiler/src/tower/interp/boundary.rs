@@ -88,8 +88,8 @@ impl<T: Real> TowerInterp<'_, T> {
             for z in indices.lo..indices.hi {
                 let cell = Cell { at, group, z };
                 let value = self.evaluate_cell(cell, rows.update)?;
-                let source = self.key(at.stage, update.target);
-                values.push(volumes.add(source, group, z, value));
+                let of = (at.stage, update.target);
+                values.push(volumes.add(of, group, z, value, true));
             }
             for (z, value) in (indices.lo..).zip(values) {
                 self.write_everywhere(

@@ -8,7 +8,7 @@ use super::{Launch, TowerInterp};
 use crate::evaluate::evaluate;
 use crate::lattice::{Axis, Interval};
 use crate::real::Real;
-use crate::scheme::{ComponentId, StageId, StateId};
+use crate::scheme::{ComponentId, StateId};
 use crate::tower::group::Group;
 use crate::tower::program::{Amended, Operand, PeriodProgram, RowOp, StageProgram, Update};
 use crate::tower::residency::{RowRef, RowUpdate, StageAt};
@@ -312,6 +312,7 @@ impl<T: Real> TowerInterp<'_, T> {
         let stage = self.stage_of(lane.of);
         let lanes = self.lanes(lane.of.launch);
         let active = lanes.active(stage, stage).intersect(lanes.present());
+        let whole = self.program.towers.variants.all[lane.of.placement.variant].faces;
         for row in rows {
             let group = lane.origin + row.at;
             let target = self.target(row, lane);
@@ -319,14 +320,10 @@ impl<T: Real> TowerInterp<'_, T> {
                 continue;
             };
             for z in active.lo..active.hi {
-                let value = volumes.add(self.key(lane.at.stage, component), group, z, line.get(z));
+                let value = volumes.add((lane.at.stage, component), group, z, line.get(z), whole);
                 line.set(z, value);
             }
         }
-    }
-
-    pub(super) fn key(&self, stage: StageId, component: ComponentId) -> crate::tower::VolumeSource {
-        crate::tower::VolumeSource { stage, component }
     }
 
     /// Writes a row to a shared row, with its ghosts along the inner axis.

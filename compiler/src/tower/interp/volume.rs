@@ -1,10 +1,13 @@
 //! Injections of a time block, of points and of volumes.
 
-use crate::injection::{Injection, inject};
+use crate::incident::CorrectedRows;
+use crate::injection::{Injection, InjectionSource, inject};
+use crate::lattice::Interval;
 use crate::real::Real;
+use crate::scheme::{ComponentId, StageId};
 use crate::tower::group::Group;
 use crate::tower::points::PointPlan;
-use crate::tower::program::VolumeSource;
+use crate::tower::program::{Adds, VolumeSource};
 use std::collections::BTreeMap;
 
 /// The cells of a volume source.
@@ -13,6 +16,41 @@ pub struct VolumeCells {
     pub source: VolumeSource,
     /// By their places.
     pub cells: BTreeMap<[i64; 3], Injection>,
+    /// Indices along the inner axis where it acts in rows near faces across the first two axes only.
+    pub hole: Interval,
+}
+
+impl VolumeCells {
+    /// Those of a source of a problem.
+    pub fn of_source(source: &InjectionSource) -> VolumeCells {
+        VolumeCells {
+            source: VolumeSource {
+                stage: source.stage,
+                component: source.component,
+                adds: Adds::Product,
+            },
+            cells: source.cells.iter().map(|c| (c.at.0, *c)).collect(),
+            hole: Interval::new(0, 0),
+        }
+    }
+
+    /// Those of corrections, whose waves are counted from a number on.
+    pub fn of_corrections(rows: &CorrectedRows, first: u32) -> VolumeCells {
+        let cells = rows.places().map(|(at, wave)| {
+            let wave = first + wave;
+            let profile = 1.0;
+            (at.0, Injection { at, profile, wave })
+        });
+        VolumeCells {
+            source: VolumeSource {
+                stage: rows.group.stage,
+                component: rows.group.component,
+                adds: Adds::Correction,
+            },
+            cells: cells.collect(),
+            hole: rows.hole,
+        }
+    }
 }
 
 /// What happens to values in a time block besides updates.
@@ -42,9 +80,21 @@ pub(super) struct VolumeAt<'a, T> {
 }
 
 impl<T: Real> VolumeAt<'_, T> {
-    /// What volume sources make of a value, after an update of a component in a stage.
-    pub fn add(&self, of: VolumeSource, group: Group, z: i64, mut value: Option<T>) -> Option<T> {
-        for volume in self.injected.volumes.iter().filter(|v| v.source == of) {
+    /// What volume sources make of a value, after an update of a component in a stage; `whole`: rows near faces across
+    /// the first two axes are corrected, too.
+    pub fn add(
+        &self,
+        (stage, component): (StageId, ComponentId),
+        group: Group,
+        z: i64,
+        mut value: Option<T>,
+        whole: bool,
+    ) -> Option<T> {
+        let volumes = self.injected.volumes.iter();
+        let acts = |v: &&VolumeCells| {
+            v.source.is_after(stage, component) && (whole || !v.hole.contains(z))
+        };
+        for volume in volumes.filter(acts) {
             if let Some(cell) = volume.cells.get(&[group.x, group.y, z]) {
                 let wave = (self.injected.wave)(self.step, cell.wave);
                 value = value.map(|value| inject(value, cell.profile, wave));

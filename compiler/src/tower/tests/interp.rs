@@ -247,8 +247,17 @@ fn random_points(rng: &mut Rng, scheme: &Scheme) -> (Points, Vec<VolumeCells>) {
                 }
             });
         }
-        let source = VolumeSource { stage, component };
-        volumes.push(VolumeCells { source, cells });
+        let source = VolumeSource {
+            stage,
+            component,
+            adds: Adds::Product,
+        };
+        let hole = Interval::new(0, 0);
+        volumes.push(VolumeCells {
+            source,
+            cells,
+            hole,
+        });
     }
     (points, volumes)
 }

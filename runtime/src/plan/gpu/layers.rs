@@ -40,6 +40,8 @@ pub struct Layers {
 pub struct PlannedVariant {
     /// The names of the zones whose amendments it has.
     pub zones: Vec<String>,
+    /// Whole rows are corrected near faces of total fields.
+    pub faces: bool,
     /// Ends of the grid may cut rows off.
     pub predicated: bool,
     /// Towers of a time block that run it.
@@ -47,7 +49,7 @@ pub struct PlannedVariant {
 }
 
 impl PlannedVariant {
-    /// Those of the towers of a time block; none where there are no zones.
+    /// Those of the towers of a time block; none where there are neither zones nor faces of total fields.
     pub fn all(scheme: &Scheme, towers: &Towers, list: &TaskList) -> Vec<PlannedVariant> {
         let variants = towers.variants.all.iter().enumerate();
         let planned = variants.map(|(number, variant)| {
@@ -56,11 +58,13 @@ impl PlannedVariant {
             let names = variant.zones.iter().map(|z| scheme.zone(z).name.clone());
             PlannedVariant {
                 zones: names.collect(),
+                faces: variant.faces,
                 predicated: variant.predicated,
                 towers: own.count(),
             }
         });
-        planned.filter(|_| towers.variants.any_zones()).collect()
+        let differ = towers.variants.any_zones() || towers.variants.any_faces();
+        planned.filter(|_| differ).collect()
     }
 }
 

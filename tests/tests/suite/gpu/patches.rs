@@ -15,7 +15,7 @@ use torre_runtime::host::Calculation;
 use torre_runtime::run::{Company, Literal, Value, Watch, execute};
 use torre_runtime::world::FileWorld;
 use torre_suite::interpreted::Interpreted;
-use torre_suite::random::{random_problem, replacing};
+use torre_suite::random::{add_random_incident, random_problem, replacing};
 use torre_suite::small_example;
 
 /// Runs a problem by pyramids and by the reference, and compares all that can be seen.
@@ -77,6 +77,9 @@ fn random_runs(seeds: impl Iterator<Item = u64>) {
         verify(&scheme).expect("a valid scheme");
         let mut problem = random_problem(&mut rng, &scheme);
         replacing(seed, &mut problem);
+        if seed % 4 < 2 {
+            add_random_incident(&mut rng, &scheme, &mut problem);
+        }
         let Some(program) = random_patches(&mut rng, &scheme) else {
             continue;
         };

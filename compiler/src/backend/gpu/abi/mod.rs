@@ -13,12 +13,12 @@ pub use patch::{PatchEntry, Patches, patch_tables};
 pub use points::{PointEntry, PointTable, point_table};
 pub use queue::{LIST_BYTES, QueueHeader, QueueLine, queues};
 pub use service::{
-    AddSources, Amend, CellGhost, CopyRows, Gather, GatherPlane, GhostsOf, RowCopy, SourceCell,
-    Stage,
+    AddSources, Amend, CellGhost, CopyRows, CorrectRows, CorrectedRow, Gather, GatherPlane,
+    GhostsOf, RowCopy, RowGhost, SourceCell, Stage,
 };
 pub use task::{PROGRESS_BYTES, TaskWord, boundary_words, task_words};
 pub use tower::{Launch, TimeBlock, TowerBuffers, TowerParams, Volumes, ZBlockParams};
-pub use volume::{VolumeBox, VolumeParams};
+pub use volume::{CorrectionTable, VolumeBox, VolumeParams};
 
 use super::ir::Type;
 

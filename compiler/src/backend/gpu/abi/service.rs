@@ -50,6 +50,28 @@ parameters! {
 }
 
 parameters! {
+    /// Adds corrections near the faces of a box of total fields.
+    pub struct CorrectRows {
+        ARRAY => array: u64,
+        /// Of [`CorrectedRow`].
+        TABLE => table: u64,
+        COUNT => count: i32,
+        /// Those of a [`CorrectionTable`](super::CorrectionTable).
+        WORDS => words: u64,
+        /// The first index along the inner axis, and how many there are; the hole.
+        LO => lo: i32,
+        LEN => len: i32,
+        HOLE => hole: i32,
+        HOLE_LEN => hole_len: i32,
+        /// Of [`RowGhost`].
+        GHOSTS => ghosts: u64,
+        GHOST_COUNT => ghost_count: i32,
+        /// Doubles, those of one step.
+        WAVES => waves: u64,
+    }
+}
+
+parameters! {
     /// Collects single values.
     pub struct Gather {
         ARRAY => array: u64,
@@ -148,6 +170,55 @@ impl SourceCell {
         out.extend(self.profile.to_le_bytes());
         out.extend(self.wave.to_le_bytes());
         for word in [self.first, self.count, i32::from(self.replaces)] {
+            out.extend(word.to_le_bytes());
+        }
+    }
+}
+
+/// A row to which corrections are added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CorrectedRow {
+    /// Index 0 of the row, in bytes from the start of the array.
+    pub place: i64,
+    /// Its words in the table.
+    pub pattern: i32,
+    pub shift: i32,
+}
+
+impl CorrectedRow {
+    /// Its bytes in a table, and where its fields lie in them.
+    pub const BYTES: usize = 16;
+    pub const PLACE: i64 = 0;
+    pub const PATTERN: i64 = 8;
+    pub const SHIFT: i64 = 12;
+
+    /// As the kernel reads it.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.extend(self.place.to_le_bytes());
+        out.extend(self.pattern.to_le_bytes());
+        out.extend(self.shift.to_le_bytes());
+    }
+}
+
+/// A ghost along the inner axis that every row of a component has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowGhost {
+    /// Indices along the inner axis.
+    pub of: i32,
+    pub at: i32,
+    pub negated: bool,
+}
+
+impl RowGhost {
+    /// Its bytes in a table, and where its fields lie in them.
+    pub const BYTES: usize = 12;
+    pub const OF: i64 = 0;
+    pub const AT: i64 = 4;
+    pub const NEGATED: i64 = 8;
+
+    /// As the kernel reads it.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        for word in [self.of, self.at, i32::from(self.negated)] {
             out.extend(word.to_le_bytes());
         }
     }

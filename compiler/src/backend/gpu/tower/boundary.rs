@@ -22,9 +22,7 @@ use crate::lattice::{Axis, div_ceil};
 use crate::layout::RowId;
 use crate::scheme::{Cmp, ComponentId, Op, Update};
 use crate::tower::block::LineFolds;
-use crate::tower::{
-    BoundaryUpdate, GroupBox, StageAt, VolumeSource, keeps_old, memory_of, without_ghosts,
-};
+use crate::tower::{BoundaryUpdate, GroupBox, StageAt, keeps_old, memory_of, without_ghosts};
 
 /// A period of a tower that ends of the grid may cut.
 #[derive(Clone, Copy)]
@@ -174,10 +172,7 @@ impl Worker<'_> {
                 .collect();
             let places: Vec<RowPlace> = rows.iter().map(|row| row.place).collect();
             let volumes = Rows {
-                source: VolumeSource {
-                    stage: stage.stage,
-                    component: update.target,
-                },
+                of: (stage.stage, update.target),
                 active: None,
                 period: period.number,
                 step: (number / scheme.stages.len()) as i32,

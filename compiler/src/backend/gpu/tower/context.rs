@@ -51,6 +51,11 @@ impl<'a> Context<'a> {
         self.towers().variants.all[self.variant].predicated
     }
 
+    /// Whether towers may meet faces of boxes of total fields across the first two axes.
+    pub fn near_faces(&self) -> bool {
+        self.towers().variants.all[self.variant].faces
+    }
+
     pub fn slabs(&self) -> Option<&'a Slabs> {
         self.block().lines.slabs()
     }

@@ -14,7 +14,7 @@ use super::zone::{Asking, Zones};
 use crate::evaluate::{Elsewhere, range};
 use crate::scheme::{self, Cmp};
 use crate::tower::block::Ends;
-use crate::tower::{self, Amended, RowOp, RowRef, RowUpdate, StageAt, VolumeSource, Written};
+use crate::tower::{self, Amended, RowOp, RowRef, RowUpdate, StageAt, Written};
 use std::collections::BTreeMap;
 
 /// The values that a thread keeps from one period to the next.
@@ -282,10 +282,7 @@ impl Stage<'_, '_> {
     fn rows_of<'r>(&self, update: usize, rows: &'r [RowUpdate]) -> Rows<'r> {
         let scheme = self.worker.context.scheme;
         Rows {
-            source: VolumeSource {
-                stage: self.at.stage,
-                component: self.at.updates(scheme)[update].target,
-            },
+            of: (self.at.stage, self.at.updates(scheme)[update].target),
             active: self.active,
             period: self.period.number,
             step: (self.number / scheme.stages.len()) as i32,

@@ -2,7 +2,8 @@
 //!
 //! Profiles lie in memory as an array over the box, of which each thread reads the values at its own index; a period
 //! whose threads have added is like any other. A kernel is made for a list of sources; where each of them acts, and
-//! what it adds, are parameters. Volume sources act before points do.
+//! what it adds, are parameters. Volume sources act before points do. Corrections near the faces of boxes of total
+//! fields have waves instead of profiles ([`super::correction`]).
 
 use super::super::abi::{TowerParams, VolumeParams};
 use super::super::ir::{Operand, Type};
@@ -10,22 +11,23 @@ use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Variable};
 use super::context::{Context, Lane};
 use super::task;
 use crate::lattice::Interval;
-use crate::scheme::{Cmp, Precision};
-use crate::tower::{Group, RowUpdate, VolumeSource};
+use crate::scheme::{Cmp, ComponentId, Precision, StageId};
+use crate::tower::{Adds, Group, RowUpdate};
 
 /// Along an axis.
 #[derive(Clone, Copy)]
-struct Range {
-    lo: Operand,
-    len: Operand,
-    stride: Operand,
+pub(super) struct Range {
+    pub lo: Operand,
+    pub len: Operand,
+    pub stride: Operand,
 }
 
 /// A source as a kernel finds it in its parameters.
-struct Volume {
-    profiles: Operand,
-    ranges: [Range; 3],
-    wave: Operand,
+pub(super) struct Volume {
+    pub profiles: Operand,
+    pub ranges: [Range; 3],
+    pub wave: Operand,
+    pub adds: Adds,
 }
 
 /// Indices of a row along the first two axes, and whether the thread has something to do there.
@@ -38,14 +40,14 @@ pub(super) struct RowPlace {
 /// Where a thread is that a source concerns: from the first index of its box along the inner axis, and in the periods
 /// of the time block.
 #[derive(Clone, Copy)]
-struct Within {
-    z: Operand,
-    period: Operand,
+pub(super) struct Within {
+    pub z: Operand,
+    pub period: Operand,
 }
 
 /// Rows of one update to which sources add.
 pub(super) struct Rows<'r> {
-    pub source: VolumeSource,
+    pub of: (StageId, ComponentId),
     /// Whether the thread writes rows of interior periods, if that is not all of them.
     pub active: Option<Operand>,
     /// The period of the time block, which interior ones count from the last one's end on; and the step of the period.
@@ -66,7 +68,7 @@ pub(super) enum Places<'r> {
 }
 
 impl Volume {
-    fn new(k: &Kernel<'_>, number: usize) -> Volume {
+    fn new(k: &Kernel<'_>, context: &Context<'_>, number: usize) -> Volume {
         let param = |parameter: usize| k.param(TowerParams::of_volume(number, parameter));
         let range = |axis: usize| Range {
             lo: param(VolumeParams::lo(axis)),
@@ -77,6 +79,7 @@ impl Volume {
             profiles: param(VolumeParams::PROFILES),
             ranges: [0, 1, 2].map(range),
             wave: param(VolumeParams::WAVE),
+            adds: context.program.sources[number].adds,
         }
     }
 
@@ -87,7 +90,7 @@ impl Volume {
     }
 
     /// Whether a row is in the box, and the thread has something to do there.
-    fn has(&self, k: &mut Kernel<'_>, row: RowPlace) -> Operand {
+    pub fn has(&self, k: &mut Kernel<'_>, row: RowPlace) -> Operand {
         let mut inside = row.inside;
         for (at, range) in row.at.into_iter().zip(self.ranges) {
             let from = k.int(IntOp::Sub, at, range.lo);
@@ -129,12 +132,13 @@ impl Volume {
         near
     }
 
-    /// What is done by threads whose index along the inner axis is in the box.
+    /// What is done by threads whose index along the inner axis is in the box, and not in the hole of corrections where
+    /// no row is whole.
     fn along(
         &self,
         k: &mut Kernel<'_>,
         lane: &Lane,
-        rows: &Rows<'_>,
+        (rows, whole): (&Rows<'_>, bool),
         body: impl FnOnce(&mut Kernel<'_>, Within),
     ) {
         // Threads have no register to keep it in.
@@ -142,6 +146,9 @@ impl Volume {
         let [.., along] = self.ranges;
         let z = k.int(IntOp::Sub, thread, along.lo);
         let mut there = k.compare(IntCmp::Below, z, along.len);
+        if self.adds == Adds::Correction && !whole {
+            there = self.is_beside(k, thread, there);
+        }
         if let Some(active) = rows.active {
             there = k.int(IntOp::And, there, active);
         }
@@ -190,12 +197,23 @@ impl Volume {
         rows: &Rows<'_>,
         at: Within,
     ) -> Operand {
-        let steps = Operand::i32(context.towers().steps as i32);
-        let step = k.int(IntOp::Mul, at.period, steps);
-        let step = k.int(IntOp::Add, step, Operand::i32(rows.step));
+        let step = self.step(k, context, rows, at);
         let by = k.int(IntOp::Mul, step, k.param(TowerParams::WAVE_BYTES));
         let by = k.int(IntOp::Add, by, self.wave);
         k.advance_by_word(k.param(TowerParams::WAVES), by)
+    }
+
+    /// The number of the time block's step.
+    pub fn step(
+        &self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        rows: &Rows<'_>,
+        at: Within,
+    ) -> Operand {
+        let steps = Operand::i32(context.towers().steps as i32);
+        let step = k.int(IntOp::Mul, at.period, steps);
+        k.int(IntOp::Add, step, Operand::i32(rows.step))
     }
 
     /// What the source adds, at an index of its box along the inner axis.
@@ -208,6 +226,10 @@ impl Volume {
         places: &[RowPlace],
         variables: &[Variable],
     ) {
+        if self.adds == Adds::Correction {
+            self.correct(k, context, (rows, at), places, variables);
+            return;
+        }
         let double = Type::scalar(Precision::F64);
         let wave = self.wave(k, context, rows, at);
         let wave = k.load(double, wave, 8, Access::ReadOnly);
@@ -264,9 +286,10 @@ fn origin(
 
 /// The sources that add to some rows, by their numbers.
 fn sources_of<'c>(context: &Context<'c>, rows: &Rows<'_>) -> impl Iterator<Item = usize> + use<'c> {
-    let source = rows.source;
+    let (stage, component) = rows.of;
     let all = context.program.sources.iter().enumerate();
-    all.filter_map(move |(number, other)| (*other == source).then_some(number))
+    let acting = all.filter(move |(_, source)| source.is_after(stage, component));
+    acting.map(|(number, _)| number)
 }
 
 /// Adds to the values of some rows what sources add.
@@ -277,10 +300,11 @@ pub(super) fn add(
     rows: &Rows<'_>,
     values: &mut [Operand],
 ) {
+    let whole = matches!(rows.places, Places::Boundary(_)) || context.near_faces();
     for number in sources_of(context, rows) {
-        let volume = Volume::new(k, number);
+        let volume = Volume::new(k, context, number);
         let variables: Vec<Variable> = values.iter().map(|v| k.variable_of(*v)).collect();
-        volume.along(k, lane, rows, |k, at| match rows.places {
+        volume.along(k, lane, (rows, whole), |k, at| match rows.places {
             Places::Boundary(places) => volume.add(k, context, rows, at, places, &variables),
             Places::Interior { rows: own, words } => {
                 volume.near(k, context, at.period, (own, words), |k, places| {
@@ -300,8 +324,14 @@ pub(super) fn prefetch(k: &mut Kernel<'_>, context: &Context<'_>, lane: &Lane, r
         return;
     };
     for number in sources_of(context, rows) {
-        let volume = Volume::new(k, number);
-        volume.along(k, lane, rows, |k, at| {
+        let volume = Volume::new(k, context, number);
+        volume.along(k, lane, (rows, context.near_faces()), |k, at| {
+            if volume.adds == Adds::Correction {
+                volume.near(k, context, at.period, (own, words), |k, places| {
+                    volume.prefetch_waves(k, context, (rows, at), places);
+                });
+                return;
+            }
             let wave = volume.wave(k, context, rows, at);
             k.prefetch_if(Operand::int(Type::I1, 1), wave);
             // One value for all is soon there anyway.

@@ -1,0 +1,159 @@
+//! Corrections near the faces of boxes of total fields: volume sources that add a wave of its own at each place.
+//!
+//! A table has two words for each row of the region and the patterns of rows ([`super::super::abi::CorrectionTable`]).
+//! From a row's words a thread finds its own word of the pattern, from that the number of its wave. All rows of an
+//! operation are found together, so that their loads are under way at the same time.
+
+use super::super::abi::TowerParams;
+use super::super::ir::{Operand, Type};
+use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Variable};
+use super::context::Context;
+use super::volume::{RowPlace, Rows, Volume, Within};
+use crate::scheme::Precision;
+
+/// Where a thread finds what it adds to a row, if it does.
+struct Found {
+    has: Operand,
+    wave: Operand,
+}
+
+/// Where a thread lies along the inner axis.
+struct Along {
+    /// In the hole.
+    within: Operand,
+    /// Its word in the pattern of a row that is whole, and of another one.
+    words: [Operand; 2],
+}
+
+impl Volume {
+    /// Where the hole begins, and how long it is.
+    fn hole(&self) -> [Operand; 2] {
+        let [.., along] = self.ranges;
+        [along.stride, self.wave]
+    }
+
+    /// Whether a thread does not lie in the hole, if `there`.
+    pub fn is_beside(&self, k: &mut Kernel<'_>, thread: Operand, there: Operand) -> Operand {
+        let [lo, len] = self.hole();
+        let from = k.int(IntOp::Sub, thread, lo);
+        let within = k.compare(IntCmp::Below, from, len);
+        let beside = k.int(IntOp::Xor, within, Operand::int(Type::I1, 1));
+        k.int(IntOp::And, there, beside)
+    }
+
+    fn place_along(&self, k: &mut Kernel<'_>, z: Operand) -> Along {
+        let ([.., along], [lo, len]) = (self.ranges, self.hole());
+        let thread = k.int(IntOp::Add, z, along.lo);
+        let from = k.int(IntOp::Sub, thread, lo);
+        let within = k.compare(IntCmp::Below, from, len);
+        let below = k.compare(IntCmp::Lt, from, Operand::i32(0));
+        let left_out = k.choose(below, Operand::i32(0), len);
+        let word = k.int(IntOp::Sub, z, left_out);
+        Along {
+            within,
+            words: [z, word],
+        }
+    }
+
+    /// Loads a word of the table.
+    fn word(&self, k: &mut Kernel<'_>, number: Operand) -> Operand {
+        let number = k.resize(number, Type::I64);
+        let from = k.advance(self.profiles, number, 4);
+        k.load(Type::I32, from, 4, Access::ReadOnly)
+    }
+
+    /// The waves of the thread in some rows.
+    fn find(
+        &self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        (rows, at): (&Rows<'_>, Within),
+        places: &[RowPlace],
+    ) -> Vec<Found> {
+        let (zero, one) = (Operand::i32(0), Operand::i32(1));
+        let along = self.place_along(k, at.z);
+        // Words and waves that are not there are the first ones, which are.
+        let of_rows = places.iter().map(|place| {
+            let inside = self.has(k, *place);
+            let mut number = zero;
+            for (at, range) in place.at.into_iter().zip(self.ranges) {
+                let from = k.int(IntOp::Sub, at, range.lo);
+                let by = k.int(IntOp::Mul, from, range.stride);
+                number = k.int(IntOp::Add, number, by);
+            }
+            let number = k.choose(inside, number, zero);
+            let pattern = self.word(k, number);
+            let second = k.int(IntOp::Add, number, one);
+            (inside, pattern, self.word(k, second))
+        });
+        let of_rows: Vec<(Operand, Operand, Operand)> = of_rows.collect();
+        let words = of_rows.into_iter().map(|(inside, pattern, shift)| {
+            let some = k.compare(IntCmp::Le, zero, pattern);
+            let has = k.int(IntOp::And, inside, some);
+            let odd = k.int(IntOp::And, pattern, one);
+            let partial = k.compare(IntCmp::Ne, odd, zero);
+            let none = k.int(IntOp::And, partial, along.within);
+            let here = k.int(IntOp::Xor, none, Operand::int(Type::I1, 1));
+            let has = k.int(IntOp::And, has, here);
+            let first = k.int(IntOp::Right, pattern, one);
+            let [whole, other] = along.words;
+            let by = k.choose(partial, other, whole);
+            let number = k.int(IntOp::Add, first, by);
+            let number = k.choose(has, number, zero);
+            (has, self.word(k, number), shift)
+        });
+        let words: Vec<(Operand, Operand, Operand)> = words.collect();
+        let step = self.step(k, context, rows, at);
+        let step = k.resize(step, Type::I64);
+        let bytes = k.resize(k.param(TowerParams::WAVE_BYTES), Type::I64);
+        let by = k.int(IntOp::Mul, step, bytes);
+        let waves = k.advance(k.param(TowerParams::WAVES), by, 1);
+        let found = words.into_iter().map(|(has, word, shift)| {
+            let some = k.compare(IntCmp::Le, zero, word);
+            let has = k.int(IntOp::And, has, some);
+            let number = k.int(IntOp::Add, word, shift);
+            let number = k.choose(has, number, zero);
+            let number = k.resize(number, Type::I64);
+            let wave = k.advance(waves, number, 8);
+            Found { has, wave }
+        });
+        found.collect()
+    }
+
+    /// Adds to the values of some rows.
+    pub fn correct(
+        &self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        at: (&Rows<'_>, Within),
+        places: &[RowPlace],
+        variables: &[Variable],
+    ) {
+        let found = self.find(k, context, at, places);
+        let double = Type::scalar(Precision::F64);
+        let waves = found
+            .iter()
+            .map(|found| k.load(double, found.wave, 8, Access::ReadOnly));
+        let waves: Vec<Operand> = waves.collect();
+        for ((found, wave), variable) in found.iter().zip(waves).zip(variables) {
+            let added = k.convert(wave, context.real);
+            let before = k.get(*variable);
+            let after = k.sum(before, added);
+            let after = k.choose(found.has, after, before);
+            k.set(*variable, after);
+        }
+    }
+
+    /// Fetches what will be added to some rows.
+    pub fn prefetch_waves(
+        &self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        at: (&Rows<'_>, Within),
+        places: &[RowPlace],
+    ) {
+        for found in self.find(k, context, at, places) {
+            k.prefetch_if(found.has, found.wave);
+        }
+    }
+}

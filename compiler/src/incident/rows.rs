@@ -1,0 +1,113 @@
+//! Where corrections of an update in a box act, and which waves they add, by rows along the inner axis.
+//!
+//! Rows whose places read across faces in the same way have one *pattern*: its places along the row, and the wave of
+//! each but for the row's *shift*, which is how far its cells lie along the line of a plane wave. So a box has about as
+//! many patterns as there are ways in which rows meet its faces, however many rows it has.
+
+use super::shell::Shell;
+use super::table::Group;
+use crate::lattice::{Axis, Interval, PerAxis, Region};
+
+/// No pattern: the row has no corrections.
+const NONE: u32 = u32::MAX;
+
+/// A place of a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RowPlace {
+    /// Index along the inner axis.
+    pub z: i64,
+    /// The number of its wave less the row's shift.
+    pub wave: i64,
+}
+
+/// The corrections of an update in a box.
+#[derive(Clone, Debug)]
+pub struct CorrectedRows {
+    pub group: Group,
+    /// All places lie in it.
+    pub region: Region,
+    /// Places within it along the inner axis are corrected in rows near faces across the other axes only.
+    pub hole: Interval,
+    /// The pattern of each row of the region, the middle axis fastest.
+    pub(super) of_row: Vec<u32>,
+    pub(super) patterns: Vec<Vec<RowPlace>>,
+    /// By which the waves of a row move with its index along the outer and the middle axis.
+    pub(super) shift: [i64; 2],
+}
+
+impl CorrectedRows {
+    /// The rows of a region near the faces of a box, none of which has a pattern yet.
+    pub(super) fn new(shell: &Shell<'_>, group: Group, region: Region, shift: [i64; 2]) -> Self {
+        let rows = [Axis::OUTER, Axis::MIDDLE].map(|axis| region[axis].len() as usize);
+        CorrectedRows {
+            group,
+            region,
+            hole: shell.hole().intersect(region[Axis::INNER]),
+            of_row: vec![NONE; rows[0] * rows[1]],
+            patterns: Vec::new(),
+            shift,
+        }
+    }
+
+    fn index(&self, [x, y]: [i64; 2]) -> Option<usize> {
+        let [xs, ys] = [Axis::OUTER, Axis::MIDDLE].map(|axis| self.region[axis]);
+        let inside = xs.contains(x) && ys.contains(y);
+        inside.then(|| ((x - xs.lo) * ys.len() + y - ys.lo) as usize)
+    }
+
+    /// Gives all rows of a box along the first two axes a pattern.
+    pub(super) fn set(&mut self, rows: [Interval; 2], pattern: u32) {
+        for x in rows[0].lo..rows[0].hi {
+            for y in rows[1].lo..rows[1].hi {
+                if let Some(index) = self.index([x, y]) {
+                    self.of_row[index] = pattern;
+                }
+            }
+        }
+    }
+
+    /// The number of the pattern of a row, if it has one.
+    pub fn pattern(&self, row: [i64; 2]) -> Option<usize> {
+        let pattern = self.of_row[self.index(row)?];
+        (pattern != NONE).then_some(pattern as usize)
+    }
+
+    pub fn patterns(&self) -> &[Vec<RowPlace>] {
+        &self.patterns
+    }
+
+    /// By which the waves of a row's pattern move.
+    pub fn shift(&self, [x, y]: [i64; 2]) -> i64 {
+        self.shift[0] * x + self.shift[1] * y
+    }
+
+    /// The corrections of a row: indices along the inner axis, ascending, and the numbers of waves.
+    pub fn row(&self, row: [i64; 2]) -> impl Iterator<Item = (i64, u32)> + '_ {
+        let shift = self.shift(row);
+        let pattern = self.pattern(row).map(|pattern| &self.patterns[pattern]);
+        let places = pattern.into_iter().flatten();
+        places.map(move |place| (place.z, (place.wave + shift) as u32))
+    }
+
+    /// Whether a row has corrections in the hole.
+    pub fn is_whole(&self, row: [i64; 2]) -> bool {
+        let places = self.pattern(row).map(|pattern| &self.patterns[pattern]);
+        let mut places = places.into_iter().flatten();
+        places.any(|place| self.hole.contains(place.z))
+    }
+
+    /// Rows that have some, in ascending order.
+    pub fn rows(&self) -> impl Iterator<Item = [i64; 2]> + '_ {
+        let [xs, ys] = [Axis::OUTER, Axis::MIDDLE].map(|axis| self.region[axis]);
+        let all = (xs.lo..xs.hi).flat_map(move |x| (ys.lo..ys.hi).map(move |y| [x, y]));
+        all.filter(|row| self.pattern(*row).is_some())
+    }
+
+    /// All places with the numbers of their waves, the inner axis fastest.
+    pub fn places(&self) -> impl Iterator<Item = (PerAxis<i64>, u32)> + '_ {
+        self.rows().flat_map(|[x, y]| {
+            let places = self.row([x, y]);
+            places.map(move |(z, wave)| (PerAxis([x, y, z]), wave))
+        })
+    }
+}
