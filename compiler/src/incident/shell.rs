@@ -149,7 +149,7 @@ impl<'a> Shell<'a> {
             let there = self.scheme.component(read.component).position;
             there != own || Axis::ALL.into_iter().any(|axis| read.offset[axis] != 0)
         };
-        if !update.body.reads().any(|read| elsewhere(&read)) {
+        if !update.body.reads().any(elsewhere) {
             return None;
         }
         let parts = self.parts(update.target).into_iter();

@@ -7,6 +7,7 @@ use crate::problem::{Drive, Incident, IncidentField, PlaneWave, TotalBox};
 use crate::scheme::{Boundary, Precision, Scheme};
 use crate::statics::NoFiles;
 use crate::testing::{bounded, maxwell};
+use std::collections::BTreeSet;
 
 const BOXES: [[[i64; 2]; 3]; 4] = [
     [[4, 8], [5, 9], [4, 7]],
@@ -121,12 +122,14 @@ fn shared_corrections_are_those_of_each_place() {
         let places =
             of_rows.flat_map(|rows| rows.places().map(|(at, wave)| (rows.group, at, wave)));
         let places: Vec<(Group, PerAxis<i64>, u32)> = places.collect();
+        let used: BTreeSet<u32> = places.iter().map(|place| place.2).collect();
         assert!(
-            table.len() < places.len(),
+            used.len() < places.len(),
             "{} of {}",
-            table.len(),
+            used.len(),
             places.len()
         );
+        assert!(used.iter().all(|wave| (*wave as usize) < table.len()));
         let mut waves = Vec::new();
         for step in 0..40 {
             table.waves(&scheme, &NoFiles, step, &mut waves);
