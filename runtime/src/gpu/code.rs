@@ -226,8 +226,11 @@ impl DeviceCode {
                 for (rows, table) in injections.corrected().iter().zip(&tables) {
                     if rows.group.stage == stage {
                         let found = corrected_rows(rows, &table.0, scheme, &set.layout, phase);
-                        jobs.corrections
-                            .push(code.correction(device, table, &found)?);
+                        // Values that are read across faces may have no weight.
+                        if !found.0.is_empty() {
+                            jobs.corrections
+                                .push(code.correction(device, table, &found)?);
+                        }
                     }
                 }
                 for group in source_groups(injections, scheme, &set.layout, stage, phase) {

@@ -134,7 +134,8 @@ impl<'a, T: Value> OnDevice<'a, T> {
         let each = injections.waves_per_step() as u64 * 8;
         let steps = steps_of_waves(each, device.free_memory()?);
         let steps = steps.min(problem.steps.max(STEPS_KEPT));
-        let waves = (device.take(each * steps)?, steps);
+        // Threads without a correction read the first one.
+        let waves = (device.take((each * steps).max(8))?, steps);
         let (bytes, _) = per_step(problem.probes.len(), T::PRECISION.bytes() as u64);
         let probes = Records::new(device, bytes)?;
         let planes = Records::new(device, Self::plane_bytes(scheme, problem, set))?;

@@ -63,7 +63,7 @@ problem p {
   steps 10
 }",
         ),
-        schedule: "torre(D = 2, TH = 2)",
+        schedule: "torre(D = 1, TH = 2)",
         steps: "10",
     },
 ];

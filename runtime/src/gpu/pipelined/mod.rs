@@ -289,6 +289,8 @@ impl<'a, T: Value> Pipelined<'a, T> {
         let resident = towers.ptx.gpu.shared_per_block / block.all_shared().max(1);
         let most = device.facts().multiprocessors.max(1) * resident.clamp(1, BLOCKS);
         let waves = sizes.steps * injections.waves_per_step() as u64 * 8;
+        // Threads without a correction read the first one.
+        let waves = waves.max(8);
         let mut run = Self {
             function,
             gather,

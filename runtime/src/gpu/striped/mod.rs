@@ -307,7 +307,8 @@ impl<'a, T: Value> Striped<'a, T> {
             queues,
             volumes,
             ready: BTreeMap::new(),
-            waves: device.take(self.pass_steps * self.injections.waves_per_step() as u64 * 8)?,
+            waves: device
+                .take((self.pass_steps * self.injections.waves_per_step() as u64 * 8).max(8))?,
             records: device.take(self.pass_steps * self.record_bytes())?,
             slices: device.take(picture_bytes(scheme, problem))?,
             rows: stripes.rows()[stripe],
