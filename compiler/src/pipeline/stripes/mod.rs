@@ -215,7 +215,8 @@ impl Stripes {
         let cells = scheme.grid.cells[Axis::MIDDLE] / (borders.len() as i64 + 1);
         let narrow = NoStripes::Narrow { cells };
         let periods = steps / towers.steps.max(1);
-        let last = last_column(scheme, layout, towers, periods).ok_or(NoStripes::Order)?;
+        // A time block without towers has no columns; its stripes are refused below.
+        let last = last_column(scheme, layout, towers, periods).unwrap_or_default();
         let zigzag = Zigzag::new(towers, columns, last, borders).ok_or(narrow)?;
         let mut stripes = Stripes {
             outer: PlaneAccess::new(scheme, layout, towers, Axis::OUTER),
