@@ -1,11 +1,12 @@
 //! Vectors that lie in a band of some zone: how rows get to them, and what is different there.
 
 use super::{Function, Types};
-use crate::backend::rows::{RowOp, RowProgram};
+use crate::backend::rows::{RowOp, RowProgram, Store};
 use crate::kernel::{Band, Bands, Stream};
 use crate::scheme::ZoneId;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
+use std::ops::Range;
 
 /// The zones of a program that lie in bands.
 pub(super) struct Banded<'a> {
@@ -26,6 +27,17 @@ impl<'a> Banded<'a> {
 
     fn is_empty(&self) -> bool {
         self.zones.is_empty()
+    }
+
+    /// The zone of a stream, if it lies in bands, with their numbers among all.
+    fn place(&self, stream: Stream) -> Option<(ZoneId, Range<usize>)> {
+        let Stream::Zone(zone) = stream else {
+            return None;
+        };
+        let index = self.zones.iter().position(|(z, _)| *z == zone)?;
+        let before = self.zones[..index].iter();
+        let first = before.map(|(_, bands)| bands.len()).sum();
+        Some((zone, first..first + self.zones[index].1.len()))
     }
 
     fn all(&self) -> impl Iterator<Item = &Band> {
@@ -55,7 +67,7 @@ impl Function<'_> {
     pub(super) fn behind_bands(&self) -> &'static str {
         match self.banded.is_empty() {
             true => "",
-            false => ", [ %part.next, %band ], [ %part.next, %bandpart ]",
+            false => ", [ %part.next, %band.done ], [ %part.next, %bandpart.done ]",
         }
     }
 
@@ -125,11 +137,53 @@ outside:
                     Some(format!("%{block}.mask"))
                 }
             };
-            let program = self.program;
-            for (i, store) in program.in_bands.iter().enumerate() {
-                self.store(block, i, store, mask.as_deref())?;
+            self.band_stores(block, mask.as_deref())?;
+            writeln!(
+                self.out,
+                "  br label %{block}.done
+{block}.done:
+  br i1 %part.more, label %step, label %{after}"
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The stores of a vector in bands. States of a zone are stored where the vector lies in one of its own bands:
+    /// elsewhere their places are those of other values, perhaps of other threads.
+    fn band_stores(&mut self, block: &str, mask: Option<&str>) -> fmt::Result {
+        let program = self.program;
+        let stream = |store: &Store| store.stream.map(|n| program.streams[n as usize].stream);
+        let mut stores: Vec<(usize, &Store)> = program.in_bands.iter().enumerate().collect();
+        // Those of a stream together.
+        stores.sort_by_key(|(_, store)| store.stream);
+        for group in stores.chunk_by(|a, b| a.1.stream == b.1.stream) {
+            let own = stream(group[0].1).and_then(|stream| self.banded.place(stream));
+            let Some((zone, bands)) = own else {
+                for (i, store) in group {
+                    self.store(block, *i, store, mask)?;
+                }
+                continue;
+            };
+            let zone = zone.index();
+            let mut any = "false".to_string();
+            for n in bands {
+                let name = format!("%{block}.s{zone}.{n}");
+                writeln!(self.out, "  {name} = or i1 {any}, %band{n}.in")?;
+                any = name;
             }
-            writeln!(self.out, "  br i1 %part.more, label %step, label %{after}")?;
+            writeln!(
+                self.out,
+                "  br i1 {any}, label %{block}.states{zone}, label %{block}.behind{zone}
+{block}.states{zone}:"
+            )?;
+            for (i, store) in group {
+                self.store(block, *i, store, mask)?;
+            }
+            writeln!(
+                self.out,
+                "  br label %{block}.behind{zone}
+{block}.behind{zone}:"
+            )?;
         }
         Ok(())
     }
