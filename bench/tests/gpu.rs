@@ -5,6 +5,7 @@ use torre_bench::gpu::all_points;
 use torre_bench::gpu::points::{self, Setting};
 use torre_bench::gpu::runs::Prepared;
 use torre_compiler::backend::llvm::library::Library;
+use torre_runtime::gpu::code::gpu_of;
 use torre_suite::interpreted::Interpreted;
 
 fn args(words: &str) -> Args {
@@ -106,7 +107,8 @@ fn the_model_chooses_towers_that_fit() {
         let args = args(words);
         let point = &all_points(&args).expect("cases")[0];
         let case = (&point.case, point.precision, &point.cells);
-        let prepared = Prepared::new(case.0, case.1, case.2, &device, false).expect("kernels");
+        let gpu = gpu_of(&device).expect("a known GPU");
+        let prepared = Prepared::new(case.0, case.1, case.2, gpu).expect("kernels");
         let model = prepared.model(&device, 1e12).expect("a known GPU");
         let found = prepared.schedules(&args.towers, args.division, &model);
         let found = found.expect("a grid that can be addressed");

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::input;
 use crate::plot;
 use crate::render::Voice;
-use crate::stability::Subject;
+use crate::stability::{Subject, Unstable};
 use crate::write;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -41,8 +41,13 @@ pub fn check(args: &args::Check, voice: &Voice) -> Result<(), Failure> {
                 problem,
                 ..options.clone()
             };
-            let unstable = look(&world, &source, &options, &voiced, args.allow_unstable);
-            diagnostics.0.extend(unstable?);
+            let unstable = match args.allow_unstable {
+                true => Unstable::Allowed,
+                false => Unstable::Refused,
+            };
+            diagnostics
+                .0
+                .extend(look(&world, &source, &options, &voiced, unstable)?);
         }
         if let Some(path) = &args.picture {
             draw(&world, &source, &options, path, args.down.as_deref())?;
@@ -77,7 +82,7 @@ fn look(
     source: &Source,
     options: &Options,
     voice: &Voice,
-    allowed: bool,
+    unstable: Unstable,
 ) -> Result<Option<Diagnostic>, Failure> {
     let resolved = driver::load(world, source, options)?;
     let files = LoadedFiles::load(world, &resolved.scheme)?;
@@ -88,7 +93,7 @@ fn look(
         resolved: &resolved,
         files: &files,
     };
-    Ok(subject.announce(voice, allowed).err())
+    Ok(subject.announce(voice, unstable).err())
 }
 
 /// Draws a problem as it is set up.

@@ -158,7 +158,7 @@ impl Shown {
             message: diagnostic.message.clone(),
             help: diagnostic.hint.clone(),
             source: first.map(named),
-            labels: here.enumerate().map(|(i, l)| span(l, i == 0)).collect(),
+            labels: here.enumerate().map(|(i, l)| span(i, l)).collect(),
             related: elsewhere.map(Shown::place).collect(),
         }
     }
@@ -199,13 +199,14 @@ fn named(source: &Source) -> NamedSource<String> {
     NamedSource::new(source.name(), source.text().to_owned())
 }
 
-fn span(label: &Label, primary: bool) -> LabeledSpan {
+/// The first label is the primary one.
+fn span(number: usize, label: &Label) -> LabeledSpan {
     let [start, end] = ends(label);
     let span = SourceSpan::new(start.into(), end - start);
     let text = (!label.text.is_empty()).then(|| label.text.clone());
-    match primary {
-        true => LabeledSpan::new_primary_with_span(text, span),
-        false => LabeledSpan::new_with_span(text, span),
+    match number {
+        0 => LabeledSpan::new_primary_with_span(text, span),
+        _ => LabeledSpan::new_with_span(text, span),
     }
 }
 

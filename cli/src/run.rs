@@ -16,7 +16,7 @@ use crate::progress::{self, Extent};
 use crate::render::Voice;
 use crate::report::{self, Report};
 use crate::schedule;
-use crate::stability::Subject;
+use crate::stability::{Subject, Unstable};
 use crate::sweep;
 use crate::target::{Asked, OnGpu, Target};
 use crate::window::{self, Held};
@@ -236,7 +236,11 @@ impl<'a, T: Value> Run<'a, T> {
         self.check_files(&set.layout)?;
         let claims = self.claim()?;
         let files = &LoadedFiles::load(&self.input.world, self.scheme)?;
-        Subject::new(self.input, files).announce(self.voice, self.args.allow_unstable)?;
+        let unstable = match self.args.allow_unstable {
+            true => Unstable::Allowed,
+            false => Unstable::Refused,
+        };
+        Subject::new(self.input, files).announce(self.voice, unstable)?;
         self.check_conditions(files)?;
         // Other back ends find out when they begin.
         if self.args.how.backend == BackendArg::Reference {

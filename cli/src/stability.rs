@@ -4,7 +4,7 @@ use crate::codes;
 use crate::input::Input;
 use crate::render::Voice;
 use torre_compiler::analysis::{
-    Cell, Growth, Limit, NoStep, Pace, Stability, Summary, largest_step, places, summary,
+    Cell, Growth, Limit, NoStep, Pace, Stability, Summary, Taken, largest_step, places, summary,
 };
 use torre_compiler::driver::Variable;
 use torre_compiler::lattice::PerAxis;
@@ -14,6 +14,13 @@ use torre_compiler::statics::Files;
 use torre_compiler::world::World;
 use torre_grammar::diag::{Diagnostic, Severity};
 use torre_grammar::source::Source;
+
+/// What happens to a calculation with an unstable step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unstable {
+    Refused,
+    Allowed,
+}
 
 /// The calculation that is looked at.
 pub struct Subject<'a> {
@@ -36,7 +43,7 @@ impl<'a> Subject<'a> {
     }
 
     /// Says what the step and the cells are, and refuses an unstable step unless it is allowed.
-    pub fn announce(&self, voice: &Voice, allowed: bool) -> Result<(), Diagnostic> {
+    pub fn announce(&self, voice: &Voice, unstable: Unstable) -> Result<(), Diagnostic> {
         let scheme = &self.resolved.scheme;
         let found = summary(scheme, self.files);
         let mut line = sizes(scheme);
@@ -55,13 +62,18 @@ impl<'a> Subject<'a> {
         voice.note(format_args!("{}: {line}", self.resolved.problem.name));
         match found {
             Ok(Summary { stability, .. }) if !stability.is_stable() => {
-                self.refuse(&stability, voice, allowed)
+                self.refuse(&stability, voice, unstable)
             }
             _ => Ok(()),
         }
     }
 
-    fn refuse(&self, found: &Stability, voice: &Voice, allowed: bool) -> Result<(), Diagnostic> {
+    fn refuse(
+        &self,
+        found: &Stability,
+        voice: &Voice,
+        unstable: Unstable,
+    ) -> Result<(), Diagnostic> {
         let scheme = &self.resolved.scheme;
         let limit = self.limit();
         // Values that grow of themselves, and how fast, are known better where the step can be changed.
@@ -96,7 +108,7 @@ impl<'a> Subject<'a> {
         };
         let more = "`torre analyze` says more, `--allow-unstable` runs it all the same";
         diagnostic.hint = Some(format!("{advice}{more}"));
-        if !allowed {
+        if unstable == Unstable::Refused {
             return Err(diagnostic);
         }
         diagnostic.severity = Severity::Warning;
@@ -116,7 +128,7 @@ impl<'a> Subject<'a> {
             .map(|p| p.at)
             .collect();
         let mut with = |dt: f64| variable.with(&[("dt", dt)]);
-        largest_step(scheme.grid.dt, &mut with, self.files, &cells, false)
+        largest_step(scheme.grid.dt, &mut with, self.files, &cells, Taken::Each)
     }
 
     /// What keeps a scheme from being analysed, at its places in the text.

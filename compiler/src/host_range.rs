@@ -99,11 +99,34 @@ impl Range {
         }
     }
 
-    fn decided(always: bool, never: bool) -> Self {
-        match (always, never) {
-            (true, _) => Self::TRUE,
-            (_, true) => Self::FALSE,
-            _ => Self::EITHER,
+    /// What has the same truth for all values, if that is known.
+    fn of_truth(truth: Option<bool>) -> Self {
+        match truth {
+            Some(true) => Self::TRUE,
+            Some(false) => Self::FALSE,
+            None => Self::EITHER,
+        }
+    }
+
+    /// Whether all values are less than those of another range, or none is.
+    fn is_less(self, other: Self) -> Option<bool> {
+        if self.hi < other.lo {
+            Some(true)
+        } else if self.lo >= other.hi {
+            Some(false)
+        } else {
+            None
+        }
+    }
+
+    /// Whether all values equal those of another range, or none does.
+    fn is_equal(self, other: Self) -> Option<bool> {
+        if self.hi < other.lo || other.hi < self.lo {
+            Some(false)
+        } else if self.is_point() && other.is_point() && self.lo == other.lo {
+            Some(true)
+        } else {
+            None
         }
     }
 
@@ -190,26 +213,22 @@ fn binary(op: HostBinary, a: Range, b: Range) -> Range {
         H::Min | H::Max if a.is_unbounded() || b.is_unbounded() => Range::WHOLE,
         H::Min => Range::new(a.lo.min(b.lo), a.hi.min(b.hi)),
         H::Max => Range::new(a.lo.max(b.lo), a.hi.max(b.hi)),
-        H::Lt => Range::decided(a.hi < b.lo, a.lo >= b.hi),
-        H::Le => Range::decided(a.hi <= b.lo, a.lo > b.hi),
-        H::Gt => Range::decided(a.lo > b.hi, a.hi <= b.lo),
-        H::Ge => Range::decided(a.lo >= b.hi, a.hi < b.lo),
-        H::Eq | H::Ne => {
-            let disjoint = a.hi < b.lo || b.hi < a.lo;
-            let same = a.is_point() && b.is_point() && a.lo == b.lo;
-            match op {
-                H::Eq => Range::decided(same, disjoint),
-                _ => Range::decided(disjoint, same),
-            }
-        }
-        H::And => Range::decided(
-            a.truth() == Some(true) && b.truth() == Some(true),
-            a.truth() == Some(false) || b.truth() == Some(false),
-        ),
-        H::Or => Range::decided(
-            a.truth() == Some(true) || b.truth() == Some(true),
-            a.truth() == Some(false) && b.truth() == Some(false),
-        ),
+        H::Lt => Range::of_truth(a.is_less(b)),
+        H::Le => Range::of_truth(b.is_less(a).map(|less| !less)),
+        H::Gt => Range::of_truth(b.is_less(a)),
+        H::Ge => Range::of_truth(a.is_less(b).map(|less| !less)),
+        H::Eq => Range::of_truth(a.is_equal(b)),
+        H::Ne => Range::of_truth(a.is_equal(b).map(|equal| !equal)),
+        H::And => Range::of_truth(match (a.truth(), b.truth()) {
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            (Some(true), Some(true)) => Some(true),
+            _ => None,
+        }),
+        H::Or => Range::of_truth(match (a.truth(), b.truth()) {
+            (Some(true), _) | (_, Some(true)) => Some(true),
+            (Some(false), Some(false)) => Some(false),
+            _ => None,
+        }),
     }
 }
 

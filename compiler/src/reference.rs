@@ -93,7 +93,7 @@ fn incoming(
             let shell = Shell::new(scheme, of);
             for stage in scheme.stage_ids() {
                 for update in &scheme.stages[stage.index()].updates {
-                    let sites = incident::for_each_site(&shell, files, (stage, update), |site| {
+                    let sites = incident::for_each_site(&shell, files, stage, update, |site| {
                         corrected[stage.index()].push(Corrected {
                             field: fields.len(),
                             target: site.target,

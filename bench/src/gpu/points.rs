@@ -62,13 +62,10 @@ impl Point {
 
     fn prepared(&self, setting: Setting<'_>) -> Result<Prepared, String> {
         let Setting { args, device, .. } = setting;
-        Prepared::new(
-            &self.case,
-            self.precision,
-            &self.cells,
-            device,
-            args.portable,
-        )
+        let gpu = torre_runtime::gpu::code::gpu_of(device).map_err(|e| e.to_string())?;
+        // Code for later devices as well.
+        let gpu = if args.portable { gpu.portable() } else { gpu };
+        Prepared::new(&self.case, self.precision, &self.cells, gpu)
     }
 }
 

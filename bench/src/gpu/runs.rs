@@ -75,13 +75,12 @@ pub struct TimeBlock {
 }
 
 impl Prepared {
-    /// Compiles a case for a device; `portable`: for later ones as well.
+    /// Compiles a case for a GPU.
     pub fn new(
         case: &GpuCase,
         precision: Precision,
         cells: &[i64],
-        device: &dyn Device,
-        portable: bool,
+        gpu: Gpu,
     ) -> Result<Prepared, String> {
         let (mut resolved, files) = case.resolve(precision, cells)?;
         if !case.sources {
@@ -93,8 +92,6 @@ impl Prepared {
         // As of a long run, of whose steps hardly any remain beside time blocks.
         resolved.problem.steps = STEPS;
         let library = Library::open().map_err(|e| e.to_string())?;
-        let gpu = code::gpu_of(device).map_err(|e| e.to_string())?;
-        let gpu = if portable { gpu.portable() } else { gpu };
         let set = code::kernels(&resolved.scheme).map_err(|_| "the grid is too large")?;
         let shape = Shape::of(&resolved.scheme);
         let ptx = code::ptx(library, &resolved.scheme, &set, shape, gpu);

@@ -38,13 +38,10 @@ impl<T: Value> Run<'_, T> {
         }
     }
 
-    /// Says where files cannot be accessed directly.
-    pub(super) fn say_cached(&self, is_direct: bool) {
-        if !is_direct {
-            self.voice.note(
-                "the file system has no direct access, so files go through the system's cache",
-            );
-        }
+    /// Says that files cannot be accessed directly.
+    pub(super) fn say_cached(&self) {
+        self.voice
+            .note("the file system has no direct access, so files go through the system's cache");
     }
 
     /// Refuses what cannot be with the files of a folder, before anything is written.
@@ -143,7 +140,9 @@ impl<T: Value> Run<'_, T> {
         let Some(folder) = folder else {
             return Err(Failure::usage(window::ONLY_CUDA));
         };
-        self.say_cached(folder.files().iter().all(|file| file.is_direct()));
+        if !folder.files().iter().all(|file| file.is_direct()) {
+            self.say_cached();
+        }
         let made = Made {
             backend: compiled.backend.to_string(),
             code: compiled.code.description(),

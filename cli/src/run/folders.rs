@@ -16,7 +16,7 @@ use torre_runtime::host::BlowUp;
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::output::claim::Claim;
 use torre_runtime::program::LoadedFiles;
-use torre_runtime::run::record::{self, Record};
+use torre_runtime::run::record::{self, Others, Record};
 use torre_runtime::run::{Checkpoints, Missing, Outputs, Value, Wanted, checkpoint};
 
 /// Where results and checkpoints go.
@@ -116,7 +116,11 @@ impl<T: Value> Run<'_, T> {
                 let outputs = Outputs::create(folder, wanted)?;
                 let own = outputs.record(identity, self.problem);
                 begun["identity"] = own.json();
-                let missing = outputs.begin(&own, self.problem, resumed, args.overwrite, &begun)?;
+                let others = match args.overwrite {
+                    true => Others::Removed,
+                    false => Others::Kept,
+                };
+                let missing = outputs.begin(&own, self.problem, resumed, others, &begun)?;
                 for missing in missing {
                     self.say_missing(folder, &missing);
                 }

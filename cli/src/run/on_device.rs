@@ -66,7 +66,9 @@ impl<T: Value> Run<'_, T> {
             };
             if let Some(state) = state {
                 simulation = simulation.over(state, PIECE)?;
-                self.say_cached(simulation.is_direct());
+                if !simulation.is_direct() {
+                    self.say_cached();
+                }
             }
             if how.places.is_some() && !simulation.is_locked() {
                 self.voice

@@ -391,11 +391,14 @@ impl Compare<'_> {
         for (direction, numbers, own, reference) in rays {
             let pairs = own.list.iter().zip(&reference);
             for (kind, (branch, exact)) in found.kinds.iter_mut().zip(pairs) {
-                let sample = |n: usize| {
+                let sample_at = |n: usize| {
                     let points = TAU / (numbers[n] * self.cell);
-                    sample(kind.moves, points, branch.omega[n], exact[n])
+                    match kind.moves {
+                        true => sample(points, branch.omega[n], exact[n]),
+                        false => still_sample(points, branch.omega[n], exact[n]),
+                    }
                 };
-                let curve: Vec<Sample> = (0..numbers.len()).map(sample).collect();
+                let curve: Vec<Sample> = (0..numbers.len()).map(sample_at).collect();
                 let at = |k: &f64| numbers.iter().position(|n| (n - k).abs() < 1e-8 * k);
                 kind.table
                     .push(wanted.iter().filter_map(at).map(|n| curve[n]).collect());
@@ -443,7 +446,11 @@ impl Compare<'_> {
             {
                 for (list, place) in kind.around.iter_mut().zip(&places) {
                     let Some(n) = *place else { continue };
-                    let ratio = sample(kind.moves, 0.0, branch.omega[n], exact[n]).ratio;
+                    let (own, exact) = (branch.omega[n], exact[n]);
+                    let ratio = match kind.moves {
+                        true => own.re / exact.re,
+                        false => own.im / exact.im,
+                    };
                     list.push((angle, ratio));
                 }
             }
@@ -498,19 +505,22 @@ impl Compare<'_> {
     }
 }
 
-fn sample(moves: bool, points: f64, own: Complex64, exact: Complex64) -> Sample {
-    if !moves {
-        return Sample {
-            points,
-            ratio: own.im / exact.im,
-            remains: 1.0,
-        };
-    }
+/// How a wave compares with the exact one.
+fn sample(points: f64, own: Complex64, exact: Complex64) -> Sample {
     let periods = |w: Complex64| TAU / w.re.abs();
     Sample {
         points,
         ratio: own.re / exact.re,
         remains: (own.im * periods(own) - exact.im * periods(exact)).exp(),
+    }
+}
+
+/// The same for waves that do not move.
+fn still_sample(points: f64, own: Complex64, exact: Complex64) -> Sample {
+    Sample {
+        points,
+        ratio: own.im / exact.im,
+        remains: 1.0,
     }
 }
 

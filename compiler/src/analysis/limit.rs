@@ -40,20 +40,29 @@ pub enum Limit {
 /// A scheme whose time step can be chosen. `None`: it cannot be resolved with this step.
 pub type WithStep<'a> = &'a mut dyn FnMut(f64) -> Option<Scheme>;
 
-/// Looks for the limit, from a step on, with the coefficients of some cells; with `combined`, with the largest ones of
-/// all of them at once. `None` where the scheme cannot be analysed with some step.
+/// Which coefficients of some cells are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// Those of each cell.
+    Each,
+    /// The largest ones of all cells at once.
+    Combined,
+}
+
+/// Looks for the limit, from a step on, with the coefficients of some cells. `None` where the scheme cannot be analysed
+/// with some step.
 pub fn largest_step(
     start: f64,
     with_step: WithStep,
     files: &dyn Files,
     cells: &[Cell],
-    combined: bool,
+    taken: Taken,
 ) -> Option<Limit> {
     let mut search = Search {
         with_step,
         files,
         cells,
-        combined,
+        taken,
         watched: Vec::new(),
         own: 0.0,
     };
@@ -64,7 +73,7 @@ struct Search<'a> {
     with_step: WithStep<'a>,
     files: &'a dyn Files,
     cells: &'a [Cell],
-    combined: bool,
+    taken: Taken,
     /// Waves that are looked at for every step.
     watched: Vec<Phase>,
     /// ln of the factor by which uniform values grow of themselves, per unit of time.
@@ -74,9 +83,9 @@ struct Search<'a> {
 impl Search<'_> {
     fn media(&mut self, dt: f64) -> Option<Media> {
         let scheme = (self.with_step)(dt)?;
-        match self.combined {
-            true => Media::combined(&scheme, self.files, self.cells).ok(),
-            false => Media::new(&scheme, self.files, self.cells).ok(),
+        match self.taken {
+            Taken::Combined => Media::combined(&scheme, self.files, self.cells).ok(),
+            Taken::Each => Media::new(&scheme, self.files, self.cells).ok(),
         }
     }
 

@@ -390,14 +390,19 @@ mod tests {
         b
     }
 
-    /// A matrix with the given diagonal, ones above it where `chained`, in a random basis.
-    fn with_eigenvalues(rng: &mut Rng, values: &[Complex64], chained: bool) -> Matrix {
+    /// A matrix with the given diagonal, in a random basis.
+    fn with_eigenvalues(rng: &mut Rng, values: &[Complex64]) -> Matrix {
+        with_diagonals(rng, values, Complex64::ZERO)
+    }
+
+    /// The same with `above` just above the diagonal.
+    fn with_diagonals(rng: &mut Rng, values: &[Complex64], above: Complex64) -> Matrix {
         let n = values.len();
         let mut middle = Matrix::zero(n);
         for (i, v) in values.iter().enumerate() {
             middle.set(i, i, *v);
-            if chained && i > 0 {
-                middle.set(i - 1, i, Complex64::ONE);
+            if i > 0 {
+                middle.set(i - 1, i, above);
             }
         }
         let basis = random(rng, n);
@@ -415,7 +420,7 @@ mod tests {
                 let values: Vec<Complex64> = (0..size)
                     .map(|_| Complex64::new(rng.float() - 0.5, rng.float() - 0.5))
                     .collect();
-                let matrix = with_eigenvalues(&mut rng, &values, false);
+                let matrix = with_eigenvalues(&mut rng, &values);
                 let mut found = matrix.eigenvalues().expect("converges");
                 for v in values {
                     let (at, error) = found
@@ -462,7 +467,7 @@ mod tests {
                 let values: Vec<Complex64> = (0..size)
                     .map(|i| Complex64::from_polar(radius / (1.0 + i as f64), 6.0 * rng.float()))
                     .collect();
-                let matrix = with_eigenvalues(&mut rng, &values, false);
+                let matrix = with_eigenvalues(&mut rng, &values);
                 let error = (matrix.growth() - f64::ln(radius)).abs();
                 assert!(error < 1e-9, "{size} {radius}: {error:e}");
                 let bound = matrix.growth_of_powers() - f64::ln(radius);
@@ -493,7 +498,7 @@ mod tests {
                         }
                         m
                     }
-                    _ => with_eigenvalues(&mut rng, &values, true),
+                    _ => with_diagonals(&mut rng, &values, Complex64::ONE),
                 };
                 assert!(matrix.growth().abs() < 1e-7, "{degree} {angle}");
                 assert_eq!(matrix.polynomial_growth(), degree, "{angle}");

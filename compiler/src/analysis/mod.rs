@@ -30,7 +30,7 @@ pub use dispersion::{
     dispersion,
 };
 pub use draw::draw;
-pub use limit::{Limit, WithStep, largest_step};
+pub use limit::{Limit, Taken, WithStep, largest_step};
 pub use linear::{Nonlinear, Operation, weights};
 pub use pace::{Pace, pace};
 pub use places::{Place, Places, places};
@@ -93,9 +93,9 @@ pub fn analyze(scheme: &Scheme, files: &dyn Files, sizes: Sizes) -> Result<Analy
     let cells: Vec<Cell> = places.list.iter().map(|p| p.at).collect();
     let (mut limit, mut safe_limit) = (None, None);
     if let Some(with_step) = sizes.with_step {
-        limit = largest_step(sizes.start, with_step, files, &cells, false);
+        limit = largest_step(sizes.start, with_step, files, &cells, Taken::Each);
         if !places.combined.is_empty() {
-            safe_limit = largest_step(sizes.start, with_step, files, &cells, true);
+            safe_limit = largest_step(sizes.start, with_step, files, &cells, Taken::Combined);
         }
     }
     let worst = Step::new(scheme, &places::setting(scheme, files, stability.at))?;

@@ -11,9 +11,11 @@ use crate::kernel::{
     Code, KernelSet, RowKernel, Run, RunStart, UpdateSet, ZoneParts, ZoneSplitter, ZonedRuns,
     run_axis,
 };
-use crate::lattice::{Axis, Interval, PerAxis};
+use crate::lattice::{Axis, Group, Interval, PerAxis};
 use crate::layout::Layout;
-use crate::scheme::{Body, Cmp, ComponentId, Op, Precision, Read, Scheme, Value, ZoneSet, verify};
+use crate::scheme::{
+    Body, Cmp, ComponentId, Op, Precision, Read, Scheme, Value, ZoneId, ZoneSet, verify,
+};
 use crate::testing::{
     Limits, Memory, Rng, add_random_bands, add_random_zones, elasticity, maxwell, random_kernels,
     random_scheme,
@@ -78,7 +80,7 @@ fn zoned(
     scheme: &Scheme,
     layout: &Layout,
     kernel: &RowKernel,
-    (x, y): (i64, i64),
+    origin: Group,
     runs: &[Run],
     range: Interval,
 ) -> Vec<ZonedRuns> {
@@ -96,8 +98,8 @@ fn zoned(
         .map(|run| {
             let by = run.offset / stride;
             let place = match run_axis(scheme) {
-                Axis::MIDDLE => (x, y + by),
-                _ => (x + by, y),
+                Axis::MIDDLE => origin + Group::new(0, by),
+                _ => origin + Group::new(by, 0),
             };
             RunStart {
                 place,
@@ -111,7 +113,7 @@ fn zoned(
     let split = ZoneSplitter::new(scheme, layout);
     let mut parts = ZoneParts::default();
     let starts = starts.iter().copied();
-    split.split(layout, relevant, (x, y), starts, range, &mut parts);
+    split.split(layout, relevant, origin, starts, range, &mut parts);
     let own = parts.iter().filter(|p| p.zones == kernel.zones);
     own.cloned().collect()
 }
@@ -149,7 +151,7 @@ impl Call {
             },
         ];
         let runs = &runs[..rng.within(0, 2) as usize];
-        let place = (at[Axis::OUTER], at[Axis::MIDDLE]);
+        let place = Group::new(at[Axis::OUTER], at[Axis::MIDDLE]);
         let length = cells[Axis::INNER];
         let (lo, hi) = match rng.below(4) {
             0 => (0, length),
@@ -157,7 +159,7 @@ impl Call {
         };
         Call {
             kernel: index,
-            element: layout.group(place.0, place.1),
+            element: layout.group(place.x, place.y),
             parts: zoned(scheme, layout, kernel, place, runs, Interval::new(lo, hi)),
         }
     }
@@ -279,6 +281,32 @@ proptest! {
             }
         }
     }
+}
+
+/// Vectors in the bands of one zone leave the states of other zones alone, whose places they would reach: three zones
+/// with bands and two states each.
+#[test]
+fn states_of_other_bands_stay() {
+    let limits = Limits {
+        dimensions: 3,
+        components: 2,
+        stages: 1,
+        ops: 8,
+        length: 115,
+        width: 2,
+        reach: 33,
+    };
+    let mut rng = Rng::new(9_481_043_725_338_929_464);
+    let mut scheme = random_scheme(&mut rng, &limits);
+    add_random_bands(&mut rng, &limits, &mut scheme);
+    let kernels = random_kernels(&mut rng, &scheme);
+    let set = kernel_set(&scheme, kernels);
+    let states = scheme.zones.iter().enumerate().map(|(zone, _)| {
+        let banded = !set.bands.of(ZoneId(zone as u32)).is_empty();
+        (banded, scheme.states_of(ZoneId(zone as u32)).count())
+    });
+    assert_eq!(states.collect::<Vec<_>>(), [(true, 2); 3]);
+    assert_eq!(compare(&scheme, &set, &mut rng, 1), Ok(()));
 }
 
 #[test]

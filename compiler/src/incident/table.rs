@@ -110,8 +110,8 @@ impl Corrections {
                             component: update.target,
                         };
                         let finder = Finder::new(&shell, &field, &mut points);
-                        let mut sites = Sites::new(&shell, files, (stage, update));
-                        let found = finder.find(&mut sites, (group, region), count);
+                        let mut sites = Sites::new(&shell, files, stage, update);
+                        let found = finder.find(&mut sites, group, region, count);
                         let (rows, kinds) = found.map_err(|fault| refused(total, fault))?;
                         let waves = Waves {
                             field: number,
@@ -276,7 +276,8 @@ impl<'a> Finder<'a> {
     fn find(
         mut self,
         sites: &mut Sites<'_>,
-        (group, region): (Group, Region),
+        group: Group,
+        region: Region,
         first: i64,
     ) -> Result<(CorrectedRows, Vec<Kind>), Fault> {
         let shift = match self.field {

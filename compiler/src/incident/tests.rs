@@ -35,7 +35,7 @@ fn all_places_that_read_across_faces_are_found() {
             for stage in scheme.stage_ids() {
                 for update in &scheme.stages[stage.index()].updates {
                     let mut found = Vec::new();
-                    for_each_site(&shell, &NoFiles, (stage, update), |site| {
+                    for_each_site(&shell, &NoFiles, stage, update, |site| {
                         found.push((site.at, site.terms.len()));
                         Ok(())
                     })
@@ -155,7 +155,7 @@ fn shared_corrections_are_those_of_each_place() {
                 };
                 let mut own = places.iter().filter(|(group, ..)| group.stage == stage);
                 for update in &scheme.stages[stage.index()].updates {
-                    for_each_site(&shell, &NoFiles, (stage, update), |site| {
+                    for_each_site(&shell, &NoFiles, stage, update, |site| {
                         let terms = site.terms.iter();
                         let sum = terms.fold(0.0, |sum, t| sum + t.weight * field.value(&when, t));
                         let (group, at, wave) = own.next().expect("as many places");

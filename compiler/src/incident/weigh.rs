@@ -94,11 +94,12 @@ pub struct Site<'t> {
 pub fn for_each_site(
     shell: &Shell<'_>,
     files: &dyn Files,
-    of: (StageId, &Update),
+    stage: StageId,
+    update: &Update,
     mut f: impl FnMut(&Site<'_>) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
-    let mut sites = Sites::new(shell, files, of);
-    shell.for_each(of.1.target, |at| sites.look(at, &mut f))
+    let mut sites = Sites::new(shell, files, stage, update);
+    shell.for_each(update.target, |at| sites.look(at, &mut f))
 }
 
 /// The places at which an update reads across the faces of a box.
@@ -114,7 +115,8 @@ impl<'a> Sites<'a> {
     pub fn new(
         shell: &'a Shell<'a>,
         files: &'a dyn Files,
-        (stage, update): (StageId, &'a Update),
+        stage: StageId,
+        update: &'a Update,
     ) -> Sites<'a> {
         Sites {
             shell,

@@ -1,7 +1,7 @@
 //! Runs of kernels in zones: how they are cut at the ends of zones, and what their records say.
 
 use super::{Bands, Code, Run, Stream, run_axis};
-use crate::lattice::{Axis, Interval, PerAxis, Region};
+use crate::lattice::{Axis, Group, Interval, PerAxis, Region};
 use crate::layout::Layout;
 use crate::scheme::{Scheme, ZoneMap, ZoneSet};
 
@@ -9,7 +9,7 @@ use crate::scheme::{Scheme, ZoneMap, ZoneSet};
 #[derive(Clone, Copy, Debug)]
 pub struct RunStart {
     /// The first group's indices along the outer and middle axes.
-    pub place: (i64, i64),
+    pub place: Group,
     /// As in [`Run`].
     pub offset: i64,
     pub groups: i64,
@@ -117,19 +117,19 @@ impl ZoneSplitter {
         &self,
         layout: &Layout,
         relevant: ZoneSet,
-        origin: (i64, i64),
+        origin: Group,
         starts: impl Iterator<Item = RunStart> + Clone,
         range: Interval,
         found: &mut ZoneParts,
     ) {
         let bytes = layout.element_bytes as i64;
-        let base = layout.group(origin.0, origin.1);
+        let base = layout.group(origin.x, origin.y);
         let stride = layout.stride[self.axis] * bytes;
         found.used = 0;
         for (z, range) in self.map.parts(Axis::INNER, range) {
             let first = found.used;
             for start in starts.clone() {
-                let (x, y) = start.place;
+                let Group { x, y } = start.place;
                 let (lo, across) = match self.axis {
                     Axis::MIDDLE => (y, self.map.part(Axis::OUTER, x)),
                     _ => (x, self.map.part(Axis::MIDDLE, y)),

@@ -5,18 +5,13 @@ use crate::layout::Layout;
 use crate::scheme::Scheme;
 
 /// Cells from the lower and the upper end of a tile along an axis that are wrong after so many steps, at most, in any
-/// row, if all cells were right before, and nothing is known of what lies beyond the tile. `symmetric`: the larger of
-/// both on both sides, as where the axis has a mirror.
+/// row, if all cells were right before, and nothing is known of what lies beyond the tile. Where the axis has a mirror,
+/// the larger of both on both sides.
 ///
 /// At a mirror, a ghost that is right has a source that is right: if `k` cells beyond the lower end are right, the tile
 /// reaches at least as far above its base as below it, and the source is at most `k` cells above the end.
-pub fn creep(
-    scheme: &Scheme,
-    layout: &Layout,
-    axis: Axis,
-    steps: u64,
-    symmetric: bool,
-) -> [i64; 2] {
+pub fn creep(scheme: &Scheme, layout: &Layout, axis: Axis, steps: u64) -> [i64; 2] {
+    let mirrored = scheme.grid.boundary[axis].iter().any(|b| b.is_mirror());
     let mut wrong = vec![[0i64; 2]; layout.rows as usize];
     let mut most = [0i64; 2];
     for step in 0..steps {
@@ -38,7 +33,7 @@ pub fn creep(
                     lo = lo.max(below - by);
                     hi = hi.max(above + by);
                 }
-                if symmetric {
+                if mirrored {
                     (lo, hi) = (lo.max(hi), lo.max(hi));
                 }
                 (target, [lo, hi])

@@ -74,7 +74,7 @@ pub fn picture(scheme: &Scheme, layout: &Layout, program: &PatchProgram) -> Stri
     }
     let right_after = |steps: u64| {
         [(Axis::OUTER, tile[0]), (Axis::INNER, tile[1])].map(|(axis, [lo, hi])| {
-            let [below, above] = creep(scheme, layout, axis, steps, false);
+            let [below, above] = creep(scheme, layout, axis, steps);
             [lo + below as f64, hi - above as f64]
         })
     };

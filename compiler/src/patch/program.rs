@@ -181,7 +181,7 @@ impl PatchProgram {
         for n in 0..2 {
             let axis = AXES[n];
             if scheme.grid.axes[axis].is_some() {
-                along[n] = cut(scheme, layout, axis, (pyramid.base[axis], tile[n]), height)?;
+                along[n] = cut(scheme, layout, axis, pyramid.base[axis], tile[n], height)?;
             }
         }
         let tiles = along[0].tiles;
@@ -382,7 +382,8 @@ fn cut(
     scheme: &Scheme,
     layout: &Layout,
     axis: Axis,
-    (asked, cells): (Option<i64>, i64),
+    asked: Option<i64>,
+    cells: i64,
     height: u64,
 ) -> Result<Along, Misfit> {
     let extent = layout.extent[axis];
@@ -390,7 +391,6 @@ fn cut(
         .grid
         .is_periodic(axis)
         .then_some(scheme.grid.cells[axis]);
-    let mirrored = scheme.grid.boundary[axis].iter().any(|b| b.is_mirror());
     let along = |base: i64, halo: [i64; 2]| Along {
         base,
         halo,
@@ -407,7 +407,7 @@ fn cut(
     if ring.is_none() && whole <= cells && asked.is_none_or(|base| base >= extent) {
         return Ok(along(extent, reach));
     }
-    let halo = creep(scheme, layout, axis, height, mirrored);
+    let halo = creep(scheme, layout, axis, height);
     // Bases begin where a patch does, so that its cells lie alike in all tiles.
     let line = PIECE.min(cells / WARP).max(1);
     let halo = match axis {

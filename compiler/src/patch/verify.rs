@@ -89,8 +89,7 @@ fn along(
         format!("the ring of {axis}")
     })?;
     let whole = !ring && own.tiles == 1 && [below, above].iter().zip(reach).all(|(h, r)| *h >= r);
-    let mirrored = scheme.grid.boundary[axis].iter().any(|b| b.is_mirror());
-    let wrong = creep(scheme, layout, axis, program.height, mirrored);
+    let wrong = creep(scheme, layout, axis, program.height);
     rule(whole || (below >= wrong[0] && above >= wrong[1]), || {
         format!(
             "wrong values come {wrong:?} cells along {axis}, and halos have {:?}",

@@ -45,7 +45,7 @@ pub fn confine(
             }
             continue;
         }
-        match interval(graph, id, false, position, live) {
+        match interval(graph, Test::new(id), position, live) {
             Some((axis, range)) => {
                 confined.region[axis] = confined.region[axis].intersect(range);
             }
@@ -85,18 +85,37 @@ fn both(graph: &mut Graph, id: NodeId) -> Option<(NodeId, NodeId)> {
     }
 }
 
+/// A condition, or its opposite.
+#[derive(Clone, Copy)]
+struct Test {
+    node: NodeId,
+    negated: bool,
+}
+
+impl Test {
+    fn new(node: NodeId) -> Test {
+        Test {
+            node,
+            negated: false,
+        }
+    }
+}
+
 /// The indices along one axis where a comparison holds, if it compares a coordinate with a number.
 fn interval(
     graph: &Graph,
-    id: NodeId,
-    negated: bool,
+    Test { node, negated }: Test,
     position: Position,
     live: Region,
 ) -> Option<(Axis, Interval)> {
     use HostBinary as H;
-    let (op, a, b) = match graph.node(id) {
-        Node::Unary(op, a) if op.0 == HostUnary::Not => {
-            return interval(graph, a, !negated, position, live);
+    let (op, a, b) = match graph.node(node) {
+        Node::Unary(op, node) if op.0 == HostUnary::Not => {
+            let test = Test {
+                node,
+                negated: !negated,
+            };
+            return interval(graph, test, position, live);
         }
         Node::Binary(op, a, b) => (op.0, a, b),
         _ => return None,

@@ -67,6 +67,14 @@ enum Key {
     Advance(ComponentId),
 }
 
+/// Where a statement of a step stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Level {
+    Step,
+    /// In a branch of a `where`.
+    Branch,
+}
+
 impl SchemeText {
     /// Where the scheme is named.
     pub fn place(&self) -> Place {
@@ -217,7 +225,7 @@ impl Resolver<'_> {
             for stmt in &step.body {
                 let mut keys = BTreeSet::new();
                 if text.steps.len() > 1 {
-                    self.keys(&step.scope, &stmt.kind, true, &mut keys)?;
+                    self.keys(&step.scope, &stmt.kind, Level::Step, &mut keys)?;
                 }
                 own.push(StepPart {
                     scope: &step.scope,
@@ -236,15 +244,16 @@ impl Resolver<'_> {
         Ok(all)
     }
 
+    /// What a statement gives a value.
     fn keys(
         &mut self,
         scope: &Scope,
         stmt: &Spanned<StepStmt>,
-        is_outer: bool,
+        level: Level,
         keys: &mut BTreeSet<Key>,
     ) -> Checked<()> {
         match &stmt.node {
-            StepStmt::Let(bound) if is_outer => {
+            StepStmt::Let(bound) if level == Level::Step => {
                 keys.insert(Key::Let(bound.name.node.clone()));
             }
             StepStmt::Let(_) | StepStmt::Allow(_) => {}
@@ -254,7 +263,7 @@ impl Resolver<'_> {
             }
             StepStmt::Where(branches) => {
                 for stmt in branches.iter().flat_map(|b| &b.body) {
-                    self.keys(scope, &stmt.kind, false, keys)?;
+                    self.keys(scope, &stmt.kind, Level::Branch, keys)?;
                 }
             }
         }

@@ -24,10 +24,17 @@ const LOOKED_AT: u64 = 1 << 18;
 /// The part of a value that an absorbing end takes in a step at most, in Courant numbers.
 const LOSS: f64 = 0.4;
 
+/// Numbers with their place.
+#[derive(Clone, Copy)]
+struct Numbers<'a> {
+    list: &'a [Expr],
+    span: Span,
+}
+
 /// The lines of an incident field, those of a kind together.
 #[derive(Default)]
 struct Lines<'a> {
-    direction: Option<(&'a [Expr], Span)>,
+    direction: Option<Numbers<'a>>,
     drives: Vec<(&'a Target, &'a Expr)>,
     given: Vec<(&'a Target, &'a Expr)>,
 }
@@ -44,8 +51,12 @@ impl Resolver<'_> {
         }
         for stmt in &problem.body {
             if let ProblemStmt::Total { ranges, from } = &stmt.kind.node {
+                // It may be one of those that are wrong.
+                if failed && incoming.list.iter().all(|i| i.name != from.node) {
+                    continue;
+                }
                 let place = scope.place(stmt.kind.span);
-                let found = self.total(scope, ranges, from, (&mut incoming, failed));
+                let found = self.total(scope, ranges, from, &incoming);
                 failed |= found
                     .map(|(field, of)| {
                         incoming.list[field].boxes.push(of);
@@ -111,7 +122,10 @@ impl Resolver<'_> {
                         let d = self.error(codes::STATED_TWICE, "`direction` is given twice", &at);
                         return self.fail(d);
                     }
-                    sorted.direction = Some((list, line.kind.span));
+                    sorted.direction = Some(Numbers {
+                        list,
+                        span: line.kind.span,
+                    });
                 }
                 IncidentLine::Drive { target, value } => sorted.drives.push((target, value)),
                 IncidentLine::Given { target, value } => sorted.given.push((target, value)),
@@ -154,7 +168,7 @@ impl Resolver<'_> {
     fn plane_wave(
         &mut self,
         scope: &Scope,
-        direction: (&[Expr], Span),
+        direction: Numbers<'_>,
         drives: &[(&Target, &Expr)],
     ) -> Checked<IncidentField> {
         let direction = self.direction(scope, direction)?;
@@ -185,7 +199,8 @@ impl Resolver<'_> {
     }
 
     /// Whole numbers, one for each axis, without a common factor.
-    fn direction(&mut self, scope: &Scope, (list, span): (&[Expr], Span)) -> Checked<PerAxis<i64>> {
+    fn direction(&mut self, scope: &Scope, numbers: Numbers<'_>) -> Checked<PerAxis<i64>> {
+        let Numbers { list, span } = numbers;
         let axes = self.frame.present();
         let place = scope.place(span);
         if list.len() != axes.len() {
@@ -245,7 +260,7 @@ impl Resolver<'_> {
         scope: &Scope,
         ranges: &[Ends],
         from: &Name,
-        (incoming, failed): (&mut Incoming, bool),
+        incoming: &Incoming,
     ) -> Checked<(usize, TotalBox)> {
         let field = incoming.list.iter().position(|i| i.name == from.node);
         let grid = self.frame.grid.clone().ok_or(Reported)?;
@@ -275,7 +290,6 @@ impl Resolver<'_> {
         }
         match field {
             Some(field) => Ok((field, TotalBox { ends })),
-            None if failed => Err(Reported),
             None => {
                 let message = format!("there is no incident field `{}` here", from.node);
                 let known = incoming.list.iter().map(|i| i.name.as_str());

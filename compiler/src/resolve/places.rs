@@ -110,7 +110,7 @@ impl Resolver<'_> {
                 );
                 return self.fail(d);
             }
-            let nearest = self.nearest(scope, (axis, e), component.position[id], extent[id])?;
+            let nearest = self.nearest(scope, axis, e, component.position[id], extent[id])?;
             region[id] = Interval::new(nearest.index, nearest.index + 1);
             found.push(format!("{} = {}", axis.node, nearest.shown));
             is_moved |= nearest.is_moved;
@@ -128,7 +128,8 @@ impl Resolver<'_> {
     pub fn nearest(
         &mut self,
         scope: &Scope,
-        (axis, e): (&ast::Name, &Expr),
+        axis: &ast::Name,
+        e: &Expr,
         stagger: HalfIndex,
         range: Interval,
     ) -> Checked<Nearest> {
@@ -176,37 +177,38 @@ impl Resolver<'_> {
         for part in parts {
             if let Within::Range { axis, from, to } = part {
                 let id = self.axis_named(scope, axis)?;
-                let range = self.range(scope, (axis, from, to.as_ref()), extent[id], name)?;
+                let whole = extent[id];
+                let range = match to {
+                    Some(to) => self.range(scope, &axis.node, [from, to], whole, name)?,
+                    None => {
+                        let i = self.index_along(scope, from, whole, &axis.node, name)?;
+                        Interval::new(i, i + 1)
+                    }
+                };
                 region[id] = region[id].intersect(range);
             }
         }
         Ok(region)
     }
 
-    /// `x = from..to`, or the plane `x = from`.
+    /// `x = from..to`.
     fn range(
         &mut self,
         scope: &Scope,
-        (axis, from, to): (&ast::Name, &Expr, Option<&Expr>),
+        axis: &str,
+        [from, to]: [&Expr; 2],
         whole: Interval,
         name: &str,
     ) -> Checked<Interval> {
-        let Some(to) = to else {
-            let i = self.index_along(scope, from, whole, &axis.node, name)?;
-            return Ok(Interval::new(i, i + 1));
-        };
         let mut end = |e| self.counted(scope, e, Some(LENGTHS_OF_PARTS));
         let range = Interval::new(end(from)?, end(to)?);
         if !range.is_empty() && range.lo >= whole.lo && range.hi <= whole.hi {
             return Ok(range);
         }
         let message = if range.is_empty() {
-            format!("the range {range} along `{}` is empty", axis.node)
+            format!("the range {range} along `{axis}` is empty")
         } else {
-            format!(
-                "the range {range} leaves the indices of `{name}` along `{}`, {whole}",
-                axis.node
-            )
+            format!("the range {range} leaves the indices of `{name}` along `{axis}`, {whole}")
         };
         let d = self
             .error(codes::OUTSIDE, message, &scope.place(from.span.to(to.span)))

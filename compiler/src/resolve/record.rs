@@ -27,6 +27,13 @@ pub struct Recorded<'a> {
     pub every: u64,
 }
 
+/// How the probes of a box are called.
+struct Names {
+    prefix: String,
+    /// The program names the box.
+    given: bool,
+}
+
 /// A component or a static value, as far as results know them.
 pub struct Shown {
     pub name: String,
@@ -52,7 +59,7 @@ impl Resolver<'_> {
         let scope = recorded.scope;
         for target in targets {
             if let Some(state) = &target.state {
-                self.probe_states(recorded, (state, target), at, name, results)?;
+                self.probe_states(recorded, state, target, at, name, results)?;
                 continue;
             }
             let Targeted {
@@ -75,7 +82,10 @@ impl Resolver<'_> {
                     },
                     (Some(n), _) => format!("{}.{}", n.node, facts.name),
                 };
-                let names = (prefix, name.is_some());
+                let names = Names {
+                    prefix,
+                    given: name.is_some(),
+                };
                 self.record_box(recorded, region, names, results, |results, name, at| {
                     results.probes.push(Probe {
                         name,
@@ -93,7 +103,8 @@ impl Resolver<'_> {
     fn probe_states(
         &mut self,
         recorded: &Recorded<'_>,
-        (state, target): (&Name, &Target),
+        state: &Name,
+        target: &Target,
         at: &ast::Place,
         name: Option<&Name>,
         results: &mut Results,
@@ -123,7 +134,10 @@ impl Resolver<'_> {
                     continue;
                 }
                 found = true;
-                let names = (prefix.clone(), name.is_some());
+                let names = Names {
+                    prefix: prefix.clone(),
+                    given: name.is_some(),
+                };
                 self.record_box(recorded, own, names, results, |results, name, at| {
                     results.state_probes.push(StateProbe {
                         name,
@@ -194,16 +208,18 @@ impl Resolver<'_> {
         &mut self,
         recorded: &Recorded<'_>,
         region: Region,
-        (prefix, is_named): (String, bool),
+        names: Names,
         results: &mut Results,
         mut add: impl FnMut(&mut Results, String, PerAxis<i64>),
     ) -> Checked<()> {
         let axes = self.frame.present().into_iter().map(|(_, a)| a);
-        let shown: Vec<Axis> = axes.filter(|a| !is_named || region[*a].len() > 1).collect();
+        let shown: Vec<Axis> = axes
+            .filter(|a| !names.given || region[*a].len() > 1)
+            .collect();
         let mut failed = false;
         for_each_index(region, |at| {
             let indices = shown.iter().map(|a| format!("_{}", at[*a]));
-            let name = format!("{prefix}{}", indices.collect::<String>());
+            let name = format!("{}{}", names.prefix, indices.collect::<String>());
             if !results.probe_names.insert(name.clone()) {
                 let d = self
                     .error(
@@ -289,7 +305,7 @@ impl Resolver<'_> {
             return self.index_along(scope, &plane.at, range, &plane.axis.node, &shown.name);
         }
         let stagger = shown.position[axis];
-        let place = self.nearest(scope, (&plane.axis, &plane.at), stagger, range)?;
+        let place = self.nearest(scope, &plane.axis, &plane.at, stagger, range)?;
         if place.is_moved {
             let found = format!("{} = {}", plane.axis.node, place.shown);
             self.note_nearest(&shown.name, &[found], &scope.place(plane.at.span));

@@ -88,7 +88,7 @@ impl Resolver<'_> {
         while let Some(e) = open.pop() {
             match &e.node {
                 ExprKind::Number(_) | ExprKind::Text(_) | ExprKind::Path(_) => {}
-                ExprKind::Name(name) => self.scan_name(scope, e, name, known, false),
+                ExprKind::Name(name) => self.scan_name(scope, e, name, known, Wanted::Value),
                 ExprKind::Member(of, _) | ExprKind::Level(of, _) | ExprKind::Unary(_, of) => {
                     open.push(of);
                 }
@@ -99,7 +99,9 @@ impl Resolver<'_> {
                 ExprKind::List(list) => open.extend(list),
                 ExprKind::Call { callee, args } => {
                     match &callee.node {
-                        ExprKind::Name(name) => self.scan_name(scope, callee, name, known, true),
+                        ExprKind::Name(name) => {
+                            self.scan_name(scope, callee, name, known, Wanted::Operator)
+                        }
                         _ => open.push(callee),
                     }
                     open.extend(args.iter().map(|a| &a.value));
@@ -120,8 +122,9 @@ impl Resolver<'_> {
         expr: &Expr,
         name: &str,
         known: &BTreeSet<String>,
-        called: bool,
+        wanted: Wanted,
     ) {
+        let called = wanted == Wanted::Operator;
         let found = known.contains(name)
             || called && ["layer", "depth"].contains(&name)
             || BUILT_IN.contains(&name)
@@ -140,9 +143,9 @@ impl Resolver<'_> {
             &scope.place(expr.span),
         );
         d.labels[0].text = "not found".to_string();
-        let (wanted, built_in) = match called {
-            true => (Wanted::Operator, built_in::BUILT_IN),
-            false => (Wanted::Value, &BUILT_IN[..]),
+        let built_in = match called {
+            true => built_in::BUILT_IN,
+            false => &BUILT_IN[..],
         };
         let mut names = self.fitting(scope.module, wanted);
         names.extend(built_in);

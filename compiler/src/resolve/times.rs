@@ -71,8 +71,8 @@ impl Times<'_> {
     }
 
     /// What a statement says about the time of its target.
-    fn told_by(&self, update: &Update, sets: bool) -> Told {
-        if self.per_step[update.target.index()] != 1 || advances(update, sets) {
+    fn told_by(&self, update: &Update, statement: &Statement) -> Told {
+        if self.per_step[update.target.index()] != 1 || advances(update, statement) {
             return Told::Declared;
         }
         let others = || {
@@ -99,9 +99,9 @@ impl Times<'_> {
     }
 
     /// The read that makes an update one of first order, if one does.
-    fn skewed(&self, update: &Update, sets: bool) -> Option<Skewed> {
+    fn skewed(&self, update: &Update, statement: &Statement) -> Option<Skewed> {
         let target = update.target;
-        if self.per_step[target.index()] != 1 || !advances(update, sets) {
+        if self.per_step[target.index()] != 1 || !advances(update, statement) {
             return None;
         }
         let old = self.newest(target)?;
@@ -156,12 +156,12 @@ impl Times<'_> {
         &mut self,
         statements: &[Statement],
         stages: &[Stage],
-        mut look: impl FnMut(&mut Self, usize, &Update, bool),
+        mut look: impl FnMut(&mut Self, usize, &Update, &Statement),
     ) {
         self.done.fill(0);
         for (n, (stage, statement)) in stages.iter().zip(statements).enumerate() {
             for update in &stage.updates {
-                look(self, n, update, statement.sets);
+                look(self, n, update, statement);
             }
             for update in &stage.updates {
                 self.done[update.target.index()] += 1;
@@ -193,19 +193,20 @@ impl Resolver<'_> {
         };
         for _ in 0..ROUNDS {
             let before = times.told.clone();
-            times.walk(statements, stages, |times, _, update, sets| {
-                times.told[update.target.index()] = times.told_by(update, sets);
+            times.walk(statements, stages, |times, _, update, statement| {
+                times.told[update.target.index()] = times.told_by(update, statement);
             });
             if times.told == before {
                 break;
             }
         }
         let mut found: Vec<(usize, Skewed)> = Vec::new();
-        times.walk(statements, stages, |times, n, update, sets| {
+        times.walk(statements, stages, |times, n, update, statement| {
             let said = found.last().is_some_and(|(last, _)| *last == n);
             let sum = is_sum(update, stages);
             if !said && !sum && !confused.contains(&n) {
-                found.extend(times.skewed(update, sets).map(|skewed| (n, skewed)));
+                let skewed = times.skewed(update, statement);
+                found.extend(skewed.map(|skewed| (n, skewed)));
             }
         });
         found.retain(|(n, _)| {
@@ -324,8 +325,8 @@ impl Resolver<'_> {
 
 /// Whether an update adds to its old value what the time that it spans brings: `u += ...`, or `u = u + ...`, where
 /// differences of `u` may stand in place of `u`.
-fn advances(update: &Update, sets: bool) -> bool {
-    if !sets {
+fn advances(update: &Update, statement: &Statement) -> bool {
+    if !statement.sets {
         return true;
     }
     let target = update.target;

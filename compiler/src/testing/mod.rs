@@ -15,7 +15,8 @@ pub use memory::Memory;
 pub use patches::random_patches;
 pub use random::{
     Limits, Rng, add_random_bands, add_random_zones, add_random_zones_for_gpus, lengthen,
-    make_room_for_towers, random_kernels, random_linear_scheme, random_scheme, tower_pitches,
+    make_room_for_towers, random_kernels, random_linear_scheme, random_scheme, tower_pitch,
+    tower_pitches,
 };
 pub use schemes::{bounded, elasticity, everywhere, maxwell, one_update_per_stage, star};
 pub use stagewise::Stagewise;

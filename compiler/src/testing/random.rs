@@ -586,13 +586,14 @@ pub fn make_room_for_towers(rng: &mut Rng, scheme: &mut Scheme, most: i64) {
     }
 }
 
-/// Pitches of both faces of small towers, the same or not.
-pub fn tower_pitches(rng: &mut Rng, same: bool) -> [Rational; 2] {
-    let mut pitch = || Rational::new(rng.within(4, 16), 2).unwrap_or(Rational::ONE);
-    match same {
-        true => [pitch(); 2],
-        false => [pitch(), pitch()],
-    }
+/// A pitch of small towers.
+pub fn tower_pitch(rng: &mut Rng) -> Rational {
+    Rational::new(rng.within(4, 16), 2).unwrap_or(Rational::ONE)
+}
+
+/// Pitches of both faces of small towers.
+pub fn tower_pitches(rng: &mut Rng) -> [Rational; 2] {
+    [tower_pitch(rng), tower_pitch(rng)]
 }
 
 /// Makes an axis longer; what ends where the axis does, ends later.

@@ -4,7 +4,7 @@ use super::{Memory, Rng};
 use crate::backend::interp::Interp;
 use crate::ghost::ComponentGhosts;
 use crate::kernel::{KernelSet, RowKernel, RunStart, UpdateSet, ZoneParts, ZoneSplitter};
-use crate::lattice::{Axis, Interval, PerAxis, Region};
+use crate::lattice::{Axis, Group, Interval, PerAxis, Region};
 use crate::layout::{Layout, RowId};
 use crate::reference::for_each_index;
 use crate::scheme::{CoefId, ComponentId, Precision, Scheme, StageId, StateId, ZoneSet};
@@ -167,14 +167,20 @@ impl<'a> Stagewise<'a> {
             for y in middle.lo..middle.hi {
                 let group = self.memory.pointer(self.layout.group(x, y));
                 let start = RunStart {
-                    place: (x, y),
+                    place: Group { x, y },
                     offset: 0,
                     groups: 1,
                 };
                 let starts = std::iter::once(start);
                 let mut parts = ZoneParts::default();
-                self.split
-                    .split(&self.layout, of.zones(), (x, y), starts, range, &mut parts);
+                self.split.split(
+                    &self.layout,
+                    of.zones(),
+                    Group { x, y },
+                    starts,
+                    range,
+                    &mut parts,
+                );
                 for part in parts.iter() {
                     let kernel = RowKernel {
                         stage,

@@ -92,7 +92,11 @@ impl PyramidProgram {
         if scheme.grid.axes[axis].is_none() || self.tiles[axis] == 1 {
             return [0; 2];
         }
-        let (input, stages) = regions(scheme, axis, Interval::new(0, base), true, self.height);
+        let line = Line {
+            axis,
+            unrolled: true,
+        };
+        let (input, stages) = regions(scheme, line, Interval::new(0, base), self.height);
         let all = stages.iter().fold(input, |all, s| all.hull(*s));
         [-all.lo, all.hi - base]
     }
@@ -107,8 +111,11 @@ impl PyramidProgram {
         };
         let extents = scheme.component_ids().map(|id| scheme.extent(id)[axis].hi);
         let base = Interval::new(lo, end.min(extents.max().unwrap_or(1)));
-        let unrolled = self.unrolled[axis];
-        let (input, stages) = regions(scheme, axis, base, unrolled, self.height);
+        let line = Line {
+            axis,
+            unrolled: self.unrolled[axis],
+        };
+        let (input, stages) = regions(scheme, line, base, self.height);
         let all = stages.iter().fold(input.hull(base), |all, s| all.hull(*s));
         let [below, above] = scheme.reach()[axis].map(i64::from);
         let line = match axis {
@@ -126,7 +133,11 @@ impl PyramidProgram {
     /// How far each stage of a time block computes beyond the base of a tile that no end cuts, below and above.
     pub fn profile(&self, scheme: &Scheme, axis: Axis) -> Vec<[i64; 2]> {
         let base = Interval::new(0, self.base[axis]);
-        let (_, stages) = regions(scheme, axis, base, true, self.height);
+        let line = Line {
+            axis,
+            unrolled: true,
+        };
+        let (_, stages) = regions(scheme, line, base, self.height);
         stages.iter().map(|s| [-s.lo, s.hi - base.hi]).collect()
     }
 
@@ -147,13 +158,8 @@ impl PyramidProgram {
 }
 
 /// The input of a tile along an axis, and what each stage of a time block computes.
-fn regions(
-    scheme: &Scheme,
-    axis: Axis,
-    base: Interval,
-    unrolled: bool,
-    height: u64,
-) -> (Interval, Vec<Interval>) {
+fn regions(scheme: &Scheme, line: Line, base: Interval, height: u64) -> (Interval, Vec<Interval>) {
+    let Line { axis, unrolled } = line;
     // What is stored at the end, per component. It is computed in every step, as probes and slices may look at it.
     let owned: Vec<Interval> = scheme
         .component_ids()
@@ -171,12 +177,7 @@ fn regions(
     let mut stages = Vec::new();
     for step in (0..height).rev() {
         for &stage in ids.iter().rev() {
-            let place = Place {
-                axis,
-                stage,
-                step,
-                unrolled,
-            };
+            let place = Place { line, stage, step };
             stages.push(before(scheme, place, &owned, &mut needs));
         }
     }
@@ -188,13 +189,20 @@ fn regions(
     (input, stages)
 }
 
+/// An axis as a tile sees it.
+#[derive(Clone, Copy)]
+struct Line {
+    axis: Axis,
+    /// It goes on beyond its ends.
+    unrolled: bool,
+}
+
 /// A stage of a time block, along an axis.
 #[derive(Clone, Copy)]
 struct Place {
-    axis: Axis,
+    line: Line,
     stage: StageId,
     step: u64,
-    unrolled: bool,
 }
 
 /// Goes back over a stage: from what is needed after it to what is needed before, and what it has to compute.
@@ -204,12 +212,8 @@ fn before(
     owned: &[Interval],
     needs: &mut [Vec<Interval>],
 ) -> Interval {
-    let Place {
-        axis,
-        stage,
-        step,
-        unrolled,
-    } = place;
+    let Place { line, stage, step } = place;
+    let Line { axis, unrolled } = line;
     let time_level = |id: ComponentId, version: u64| {
         (version % u64::from(scheme.component(id).time_levels)) as usize
     };
@@ -254,20 +258,15 @@ fn before(
             let version =
                 scheme.version(id, stage, step) + time_levels - u64::from(read.age) % time_levels;
             let own = &mut needs[id.index()][time_level(id, version)];
-            *own = own.hull(sources(scheme, axis, id, seen, unrolled));
+            *own = own.hull(sources(scheme, line, id, seen));
         }
     }
     computed
 }
 
 /// The stored indices that the values at some indices come from.
-fn sources(
-    scheme: &Scheme,
-    axis: Axis,
-    id: ComponentId,
-    seen: Interval,
-    unrolled: bool,
-) -> Interval {
+fn sources(scheme: &Scheme, line: Line, id: ComponentId, seen: Interval) -> Interval {
+    let Line { axis, unrolled } = line;
     if unrolled {
         return seen;
     }

@@ -102,7 +102,7 @@ impl Shapes {
             for &outer in ways(Axis::OUTER) {
                 for &middle in ways(Axis::MIDDLE) {
                     let far = PerAxis([outer, middle, false]);
-                    sheets.push(Sheet::new(program, far, across.is_some()));
+                    sheets.push(Sheet::new(program, far, across));
                 }
             }
         }
@@ -227,7 +227,7 @@ fn moved(range: Interval, by: i64) -> Interval {
 
 impl Sheet {
     /// The sheet on which positions count backwards along the `far` axes.
-    fn new(program: &TileProgram, far: PerAxis<bool>, across: bool) -> Sheet {
+    fn new(program: &TileProgram, far: PerAxis<bool>, across: Option<usize>) -> Sheet {
         let mut open = program.clone();
         let mut shift = vec![0; open.planes.len()];
         for axis in [Axis::OUTER, Axis::MIDDLE] {
@@ -257,8 +257,8 @@ impl Sheet {
         let mut inner = PerAxis::splat(Interval::new(-FAR, FAR));
         let mut outer = PerAxis::splat(Interval::default());
         let axes = match across {
-            true => &Axis::ALL[..],
-            false => &[Axis::OUTER, Axis::MIDDLE],
+            Some(_) => &Axis::ALL[..],
+            None => &[Axis::OUTER, Axis::MIDDLE],
         };
         for class in open.stages.iter_mut().flatten() {
             for &axis in axes {

@@ -50,10 +50,25 @@ impl Uses {
         Uses { first, last }
     }
 
-    /// From a stage to a later one, each with what it reads at other indices if `cross_lane`.
-    pub fn between(first: i64, last: i64, cross_lane: bool) -> Uses {
-        let [first, last] = [first, last].map(|stage| Use { stage, cross_lane });
+    /// From a stage to a later one, each at the same index.
+    pub fn between(first: i64, last: i64) -> Uses {
+        let [first, last] = [first, last].map(|stage| Use {
+            stage,
+            cross_lane: false,
+        });
         Uses { first, last }
+    }
+
+    /// In a stage, also at other indices.
+    pub fn cross_lane(stage: i64) -> Uses {
+        let own = Use {
+            stage,
+            cross_lane: true,
+        };
+        Uses {
+            first: own,
+            last: own,
+        }
     }
 
     /// As seen from a period that begins so many stages later.

@@ -114,6 +114,14 @@ impl BoundaryRows {
     }
 }
 
+/// What blocks have of lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineParts {
+    /// All of them, or slabs.
+    Slabs,
+    ZBlocks,
+}
+
 impl BoundaryUpdate {
     /// Rows that are advanced together: as many each time, so that none is computed in vain.
     pub fn together(
@@ -121,7 +129,7 @@ impl BoundaryUpdate {
         scheme: &Scheme,
         towers: &Towers,
         stage: StageAt,
-        z_blocks: bool,
+        parts: LineParts,
     ) -> u32 {
         let update = &stage.updates(scheme)[self.update];
         let loads = loads(scheme, update).max(1) * scheme.precision.bytes() / 4;
@@ -129,10 +137,10 @@ impl BoundaryUpdate {
             true => MOST_ON_RINGS,
             false => MOST_ROWS,
         };
-        let most = match (towers.alignments.len(), z_blocks) {
+        let most = match (towers.alignments.len(), parts) {
             (0 | 1, _) => most.one,
-            (_, false) => most.several,
-            (_, true) => most.in_z_blocks,
+            (_, LineParts::Slabs) => most.several,
+            (_, LineParts::ZBlocks) => most.in_z_blocks,
         };
         let at_once = match update.amendments.is_empty() {
             true => AT_ONCE,

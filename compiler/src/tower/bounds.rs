@@ -5,6 +5,7 @@ use super::group_box::GroupBox;
 use super::residency::{Residency, RowUpdate};
 use super::seam::{Held, SeamDepths};
 use super::towers::{Located, Towers};
+use super::zones::Predicates;
 use crate::ghost::AxisGhosts;
 use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
@@ -70,8 +71,8 @@ impl Towers {
     pub fn bounds(&self, scheme: &Scheme, layout: &Layout) -> Vec<Bounds> {
         let predicates = self.may_predicate(scheme);
         let bounds = |residency: &Residency| Bounds {
-            interior: residency.whole(scheme, false),
-            predicated: predicates.then(|| residency.whole(scheme, true)),
+            interior: residency.whole(scheme, Ends::Ghosts),
+            predicated: predicates.then(|| residency.whole(scheme, Ends::Open)),
             begin: residency.visible(layout, self.advance),
             touched: residency.touched(scheme),
             seam: match &self.rings.seam {
@@ -126,7 +127,7 @@ impl Towers {
         if limits.iter().any(Option::is_some) {
             return Some(placement);
         }
-        let mut predicated_ends = false;
+        let mut predicates = Predicates::Without;
         for shift in self.rings.shifts() {
             let there = |period: u64| at(period) + shift;
             let fits = |t: u64| bounds.interior.contains(there(t)) && held(t).all;
@@ -139,12 +140,15 @@ impl Towers {
             let fits = |t: u64| predicated(t) && held(t).all;
             let from = (first..end).find(|t| fits(*t)).unwrap_or(end);
             let predicated = from..(from..end).find(|t| !fits(*t)).unwrap_or(end);
-            for (periods, predicates) in [(interior, false), (predicated, true)] {
+            for (periods, own) in [
+                (interior, Predicates::Without),
+                (predicated, Predicates::With),
+            ] {
                 let most = placement.interior.end - placement.interior.start;
                 if periods.end - periods.start > most {
                     placement.interior = periods;
                     placement.shift = shift;
-                    predicated_ends = predicates;
+                    predicates = own;
                 }
             }
         }
@@ -155,7 +159,7 @@ impl Towers {
                 .seen_from(Group::default() - (at(t) + placement.shift))
         });
         let rows = rows.fold(GroupBox::default(), GroupBox::hull);
-        placement.variant = self.variants.of(predicated_ends, rows);
+        placement.variant = self.variants.of(predicates, rows);
         Some(placement)
     }
 
@@ -174,12 +178,22 @@ impl Towers {
     }
 }
 
+/// Where rows of a period may lie.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    /// Between all ends.
+    Ghosts,
+    /// Also beyond ends without ghosts.
+    Open,
+}
+
 impl Residency {
     /// The origins for which all rows of a period lie in the regions of their updates, and none has ghosts along the
-    /// two axes; `open`: rows may lie beyond ends without ghosts.
-    fn whole(&self, scheme: &Scheme, open: bool) -> GroupBox {
+    /// two axes.
+    fn whole(&self, scheme: &Scheme, at: Ends) -> GroupBox {
         let ends = |axis: Axis, mut range: Interval| {
-            let [below, above] = scheme.grid.boundary[axis].map(|b| open && b == Boundary::Zero);
+            let [below, above] =
+                scheme.grid.boundary[axis].map(|b| at == Ends::Open && b == Boundary::Zero);
             if below {
                 range.lo = GroupBox::ALL.x.lo;
             }

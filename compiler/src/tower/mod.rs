@@ -26,7 +26,7 @@ mod zigzag;
 mod zones;
 
 pub use allocate::{Allocation, Carried, SharedCopy, StageAllocation, Uses, Written};
-pub use boundary::{BoundaryRow, BoundaryRows, BoundaryUpdate};
+pub use boundary::{BoundaryRow, BoundaryRows, BoundaryUpdate, LineParts};
 pub use bounds::{Bounds, Placement, without_ghosts, written_groups};
 pub use group::{Group, PerFace};
 pub use group_box::GroupBox;

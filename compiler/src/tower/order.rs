@@ -7,6 +7,7 @@ use super::allocate::{Allocation, StageAllocation};
 use super::group::Group;
 use super::program::{Amend, Amended, Operand, RowOp, StageProgram, Update, VolumeSource};
 use super::residency::{RowRef, RowUpdate, StageAt, is_cross_lane, keeps_old, reach, row_coefs};
+use super::zones::Variant;
 use super::zones::{Memory, memory_of};
 use crate::lattice::Axis;
 use crate::layout::{Layout, RowId};
@@ -31,6 +32,8 @@ pub(super) struct Context<'a> {
     pub layout: &'a Layout,
     pub advance: Group,
     pub sources: &'a [VolumeSource],
+    /// All updates need the old values of what they write, whatever the variant.
+    pub keeps: bool,
 }
 
 /// The stages of a period, in the order of their operations.
@@ -60,19 +63,13 @@ struct Together {
 }
 
 impl Context<'_> {
-    /// The stages of a period with the amendments of some zones; `keeps`: all updates need the old values of what they
-    /// write.
-    pub fn stages(
-        &self,
-        allocation: &Allocation,
-        keeps: bool,
-        zones: ZoneSet,
-    ) -> Vec<StageProgram> {
+    /// The stages of a period in a variant.
+    pub fn stages(&self, allocation: &Allocation, variant: &Variant) -> Vec<StageProgram> {
         let mut order = Order {
             context: self,
             allocation,
-            keeps,
-            zones,
+            keeps: self.keeps || variant.predicated,
+            zones: variant.zones,
             registers: allocation.carried.iter().map(|c| c.row).collect(),
         };
         let stages = allocation.stages.iter().enumerate();

@@ -270,14 +270,12 @@ impl AllocatedTowers {
             layout,
             advance: towers.advance,
             sources,
+            // Threads of a z block that have no part in an update keep the old value.
+            keeps: block.lines.z_blocks().is_some(),
         };
-        // Threads of a z block that have no part in an update keep the old value.
-        let keeps = block.lines.z_blocks().is_some();
         let period = |allocation: &Allocation| {
             let variants = towers.variants.all.iter();
-            let stages = |variant: &Variant| {
-                order.stages(allocation, keeps || variant.predicated, variant.zones)
-            };
+            let stages = |variant: &Variant| order.stages(allocation, variant);
             PeriodProgram {
                 carried: allocation.carried.clone(),
                 held: allocation.held.clone(),

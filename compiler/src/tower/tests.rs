@@ -345,7 +345,7 @@ impl<'a> Machine<'a> {
                     let at = (outer.lo..outer.hi)
                         .flat_map(|x| (middle.lo..middle.hi).map(move |y| Group::new(x, y)));
                     for at in at {
-                        self.check_reads(&updates[update], (stage, step), at, &|place| {
+                        self.check_reads(&updates[update], stage, step, at, &|place| {
                             self.load(place)
                         });
                         let version =
@@ -375,7 +375,7 @@ impl<'a> Machine<'a> {
                 row: RowId(0),
             })
             .at;
-            self.check_reads(update, (stage, step), at, &|place| tower.kept[&place]);
+            self.check_reads(update, stage, step, at, &|place| tower.kept[&place]);
             let version = self.scheme.version(update.target, stage, step) as i64 + 1;
             written.push((target(update, at), version));
         }
@@ -398,7 +398,8 @@ impl<'a> Machine<'a> {
     fn check_reads(
         &self,
         update: &Update,
-        (stage, step): (StageId, u64),
+        stage: StageId,
+        step: u64,
         at: Group,
         find: &dyn Fn(RowRef) -> i64,
     ) {

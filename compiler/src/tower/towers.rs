@@ -103,7 +103,10 @@ impl Towers {
             adjacent,
             classes: program.stages.clone(),
         };
-        towers.variants = Variants::new(scheme, layout, towers.may_predicate(scheme));
+        towers.variants = match towers.may_predicate(scheme) {
+            true => Variants::new(scheme, layout).with_predicates(),
+            false => Variants::new(scheme, layout),
+        };
         Ok(towers)
     }
 

@@ -24,6 +24,13 @@ pub struct Variant {
     pub predicated: bool,
 }
 
+/// Whether a tower needs a variant with predicates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Predicates {
+    Without,
+    With,
+}
+
 /// The variants of a program, those without predicates first, and where towers need which of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Variants {
@@ -35,7 +42,7 @@ pub struct Variants {
 }
 
 impl Variants {
-    pub(super) fn new(scheme: &Scheme, layout: &Layout, predicates: bool) -> Variants {
+    pub(super) fn new(scheme: &Scheme, layout: &Layout) -> Variants {
         let updates = scheme.stages.iter().flat_map(|s| &s.updates);
         let amended = updates.fold(ZoneSet::default(), |set, u| set.union(u.zones()));
         let whole = Axis::ALL.map(|axis| Interval::new(0, layout.extent[axis]));
@@ -60,23 +67,35 @@ impl Variants {
             }
         }
         let all = everywhere.union(some);
-        let variant = |zones, predicated| Variant {
+        let variant = |zones| Variant {
             zones,
             faces: false,
-            predicated,
+            predicated: false,
         };
-        let mut variants = vec![variant(everywhere, false)];
+        let mut variants = vec![variant(everywhere)];
         if all != everywhere {
-            variants.push(variant(all, false));
-        }
-        if predicates {
-            variants.push(variant(all, true));
+            variants.push(variant(all));
         }
         Variants {
             all: variants,
             partial,
             faces: Vec::new(),
         }
+    }
+
+    /// The same with a variant for towers that ends of the grid may cut rows off.
+    pub(super) fn with_predicates(mut self) -> Variants {
+        let most = *self.most();
+        self.all.push(Variant {
+            predicated: true,
+            ..most
+        });
+        self
+    }
+
+    /// The variant without predicates that has the amendments of all zones.
+    fn most(&self) -> &Variant {
+        &self.all[self.plain() - 1]
     }
 
     /// The same with faces of boxes of total fields across the first two axes: one variant more at most, for towers
@@ -101,7 +120,8 @@ impl Variants {
     }
 
     /// The number of the variant for a tower whose rows of interior periods lie in a box.
-    pub(super) fn of(&self, predicated: bool, rows: GroupBox) -> usize {
+    pub(super) fn of(&self, predicates: Predicates, rows: GroupBox) -> usize {
+        let predicated = predicates == Predicates::With;
         let mut needed = ZoneSet::default();
         for (zone, at) in &self.partial {
             let met = at.intersect(rows);

@@ -225,11 +225,11 @@ impl DeviceCode {
                 }
                 for (rows, table) in injections.corrected().iter().zip(&tables) {
                     if rows.group.stage == stage {
-                        let found = corrected_rows(rows, &table.0, scheme, &set.layout, phase);
+                        let found = corrected_rows(rows, &table.words, scheme, &set.layout, phase);
                         // Values that are read across faces may have no weight.
                         if !found.0.is_empty() {
                             jobs.corrections
-                                .push(code.correction(device, table, &found)?);
+                                .push(code.correction(device, table, &found.0, &found.1)?);
                         }
                     }
                 }
@@ -257,10 +257,12 @@ impl DeviceCode {
     fn correction(
         &self,
         device: &dyn Device,
-        (words, place): &(CorrectionTable, Address),
-        (rows, ghosts): &(Vec<CorrectedRow>, Vec<RowGhost>),
+        table_of: &PlacedTable,
+        rows: &[CorrectedRow],
+        ghosts: &[RowGhost],
     ) -> Result<CorrectionJob, DeviceError> {
         let count = |n: usize| i32::try_from(n).map_err(|_| DeviceError::TooLong);
+        let words = &table_of.words;
         let along = words.region[Axis::INNER];
         let of_rows = packed(rows, CorrectedRow::BYTES, CorrectedRow::write);
         let of_ghosts = packed(ghosts, RowGhost::BYTES, RowGhost::write);
@@ -269,7 +271,7 @@ impl DeviceCode {
                 array: self.array.0,
                 table: table(device, &of_rows)?.0,
                 count: count(rows.len())?,
-                words: place.0,
+                words: table_of.place.0,
                 lo: along.lo as i32,
                 len: along.len() as i32,
                 hole: words.hole.lo as i32,
@@ -411,16 +413,22 @@ impl DeviceCode {
     }
 }
 
+/// The words of corrections, and where they lie on a device.
+struct PlacedTable {
+    words: CorrectionTable,
+    place: Address,
+}
+
 /// The tables of the corrections of a problem, with their places.
 fn correction_tables(
     device: &dyn Device,
     injections: &Injections,
-) -> Result<Vec<(CorrectionTable, Address)>, DeviceError> {
+) -> Result<Vec<PlacedTable>, DeviceError> {
     let first = injections.first_correction();
     let tables = injections.corrected().iter().map(|rows| {
         let words = CorrectionTable::new(rows, first).ok_or(DeviceError::TooLong)?;
         let place = table(device, &words.bytes())?;
-        Ok((words, place))
+        Ok(PlacedTable { words, place })
     });
     tables.collect()
 }

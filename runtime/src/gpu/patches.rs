@@ -134,8 +134,10 @@ impl PatchBlocks {
     pub(super) fn new(
         device: &dyn Device,
         compiled: &CompiledPatches,
-        (scheme, layout): (&Scheme, &Layout),
-        (injections, receivers): (&Injections, &[Receiver]),
+        scheme: &Scheme,
+        layout: &Layout,
+        injections: &Injections,
+        receivers: &[Receiver],
     ) -> Result<Result<PatchBlocks, NoTimeBlocks>, DeviceError> {
         let program = &compiled.program;
         let Ok(lists) = Lists::new(scheme, program, injections, receivers) else {

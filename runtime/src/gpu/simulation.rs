@@ -16,7 +16,7 @@ use super::records::Records;
 use super::step_tables::slice_place;
 use crate::host::receivers::Picture;
 use crate::host::{BlowUp, Calculation, Progress};
-use crate::simulation::{RunError, Simulation, Value, cell_stages_per_step};
+use crate::simulation::{RunError, Simulation, Value, Values, cell_stages_per_step};
 use recording::Waiting;
 use std::collections::VecDeque;
 use std::sync::OnceLock;
@@ -428,12 +428,13 @@ impl<T: Value> Simulation<T> for OnDevice<'_, T> {
         Ok(())
     }
 
-    fn go_on(&mut self, until: u64, values: bool) -> Result<(), RunError> {
-        let copy = match values && self.calculation.steps() != self.steps {
+    fn go_on(&mut self, until: u64, values: Values) -> Result<(), RunError> {
+        let wanted = values == Values::Wanted;
+        let copy = match wanted && self.calculation.steps() != self.steps {
             true => self.begin_copy()?,
             false => None,
         };
-        if values && copy.is_none() {
+        if wanted && copy.is_none() {
             self.fetch()?;
         }
         self.begin(until)?;

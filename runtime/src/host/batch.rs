@@ -1,7 +1,7 @@
 //! Rows that one call of a kernel advances.
 
 use torre_compiler::kernel::Run;
-use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
+use torre_compiler::lattice::{Axis, Group, Interval, PerAxis, Region};
 use torre_compiler::layout::Layout;
 use torre_compiler::scheme::StageId;
 use torre_compiler::tile::{ClassSet, Segment};
@@ -17,14 +17,14 @@ pub(super) struct Batch {
     /// As kernels take them, from the group (0, 0).
     pub runs: Vec<Run>,
     /// The first group of each run.
-    pub places: Vec<(i64, i64)>,
+    pub places: Vec<Group>,
     /// Encloses the rows along the outer and middle axes.
     hull: [Interval; 2],
 }
 
 impl Batch {
     /// A box that has all rows, moved to an origin.
-    pub fn bounds(&self, range: Interval, (x, y): (i64, i64)) -> Region {
+    pub fn bounds(&self, range: Interval, Group { x, y }: Group) -> Region {
         let [outer, middle] = self.hull;
         PerAxis([
             Interval::new(outer.lo + x, outer.hi + x),
@@ -34,9 +34,8 @@ impl Batch {
     }
 
     /// The rows of a run, moved to an origin along the outer and middle axes, with a range of the inner axis.
-    pub fn rows(&self, run: usize, axis: Axis, range: Interval, origin: (i64, i64)) -> Region {
-        let (x, y) = self.places[run];
-        let (x, y) = (x + origin.0, y + origin.1);
+    pub fn rows(&self, run: usize, axis: Axis, range: Interval, origin: Group) -> Region {
+        let Group { x, y } = self.places[run] + origin;
         let mut rows = PerAxis([Interval::new(x, x + 1), Interval::new(y, y + 1), range]);
         rows[axis].hi = rows[axis].lo + self.runs[run].groups;
         rows
@@ -124,7 +123,7 @@ impl Collector {
                     offset: x * self.stride[0] + y * self.stride[1],
                     groups,
                 });
-                batch.places.push((x, y));
+                batch.places.push(Group { x, y });
                 lo += groups;
             }
         }

@@ -9,10 +9,10 @@ use super::memory::Memory;
 use super::pyramids::Buffers;
 use super::receivers::{Picture, slice_shape};
 pub use super::setup_error::SetupError;
-use super::sweep::{PlanesOnDemand, Sweep};
+use super::sweep::SweepOver;
 use super::threads::NoThreads;
 use torre_compiler::kernel::{Code, KernelSet};
-use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
+use torre_compiler::lattice::{Axis, Group, Interval, PerAxis, Region};
 use torre_compiler::layout::{Layout, RowId};
 use torre_compiler::problem::{OutputKind, Problem};
 use torre_compiler::real::Real;
@@ -228,9 +228,9 @@ impl<'a, T: Real> Calculation<'a, T> {
     /// where they did not come, or values were none.
     pub fn run_sweep(
         &mut self,
-        (set, code): (&KernelSet, &dyn Code),
-        (sweep, planes): (&Sweep, &dyn PlanesOnDemand),
-        threads: usize,
+        set: &KernelSet,
+        code: &dyn Code,
+        over: SweepOver<'_>,
         until: u64,
         progress: &Progress,
     ) -> Result<bool, NoThreads> {
@@ -238,7 +238,7 @@ impl<'a, T: Real> Calculation<'a, T> {
         let engine = self.engine(set, code, until, progress);
         // SAFETY: `&mut self` keeps everybody else away from the cells until the run's threads have ended, but those who
         // bring planes and take them away.
-        let ran = unsafe { engine.run_sweep(sweep, planes, threads, from, until) }?;
+        let ran = unsafe { engine.run_sweep(over, from, until) }?;
         if ran {
             self.steps = until;
         }
@@ -326,8 +326,14 @@ impl<'a, T: Real> Calculation<'a, T> {
                             }
                             // Zeros on a plane have no sign that a mirror could turn.
                             if live[Axis::OUTER].contains(x) && live[Axis::MIDDLE].contains(y) {
-                                self.ghosts
-                                    .update(&self.layout, cells, id, row, (x, y), vector);
+                                self.ghosts.update(
+                                    &self.layout,
+                                    cells,
+                                    id,
+                                    row,
+                                    Group { x, y },
+                                    vector,
+                                );
                             }
                         }
                     }

@@ -7,7 +7,7 @@ use super::memory::Cells;
 use super::row::AdvancedRow;
 use torre_compiler::incident::{self, Group, Refusal};
 use torre_compiler::injection::given;
-use torre_compiler::lattice::{Axis, PerAxis};
+use torre_compiler::lattice::{self, Axis, PerAxis};
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::Problem;
 use torre_compiler::real::Real;
@@ -67,9 +67,12 @@ impl Corrections {
     }
 
     /// The rows that are corrected after each stage.
-    pub fn rows(&self) -> impl Iterator<Item = (StageId, (i64, i64))> + '_ {
+    pub fn rows(&self) -> impl Iterator<Item = (StageId, lattice::Group)> + '_ {
         let all = self.corrections.rows.iter();
-        all.flat_map(|rows| rows.rows().map(|[x, y]| (rows.group.stage, (x, y))))
+        all.flat_map(|rows| {
+            rows.rows()
+                .map(|[x, y]| (rows.group.stage, lattice::Group { x, y }))
+        })
     }
 
     /// Computes the waves of steps from `from` on: up to the step that is returned, at most `until`.
@@ -99,7 +102,7 @@ impl Corrections {
         };
         let all = self.corrections.rows.iter();
         for rows in all.filter(|rows| rows.group == group) {
-            let (x, y) = of.group;
+            let lattice::Group { x, y } = of.group;
             let mut places = rows.row([x, y]).peekable();
             if places.peek().is_none() {
                 continue;

@@ -10,7 +10,7 @@ use super::injection::RowInjections;
 use super::memory::Cells;
 use super::receivers::{Picture, Receivers, RecordedSlice};
 use torre_compiler::incident::Refusal;
-use torre_compiler::lattice::{Axis, Interval, Region};
+use torre_compiler::lattice::{Axis, Group, Interval, Region};
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::Problem;
 use torre_compiler::real::Real;
@@ -82,15 +82,9 @@ impl Effects {
         self.corrections.prepare(scheme, files, from, until)
     }
 
-    fn flag(
-        &mut self,
-        stage: StageId,
-        count: usize,
-        flag: u8,
-        rows: impl Iterator<Item = (i64, i64)>,
-    ) {
+    fn flag(&mut self, stage: StageId, count: usize, flag: u8, rows: impl Iterator<Item = Group>) {
         let own = &mut self.stages[stage.index()];
-        for (x, y) in rows {
+        for Group { x, y } in rows {
             own.flags.resize(count, 0);
             own.flags[(x * self.middle + y) as usize] |= flag;
             own.flagged[0] = own.flagged[0].hull(Interval::new(x, x + 1));
@@ -114,19 +108,19 @@ impl Effects {
         flagged || own.slices.iter().any(due)
     }
 
-    fn flags(&self, stage: StageId, (x, y): (i64, i64)) -> u8 {
+    fn flags(&self, stage: StageId, Group { x, y }: Group) -> u8 {
         let flags = &self.stages[stage.index()].flags;
         let row = (x * self.middle + y) as usize;
         flags.get(row).copied().unwrap_or(0)
     }
 
     /// Whether something acts on a row at a stage.
-    pub fn injects(&self, stage: StageId, row: (i64, i64)) -> bool {
+    pub fn injects(&self, stage: StageId, row: Group) -> bool {
         self.flags(stage, row) & INJECTS != 0
     }
 
     /// Whether probes record values of a row at a stage.
-    pub fn probes(&self, stage: StageId, row: (i64, i64)) -> bool {
+    pub fn probes(&self, stage: StageId, row: Group) -> bool {
         self.flags(stage, row) & PROBES != 0
     }
 

@@ -10,7 +10,7 @@ use super::threads::{self, NoThreads};
 use super::waiting::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use torre_compiler::kernel::{Code, Run, RunStart, UpdateSet, ZoneParts};
-use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
+use torre_compiler::lattice::{Axis, Group, Interval, PerAxis, Region};
 use torre_compiler::layout::{ALIGNMENT, Layout};
 use torre_compiler::problem::Problem;
 use torre_compiler::real::Real;
@@ -151,11 +151,11 @@ impl<T: Real> Engine<'_, T> {
                 unsafe {
                     if !is_bare {
                         let start = RunStart {
-                            place: (lean.lo, diamond.lo),
+                            place: Group::new(lean.lo, diamond.lo),
                             offset: 0,
                             groups: hi - lo,
                         };
-                        let origin = (lean.lo, diamond.lo);
+                        let origin = Group::new(lean.lo, diamond.lo);
                         let starts = std::iter::once(start);
                         self.advance_zoned(what, origin, starts, range, scratch);
                     }
@@ -179,10 +179,10 @@ impl<T: Real> Engine<'_, T> {
         what: Advance,
         batch: &Batch,
         range: Interval,
-        origin: (i64, i64),
+        origin: Group,
         scratch: &mut Scratch,
     ) {
-        let base = self.group(origin.0, origin.1);
+        let base = self.group(origin.x, origin.y);
         let bounds = batch.bounds(range, origin);
         let Advance {
             stage,
@@ -193,8 +193,8 @@ impl<T: Real> Engine<'_, T> {
         let mut lo = range.lo;
         if !self.kernels.split.is_bare(bounds) {
             let places = batch.places.iter().zip(&batch.runs);
-            let starts = places.map(|((x, y), run)| RunStart {
-                place: (x + origin.0, y + origin.1),
+            let starts = places.map(|(place, run)| RunStart {
+                place: *place + origin,
                 offset: run.offset,
                 groups: run.groups,
             });
@@ -230,12 +230,12 @@ impl<T: Real> Engine<'_, T> {
     unsafe fn advance_zoned(
         &self,
         what: Advance,
-        origin: (i64, i64),
+        origin: Group,
         starts: impl Iterator<Item = RunStart> + Clone,
         range: Interval,
         scratch: &mut Scratch,
     ) {
-        let base = self.group(origin.0, origin.1);
+        let base = self.group(origin.x, origin.y);
         let relevant = self.kernels.relevant(what.stage, what.updates);
         let piece = self.kernels.pieces[what.stage.index()];
         let split = &self.kernels.split;
@@ -325,10 +325,10 @@ impl<T: Real> Engine<'_, T> {
         };
         for x in outer.lo..outer.hi {
             for y in middle.lo..middle.hi {
-                let injects = active && self.effects.injects(stage, (x, y));
-                if injects || edges && self.ghosts.any_of((x, y)) {
+                let injects = active && self.effects.injects(stage, Group { x, y });
+                if injects || edges && self.ghosts.any_of(Group { x, y }) {
                     for target in targets() {
-                        let advanced = row_of(target, (x, y));
+                        let advanced = row_of(target, Group { x, y });
                         // SAFETY: the caller excludes other threads from these rows and their ghosts.
                         unsafe {
                             if injects {
@@ -336,14 +336,20 @@ impl<T: Real> Engine<'_, T> {
                             }
                             let AdvancedRow { component, row, .. } = advanced;
                             let (layout, cells) = (self.layout, self.cells);
-                            self.ghosts
-                                .update(layout, cells, component, row, (x, y), range);
+                            self.ghosts.update(
+                                layout,
+                                cells,
+                                component,
+                                row,
+                                Group { x, y },
+                                range,
+                            );
                         }
                     }
                 }
-                if active && self.effects.probes(stage, (x, y)) {
+                if active && self.effects.probes(stage, Group { x, y }) {
                     for target in targets() {
-                        let advanced = row_of(target, (x, y));
+                        let advanced = row_of(target, Group { x, y });
                         // SAFETY: as above.
                         unsafe { self.effects.record(self.layout, self.cells, &advanced) };
                     }

@@ -6,7 +6,7 @@ use super::setup_error::SetupError;
 use super::threads;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
-use torre_compiler::lattice::{Axis, PerAxis};
+use torre_compiler::lattice::{Axis, Group, PerAxis};
 use torre_compiler::layout::{Layout, RowId};
 use torre_compiler::problem::{Problem, StaticValue};
 use torre_compiler::real::Real;
@@ -80,7 +80,7 @@ impl<T: Real> Fill<'_, T> {
                 unsafe {
                     let range = whole[Axis::INNER];
                     self.ghosts
-                        .update(self.layout, self.cells, id, row, (x, y), range);
+                        .update(self.layout, self.cells, id, row, Group { x, y }, range);
                 }
             }
             return Ok(());
@@ -116,12 +116,12 @@ impl<T: Real> Fill<'_, T> {
             .iter_mut()
             .for_each(|v| *v = T::from_f64(*v).flush().to_f64());
         let name = || format!("the initial value of {}", component.name);
-        self.store(row, (x, y), range.lo, &values, name)?;
+        self.store(row, Group { x, y }, range.lo, &values, name)?;
         // SAFETY: each row, with its ghosts, belongs to one call; `plane` runs for each x on one thread.
         unsafe {
             let range = whole[Axis::INNER];
             self.ghosts
-                .update(self.layout, self.cells, id, row, (x, y), range);
+                .update(self.layout, self.cells, id, row, Group { x, y }, range);
         }
         Ok(())
     }
@@ -177,13 +177,13 @@ impl<T: Real> Fill<'_, T> {
         };
         coef.value.eval_row(&point, 0, &mut values);
         let name = || format!("the coefficient {}", coef.name);
-        self.store(self.layout.coef_row(id), (x, y), 0, &values, name)
+        self.store(self.layout.coef_row(id), Group { x, y }, 0, &values, name)
     }
 
     fn store(
         &self,
         row: RowId,
-        (x, y): (i64, i64),
+        Group { x, y }: Group,
         lo: i64,
         values: &[f64],
         name: impl Fn() -> String,

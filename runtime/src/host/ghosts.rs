@@ -2,7 +2,7 @@
 
 use super::memory::Cells;
 use torre_compiler::ghost::{self, Ghost};
-use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
+use torre_compiler::lattice::{Axis, Group, Interval, PerAxis, Region};
 use torre_compiler::layout::{Layout, RowId};
 use torre_compiler::real::Real;
 use torre_compiler::scheme::{ComponentId, Scheme};
@@ -68,7 +68,7 @@ impl Ghosts {
     }
 
     /// Whether a row may have ghosts along the outer or middle axis.
-    pub fn any_of(&self, (x, y): (i64, i64)) -> bool {
+    pub fn any_of(&self, Group { x, y }: Group) -> bool {
         self.any_rows
             && !(self.inner[Axis::OUTER].contains(x) && self.inner[Axis::MIDDLE].contains(y))
     }
@@ -94,7 +94,7 @@ impl Ghosts {
         cells: Cells<T>,
         id: ComponentId,
         row: RowId,
-        (x, y): (i64, i64),
+        Group { x, y }: Group,
         range: Interval,
     ) {
         let c = &self.components[id.index()];
@@ -111,7 +111,7 @@ impl Ghosts {
             };
             for outer in std::iter::once(&own(x)).chain(&c.outer[x as usize]) {
                 for middle in std::iter::once(&own(y)).chain(&c.middle[y as usize]) {
-                    if (outer.index, middle.index) == (x, y) {
+                    if outer.index == x && middle.index == y {
                         continue;
                     }
                     let copy = layout.element(row, PerAxis([outer.index, middle.index, 0]));
@@ -120,7 +120,11 @@ impl Ghosts {
                         let value = cells.get(start + i);
                         cells.set(copy + i, if negated { value.neg() } else { value });
                     };
-                    cells.repeat(copy + range.lo, start + range.lo, range.len(), negated);
+                    let (to, from) = (copy + range.lo, start + range.lo);
+                    match negated {
+                        true => cells.repeat_negated(to, from, range.len()),
+                        false => cells.repeat(to, from, range.len()),
+                    }
                     let ends = c.row.iter().filter(|(source, _)| range.contains(*source));
                     ends.for_each(|(_, ghost)| copy_one(ghost.index));
                     if c.zero_plane && range.lo == 0 {

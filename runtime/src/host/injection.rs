@@ -4,7 +4,7 @@ use super::memory::Cells;
 use super::row::AdvancedRow;
 use std::collections::BTreeMap;
 use torre_compiler::injection::{for_each_cell, given, has_one_wave, inject};
-use torre_compiler::lattice::{Axis, PerAxis};
+use torre_compiler::lattice::{Axis, Group, PerAxis};
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::{Problem, Source};
 use torre_compiler::real::Real;
@@ -30,7 +30,7 @@ pub(super) struct RowInjections {
     /// Index into the problem's sources.
     source: usize,
     /// The inner indices where it acts, with their profiles, per (x, y); rows of equal content are not shared.
-    rows: BTreeMap<(i64, i64), Vec<(i64, f64)>>,
+    rows: BTreeMap<Group, Vec<(i64, f64)>>,
     /// Where the wave does not depend on the place: its values per step, computed beforehand.
     waves: Option<Vec<f64>>,
     replaces: bool,
@@ -44,10 +44,10 @@ impl RowInjections {
         number: usize,
         source: &Source,
     ) -> RowInjections {
-        let mut rows: BTreeMap<(i64, i64), Vec<(i64, f64)>> = BTreeMap::new();
+        let mut rows: BTreeMap<Group, Vec<(i64, f64)>> = BTreeMap::new();
         let mut row = Vec::new();
         let mut group = None;
-        let mut finish = |group: Option<(i64, i64)>, row: &mut Vec<(i64, f64)>| {
+        let mut finish = |group: Option<Group>, row: &mut Vec<(i64, f64)>| {
             if let Some(group) = group.filter(|_| !row.is_empty()) {
                 // A copy has no more room than it needs, as the memory of a run is counted (`run::memory`).
                 rows.insert(group, row.clone());
@@ -55,7 +55,7 @@ impl RowInjections {
             }
         };
         for_each_cell(scheme, files, source, |at, profile| {
-            let here = Some((at[Axis::OUTER], at[Axis::MIDDLE]));
+            let here = Some(Group::new(at[Axis::OUTER], at[Axis::MIDDLE]));
             if here != group {
                 finish(group, &mut row);
                 group = here;
@@ -79,7 +79,7 @@ impl RowInjections {
     }
 
     /// The rows in which the source acts.
-    pub fn rows(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
+    pub fn rows(&self) -> impl Iterator<Item = Group> + '_ {
         self.rows.keys().copied()
     }
 
@@ -99,7 +99,7 @@ impl RowInjections {
         let Some(acting) = self.rows.get(&of.group) else {
             return;
         };
-        let (x, y) = of.group;
+        let Group { x, y } = of.group;
         let start = context.layout.element(of.row, PerAxis([x, y, 0]));
         for &(z, profile) in acting.iter().filter(|(z, _)| of.range.contains(*z)) {
             let tabled = self.waves.as_ref().and_then(|w| w.get(of.step as usize));

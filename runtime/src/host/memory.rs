@@ -152,29 +152,43 @@ impl<T: Real> Cells<T> {
         unsafe { std::ptr::copy_nonoverlapping(from, to, count as usize) }
     }
 
-    /// Copies `count` elements from `start` on to `element` and those after it, perhaps with the other sign.
+    /// Copies `count` elements from `start` on to `element` and those after it.
     ///
     /// # Safety
     /// The elements that are written are others; no other thread writes what is read, or touches what is written.
-    pub unsafe fn repeat(self, element: i64, start: i64, count: i64, negated: bool) {
+    pub unsafe fn repeat(self, element: i64, start: i64, count: i64) {
+        // SAFETY: passed on.
+        let [from, to] = unsafe { self.pair(element, start, count) };
+        to.copy_from_slice(from);
+    }
+
+    /// The same with the other sign.
+    ///
+    /// # Safety
+    /// As for [`Cells::repeat`].
+    pub unsafe fn repeat_negated(self, element: i64, start: i64, count: i64) {
+        // SAFETY: passed on.
+        let [from, to] = unsafe { self.pair(element, start, count) };
+        let pairs = to.iter_mut().zip(from);
+        pairs.for_each(|(to, from)| *to = from.neg());
+    }
+
+    /// `count` elements from `start` on, and as many from `element` on.
+    ///
+    /// # Safety
+    /// As for [`Cells::repeat`].
+    unsafe fn pair<'a>(self, element: i64, start: i64, count: i64) -> [&'a mut [T]; 2] {
         if count <= 0 {
-            return;
+            return [&mut [], &mut []];
         }
         debug_assert!(self.holds(element) && self.holds(element + count - 1));
+        debug_assert!(self.holds(start) && self.holds(start + count - 1));
         // SAFETY: both ranges lie in the map (debug-asserted) and have no element in common; the caller orders
         // accesses.
-        let (from, to) = unsafe {
-            let to = self.start.wrapping_offset(element as isize);
-            let to = std::slice::from_raw_parts_mut(to, count as usize);
-            (self.row(start, count), to)
-        };
-        match negated {
-            true => to
-                .iter_mut()
-                .zip(from)
-                .for_each(|(to, from)| *to = from.neg()),
-            false => to.copy_from_slice(from),
-        }
+        [start, element].map(|first| unsafe {
+            let first = self.start.wrapping_offset(first as isize);
+            std::slice::from_raw_parts_mut(first, count as usize)
+        })
     }
 
     /// The same array counted from another element: what was element `e + by` is element `e`.

@@ -20,7 +20,7 @@ use super::waiting::Barrier;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use torre_compiler::kernel::{Code, KernelSet, Run, run_axis};
-use torre_compiler::lattice::{Axis, Interval, PerAxis, Region, div_floor};
+use torre_compiler::lattice::{Axis, Group, Interval, PerAxis, Region, div_floor};
 use torre_compiler::layout::{Layout, RowId};
 use torre_compiler::real::Real;
 use torre_compiler::scheme::{Boundary, ComponentId, Scheme, StageId, ZoneSet};
@@ -323,7 +323,7 @@ impl<T: Real> Work<'_, '_, T> {
                             // Zeros on a plane are ghosts of nothing: they have no sign that a mirror could turn.
                             if live[Axis::OUTER].contains(x) && live[Axis::MIDDLE].contains(y) {
                                 let ghosts = &self.calculation.ghosts;
-                                ghosts.update(full, target, id, row, (x, y), zs);
+                                ghosts.update(full, target, id, row, Group { x, y }, zs);
                             }
                         }
                     }
@@ -458,21 +458,21 @@ impl<T: Real> Work<'_, '_, T> {
                     step,
                     component: target,
                     row,
-                    group: (x, y),
+                    group: Group { x, y },
                     range,
                 };
                 let owned =
                     |base: &Region| base[Axis::OUTER].contains(x) && base[Axis::MIDDLE].contains(y);
                 // SAFETY: the rows and their ghosts lie in the tile's memory.
                 unsafe {
-                    if self.effects().injects(stage, (x, y)) {
+                    if self.effects().injects(stage, Group { x, y }) {
                         self.effects().inject(&context, view, &advanced);
                     }
                     if ghosted {
-                        ghosts.update(layout, view, target, row, (x, y), range);
+                        ghosts.update(layout, view, target, row, Group { x, y }, range);
                     }
                     if let Some(base) = recorded.filter(owned)
-                        && self.effects().probes(stage, (x, y))
+                        && self.effects().probes(stage, Group { x, y })
                     {
                         let range = range.intersect(base[Axis::INNER]);
                         let own = AdvancedRow { range, ..advanced };

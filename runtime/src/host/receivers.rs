@@ -5,7 +5,7 @@ use super::row::{AdvancedRow, AdvancedRows};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use torre_compiler::injection::{Receiver, last_stage, receivers};
-use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
+use torre_compiler::lattice::{Axis, Group, Interval, PerAxis, Region};
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::{Output, OutputKind, Problem};
 use torre_compiler::real::Real;
@@ -16,7 +16,7 @@ use torre_compiler::scheme::{ComponentId, Scheme, StageId};
 pub(super) struct Receivers {
     probes: Vec<ProbeRecord>,
     /// Indices into the probes, per (x, y).
-    probe_rows: BTreeMap<(i64, i64), Vec<usize>>,
+    probe_rows: BTreeMap<Group, Vec<usize>>,
     slices: Vec<SliceRecord>,
 }
 
@@ -69,12 +69,12 @@ impl RecordedSlice {
 
 impl Receivers {
     pub fn new(scheme: &Scheme, problem: &Problem) -> Receivers {
-        let mut probe_rows: BTreeMap<(i64, i64), Vec<usize>> = BTreeMap::new();
+        let mut probe_rows: BTreeMap<Group, Vec<usize>> = BTreeMap::new();
         let mut probes = Vec::new();
         for (number, receiver) in receivers(scheme, problem).into_iter().enumerate() {
             if receiver.stage.is_some() {
                 let PerAxis([x, y, _]) = receiver.at;
-                probe_rows.entry((x, y)).or_default().push(number);
+                probe_rows.entry(Group { x, y }).or_default().push(number);
             }
             probes.push(ProbeRecord {
                 receiver,
@@ -92,10 +92,10 @@ impl Receivers {
     }
 
     /// The rows of probes, with the stages after which they record.
-    pub fn probe_rows(&self) -> impl Iterator<Item = (StageId, (i64, i64))> + '_ {
+    pub fn probe_rows(&self) -> impl Iterator<Item = (StageId, Group)> + '_ {
         self.probes.iter().filter_map(|probe| {
             let PerAxis([x, y, _]) = probe.receiver.at;
-            Some((probe.receiver.stage?, (x, y)))
+            Some((probe.receiver.stage?, Group { x, y }))
         })
     }
 
@@ -108,7 +108,7 @@ impl Receivers {
     /// # Safety
     /// No other thread writes the row meanwhile.
     pub unsafe fn record<T: Real>(&self, layout: &Layout, cells: Cells<T>, of: &AdvancedRow) {
-        let (x, y) = of.group;
+        let Group { x, y } = of.group;
         let start = layout.element(of.row, PerAxis([x, y, 0]));
         // SAFETY: indices lie in the component's extent; the caller excludes writers.
         let get = |z: i64| unsafe { cells.get(start + z) }.to_f64();

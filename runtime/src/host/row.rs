@@ -1,6 +1,6 @@
 //! A row that an update has computed.
 
-use torre_compiler::lattice::{Interval, Region};
+use torre_compiler::lattice::{Group, Interval, Region};
 use torre_compiler::layout::RowId;
 use torre_compiler::scheme::{ComponentId, StageId};
 
@@ -13,7 +13,7 @@ pub struct AdvancedRow {
     pub component: ComponentId,
     pub row: RowId,
     /// Indices along the outer and the middle axis.
-    pub group: (i64, i64),
+    pub group: Group,
     /// Along the inner axis.
     pub range: Interval,
 }

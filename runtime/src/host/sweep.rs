@@ -62,6 +62,14 @@ impl Sweep {
     }
 }
 
+/// A sweep over planes that come and go.
+#[derive(Clone, Copy)]
+pub struct SweepOver<'a> {
+    pub sweep: &'a Sweep,
+    pub planes: &'a dyn PlanesOnDemand,
+    pub threads: usize,
+}
+
 impl<T: Real> Engine<'_, T> {
     /// Runs steps `from..until` in one sweep on some threads; `false` where planes did not come, or values were none.
     ///
@@ -69,12 +77,15 @@ impl<T: Real> Engine<'_, T> {
     /// Nobody else touches planes that were needed and not said to be done. The first axis is not periodic.
     pub unsafe fn run_sweep(
         &self,
-        sweep: &Sweep,
-        planes: &dyn PlanesOnDemand,
-        threads: usize,
+        over: SweepOver<'_>,
         from: u64,
         until: u64,
     ) -> Result<bool, NoThreads> {
+        let SweepOver {
+            sweep,
+            planes,
+            threads,
+        } = over;
         let stages: Vec<(StageId, Vec<Block>)> = self
             .scheme
             .stage_ids()
@@ -93,6 +104,7 @@ impl<T: Real> Engine<'_, T> {
         let ended = AtomicBool::new(false);
         let end = extent[Axis::OUTER] + sweep.behind(until - from);
         threads::run(threads, |thread| {
+            let share = Share { thread, threads };
             let mut scratch = Scratch::default();
             let mut lo = 0;
             while lo < end {
@@ -119,7 +131,7 @@ impl<T: Real> Engine<'_, T> {
                         }
                         let mut cells = 0;
                         for block in blocks {
-                            let rows = part(block.region, slab, split, (thread, threads));
+                            let rows = part(block.region, slab, split, share);
                             if rows.is_empty() {
                                 continue;
                             }
@@ -146,8 +158,16 @@ impl<T: Real> Engine<'_, T> {
     }
 }
 
+/// Which of some equal parts is a thread's.
+#[derive(Clone, Copy)]
+struct Share {
+    thread: usize,
+    threads: usize,
+}
+
 /// The part of a region in a slab that is a thread's.
-fn part(region: Region, slab: Interval, split: Axis, (thread, threads): (usize, usize)) -> Region {
+fn part(region: Region, slab: Interval, split: Axis, share: Share) -> Region {
+    let Share { thread, threads } = share;
     let mut part = region;
     part[Axis::OUTER] = part[Axis::OUTER].intersect(slab);
     let whole = part[split];

@@ -13,7 +13,7 @@ use super::waiting::{Patience, Rising};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use torre_compiler::kernel::UpdateSet;
-use torre_compiler::lattice::{Axis, Interval};
+use torre_compiler::lattice::{Axis, Group, Interval};
 use torre_compiler::real::Real;
 use torre_compiler::scheme::ZoneSet;
 use torre_compiler::tile::{
@@ -219,7 +219,7 @@ impl<T: Real> Engine<'_, T> {
                 }
                 let place = Place {
                     stage: numbers.lo,
-                    origin: (part.origin[Axis::OUTER], part.origin[Axis::MIDDLE]),
+                    origin: Group::new(part.origin[Axis::OUTER], part.origin[Axis::MIDDLE]),
                 };
                 for batch in &batches[number as usize] {
                     let range = kernels.shapes.cut(part, batch.range);
@@ -239,7 +239,7 @@ impl<T: Real> Engine<'_, T> {
     unsafe fn run_collected(&self, program: &TileProgram, kernels: &mut ClassKernels, from: u64) {
         let place = Place {
             stage: 0,
-            origin: (0, 0),
+            origin: Group::default(),
         };
         let batches = std::mem::take(&mut kernels.collector.batches);
         for batch in &batches {
@@ -306,5 +306,5 @@ struct Place {
     /// The stage that their numbers count from.
     stage: i64,
     /// The cell that their rows are relative to.
-    origin: (i64, i64),
+    origin: Group,
 }

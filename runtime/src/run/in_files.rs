@@ -4,7 +4,7 @@
 use crate::disk::{ArrayFile, StateFolder};
 use crate::host::memory::Memory;
 use crate::host::receivers::Picture;
-use crate::host::sweep::{PlanesOnDemand, Sweep};
+use crate::host::sweep::{PlanesOnDemand, Sweep, SweepOver};
 use crate::host::{Calculation, NoThreads, Progress, SetupError};
 use crate::output::{FileError, checkpoint::probe_name};
 use crate::simulation::{RunError, Simulation, Value};
@@ -350,9 +350,13 @@ impl<T: Value> InFiles<'_, T> {
                 .and_then(|_| Builder::new().spawn_scoped(scope, || pass.write()));
             let ran = match started {
                 Ok(_) => calculation.run_sweep(
-                    (set, code),
-                    (&self.plan.sweep, &pass),
-                    threads,
+                    set,
+                    code,
+                    SweepOver {
+                        sweep: &self.plan.sweep,
+                        planes: &pass,
+                        threads,
+                    },
                     until,
                     progress,
                 ),

@@ -25,7 +25,8 @@ mod setup;
 pub mod verify;
 
 pub use crate::simulation::{
-    Compiled, Difference, Literal, RunError, Simulation, Value, cell_stages_per_step, next_volume,
+    Compiled, Difference, Literal, RunError, Simulation, Value, Values, cell_stages_per_step,
+    next_volume,
 };
 pub use census::{Count, census};
 pub use checkpoint::Checkpoints;
@@ -120,7 +121,10 @@ pub fn execute<T: Value>(
         }
         let pictures = simulation.take_pictures();
         let ended = simulation.steps() >= steps;
-        let values = check.is_some() || values_are_due(simulation, &company);
+        let values = match check.is_some() || values_are_due(simulation, &company) {
+            true => Values::Wanted,
+            false => Values::Unwanted,
+        };
         if !ended {
             simulation.go_on(next_stop(simulation, &company), values)?;
         }

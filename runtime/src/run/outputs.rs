@@ -22,7 +22,7 @@ use super::fields::{FieldRows, StateRows, shape_of};
 use super::gallery::{self, Gallery, Pictures};
 use super::pictures::{Shown, part_of, plane_shape, start_picture};
 use super::places::vtk_grid;
-use super::record::{self, REPORT, Record};
+use super::record::{self, Begun, Others, REPORT, Record};
 use super::series::SeriesRecords;
 use crate::host::receivers::Picture;
 use crate::output::atomic::{remove_leftovers, write_file};
@@ -126,19 +126,23 @@ impl Outputs {
         Record::new(identity, problem, &format!("{:?} {kinds:?}", self.format))
     }
 
-    /// Makes the folder that of this run, which is refused beside results of another one unless `overwrite` removes
-    /// them. `report` is the report as far as it is known. A run that goes on from a checkpoint after `resumed` steps
+    /// Makes the folder that of this run, which is refused beside results of another one unless they are
+    /// overwritten. `report` is the report as far as it is known. A run that goes on from a checkpoint after `resumed` steps
     /// learns which frames are missing.
     pub fn begin(
         &self,
         record: &Record,
         problem: &Problem,
         resumed: Option<u64>,
-        overwrite: bool,
+        others: Others,
         report: &Json,
     ) -> Result<Vec<Missing>, FileError> {
-        match record.check(&self.folder, resumed.is_some()) {
-            Err(_) if overwrite => record::clear(&self.folder)?,
+        let begun = match resumed {
+            Some(_) => Begun::Resumed,
+            None => Begun::Anew,
+        };
+        match record.check(&self.folder, begun) {
+            Err(_) if others == Others::Removed => record::clear(&self.folder)?,
             checked => checked?,
         }
         self.report(report)?;

@@ -47,6 +47,21 @@ pub struct Record {
     pub outputs: String,
 }
 
+/// How a run begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begun {
+    Anew,
+    /// After a checkpoint: it needs what was written before.
+    Resumed,
+}
+
+/// What becomes of the results of another run in a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Others {
+    Kept,
+    Removed,
+}
+
 /// What lies in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
@@ -114,13 +129,12 @@ impl Record {
         }
     }
 
-    /// Whether this run may write beside what a folder has. `resumed`: it goes on after a checkpoint, and needs what
-    /// was written before.
-    pub fn check(&self, folder: &Path, resumed: bool) -> Result<(), FileError> {
+    /// Whether this run may write beside what a folder has.
+    pub fn check(&self, folder: &Path, begun: Begun) -> Result<(), FileError> {
         let what = match Self::find(folder) {
             Found::Nothing => return Ok(()),
             Found::Unknown => vec!["of an unknown run".to_owned()],
-            Found::Results(other) => self.differences(&other, resumed),
+            Found::Results(other) => self.differences(&other, begun),
         };
         match what.is_empty() {
             true => Ok(()),
@@ -132,7 +146,8 @@ impl Record {
     }
 
     /// In what the results of another run differ from those of this one.
-    fn differences(&self, other: &Self, resumed: bool) -> Vec<String> {
+    fn differences(&self, other: &Self, begun: Begun) -> Vec<String> {
+        let resumed = begun == Begun::Resumed;
         let mut what = Vec::new();
         let (own, found) = (&self.identity, &other.identity);
         if own.scheme != found.scheme {
@@ -260,10 +275,10 @@ mod tests {
         assert_eq!(Record::find(folder), Found::Nothing);
         store(folder, &own);
         assert_eq!(Record::find(folder), Found::Results(own.clone()));
-        own.check(folder, false).unwrap();
-        let said = |other: &Record, resumed| {
+        own.check(folder, Begun::Anew).unwrap();
+        let said = |other: &Record, begun| {
             store(folder, other);
-            own.check(folder, resumed)
+            own.check(folder, begun)
                 .err()
                 .map(|error| error.to_string())
         };
@@ -272,34 +287,38 @@ mod tests {
             change(&mut other);
             other
         };
-        for (other, resumed, expected) in [
+        for (other, begun, expected) in [
             (
                 changed(|r| r.identity.scheme.push('x')),
-                true,
+                Begun::Resumed,
                 Some("another scheme"),
             ),
             (
                 changed(|r| r.identity.problem.push('x')),
-                true,
+                Begun::Resumed,
                 Some("other start values"),
             ),
             (
                 changed(|r| r.identity.precision = ElementType::F64),
-                true,
+                Begun::Resumed,
                 Some("in f64"),
             ),
             (
                 changed(|r| r.outputs.push('x')),
-                false,
+                Begun::Anew,
                 Some("other outputs"),
             ),
-            (changed(|r| r.outputs.push('x')), true, None),
-            (changed(|r| r.steps = 9), false, Some("of 9 steps")),
-            (changed(|r| r.steps = 9), true, None),
-            (changed(|r| r.steps = 11), true, Some("of 11 steps")),
-            (changed(|_| ()), false, None),
+            (changed(|r| r.outputs.push('x')), Begun::Resumed, None),
+            (changed(|r| r.steps = 9), Begun::Anew, Some("of 9 steps")),
+            (changed(|r| r.steps = 9), Begun::Resumed, None),
+            (
+                changed(|r| r.steps = 11),
+                Begun::Resumed,
+                Some("of 11 steps"),
+            ),
+            (changed(|_| ()), Begun::Anew, None),
         ] {
-            let found = said(&other, resumed);
+            let found = said(&other, begun);
             match expected {
                 Some(text) => assert!(
                     found.as_ref().is_some_and(|f| f.contains(text)),
@@ -311,7 +330,7 @@ mod tests {
         for damaged in ["", "{", "[]", r#"{"steps": 1}"#] {
             fs::write(folder.join(REPORT), damaged).unwrap();
             assert_eq!(Record::find(folder), Found::Unknown, "{damaged}");
-            assert!(own.check(folder, true).is_err());
+            assert!(own.check(folder, Begun::Resumed).is_err());
         }
     }
 

@@ -37,6 +37,13 @@ impl Value for f64 {
     }
 }
 
+/// Whether the values of a calculation are wanted before it goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Values {
+    Wanted,
+    Unwanted,
+}
+
 /// A calculation in progress.
 pub trait Simulation<T>: Sync {
     fn scheme(&self) -> &Scheme;
@@ -62,10 +69,10 @@ pub trait Simulation<T>: Sync {
     /// Begins with the steps up to `until`, where they can be done while the calculation is looked at as it is now, and
     /// fetches the values first if they are wanted. Until [`Simulation::run`] is called, with the same step, everything
     /// stays as if nothing had begun.
-    fn go_on(&mut self, _until: u64, values: bool) -> Result<(), RunError> {
+    fn go_on(&mut self, _until: u64, values: Values) -> Result<(), RunError> {
         match values {
-            true => self.fetch(),
-            false => Ok(()),
+            Values::Wanted => self.fetch(),
+            Values::Unwanted => Ok(()),
         }
     }
     /// Whether it keeps states from which a run goes on.

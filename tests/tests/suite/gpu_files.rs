@@ -448,7 +448,7 @@ fn look(library: &Library, device: &dyn Device, case: &Case, scarce: bool) {
             let pictures = run.take_pictures();
             let before = device.free_memory()?;
             let next = *stops.get(n + 1).unwrap_or(&step);
-            run.go_on(next, true)?;
+            run.go_on(next, Values::Wanted)?;
             assert_eq!(run.steps(), step);
             assert!(!scarce || device.free_memory()? == before);
             verify::compare(run, &reference).map_err(RunError::Difference)?;

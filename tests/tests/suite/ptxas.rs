@@ -26,6 +26,14 @@ fn ptxas() -> Option<PathBuf> {
 
 /// Assembles PTX and says what is wrong with it: errors, and threads that need memory of their own.
 fn assemble(ptxas: &Path, ptx: &str, target: &str, folder: &Path) -> Result<(), String> {
+    match frames(ptxas, ptx, target, folder)? {
+        (0, _) => Ok(()),
+        (_, report) => Err(report),
+    }
+}
+
+/// Assembles PTX and gives the bytes of memory that a thread needs for itself, and the assembler's report.
+fn frames(ptxas: &Path, ptx: &str, target: &str, folder: &Path) -> Result<(u64, String), String> {
     let file = folder.join("kernels.ptx");
     std::fs::write(&file, ptx).map_err(|error| error.to_string())?;
     let output = Command::new(ptxas)
@@ -37,10 +45,10 @@ fn assemble(ptxas: &Path, ptx: &str, target: &str, folder: &Path) -> Result<(), 
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     let frames = text.lines().filter(|line| line.contains("stack frame"));
     let bytes = frames.map(|line| line.split_whitespace().next()?.parse().ok());
-    let mut clean = bytes.map(|n: Option<u32>| n == Some(0));
-    match output.status.success() && clean.all(|c| c) {
-        true => Ok(()),
-        false => Err(text),
+    let bytes: Option<Vec<u64>> = bytes.collect();
+    match bytes.filter(|_| output.status.success()) {
+        Some(bytes) => Ok((bytes.into_iter().max().unwrap_or(0), text)),
+        None => Err(text),
     }
 }
 
@@ -223,9 +231,10 @@ fn towers_with_layers_are_assembled_without_spills() {
     }
 }
 
-/// The pyramids that are expected to be fastest for programs with one or two axes.
+/// The pyramids that are expected to be fastest for programs with one or two axes: the assembler keeps no more values in
+/// memory than their plan expects, with some slack, and none where it expects none.
 #[test]
-fn pyramids_are_assembled_without_spills() {
+fn pyramids_are_assembled_with_the_spills_expected() {
     let (Some(ptxas), Ok(library)) = (ptxas(), Library::open()) else {
         eprintln!("skipped: the assemblies of pyramids: no ptxas or no LLVM");
         return;
@@ -261,9 +270,12 @@ fn pyramids_are_assembled_without_spills() {
                 continue;
             };
             found += 1;
-            let result = assemble(&ptxas, &blocks.ptx().text, "sm_90", scratch.path());
             let what = format!("{} {precision} {}", path.display(), plan.choice.name);
-            assert!(result.is_ok(), "{what}: {}", result.unwrap_err());
+            let result = frames(&ptxas, &blocks.ptx().text, "sm_90", scratch.path());
+            let (bytes, report) = result.unwrap_or_else(|error| panic!("{what}: {error}"));
+            let expected = 4 * plan.patches.as_ref().map_or(0, |patches| patches.spilled);
+            let most = if expected == 0 { 0 } else { 2 * expected };
+            assert!(bytes <= most, "{what}: {expected} bytes expected: {report}");
         }
     }
     assert!(found > 2 * large.len(), "{found}");

@@ -38,6 +38,20 @@ struct Frame<'a> {
     bases: &'a [Value],
 }
 
+/// Of two values.
+#[derive(Clone, Copy)]
+struct Comparison {
+    cmp: Cmp,
+    x: Value,
+    y: Value,
+}
+
+impl Comparison {
+    fn less(x: Value, y: Value) -> Comparison {
+        Comparison { cmp: Cmp::Lt, x, y }
+    }
+}
+
 impl Kernel<'_> {
     /// Fills an empty function; its signature gets the parameters of [`crate::kernel::RowFn`].
     pub fn build(
@@ -283,7 +297,14 @@ impl Kernel<'_> {
                     b: y,
                     then,
                     otherwise,
-                } => self.select(b, form, (cmp, of(x), of(y)), [of(then), of(otherwise)]),
+                } => {
+                    let holds = Comparison {
+                        cmp,
+                        x: of(x),
+                        y: of(y),
+                    };
+                    self.select(b, form, holds, [of(then), of(otherwise)])
+                }
             };
             values.push(value);
         }
@@ -309,7 +330,7 @@ impl Kernel<'_> {
         &self,
         b: &mut FunctionBuilder<'_>,
         form: Form,
-        (cmp, x, y): (Cmp, Value, Value),
+        Comparison { cmp, x, y }: Comparison,
         [then, otherwise]: [Value; 2],
     ) -> Value {
         let cmp = match cmp {
@@ -333,7 +354,7 @@ impl Kernel<'_> {
         let magnitude = b.ins().fabs(x);
         let threshold = self.number(b, form, self.precision.flush_threshold());
         let zero = self.number(b, form, 0.0);
-        self.select(b, form, (Cmp::Lt, magnitude, threshold), [zero, x])
+        self.select(b, form, Comparison::less(magnitude, threshold), [zero, x])
     }
 
     /// A number in all lanes.
@@ -348,8 +369,8 @@ impl Kernel<'_> {
     fn power2(&self, b: &mut FunctionBuilder<'_>, form: Form, x: Value) -> Value {
         let bits = self.precision.power_bits();
         let [lo, hi, shift] = [bits.least, bits.most, bits.shift].map(|n| self.number(b, form, n));
-        let x = self.select(b, form, (Cmp::Lt, lo, x), [x, lo]);
-        let x = self.select(b, form, (Cmp::Lt, x, hi), [x, hi]);
+        let x = self.select(b, form, Comparison::less(lo, x), [x, lo]);
+        let x = self.select(b, form, Comparison::less(x, hi), [x, hi]);
         let sum = b.ins().fadd(x, shift);
         let word = b.ins().bitcast(self.words(form), AS_IS, sum);
         let places = b.ins().iconst(I32, i64::from(bits.mantissa));

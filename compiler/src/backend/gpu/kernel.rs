@@ -487,7 +487,7 @@ impl<'m> Kernel<'m> {
             "{{ .reg .pred %has; setp.ne.u32 %has, $2, 0; mov.{name} $0, {zero}; @%has ld.global.{name} $0, [$1]; }}"
         );
         let constraints = format!("={register},l,r,~{{memory}}");
-        self.assembly(&code, &constraints, &[ty], &[from, flag], true)[0]
+        self.assembly(&code, &constraints, &[ty], &[from, flag])[0]
     }
 
     /// Numbers that follow each other in global memory where a condition holds, else those given. It takes no jump, so
@@ -522,7 +522,7 @@ impl<'m> Kernel<'m> {
             .into_iter()
             .chain(otherwise.iter().copied())
             .collect();
-        self.assembly(&code, &constraints, &types, &args, true)
+        self.assembly(&code, &constraints, &types, &args)
     }
 
     /// Starts copying 16 bytes from global memory to shared memory where a condition holds, without a jump; zeros where
@@ -541,14 +541,14 @@ impl<'m> Kernel<'m> {
         };
         let code = "{ .reg .pred %has; setp.ne.u32 %has, $2, 0; @%has cp.async.cg.shared.global [$1], [$0], 16, $3; }";
         let args = [from, to, flag, bytes];
-        self.assembly(code, "l,r,r,rn,~{memory}", &[], &args, true);
+        self.assembly(code, "l,r,r,rn,~{memory}", &[], &args);
     }
 
     /// Brings what lies at an address of global memory near, where a condition holds.
     pub fn prefetch_if(&mut self, condition: Operand, from: Operand) {
         let flag = self.choose(condition, Operand::i32(1), Operand::i32(0));
         let code = "{ .reg .pred %has; setp.ne.u32 %has, $1, 0; @%has prefetch.global.L1 [$0]; }";
-        self.assembly(code, "l,r", &[], &[from, flag], true);
+        self.assembly(code, "l,r", &[], &[from, flag]);
     }
 
     pub fn store(&mut self, value: Operand, to: Operand, align: u32, access: Access) {
@@ -587,26 +587,46 @@ impl<'m> Kernel<'m> {
     /// A word or a pointer to shared memory, as if it were another one each time: what is computed from it is computed
     /// anew, and not kept.
     pub fn again(&mut self, word: Operand) -> Operand {
-        self.assembly("mov.b32 $0, $1;", "=r,r", &[word.ty], &[word], true)[0]
+        self.assembly("mov.b32 $0, $1;", "=r,r", &[word.ty], &[word])[0]
     }
 
-    /// A zero that neither LLVM nor the assembler knows to be one, nor that the other one is the same: starts have
-    /// blocks along the first axis alone.
-    pub fn unknown_zero(&mut self, other: bool) -> Operand {
-        let axis = if other { 'z' } else { 'y' };
+    /// A zero that neither LLVM nor the assembler knows to be one, nor that another one, of an odd or an even number, is
+    /// the same: starts have blocks along the first axis alone.
+    pub fn unknown_zero(&mut self, number: usize) -> Operand {
+        let axis = ['z', 'y'][number % 2];
         let code = format!("mov.u32 $0, %ctaid.{axis};");
-        self.assembly(&code, "=r", &[Type::I32], &[], true)[0]
+        self.assembly(&code, "=r", &[Type::I32], &[])[0]
     }
 
-    /// An instruction that LLVM has no name for. `constraints` are LLVM's: results, then arguments (`=f,l`); `code`
-    /// names them `$0`, `$1` and so on. One without effects may be moved, shared or left out.
+    /// An instruction that LLVM has no name for, with side effects. `constraints` are LLVM's: results, then arguments
+    /// (`=f,l`); `code` names them `$0`, `$1` and so on.
     pub fn assembly(
         &mut self,
         code: &str,
         constraints: &str,
         results: &[Type],
         args: &[Operand],
-        effects: bool,
+    ) -> Vec<Operand> {
+        self.asm("asm sideeffect", [code, constraints], results, args)
+    }
+
+    /// One without side effects, which may be moved, shared or left out.
+    pub fn pure_assembly(
+        &mut self,
+        code: &str,
+        constraints: &str,
+        results: &[Type],
+        args: &[Operand],
+    ) -> Vec<Operand> {
+        self.asm("asm", [code, constraints], results, args)
+    }
+
+    fn asm(
+        &mut self,
+        keyword: &str,
+        [code, constraints]: [&str; 2],
+        results: &[Type],
+        args: &[Operand],
     ) -> Vec<Operand> {
         let types: Vec<String> = results.iter().map(Type::to_string).collect();
         let ty = match results {
@@ -614,9 +634,8 @@ impl<'m> Kernel<'m> {
             [one] => one.to_string(),
             _ => format!("{{ {} }}", types.join(", ")),
         };
-        let effects = if effects { " sideeffect" } else { "" };
         let args = list(args);
-        let call = format!("call {ty} asm{effects} \"{code}\", \"{constraints}\"({args})");
+        let call = format!("call {ty} {keyword} \"{code}\", \"{constraints}\"({args})");
         match results {
             [] => {
                 self.line(format_args!("{call}"));

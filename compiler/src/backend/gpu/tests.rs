@@ -65,7 +65,7 @@ fn sample(precision: Precision, lanes: u32) -> Module {
     let all = vec![first; lanes as usize];
     let all = k.pack(&all);
     k.store(all, at, ty.bytes(), Access::Plain);
-    let moved = k.assembly("mov.u32 $0, $1;", "=r,r", &[Type::I32], &[thread], false);
+    let moved = k.pure_assembly("mov.u32 $0, $1;", "=r,r", &[Type::I32], &[thread]);
     let holds = k.compare(IntCmp::Eq, moved[0], Operand::i32(7));
     k.when(holds, |k| {
         let converted = k.convert(first, Type::scalar(Precision::F64));

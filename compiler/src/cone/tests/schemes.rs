@@ -89,10 +89,10 @@ fn generic(n: u64) -> f64 {
     0.1 + 0.2 * bits as f64 / (1u64 << 52) as f64
 }
 
-/// The offsets of a staggered difference of even order onto a target at a half (or whole) index.
-pub fn staggered(onto_half: bool, order: i32) -> std::ops::RangeInclusive<i32> {
+/// The offsets of a staggered difference of even order onto a target at an index.
+pub fn staggered(onto: HalfIndex, order: i32) -> std::ops::RangeInclusive<i32> {
     let half = order / 2;
-    if onto_half {
+    if onto.is_half() {
         1 - half..=half
     } else {
         -half..=half - 1
@@ -115,13 +115,13 @@ pub fn maxwell(order: i32, boundary: Boundary) -> Scheme {
         ("H.y", [1, 0, 1], 1),
         ("H.z", [1, 1, 0], 1),
     ];
-    let curl = |target: u32, source: u32, onto_half: bool| -> Vec<Line> {
+    let curl = |target: u32, source: u32, onto: HalfIndex| -> Vec<Line> {
         (0..3u32)
             .map(|a| {
                 let (b, c) = ((a + 1) % 3, (a + 2) % 3);
                 let mut reads = vec![(target + a, [0; 3], 0)];
                 for (component, axis) in [(c, b), (b, c)] {
-                    for o in staggered(onto_half, order) {
+                    for o in staggered(onto, order) {
                         reads.push((source + component, along(axis as usize, o), 0));
                     }
                 }
@@ -134,7 +134,7 @@ pub fn maxwell(order: i32, boundary: Boundary) -> Scheme {
         [true; 3],
         boundary,
         &components,
-        vec![curl(3, 0, true), curl(0, 3, false)],
+        vec![curl(3, 0, HalfIndex::HALF), curl(0, 3, HalfIndex(0))],
     )
 }
 
@@ -191,8 +191,8 @@ pub fn elastic() -> Scheme {
         ("S.xz", [1, 0, 1], 1),
     ];
     let d = |line: &mut Line, source: u32, axis: Axis| {
-        let onto_half = components[line.0 as usize].1[axis.index()] == 1;
-        for o in staggered(onto_half, 4) {
+        let onto = HalfIndex(components[line.0 as usize].1[axis.index()]);
+        for o in staggered(onto, 4) {
             line.1.push((source, along(axis.index(), o), 0));
         }
     };
@@ -238,8 +238,8 @@ pub fn multistage() -> Scheme {
 
 /// A wide stage, then a narrow one: their mean is narrower than the wide one.
 pub fn mixed_orders() -> Scheme {
-    let wide = staggered(true, 4).map(|o| (0, along(2, o), 0));
-    let narrow = staggered(false, 2).map(|o| (1, along(2, o), 0));
+    let wide = staggered(HalfIndex::HALF, 4).map(|o| (0, along(2, o), 0));
+    let narrow = staggered(HalfIndex(0), 2).map(|o| (1, along(2, o), 0));
     let stages = vec![
         vec![(1, wide.chain([(1, [0; 3], 0)]).collect())],
         vec![(0, narrow.chain([(0, [0; 3], 0)]).collect())],

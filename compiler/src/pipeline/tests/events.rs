@@ -118,7 +118,7 @@ impl Proof<'_> {
                 for n in 0..block.steps as i64 * stages {
                     let step = steps + (n / stages) as u64;
                     let stage = StageId((n % stages) as u32);
-                    let touched = self.touched(&events, n, stage, step, (&block, ops));
+                    let touched = self.touched(&events, n, stage, step, &block, ops);
                     for (place, row, op, write) in touched {
                         let (last, reads) = places.entry((place, row)).or_default();
                         let before = last.iter().chain(reads.iter().filter(|_| write));
@@ -147,7 +147,8 @@ impl Proof<'_> {
         number: i64,
         stage: StageId,
         step: u64,
-        (block, ops): (&Block, &[Op]),
+        block: &Block,
+        ops: &[Op],
     ) -> Vec<(Group, u32, usize, bool)> {
         let Case { scheme, layout, .. } = &*self.case;
         let phase = (step % u64::from(scheme.phases().max(1))) as u32;

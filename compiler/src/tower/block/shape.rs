@@ -4,7 +4,7 @@ use super::chain::WarpChain;
 use super::ghosts::{GhostPass, InnerGhosts};
 use super::lines::{Division, Lines};
 use super::roles::{Demand, HELPERS, Roles};
-use super::shared::{ALIGNMENTS, SharedRow};
+use super::shared::{ALIGNMENTS, SharedRow, Shown};
 use super::slabs::WARP;
 use crate::ghost::AxisGhosts;
 use crate::lattice::{Axis, div_ceil};
@@ -177,7 +177,7 @@ impl Block {
             roles: Roles::new(
                 threads as u32,
                 demand(scheme, &towers.variants, &lines, allocations, options),
-                options.moves_registers,
+                options,
             ),
             lines,
             chain,
@@ -270,11 +270,14 @@ fn shape(scheme: &Scheme, layout: &Layout, rows: usize, options: Options) -> Opt
     let shapes = shapes.flat_map(|(lines, chain)| {
         let own = lines.own(layout.extent[Axis::INNER]);
         let ghosts = InnerGhosts::new(scheme, layout, &lines);
-        let neighbours = lines.slabs().is_some() || has_ghosts && ghosts.is_none();
+        let shown = match lines.slabs().is_some() || has_ghosts && ghosts.is_none() {
+            true => Shown::Neighbours,
+            false => Shown::Own,
+        };
         ALIGNMENTS.map(|alignment| Shape {
             lines: lines.clone(),
             chain,
-            shared_row: SharedRow::new(layout, own, neighbours, alignment),
+            shared_row: SharedRow::new(layout, own, shown, alignment),
             ghosts: ghosts.clone(),
         })
     });

@@ -22,19 +22,27 @@ pub struct SharedRow {
     pub length: i64,
 }
 
+/// What the shared rows of a block show of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// The block's own values.
+    Own,
+    /// Also those beside them, of other blocks or of ghosts in memory.
+    Neighbours,
+}
+
 impl SharedRow {
-    /// For `own` values of a line; `neighbours`: rows show others, blocks that have them or ghosts in memory.
-    /// `alignment` in bytes.
-    pub fn new(layout: &Layout, own: i64, neighbours: bool, alignment: i64) -> SharedRow {
+    /// For `own` values of a line; `alignment` in bytes.
+    pub fn new(layout: &Layout, own: i64, shown: Shown, alignment: i64) -> SharedRow {
         let whole = |n: i64, bytes: i64| {
             let piece = bytes / layout.element_bytes as i64;
             div_ceil(n, piece) * piece
         };
         let [below, above] = layout.reach[Axis::INNER].map(i64::from);
         let length = layout.extent[Axis::INNER];
-        let copied = match neighbours {
-            true => Interval::new(-whole(below, CHUNK), whole(own + above, CHUNK)),
-            false => Interval::new(0, whole(own, CHUNK)),
+        let copied = match shown {
+            Shown::Neighbours => Interval::new(-whole(below, CHUNK), whole(own + above, CHUNK)),
+            Shown::Own => Interval::new(0, whole(own, CHUNK)),
         };
         let all = copied.hull(Interval::new(-below, own + above));
         SharedRow {

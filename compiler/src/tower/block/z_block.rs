@@ -165,9 +165,9 @@ impl ZBlocks {
     pub fn busy(&self, allocation: &Allocation) -> Ends {
         let count = allocation.stages.len() as i64;
         let stages = (0..).zip(&allocation.stages).flat_map(|(n, stage)| {
-            let own = Uses::between(n, n, true);
+            let own = Uses::cross_lane(n);
             let left = stage.leaving.values();
-            let left = left.map(move |before| Uses::between(n - before, n, false));
+            let left = left.map(move |before| Uses::between(n - before, n));
             // What the last stage copies belongs to the next period.
             let next = if n + 1 == count { count } else { 0 };
             let loads = stage

@@ -1,7 +1,7 @@
 //! Boundary periods: row by row in memory.
 
 use super::value::{kept, number};
-use super::volume::VolumeAt;
+use super::volume::{Corrected, VolumeAt, VolumeCell};
 use super::zone::Amending;
 use super::{Launch, TowerInterp};
 use crate::evaluate::evaluate;
@@ -88,8 +88,13 @@ impl<T: Real> TowerInterp<'_, T> {
             for z in indices.lo..indices.hi {
                 let cell = Cell { at, group, z };
                 let value = self.evaluate_cell(cell, rows.update)?;
-                let of = (at.stage, update.target);
-                values.push(volumes.add(of, group, z, value, true));
+                let of = VolumeCell {
+                    stage: at.stage,
+                    component: update.target,
+                    group,
+                    z,
+                };
+                values.push(volumes.add(of, Corrected::All, value));
             }
             for (z, value) in (indices.lo..).zip(values) {
                 self.write_everywhere(

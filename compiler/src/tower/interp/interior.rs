@@ -3,7 +3,7 @@
 use super::line::Line;
 use super::state::{Tower, UnderWay};
 use super::value::{kept, number};
-use super::volume::VolumeAt;
+use super::volume::{Corrected, VolumeAt, VolumeCell};
 use super::{Launch, TowerInterp};
 use crate::evaluate::evaluate;
 use crate::lattice::{Axis, Interval};
@@ -23,8 +23,16 @@ pub(super) struct Interior<'p> {
     pub period: u64,
     /// Of the period.
     pub stage: usize,
-    /// Copies are as early as possible, not as late.
-    pub early: bool,
+    pub copies: Copies,
+}
+
+/// When copies read what they copy.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Copies {
+    /// As early as possible.
+    Early,
+    /// As late.
+    Late,
 }
 
 impl Interior<'_> {
@@ -156,7 +164,7 @@ impl<T: Real> TowerInterp<'_, T> {
         let more = !is_last || of.period + 1 < of.placement.interior.end;
         if more {
             let (origin, start) = (of.origin(advance), of.number(per_period, 0));
-            let early = of.early;
+            let early = of.copies == Copies::Early;
             let lines = early.then(|| self.copies(of, &stage.loads, origin, start));
             let mut lines = lines.into_iter().flatten();
             tower.under_way = stage.loads.iter().map(|c| (*c, lines.next())).collect();
@@ -312,7 +320,11 @@ impl<T: Real> TowerInterp<'_, T> {
         let stage = self.stage_of(lane.of);
         let lanes = self.lanes(lane.of.launch);
         let active = lanes.active(stage, stage).intersect(lanes.present());
-        let whole = self.program.towers.variants.all[lane.of.placement.variant].faces;
+        let near_faces = self.program.towers.variants.all[lane.of.placement.variant].faces;
+        let corrected = match near_faces {
+            true => Corrected::All,
+            false => Corrected::OutsideHoles,
+        };
         for row in rows {
             let group = lane.origin + row.at;
             let target = self.target(row, lane);
@@ -320,7 +332,13 @@ impl<T: Real> TowerInterp<'_, T> {
                 continue;
             };
             for z in active.lo..active.hi {
-                let value = volumes.add((lane.at.stage, component), group, z, line.get(z), whole);
+                let cell = VolumeCell {
+                    stage: lane.at.stage,
+                    component,
+                    group,
+                    z,
+                };
+                let value = volumes.add(cell, corrected, line.get(z));
                 line.set(z, value);
             }
         }

@@ -1,7 +1,7 @@
 //! Time blocks: towers side by side, in an order that the rules for waiting allow.
 
 use super::boundary::Boundary;
-use super::interior::Interior;
+use super::interior::{Copies, Interior};
 use super::line::Line;
 use super::state::{Registers, Tower};
 use super::volume::{Injected, Recorded, VolumeAt};
@@ -112,7 +112,8 @@ impl<T: Real> TowerInterp<'_, T> {
             }
             let worker = &mut workers[able[pick(able.len())]];
             let early = pick(2) == 0;
-            self.stage(&mut running, worker, injected, early, records)?;
+            let copies = if early { Copies::Early } else { Copies::Late };
+            self.stage(&mut running, worker, injected, copies, records)?;
         }
     }
 
@@ -134,7 +135,7 @@ impl<T: Real> TowerInterp<'_, T> {
         running: &mut Running<'_>,
         worker: &mut Worker<T>,
         injected: &Injected<'_>,
-        early: bool,
+        copies: Copies,
         records: &mut Vec<Recorded<T>>,
     ) -> Result<(), String> {
         let Some(tower) = &mut worker.tower else {
@@ -159,7 +160,7 @@ impl<T: Real> TowerInterp<'_, T> {
                 placement,
                 period,
                 stage,
-                early: early && ready,
+                copies: if ready { copies } else { Copies::Late },
             };
             if period == placement.interior.start && stage == 0 {
                 self.begin(of, tower, &mut worker.shared);

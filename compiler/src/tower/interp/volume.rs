@@ -72,6 +72,24 @@ pub struct Recorded<T> {
     pub value: T,
 }
 
+/// A value that an update of a stage made.
+#[derive(Clone, Copy)]
+pub(super) struct VolumeCell {
+    pub stage: StageId,
+    pub component: ComponentId,
+    pub group: Group,
+    pub z: i64,
+}
+
+/// Which rows are corrected.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Corrected {
+    /// All, also those near faces across the first two axes.
+    All,
+    /// Those with indices outside of the holes of volumes.
+    OutsideHoles,
+}
+
 /// Volume sources in a step.
 pub(super) struct VolumeAt<'a, T> {
     pub injected: &'a Injected<'a>,
@@ -80,20 +98,18 @@ pub(super) struct VolumeAt<'a, T> {
 }
 
 impl<T: Real> VolumeAt<'_, T> {
-    /// What volume sources make of a value, after an update of a component in a stage; `whole`: rows near faces across
-    /// the first two axes are corrected, too.
-    pub fn add(
-        &self,
-        (stage, component): (StageId, ComponentId),
-        group: Group,
-        z: i64,
-        mut value: Option<T>,
-        whole: bool,
-    ) -> Option<T> {
+    /// What volume sources make of a value after an update.
+    pub fn add(&self, cell: VolumeCell, corrected: Corrected, mut value: Option<T>) -> Option<T> {
+        let VolumeCell {
+            stage,
+            component,
+            group,
+            z,
+        } = cell;
+        let all = corrected == Corrected::All;
         let volumes = self.injected.volumes.iter();
-        let acts = |v: &&VolumeCells| {
-            v.source.is_after(stage, component) && (whole || !v.hole.contains(z))
-        };
+        let acts =
+            |v: &&VolumeCells| v.source.is_after(stage, component) && (all || !v.hole.contains(z));
         for volume in volumes.filter(acts) {
             if let Some(cell) = volume.cells.get(&[group.x, group.y, z]) {
                 let wave = (self.injected.wave)(self.step, cell.wave);

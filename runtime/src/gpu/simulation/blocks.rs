@@ -120,9 +120,10 @@ impl<'a, T: Value> OnDevice<'a, T> {
         }
         let scheme = self.scheme();
         let receivers = receivers(scheme, self.problem());
-        let arranged = (scheme, &self.calculation.layout);
-        let points = (&self.injections, receivers.as_slice());
-        let blocks = PatchBlocks::new(self.device, patches, arranged, points)?;
+        let layout = &self.calculation.layout;
+        let injections = &self.injections;
+        let blocks =
+            PatchBlocks::new(self.device, patches, scheme, layout, injections, &receivers)?;
         Ok(blocks.map(|blocks| TimeBlocks::Patches(Box::new(blocks))))
     }
 
@@ -187,8 +188,15 @@ impl<'a, T: Value> OnDevice<'a, T> {
             TimeBlocks::Towers(towers) => self.tower_block(towers, steps, [waves, records])?,
             TimeBlocks::Patches(patches) => {
                 let left = self.room(until) - steps;
-                let all = patches.next(self.asked + steps, left).is_none();
-                self.patch_block(patches, steps, [waves, records], all)?
+                let next = Next {
+                    steps,
+                    from: self.array,
+                    to: self.other_array().ok_or(DeviceError::TooLong)?,
+                    waves,
+                    records,
+                    all: patches.next(self.asked + steps, left).is_none(),
+                };
+                self.patch_block(patches, next)?
             }
         };
         self.probes.push(steps * each, ());
@@ -211,25 +219,8 @@ impl<'a, T: Value> OnDevice<'a, T> {
         Ok(starts)
     }
 
-    /// `all`: whether somebody may look at all time levels afterwards.
-    fn patch_block(
-        &mut self,
-        patches: &mut PatchBlocks,
-        steps: u64,
-        [waves, records]: [Address; 2],
-        all: bool,
-    ) -> Result<u64, DeviceError> {
-        let Some(to) = self.other_array() else {
-            return Err(DeviceError::TooLong);
-        };
-        let next = Next {
-            steps,
-            from: self.array,
-            to,
-            waves,
-            records,
-            all,
-        };
+    fn patch_block(&mut self, patches: &mut PatchBlocks, next: Next) -> Result<u64, DeviceError> {
+        let to = next.to;
         patches.run(self.device, next)?;
         self.array = to;
         self.stale = patches.ghosts;

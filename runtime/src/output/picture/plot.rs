@@ -169,7 +169,8 @@ fn widened(low: f64, high: f64, wider: f64) -> (f64, f64) {
     (low - half, high + half)
 }
 
-fn finite((x, y): &(f64, f64)) -> bool {
+fn finite(point: &(f64, f64)) -> bool {
+    let (x, y) = point;
     x.is_finite() && y.is_finite()
 }
 

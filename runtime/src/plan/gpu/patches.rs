@@ -2,7 +2,7 @@
 
 use super::predict::arithmetic;
 use super::{DevicePlanner, NoPlan, Refusal};
-use crate::gpu::{DeviceModel, Heights};
+use crate::gpu::Heights;
 use torre_compiler::cost::{Choice, Prediction};
 use torre_compiler::lattice::{Axis, PerAxis, div_ceil};
 use torre_compiler::layout::Layout;
@@ -62,6 +62,8 @@ pub struct PatchPlan {
     pub program: PatchProgram,
     /// Registers that a thread needs, about.
     pub registers: u64,
+    /// Words of a thread that registers do not hold, about: the assembler spills them.
+    pub spilled: u64,
     /// Of a block.
     pub shared_bytes: u64,
 }
@@ -284,7 +286,9 @@ impl DevicePlanner<'_> {
         for height in heights {
             let halo = self.halo(height);
             for shape in shapes(scheme) {
-                sketches.extend(self.sketch(&work, shape, (height, halo), base));
+                let base = self.base_of(&shape, halo, base);
+                let sketch = base.and_then(|base| self.sketch(&work, shape, base, height));
+                sketches.extend(sketch);
             }
         }
         sketches.sort_by(|a, b| b.prediction.rate.total_cmp(&a.prediction.rate));
@@ -334,12 +338,9 @@ impl DevicePlanner<'_> {
     /// How far wrong values come in time blocks of some height.
     fn halo(&self, height: u64) -> [[i64; 2]; 2] {
         let (scheme, layout) = (self.planner.scheme, &self.planner.layout);
-        [Axis::OUTER, Axis::INNER].map(|axis| {
-            let mirrored = scheme.grid.boundary[axis].iter().any(|b| b.is_mirror());
-            match scheme.grid.axes[axis] {
-                Some(_) => creep(scheme, layout, axis, height, mirrored),
-                None => [0; 2],
-            }
+        [Axis::OUTER, Axis::INNER].map(|axis| match scheme.grid.axes[axis] {
+            Some(_) => creep(scheme, layout, axis, height),
+            None => [0; 2],
         })
     }
 
@@ -354,14 +355,15 @@ impl DevicePlanner<'_> {
         let program = PatchProgram::new(scheme, layout, &pyramid, shape);
         let program = self.at_once(program.map_err(Refusal::Patches)?);
         let words = words_of(scheme, &program);
-        let registers = registers_for(words, registers_of(&shape, self.model.gpu.registers));
+        let most = registers_of(&shape, self.model.gpu.registers);
         let shared_bytes = program.shared_bytes(scheme.precision.bytes());
         let work = Work::new(scheme, layout);
-        let prediction = predict(scheme, layout, &work, (&shape, base, height), self.model);
+        let prediction = self.predict_patches(&work, &shape, base, height);
         let plan = PatchPlan {
             pyramid,
             program,
-            registers,
+            registers: registers_for(words, most),
+            spilled: spilled(words, most).ceil() as u64,
             shared_bytes,
         };
         Ok((plan, prediction))
@@ -386,16 +388,9 @@ impl DevicePlanner<'_> {
         }
     }
 
-    /// A shape for pyramids whose halo is known, with as many blocks at a time as are expected to be best.
-    fn sketch(
-        &self,
-        work: &Work,
-        shape: Shape,
-        (height, halo): (u64, [[i64; 2]; 2]),
-        asked: [Option<i64>; 2],
-    ) -> Option<Sketch> {
-        let (layout, model) = (&self.planner.layout, self.model);
-        let base = self.base_of(&shape, halo, asked)?;
+    /// A shape for pyramids of some base and height, with as many blocks at a time as are expected to be best.
+    fn sketch(&self, work: &Work, shape: Shape, base: [i64; 2], height: u64) -> Option<Sketch> {
+        let model = self.model;
         let threads = shape.threads() as f64;
         let cells = shape.count() as f64;
         let words = work.words_of(&shape);
@@ -424,13 +419,7 @@ impl DevicePlanner<'_> {
                 shape,
                 pyramid_base: base,
                 height,
-                prediction: predict(
-                    self.planner.scheme,
-                    layout,
-                    work,
-                    (&shape, base, height),
-                    model,
-                ),
+                prediction: self.predict_patches(work, &shape, base, height),
             }
         });
         made.max_by(|a, b| a.prediction.rate.total_cmp(&b.prediction.rate))
@@ -450,6 +439,7 @@ impl DevicePlanner<'_> {
             return Err(Refusal::Patches(Misfit::Registers { needed, most }));
         }
         let registers = registers_for(words, most);
+        let spilled = spilled(words, most).ceil() as u64;
         let most = (u64::from(self.model.gpu.shared_per_block) + PER_BLOCK) / blocks - PER_BLOCK;
         if shared_bytes > most {
             let bytes = shared_bytes;
@@ -459,6 +449,7 @@ impl DevicePlanner<'_> {
             pyramid: pyramid.clone(),
             program,
             registers,
+            spilled,
             shared_bytes,
         };
         Ok((plan, sketch.prediction.clone()))
@@ -471,8 +462,7 @@ impl DevicePlanner<'_> {
             if scheme.grid.axes[axis].is_none() {
                 continue;
             }
-            let mirrored = scheme.grid.boundary[axis].iter().any(|b| b.is_mirror());
-            let halo = creep(scheme, layout, axis, pyramid.height, mirrored);
+            let halo = creep(scheme, layout, axis, pyramid.height);
             let needed = base[n].unwrap_or(1) + halo.iter().sum::<i64>();
             let most = shapes(scheme)
                 .iter()
@@ -524,74 +514,79 @@ fn shapes(scheme: &Scheme) -> Vec<Shape> {
     }
     all
 }
-
-/// What time blocks of pyramids are expected to do.
-///
-/// A multiprocessor computes the tiles of its blocks one instruction after the other, and waits for a while in each
-/// stage; loads and stores of one block are hidden behind what others compute. A launch with few tiles takes as long as
-/// its last round of them; where all run at once they stay, and exchange what they need of each other.
-fn predict(
-    scheme: &Scheme,
-    layout: &Layout,
-    work: &Work,
-    (shape, base, height): (&Shape, [i64; 2], u64),
-    model: &DeviceModel,
-) -> Prediction {
-    let tile = shape.tile();
-    let cells = (tile[0] * tile[1]) as f64;
-    let stored = (base[0] * base[1]) as f64;
-    let steps = height as f64;
-    let lanes = model.lanes(scheme.precision).max(1.0);
-    let arithmetic = work.arithmetic * (128.0 / lanes).max(1.0);
-    let [px, pz] = shape.patch.map(|n| n as f64);
-    let warps = if shape.warps == 1 { 0.0 } else { 2.0 };
-    // Lines are stored and loaded, lanes shuffled, once for each word.
-    let exchanged = (warps * work.across[0] / px + work.across[1] / pz) * work.words;
-    let shared = match shape.coefs {
-        CoefPlace::Registers => 0.0,
-        CoefPlace::Shared => work.coefs * work.words,
-    };
-    let most = registers_of(shape, model.gpu.registers);
-    let spilled = spilled(work.words_of(shape), most) / (px * pz);
-    let instructions =
-        arithmetic + EXCHANGED * exchanged + SHARED * shared + MORE * work.stages + SPILL * spilled;
-    let all = shape.warps as f64 * f64::from(shape.blocks.max(1));
-    let issue = ISSUE * all / (all + HALF);
-    let compute = steps * cells / WARP as f64 * instructions / issue;
-    let clock = model.facts.clock as f64 * 0.88;
-    let element = scheme.precision.bytes() as f64;
-    let loaded = work.held + work.loaded_coefs as f64;
-    // What tiles load of each other comes from the cache.
-    let bytes = stored * (loaded + work.held) * element;
-    let processors = f64::from(model.facts.multiprocessors.max(1));
-    let copy = bytes / (model.copy_rate / processors);
-    let extent = |axis: Axis| layout.extent[axis] as f64;
-    let along = |n: usize, axis: Axis| div_ceil(layout.extent[axis], base[n].max(1)) as f64;
-    let tiles = along(0, Axis::OUTER) * along(1, Axis::INNER);
-    let blocks = f64::from(shape.blocks.max(1));
-    let waves = (tiles / (processors * blocks)).max(1.0);
-    let together = (tiles / processors).min(blocks).max(1.0).ceil();
-    let computing = (together * compute + steps * work.stages * MEET) / clock;
-    let copying = together * copy;
-    let wave = match together > 1.0 {
-        true => computing.max(copying) + APART * computing.min(copying),
-        false => computing + copying,
-    };
-    let time = if waves <= 1.0 {
-        // Tiles stay on the chip.
-        ENDS * computing + EXCHANGE
-    } else if waves < 4.0 {
-        waves.ceil() * wave + START
-    } else {
-        waves * wave + START
-    };
-    let domain = extent(Axis::OUTER) * extent(Axis::INNER);
-    let own = bytes / (stored * steps);
-    Prediction {
-        rate: domain * steps / time,
-        compute: 0.0,
-        cache_bytes: own,
-        memory_bytes: own,
-        footprint: cells * loaded * element,
+impl DevicePlanner<'_> {
+    /// What time blocks of pyramids are expected to do.
+    ///
+    /// A multiprocessor computes the tiles of its blocks one instruction after the other, and waits for a while in each
+    /// stage; loads and stores of one block are hidden behind what others compute. A launch with few tiles takes as long as
+    /// its last round of them; where all run at once they stay, and exchange what they need of each other.
+    fn predict_patches(
+        &self,
+        work: &Work,
+        shape: &Shape,
+        base: [i64; 2],
+        height: u64,
+    ) -> Prediction {
+        let (scheme, layout, model) = (self.planner.scheme, &self.planner.layout, self.model);
+        let tile = shape.tile();
+        let cells = (tile[0] * tile[1]) as f64;
+        let stored = (base[0] * base[1]) as f64;
+        let steps = height as f64;
+        let lanes = model.lanes(scheme.precision).max(1.0);
+        let arithmetic = work.arithmetic * (128.0 / lanes).max(1.0);
+        let [px, pz] = shape.patch.map(|n| n as f64);
+        let warps = if shape.warps == 1 { 0.0 } else { 2.0 };
+        // Lines are stored and loaded, lanes shuffled, once for each word.
+        let exchanged = (warps * work.across[0] / px + work.across[1] / pz) * work.words;
+        let shared = match shape.coefs {
+            CoefPlace::Registers => 0.0,
+            CoefPlace::Shared => work.coefs * work.words,
+        };
+        let most = registers_of(shape, model.gpu.registers);
+        let spilled = spilled(work.words_of(shape), most) / (px * pz);
+        let instructions = arithmetic
+            + EXCHANGED * exchanged
+            + SHARED * shared
+            + MORE * work.stages
+            + SPILL * spilled;
+        let all = shape.warps as f64 * f64::from(shape.blocks.max(1));
+        let issue = ISSUE * all / (all + HALF);
+        let compute = steps * cells / WARP as f64 * instructions / issue;
+        let clock = model.facts.clock as f64 * 0.88;
+        let element = scheme.precision.bytes() as f64;
+        let loaded = work.held + work.loaded_coefs as f64;
+        // What tiles load of each other comes from the cache.
+        let bytes = stored * (loaded + work.held) * element;
+        let processors = f64::from(model.facts.multiprocessors.max(1));
+        let copy = bytes / (model.copy_rate / processors);
+        let extent = |axis: Axis| layout.extent[axis] as f64;
+        let along = |n: usize, axis: Axis| div_ceil(layout.extent[axis], base[n].max(1)) as f64;
+        let tiles = along(0, Axis::OUTER) * along(1, Axis::INNER);
+        let blocks = f64::from(shape.blocks.max(1));
+        let waves = (tiles / (processors * blocks)).max(1.0);
+        let together = (tiles / processors).min(blocks).max(1.0).ceil();
+        let computing = (together * compute + steps * work.stages * MEET) / clock;
+        let copying = together * copy;
+        let wave = match together > 1.0 {
+            true => computing.max(copying) + APART * computing.min(copying),
+            false => computing + copying,
+        };
+        let time = if waves <= 1.0 {
+            // Tiles stay on the chip.
+            ENDS * computing + EXCHANGE
+        } else if waves < 4.0 {
+            waves.ceil() * wave + START
+        } else {
+            waves * wave + START
+        };
+        let domain = extent(Axis::OUTER) * extent(Axis::INNER);
+        let own = bytes / (stored * steps);
+        Prediction {
+            rate: domain * steps / time,
+            compute: 0.0,
+            cache_bytes: own,
+            memory_bytes: own,
+            footprint: cells * loaded * element,
+        }
     }
 }

@@ -17,7 +17,7 @@ pub use service::{
     GhostsOf, RowCopy, RowGhost, SourceCell, Stage,
 };
 pub use task::{PROGRESS_BYTES, TaskWord, boundary_words, task_words};
-pub use tower::{Launch, TimeBlock, TowerBuffers, TowerParams, Volumes, ZBlockParams};
+pub use tower::{Launch, ParamsOf, TimeBlock, TowerBuffers, TowerParams, Volumes, ZBlockParams};
 pub use volume::{CorrectionTable, VolumeBox, VolumeParams};
 
 use super::ir::Type;

@@ -64,29 +64,41 @@ impl TowerParams {
         };
         TowerParams::VOLUMES + volumes + parameter
     }
+}
 
+/// Which parameters a kernel has beside those of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParamsOf {
+    /// Volume sources.
+    pub sources: usize,
+    pub z_blocks: bool,
+    /// The array has a part beside planes ([`Layout::has_beside`](crate::layout::Layout::has_beside)).
+    pub beside: bool,
+}
+
+impl ParamsOf {
     /// The number of the last parameter, where there is one: the address that an array would have whose part beside
-    /// planes lies where the kernel finds it ([`Layout::has_beside`](crate::layout::Layout::has_beside)).
-    pub const fn beside(sources: usize, z_blocks: bool) -> usize {
-        let z_block = if z_blocks {
+    /// planes lies where the kernel finds it.
+    pub const fn beside(&self) -> usize {
+        let z_block = if self.z_blocks {
             ZBlockParams::TYPES.len()
         } else {
             0
         };
-        TowerParams::of_z_block(sources, z_block)
+        TowerParams::of_z_block(self.sources, z_block)
     }
 
-    /// The types of all parameters of a kernel for so many volume sources.
-    pub fn types(sources: usize, z_blocks: bool, beside: bool) -> Vec<Type> {
+    /// The types of all parameters.
+    pub fn types(&self) -> Vec<Type> {
         let mut types = TowerParams::TYPES.to_vec();
-        if sources > 0 {
+        if self.sources > 0 {
             types.push(Type::I32);
-            (0..sources).for_each(|_| types.extend(VolumeParams::types()));
+            (0..self.sources).for_each(|_| types.extend(VolumeParams::types()));
         }
-        if z_blocks {
+        if self.z_blocks {
             types.extend(ZBlockParams::TYPES);
         }
-        types.extend(beside.then_some(Type::GLOBAL));
+        types.extend(self.beside.then_some(Type::GLOBAL));
         types
     }
 }
@@ -127,7 +139,7 @@ pub struct TowerBuffers {
     pub points: u64,
     pub waves: u64,
     pub records: u64,
-    /// See [`TowerParams::beside`].
+    /// See [`ParamsOf::beside`].
     pub beside: Option<u64>,
 }
 

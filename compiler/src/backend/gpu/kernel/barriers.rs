@@ -34,12 +34,18 @@ impl Kernel<'_> {
         self.call("llvm.nvvm.bar.warp.sync", &[Operand::i32(-1)]);
     }
 
-    /// A warp gets a new number of registers, as do all four of its group: more after others gave some back.
-    pub fn registers(&mut self, more: bool, registers: u32) {
+    /// A warp gets a larger number of registers, as do all four of its group, after others gave some back.
+    pub fn more_registers(&mut self, registers: u32) {
         self.need(Feature::RegisterShift);
-        let way = if more { "inc" } else { "dec" };
-        let name = format!("llvm.nvvm.setmaxnreg.{way}.sync.aligned.u32");
-        self.call(&name, &[Operand::i32(registers as i32)]);
+        let registers = Operand::i32(registers as i32);
+        self.call("llvm.nvvm.setmaxnreg.inc.sync.aligned.u32", &[registers]);
+    }
+
+    /// A warp gets a smaller number of registers, as do all four of its group.
+    pub fn fewer_registers(&mut self, registers: u32) {
+        self.need(Feature::RegisterShift);
+        let registers = Operand::i32(registers as i32);
+        self.call("llvm.nvvm.setmaxnreg.dec.sync.aligned.u32", &[registers]);
     }
 
     /// Whether a condition holds in all threads of a warp, each of which is asked.
@@ -55,7 +61,6 @@ impl Kernel<'_> {
             "r,r,~{memory}",
             &[],
             &[at, Operand::i32(arrivals as i32)],
-            true,
         );
     }
 
@@ -66,7 +71,6 @@ impl Kernel<'_> {
             "=l,r,~{memory}",
             &[Type::I64],
             &[barrier],
-            true,
         );
     }
 
@@ -83,7 +87,7 @@ impl Kernel<'_> {
         let (test, after) = (self.label(), self.label());
         self.place(test);
         let args = [barrier, parity];
-        let over = self.assembly(&code, "=r,r,r,~{memory}", &[Type::I32], &args, true);
+        let over = self.assembly(&code, "=r,r,r,~{memory}", &[Type::I32], &args);
         let over = self.compare(IntCmp::Ne, over[0], Operand::i32(0));
         self.branch(over, after, test);
         self.place(after);

@@ -16,6 +16,15 @@ pub struct Context<'a> {
     pub bytes: i64,
 }
 
+/// What a tile may meet, of which there is a code for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Surroundings {
+    /// Cells alone.
+    Bare,
+    /// Ends of the grid, sources and probes.
+    Ends,
+}
+
 /// The values of a thread: per row and cell of its patch.
 pub struct Values {
     pub rows: Vec<Vec<Operand>>,

@@ -79,6 +79,24 @@ fn cells_with(program: &PatchProgram, n: usize, index: i64) -> Vec<i64> {
     cells
 }
 
+/// Where a value is that ghosts along an axis are made of.
+#[derive(Clone, Copy)]
+struct GhostPlace {
+    /// The number of the axis in [`AXES`].
+    axis: usize,
+    /// Along the axis: of the source that is stored, of the ghost that is loaded.
+    index: i64,
+    /// Among those of the axis in shared memory.
+    place: i64,
+}
+
+/// A row of which a thread takes ghosts.
+struct Exchanged<'v> {
+    row: usize,
+    negated: bool,
+    values: &'v mut Values,
+}
+
 impl Context<'_> {
     pub(super) fn coordinates(&self, k: &mut Kernel<'_>, patch: &Patch) -> Coordinates {
         let of = [0, 1].map(|n| {
@@ -133,7 +151,11 @@ impl Context<'_> {
                         k,
                         patch,
                         at,
-                        (n, *source, places(number)),
+                        GhostPlace {
+                            axis: n,
+                            index: *source,
+                            place: places(number),
+                        },
                         &values.rows[*row],
                     );
                     number += 1;
@@ -143,7 +165,17 @@ impl Context<'_> {
             let mut number = 0;
             for (row, pairs) in &pairs {
                 for (_, ghost) in pairs {
-                    self.take(k, patch, at, (n, *ghost, places(number)), (*row, values));
+                    let from = GhostPlace {
+                        axis: n,
+                        index: ghost.index,
+                        place: places(number),
+                    };
+                    let own = Exchanged {
+                        row: *row,
+                        negated: ghost.negated,
+                        values,
+                    };
+                    self.take(k, patch, at, from, own);
                     number += 1;
                 }
             }
@@ -154,7 +186,8 @@ impl Context<'_> {
     }
 
     /// Where the first cell of a patch lies among ghosts along an axis.
-    fn ghost_place(&self, k: &mut Kernel<'_>, patch: &Patch, n: usize, place: i64) -> Operand {
+    fn ghost_place(&self, k: &mut Kernel<'_>, patch: &Patch, at: GhostPlace) -> Operand {
+        let GhostPlace { axis: n, place, .. } = at;
         let first = k.offset(patch.shared, self.areas()[1 + n] + place * self.bytes);
         let local = k.resize(patch.local[1 - n], Type::I64);
         k.advance(first, local, self.bytes as u32)
@@ -174,14 +207,15 @@ impl Context<'_> {
         k: &mut Kernel<'_>,
         patch: &Patch,
         at: &Coordinates,
-        (n, source, place): (usize, i64, i64),
+        to: GhostPlace,
         values: &[Operand],
     ) {
+        let (n, source) = (to.axis, to.index);
         let shape = &self.program.shape;
         for cell in cells_with(self.program, n, source) {
             let has = at.is(k, n, cell, source);
             k.when(has, |k| {
-                let to = self.ghost_place(k, patch, n, place);
+                let to = self.ghost_place(k, patch, to);
                 for (number, own) in self.line(n, cell).enumerate() {
                     let to = k.offset(to, number as i64 * self.bytes);
                     k.store(
@@ -200,9 +234,15 @@ impl Context<'_> {
         k: &mut Kernel<'_>,
         patch: &Patch,
         at: &mut Coordinates,
-        (n, ghost, place): (usize, Ghost, i64),
-        (row, values): (usize, &mut Values),
+        from: GhostPlace,
+        own: Exchanged<'_>,
     ) {
+        let n = from.axis;
+        let Exchanged {
+            row,
+            negated,
+            values,
+        } = own;
         let shape = &self.program.shape;
         let id = self.program.components[row];
         let other = AxisGhosts::new(self.scheme, id, AXES[1 - n]);
@@ -211,9 +251,9 @@ impl Context<'_> {
             0 => vec![self.scheme.grid.live(self.scheme.component(id).position)[Axis::INNER]],
             _ => other.held(),
         };
-        for cell in cells_with(self.program, n, ghost.index) {
+        for cell in cells_with(self.program, n, from.index) {
             let across: Vec<[i64; 2]> = self.line(n, cell).collect();
-            let has = at.is(k, n, cell, ghost.index);
+            let has = at.is(k, n, cell, from.index);
             let free: Vec<Operand> = across
                 .iter()
                 .map(|own| at.in_one(k, 1 - n, own[1 - n], &free))
@@ -223,14 +263,13 @@ impl Context<'_> {
                 .map(|cell| k.variable_of(values.rows[row][shape.number(*cell)]))
                 .collect();
             k.when(has, |k| {
-                let from = self.ghost_place(k, patch, n, place);
+                let from = self.ghost_place(k, patch, from);
                 for (number, variable) in own.iter().enumerate() {
                     let from = k.offset(from, number as i64 * self.bytes);
                     let value = k.load(self.real, from, self.bytes as u32, Access::Plain);
-                    let value = if ghost.negated {
-                        k.negated(value)
-                    } else {
-                        value
+                    let value = match negated {
+                        true => k.negated(value),
+                        false => value,
                     };
                     let before = k.get(*variable);
                     let value = k.choose(free[number], value, before);

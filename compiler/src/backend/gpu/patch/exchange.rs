@@ -1,6 +1,6 @@
 //! Exchanges of tiles that stay on the chip: what they store for others, how they wait, and what they load.
 
-use super::context::{Context, Values};
+use super::context::{Context, Surroundings, Values};
 use super::memory::Store;
 use super::place::Patch;
 use crate::backend::gpu::abi::{PROGRESS_BYTES, Patches};
@@ -46,7 +46,7 @@ impl Waiting {
         let first = k.compare(IntCmp::Eq, thread, Operand::i32(0));
         k.when(first, |k| {
             let code = "st.release.gpu.global.u32 [$0], $1;";
-            k.assembly(code, "l,r,~{memory}", &[], &[self.own, done], true);
+            k.assembly(code, "l,r,~{memory}", &[], &[self.own, done]);
         });
     }
 
@@ -55,7 +55,7 @@ impl Waiting {
         let (test, after) = (k.label(), k.label());
         k.place(test);
         let code = "ld.acquire.gpu.global.u32 $0, [$1];";
-        let other = k.assembly(code, "=r,l,~{memory}", &[Type::I32], &[self.other], true)[0];
+        let other = k.assembly(code, "=r,l,~{memory}", &[Type::I32], &[self.other])[0];
         let enough = k.compare(IntCmp::Ge, other, done);
         let enough = k.all(enough);
         k.branch(enough, after, test);
@@ -64,13 +64,21 @@ impl Waiting {
     }
 }
 
+/// The halo of tiles that stay on the chip.
+#[derive(Clone, Copy)]
+pub(super) struct Halo<'a> {
+    pub waiting: &'a Waiting,
+    pub staying: &'a Staying,
+    pub surroundings: Surroundings,
+}
+
 impl Context<'_> {
     /// Brings the halo of a tile up to date between two time blocks. `number`: of the exchange in the launch.
     pub(super) fn exchange(
         &self,
         k: &mut Kernel<'_>,
-        (patch, waiting, staying): (&Patch, &Waiting, &Staying),
-        ends: bool,
+        patch: &Patch,
+        halo: Halo<'_>,
         number: Operand,
         values: &mut Values,
     ) {
@@ -82,24 +90,29 @@ impl Context<'_> {
         let by = k.int(IntOp::Mul, odd, bytes);
         let array = k.advance(k.param(Patches::RIMS), by, 1);
         for row in held() {
-            let rims = Some(staying.rims);
-            self.store(
-                k,
-                patch,
-                ends,
-                row,
-                &values.rows[row],
-                Store { array, rims },
-            );
+            let to = Store {
+                array,
+                rims: Some(halo.staying.rims),
+                surroundings: halo.surroundings,
+            };
+            self.store(k, patch, row, &values.rows[row], to);
         }
         let done = k.int(IntOp::Add, number, k.param(Patches::SINCE));
         let done = k.int(IntOp::Add, done, Operand::i32(1));
-        waiting.publish(k, done);
-        waiting.wait(k, done);
+        halo.waiting.publish(k, done);
+        halo.waiting.wait(k, done);
         for row in held() {
-            self.load_halo(k, patch, ends, row, array, &mut values.rows[row]);
+            let from = array;
+            self.load_halo(
+                k,
+                patch,
+                halo.surroundings,
+                row,
+                from,
+                &mut values.rows[row],
+            );
         }
-        if ends {
+        if halo.surroundings == Surroundings::Ends {
             for row in held() {
                 let mut at = self.coordinates(k, patch);
                 self.ghosts(k, patch, &mut at, &[row], values);
@@ -116,7 +129,7 @@ impl Context<'_> {
         &self,
         k: &mut Kernel<'_>,
         patch: &Patch,
-        ends: bool,
+        surroundings: Surroundings,
         row: usize,
         array: Operand,
         values: &mut [Operand],
@@ -129,7 +142,7 @@ impl Context<'_> {
             let local = k.int(IntOp::Add, patch.local[n], Operand::i32(cell as i32));
             [Interval::new(0, along.needed()), base].map(|own| super::memory::within(k, local, own))
         };
-        let lanes = if ends { 1 } else { self.lanes() };
+        let lanes = self.lanes_in(surroundings);
         let outer: Vec<_> = (0..px).map(|i| place(k, 0, i)).collect();
         let inner = (0..pz).step_by(lanes as usize);
         let inner: Vec<_> = inner.map(|j| place(k, 1, j)).collect();
@@ -141,7 +154,7 @@ impl Context<'_> {
             let other = k.int(IntOp::Xor, own, Operand::int(Type::I1, 1));
             k.int(IntOp::And, near, other)
         };
-        if ends {
+        if surroundings == Surroundings::Ends {
             let component = self.program.components[row];
             let extent = self.scheme.extent(component);
             let own = super::ends::AXES.map(|axis| extent[axis]);

@@ -56,8 +56,12 @@ pub(super) fn write(module: &mut Module, scheme: &Scheme, layout: &Layout) {
         let of_lines = inner.pairs();
         writer.each(&mut k, live[Axis::OUTER], |k, x| {
             for (source, ghost) in &of_lines {
-                let to = Operand::i32(ghost.index as i32);
-                writer.copy(k, [x, Operand::i32(*source as i32)], [x, to], ghost.negated);
+                let [from, to] = [*source, ghost.index].map(|z| Operand::i32(z as i32));
+                let ghost = Target {
+                    at: [x, to],
+                    negated: ghost.negated,
+                };
+                writer.copy(k, [x, from], ghost);
             }
         });
         let corners = |source: i64| {
@@ -71,7 +75,11 @@ pub(super) fn write(module: &mut Module, scheme: &Scheme, layout: &Layout) {
         for (source, ghost) in outer.pairs() {
             let [from, to] = [source, ghost.index].map(|x| Operand::i32(x as i32));
             writer.each(&mut k, live[Axis::INNER], |k, z| {
-                writer.copy(k, [from, z], [to, z], ghost.negated);
+                let ghost = Target {
+                    at: [to, z],
+                    negated: ghost.negated,
+                };
+                writer.copy(k, [from, z], ghost);
             });
             // Few corners: one thread for each line of ghosts.
             let mut sources: Vec<i64> = of_lines.iter().map(|(s, _)| *s).collect();
@@ -82,7 +90,11 @@ pub(super) fn write(module: &mut Module, scheme: &Scheme, layout: &Layout) {
                     let one = k.compare(IntCmp::Eq, number, Operand::i32(0));
                     k.when(one, |k| {
                         let [from_z, to_z] = [z, index].map(|z| Operand::i32(z as i32));
-                        writer.copy(k, [from, from_z], [to, to_z], ghost.negated != negated);
+                        let ghost = Target {
+                            at: [to, to_z],
+                            negated: ghost.negated != negated,
+                        };
+                        writer.copy(k, [from, from_z], ghost);
                     });
                 }
             }
@@ -98,6 +110,13 @@ struct Writer<'a> {
     number: Operand,
 }
 
+/// A ghost that a value is copied to.
+#[derive(Clone, Copy)]
+struct Target {
+    at: [Operand; 2],
+    negated: bool,
+}
+
 impl Writer<'_> {
     /// What the thread whose number is an index of an interval does with it.
     fn each(
@@ -111,7 +130,7 @@ impl Writer<'_> {
     }
 
     /// Copies the value of a cell to another one, in all time levels.
-    fn copy(&self, k: &mut Kernel<'_>, from: [Operand; 2], to: [Operand; 2], negated: bool) {
+    fn copy(&self, k: &mut Kernel<'_>, from: [Operand; 2], to: Target) {
         let real = Type::scalar(self.scheme.precision);
         for level in 0..self.scheme.component(self.id).time_levels {
             let row = self.layout.row(self.id, level.into());
@@ -126,8 +145,11 @@ impl Writer<'_> {
             };
             let source = place(k, from);
             let value = k.load(real, source, real.bytes(), Access::Plain);
-            let value = if negated { k.negated(value) } else { value };
-            let target = place(k, to);
+            let value = match to.negated {
+                true => k.negated(value),
+                false => value,
+            };
+            let target = place(k, to.at);
             k.store(value, target, real.bytes(), Access::Plain);
         }
     }

@@ -1,6 +1,6 @@
 //! What comes from the array and goes to it.
 
-use super::context::{Context, Values};
+use super::context::{Context, Surroundings, Values};
 use super::place::Patch;
 use crate::backend::gpu::abi::Patches;
 use crate::backend::gpu::ir::{Operand, Type};
@@ -15,6 +15,7 @@ pub(super) struct Store {
     pub array: Operand,
     /// Cells from both ends of a base, along both axes: if there are some, no others are stored.
     pub rims: Option<[[i64; 2]; 2]>,
+    pub surroundings: Surroundings,
 }
 
 /// Bytes of the widest access.
@@ -22,7 +23,12 @@ const VECTOR: i64 = 16;
 
 impl Context<'_> {
     /// Loads the rows that are held, and coefficients; 0 where nothing is stored.
-    pub(super) fn load(&self, k: &mut Kernel<'_>, patch: &Patch, ends: bool) -> Values {
+    pub(super) fn load(
+        &self,
+        k: &mut Kernel<'_>,
+        patch: &Patch,
+        surroundings: Surroundings,
+    ) -> Values {
         let shape = &self.program.shape;
         let nothing = vec![Operand::poison(self.real); shape.count()];
         let mut values = Values {
@@ -33,12 +39,19 @@ impl Context<'_> {
             if *held {
                 let component = self.program.components[row];
                 let position = self.scheme.component(component).position;
-                values.rows[row] = self.load_row(k, patch, ends, RowId(row as u32), position);
+                values.rows[row] =
+                    self.load_row(k, patch, surroundings, RowId(row as u32), position);
             }
         }
         for (number, coef) in self.program.coefs.iter().enumerate() {
             let position = self.scheme.coefs[coef.index()].position;
-            let own = self.load_row(k, patch, ends, self.layout.coef_row(*coef), position);
+            let own = self.load_row(
+                k,
+                patch,
+                surroundings,
+                self.layout.coef_row(*coef),
+                position,
+            );
             if self.coefs_are_shared() {
                 for (cell, value) in own.into_iter().enumerate() {
                     let to = self.coef_slot(k, patch, number, cell);
@@ -111,17 +124,25 @@ impl Context<'_> {
         lanes
     }
 
+    /// Cells of an access.
+    pub(super) fn lanes_in(&self, surroundings: Surroundings) -> i64 {
+        match surroundings {
+            Surroundings::Bare => self.lanes(),
+            Surroundings::Ends => 1,
+        }
+    }
+
     fn load_row(
         &self,
         k: &mut Kernel<'_>,
         patch: &Patch,
-        ends: bool,
+        surroundings: Surroundings,
         row: RowId,
         position: Position,
     ) -> Vec<Operand> {
         let [px, pz] = self.program.shape.patch;
         let mut all = Vec::new();
-        if ends {
+        if surroundings == Surroundings::Ends {
             let mut at = self.coordinates(k, patch);
             let extent = self.scheme.grid.extent(position);
             let [xs, zs] = [extent[Axis::OUTER], extent[Axis::INNER]];
@@ -160,23 +181,23 @@ impl Context<'_> {
         &self,
         k: &mut Kernel<'_>,
         patch: &Patch,
-        ends: bool,
         row: usize,
         values: &[Operand],
-        Store { array, rims }: Store,
+        to: Store,
     ) {
+        let Store { array, rims, .. } = to;
         let [px, pz] = self.program.shape.patch;
         let component = self.program.components[row];
         let extent = self.scheme.extent(component);
         let at = [0, 1].map(|n| patch.first(k, n));
         let first = self.pointer(k, array, RowId(row as u32), at);
-        let lanes = if ends { 1 } else { self.lanes() };
+        let lanes = self.lanes_in(to.surroundings);
         let stored = |k: &mut Kernel<'_>, n: usize, cell: i64| {
             let along = &self.program.along[n];
             let base = Interval::new(along.halo[0], along.halo[0] + along.base);
             let local = k.int(IntOp::Add, patch.local[n], Operand::i32(cell as i32));
             let inside = within(k, local, base);
-            if !ends {
+            if to.surroundings == Surroundings::Bare {
                 return inside;
             }
             let axis = [Axis::OUTER, Axis::INNER][n];

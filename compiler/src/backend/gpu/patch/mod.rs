@@ -28,8 +28,8 @@ use super::kernel::{IntCmp, IntOp, Kernel, Variable};
 use crate::layout::Layout;
 use crate::patch::{CoefPlace, PatchProgram, WARP};
 use crate::scheme::{CoefId, Scheme};
-use context::{Context, Values};
-use exchange::Waiting;
+use context::{Context, Surroundings, Values};
+use exchange::{Halo, Waiting};
 use memory::Store;
 use place::Patch;
 
@@ -57,8 +57,8 @@ pub fn emit(module: &mut Module, scheme: &Scheme, layout: &Layout, program: &Pat
     let bare = patch.is_bare(&mut k, &context);
     k.either(
         bare,
-        |k| context.tile(k, &patch, false),
-        |k| context.tile(k, &patch, true),
+        |k| context.tile(k, &patch, Surroundings::Bare),
+        |k| context.tile(k, &patch, Surroundings::Ends),
     );
     k.finish();
 }
@@ -79,9 +79,10 @@ fn set(k: &mut Kernel<'_>, kept: &[(usize, Vec<Variable>)], values: &Values) {
 }
 
 impl Context<'_> {
-    /// A tile from its first load to its last store. `ends`: it may meet ends of the grid, sources and probes.
-    fn tile(&self, k: &mut Kernel<'_>, patch: &Patch, ends: bool) {
-        let mut values = self.load(k, patch, ends);
+    /// A tile from its first load to its last store.
+    fn tile(&self, k: &mut Kernel<'_>, patch: &Patch, surroundings: Surroundings) {
+        let ends = surroundings == Surroundings::Ends;
+        let mut values = self.load(k, patch, surroundings);
         let held = (0..self.program.held.len()).filter(|row| self.program.held[*row]);
         let held: Vec<usize> = held.collect();
         if ends {
@@ -131,8 +132,12 @@ impl Context<'_> {
                     k.when(more, |k| {
                         get(k, &kept, &mut values);
                         let number = k.int(IntOp::Div, first, height);
-                        let who = (patch, &waiting, staying);
-                        self.exchange(k, who, ends, number, &mut values);
+                        let halo = Halo {
+                            waiting: &waiting,
+                            staying,
+                            surroundings,
+                        };
+                        self.exchange(k, patch, halo, number, &mut values);
                         set(k, &kept, &values);
                     });
                 });
@@ -142,9 +147,10 @@ impl Context<'_> {
         let to = Store {
             array: k.param(Patches::TO),
             rims: None,
+            surroundings,
         };
         for (row, _) in &kept {
-            self.store(k, patch, ends, *row, &values.rows[*row], to);
+            self.store(k, patch, *row, &values.rows[*row], to);
         }
     }
 

@@ -107,7 +107,7 @@ impl Context<'_> {
                         k.either(
                             entry.records,
                             |k| self.record(k, entry, step, variable),
-                            |k| self.inject(k, patch, entry, ([i, j], step), variable),
+                            |k| self.inject(k, patch, entry, [i, j], step, variable),
                         );
                     });
                 }
@@ -135,7 +135,8 @@ impl Context<'_> {
         k: &mut Kernel<'_>,
         patch: &Patch,
         entry: &Entry,
-        (cell, step): ([i64; 2], Operand),
+        cell: [i64; 2],
+        step: Operand,
         variable: Variable,
     ) {
         let double = Type::scalar(Precision::F64);

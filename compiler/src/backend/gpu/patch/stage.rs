@@ -1,6 +1,6 @@
 //! A stage of a round.
 
-use super::context::{Context, Values};
+use super::context::{Context, Surroundings, Values};
 use super::ends::Coordinates;
 use super::memory::Store;
 use super::place::Patch;
@@ -108,10 +108,12 @@ impl Context<'_> {
             let to = Store {
                 array: k.param(Patches::TO),
                 rims: None,
+                surroundings: match round {
+                    Some(_) => Surroundings::Ends,
+                    None => Surroundings::Bare,
+                },
             };
-            k.when(leaves, |k| {
-                self.store(k, patch, round.is_some(), *row, own, to)
-            });
+            k.when(leaves, |k| self.store(k, patch, *row, own, to));
         }
         plan.publish
             .iter()

@@ -119,7 +119,14 @@ fn compare(library: &Library, scheme: &Scheme, program: &PatchProgram, seed: u64
     bare(0) * bare(1)
 }
 
-fn run(seeds: impl Iterator<Item = u64>, stay: bool) {
+/// Where tiles are between two time blocks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Between {
+    InMemory,
+    OnChip,
+}
+
+fn run(seeds: impl Iterator<Item = u64>, between: Between) {
     let Some(library) = library() else { return };
     let (mut schemes, mut bare, mut tiles, mut exchanged) = (0, 0, 0, 0);
     for seed in seeds {
@@ -140,7 +147,7 @@ fn run(seeds: impl Iterator<Item = u64>, stay: bool) {
         if program.tiles() > 60 {
             continue;
         }
-        if stay {
+        if between == Between::OnChip {
             let layout = Layout::for_gpu(&scheme).expect("a small scheme");
             program.stay(&layout);
             let verified = verify(&scheme, &layout, &program);
@@ -158,26 +165,29 @@ fn run(seeds: impl Iterator<Item = u64>, stay: bool) {
         schemes > 10 && tiles > 2 * schemes,
         "{schemes} {tiles} {bare}"
     );
-    assert!(!stay || exchanged > 10, "{exchanged}");
+    assert!(
+        between == Between::InMemory || exchanged > 10,
+        "{exchanged}"
+    );
     assert!(5 * bare > schemes, "{schemes} {tiles} {bare}");
 }
 
 #[test]
 fn patches_of_random_schemes_give_the_bits_of_rows() {
-    run((0..60).step_by(2), false);
+    run((0..60).step_by(2), Between::InMemory);
 }
 
 #[test]
 fn patches_of_more_random_schemes_give_the_bits_of_rows() {
-    run((1..60).step_by(2), false);
+    run((1..60).step_by(2), Between::InMemory);
 }
 
 #[test]
 fn tiles_that_stay_give_the_bits_of_rows() {
-    run((0..60).step_by(2), true);
+    run((0..60).step_by(2), Between::OnChip);
 }
 
 #[test]
 fn more_tiles_that_stay_give_the_bits_of_rows() {
-    run((1..60).step_by(2), true);
+    run((1..60).step_by(2), Between::OnChip);
 }

@@ -27,7 +27,8 @@ impl AmendedRow {
         k: &mut Kernel<'_>,
         context: &Context<'_>,
         lane: &Lane,
-        (update, amendment): (&Update, &Amendment),
+        update: &Update,
+        amendment: &Amendment,
         place: RowPlace,
         of_lane: &OfLane,
     ) -> AmendedRow {

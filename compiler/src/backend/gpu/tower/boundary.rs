@@ -22,7 +22,9 @@ use crate::lattice::{Axis, div_ceil};
 use crate::layout::RowId;
 use crate::scheme::{Cmp, ComponentId, Op, Update};
 use crate::tower::block::LineFolds;
-use crate::tower::{BoundaryUpdate, GroupBox, StageAt, keeps_old, memory_of, without_ghosts};
+use crate::tower::{
+    BoundaryUpdate, GroupBox, LineParts, StageAt, keeps_old, memory_of, without_ghosts,
+};
 
 /// A period of a tower that ends of the grid may cut.
 #[derive(Clone, Copy)]
@@ -101,7 +103,7 @@ impl Worker<'_> {
             let active =
                 between.map(|between| between.takes_part(k, context, stage_number, stage_number));
             for rows in updates {
-                self.update_rows(k, period, rows, (stage, number), active);
+                self.update_rows(k, period, rows, stage, number, active);
             }
             let points = PointStage {
                 period: period.number,
@@ -118,7 +120,8 @@ impl Worker<'_> {
         k: &mut Kernel<'_>,
         period: BoundaryPeriod,
         rows: &BoundaryUpdate,
-        (stage, number): (StageAt, usize),
+        stage: StageAt,
+        number: usize,
         active: Option<Operand>,
     ) {
         let Worker { context, lane, .. } = self;
@@ -127,8 +130,11 @@ impl Worker<'_> {
         let window = self.window(k, period.number, number, rows.update);
         let [from, until] = [rows.rows.start, rows.rows.end].map(|n| word(n as i64));
         let reads = self.reads(update, stage);
-        let z_blocks = context.z_blocks().is_some();
-        let together = rows.together(scheme, context.towers(), stage, z_blocks);
+        let parts = match context.z_blocks() {
+            Some(_) => LineParts::ZBlocks,
+            None => LineParts::Slabs,
+        };
+        let together = rows.together(scheme, context.towers(), stage, parts);
         let step = Operand::i32(together as i32);
         k.repeat(from, until, step, Some(1), |k, first| {
             let displaced = of_folded(&reads, |folds, by| {
@@ -160,14 +166,7 @@ impl Worker<'_> {
                 .map(|(loaded, amended)| {
                     let loaded = negated_as_seen(k, loaded, &negated);
                     let value = compute_row(k, context, lane, update, &loaded);
-                    amend_row(
-                        k,
-                        context,
-                        update,
-                        value,
-                        (&loaded, &reads.amended),
-                        &amended,
-                    )
+                    amend_row(k, context, update, value, &loaded, &reads.amended, &amended)
                 })
                 .collect();
             let places: Vec<RowPlace> = rows.iter().map(|row| row.place).collect();
@@ -356,10 +355,7 @@ impl Worker<'_> {
         let Worker { context, lane, .. } = self;
         let amendments = update.amendments.iter();
         amendments
-            .map(|amendment| {
-                let of = (update, amendment);
-                AmendedRow::new(k, context, lane, of, place, of_lane)
-            })
+            .map(|amendment| AmendedRow::new(k, context, lane, update, amendment, place, of_lane))
             .collect()
     }
 
@@ -509,7 +505,8 @@ fn amend_row(
     context: &Context<'_>,
     update: &Update,
     mut value: Operand,
-    (loaded, reads): (&[Option<Operand>], &[Vec<Option<usize>>]),
+    loaded: &[Option<Operand>],
+    reads: &[Vec<Option<usize>>],
     amended: &[AmendedRow],
 ) -> Operand {
     let mask = loaded.get(update.body.ops.len()).copied().flatten();

@@ -20,18 +20,18 @@ const BARRIER_BYTES: u32 = 8;
 /// The address of shared memory in a block of the cluster.
 pub(super) fn address_in(k: &mut Kernel<'_>, pointer: Operand, rank: Operand) -> Operand {
     let code = "mapa.shared::cluster.u32 $0, $1, $2;";
-    k.assembly(code, "=r,r,r", &[Type::I32], &[pointer, rank], false)[0]
+    k.pure_assembly(code, "=r,r,r", &[Type::I32], &[pointer, rank])[0]
 }
 
 /// The address of shared memory in the thread's own block, as a word.
 pub(super) fn word_of(k: &mut Kernel<'_>, pointer: Operand) -> Operand {
-    k.assembly("mov.b32 $0, $1;", "=r,r", &[Type::I32], &[pointer], false)[0]
+    k.pure_assembly("mov.b32 $0, $1;", "=r,r", &[Type::I32], &[pointer])[0]
 }
 
 /// Other blocks will see the barrier objects that the thread has made, when the cluster has met.
 pub(super) fn show_barrier_objects(k: &mut Kernel<'_>) {
     let code = "fence.mbarrier_init.release.cluster;";
-    k.assembly(code, "~{memory}", &[], &[], true);
+    k.assembly(code, "~{memory}", &[], &[]);
 }
 
 /// All threads of the cluster wait for each other, and see what all have written.
@@ -118,7 +118,7 @@ impl ClusterBarrier {
         k.when(arrives, |k| {
             let to = address_in(k, barrier, lane);
             let code = format!("mbarrier.arrive{release}.shared::cluster.b64 _, [$0];");
-            k.assembly(&code, "r,~{memory}", &[], &[to], true);
+            k.assembly(&code, "r,~{memory}", &[], &[to]);
         });
         let count = k.get(self.count);
         let parity = k.int(IntOp::Right, count, Operand::i32(1));
@@ -193,13 +193,7 @@ impl Across {
                 "st.async.shared::cluster.mbarrier::complete_tx::bytes.{ty} [$0+{by}], $1, [$2];"
             );
             let constraints = format!("r,{register},r");
-            k.assembly(
-                &code,
-                &constraints,
-                &[],
-                &[self.to, value, self.barrier],
-                true,
-            );
+            k.assembly(&code, &constraints, &[], &[self.to, value, self.barrier]);
         });
     }
 }

@@ -1,6 +1,6 @@
 //! What the code of all threads of a tower's alignment has in common, and what a thread knows about itself.
 
-use super::super::abi::TowerParams;
+use super::super::abi::{ParamsOf, TowerParams};
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel};
 use crate::evaluate::{Elsewhere, range};
@@ -73,11 +73,20 @@ impl<'a> Context<'a> {
         elements * self.layout.element_bytes as i64
     }
 
+    /// Which parameters the kernel has.
+    pub fn params(&self) -> ParamsOf {
+        ParamsOf {
+            sources: self.program.sources.len(),
+            z_blocks: self.z_blocks().is_some(),
+            beside: self.layout.has_beside(),
+        }
+    }
+
     /// Where the array begins for what lies beside planes.
     pub fn beside(&self, k: &Kernel<'_>) -> Operand {
-        let sources = self.program.sources.len();
-        k.param(match self.layout.has_beside() {
-            true => TowerParams::beside(sources, self.z_blocks().is_some()),
+        let params = self.params();
+        k.param(match params.beside {
+            true => params.beside(),
             false => TowerParams::ARRAY,
         })
     }

@@ -67,7 +67,8 @@ impl Volume {
         &self,
         k: &mut Kernel<'_>,
         context: &Context<'_>,
-        (rows, at): (&Rows<'_>, Within),
+        rows: &Rows<'_>,
+        at: Within,
         places: &[RowPlace],
     ) -> Vec<Found> {
         let (zero, one) = (Operand::i32(0), Operand::i32(1));
@@ -125,11 +126,12 @@ impl Volume {
         &self,
         k: &mut Kernel<'_>,
         context: &Context<'_>,
-        at: (&Rows<'_>, Within),
+        rows: &Rows<'_>,
+        at: Within,
         places: &[RowPlace],
         variables: &[Variable],
     ) {
-        let found = self.find(k, context, at, places);
+        let found = self.find(k, context, rows, at, places);
         let double = Type::scalar(Precision::F64);
         let waves = found
             .iter()
@@ -149,10 +151,11 @@ impl Volume {
         &self,
         k: &mut Kernel<'_>,
         context: &Context<'_>,
-        at: (&Rows<'_>, Within),
+        rows: &Rows<'_>,
+        at: Within,
         places: &[RowPlace],
     ) {
-        for found in self.find(k, context, at, places) {
+        for found in self.find(k, context, rows, at, places) {
             k.prefetch_if(found.has, found.wave);
         }
     }

@@ -80,11 +80,7 @@ pub(super) fn write(module: &mut Module, codes: &[Code<'_>], shared: Operand, ro
         ..Launch::default()
     };
     let sources = context.program.sources.len();
-    let params = TowerParams::types(
-        sources,
-        context.z_blocks().is_some(),
-        context.layout.has_beside(),
-    );
+    let params = context.params().types();
     let mut k = module.kernel(SYMBOL, &params, launch);
     if block.options.asynchronous {
         k.need(Feature::AsyncCopy);
@@ -97,7 +93,7 @@ pub(super) fn write(module: &mut Module, codes: &[Code<'_>], shared: Operand, ro
         // Threads that compute in f64 have none to spare if others of their group are there.
         lane: roles.completing_produce() && context.real.bytes() == 8,
     };
-    let pipeline = Pipeline::new(&mut k, barriers, block.options.suspends, scarce);
+    let pipeline = Pipeline::new(&mut k, barriers, block.options, scarce);
     let neighbours = block.chain.map(|chain| {
         Neighbours::new(
             of_neighbours,
@@ -137,7 +133,7 @@ pub(super) fn write(module: &mut Module, codes: &[Code<'_>], shared: Operand, ro
 
     k.place(compute);
     if let Some(moved) = roles.moved {
-        k.registers(true, moved.computing);
+        k.more_registers(moved.computing);
     }
     let (produce, other) = (k.label(), k.label());
     let mut producer = None;
@@ -176,7 +172,7 @@ pub(super) fn write(module: &mut Module, codes: &[Code<'_>], shared: Operand, ro
 
     k.place(help);
     if let Some(moved) = roles.moved {
-        k.registers(false, moved.others);
+        k.fewer_registers(moved.others);
     }
     let rest = k.int(IntOp::Sub, thread, threads(roles.group));
     let (producer, other_thread) = match producer {

@@ -153,14 +153,14 @@ impl<'a> Neighbours<'a> {
             let to = k.int(IntOp::Add, to, slot);
             if self.slabs.is_none() {
                 let code = "mbarrier.arrive.shared.b64 _, [$0];";
-                k.assembly(code, "r,~{memory}", &[], &[to], true);
+                k.assembly(code, "r,~{memory}", &[], &[to]);
                 return;
             }
             let values = k.offset(known, 4);
             let values = k.load(Type::I32, values, 4, Access::Volatile);
             let sent = k.int(IntOp::Mul, values, word(rows as i64 * bytes));
             let code = "mbarrier.arrive.expect_tx.shared::cluster.b64 _, [$0], $1;";
-            k.assembly(code, "r,r,~{memory}", &[], &[to, sent], true);
+            k.assembly(code, "r,r,~{memory}", &[], &[to, sent]);
         });
     }
 

@@ -12,7 +12,7 @@
 
 use super::super::ir::{Module, Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel, Special, Variable, Wait};
-use crate::tower::block::PIPELINE_BARRIERS;
+use crate::tower::block::{Options, PIPELINE_BARRIERS};
 
 /// Stages in flight: barrier objects of each kind.
 pub(super) const DEPTH: i32 = 2;
@@ -75,11 +75,16 @@ pub(super) fn initialise(k: &mut Kernel<'_>, barriers: Operand, arrivals: Arriva
 }
 
 impl Pipeline {
-    pub fn new(k: &mut Kernel<'_>, barriers: Operand, suspends: bool, scarce: Scarce) -> Pipeline {
+    pub fn new(
+        k: &mut Kernel<'_>,
+        barriers: Operand,
+        options: Options,
+        scarce: Scarce,
+    ) -> Pipeline {
         Pipeline {
             barriers,
             stage: k.variable_of(Operand::i32(0)),
-            suspends,
+            suspends: options.suspends,
             scarce,
         }
     }

@@ -28,7 +28,7 @@ impl Predicate {
         words: Operand,
         number: Operand,
     ) -> Predicate {
-        let mut at = task::interior_origin(k, words, context.towers().rings.is_any());
+        let mut at = task::interior_origin(k, context, words);
         for (at, by) in at.iter_mut().zip(context.towers().advance.array()) {
             let by = k.int(IntOp::Mul, number, Operand::i32(by as i32));
             *at = k.int(IntOp::Add, *at, by);

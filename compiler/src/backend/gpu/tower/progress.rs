@@ -36,7 +36,6 @@ pub(super) fn publish(
             "l,r,~{memory}",
             &[],
             &[to, reached],
-            true,
         );
     });
 }
@@ -121,7 +120,7 @@ impl Poller {
         let (again, moved, after) = (k.label(), k.label(), k.label());
         let look = |k: &mut Kernel<'_>, order: &str| {
             let code = format!("ld.{order}.gpu.global.u32 $0, [$1];");
-            k.assembly(&code, "=r,l,~{memory}", &[Type::I32], &[from], true)[0]
+            k.assembly(&code, "=r,l,~{memory}", &[Type::I32], &[from])[0]
         };
         k.place(again);
         let before = k.get(known);
@@ -139,7 +138,6 @@ impl Poller {
                 "r,r,~{memory}",
                 &[],
                 &[self.to, done],
-                true,
             );
         });
         let enough = k.compare(IntCmp::Ge, done, last);
@@ -182,7 +180,6 @@ impl Waiting {
             "=r,r,~{memory}",
             &[Type::I32],
             &[self.from],
-            true,
         );
         let enough = k.compare(IntCmp::Ge, done[0], stages);
         k.all(enough)

@@ -136,7 +136,7 @@ fn word(k: &mut Kernel<'_>, line: Operand, byte: i64) -> Operand {
 /// What a word was before.
 fn add_one(k: &mut Kernel<'_>, word: Operand) -> Operand {
     let code = "atom.relaxed.gpu.global.add.u32 $0, [$1], 1;";
-    k.assembly(code, "=r,l", &[Type::I32], &[word], true)[0]
+    k.assembly(code, "=r,l", &[Type::I32], &[word])[0]
 }
 
 /// The task that comes next, in the registers of the publisher's warp: a word in each lane.
@@ -248,7 +248,7 @@ impl NextTask {
                     for rank in 0..blocks {
                         let to = address_in(k, self.to, Operand::i32(rank as i32));
                         let code = "st.shared::cluster.u32 [$0], $1;";
-                        k.assembly(code, "r,r,~{memory}", &[], &[to, word], true);
+                        k.assembly(code, "r,r,~{memory}", &[], &[to, word]);
                     }
                 });
             });

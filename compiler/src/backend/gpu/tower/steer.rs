@@ -56,13 +56,13 @@ impl RowPointers {
             return k.offset(self.origin, far);
         }
         let stride = *self.stride.get_or_insert_with(|| {
-            let zero = k.unknown_zero(false);
+            let zero = k.unknown_zero(1);
             k.int(IntOp::Add, zero, Operand::i32(by))
         });
         let pointer = *self.known.entry(plane).or_insert_with(|| {
             let code = "mad.wide.s32 $0, $1, $2, $3;";
             let args = [stride, Operand::i32(x), self.origin];
-            k.assembly(code, "=l,r,n,l", &[self.origin.ty], &args, false)[0]
+            k.pure_assembly(code, "=l,r,n,l", &[self.origin.ty], &args)[0]
         });
         k.offset(pointer, far - plane * i64::from(by))
     }
@@ -70,24 +70,18 @@ impl RowPointers {
 
 /// The thread's number, such that what follows from it is not kept from one part of a tower to the next.
 pub(super) fn thread(k: &mut Kernel<'_>) -> Operand {
-    let thread = k.assembly("mov.u32 $0, %tid.x;", "=r", &[Type::I32], &[], true);
+    let thread = k.assembly("mov.u32 $0, %tid.x;", "=r", &[Type::I32], &[]);
     thread[0]
 }
 
 /// The block's number in its cluster, such that what follows from it is not kept.
 pub(super) fn rank(k: &mut Kernel<'_>) -> Operand {
-    k.assembly(
-        "mov.u32 $0, %cluster_ctarank;",
-        "=r",
-        &[Type::I32],
-        &[],
-        true,
-    )[0]
+    k.assembly("mov.u32 $0, %cluster_ctarank;", "=r", &[Type::I32], &[])[0]
 }
 
 /// A pointer for one stage of a period, such that the assembler does not keep where rows are from one stage to the
 /// next.
 pub(super) fn distinct(k: &mut Kernel<'_>, pointer: Operand, stage: usize) -> Operand {
-    let zero = k.unknown_zero(stage.is_multiple_of(2));
+    let zero = k.unknown_zero(stage);
     k.advance_by_word(pointer, zero)
 }

@@ -3,6 +3,7 @@
 use super::super::abi::TaskWord;
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntOp, Kernel};
+use super::context::Context;
 
 /// A task as a thread has read it. Reading it anew is cheaper than keeping it: threads that compute have no register to
 /// spare.
@@ -45,12 +46,15 @@ pub(super) fn fields(k: &mut Kernel<'_>, words: Operand) -> Fields {
     }
 }
 
-/// The index in the array of the task's origin at the start of the time block, as interior periods see it; `rings`:
-/// axes are periodic.
-pub(super) fn interior_origin(k: &mut Kernel<'_>, words: Operand, rings: bool) -> [Operand; 2] {
+/// The index in the array of the task's origin at the start of the time block, as interior periods see it.
+pub(super) fn interior_origin(
+    k: &mut Kernel<'_>,
+    context: &Context<'_>,
+    words: Operand,
+) -> [Operand; 2] {
     let mut word = |number: u32| word(k, words, number);
     let at = TaskWord::ORIGIN.map(&mut word);
-    if !rings {
+    if !context.towers().rings.is_any() {
         return at;
     }
     let shift = TaskWord::SHIFT.map(&mut word);

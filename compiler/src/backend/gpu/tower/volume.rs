@@ -138,7 +138,8 @@ impl Volume {
         &self,
         k: &mut Kernel<'_>,
         lane: &Lane,
-        (rows, whole): (&Rows<'_>, bool),
+        rows: &Rows<'_>,
+        faces: Faces,
         body: impl FnOnce(&mut Kernel<'_>, Within),
     ) {
         // Threads have no register to keep it in.
@@ -146,7 +147,7 @@ impl Volume {
         let [.., along] = self.ranges;
         let z = k.int(IntOp::Sub, thread, along.lo);
         let mut there = k.compare(IntCmp::Below, z, along.len);
-        if self.adds == Adds::Correction && !whole {
+        if self.adds == Adds::Correction && faces == Faces::Far {
             there = self.is_beside(k, thread, there);
         }
         if let Some(active) = rows.active {
@@ -170,7 +171,8 @@ impl Volume {
         k: &mut Kernel<'_>,
         context: &Context<'_>,
         period: Operand,
-        (rows, words): (&[RowUpdate], Operand),
+        rows: &[RowUpdate],
+        words: Operand,
         body: impl FnOnce(&mut Kernel<'_>, &[RowPlace]),
     ) {
         let at = origin(k, context, period, words);
@@ -227,7 +229,7 @@ impl Volume {
         variables: &[Variable],
     ) {
         if self.adds == Adds::Correction {
-            self.correct(k, context, (rows, at), places, variables);
+            self.correct(k, context, rows, at, places, variables);
             return;
         }
         let double = Type::scalar(Precision::F64);
@@ -275,13 +277,30 @@ fn origin(
     period: Operand,
     words: Operand,
 ) -> [Operand; 2] {
-    let at = task::interior_origin(k, words, context.towers().rings.is_any());
+    let at = task::interior_origin(k, context, words);
     let advance = context.towers().advance.array();
     [0, 1].map(|n| {
         let by = Operand::i32(advance[n] as i32);
         let by = k.int(IntOp::Mul, period, by);
         k.int(IntOp::Add, at[n], by)
     })
+}
+
+/// Whether faces of boxes across the first two axes may be near, where whole rows are corrected.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Faces {
+    Near,
+    Far,
+}
+
+impl Faces {
+    /// In interior periods.
+    fn of(context: &Context<'_>) -> Faces {
+        match context.near_faces() {
+            true => Faces::Near,
+            false => Faces::Far,
+        }
+    }
 }
 
 /// The sources that add to some rows, by their numbers.
@@ -300,14 +319,17 @@ pub(super) fn add(
     rows: &Rows<'_>,
     values: &mut [Operand],
 ) {
-    let whole = matches!(rows.places, Places::Boundary(_)) || context.near_faces();
+    let faces = match rows.places {
+        Places::Boundary(_) => Faces::Near,
+        Places::Interior { .. } => Faces::of(context),
+    };
     for number in sources_of(context, rows) {
         let volume = Volume::new(k, context, number);
         let variables: Vec<Variable> = values.iter().map(|v| k.variable_of(*v)).collect();
-        volume.along(k, lane, (rows, whole), |k, at| match rows.places {
+        volume.along(k, lane, rows, faces, |k, at| match rows.places {
             Places::Boundary(places) => volume.add(k, context, rows, at, places, &variables),
             Places::Interior { rows: own, words } => {
-                volume.near(k, context, at.period, (own, words), |k, places| {
+                volume.near(k, context, at.period, own, words, |k, places| {
                     volume.add(k, context, rows, at, places, &variables);
                 });
             }
@@ -325,10 +347,10 @@ pub(super) fn prefetch(k: &mut Kernel<'_>, context: &Context<'_>, lane: &Lane, r
     };
     for number in sources_of(context, rows) {
         let volume = Volume::new(k, context, number);
-        volume.along(k, lane, (rows, context.near_faces()), |k, at| {
+        volume.along(k, lane, rows, Faces::of(context), |k, at| {
             if volume.adds == Adds::Correction {
-                volume.near(k, context, at.period, (own, words), |k, places| {
-                    volume.prefetch_waves(k, context, (rows, at), places);
+                volume.near(k, context, at.period, own, words, |k, places| {
+                    volume.prefetch_waves(k, context, rows, at, places);
                 });
                 return;
             }
@@ -337,7 +359,7 @@ pub(super) fn prefetch(k: &mut Kernel<'_>, context: &Context<'_>, lane: &Lane, r
             // One value for all is soon there anyway.
             let differ = volume.differs(k);
             k.when(differ, |k| {
-                volume.near(k, context, at.period, (own, words), |k, places| {
+                volume.near(k, context, at.period, own, words, |k, places| {
                     for place in places {
                         let inside = volume.has(k, *place);
                         let from = volume.profile(k, at.z, *place);

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::lattice::Axis;
-use crate::testing::{Limits, Rng, lengthen, make_room_for_towers, random_scheme, tower_pitches};
+use crate::testing::{
+    Limits, Rng, lengthen, make_room_for_towers, random_scheme, tower_pitch, tower_pitches,
+};
 
 /// Updates act everywhere but for what they leave out along the inner axis.
 pub fn zones_along_lines_only(scheme: &mut Scheme) {
@@ -43,7 +45,10 @@ fn run(seeds: impl Iterator<Item = u64>) {
         lengthen(&mut scheme, Axis::INNER, longer);
         make_room_for_towers(&mut rng, &mut scheme, 22);
         zones_along_lines_only(&mut scheme);
-        let pitches = tower_pitches(&mut rng, seed % 3 != 0);
+        let pitches = match seed % 3 {
+            0 => tower_pitches(&mut rng),
+            _ => [tower_pitch(&mut rng); 2],
+        };
         let options = Options {
             asynchronous: rng.once_in(2) || longer > 0,
             moves_registers: true,
