@@ -81,13 +81,14 @@ pub fn layout(source: &Source, diagnostics: &mut Diagnostics) -> Option<Layout> 
         return None;
     }
     let mut first = Diagnostics::default();
-    let scan = Scan::new(source, &mut first, false).run();
+    let scan = Scan::new(source, &mut first).run();
     if !scan.open_at_end {
         diagnostics.0.append(&mut first.0);
         return Some(scan.layout);
     }
     // A bracket is missing. Items that begin at the left margin show where.
-    Some(Scan::new(source, diagnostics, true).run().layout)
+    let scan = Scan::new(source, diagnostics).with_items_at_margin();
+    Some(scan.run().layout)
 }
 
 /// A text short enough for a message.

@@ -7,7 +7,7 @@ use crate::explain::explain;
 use crate::layout::{Chunk, Layout, MAX_BYTES, MAX_ERRORS, TokenKind, layout};
 use crate::print::stands_apart;
 use crate::source::{Source, Span, Spanned};
-use crate::tree::{Builder, Failure};
+use crate::tree::{Builder, Failure, Ordinal};
 
 /// How often an item is read, each time without one more statement that has an error.
 const MAX_ATTEMPTS: usize = MAX_ERRORS;
@@ -36,12 +36,13 @@ pub fn parse(source: &Source) -> Result<Ast, Diagnostics> {
             // A block by itself belongs to the failed head before it.
             continue;
         }
-        match read_item(source, &layout, chunk, &mut builder, items.is_empty()) {
+        let ordinal = Ordinal::after(&items);
+        match read_item(source, &layout, chunk, &mut builder, ordinal) {
             Some(item) => items.push(item),
             None => failed = true,
         }
     }
-    let end = builder.rest(items.is_empty());
+    let end = builder.rest(Ordinal::after(&items));
     drop_implied_blanks(&mut items);
     finish(source, diagnostics, Ast { items, end })
 }
@@ -148,7 +149,7 @@ fn read_item(
     layout: &Layout,
     chunk: &Chunk,
     builder: &mut Builder<'_>,
-    opening: bool,
+    ordinal: Ordinal,
 ) -> Option<Item> {
     let tokens = layout.tokens.get(chunk.tokens.clone())?;
     let start = tokens.first()?.span.start as usize;
@@ -167,7 +168,7 @@ fn read_item(
     let mut last = None;
     let attempts = (MAX_REREAD / text.len().max(1)).min(MAX_ATTEMPTS);
     for _ in 0..attempts {
-        match builder.item(&text, start, opening) {
+        match builder.item(&text, start, ordinal) {
             Ok(Some(item)) => return clean.then_some(item),
             Ok(None) => {
                 builder.error(fault(source, start));

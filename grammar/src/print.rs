@@ -403,7 +403,7 @@ fn level_doc(level: &ScheduleLevel) -> Doc {
     parts.push(named(&level.shape.name));
     if !level.shape.args.is_empty() {
         let args = level.shape.args.iter().map(|arg| {
-            let value = value_doc(&arg.value, false);
+            let value = value_doc(&arg.value, ValuePlace::Argument);
             match &arg.name {
                 Some(name) => Doc::Seq(vec![named(name), Doc::text(" = "), value]),
                 None => value,
@@ -424,7 +424,7 @@ fn level_doc(level: &ScheduleLevel) -> Doc {
                 parts.push(Doc::Text(format!(" {}", word.node)));
                 if let Some(value) = value {
                     parts.push(Doc::text(" "));
-                    parts.push(value_doc(value, true));
+                    parts.push(value_doc(value, ValuePlace::Clause));
                 }
             }
         }
@@ -432,29 +432,44 @@ fn level_doc(level: &ScheduleLevel) -> Doc {
     Doc::Seq(parts)
 }
 
+/// Where a schedule's value stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ValuePlace {
+    /// Between parentheses and commas.
+    Argument,
+    /// Behind a word.
+    Clause,
+}
+
 /// A schedule's value. Behind a word, what begins with a name would be the next word, so it stands in parentheses.
-fn value_doc(value: &ScheduleValue, behind_word: bool) -> Doc {
+fn value_doc(value: &ScheduleValue, place: ValuePlace) -> Doc {
     let begins_with_name = |doc: &Doc| {
         doc.flat()
             .starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
     };
-    let guarded = |doc: Doc, guard: bool| {
-        if guard && begins_with_name(&doc) {
+    let guarded = |doc: Doc| {
+        if begins_with_name(&doc) {
             Doc::group("(", vec![doc], ")")
         } else {
             doc
         }
     };
+    let placed = |doc: Doc| match place {
+        ValuePlace::Argument => doc,
+        ValuePlace::Clause => guarded(doc),
+    };
     match value {
         ScheduleValue::Auto => Doc::text("auto"),
         ScheduleValue::Expr(value) => {
             let is_auto = matches!(&value.node, ExprKind::Name(name) if name == "auto");
-            guarded(tight(value), behind_word || is_auto)
+            if is_auto {
+                guarded(tight(value))
+            } else {
+                placed(tight(value))
+            }
         }
-        ScheduleValue::Range(from, to) => Doc::Seq(vec![
-            guarded(operand(from), behind_word),
-            Doc::text(".."),
-            operand(to),
-        ]),
+        ScheduleValue::Range(from, to) => {
+            Doc::Seq(vec![placed(operand(from)), Doc::text(".."), operand(to)])
+        }
     }
 }

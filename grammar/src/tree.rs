@@ -40,6 +40,33 @@ pub(crate) struct Builder<'s> {
     diagnostics: &'s mut Diagnostics,
 }
 
+/// A node's place among those of its block. Blank lines before the first one are dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ordinal {
+    First,
+    Later,
+}
+
+impl Ordinal {
+    /// That of the node behind these.
+    pub(crate) fn after<T>(nodes: &[T]) -> Ordinal {
+        if nodes.is_empty() {
+            Ordinal::First
+        } else {
+            Ordinal::Later
+        }
+    }
+}
+
+/// The comment that trails a node, if nothing but blanks stands between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trailing {
+    /// The one on the line of this place, or else the one behind the node.
+    OnLineOf(usize),
+    /// The one behind the node.
+    Behind,
+}
+
 /// A match without the tokens that say nothing by themselves.
 fn parts(pair: Pair<'_, Rule>) -> impl Iterator<Item = Pair<'_, Rule>> {
     pair.into_inner()
@@ -62,19 +89,19 @@ impl<'s> Builder<'s> {
         }
     }
 
-    /// Reads one item, `opening` if it is the first. `Ok(None)` if its tree could not be made.
+    /// Reads one item. `Ok(None)` if its tree could not be made.
     pub fn item(
         &mut self,
         text: &str,
         base: usize,
-        opening: bool,
+        ordinal: Ordinal,
     ) -> Result<Option<Item>, Failure> {
         self.base = base;
         self.long = false;
         let pair = self.matched(Rule::item_text, text)?;
         Ok(pair
             .and_then(first)
-            .and_then(|pair| self.build_item(pair, opening)))
+            .and_then(|pair| self.build_item(pair, ordinal)))
     }
 
     /// Reads a schedule's levels.
@@ -122,7 +149,7 @@ impl<'s> Builder<'s> {
 
     /// The comments before a node that begins at `start`. Blank lines collapse; those at a block's beginning are
     /// dropped.
-    fn before(&mut self, start: usize, opening: bool) -> Comments {
+    fn before(&mut self, start: usize, ordinal: Ordinal) -> Comments {
         let mut before = Vec::new();
         while let Some((at, trivia)) = self.trivia.get(self.taken) {
             if *at >= start {
@@ -134,7 +161,7 @@ impl<'s> Builder<'s> {
                 Trivia::Blank => {
                     let redundant = match before.last() {
                         Some(last) => last.is_empty(),
-                        None => opening,
+                        None => ordinal == Ordinal::First,
                     };
                     if !redundant {
                         before.push(String::new());
@@ -148,19 +175,20 @@ impl<'s> Builder<'s> {
         }
     }
 
-    /// Takes the comments inside of `start..end` and the one behind it on the same line. The one on the line of `start`
-    /// trails if `first_line`; others join those before the node.
-    fn within(&mut self, start: usize, end: usize, first_line: bool, comments: &mut Comments) {
+    /// Takes the comments inside of a node up to `end` and the one behind it on the same line. Those that do not trail
+    /// join those before the node.
+    fn within(&mut self, trailing: Trailing, end: usize, comments: &mut Comments) {
         while let Some((at, trivia)) = self.trivia.get(self.taken) {
             if *at >= end {
                 break;
             }
             self.taken += 1;
             if let Trivia::Comment(text) = trivia {
-                if first_line
-                    && comments.trailing.is_none()
-                    && !self.text(start, *at).contains('\n')
-                {
+                let trails = match trailing {
+                    Trailing::OnLineOf(start) => !self.text(start, *at).contains('\n'),
+                    Trailing::Behind => false,
+                };
+                if trails && comments.trailing.is_none() {
                     comments.trailing = Some(text.clone());
                 } else {
                     comments.before.push(text.clone());
@@ -189,8 +217,8 @@ impl<'s> Builder<'s> {
     }
 
     /// The comments between a block's last statement and its closing brace at `close`, and the one behind that.
-    fn end(&mut self, close: usize, opening: bool) -> Comments {
-        let mut comments = self.before(close, opening);
+    fn end(&mut self, close: usize, ordinal: Ordinal) -> Comments {
+        let mut comments = self.before(close, ordinal);
         while comments.before.last().is_some_and(String::is_empty) {
             comments.before.pop();
         }
@@ -199,9 +227,9 @@ impl<'s> Builder<'s> {
     }
 
     /// The comments after the last item.
-    pub fn rest(&mut self, opening: bool) -> Comments {
+    pub fn rest(&mut self, ordinal: Ordinal) -> Comments {
         let length = self.source.text().len();
-        self.end(length, opening)
+        self.end(length, ordinal)
     }
 
     fn text(&self, from: usize, to: usize) -> &'s str {

@@ -96,26 +96,27 @@ fn comment() -> impl Strategy<Value = String> {
     ]
 }
 
-fn comments(opening: bool) -> BoxedStrategy<Comments> {
+fn comments() -> BoxedStrategy<Comments> {
     let lines = vec(prop_oneof![2 => comment(), 1 => Just(String::new())], 0..3);
-    let full =
-        (lines, option::weighted(0.3, comment())).prop_map(move |(lines, trailing)| Comments {
-            before: canonical(lines, opening),
-            trailing,
-        });
+    let full = (lines, option::weighted(0.3, comment())).prop_map(|(lines, trailing)| Comments {
+        before: canonical(lines),
+        trailing,
+    });
     prop_oneof![3 => Just(Comments::default()), 1 => full].boxed()
 }
 
-/// Blank lines stand alone, and none opens a block.
-fn canonical(lines: Vec<String>, opening: bool) -> Vec<String> {
-    let mut kept: Vec<String> = Vec::new();
-    for line in lines {
-        let redundant = line.is_empty() && kept.last().map_or(opening, String::is_empty);
-        if !redundant {
-            kept.push(line);
-        }
+/// Blank lines stand alone.
+fn canonical(mut lines: Vec<String>) -> Vec<String> {
+    lines.dedup_by(|line, before| line.is_empty() && before.is_empty());
+    lines
+}
+
+/// No blank line opens a block.
+fn without_first_blank(mut comments: Comments) -> Comments {
+    if comments.before.first().is_some_and(String::is_empty) {
+        comments.before.remove(0);
     }
-    kept
+    comments
 }
 
 fn without_last_blank(mut comments: Comments) -> Comments {
@@ -128,16 +129,17 @@ fn without_last_blank(mut comments: Comments) -> Comments {
 fn block<T: std::fmt::Debug + Clone + 'static>(
     node: BoxedStrategy<T>,
 ) -> BoxedStrategy<(Vec<Stmt<T>>, Comments)> {
-    let stmt = (comments(false), node).prop_map(|(comments, node)| Stmt {
+    let stmt = (comments(), node).prop_map(|(comments, node)| Stmt {
         comments,
         kind: spanned(node),
     });
-    (vec(stmt, 0..5), comments(false))
+    (vec(stmt, 0..5), comments())
         .prop_map(|(mut body, mut end)| {
             if let Some(first) = body.first_mut() {
-                first.comments.before = canonical(std::mem::take(&mut first.comments.before), true);
+                first.comments = without_first_blank(std::mem::take(&mut first.comments));
+            } else {
+                end = without_first_blank(end);
             }
-            end.before = canonical(std::mem::take(&mut end.before), body.is_empty());
             (body, without_last_blank(end))
         })
         .boxed()
@@ -201,7 +203,7 @@ fn step_stmt() -> BoxedStrategy<StepStmt> {
     leaf.prop_recursive(2, 8, 3, |inner| {
         let branch = || {
             (
-                comments(true),
+                comments(),
                 option::weighted(0.7, expr()),
                 block(inner.clone()),
             )
@@ -456,15 +458,11 @@ fn def() -> impl Strategy<Value = Def> {
             .prop_map(|(names, region)| DefLine::State { names, region }),
     ]
     .boxed();
-    (
-        name(),
-        vec(param, 0..4),
-        block(line),
-        expr(),
-        comments(false),
-    )
-        .prop_map(|(name, params, (lines, end), body, mut of_body)| {
-            of_body.before = canonical(std::mem::take(&mut of_body.before), lines.is_empty());
+    (name(), vec(param, 0..4), block(line), expr(), comments()).prop_map(
+        |(name, params, (lines, end), body, mut of_body)| {
+            if lines.is_empty() {
+                of_body = without_first_blank(of_body);
+            }
             Def {
                 name,
                 params,
@@ -473,7 +471,8 @@ fn def() -> impl Strategy<Value = Def> {
                 body_comments: of_body,
                 end,
             }
-        })
+        },
+    )
 }
 
 fn item() -> impl Strategy<Value = ItemKind> {
@@ -506,8 +505,8 @@ fn item() -> impl Strategy<Value = ItemKind> {
 
 /// The comments that a blank line around a block implies are not recorded.
 fn ast() -> impl Strategy<Value = Ast> {
-    let item = (comments(false), item()).prop_map(|(comments, kind)| Item { comments, kind });
-    (vec(item, 0..4), comments(false)).prop_map(|(mut items, end)| {
+    let item = (comments(), item()).prop_map(|(comments, kind)| Item { comments, kind });
+    (vec(item, 0..4), comments()).prop_map(|(mut items, mut end)| {
         let none = Comments::default();
         let apart = |item: &Item| match &item.kind {
             ItemKind::Use(_) | ItemKind::Const { .. } => false,
@@ -518,16 +517,17 @@ fn ast() -> impl Strategy<Value = Ast> {
         };
         let blocks: Vec<bool> = items.iter().map(apart).collect();
         for (index, item) in items.iter_mut().enumerate() {
-            let opening = index == 0 || blocks[index] || blocks[index - 1];
-            item.comments.before = canonical(std::mem::take(&mut item.comments.before), opening);
+            if index == 0 || blocks[index] || blocks[index - 1] {
+                item.comments = without_first_blank(std::mem::take(&mut item.comments));
+            }
         }
-        let before = canonical(end.before, items.is_empty());
+        if items.is_empty() {
+            end = without_first_blank(end);
+        }
+        end.trailing = None;
         Ast {
             items,
-            end: without_last_blank(Comments {
-                before,
-                trailing: None,
-            }),
+            end: without_last_blank(end),
         }
     })
 }

@@ -9,7 +9,7 @@ use crate::launch::Launch;
 use crate::memory::{
     LOCAL_BASE, LOCAL_WINDOW, PARAM_BASE, PARAM_WINDOW, SHARED_BASE, SHARED_WINDOW,
 };
-use crate::op::{Access, Inst, NONE, Order, Rmw, Space, mask, sign_extend};
+use crate::op::{Access, AccessKind, Inst, NONE, Order, Rmw, Space, mask, sign_extend};
 use crate::order::Touch;
 use crate::sync::combine;
 
@@ -116,7 +116,7 @@ impl Launch<'_> {
         };
         match place {
             Place::Global { buffer, at } => {
-                self.claimed(buffer, at, count, false)?;
+                self.claimed(buffer, at, count, AccessKind::Read)?;
                 let buffer = &self.memory.buffers[buffer];
                 if let Some(written) = &buffer.written {
                     unwritten(&written[at..at + count], "global memory")?;
@@ -177,7 +177,7 @@ impl Launch<'_> {
     ) -> Result<(), Fault> {
         let (bytes, written, at) = match place {
             Place::Global { buffer, at } => {
-                self.claimed(buffer, at, data.len(), true)?;
+                self.claimed(buffer, at, data.len(), AccessKind::Write)?;
                 let buffer = &mut self.memory.buffers[buffer];
                 if buffer.constant {
                     let message = "constant memory is written";
@@ -204,37 +204,29 @@ impl Launch<'_> {
     }
 
     /// Counts an access of a warp; all lanes go to the same kind of memory.
-    fn count(&mut self, place: Place, addresses: &[u64; LANES], bytes: usize, store: bool) {
+    fn count(&mut self, place: Place, addresses: &[u64; LANES], bytes: usize, kind: AccessKind) {
         let (lanes, bytes) = (self.at.active, bytes as u32);
-        let (traffic, pieces, ideal): (&mut Traffic, _, _) = match (place, store) {
-            (Place::Global { .. }, store) => {
+        let (traffic, pieces, ideal): (&mut Traffic, _, _) = match place {
+            Place::Global { .. } => {
                 let pieces = sectors(addresses, lanes, bytes);
                 let counts = &mut self.counts;
-                (
-                    if store {
-                        &mut counts.global_stores
-                    } else {
-                        &mut counts.global_loads
-                    },
-                    pieces,
-                    0,
-                )
+                let traffic = match kind {
+                    AccessKind::Read => &mut counts.global_loads,
+                    AccessKind::Write => &mut counts.global_stores,
+                };
+                (traffic, pieces, 0)
             }
-            (Place::Shared(_) | Place::Peer { .. }, store) => {
+            Place::Shared(_) | Place::Peer { .. } => {
                 let (passes, ideal) = bank_passes(addresses, lanes, bytes);
                 let counts = &mut self.counts;
-                (
-                    if store {
-                        &mut counts.shared_stores
-                    } else {
-                        &mut counts.shared_loads
-                    },
-                    passes,
-                    ideal,
-                )
+                let traffic = match kind {
+                    AccessKind::Read => &mut counts.shared_loads,
+                    AccessKind::Write => &mut counts.shared_stores,
+                };
+                (traffic, passes, ideal)
             }
-            (Place::Local(_), _) => (&mut self.counts.local, 0, 0),
-            (Place::Param(_), _) => return,
+            Place::Local(_) => (&mut self.counts.local, 0, 0),
+            Place::Param(_) => return,
         };
         traffic.accesses += 1;
         traffic.bytes += u64::from(bytes * lanes.count_ones());
@@ -283,7 +275,7 @@ impl Launch<'_> {
             }
         }
         if let Some(place) = first {
-            self.count(place, &addresses, total, false);
+            self.count(place, &addresses, total, AccessKind::Read);
         }
         self.define_list(block, warp, access.list, access.count, self.at.active);
         Ok(if access.order == Order::Weak {
@@ -327,7 +319,7 @@ impl Launch<'_> {
                 .map_err(|fault| fault.at(address))?;
         }
         if let Some(place) = first {
-            self.count(place, &addresses, total, true);
+            self.count(place, &addresses, total, AccessKind::Write);
         }
         self.progress = true;
         Ok(Flow::Next)
@@ -383,7 +375,7 @@ impl Launch<'_> {
                 traffic.bytes += size as u64 * u64::from(self.at.active.count_ones());
                 traffic.pieces += sectors(&addresses, self.at.active, size as u32);
             }
-            Some(place) => self.count(place, &addresses, size, true),
+            Some(place) => self.count(place, &addresses, size, AccessKind::Write),
             None => {}
         }
         self.progress |= changed;

@@ -4,7 +4,10 @@
 //! The bits of a NaN that an operation makes are those of the host.
 
 use crate::convert::convert;
-use crate::op::{Bin, Cmp, Inst, Join, NONE, Op, Slot, Tri, Ty, Un, mask as ones, sign_extend};
+use crate::op::{
+    Bin, Cmp, FloatOrder, Inst, Join, NONE, Op, Polarity, Signedness, Slot, Tri, Ty, Un,
+    mask as ones, sign_extend,
+};
 
 /// Lanes of a warp.
 pub(crate) const LANES: usize = 32;
@@ -60,34 +63,29 @@ fn execute_any(rows: &mut [Row], lists: &[u32], inst: &Inst, mask: u32) -> bool 
             to,
             from,
             round,
-            saturate,
+            saturation,
             width,
         } => {
-            lane.map(|[a]| convert(a, to, from, round, saturate) & ones(u32::from(width)));
+            lane.map(|[a]| convert(a, to, from, round, saturation) & ones(u32::from(width)));
         }
         Op::Compare {
             cmp,
-            unordered,
+            order,
             ty,
             join,
-            negate,
+            polarity,
         } => {
             let other = match join {
                 Join::None => [0; LANES],
                 _ => lane.rows[inst.src[2] as usize],
             };
-            compare(&mut lane, cmp, unordered, ty);
+            compare(&mut lane, cmp, order, ty);
             if join != Join::None || inst.dst2 != NONE {
-                lane.join(join, negate, &other);
+                lane.join(join, polarity, &other);
             }
         }
-        Op::Set {
-            cmp,
-            unordered,
-            ty,
-            to,
-        } => {
-            compare(&mut lane, cmp, unordered, ty);
+        Op::Set { cmp, order, ty, to } => {
+            compare(&mut lane, cmp, order, ty);
             let one = match to {
                 Ty::F32 => u64::from(1f32.to_bits()),
                 Ty::F64 => 1f64.to_bits(),
@@ -167,11 +165,11 @@ impl Lanes<'_> {
     }
 
     /// Combines the comparison in `dst` with another predicate; `dst2` becomes the same of the negated comparison.
-    fn join(&mut self, join: Join, negate: bool, other: &Row) {
+    fn join(&mut self, join: Join, polarity: Polarity, other: &Row) {
         let inst = self.inst;
         for lane in lanes(self.mask) {
             let truth = self.rows[inst.dst as usize][lane] == 1;
-            let other = (other[lane] == 1) != negate;
+            let other = (other[lane] == 1) != polarity.is_negated();
             let joined = |truth: bool| match join {
                 Join::None => truth,
                 Join::And => truth && other,
@@ -275,13 +273,14 @@ fn binary_f64(lane: &mut Lanes, bin: Bin) {
 #[inline(always)]
 fn binary_int(lane: &mut Lanes, bin: Bin, ty: Ty) {
     let (bits, all, signed) = (ty.bits(), ty.mask(), ty.is_signed());
+    let signedness = ty.signedness();
     let s = |value| sign_extend(value, bits);
     match bin {
         Bin::Add => lane.map(|[a, b]| a.wrapping_add(b) & all),
         Bin::Sub => lane.map(|[a, b]| a.wrapping_sub(b) & all),
         Bin::Mul => lane.map(|[a, b]| a.wrapping_mul(b) & all),
-        Bin::MulHi => lane.map(|[a, b]| mul_high(a, b, bits, signed)),
-        Bin::MulWide => lane.map(|[a, b]| mul_wide(a, b, bits, signed)),
+        Bin::MulHi => lane.map(|[a, b]| mul_high(a, b, bits, signedness)),
+        Bin::MulWide => lane.map(|[a, b]| mul_wide(a, b, bits, signedness)),
         // Division by zero gives all ones, as GPUs do.
         Bin::Div if signed => lane.map(|[a, b]| match s(b) {
             0 => all,
@@ -309,8 +308,8 @@ fn binary_int(lane: &mut Lanes, bin: Bin, ty: Ty) {
 }
 
 #[inline(always)]
-fn mul_wide(a: u64, b: u64, bits: u32, signed: bool) -> u64 {
-    if signed {
+fn mul_wide(a: u64, b: u64, bits: u32, signedness: Signedness) -> u64 {
+    if signedness == Signedness::Signed {
         let product = sign_extend(a, bits).wrapping_mul(sign_extend(b, bits));
         product as u64 & ones(2 * bits)
     } else {
@@ -319,8 +318,8 @@ fn mul_wide(a: u64, b: u64, bits: u32, signed: bool) -> u64 {
 }
 
 #[inline(always)]
-fn mul_high(a: u64, b: u64, bits: u32, signed: bool) -> u64 {
-    let product = if signed {
+fn mul_high(a: u64, b: u64, bits: u32, signedness: Signedness) -> u64 {
+    let product = if signedness == Signedness::Signed {
         (i128::from(sign_extend(a, bits)) * i128::from(sign_extend(b, bits))) >> bits
     } else {
         ((u128::from(a) * u128::from(b)) >> bits) as i128
@@ -330,18 +329,18 @@ fn mul_high(a: u64, b: u64, bits: u32, signed: bool) -> u64 {
 
 #[inline(always)]
 fn ternary(lane: &mut Lanes, tri: Tri, ty: Ty) {
-    let (bits, all, signed) = (ty.bits(), ty.mask(), ty.is_signed());
+    let (bits, all, signedness) = (ty.bits(), ty.mask(), ty.signedness());
     match tri {
         Tri::Fma if ty == Ty::F32 => lane.f32(|[a, b, c]| a.mul_add(b, c)),
         Tri::Fma => lane.f64(|[a, b, c]| a.mul_add(b, c)),
         Tri::Mad => lane.map(|[a, b, c]| a.wrapping_mul(b).wrapping_add(c) & all),
         Tri::MadHi => {
-            lane.map(|[a, b, c]| mul_high(a, b, bits, signed).wrapping_add(c) & all);
+            lane.map(|[a, b, c]| mul_high(a, b, bits, signedness).wrapping_add(c) & all);
         }
         Tri::MadWide => {
-            lane.map(|[a, b, c]| mul_wide(a, b, bits, signed).wrapping_add(c) & ones(2 * bits))
+            lane.map(|[a, b, c]| mul_wide(a, b, bits, signedness).wrapping_add(c) & ones(2 * bits))
         }
-        Tri::Extract => lane.map(|[a, from, length]| extract(a, from, length, bits, signed)),
+        Tri::Extract => lane.map(|[a, from, length]| extract(a, from, length, ty)),
         Tri::Insert => lane.map(|[a, b, from, length]| {
             let (from, length) = ((from & 0xff) as u32, (length & 0xff) as u32);
             let field = if from >= bits {
@@ -379,7 +378,8 @@ fn ternary(lane: &mut Lanes, tri: Tri, ty: Ty) {
     }
 }
 
-fn extract(a: u64, from: u64, length: u64, bits: u32, signed: bool) -> u64 {
+fn extract(a: u64, from: u64, length: u64, ty: Ty) -> u64 {
+    let (bits, signed) = (ty.bits(), ty.is_signed());
     let (from, length) = ((from & 0xff) as u32, (length & 0xff) as u32);
     let shifted = match signed {
         true => sign_extend(a, bits) >> from.min(63),
@@ -407,7 +407,8 @@ fn permute(bytes: u64, selector: u64) -> u64 {
 }
 
 #[inline(always)]
-fn compare(lane: &mut Lanes, cmp: Cmp, unordered: bool, ty: Ty) {
+fn compare(lane: &mut Lanes, cmp: Cmp, order: FloatOrder, ty: Ty) {
+    let unordered = order == FloatOrder::Unordered;
     macro_rules! ordered {
         ($value:expr, $ordered:expr) => {{
             let value = $value;

@@ -4,7 +4,7 @@ use crate::alu::{LANES, Row, lanes};
 use crate::clock::View;
 use crate::error::{Fault, FaultKind};
 use crate::module::{Content, Entry, Special};
-use crate::op::Slot;
+use crate::op::{Slot, WarpAlignment};
 use crate::order::Ties;
 use crate::race::Shadow;
 use crate::sync::Named;
@@ -31,8 +31,7 @@ pub(crate) enum Why {
 pub(crate) struct Waiting {
     pub(crate) group: Group,
     pub(crate) why: Why,
-    /// Whether all lanes of the warp have to wait at this instruction.
-    pub(crate) aligned: bool,
+    pub(crate) alignment: WarpAlignment,
 }
 
 /// Instructions after which a warp that does not poll counts as one that works.
@@ -157,7 +156,10 @@ impl Block {
     /// A block before its first instruction. `addresses` are those of the module's variables.
     pub(crate) fn new(index: u32, shape: &Shape, entry: &Entry, addresses: &[u64]) -> Block {
         let id = shape.block_id(index);
-        let view = View::new(shape.warps, shape.cluster > 1);
+        let mut view = View::new(shape.warps);
+        if shape.cluster > 1 {
+            view = view.in_cluster();
+        }
         let warps = (0..shape.warps).map(|number| {
             let first = number * LANES as u32;
             let count = (shape.threads - first).min(LANES as u32);

@@ -7,8 +7,9 @@ use crate::decode;
 use crate::error::Error;
 use crate::memory::{LOCAL_BASE, PARAM_BASE, SHARED_BASE};
 use crate::module::{Content, Entry, Special};
-use crate::op::{Inst, NONE, Op, Slot, Space, Ty};
-use crate::parse::{Declaration, Operand, constant};
+use crate::op::{Inst, NONE, Op, Polarity, Slot, Space, Ty};
+use crate::operand::{Guard, Operand, Sign, constant};
+use crate::parse::Declaration;
 use crate::race::MOST_INSTRUCTIONS;
 
 /// The most registers that a kernel may have.
@@ -22,6 +23,20 @@ pub(crate) enum Place {
     DynamicShared,
     Local(u32),
     Variable(u32),
+}
+
+/// The state spaces in which a kernel declares variables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VariableSpace {
+    Shared,
+    Local,
+}
+
+/// The bits that a register needs to hold values of a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RegisterWidth {
+    Exact,
+    AtLeast,
 }
 
 #[derive(Default)]
@@ -149,7 +164,7 @@ impl<'a> Body<'a> {
             src,
             imm,
             guard: NONE,
-            negate: false,
+            polarity: Polarity::Plain,
             line,
             name,
         }
@@ -199,30 +214,30 @@ impl<'a> Body<'a> {
     pub(crate) fn variable(
         &mut self,
         declaration: &Declaration<'a>,
-        local: bool,
+        space: VariableSpace,
     ) -> Result<(), String> {
         let align = declaration.align.max(1);
         let entry = &mut self.entry;
-        let place = match (declaration.bytes, local) {
-            (None | Some(0), false) => {
+        let place = match (declaration.bytes, space) {
+            (None | Some(0), VariableSpace::Shared) => {
                 entry.shared_align = entry.shared_align.max(align);
                 Place::DynamicShared
             }
-            (None, true) => return Err(format!("`{}` has no size", declaration.name)),
-            (Some(bytes), _) => {
-                let top = if local {
-                    &mut entry.local_bytes
-                } else {
-                    &mut entry.static_shared
+            (None, VariableSpace::Local) => {
+                return Err(format!("`{}` has no size", declaration.name));
+            }
+            (Some(bytes), space) => {
+                let top = match space {
+                    VariableSpace::Shared => &mut entry.static_shared,
+                    VariableSpace::Local => &mut entry.local_bytes,
                 };
                 let start = top.next_multiple_of(align);
                 *top = start
                     .checked_add(bytes)
                     .ok_or("too much memory is declared")?;
-                if local {
-                    Place::Local(start)
-                } else {
-                    Place::Shared(start)
+                match space {
+                    VariableSpace::Shared => Place::Shared(start),
+                    VariableSpace::Local => Place::Local(start),
                 }
             }
         };
@@ -235,7 +250,7 @@ impl<'a> Body<'a> {
             return Ok(());
         }
         let inner = std::mem::replace(&mut self.scope, 0);
-        let result = self.variable(declaration, false);
+        let result = self.variable(declaration, VariableSpace::Shared);
         self.scope = inner;
         result
     }
@@ -281,7 +296,7 @@ impl<'a> Body<'a> {
         &mut self,
         opcode: &'a str,
         line: u32,
-        guard: Option<(&'a str, bool)>,
+        guard: Option<Guard<'a>>,
         operands: &[Operand<'a>],
     ) -> Result<(), String> {
         self.line = line;
@@ -289,9 +304,9 @@ impl<'a> Body<'a> {
             return Err("too many instructions".to_string());
         }
         let mut inst = self.blank(opcode, line, Op::Nop);
-        if let Some((predicate, negate)) = guard {
-            inst.guard = self.read(&Operand::Word(predicate), Ty::Pred)?;
-            inst.negate = negate;
+        if let Some(guard) = guard {
+            inst.guard = self.read(&Operand::Word(guard.predicate), Ty::Pred)?;
+            inst.polarity = guard.polarity;
         }
         decode::instruction(self, opcode, operands, &mut inst)?;
         self.entry.code.push(inst);
@@ -375,28 +390,33 @@ impl<'a> Body<'a> {
 
     /// The slot of an operand that is read as this type.
     pub(crate) fn read(&mut self, operand: &Operand<'a>, ty: Ty) -> Result<Slot, String> {
-        self.read_from(operand, ty, false)
+        self.read_from(operand, ty, RegisterWidth::Exact)
     }
 
     /// The same where a wider register may stand: in conversions, loads and stores.
     pub(crate) fn read_wide(&mut self, operand: &Operand<'a>, ty: Ty) -> Result<Slot, String> {
-        self.read_from(operand, ty, true)
+        self.read_from(operand, ty, RegisterWidth::AtLeast)
     }
 
-    fn read_from(&mut self, operand: &Operand<'a>, ty: Ty, wide: bool) -> Result<Slot, String> {
-        let (word, negative) = match operand {
-            Operand::Word(word) => (*word, false),
-            Operand::Negative(word) => (*word, true),
+    fn read_from(
+        &mut self,
+        operand: &Operand<'a>,
+        ty: Ty,
+        width: RegisterWidth,
+    ) -> Result<Slot, String> {
+        let (word, sign) = match operand {
+            Operand::Word(word) => (*word, Sign::Plus),
+            Operand::Negative(word) => (*word, Sign::Minus),
             other => return Err(format!("operand {other:?} does not fit here")),
         };
-        if let Some(bits) = constant(word, negative, ty) {
+        if let Some(bits) = constant(word, sign, ty) {
             return Ok(self.constant(bits));
         }
-        if negative {
+        if sign == Sign::Minus {
             return Err(format!("`-{word}` does not fit here"));
         }
         if let Some(slot) = self.find_register(word) {
-            return self.fits(slot, ty, wide);
+            return self.fits(slot, ty, width);
         }
         if let Some(special) = special(word) {
             return Ok(self.other(Content::Special(special), word, 32));
@@ -411,11 +431,12 @@ impl<'a> Body<'a> {
         }
     }
 
-    fn fits(&self, slot: Slot, ty: Ty, wide: bool) -> Result<Slot, String> {
+    fn fits(&self, slot: Slot, ty: Ty, width: RegisterWidth) -> Result<Slot, String> {
         let bits = u32::from(self.widths[slot as usize]);
         // Values of 8 bits live in registers of 16.
         let exact = bits == ty.bits() || ty.bits() == 8 && bits == 16;
-        if exact || wide && bits > ty.bits() && ty != Ty::Pred {
+        let wider = width == RegisterWidth::AtLeast && bits > ty.bits() && ty != Ty::Pred;
+        if exact || wider {
             return Ok(slot);
         }
         let name = self.entry.slot_name(slot);
@@ -427,19 +448,24 @@ impl<'a> Body<'a> {
 
     /// The slot of a register that is written as this type; `_` is a register that nothing reads.
     pub(crate) fn write(&mut self, operand: &Operand<'a>, ty: Ty) -> Result<Slot, String> {
-        self.write_to(operand, ty, false)
+        self.write_to(operand, ty, RegisterWidth::Exact)
     }
 
     /// The same where a wider register may stand.
     pub(crate) fn write_wide(&mut self, operand: &Operand<'a>, ty: Ty) -> Result<Slot, String> {
-        self.write_to(operand, ty, true)
+        self.write_to(operand, ty, RegisterWidth::AtLeast)
     }
 
-    fn write_to(&mut self, operand: &Operand<'a>, ty: Ty, wide: bool) -> Result<Slot, String> {
+    fn write_to(
+        &mut self,
+        operand: &Operand<'a>,
+        ty: Ty,
+        width: RegisterWidth,
+    ) -> Result<Slot, String> {
         match operand {
             Operand::Word("_") => Ok(self.sink()),
             Operand::Word(word) => match self.find_register(word) {
-                Some(slot) => self.fits(slot, ty, wide),
+                Some(slot) => self.fits(slot, ty, width),
                 None => Err(format!("`{word}` is no register")),
             },
             other => Err(format!("operand {other:?} is no register")),
@@ -469,7 +495,7 @@ impl<'a> Body<'a> {
                 _ => Err(format!("`{base}` has {bits} bits and is no address")),
             };
         }
-        if let Some(bits) = constant(base, false, Ty::B64) {
+        if let Some(bits) = constant(base, Sign::Plus, Ty::B64) {
             return Ok((self.constant(bits), *offset));
         }
         match self.find_place(base) {

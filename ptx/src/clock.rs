@@ -168,7 +168,7 @@ pub(crate) enum Sight {
 
 impl View {
     /// Of a block of so many warps, nothing.
-    pub(crate) fn new(warps: u32, clustered: bool) -> View {
+    pub(crate) fn new(warps: u32) -> View {
         let times = vec![0; (warps as usize + 1) * LANES];
         let known = Known {
             own: Times::new(times),
@@ -176,8 +176,16 @@ impl View {
         };
         View {
             bulk: known.clone(),
-            near: clustered.then(|| known.clone()),
+            near: None,
             known,
+        }
+    }
+
+    /// The same in a cluster: what is known of accesses to shared memory may become more.
+    pub(crate) fn in_cluster(self) -> View {
+        View {
+            near: Some(self.known.clone()),
+            ..self
         }
     }
 
@@ -185,7 +193,7 @@ impl View {
     pub(crate) fn of_shared(&self, warps: u32) -> View {
         View {
             near: self.near.clone(),
-            ..View::new(warps, true)
+            ..View::new(warps)
         }
     }
 

@@ -11,7 +11,7 @@ use crate::exec::Flow;
 use crate::launch::Launch;
 use crate::memory::SHARED_BASE;
 use crate::object::{OBJECT_BYTES, bad};
-use crate::op::{Access, Inst, Space};
+use crate::op::{Access, AccessKind, Inst, Order, Space, Strength, WarpAlignment};
 use crate::race::Actor;
 use crate::transfer::Transfers;
 
@@ -34,6 +34,13 @@ pub(crate) struct Gathering {
     arrivals: Vec<(u32, Arrivals)>,
     /// What all knew that arrived last time.
     done: Option<Published>,
+}
+
+/// A store to shared memory that a barrier object counts.
+struct CountedStore<'a> {
+    at: usize,
+    object: usize,
+    data: &'a [u8],
 }
 
 /// Addresses of another block's shared memory have its rank and 1 above this bit.
@@ -140,10 +147,16 @@ impl Launch<'_> {
         Ok(Flow::Next)
     }
 
-    /// Whether all lanes of a warp that have not ended are here.
-    fn whole_warp(&self, block: &Block, warp: usize, aligned: bool) -> Result<(), Fault> {
+    /// Whether all lanes of a warp that have not ended are here, where they have to be.
+    fn whole_warp(
+        &self,
+        block: &Block,
+        warp: usize,
+        alignment: WarpAlignment,
+    ) -> Result<(), Fault> {
         let state = &block.warps[warp];
-        if !aligned || self.at.active == state.lanes & !state.exited {
+        let whole = self.at.active == state.lanes & !state.exited;
+        if whole || alignment == WarpAlignment::Unaligned {
             return Ok(());
         }
         let message = "not all lanes of the warp are here";
@@ -155,10 +168,10 @@ impl Launch<'_> {
         &mut self,
         block: &mut Block,
         warp: usize,
-        aligned: bool,
-        release: bool,
+        alignment: WarpAlignment,
+        order: Order,
     ) -> Result<Flow, Fault> {
-        self.whole_warp(block, warp, aligned)?;
+        self.whole_warp(block, warp, alignment)?;
         let active = self.at.active;
         let cluster = block.index / self.shape.cluster;
         let mut gathering = self.clusters.remove(&cluster).unwrap_or_default();
@@ -170,7 +183,7 @@ impl Launch<'_> {
         state.arrived |= active;
         lanes(active).for_each(|lane| state.phases[lane] = gathering.phase);
         gathering.arrived += active.count_ones();
-        if release {
+        if order.releases() {
             let known = gathering.arrivals.iter_mut();
             let mut known = known.filter(|(index, _)| *index == block.index);
             let mut new = (block.index, Arrivals::default());
@@ -209,9 +222,9 @@ impl Launch<'_> {
         &mut self,
         block: &mut Block,
         warp: usize,
-        aligned: bool,
+        alignment: WarpAlignment,
     ) -> Result<Flow, Fault> {
-        self.whole_warp(block, warp, aligned)?;
+        self.whole_warp(block, warp, alignment)?;
         let active = self.at.active;
         let state = &mut block.warps[warp];
         if state.arrived & active != active {
@@ -265,15 +278,9 @@ impl Launch<'_> {
             let data = &value[..bytes];
             match (place, counter) {
                 (Place::Shared(at), Place::Shared(object)) => {
+                    let store = CountedStore { at, object, data };
                     let (index, shared) = (block.index, &mut block.shared);
-                    self.arrives(
-                        index,
-                        shared,
-                        &mut block.transfers,
-                        [at, object],
-                        data,
-                        known,
-                    )
+                    self.arrives(index, shared, &mut block.transfers, store, known)
                 }
                 (
                     Place::Peer { rank, at },
@@ -285,12 +292,13 @@ impl Launch<'_> {
                     let Some(mut peer) = self.peers[rank].take() else {
                         return Err(ended());
                     };
+                    let store = CountedStore { at, object, data };
                     let Peer {
                         index,
                         shared,
                         transfers,
                     } = &mut peer;
-                    let result = self.arrives(*index, shared, transfers, [at, object], data, known);
+                    let result = self.arrives(*index, shared, transfers, store, known);
                     self.peers[rank] = Some(peer);
                     result
                 }
@@ -306,32 +314,30 @@ impl Launch<'_> {
         block: u32,
         shared: &mut Shared,
         transfers: &mut Transfers,
-        [at, object]: [usize; 2],
-        data: &[u8],
+        CountedStore { at, object, data }: CountedStore<'_>,
         known: Option<Published>,
     ) -> Result<(), Fault> {
         let counter = transfers.objects.get_mut(&object);
         let counter = counter.ok_or_else(|| bad("there is no barrier object here"))?;
         if let Some(known) = known {
-            let view = learn(block, &View::new(self.shape.warps, true), &known);
-            let actor = |strong| Actor {
+            let view = learn(block, &View::new(self.shape.warps).in_cluster(), &known);
+            let actor = |strength| Actor {
                 block,
                 warp: self.shape.warps,
-                lane: counter.agent,
-                time: counter.time,
+                lane: counter.agent.lane,
+                time: counter.agent.time,
                 pc: self.at.pc,
-                strong,
+                strength,
                 near: true,
                 view: &view,
             };
-            let seen = shared
-                .shadow
-                .read(self.pieces(object, OBJECT_BYTES), &actor(true));
-            seen.map_err(|conflict| self.conflict(conflict, FaultKind::Race, false))?;
-            let written = shared
-                .shadow
-                .write(self.pieces(at, data.len()), &actor(false));
-            written.map_err(|conflict| self.conflict(conflict, FaultKind::Race, true))?;
+            let race = |conflict, kind: AccessKind| self.conflict(conflict, FaultKind::Race, kind);
+            let counts = self.pieces(object, OBJECT_BYTES);
+            let seen = shared.shadow.read(counts, &actor(Strength::Strong));
+            seen.map_err(|conflict| race(conflict, AccessKind::Read))?;
+            let stored = self.pieces(at, data.len());
+            let written = shared.shadow.write(stored, &actor(Strength::Weak));
+            written.map_err(|conflict| race(conflict, AccessKind::Write))?;
         }
         shared.put(at, data)?;
         self.counts.copies += 1;

@@ -1,9 +1,12 @@
 //! Conversions between types.
 
-use crate::op::{Round, Ty, sign_extend};
+use std::cmp::Ordering;
+
+use crate::op::{Round, Saturation, Ty, sign_extend};
 
 /// A value of one type as another; narrower integers are extended to 64 bits by their sign or zeros.
-pub(crate) fn convert(value: u64, to: Ty, from: Ty, round: Round, saturate: bool) -> u64 {
+pub(crate) fn convert(value: u64, to: Ty, from: Ty, round: Round, saturation: Saturation) -> u64 {
+    let saturate = saturation == Saturation::On;
     match (to, from) {
         (Ty::F32, Ty::F32) => {
             let value = f32::from_bits(value as u32);
@@ -21,8 +24,8 @@ pub(crate) fn convert(value: u64, to: Ty, from: Ty, round: Round, saturate: bool
         }
         (Ty::F32, _) => u64::from(int_to_f32(integer(value, from), round).to_bits()),
         (Ty::F64, _) => int_to_f64(integer(value, from), round).to_bits(),
-        (_, Ty::F32) => float_to_int(f64::from(f32::from_bits(value as u32)), to, true, round),
-        (_, Ty::F64) => float_to_int(f64::from_bits(value), to, false, round),
+        (_, Ty::F32) => float_to_int(f64::from(f32::from_bits(value as u32)), to, from, round),
+        (_, Ty::F64) => float_to_int(f64::from_bits(value), to, from, round),
         _ => {
             let value = integer(value, from);
             let value = if saturate { clamp(value, to) } else { value };
@@ -83,11 +86,11 @@ fn integral(value: f64, round: Round) -> f64 {
     }
 }
 
-/// Floats outside of the range give its end; a NaN gives zero or, where 64 bits take part, the bits of the least
+/// A value of the float type `from`. Those outside of the range give its end; a NaN gives zero or, where 64 bits take part, the bits of the least
 /// number of the signed type.
-fn float_to_int(value: f64, to: Ty, single: bool, round: Round) -> u64 {
+fn float_to_int(value: f64, to: Ty, from: Ty, round: Round) -> u64 {
     if value.is_nan() {
-        let narrow = single && to.bits() < 64;
+        let narrow = from == Ty::F32 && to.bits() < 64;
         return if narrow {
             0
         } else {
@@ -97,29 +100,29 @@ fn float_to_int(value: f64, to: Ty, single: bool, round: Round) -> u64 {
     truncate(clamp(integral(value, round) as i128, to), to)
 }
 
-/// Moves a result that was rounded to nearest to the neighbour that another rounding asks for. `above` says that it
-/// lies above the exact value, `below` that it lies below.
-fn adjust<T>(
+/// A result that was rounded to nearest.
+struct Nearest<T> {
     value: T,
-    above: bool,
-    below: bool,
-    negative: bool,
-    round: Round,
-    up: fn(T) -> T,
-    down: fn(T) -> T,
-) -> T {
-    let (upwards, downwards) = match round {
-        Round::Up => (true, false),
-        Round::Down => (false, true),
-        Round::Zero => (negative, !negative),
-        _ => (false, false),
-    };
-    if downwards && above {
-        down(value)
-    } else if upwards && below {
-        up(value)
-    } else {
-        value
+    /// How it compares with the exact value, and how that one compares with zero.
+    to_exact: Ordering,
+    sign: Ordering,
+}
+
+impl<T> Nearest<T> {
+    /// The result, or its neighbour on the side of the exact value that another rounding asks for.
+    fn rounded(self, round: Round, up: fn(T) -> T, down: fn(T) -> T) -> T {
+        let wrong = match round {
+            Round::Up => Ordering::Less,
+            Round::Down => Ordering::Greater,
+            Round::Zero if self.sign.is_lt() => Ordering::Less,
+            Round::Zero => Ordering::Greater,
+            _ => Ordering::Equal,
+        };
+        match wrong {
+            Ordering::Less if self.to_exact == wrong => up(self.value),
+            Ordering::Greater if self.to_exact == wrong => down(self.value),
+            _ => self.value,
+        }
     }
 }
 
@@ -128,42 +131,31 @@ fn narrow(value: f64, round: Round) -> f32 {
     if value.is_nan() || value.is_infinite() {
         return near;
     }
-    let (above, below) = (f64::from(near) > value, f64::from(near) < value);
-    adjust(
-        near,
-        above,
-        below,
-        value < 0.0,
-        round,
-        f32::next_up,
-        f32::next_down,
-    )
+    let compare = |a: f64, b: f64| a.partial_cmp(&b).unwrap_or(Ordering::Equal);
+    let nearest = Nearest {
+        value: near,
+        to_exact: compare(f64::from(near), value),
+        sign: compare(value, 0.0),
+    };
+    nearest.rounded(round, f32::next_up, f32::next_down)
 }
 
 fn int_to_f32(value: i128, round: Round) -> f32 {
     let near = value as f32;
-    let (above, below) = (near as i128 > value, (near as i128) < value);
-    adjust(
-        near,
-        above,
-        below,
-        value < 0,
-        round,
-        f32::next_up,
-        f32::next_down,
-    )
+    let nearest = Nearest {
+        value: near,
+        to_exact: (near as i128).cmp(&value),
+        sign: value.cmp(&0),
+    };
+    nearest.rounded(round, f32::next_up, f32::next_down)
 }
 
 fn int_to_f64(value: i128, round: Round) -> f64 {
     let near = value as f64;
-    let (above, below) = (near as i128 > value, (near as i128) < value);
-    adjust(
-        near,
-        above,
-        below,
-        value < 0,
-        round,
-        f64::next_up,
-        f64::next_down,
-    )
+    let nearest = Nearest {
+        value: near,
+        to_exact: (near as i128).cmp(&value),
+        sign: value.cmp(&0),
+    };
+    nearest.rounded(round, f64::next_up, f64::next_down)
 }

@@ -4,8 +4,11 @@
 
 use crate::body::Body;
 use crate::decode_memory;
-use crate::op::{Bin, Cmp, Inst, Join, NONE, Op, Round, Slot, Space, Tri, Ty, Un};
-use crate::parse::Operand;
+use crate::op::{
+    Bin, Cmp, FloatOrder, Inst, Join, NONE, Op, Polarity, Round, Saturation, Slot, Space, Tri, Ty,
+    Un,
+};
+use crate::operand::Operand;
 
 /// The parts of an opcode after its first.
 pub(crate) struct Modifiers<'a> {
@@ -119,7 +122,8 @@ pub(crate) fn instruction<'a>(
         "mov" => moves(statement)?,
         "cvt" => convert(statement)?,
         "cvta" => address_space(statement)?,
-        "setp" | "set" => compare(statement, name == "setp")?,
+        "setp" => compare(statement, Truth::Predicates)?,
+        "set" => compare(statement, Truth::Number)?,
         "testp" => test(statement)?,
         "bra" | "brx" => branch(statement, name)?,
         "ret" | "exit" => Op::Exit,
@@ -148,7 +152,9 @@ fn arithmetic(statement: &mut Statement<'_, '_>, name: &str) -> Result<Option<Op
     };
     if let Some(un) = found {
         let ty = mods.ty()?;
-        rounding(un == Un::Sqrt || un == Un::Rcp, ty, mods)?;
+        if matches!(un, Un::Sqrt | Un::Rcp) {
+            rounding(ty, mods)?;
+        }
         statement.count(2, 2)?;
         let to = if matches!(un, Un::Clz | Un::Popc) {
             Ty::B32
@@ -184,11 +190,9 @@ fn arithmetic(statement: &mut Statement<'_, '_>, name: &str) -> Result<Option<Op
         bin = half(mods)?;
         to = if bin == Bin::MulWide { wide(ty)? } else { ty };
     }
-    rounding(
-        matches!(bin, Bin::Add | Bin::Sub | Bin::Mul | Bin::Div),
-        ty,
-        mods,
-    )?;
+    if matches!(bin, Bin::Add | Bin::Sub | Bin::Mul | Bin::Div) {
+        rounding(ty, mods)?;
+    }
     statement.count(3, 3)?;
     let second = if matches!(bin, Bin::Shl | Bin::Shr) {
         Ty::U32
@@ -218,10 +222,10 @@ fn wide(ty: Ty) -> Result<Ty, String> {
     }
 }
 
-/// Takes `.rn`; where a result is rounded and the type is a float, anything else is refused. `add`, `sub` and `mul`
-/// without rounding may be contracted by assemblers, so that their bits are not known: refused too.
-fn rounding(rounds: bool, ty: Ty, mods: &mut Modifiers) -> Result<(), String> {
-    if rounds && ty.is_float() && !mods.take("rn") {
+/// Takes the `.rn` of a result that is rounded; if the type is a float, anything else is refused. `add`, `sub` and
+/// `mul` without rounding may be contracted by assemblers, so that their bits are not known: refused too.
+fn rounding(ty: Ty, mods: &mut Modifiers) -> Result<(), String> {
+    if ty.is_float() && !mods.take("rn") {
         return Err(
             "only `.rn` is interpreted: other forms have bits that are not defined".to_string(),
         );
@@ -243,7 +247,7 @@ fn ternary(statement: &mut Statement<'_, '_>, name: &str) -> Result<Option<Op>, 
                 },
                 _ => return Err("`fma` takes floats".to_string()),
             };
-            rounding(true, ty, mods)?;
+            rounding(ty, mods)?;
             (tri, vec![result, ty, ty, result], ty)
         }
         "bfe" => {
@@ -370,7 +374,11 @@ fn convert(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
         ("rmi", Round::DownInt),
         ("rpi", Round::UpInt),
     ]);
-    let saturate = mods.take("sat");
+    let saturation = if mods.take("sat") {
+        Saturation::On
+    } else {
+        Saturation::Off
+    };
     let (to, from) = (mods.ty()?, mods.ty()?);
     let integral = matches!(
         round,
@@ -395,7 +403,7 @@ fn convert(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
         to,
         from,
         round: round.unwrap_or(Round::Exact),
-        saturate,
+        saturation,
         width,
     })
 }
@@ -424,42 +432,80 @@ fn address_space(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
     Ok(Op::Bin(if back { Bin::Sub } else { Bin::Add }, Ty::U64))
 }
 
-fn comparison<'a>(mods: &mut Modifiers<'a>) -> Result<(Cmp, bool, Option<bool>), String> {
-    // The comparison, whether it holds for unordered floats, and the sign of integers if the name says it.
-    let (cmp, unordered, unsigned) = match mods.first() {
-        Some("eq") => (Cmp::Eq, false, None),
-        Some("ne") => (Cmp::Ne, false, None),
-        Some("lt") => (Cmp::Lt, false, None),
-        Some("le") => (Cmp::Le, false, None),
-        Some("gt") => (Cmp::Gt, false, None),
-        Some("ge") => (Cmp::Ge, false, None),
-        Some("lo") => (Cmp::Lt, false, Some(true)),
-        Some("ls") => (Cmp::Le, false, Some(true)),
-        Some("hi") => (Cmp::Gt, false, Some(true)),
-        Some("hs") => (Cmp::Ge, false, Some(true)),
-        Some("equ") => (Cmp::Eq, true, Some(false)),
-        Some("neu") => (Cmp::Ne, true, Some(false)),
-        Some("ltu") => (Cmp::Lt, true, Some(false)),
-        Some("leu") => (Cmp::Le, true, Some(false)),
-        Some("gtu") => (Cmp::Gt, true, Some(false)),
-        Some("geu") => (Cmp::Ge, true, Some(false)),
-        Some("num") => (Cmp::Num, false, Some(false)),
-        Some("nan") => (Cmp::Nan, false, Some(false)),
-        other => return Err(format!("comparison {other:?} is not interpreted")),
-    };
-    Ok((cmp, unordered, unsigned))
+/// The types that a comparison takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Compared {
+    Any,
+    Integers,
+    Floats,
 }
 
-fn compare(statement: &mut Statement<'_, '_>, predicates: bool) -> Result<Op, String> {
+/// A comparison as it is named.
+struct Comparison {
+    cmp: Cmp,
+    order: FloatOrder,
+    compared: Compared,
+}
+
+fn comparison(mods: &mut Modifiers<'_>) -> Result<Comparison, String> {
+    let ordered = |compared, cmp| Comparison {
+        cmp,
+        order: FloatOrder::Ordered,
+        compared,
+    };
+    let unordered = |cmp| Comparison {
+        cmp,
+        order: FloatOrder::Unordered,
+        compared: Compared::Floats,
+    };
+    Ok(match mods.first() {
+        Some("eq") => ordered(Compared::Any, Cmp::Eq),
+        Some("ne") => ordered(Compared::Any, Cmp::Ne),
+        Some("lt") => ordered(Compared::Any, Cmp::Lt),
+        Some("le") => ordered(Compared::Any, Cmp::Le),
+        Some("gt") => ordered(Compared::Any, Cmp::Gt),
+        Some("ge") => ordered(Compared::Any, Cmp::Ge),
+        Some("lo") => ordered(Compared::Integers, Cmp::Lt),
+        Some("ls") => ordered(Compared::Integers, Cmp::Le),
+        Some("hi") => ordered(Compared::Integers, Cmp::Gt),
+        Some("hs") => ordered(Compared::Integers, Cmp::Ge),
+        Some("equ") => unordered(Cmp::Eq),
+        Some("neu") => unordered(Cmp::Ne),
+        Some("ltu") => unordered(Cmp::Lt),
+        Some("leu") => unordered(Cmp::Le),
+        Some("gtu") => unordered(Cmp::Gt),
+        Some("geu") => unordered(Cmp::Ge),
+        Some("num") => ordered(Compared::Floats, Cmp::Num),
+        Some("nan") => ordered(Compared::Floats, Cmp::Nan),
+        other => return Err(format!("comparison {other:?} is not interpreted")),
+    })
+}
+
+/// What a comparison writes: predicates (`setp`), or a number of a type (`set`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Truth {
+    Predicates,
+    Number,
+}
+
+fn compare(statement: &mut Statement<'_, '_>, truth: Truth) -> Result<Op, String> {
     let mods = &mut statement.mods;
-    let (cmp, unordered, integer) = comparison(mods)?;
+    let Comparison {
+        cmp,
+        order,
+        compared,
+    } = comparison(mods)?;
     let join = mods.one(&[("and", Join::And), ("or", Join::Or), ("xor", Join::Xor)]);
     let join = join.unwrap_or(Join::None);
-    let to = if predicates { Ty::Pred } else { mods.ty()? };
+    let to = match truth {
+        Truth::Predicates => Ty::Pred,
+        Truth::Number => mods.ty()?,
+    };
     let ty = mods.ty()?;
-    let fits = match integer {
-        Some(integer) => integer != ty.is_float(),
-        None => {
+    let fits = match compared {
+        Compared::Integers => !ty.is_float(),
+        Compared::Floats => ty.is_float(),
+        Compared::Any => {
             ty.is_float()
                 || matches!(cmp, Cmp::Eq | Cmp::Ne)
                 || !matches!(ty, Ty::B16 | Ty::B32 | Ty::B64)
@@ -470,7 +516,7 @@ fn compare(statement: &mut Statement<'_, '_>, predicates: bool) -> Result<Op, St
     }
     let operands = 3 + usize::from(join != Join::None);
     statement.count(operands, operands)?;
-    if let (Operand::Pair(first, second), true) = (&statement.operands[0], predicates) {
+    if let (Operand::Pair(first, second), Truth::Predicates) = (&statement.operands[0], truth) {
         statement.inst.dst = statement.body.write(&Operand::Word(first), Ty::Pred)?;
         statement.inst.dst2 = statement.body.write(&Operand::Word(second), Ty::Pred)?;
     } else {
@@ -478,35 +524,30 @@ fn compare(statement: &mut Statement<'_, '_>, predicates: bool) -> Result<Op, St
     }
     statement.read(0, 1, ty)?;
     statement.read(1, 2, ty)?;
-    let mut negate = false;
+    let mut polarity = Polarity::Plain;
     if join != Join::None {
         let operand = match &statement.operands[3] {
             Operand::Not(word) => {
-                negate = true;
+                polarity = Polarity::Negated;
                 Operand::Word(word)
             }
             other => other.clone(),
         };
         statement.inst.src[2] = statement.body.read(&operand, Ty::Pred)?;
     }
-    if predicates {
+    if truth == Truth::Predicates {
         return Ok(Op::Compare {
             cmp,
-            unordered,
+            order,
             ty,
             join,
-            negate,
+            polarity,
         });
     }
     if join != Join::None {
         return Err("`set` with another predicate is not interpreted".to_string());
     }
-    Ok(Op::Set {
-        cmp,
-        unordered,
-        ty,
-        to,
-    })
+    Ok(Op::Set { cmp, order, ty, to })
 }
 
 fn test(statement: &mut Statement<'_, '_>) -> Result<Op, String> {

@@ -2,8 +2,11 @@
 
 use crate::decode::{Modifiers, Statement, slots};
 use crate::lex::{Number, number};
-use crate::op::{Access, Copy, MBarrier, Op, Order, Rmw, Scope, Shuffle, Space, Ty, Vote, WarpOp};
-use crate::parse::Operand;
+use crate::op::{
+    Access, ArriveScope, BarrierMode, Copy, CopyKind, CopyWait, MBarrier, Op, Order, Polarity, Rmw,
+    Scope, Shuffle, Space, Ty, Vote, WarpAlignment, WarpOp,
+};
+use crate::operand::Operand;
 
 const SPACES: [(&str, Space); 7] = [
     ("global", Space::Global),
@@ -42,9 +45,11 @@ pub(crate) fn instruction(statement: &mut Statement<'_, '_>, name: &str) -> Resu
     let operands = statement.operands;
     match name {
         "ld" | "ldu" | "st" => load_store(statement, name),
-        "atom" | "red" => atomic(statement, name == "atom"),
+        "atom" => atomic(statement, OldValue::Returned),
+        "red" => atomic(statement, OldValue::Dropped),
         "fence" | "membar" => fence(mods),
-        "bar" | "barrier" => barrier(statement, name == "bar"),
+        "bar" => barrier(statement, WarpAlignment::Aligned),
+        "barrier" => barrier(statement, WarpAlignment::Unaligned),
         "mbarrier" => barrier_object(statement),
         "cp" => copy(statement),
         "prefetch" | "prefetchu" | "applypriority" | "discard" => {
@@ -207,7 +212,14 @@ fn store_async(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
     }))
 }
 
-fn atomic(statement: &mut Statement<'_, '_>, result: bool) -> Result<Op, String> {
+/// What becomes of the value that an atomic operation finds: `atom` returns it, `red` does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OldValue {
+    Returned,
+    Dropped,
+}
+
+fn atomic(statement: &mut Statement<'_, '_>, old: OldValue) -> Result<Op, String> {
     let mods = &mut statement.mods;
     mods.drop_all(is_hint);
     let order = mods.one(&[
@@ -238,10 +250,10 @@ fn atomic(statement: &mut Statement<'_, '_>, result: bool) -> Result<Op, String>
         return Err("this operation does not suit the type".to_string());
     }
     let values = 1 + usize::from(rmw == Rmw::CompareExchange);
-    let first = usize::from(result);
+    let first = usize::from(old == OldValue::Returned);
     let operands = first + 1 + values;
     statement.count(operands, operands)?;
-    if result {
+    if old == OldValue::Returned {
         statement.write(0, ty)?;
     }
     statement.address(0, first, space)?;
@@ -284,20 +296,28 @@ fn fence(mods: &mut Modifiers) -> Result<Op, String> {
     }
 }
 
-fn barrier(statement: &mut Statement<'_, '_>, aligned: bool) -> Result<Op, String> {
+/// A barrier whose alignment is `implied` where no modifier says it.
+fn barrier(statement: &mut Statement<'_, '_>, implied: WarpAlignment) -> Result<Op, String> {
     let mods = &mut statement.mods;
+    let alignment = |mods: &mut Modifiers, implied| match mods.take("aligned") {
+        true => WarpAlignment::Aligned,
+        false => implied,
+    };
     if mods.take("cluster") {
         let arrives = mods.take("arrive");
         if !arrives && !mods.take("wait") {
             return Err("barriers of clusters arrive or wait".to_string());
         }
-        let release = !mods.take("relaxed");
+        let order = match mods.take("relaxed") {
+            true => Order::Relaxed,
+            false => Order::Release,
+        };
         mods.drop_all(|part| part == "release" || part == "acquire");
-        let aligned = mods.take("aligned");
+        let alignment = alignment(mods, WarpAlignment::Unaligned);
         statement.count(0, 0)?;
         return Ok(match arrives {
-            true => Op::ClusterArrive { aligned, release },
-            false => Op::ClusterWait { aligned },
+            true => Op::ClusterArrive { alignment, order },
+            false => Op::ClusterWait { alignment },
         });
     }
     if mods.take("warp") {
@@ -307,23 +327,25 @@ fn barrier(statement: &mut Statement<'_, '_>, aligned: bool) -> Result<Op, Strin
         return Ok(Op::Warp(WarpOp::Barrier));
     }
     mods.take("cta");
-    let wait = mods.take("sync");
-    if !wait && !mods.take("arrive") {
-        return Err("only barriers that synchronise or arrive are interpreted".to_string());
-    }
-    let aligned = mods.take("aligned") || aligned;
-    statement.count(1 + usize::from(!wait), 2)?;
+    let mode = mods.one(&[("sync", BarrierMode::Sync), ("arrive", BarrierMode::Arrive)]);
+    let mode = mode.ok_or("only barriers that synchronise or arrive are interpreted")?;
+    let alignment = alignment(mods, implied);
+    statement.count(1 + usize::from(mode == BarrierMode::Arrive), 2)?;
     statement.read(0, 0, Ty::U32)?;
     if let Some(threads) = statement.operands.get(1) {
         statement.inst.src[1] = statement.body.read(threads, Ty::U32)?;
     }
-    Ok(Op::Barrier { aligned, wait })
+    Ok(Op::Barrier { alignment, mode })
 }
 
 fn barrier_object(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
     let mods = &mut statement.mods;
     mods.drop_all(|part| ["shared", "shared::cta", "b64", "cta"].contains(&part));
-    let (anywhere, wide) = (mods.take("shared::cluster"), mods.take("cluster"));
+    let anywhere = mods.take("shared::cluster");
+    let scope = match mods.take("cluster") {
+        true => ArriveScope::Cluster,
+        false => ArriveScope::Cta,
+    };
     let parity = mods.take("parity");
     let (op, result, values) = match mods.first() {
         Some("init") => (MBarrier::Init, false, 1..=1),
@@ -335,7 +357,7 @@ fn barrier_object(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
         Some("arrive") if anywhere => {
             let expects = mods.take("expect_tx");
             let least = usize::from(expects);
-            (MBarrier::ArriveAnywhere { wide, expects }, true, least..=1)
+            (MBarrier::ArriveAnywhere { scope, expects }, true, least..=1)
         }
         Some("arrive") if mods.take("expect_tx") => (MBarrier::ArriveExpect, true, 1..=1),
         Some("arrive") => (MBarrier::Arrive, true, 0..=1),
@@ -389,12 +411,15 @@ fn copy(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
     if !mods.take("async") {
         return Err("only asynchronous copies are interpreted".to_string());
     }
-    let bulk = mods.take("bulk");
+    let kind = match mods.take("bulk") {
+        true => CopyKind::Bulk,
+        false => CopyKind::Element,
+    };
     if mods.take("multicast::cluster") {
         return Err("clusters of blocks are not interpreted".to_string());
     }
     if mods.take("mbarrier") {
-        if bulk || !mods.take("arrive") || !mods.take("noinc") {
+        if kind == CopyKind::Bulk || !mods.take("arrive") || !mods.take("noinc") {
             let message = "of arrivals of copies only `arrive.noinc` is interpreted";
             return Err(message.to_string());
         }
@@ -404,24 +429,20 @@ fn copy(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
         return Ok(Op::CopiesArrive);
     }
     if mods.take("commit_group") {
-        return Ok(Op::Commit { bulk });
+        return Ok(Op::Commit(kind));
     }
     if mods.take("wait_all") {
-        return Ok(Op::Wait {
-            bulk: false,
-            read: false,
-            commit: true,
-        });
+        return Ok(Op::Wait(CopyWait::All));
     }
     if mods.take("wait_group") {
-        let read = mods.take("read");
+        let wait = match (kind, mods.take("read")) {
+            (CopyKind::Element, _) => CopyWait::Group,
+            (CopyKind::Bulk, false) => CopyWait::BulkGroup,
+            (CopyKind::Bulk, true) => CopyWait::BulkGroupRead,
+        };
         statement.count(1, 1)?;
         statement.inst.imm[0] = whole(&operands[0])?;
-        return Ok(Op::Wait {
-            bulk,
-            read,
-            commit: false,
-        });
+        return Ok(Op::Wait(wait));
     }
     if mods.take("prefetch") {
         mods.drop_all(|part| part == "L2" || part == "global" || part.starts_with("L2::"));
@@ -434,8 +455,8 @@ fn copy(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
         |part: Option<&str>| matches!(part, Some("shared" | "shared::cta" | "shared::cluster"));
     let load = shared(spaces.0) && spaces.1 == Some("global");
     let store = spaces.0 == Some("global") && shared(spaces.1);
-    let op = match (bulk, load, store) {
-        (false, true, _) => {
+    let op = match (kind, load, store) {
+        (CopyKind::Element, true, _) => {
             statement.count(3, 4 + policy)?;
             let size = whole(&operands[2])?;
             if ![4, 8, 16].contains(&size) {
@@ -447,13 +468,13 @@ fn copy(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
             }
             Copy::Element(size as u8)
         }
-        (true, true, _) if mods.take("mbarrier::complete_tx::bytes") => {
+        (CopyKind::Bulk, true, _) if mods.take("mbarrier::complete_tx::bytes") => {
             statement.count(4, 4 + policy)?;
             (statement.inst.src[3], statement.inst.imm[2]) =
                 statement.body.address(&operands[3], Space::Shared)?;
             Copy::BulkLoad
         }
-        (true, _, true) if mods.take("bulk_group") => {
+        (CopyKind::Bulk, _, true) if mods.take("bulk_group") => {
             statement.count(3, 3 + policy)?;
             Copy::BulkStore
         }
@@ -465,7 +486,7 @@ fn copy(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
     };
     statement.address(0, 0, to)?;
     statement.address(1, 1, from)?;
-    if bulk {
+    if kind == CopyKind::Bulk {
         statement.read(2, 2, Ty::U32)?;
     }
     Ok(Op::Copy(op))
@@ -513,12 +534,12 @@ fn warp<'a>(statement: &mut Statement<'_, 'a>, name: &str) -> Result<Op, String>
             let ty = mods.ty()?;
             statement.count(3, 3)?;
             statement.inst.dst = statement.body.write(&result, ty)?;
-            let (operand, negate) = match &operands[1] {
-                Operand::Not(word) => (Operand::Word(word), true),
-                other => (other.clone(), false),
+            let (operand, polarity) = match &operands[1] {
+                Operand::Not(word) => (Operand::Word(word), Polarity::Negated),
+                other => (other.clone(), Polarity::Plain),
             };
             statement.inst.src[0] = statement.body.read(&operand, Ty::Pred)?;
-            WarpOp::Vote(vote.ok_or("the mode is missing")?, negate)
+            WarpOp::Vote(vote.ok_or("the mode is missing")?, polarity)
         }
         "redux" => {
             let rmw = mods.one(&OPERATIONS).ok_or("the operation is missing")?;

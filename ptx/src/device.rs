@@ -46,19 +46,19 @@ impl Device {
 
     /// A buffer whose bytes are all ones, so that floats in it are NaN.
     pub fn alloc(&mut self, bytes: usize) -> Buffer {
-        self.memory.alloc(vec![0xff; bytes], false)
+        self.memory.alloc(vec![0xff; bytes])
     }
 
     /// A buffer of which only bytes that were written may be read.
     pub fn alloc_tracked(&mut self, bytes: usize) -> Buffer {
-        self.memory.alloc(vec![0xff; bytes], true)
+        self.memory.alloc_tracked(vec![0xff; bytes])
     }
 
     /// A buffer with these values.
     pub fn upload<T: Element>(&mut self, values: &[T]) -> Buffer {
         let mut bytes = Vec::with_capacity(size_of_val(values));
         values.iter().for_each(|value| value.put(&mut bytes));
-        self.memory.alloc(bytes, false)
+        self.memory.alloc(bytes)
     }
 
     /// Writes bytes from an offset of a buffer on.

@@ -4,7 +4,7 @@ use crate::alu::{self, lanes};
 use crate::block::{BUSY, Block, Group};
 use crate::error::{Fault, FaultKind};
 use crate::launch::Launch;
-use crate::op::{Inst, NONE, Op, Slot};
+use crate::op::{Inst, NONE, Op, Polarity, Slot};
 
 /// How a warp's turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +132,10 @@ impl Launch<'_> {
                 .iter()
                 .rev()
                 .fold(0, |bits, value| bits << 1 | *value as u32 & 1);
-            active = mask & if inst.negate { !truth } else { truth };
+            active = match inst.polarity {
+                Polarity::Plain => mask & truth,
+                Polarity::Negated => mask & !truth,
+            };
         }
         self.at.active = active;
         self.steps += 1;
@@ -186,12 +189,12 @@ impl Launch<'_> {
             Op::Load(access) => self.load(block, warp, inst, &access)?,
             Op::Store(access) => self.store(block, warp, inst, &access)?,
             Op::Atomic(rmw, access) => self.atomic(block, warp, inst, rmw, &access)?,
-            Op::Barrier { aligned, wait } => self.barrier(block, warp, inst, aligned, wait)?,
+            Op::Barrier { alignment, mode } => self.barrier(block, warp, inst, alignment, mode)?,
             Op::Warp(op) => self.warp_op(block, warp, inst, op)?,
-            Op::ClusterArrive { aligned, release } => {
-                self.cluster_arrive(block, warp, aligned, release)?
+            Op::ClusterArrive { alignment, order } => {
+                self.cluster_arrive(block, warp, alignment, order)?
             }
-            Op::ClusterWait { aligned } => self.cluster_wait(block, warp, aligned)?,
+            Op::ClusterWait { alignment } => self.cluster_wait(block, warp, alignment)?,
             Op::MapRank => self.map_rank(block, warp, inst)?,
             Op::StoreAsync(access) => self.store_async(block, warp, inst, &access)?,
             Op::Fence(scope) => {
@@ -205,8 +208,8 @@ impl Launch<'_> {
             Op::MBarrier(op) => self.barrier_object(block, warp, inst, op)?,
             Op::Copy(copy) => self.copy(block, warp, inst, copy)?,
             Op::CopiesArrive => self.copies_arrive(block, warp, inst)?,
-            Op::Commit { bulk } => self.commit(block, warp, bulk),
-            Op::Wait { bulk, read, commit } => self.wait(block, warp, inst, bulk, read, commit)?,
+            Op::Commit(kind) => self.commit(block, warp, kind),
+            Op::Wait(wait) => self.wait(block, warp, inst, wait)?,
             Op::Sleep => Flow::Yield,
             // The rest was executed as arithmetic, or changes nothing that is interpreted.
             _ => Flow::Next,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::alu::LANES;
 use crate::block::{Block, Shape};
+use crate::claim::Claim;
 use crate::cluster::{Gathering, Peer};
 use crate::counts::{Counts, Executed};
 use crate::error::{Fault, FaultKind};
@@ -11,7 +12,6 @@ use crate::exec::Turn;
 use crate::memory::{Memory, SHARED_BASE};
 use crate::module::Entry;
 use crate::op::{Copy, Op};
-use crate::transfer::Claim;
 
 /// How a launch is executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,7 +125,7 @@ pub(crate) fn launch(
     let buffers = memory.buffers.len();
     let mut addresses = Vec::new();
     for variable in entry.variables.iter() {
-        addresses.push(memory.alloc(variable.bytes.clone(), false).address());
+        addresses.push(memory.alloc(variable.bytes.clone()).address());
         if let Some(buffer) = memory.buffers.last_mut() {
             buffer.constant = variable.constant;
         }

@@ -63,26 +63,32 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    pub(crate) fn alloc(&mut self, bytes: Vec<u8>, tracked: bool) -> Buffer {
+    pub(crate) fn alloc(&mut self, bytes: Vec<u8>) -> Buffer {
         let end = |buffer: &Allocation| buffer.base + buffer.bytes.len() as u64 + GAP;
         let base = self
             .buffers
             .last()
             .map_or(FIRST, end)
             .next_multiple_of(ALIGN);
-        let written = tracked.then(|| vec![false; bytes.len()]);
         let buffer = Buffer {
             address: base,
             bytes: bytes.len(),
         };
-        let (constant, shadow) = (false, Shadow::default());
         self.buffers.push(Allocation {
             base,
             bytes,
-            written,
-            constant,
-            shadow,
+            ..Allocation::default()
         });
+        buffer
+    }
+
+    /// A buffer of which only bytes that were written may be read.
+    pub(crate) fn alloc_tracked(&mut self, bytes: Vec<u8>) -> Buffer {
+        let written = vec![false; bytes.len()];
+        let buffer = self.alloc(bytes);
+        if let Some(allocation) = self.buffers.last_mut() {
+            allocation.written = Some(written);
+        }
         buffer
     }
 

@@ -7,8 +7,9 @@ use crate::clock::{Arrivals, Published, View, learn};
 use crate::error::{Fault, FaultKind};
 use crate::exec::Flow;
 use crate::launch::Launch;
-use crate::op::{Access, Inst, MBarrier, NONE, Order, Scope, Space, Ty};
+use crate::op::{Access, ArriveScope, Inst, MBarrier, NONE, Order, Scope, Space, Ty};
 use crate::order::Touch;
+use crate::race::Agent;
 use crate::transfer::{Transfers, pending};
 
 /// Bytes of a barrier object.
@@ -47,9 +48,38 @@ pub(crate) struct Object {
     arrivals: Arrivals,
     /// What is known to those that see a completed phase.
     done: Option<Published>,
-    /// The lane that stands for it in vector clocks, and its time.
-    pub(crate) agent: u32,
-    pub(crate) time: u32,
+    pub(crate) agent: Agent,
+}
+
+/// The barrier object of another block of the cluster.
+#[derive(Clone, Copy)]
+struct FarObject {
+    rank: usize,
+    at: usize,
+}
+
+/// Arrivals at a barrier object, and bytes that they announce.
+#[derive(Clone, Copy)]
+struct Arrival {
+    count: i64,
+    bytes: i64,
+}
+
+impl Arrival {
+    /// The value of an operation is a number of bytes if it announces some, and a count otherwise.
+    fn of(op: MBarrier, value: u64) -> Arrival {
+        let value = value as i64;
+        match op {
+            MBarrier::ArriveExpect | MBarrier::ArriveAnywhere { expects: true, .. } => Arrival {
+                count: 1,
+                bytes: value,
+            },
+            _ => Arrival {
+                count: value,
+                bytes: 0,
+            },
+        }
+    }
 }
 
 pub(crate) fn bad(message: impl Into<String>) -> Fault {
@@ -102,13 +132,9 @@ impl Launch<'_> {
         let place = self.resolve(block, space, address, OBJECT_BYTES)?;
         let at = match (place, op) {
             (Place::Shared(at), _) => at,
-            (Place::Peer { rank, at }, MBarrier::ArriveAnywhere { wide, expects }) => {
-                let told = if expects {
-                    (1, value as i64)
-                } else {
-                    (value as i64, 0)
-                };
-                return self.arrive_far(block, warp, (rank, at), told, wide);
+            (Place::Peer { rank, at }, MBarrier::ArriveAnywhere { scope, .. }) => {
+                let object = FarObject { rank, at };
+                return self.arrive_far(block, warp, object, Arrival::of(op, value), scope);
             }
             _ => return Err(bad("barrier objects lie in shared memory")),
         };
@@ -142,22 +168,14 @@ impl Launch<'_> {
             }
             MBarrier::Expect => object.expect(value as i64).map(|()| token),
             _ => {
-                let (count, expected) = match op {
-                    MBarrier::ArriveExpect | MBarrier::ArriveAnywhere { expects: true, .. } => {
-                        (1, value as i64)
-                    }
-                    _ => (value as i64, 0),
-                };
+                let arrival = Arrival::of(op, value);
                 let mut arrivals = std::mem::take(&mut object.arrivals);
                 self.arrive(block, warp, 1 << self.at.lane, &mut arrivals);
                 object.arrivals = arrivals;
                 if op == MBarrier::ArriveDrop {
-                    object.expected -= count;
+                    object.expected -= arrival.count;
                 }
-                object
-                    .expect(expected)
-                    .and_then(|()| object.arrive(count))
-                    .map(|()| token)
+                object.receive(arrival).map(|()| token)
             }
         };
         self.complete(block.index, &mut block.transfers, &mut object);
@@ -170,9 +188,9 @@ impl Launch<'_> {
         &mut self,
         block: &mut Block,
         warp: usize,
-        (rank, at): (usize, usize),
-        (count, bytes): (i64, i64),
-        wide: bool,
+        FarObject { rank, at }: FarObject,
+        arrival: Arrival,
+        scope: ArriveScope,
     ) -> Result<u64, Fault> {
         let place = Place::Peer { rank, at };
         self.touch(block, warp, place, OBJECT_BYTES, Touch::Read(&STRONG))?;
@@ -183,17 +201,14 @@ impl Launch<'_> {
         let object = transfers.objects.remove(&at);
         let mut object = object.ok_or_else(|| bad("there is no barrier object here"))?;
         if let Some(mut known) = known {
-            if !wide {
+            if scope == ArriveScope::Cta {
                 known.view = known.view.of_shared(warps);
             }
-            let view = learn(index, &View::new(warps, true), &known);
+            let view = learn(index, &View::new(warps).in_cluster(), &known);
             object.arrivals.add_view(view);
         }
         let token = object.phase;
-        let result = object
-            .expect(bytes)
-            .and_then(|()| object.arrive(count))
-            .map(|()| token);
+        let result = object.receive(arrival).map(|()| token);
         self.complete(index, &mut transfers, &mut object);
         transfers.objects.insert(at, object);
         self.peer(rank)?.transfers = transfers;
@@ -222,10 +237,12 @@ impl Launch<'_> {
             ));
         }
         state.fill(OBJECT);
-        let agent = block.transfers.agents % LANES as u32;
+        let agent = Agent {
+            lane: block.transfers.agents % LANES as u32,
+            time: 1 + block.transfers.latest,
+        };
         block.transfers.agents += 1;
         let arrivals = Arrivals::default();
-        let time = 1 + block.transfers.latest;
         let (bytes, phase, done) = (0, 0, None);
         let object = Object {
             expected: count,
@@ -235,7 +252,6 @@ impl Launch<'_> {
             arrivals,
             done,
             agent,
-            time,
         };
         block.transfers.objects.insert(at, object);
         Ok(0)
@@ -247,9 +263,10 @@ impl Launch<'_> {
             return;
         }
         let mut arrivals = std::mem::take(&mut object.arrivals);
-        arrivals.add(self.shape.warps, 1 << object.agent, object.time, &[]);
-        transfers.latest = transfers.latest.max(object.time);
-        object.time += 1;
+        let Agent { lane, time } = object.agent;
+        arrivals.add(self.shape.warps, 1 << lane, time, &[]);
+        transfers.latest = transfers.latest.max(time);
+        object.agent.time += 1;
         object.phase += 1;
         object.pending = object.expected;
         let met = arrivals.meet(block).map(|view| Published { block, view });
@@ -272,6 +289,11 @@ impl Object {
             )));
         }
         Ok(())
+    }
+
+    fn receive(&mut self, arrival: Arrival) -> Result<(), Fault> {
+        self.expect(arrival.bytes)?;
+        self.arrive(arrival.count)
     }
 
     /// A thread arrives with what it knew when it asked for that.

@@ -69,6 +69,14 @@ impl Ty {
         matches!(self, Ty::S8 | Ty::S16 | Ty::S32 | Ty::S64)
     }
 
+    pub(crate) fn signedness(self) -> Signedness {
+        if self.is_signed() {
+            Signedness::Signed
+        } else {
+            Signedness::Unsigned
+        }
+    }
+
     pub(crate) fn is_float(self) -> bool {
         matches!(self, Ty::F32 | Ty::F64)
     }
@@ -77,6 +85,13 @@ impl Ty {
     pub(crate) fn mask(self) -> u64 {
         mask(self.bits())
     }
+}
+
+/// How the bits of an integer are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Signedness {
+    Unsigned,
+    Signed,
 }
 
 /// The lowest bits set.
@@ -167,6 +182,13 @@ pub(crate) enum Cmp {
     Nan,
 }
 
+/// What a comparison with a NaN gives: false (`lt`), or true (`ltu`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FloatOrder {
+    Ordered,
+    Unordered,
+}
+
 /// How a comparison is combined with another predicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Join {
@@ -174,6 +196,26 @@ pub(crate) enum Join {
     And,
     Or,
     Xor,
+}
+
+/// How a predicate is read: as it is, or negated by `!`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Polarity {
+    Plain,
+    Negated,
+}
+
+impl Polarity {
+    pub(crate) fn is_negated(self) -> bool {
+        self == Polarity::Negated
+    }
+}
+
+/// What a conversion makes of values out of range: with `.sat` their nearest neighbour in it, 0 to 1 for floats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Saturation {
+    Off,
+    On,
 }
 
 /// Rounding: to nearest even, to zero, down, up; to floats or, in the second four, to integers.
@@ -220,6 +262,38 @@ impl Order {
 
     pub(crate) fn releases(self) -> bool {
         matches!(self, Order::Release | Order::AcqRel)
+    }
+
+    pub(crate) fn strength(self) -> Strength {
+        if self == Order::Weak {
+            Strength::Weak
+        } else {
+            Strength::Strong
+        }
+    }
+}
+
+/// Whether accesses are ordinary ones, or relaxed, acquiring, releasing, volatile or atomic: strong ones never race
+/// with each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Strength {
+    Weak,
+    Strong,
+}
+
+/// What an access does to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AccessKind {
+    Read,
+    Write,
+}
+
+impl AccessKind {
+    pub(crate) fn verb(self) -> &'static str {
+        match self {
+            AccessKind::Read => "read",
+            AccessKind::Write => "write",
+        }
     }
 }
 
@@ -284,9 +358,30 @@ pub(crate) enum Vote {
 pub(crate) enum WarpOp {
     Barrier,
     Shuffle(Shuffle),
-    Vote(Vote, bool),
+    Vote(Vote, Polarity),
     Reduce(Rmw, Ty),
     Elect,
+}
+
+/// Whether all lanes of a warp execute a barrier together, as `.aligned` promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WarpAlignment {
+    Unaligned,
+    Aligned,
+}
+
+/// What threads do at a barrier: arrive and wait for the others, or arrive only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BarrierMode {
+    Sync,
+    Arrive,
+}
+
+/// Among which threads an arrival at a barrier object of the cluster orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ArriveScope {
+    Cta,
+    Cluster,
 }
 
 /// Operations on barrier objects in shared memory.
@@ -295,10 +390,9 @@ pub(crate) enum MBarrier {
     Init,
     Invalidate,
     Arrive,
-    /// At any block of the cluster; `wide`: with the scope of the cluster; `expects`: announces bytes, and arrives
-    /// once.
+    /// At any block of the cluster; `expects`: announces bytes, and arrives once.
     ArriveAnywhere {
-        wide: bool,
+        scope: ArriveScope,
         expects: bool,
     },
     ArriveExpect,
@@ -319,6 +413,35 @@ pub(crate) enum Copy {
     BulkLoad,
     /// `cp.async.bulk` to global memory, in a group of the thread.
     BulkStore,
+}
+
+impl Copy {
+    pub(crate) fn kind(self) -> CopyKind {
+        match self {
+            Copy::Element(_) => CopyKind::Element,
+            Copy::BulkLoad | Copy::BulkStore => CopyKind::Bulk,
+        }
+    }
+}
+
+/// `cp.async`, which sees memory as its thread does, or `cp.async.bulk`, which sees it through the asynchronous proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CopyKind {
+    Element,
+    Bulk,
+}
+
+/// What a thread waits for that has issued copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CopyWait {
+    /// `cp.async.wait_all`: the open group is closed, and all arrive.
+    All,
+    /// `cp.async.wait_group`
+    Group,
+    /// `cp.async.bulk.wait_group`
+    BulkGroup,
+    /// `cp.async.bulk.wait_group.read`: the sources have been read.
+    BulkGroupRead,
 }
 
 /// What an instruction does.
@@ -345,21 +468,21 @@ pub(crate) enum Op {
         to: Ty,
         from: Ty,
         round: Round,
-        saturate: bool,
+        saturation: Saturation,
         width: u8,
     },
-    /// Predicates `dst` and `dst2`; with `join`, operand 2 is the other predicate, negated if `negate`.
+    /// Predicates `dst` and `dst2`; with `join`, operand 2 is the other predicate, read with `polarity`.
     Compare {
         cmp: Cmp,
-        unordered: bool,
+        order: FloatOrder,
         ty: Ty,
         join: Join,
-        negate: bool,
+        polarity: Polarity,
     },
     /// All ones or 1.0 of a type where the comparison holds.
     Set {
         cmp: Cmp,
-        unordered: bool,
+        order: FloatOrder,
         ty: Ty,
         to: Ty,
     },
@@ -383,17 +506,17 @@ pub(crate) enum Op {
     Trap,
     /// Operand 0 is the number, 1 the count of threads if there is one.
     Barrier {
-        aligned: bool,
-        wait: bool,
+        alignment: WarpAlignment,
+        mode: BarrierMode,
     },
     Warp(WarpOp),
-    /// All threads of a cluster arrive, or wait until all have.
+    /// All threads of a cluster arrive, released or relaxed, or wait until all have.
     ClusterArrive {
-        aligned: bool,
-        release: bool,
+        alignment: WarpAlignment,
+        order: Order,
     },
     ClusterWait {
-        aligned: bool,
+        alignment: WarpAlignment,
     },
     /// The address of operand 0 in the block of rank operand 1.
     MapRank,
@@ -405,15 +528,9 @@ pub(crate) enum Op {
     /// the thread.
     CopiesArrive,
     /// Ends the current group of copies.
-    Commit {
-        bulk: bool,
-    },
+    Commit(CopyKind),
     /// Waits until at most `imm` groups are under way.
-    Wait {
-        bulk: bool,
-        read: bool,
-        commit: bool,
-    },
+    Wait(CopyWait),
     Sleep,
     SetMaxRegisters,
 }
@@ -427,9 +544,9 @@ pub(crate) struct Inst {
     pub(crate) src: [Slot; 4],
     /// Displacements of the addresses, or a number.
     pub(crate) imm: [i64; 3],
-    /// The predicate, and whether its negation guards.
+    /// The predicate that guards, and how it is read.
     pub(crate) guard: Slot,
-    pub(crate) negate: bool,
+    pub(crate) polarity: Polarity,
     pub(crate) line: u32,
     /// The index of the opcode's text.
     pub(crate) name: u16,

@@ -6,8 +6,8 @@ use crate::block::Block;
 use crate::clock::{Arrivals, Published, View, learn};
 use crate::error::{Fault, FaultKind};
 use crate::launch::Launch;
-use crate::op::{Access, Order, Scope};
-use crate::race::{Actor, Conflict, Release, Shadow, Stamp};
+use crate::op::{Access, AccessKind, CopyKind, Scope, Strength};
+use crate::race::{Actor, Agent, Conflict, Release, Shadow, Stamp};
 
 /// A kind of access.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,27 @@ pub(crate) enum Touch<'a> {
     Write(&'a Access),
     /// Both at once.
     Update(&'a Access),
+}
+
+impl<'a> Touch<'a> {
+    fn access(self) -> &'a Access {
+        let (Touch::Read(access) | Touch::Write(access) | Touch::Update(access)) = self;
+        access
+    }
+
+    fn kind(self) -> AccessKind {
+        match self {
+            Touch::Read(_) => AccessKind::Read,
+            Touch::Write(_) | Touch::Update(_) => AccessKind::Write,
+        }
+    }
+}
+
+/// A copy that a barrier object counts: who stands for it, and what the thread knew that issued it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Copier<'a> {
+    pub(crate) agent: Agent,
+    pub(crate) known: &'a Published,
 }
 
 /// What a lane keeps for fences.
@@ -30,7 +51,13 @@ pub(crate) struct Ties {
 }
 
 impl Launch<'_> {
-    fn actor<'b>(&self, block: &'b Block, warp: usize, place: Place, strong: bool) -> Actor<'b> {
+    fn actor<'b>(
+        &self,
+        block: &'b Block,
+        warp: usize,
+        place: Place,
+        strength: Strength,
+    ) -> Actor<'b> {
         let (state, lane) = (&block.warps[warp], self.at.lane);
         let view = &state.views[lane as usize];
         let (warp, time, pc) = (warp as u32, state.clock, self.at.pc);
@@ -40,7 +67,7 @@ impl Launch<'_> {
             lane,
             time,
             pc,
-            strong,
+            strength,
             near: !matches!(place, Place::Global { .. }),
             view,
         }
@@ -67,12 +94,12 @@ impl Launch<'_> {
             Place::Global { at, .. } | Place::Shared(at) | Place::Peer { at, .. } => at,
             Place::Local(_) | Place::Param(_) => return Ok(()),
         };
-        let (Touch::Read(access) | Touch::Write(access) | Touch::Update(access)) = touch;
-        let strong = access.order != Order::Weak;
+        let access = touch.access();
+        let strength = access.order.strength();
         let pieces = self.pieces(at, bytes);
         // The shadow leaves its place while the block's views are read.
         let mut shadow = std::mem::take(self.shadow(block, place)?);
-        let actor = self.actor(block, warp, place, strong);
+        let actor = self.actor(block, warp, place, strength);
         let result = match touch {
             Touch::Read(_) => match access
                 .constant
@@ -82,7 +109,7 @@ impl Launch<'_> {
                 Some(write) => Err((
                     Conflict {
                         before: write,
-                        wrote: true,
+                        kind: AccessKind::Write,
                     },
                     FaultKind::ReadOnly,
                 )),
@@ -94,13 +121,11 @@ impl Launch<'_> {
                 .write(pieces.clone(), &actor)
                 .map_err(|conflict| (conflict, FaultKind::Race)),
         };
-        if strong && result.is_ok() {
+        if strength == Strength::Strong && result.is_ok() {
             self.tie(block, warp, &mut shadow, pieces.start, touch);
         }
         *self.shadow(block, place)? = shadow;
-        result.map_err(|(conflict, kind)| {
-            self.conflict(conflict, kind, !matches!(touch, Touch::Read(_)))
-        })
+        result.map_err(|(conflict, fault)| self.conflict(conflict, fault, touch.kind()))
     }
 
     fn shadow<'b>(
@@ -115,8 +140,8 @@ impl Launch<'_> {
         })
     }
 
-    pub(crate) fn conflict(&self, conflict: Conflict, kind: FaultKind, writes: bool) -> Fault {
-        let verb = |writes| if writes { "write" } else { "read" };
+    /// The fault of an access that conflicts with one before it.
+    pub(crate) fn conflict(&self, conflict: Conflict, fault: FaultKind, kind: AccessKind) -> Fault {
         let Stamp { block, lanes, .. } = conflict.before;
         let line = self
             .entry
@@ -134,8 +159,8 @@ impl Launch<'_> {
             let (thread, block) = (self.shape.thread(thread), self.shape.block_id(block));
             format!("thread {thread:?} of block {block:?}")
         };
-        let (this, that) = (verb(writes), verb(conflict.wrote));
-        let message = match kind {
+        let (this, that) = (kind.verb(), conflict.kind.verb());
+        let message = match fault {
             FaultKind::ReadOnly => {
                 format!(
                     "a read through the read-only path of what {who} writes at line {line} `{text}`"
@@ -150,7 +175,7 @@ impl Launch<'_> {
                 "nothing orders this {this} and the {that} by {who} at line {line} `{text}`"
             ),
         };
-        Fault::new(kind, message)
+        Fault::new(fault, message)
     }
 
     /// Publishes and learns by a strong access.
@@ -162,7 +187,7 @@ impl Launch<'_> {
         piece: usize,
         touch: Touch,
     ) {
-        let (Touch::Read(access) | Touch::Write(access) | Touch::Update(access)) = touch;
+        let access = touch.access();
         let lane = self.at.lane as usize;
         if let (false, Some(release)) = (matches!(touch, Touch::Write(_)), shadow.release(piece)) {
             let near = release.published.block == block.index;
@@ -194,7 +219,11 @@ impl Launch<'_> {
                 scope: if narrow { Scope::Block } else { Scope::Device },
             }
         });
-        shadow.set_release(piece, release, matches!(touch, Touch::Update(_)));
+        if matches!(touch, Touch::Update(_)) {
+            shadow.add_release(piece, release);
+        } else {
+            shadow.set_release(piece, release);
+        }
     }
 
     /// What a lane has done and knows; what it does from now on is not part of it.
@@ -295,8 +324,8 @@ impl Launch<'_> {
         warp: usize,
         place: Place,
         bytes: usize,
-        writes: bool,
-        bulk: bool,
+        kind: AccessKind,
+        copy: CopyKind,
     ) -> Result<(), Fault> {
         let (Place::Global { at, .. } | Place::Shared(at)) = place else {
             return Ok(());
@@ -306,56 +335,51 @@ impl Launch<'_> {
         }
         let pieces = self.pieces(at, bytes);
         let mut shadow = std::mem::take(self.shadow(block, place)?);
-        let actor = self.actor(block, warp, place, false);
+        let actor = self.actor(block, warp, place, Strength::Weak);
         let mut result = Ok(());
-        if writes {
+        if kind == AccessKind::Write {
             result = pieces
                 .clone()
                 .try_for_each(|piece| shadow.check_write(piece, &actor));
         }
         let mut result = result.map_err(|conflict| (conflict, FaultKind::Race));
-        if bulk && result.is_ok() {
+        if copy == CopyKind::Bulk && result.is_ok() {
             let seen = shadow.check_proxy(pieces, &actor, self.shape.warps);
             result = seen.map_err(|conflict| (conflict, FaultKind::ProxyFence));
         }
         *self.shadow(block, place)? = shadow;
-        result.map_err(|(conflict, kind)| self.conflict(conflict, kind, writes))
+        result.map_err(|(conflict, fault)| self.conflict(conflict, fault, kind))
     }
 
-    /// An access by a copy that a barrier object counts; `agent` is its lane and time, `view` what the thread knew that
-    /// issued it.
+    /// An access by a copy that a barrier object counts.
     pub(crate) fn touch_by_copy(
         &mut self,
         block: &mut Block,
-        agent: (u32, u32),
-        view: &Published,
+        copier: Copier<'_>,
         place: Place,
         bytes: usize,
-        writes: bool,
+        kind: AccessKind,
     ) -> Result<(), Fault> {
         let (Place::Global { at, .. } | Place::Shared(at)) = place else {
             return Ok(());
         };
         let mut shadow = std::mem::take(self.shadow(block, place)?);
-        let ((lane, time), warp, pc) = (agent, self.shape.warps, self.at.pc);
-        let (block_index, view) = (block.index, &view.view);
         let actor = Actor {
-            block: block_index,
-            warp,
-            lane,
-            time,
-            pc,
-            strong: false,
+            block: block.index,
+            warp: self.shape.warps,
+            lane: copier.agent.lane,
+            time: copier.agent.time,
+            pc: self.at.pc,
+            strength: Strength::Weak,
             near: !matches!(place, Place::Global { .. }),
-            view,
+            view: &copier.known.view,
         };
         let pieces = self.pieces(at, bytes);
-        let result = if writes {
-            shadow.write(pieces, &actor)
-        } else {
-            shadow.read(pieces, &actor)
+        let result = match kind {
+            AccessKind::Read => shadow.read(pieces, &actor),
+            AccessKind::Write => shadow.write(pieces, &actor),
         };
         *self.shadow(block, place)? = shadow;
-        result.map_err(|conflict| self.conflict(conflict, FaultKind::Race, writes))
+        result.map_err(|conflict| self.conflict(conflict, FaultKind::Race, kind))
     }
 }

@@ -2,29 +2,21 @@
 
 use std::sync::Arc;
 
-use crate::body::{Body, Place};
+use crate::body::{Body, Place, VariableSpace};
 use crate::error::Error;
 use crate::lex::{Kind, Number, Token, number, tokens};
 use crate::module::{Entry, Module, Parameter, Variable};
-use crate::op::Ty;
+use crate::op::{Polarity, Ty};
+use crate::operand::{Guard, Operand, Sign, constant};
 
 /// The most bytes that one variable may have.
 const LARGEST_VARIABLE: u64 = 1 << 30;
 
-/// An operand as written.
-#[derive(Clone, Debug)]
-pub(crate) enum Operand<'a> {
-    Word(&'a str),
-    /// `-` and a number.
-    Negative(&'a str),
-    /// `!` and a predicate.
-    Not(&'a str),
-    /// `a|b`
-    Pair(&'a str, &'a str),
-    /// `[base+offset]`
-    Memory(&'a str, i64),
-    /// `{a, b}`
-    List(Vec<Operand<'a>>),
+/// Where a variable of the module is defined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Linkage {
+    Here,
+    External,
 }
 
 /// Parses a text.
@@ -56,7 +48,7 @@ pub(crate) fn module(source: &str) -> Result<Module, Error> {
             ".pragma" => parser.skip_statement()?,
             ".visible" | ".weak" | ".extern" | ".common" | ".global" | ".const" | ".shared"
             | ".entry" => {
-                let external = parser.linkage()?;
+                let linkage = parser.linkage()?;
                 if parser.eat(".entry") {
                     let entry = parser.entry(&text)?;
                     if entries.iter().any(|other| other.name == entry.name) {
@@ -64,7 +56,7 @@ pub(crate) fn module(source: &str) -> Result<Module, Error> {
                     }
                     entries.push(entry);
                 } else {
-                    parser.module_variable(external)?;
+                    parser.module_variable(linkage)?;
                 }
             }
             ".func" => {
@@ -132,6 +124,15 @@ impl<'a> Parser<'a> {
         found
     }
 
+    /// Reads `-`, if there is one.
+    fn sign(&mut self) -> Sign {
+        if self.eat("-") {
+            Sign::Minus
+        } else {
+            Sign::Plus
+        }
+    }
+
     fn expect(&mut self, text: &str) -> Result<(), Error> {
         let token = self.next()?;
         if token.is(text) {
@@ -149,11 +150,11 @@ impl<'a> Parser<'a> {
     }
 
     fn int(&mut self) -> Result<i64, Error> {
-        let negative = self.eat("-");
+        let sign = self.sign();
         let word = self.word()?;
         match number(word) {
             Some(Number::Int(value)) => {
-                let value = if negative { -value } else { value };
+                let value = sign.of(value);
                 i64::try_from(value)
                     .or_else(|_| u64::try_from(value).map(|value| value as i64))
                     .map_err(|_| self.error(format!("`{word}` is too large")))
@@ -190,29 +191,30 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Reads linkage; whether it is external.
-    fn linkage(&mut self) -> Result<bool, Error> {
-        let mut external = false;
+    fn linkage(&mut self) -> Result<Linkage, Error> {
+        let mut linkage = Linkage::Here;
         while [".visible", ".weak", ".extern", ".common"]
             .iter()
             .any(|word| self.peek().is_some_and(|t| t.is(word)))
         {
-            external |= self.next()?.is(".extern");
+            if self.next()?.is(".extern") {
+                linkage = Linkage::External;
+            }
         }
         if self.eat(".func") {
             return Err(self.error("functions are not interpreted: inline them"));
         }
-        Ok(external)
+        Ok(linkage)
     }
 
-    fn module_variable(&mut self, external: bool) -> Result<(), Error> {
+    fn module_variable(&mut self, linkage: Linkage) -> Result<(), Error> {
         let space = self.word()?;
         let variable = self.declaration()?;
         self.expect(";")?;
         match space {
             ".shared" => self.shared.push(variable),
             ".global" | ".const" => {
-                let (Some(size), false) = (variable.bytes, external) else {
+                let (Some(size), Linkage::Here) = (variable.bytes, linkage) else {
                     return Err(self.error(format!("`{}` is defined elsewhere", variable.name)));
                 };
                 let mut bytes = variable.init;
@@ -262,9 +264,9 @@ impl<'a> Parser<'a> {
         if self.eat("=") {
             let braces = self.eat("{");
             loop {
-                let negative = self.eat("-");
+                let sign = self.sign();
                 let word = self.word()?;
-                let value = constant(word, negative, ty).ok_or_else(|| {
+                let value = constant(word, sign, ty).ok_or_else(|| {
                     self.error(format!(
                         "`{word}` is no value of `{name}` that is interpreted"
                     ))
@@ -400,15 +402,18 @@ impl<'a> Parser<'a> {
             ".shared" | ".local" => {
                 let variable = self.declaration()?;
                 self.expect(";")?;
-                let local = token.text == ".local";
-                body.variable(&variable, local)
+                let space = match token.text {
+                    ".local" => VariableSpace::Local,
+                    _ => VariableSpace::Shared,
+                };
+                body.variable(&variable, space)
                     .map_err(|message| self.error(message))
             }
             ".extern" => {
                 self.expect(".shared")?;
                 let variable = self.declaration()?;
                 self.expect(";")?;
-                body.variable(&variable, false)
+                body.variable(&variable, VariableSpace::Shared)
                     .map_err(|message| self.error(message))
             }
             ".loc" | ".file" => {
@@ -418,10 +423,17 @@ impl<'a> Parser<'a> {
             }
             ".pragma" => self.skip_statement(),
             "@" => {
-                let negate = self.eat("!");
+                let polarity = match self.eat("!") {
+                    true => Polarity::Negated,
+                    false => Polarity::Plain,
+                };
                 let predicate = self.word()?;
+                let guard = Guard {
+                    predicate,
+                    polarity,
+                };
                 let opcode = self.next()?;
-                self.instruction(body, opcode, Some((predicate, negate)))
+                self.instruction(body, opcode, Some(guard))
             }
             other if token.kind == Kind::Word && !other.starts_with('.') => {
                 if self.eat(":") {
@@ -477,7 +489,7 @@ impl<'a> Parser<'a> {
         &mut self,
         body: &mut Body<'a>,
         opcode: Token<'a>,
-        guard: Option<(&'a str, bool)>,
+        guard: Option<Guard<'a>>,
     ) -> Result<(), Error> {
         let mut operands = Vec::new();
         while !self.eat(";") {
@@ -545,32 +557,5 @@ impl<'a> Parser<'a> {
             return Err(self.error("sums of addresses are interpreted only in brackets"));
         }
         Ok(Operand::Word(word))
-    }
-}
-
-/// The bits of a number as a value of a type.
-pub(crate) fn constant(word: &str, negative: bool, ty: Ty) -> Option<u64> {
-    match (number(word)?, ty) {
-        (Number::Int(value), _) if !ty.is_float() => {
-            let value = if negative { -value } else { value };
-            let low = -(1i128 << (ty.bits() - 1)).max(1);
-            (low..=i128::from(ty.mask()))
-                .contains(&value)
-                .then_some(value as u64 & ty.mask())
-        }
-        (Number::Single(bits), Ty::F32 | Ty::B32 | Ty::U32) => Some(u64::from(bits)),
-        (Number::Double(bits), Ty::F64 | Ty::B64 | Ty::U64) => Some(bits),
-        (Number::Single(bits), Ty::F64) => Some(f64::from(f32::from_bits(bits)).to_bits()),
-        (Number::Double(bits), Ty::F32) => Some(u64::from((f64::from_bits(bits) as f32).to_bits())),
-        (Number::Decimal(value), Ty::F32 | Ty::F64) => {
-            let value = if negative { -value } else { value };
-            let single = u64::from((value as f32).to_bits());
-            Some(if ty == Ty::F32 {
-                single
-            } else {
-                value.to_bits()
-            })
-        }
-        _ => None,
     }
 }

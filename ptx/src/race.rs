@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::clock::{Published, Sight, View};
-use crate::op::Scope;
+use crate::op::{AccessKind, Scope, Strength};
 
 /// An access: by which lanes of a warp, at what time of the warp, by which instruction.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,9 +32,19 @@ impl Stamp {
         self.packed >> 24 & 0x7f
     }
 
-    fn strong(&self) -> bool {
-        self.packed >> 31 == 1
+    fn strength(&self) -> Strength {
+        match self.packed >> 31 {
+            0 => Strength::Weak,
+            _ => Strength::Strong,
+        }
     }
+}
+
+/// Who stands for the copies that a barrier object counts: a lane of the warp after a block's last one, and its time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Agent {
+    pub(crate) lane: u32,
+    pub(crate) time: u32,
 }
 
 /// Who makes an access, and what it knows.
@@ -45,7 +55,7 @@ pub(crate) struct Actor<'a> {
     pub(crate) lane: u32,
     pub(crate) time: u32,
     pub(crate) pc: u32,
-    pub(crate) strong: bool,
+    pub(crate) strength: Strength,
     /// It goes to shared memory.
     pub(crate) near: bool,
     pub(crate) view: &'a View,
@@ -53,7 +63,7 @@ pub(crate) struct Actor<'a> {
 
 impl Actor<'_> {
     fn stamp(&self) -> Stamp {
-        let packed = self.pc | self.warp << 24 | u32::from(self.strong) << 31;
+        let packed = self.pc | self.warp << 24 | u32::from(self.strength == Strength::Strong) << 31;
         Stamp {
             block: self.block,
             time: self.time,
@@ -103,7 +113,8 @@ impl Actor<'_> {
     }
 
     fn follows(&self, stamp: &Stamp) -> bool {
-        self.knows(stamp) || self.strong && stamp.strong()
+        let strong = |strength| strength == Strength::Strong;
+        self.knows(stamp) || strong(self.strength) && strong(stamp.strength())
     }
 }
 
@@ -111,7 +122,7 @@ impl Actor<'_> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Conflict {
     pub(crate) before: Stamp,
-    pub(crate) wrote: bool,
+    pub(crate) kind: AccessKind,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -163,10 +174,10 @@ impl Shadow {
             if !actor.follows(&before) {
                 return Err(Conflict {
                     before,
-                    wrote: true,
+                    kind: AccessKind::Write,
                 });
             }
-            if actor.strong {
+            if actor.strength == Strength::Strong {
                 continue;
             }
             let (stamp, read) = (actor.stamp(), &mut cell.read);
@@ -224,13 +235,13 @@ impl Shadow {
         if !actor.follows(&write) {
             return Err(Conflict {
                 before: write,
-                wrote: true,
+                kind: AccessKind::Write,
             });
         }
         if !actor.knows_over(&read) {
             return Err(Conflict {
                 before: read,
-                wrote: false,
+                kind: AccessKind::Read,
             });
         }
         let list = if more == 0 {
@@ -241,7 +252,7 @@ impl Shadow {
         match list.iter().find(|read| !actor.knows_over(read)) {
             Some(read) => Err(Conflict {
                 before: *read,
-                wrote: false,
+                kind: AccessKind::Read,
             }),
             None => Ok(()),
         }
@@ -261,7 +272,7 @@ impl Shadow {
         hidden.map_or(Ok(()), |before| {
             Err(Conflict {
                 before,
-                wrote: true,
+                kind: AccessKind::Write,
             })
         })
     }
@@ -276,16 +287,15 @@ impl Shadow {
 
     /// What the last write to a piece has published, if it was strong.
     pub(crate) fn release(&mut self, piece: usize) -> Option<Release> {
-        if self.releases.is_empty() || !self.cell(piece).write.strong() {
+        if self.releases.is_empty() || self.cell(piece).write.strength() == Strength::Weak {
             return None;
         }
         self.releases.get(&piece).map(|release| (**release).clone())
     }
 
-    /// Sets what a strong write to a piece publishes; an update of what is there adds to it.
-    pub(crate) fn set_release(&mut self, piece: usize, release: Option<Release>, update: bool) {
-        let old = if update { self.release(piece) } else { None };
-        let all = match (old, release) {
+    /// Adds what a strong update of a piece publishes to what was published there.
+    pub(crate) fn add_release(&mut self, piece: usize, release: Option<Release>) {
+        let all = match (self.release(piece), release) {
             (Some(old), Some(new)) => {
                 let scope = if old.scope == Scope::Block {
                     old.scope
@@ -299,7 +309,12 @@ impl Shadow {
             }
             (old, new) => new.or(old),
         };
-        match all {
+        self.set_release(piece, all);
+    }
+
+    /// Sets what a strong write to a piece publishes.
+    pub(crate) fn set_release(&mut self, piece: usize, release: Option<Release>) {
+        match release {
             Some(release) => match self.releases.get_mut(&piece) {
                 Some(old) => **old = release,
                 None => drop(self.releases.insert(piece, Box::new(release))),

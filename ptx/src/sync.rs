@@ -6,7 +6,7 @@ use crate::clock::Arrivals;
 use crate::error::{Fault, FaultKind};
 use crate::exec::Flow;
 use crate::launch::Launch;
-use crate::op::{Inst, NONE, Op, Rmw, Shuffle, Ty, Vote, WarpOp};
+use crate::op::{BarrierMode, Inst, NONE, Op, Rmw, Shuffle, Ty, Vote, WarpAlignment, WarpOp};
 
 /// One of a block's sixteen barriers.
 #[derive(Clone, Debug, Default)]
@@ -24,8 +24,8 @@ impl Launch<'_> {
         block: &mut Block,
         warp: usize,
         inst: &Inst,
-        aligned: bool,
-        wait: bool,
+        alignment: WarpAlignment,
+        mode: BarrierMode,
     ) -> Result<Flow, Fault> {
         let bad = |message: String| Err(Fault::new(FaultKind::BadBarrier, message));
         let active = self.at.active;
@@ -61,16 +61,15 @@ impl Launch<'_> {
             ));
         }
         let state = &block.warps[warp];
-        if aligned {
+        if alignment == WarpAlignment::Aligned {
             if state.exited != 0 {
                 let lane = state.exited.trailing_zeros();
                 return divergent(format!("lane {lane} of the warp has ended"));
             }
-            let other = state
-                .waiting
-                .iter()
-                .find(|other| other.aligned && other.group.pc != self.at.pc);
-            if let Some(other) = other {
+            let mut waiting = state.waiting.iter();
+            if let Some(other) = waiting.find(|other| {
+                other.alignment == WarpAlignment::Aligned && other.group.pc != self.at.pc
+            }) {
                 let line = self.entry.code[other.group.pc as usize].line;
                 let lane = other.group.mask.trailing_zeros();
                 return divergent(format!(
@@ -90,19 +89,22 @@ impl Launch<'_> {
         let mut arrivals = std::mem::take(&mut barrier.arrivals);
         self.arrive(block, warp, active, &mut arrivals);
         block.barriers[number as usize].arrivals = arrivals;
-        if wait {
+        if mode == BarrierMode::Sync {
             let why = Why::Barrier(number as u32);
             let group = Group { pc, mask: active };
             block.warps[warp].waiting.push(Waiting {
                 group,
                 why,
-                aligned,
+                alignment,
             });
         }
         if u64::from(arrived) == expected {
             self.open(block, number as u32);
         }
-        Ok(if wait { Flow::Left } else { Flow::Next })
+        Ok(match mode {
+            BarrierMode::Sync => Flow::Left,
+            BarrierMode::Arrive => Flow::Next,
+        })
     }
 
     /// All have arrived: those that wait go on, knowing what all have done before.
@@ -193,7 +195,7 @@ impl Launch<'_> {
             state.waiting.push(Waiting {
                 group,
                 why: Why::Warp { members },
-                aligned: false,
+                alignment: WarpAlignment::Unaligned,
             });
             return Ok(Flow::Left);
         }
@@ -254,9 +256,9 @@ impl Launch<'_> {
                     }
                 }
             }
-            WarpOp::Vote(vote, negate) => {
+            WarpOp::Vote(vote, polarity) => {
                 let ballot = lanes(members).fold(0, |ballot, lane| {
-                    ballot | u32::from((values[lane] == 1) != negate) << lane
+                    ballot | u32::from((values[lane] == 1) != polarity.is_negated()) << lane
                 });
                 let result = match vote {
                     Vote::All => u64::from(ballot == members),

@@ -14,15 +14,22 @@ use crate::error::{Fault, FaultKind};
 use crate::exec::Flow;
 use crate::launch::Launch;
 use crate::object::{OBJECT_BYTES, Object, STRONG, WEAK, bad};
-use crate::op::{Copy, Inst, NONE, Space};
-use crate::order::Touch;
+use crate::op::{AccessKind, Copy, CopyKind, CopyWait, Inst, NONE, Space};
+use crate::order::{Copier, Touch};
+
+/// What a copy reads.
+#[derive(Clone, Copy, Debug)]
+struct Source {
+    place: Place,
+    bytes: usize,
+}
 
 /// A copy of a thread.
 #[derive(Debug)]
 struct Element {
     to: usize,
-    /// What is read, and its bytes; nothing, if there are none.
-    from: Option<(Place, usize)>,
+    /// Nothing, if no bytes are read.
+    from: Option<Source>,
     data: Vec<u8>,
     pc: u32,
 }
@@ -111,70 +118,11 @@ impl Transfers {
     }
 }
 
-/// Global memory that a bulk copy under way reads or writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Claim {
-    buffer: usize,
-    at: usize,
-    bytes: usize,
-    writes: bool,
-}
-
 pub(crate) fn pending(message: &str) -> Fault {
     Fault::new(FaultKind::AsyncPending, message)
 }
 
 impl Launch<'_> {
-    /// Whether no bulk copy under way needs this piece of global memory.
-    pub(crate) fn claimed(
-        &self,
-        buffer: usize,
-        at: usize,
-        bytes: usize,
-        write: bool,
-    ) -> Result<(), Fault> {
-        let hit = |claim: &&Claim| {
-            claim.buffer == buffer
-                && claim.at < at + bytes
-                && at < claim.at + claim.bytes
-                && (write || claim.writes)
-        };
-        match self.claims.iter().find(hit) {
-            None => Ok(()),
-            Some(claim) if claim.writes => Err(pending(
-                "global memory is used that a bulk copy may still write",
-            )),
-            Some(_) => Err(pending(
-                "global memory is written that a bulk copy may still read",
-            )),
-        }
-    }
-
-    fn claim(&mut self, place: Place, bytes: usize, writes: bool) {
-        if let Place::Global { buffer, at } = place {
-            self.claims.push(Claim {
-                buffer,
-                at,
-                bytes,
-                writes,
-            });
-        }
-    }
-
-    fn unclaim(&mut self, place: Place, bytes: usize, writes: bool) {
-        if let Place::Global { buffer, at } = place {
-            let claim = Claim {
-                buffer,
-                at,
-                bytes,
-                writes,
-            };
-            if let Some(index) = self.claims.iter().position(|other| *other == claim) {
-                self.claims.swap_remove(index);
-            }
-        }
-    }
-
     pub(crate) fn address(&self, block: &Block, warp: usize, inst: &Inst, operand: usize) -> u64 {
         let row = &block.warps[warp].rows[inst.src[operand] as usize];
         let index = if operand == 3 { 2 } else { operand };
@@ -220,7 +168,7 @@ impl Launch<'_> {
                 _ => bytes,
             };
             let to_place = self.resolve(block, to_space, to, bytes)?;
-            let bulk = !matches!(copy, Copy::Element(_));
+            let kind = copy.kind();
             let (mut data, mut source) = (Vec::new(), None);
             // What is not read may lie anywhere.
             if read > 0 {
@@ -229,12 +177,12 @@ impl Launch<'_> {
                 data = found.map_err(|fault| fault.at(from))?.to_vec();
                 self.touch(block, warp, place, read, Touch::Read(&WEAK))
                     .map_err(|fault| fault.at(from))?;
-                self.check_copy(block, warp, place, read, false, bulk)
+                self.check_copy(block, warp, place, read, AccessKind::Read, kind)
                     .map_err(|fault| fault.at(from))?;
-                source = Some((place, read));
+                source = Some(Source { place, bytes: read });
             }
             data.resize(bytes, 0);
-            self.check_copy(block, warp, to_place, bytes, true, bulk)
+            self.check_copy(block, warp, to_place, bytes, AccessKind::Write, kind)
                 .map_err(|fault| fault.at(to))?;
             let thread = (warp * LANES + lane) as u32;
             self.counts.copies += 1;
@@ -251,7 +199,14 @@ impl Launch<'_> {
                         .open
                         .push(element);
                 }
-                (Copy::BulkStore, to, Some((Place::Shared(from), _))) => {
+                (
+                    Copy::BulkStore,
+                    to,
+                    Some(Source {
+                        place: Place::Shared(from),
+                        ..
+                    }),
+                ) => {
                     let states = &mut block.shared.state[from..from + bytes];
                     if states.iter().any(|state| *state > u8::MAX - LEAVING) {
                         return Err(Fault::new(
@@ -261,7 +216,7 @@ impl Launch<'_> {
                     }
                     states.iter_mut().for_each(|state| *state += LEAVING);
                     self.claimed_by_copy(to, bytes)?;
-                    self.claim(to, bytes, true);
+                    self.claim(to, bytes, AccessKind::Write);
                     let store = Store {
                         from,
                         to,
@@ -277,11 +232,11 @@ impl Launch<'_> {
                         .open
                         .push(store);
                 }
-                (_, Place::Shared(to), Some((from, _))) => {
+                (_, Place::Shared(to), Some(Source { place: from, .. })) => {
                     let object = self.address(block, warp, inst, 3);
                     let object = self.object_at(block, warp, object)?;
                     self.arriving(block, to, bytes)?;
-                    self.claim(from, bytes, false);
+                    self.claim(from, bytes, AccessKind::Read);
                     let flight = Flight {
                         cargo: Cargo::Bulk { to, from, bytes },
                         object,
@@ -348,13 +303,6 @@ impl Launch<'_> {
         Ok(Flow::Next)
     }
 
-    fn claimed_by_copy(&self, place: Place, bytes: usize) -> Result<(), Fault> {
-        match place {
-            Place::Global { buffer, at } => self.claimed(buffer, at, bytes, true),
-            _ => Ok(()),
-        }
-    }
-
     /// Nobody may touch these bytes until the copy has arrived.
     fn arriving(&self, block: &mut Block, at: usize, bytes: usize) -> Result<(), Fault> {
         let states = &mut block.shared.state[at..at + bytes];
@@ -374,13 +322,15 @@ impl Launch<'_> {
     }
 
     /// Closes the groups of the active lanes.
-    pub(crate) fn commit(&mut self, block: &mut Block, warp: usize, bulk: bool) -> Flow {
+    pub(crate) fn commit(&mut self, block: &mut Block, warp: usize, kind: CopyKind) -> Flow {
         for lane in lanes(self.at.active) {
             let thread = (warp * LANES + lane) as u32;
-            if bulk {
-                block.transfers.stores.entry(thread).or_default().commit();
-            } else {
-                block.transfers.elements.entry(thread).or_default().commit();
+            let Transfers {
+                elements, stores, ..
+            } = &mut block.transfers;
+            match kind {
+                CopyKind::Element => elements.entry(thread).or_default().commit(),
+                CopyKind::Bulk => stores.entry(thread).or_default().commit(),
             }
         }
         Flow::Next
@@ -392,34 +342,37 @@ impl Launch<'_> {
         block: &mut Block,
         warp: usize,
         inst: &Inst,
-        bulk: bool,
-        read: bool,
-        commit: bool,
+        wait: CopyWait,
     ) -> Result<Flow, Fault> {
         let keep = usize::try_from(inst.imm[0]).unwrap_or(0);
-        if commit {
-            self.commit(block, warp, bulk);
+        if wait == CopyWait::All {
+            self.commit(block, warp, CopyKind::Element);
         }
         for lane in lanes(self.at.active) {
             self.at.lane = lane as u32;
             let thread = (warp * LANES + lane) as u32;
-            if !bulk {
-                let groups = block.transfers.elements.get_mut(&thread);
-                let done = groups.map(|groups| groups.take(keep)).unwrap_or_default();
-                self.elements_arrive(block, warp, done)?;
-            } else if read {
-                let Some(mut groups) = block.transfers.stores.remove(&thread) else {
-                    continue;
-                };
-                let count = groups.closed.len().saturating_sub(keep);
-                for store in groups.closed.iter_mut().take(count).flatten() {
-                    self.source_read(block, warp, store)?;
+            let transfers = &mut block.transfers;
+            match wait {
+                CopyWait::All | CopyWait::Group => {
+                    let groups = transfers.elements.get_mut(&thread);
+                    let done = groups.map(|groups| groups.take(keep)).unwrap_or_default();
+                    self.elements_arrive(block, warp, done)?;
                 }
-                block.transfers.stores.insert(thread, groups);
-            } else {
-                let groups = block.transfers.stores.get_mut(&thread);
-                let done = groups.map(|groups| groups.take(keep)).unwrap_or_default();
-                self.stores_arrive(block, warp, done)?;
+                CopyWait::BulkGroup => {
+                    let groups = transfers.stores.get_mut(&thread);
+                    let done = groups.map(|groups| groups.take(keep)).unwrap_or_default();
+                    self.stores_arrive(block, warp, done)?;
+                }
+                CopyWait::BulkGroupRead => {
+                    let Some(mut groups) = transfers.stores.remove(&thread) else {
+                        continue;
+                    };
+                    let count = groups.closed.len().saturating_sub(keep);
+                    for store in groups.closed.iter_mut().take(count).flatten() {
+                        self.source_read(block, warp, store)?;
+                    }
+                    block.transfers.stores.insert(thread, groups);
+                }
             }
         }
         Ok(Flow::Next)
@@ -435,8 +388,8 @@ impl Launch<'_> {
         for element in done {
             self.at.pc = element.pc;
             let bytes = element.data.len();
-            if let Some((from, read)) = element.from {
-                self.touch(block, warp, from, read, Touch::Read(&WEAK))?;
+            if let Some(Source { place, bytes }) = element.from {
+                self.touch(block, warp, place, bytes, Touch::Read(&WEAK))?;
             }
             self.arrived(block, element.to, &element.data);
             self.touch(
@@ -479,7 +432,7 @@ impl Launch<'_> {
             self.at.pc = store.pc;
             self.source_read(block, warp, &mut store)?;
             let bytes = store.data.len();
-            self.unclaim(store.to, bytes, true);
+            self.unclaim(store.to, bytes, AccessKind::Write);
             self.touch(block, warp, store.to, bytes, Touch::Write(&WEAK))?;
             self.put(block, warp, store.to, &store.data)?;
             self.counts.copied_out += bytes as u64;
@@ -513,20 +466,21 @@ impl Launch<'_> {
                 "the barrier object of copies is gone before they have arrived",
             ));
         };
-        let agent = (object.agent, object.time);
-        let view = flight.view.as_ref();
+        let agent = object.agent;
+        let copier = flight.view.as_ref().map(|known| Copier { agent, known });
         let mut result = Ok(());
         match flight.cargo {
             Cargo::Bulk { to, from, bytes } => {
-                self.unclaim(from, bytes, false);
+                self.unclaim(from, bytes, AccessKind::Read);
                 let data = self.bytes(block, flight.warp, from, bytes)?.to_vec();
-                self.piece_arrives(block, (agent, view), Some((from, bytes)), to, &data)?;
+                let source = Source { place: from, bytes };
+                self.piece_arrives(block, copier, Some(source), to, &data)?;
                 object.bytes -= bytes as i64;
             }
             Cargo::Elements(elements) => {
                 for Element { to, from, data, pc } in elements {
                     self.at.pc = pc;
-                    self.piece_arrives(block, (agent, view), from, to, &data)?;
+                    self.piece_arrives(block, copier, from, to, &data)?;
                 }
                 self.at.pc = flight.pc;
                 result = object.arrive_with(flight.view);
@@ -538,21 +492,22 @@ impl Launch<'_> {
         result
     }
 
-    /// Data arrive as an agent's, who knows what the thread knew.
+    /// Data arrive; races with the copier are looked for, if there is one.
     fn piece_arrives(
         &mut self,
         block: &mut Block,
-        (agent, view): ((u32, u32), Option<&Published>),
-        from: Option<(Place, usize)>,
+        copier: Option<Copier<'_>>,
+        from: Option<Source>,
         to: usize,
         data: &[u8],
     ) -> Result<(), Fault> {
         self.arrived(block, to, data);
-        if let Some(view) = view {
-            if let Some((from, read)) = from {
-                self.touch_by_copy(block, agent, view, from, read, false)?;
+        if let Some(copier) = copier {
+            if let Some(Source { place, bytes }) = from {
+                self.touch_by_copy(block, copier, place, bytes, AccessKind::Read)?;
             }
-            self.touch_by_copy(block, agent, view, Place::Shared(to), data.len(), true)?;
+            let to = Place::Shared(to);
+            self.touch_by_copy(block, copier, to, data.len(), AccessKind::Write)?;
         }
         self.counts.copied_in += data.len() as u64;
         Ok(())

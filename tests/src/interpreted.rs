@@ -204,6 +204,13 @@ fn failed(what: &'static str, message: impl ToString) -> DeviceError {
     }
 }
 
+/// How a kernel is started: as usual, or with all of its blocks resident together.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LaunchKind {
+    Ordinary,
+    Cooperative,
+}
+
 impl State {
     /// The buffer that has bytes, and where they begin in it.
     fn find(&self, at: Address, bytes: usize) -> Result<(Buffer, usize), DeviceError> {
@@ -243,7 +250,7 @@ impl State {
         function: Function,
         threads: device::Threads,
         arguments: &[Argument],
-        together: bool,
+        kind: LaunchKind,
     ) -> Result<(), DeviceError> {
         let State {
             device,
@@ -262,14 +269,12 @@ impl State {
             return Err(failed("starting a kernel", "it was not loaded"));
         };
         *launches += 1;
-        let params: Vec<Param> = arguments
-            .iter()
-            .map(|argument| match *argument {
-                Argument::Place(place) => Param::U64(place),
-                Argument::Word(word) => Param::U32(word as u32),
-                Argument::Long(long) => Param::U64(long as u64),
-            })
-            .collect();
+        let param = |argument: &Argument| match *argument {
+            Argument::Place(place) => Param::U64(place),
+            Argument::Word(word) => Param::U32(word as u32),
+            Argument::Long(long) => Param::U64(long as u64),
+        };
+        let params: Vec<Param> = arguments.iter().map(param).collect();
         // Blocks and warps take turns in another order each time.
         let options = Options {
             seed: *launches,
@@ -280,17 +285,13 @@ impl State {
             threads,
             shared,
         } = threads;
-        let most = options.resident;
-        if together && blocks.iter().product::<u32>() > most {
-            return Err(failed(
-                "starting a kernel",
-                format!("{name}: more than {most} blocks"),
-            ));
+        if kind == LaunchKind::Cooperative && blocks.iter().product::<u32>() > options.resident {
+            let message = format!("{name}: more than {} blocks", options.resident);
+            return Err(failed("starting a kernel", message));
         }
-        device
-            .launch(entry, blocks, threads, shared, &params, &options)
-            .map(|_| ())
-            .map_err(|fault| failed("running a kernel", format!("{name}: {fault}")))
+        let ran = device.launch(entry, blocks, threads, shared, &params, &options);
+        let failure = |fault| failed("running a kernel", format!("{name}: {fault}"));
+        ran.map(drop).map_err(failure)
     }
 }
 
@@ -300,7 +301,7 @@ impl Machine {
         let device = &mut self.devices[number];
         match work {
             Work::Start(function, threads, arguments) => {
-                device.start(function, threads, &arguments, false)
+                device.start(function, threads, &arguments, LaunchKind::Ordinary)
             }
             Work::Upload(Host(from), to, bytes) => {
                 // SAFETY: who asked for it promised that there are so many, and that nobody writes them.
@@ -448,7 +449,7 @@ impl device::Device for Interpreted {
         threads: device::Threads,
         arguments: &[Argument],
     ) -> Result<(), DeviceError> {
-        self.with(|own| own.start(function, threads, arguments, false))
+        self.with(|own| own.start(function, threads, arguments, LaunchKind::Ordinary))
     }
 
     unsafe fn start_together(
@@ -457,7 +458,7 @@ impl device::Device for Interpreted {
         threads: device::Threads,
         arguments: &[Argument],
     ) -> Result<(), DeviceError> {
-        self.with(|own| own.start(function, threads, arguments, true))
+        self.with(|own| own.start(function, threads, arguments, LaunchKind::Cooperative))
     }
 
     fn mark(&self) -> Result<Mark, DeviceError> {

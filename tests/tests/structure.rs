@@ -13,12 +13,19 @@ const MOST: usize = 2;
 /// A module by its path from the root of the crate.
 type Module = Vec<String>;
 
+/// Who may take a name that a module brings in: anyone (`pub use`), or the module alone.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Visibility {
+    Private,
+    Public,
+}
+
 /// A name that a file brings in or mentions by its path.
 struct Import {
     path: Vec<String>,
     /// The name that it has here.
     name: String,
-    public: bool,
+    visibility: Visibility,
 }
 
 /// What a file defines and uses.
@@ -63,7 +70,7 @@ fn is_path(trees: &[TokenTree], at: usize) -> bool {
 }
 
 /// The paths of a `use` from its first name on.
-fn used(trees: &[TokenTree], prefix: &[String], public: bool, into: &mut Vec<Import>) {
+fn used(trees: &[TokenTree], prefix: &[String], visibility: Visibility, into: &mut Vec<Import>) {
     let (mut path, mut at, mut name) = (prefix.to_vec(), 0, None);
     while let Some(tree) = trees.get(at) {
         match tree {
@@ -77,7 +84,7 @@ fn used(trees: &[TokenTree], prefix: &[String], public: bool, into: &mut Vec<Imp
                 let inner: Vec<TokenTree> = group.stream().into_iter().collect();
                 for part in inner.split(|tree| is_punct(Some(tree), ',')) {
                     if !part.is_empty() {
-                        used(part, &path, public, into);
+                        used(part, &path, visibility, into);
                     }
                 }
                 return;
@@ -87,7 +94,11 @@ fn used(trees: &[TokenTree], prefix: &[String], public: bool, into: &mut Vec<Imp
         at += 1;
     }
     let name = name.or_else(|| path.last().cloned()).unwrap_or_default();
-    into.push(Import { path, name, public });
+    into.push(Import {
+        path,
+        name,
+        visibility,
+    });
 }
 
 impl File {
@@ -96,7 +107,7 @@ impl File {
             "struct", "enum", "fn", "trait", "const", "static", "type", "union",
         ];
         let trees: Vec<TokenTree> = tokens.into_iter().collect();
-        let (mut at, mut public) = (0, false);
+        let (mut at, mut visibility) = (0, Visibility::Private);
         while at < trees.len() {
             let word = ident(trees.get(at));
             match (&trees[at], word.as_deref()) {
@@ -114,7 +125,7 @@ impl File {
                     }
                 }
                 (_, Some("pub")) => {
-                    public = true;
+                    visibility = Visibility::Public;
                     if matches!(trees.get(at + 1), Some(TokenTree::Group(_))) {
                         at += 1;
                     }
@@ -124,7 +135,7 @@ impl File {
                 (_, Some("use")) => {
                     let end = (at..trees.len()).find(|n| is_punct(trees.get(*n), ';'));
                     let end = end.unwrap_or(trees.len());
-                    used(&trees[at + 1..end], &[], public, &mut self.imports);
+                    used(&trees[at + 1..end], &[], visibility, &mut self.imports);
                     at = end;
                 }
                 (_, Some(word)) => {
@@ -149,15 +160,17 @@ impl File {
                             path.push(next);
                             at += 3;
                         }
-                        let name = String::new();
-                        let public = false;
-                        self.imports.push(Import { path, name, public });
+                        self.imports.push(Import {
+                            path,
+                            name: String::new(),
+                            visibility: Visibility::Private,
+                        });
                     }
                 }
                 (TokenTree::Group(group), _) => self.read(group.stream(), children),
                 _ => {}
             }
-            public = false;
+            visibility = Visibility::Private;
             at += 1;
         }
     }
@@ -268,7 +281,8 @@ impl Crate {
             if own.iter().any(|part| part == "tests" || part == "testing") {
                 continue;
             }
-            for import in file.imports.iter().filter(|import| !import.public) {
+            let private = |import: &&Import| import.visibility == Visibility::Private;
+            for import in file.imports.iter().filter(private) {
                 if let Some(other) = self.resolve(own, &import.path, 12)
                     && other != *own
                 {
@@ -409,5 +423,5 @@ fn circles_are_found() {
         paths,
         ["super::a::self", "super::a::B", "d::E", "crate::g::H::new"]
     );
-    assert!(file.imports[2].public && file.defined.contains("f"));
+    assert!(file.imports[2].visibility == Visibility::Public && file.defined.contains("f"));
 }

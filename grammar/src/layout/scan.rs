@@ -38,12 +38,12 @@ pub(super) struct Scan<'s> {
     chunk_start: usize,
     chunk_broken: bool,
     chunk_errors: Vec<usize>,
-    margin: bool,
+    items_at_margin: bool,
     diagnostics: &'s mut Diagnostics,
 }
 
 impl<'s> Scan<'s> {
-    pub fn new(source: &'s Source, diagnostics: &'s mut Diagnostics, margin: bool) -> Self {
+    pub fn new(source: &'s Source, diagnostics: &'s mut Diagnostics) -> Self {
         let bytes = source.text().as_bytes();
         Self {
             source,
@@ -62,9 +62,15 @@ impl<'s> Scan<'s> {
             chunk_start: 0,
             chunk_broken: false,
             chunk_errors: Vec::new(),
-            margin,
+            items_at_margin: false,
             diagnostics,
         }
+    }
+
+    /// Takes words of items at the left margin for the beginnings of items: brackets that are open there are closed.
+    pub fn with_items_at_margin(mut self) -> Self {
+        self.items_at_margin = true;
+        self
     }
 
     pub fn run(mut self) -> Finished {
@@ -337,7 +343,7 @@ impl<'s> Scan<'s> {
             "scheme" | "problem" | "schedule" | "def" | "use" | "const"
         ) || text == "layer"
             && self.slice(end, self.source.text().len()).starts_with(' ');
-        if self.margin && item && self.pos == self.line_start && !self.frames.is_empty() {
+        if self.items_at_margin && item && self.pos == self.line_start && !self.frames.is_empty() {
             self.close_all();
             self.ifs = 0;
             self.ifs_outside = 0;

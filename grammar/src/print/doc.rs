@@ -26,6 +26,15 @@ pub enum Doc {
     Cases(Vec<Doc>),
 }
 
+/// What encloses a piece that is broken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Enclosure {
+    /// Parentheses or square brackets: a line may end anywhere.
+    Brackets,
+    /// None, or braces: a line's end ends a statement, unless an operator or a comma stands before it.
+    Statement,
+}
+
 impl Doc {
     pub fn text(text: &str) -> Doc {
         Doc::Text(text.to_string())
@@ -108,8 +117,7 @@ impl Doc {
     }
 
     /// Appends to the last of `lines`, or breaks over new ones. `after` is the width of what follows on the last line.
-    /// If `bracketed`, a line may end anywhere.
-    fn write(&self, lines: &mut Vec<String>, indent: usize, after: usize, bracketed: bool) {
+    fn write(&self, lines: &mut Vec<String>, indent: usize, after: usize, enclosure: Enclosure) {
         let column = lines.last().map_or(0, |line| line.chars().count());
         let room = MARGIN.saturating_sub(column + after);
         if self.width(room) <= room {
@@ -127,7 +135,7 @@ impl Doc {
                         .sum::<usize>();
                     let whole = index + 1 == parts.len();
                     let after = following + if whole { after } else { 0 };
-                    part.write(lines, indent, after, bracketed);
+                    part.write(lines, indent, after, enclosure);
                 }
             }
             Doc::Group { elements, .. } if elements.is_empty() => self.write_flat(last(lines)),
@@ -143,11 +151,13 @@ impl Doc {
                 } else {
                     ","
                 };
-                // A line end between braces ends a statement.
-                let bracketed = !open.ends_with(['{', ' ']);
+                let enclosure = match open.ends_with(['{', ' ']) {
+                    true => Enclosure::Statement,
+                    false => Enclosure::Brackets,
+                };
                 for element in elements {
                     lines.push(" ".repeat(indent + 2));
-                    element.write(lines, indent + 2, comma.len(), bracketed);
+                    element.write(lines, indent + 2, comma.len(), enclosure);
                     last(lines).push_str(comma);
                 }
                 lines.push(" ".repeat(indent) + close.trim_start());
@@ -158,7 +168,7 @@ impl Doc {
                         last(lines).push(',');
                         lines.push(" ".repeat(indent + 2));
                     }
-                    element.write(lines, indent + 2, 1, bracketed);
+                    element.write(lines, indent + 2, 1, enclosure);
                 }
             }
             Doc::Chain(first, links) => {
@@ -166,7 +176,7 @@ impl Doc {
                     lines,
                     indent,
                     links.first().map_or(0, |(op, _)| op.len() + 1),
-                    bracketed,
+                    enclosure,
                 );
                 // Factors fill the lines; terms and conditions stand on lines of their own.
                 let fills = links.iter().all(|(op, _)| matches!(*op, "*" | "/"));
@@ -183,14 +193,15 @@ impl Doc {
                             && operand.opening().is_some_and(|width| width <= here));
                     if fills && fits {
                         line.push(' ');
-                        operand.write(lines, indent, behind, bracketed);
+                        operand.write(lines, indent, behind, enclosure);
                     } else {
                         lines.push(" ".repeat(indent + 2));
-                        operand.write(lines, indent + 2, behind.max(2), bracketed);
+                        operand.write(lines, indent + 2, behind.max(2), enclosure);
                     }
                 }
             }
             Doc::Cases(cases) => {
+                let bracketed = enclosure == Enclosure::Brackets;
                 let inner = if bracketed { indent } else { indent + 2 };
                 if !bracketed {
                     last(lines).push('(');
@@ -199,7 +210,7 @@ impl Doc {
                     if index > 0 || !bracketed {
                         lines.push(" ".repeat(inner));
                     }
-                    case.write(lines, inner, after, true);
+                    case.write(lines, inner, after, Enclosure::Brackets);
                 }
                 if !bracketed {
                     lines.push(" ".repeat(indent) + ")");
@@ -308,7 +319,7 @@ impl Lines {
 
     fn write(&self, doc: &Doc, after: usize) -> Vec<String> {
         let mut lines = vec![" ".repeat(self.indent)];
-        doc.write(&mut lines, self.indent, after, false);
+        doc.write(&mut lines, self.indent, after, Enclosure::Statement);
         lines
     }
 

@@ -60,14 +60,23 @@ fn binding(value: &Expr) -> Binding {
     }
 }
 
+/// How short products are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spacing {
+    /// With spaces around operators.
+    Spaced,
+    /// Without.
+    Tight,
+}
+
 /// An expression that stands alone.
 pub fn expr(value: &Expr) -> Doc {
-    doc(value, false)
+    doc(value, Spacing::Spaced)
 }
 
 /// An expression among words: short products are written without spaces.
 pub fn tight(value: &Expr) -> Doc {
-    doc(value, true)
+    doc(value, Spacing::Tight)
 }
 
 /// An expression with more behind it: an `if` stands in parentheses, so that one can tell where it ends.
@@ -80,7 +89,7 @@ fn at_least(value: &Expr, least: Binding) -> Doc {
     if binding(value) < least {
         parenthesised(value)
     } else {
-        doc(value, true)
+        tight(value)
     }
 }
 
@@ -119,7 +128,7 @@ fn is_short(value: &Expr) -> bool {
     }
 }
 
-fn doc(value: &Expr, nested: bool) -> Doc {
+fn doc(value: &Expr, spacing: Spacing) -> Doc {
     match &value.node {
         ExprKind::Number(value) => Doc::Text(number(*value)),
         ExprKind::Text(text) => Doc::Text(format!("\"{text}\"")),
@@ -154,8 +163,12 @@ fn doc(value: &Expr, nested: bool) -> Doc {
         ]),
         ExprKind::Binary(op, left, right) => {
             let ratio = *op == BinaryOp::Div && is_integer(left) && is_integer(right);
-            let short = is_short(value) && (nested || ratio);
-            chain(*op, left, right, short)
+            let spacing = match spacing {
+                _ if !is_short(value) => Spacing::Spaced,
+                _ if ratio => Spacing::Tight,
+                spacing => spacing,
+            };
+            chain(*op, left, right, spacing)
         }
         ExprKind::If { .. } => cases(value),
     }
@@ -187,7 +200,7 @@ fn cases(value: &Expr) -> Doc {
 }
 
 /// A row of operators that bind alike, from the left.
-fn chain(op: BinaryOp, left: &Expr, right: &Expr, short: bool) -> Doc {
+fn chain(op: BinaryOp, left: &Expr, right: &Expr, spacing: Spacing) -> Doc {
     let own = op_binding(op);
     let above = match own {
         Binding::Or => Binding::And,
@@ -209,13 +222,16 @@ fn chain(op: BinaryOp, left: &Expr, right: &Expr, short: bool) -> Doc {
     operands.reverse();
     // In one sum all products look alike.
     let alike = |value: &Expr| binding(value) != Binding::Product || is_short(value);
-    let nested =
-        own != Binding::Sum || (alike(first) && operands.iter().all(|(_, value)| alike(value)));
+    let all_alike = || alike(first) && operands.iter().all(|(_, value)| alike(value));
+    let inner = match own {
+        Binding::Sum if !all_alike() => Spacing::Spaced,
+        _ => Spacing::Tight,
+    };
     let link = |value: &Expr, least: Binding| {
         if binding(value) < least {
             parenthesised(value)
         } else {
-            doc(value, nested)
+            doc(value, inner)
         }
     };
     let links: Vec<(BinaryOp, Doc)> = operands
@@ -227,7 +243,7 @@ fn chain(op: BinaryOp, left: &Expr, right: &Expr, short: bool) -> Doc {
         .into_iter()
         .map(|(op, doc)| (op_text(op), doc))
         .collect();
-    if short {
+    if spacing == Spacing::Tight {
         let rest = links.into_iter().flat_map(|(op, doc)| [Doc::text(op), doc]);
         return Doc::Seq(std::iter::once(first).chain(rest).collect());
     }
@@ -239,7 +255,7 @@ fn postfix_base(base: &Expr) -> Doc {
     if is_number(base) || binding(base) < Binding::Atom {
         return parenthesised(base);
     }
-    doc(base, true)
+    tight(base)
 }
 
 /// An offset of a raw read shows its direction.

@@ -1,7 +1,7 @@
 //! Items and the statements of their blocks.
 
 use super::expr::level;
-use super::{Builder, Rule, first, parts};
+use super::{Builder, Ordinal, Rule, Trailing, first, parts};
 use crate::ast::*;
 use crate::codes;
 use crate::diag::Diagnostic;
@@ -18,9 +18,9 @@ pub(super) fn update_op(pair: &Pair<'_, Rule>) -> UpdateOp {
 }
 
 impl Builder<'_> {
-    pub(super) fn build_item(&mut self, pair: Pair<'_, Rule>, opening: bool) -> Option<Item> {
+    pub(super) fn build_item(&mut self, pair: Pair<'_, Rule>, ordinal: Ordinal) -> Option<Item> {
         let span = self.span(&pair);
-        let mut comments = self.before(span.start as usize, opening);
+        let mut comments = self.before(span.start as usize, ordinal);
         let comments_of = &mut comments;
         let kind = match pair.as_rule() {
             Rule::use_item => ItemKind::Use(self.simple(span, comments_of, |b| b.build_use(pair))?),
@@ -42,7 +42,7 @@ impl Builder<'_> {
                     base = Some(self.path(first(next)?));
                     next = parts.next()?;
                 }
-                let (body, end) = self.block(next, span, comments_of, Self::scheme_stmt)?;
+                let (body, end) = self.block(next, comments_of, Self::scheme_stmt)?;
                 ItemKind::Scheme(Scheme {
                     name,
                     base,
@@ -53,8 +53,7 @@ impl Builder<'_> {
             Rule::problem_item => {
                 let mut parts = parts(pair);
                 let name = self.name(parts.next()?);
-                let (body, end) =
-                    self.block(parts.next()?, span, comments_of, Self::problem_stmt)?;
+                let (body, end) = self.block(parts.next()?, comments_of, Self::problem_stmt)?;
                 ItemKind::Problem(Problem { name, body, end })
             }
             _ => {
@@ -66,7 +65,7 @@ impl Builder<'_> {
                     scheme = Some(self.name(first(next)?));
                     next = parts.next()?;
                 }
-                let (levels, end) = self.block(next, span, comments_of, Self::schedule_level)?;
+                let (levels, end) = self.block(next, comments_of, Self::schedule_level)?;
                 ItemKind::Schedule(Schedule {
                     name,
                     scheme,
@@ -95,42 +94,37 @@ impl Builder<'_> {
         build: impl FnOnce(&mut Self) -> Option<T>,
     ) -> Option<T> {
         let node = build(self)?;
-        self.within(span.start as usize, span.end as usize, true, comments);
+        let trailing = Trailing::OnLineOf(span.start as usize);
+        self.within(trailing, span.end as usize, comments);
         Some(node)
     }
 
-    /// The statements between braces. `comments` are those of the node that owns the block and begins at `owner`; it
-    /// gets the comment behind the opening brace.
+    /// The statements between braces. `comments` are those of the node that owns the block; it gets the comment behind
+    /// the opening brace.
     pub(super) fn block<T>(
         &mut self,
         pair: Pair<'_, Rule>,
-        owner: Span,
         comments: &mut Comments,
         mut stmt: impl FnMut(&mut Self, Pair<'_, Rule>, &mut Comments) -> Option<T>,
     ) -> Option<(Vec<Stmt<T>>, Comments)> {
         let span = self.span(&pair);
-        self.within(
-            owner.start as usize,
-            span.start as usize + 1,
-            false,
-            comments,
-        );
+        self.within(Trailing::Behind, span.start as usize + 1, comments);
         let mut body = Vec::new();
         for part in parts(pair) {
-            body.push(self.stmt(part, body.is_empty(), &mut stmt)?);
+            body.push(self.stmt(part, Ordinal::after(&body), &mut stmt)?);
         }
-        let end = self.end((span.end as usize).saturating_sub(1), body.is_empty());
+        let end = self.end((span.end as usize).saturating_sub(1), Ordinal::after(&body));
         Some((body, end))
     }
 
     pub(super) fn stmt<T>(
         &mut self,
         pair: Pair<'_, Rule>,
-        opening: bool,
+        ordinal: Ordinal,
         build: &mut impl FnMut(&mut Self, Pair<'_, Rule>, &mut Comments) -> Option<T>,
     ) -> Option<Stmt<T>> {
         let span = self.span(&pair);
-        let mut comments = self.before(span.start as usize, opening);
+        let mut comments = self.before(span.start as usize, ordinal);
         let node = build(self, pair, &mut comments)?;
         Some(Stmt {
             comments,
@@ -213,12 +207,7 @@ impl Builder<'_> {
             return Some((def, wall));
         }
         let block = self.span(&body);
-        self.within(
-            span.start as usize,
-            block.start as usize + 1,
-            false,
-            comments,
-        );
+        self.within(Trailing::Behind, block.start as usize + 1, comments);
         let mut lines = Vec::new();
         let mut value = None;
         let mut body_comments = Comments::default();
@@ -228,14 +217,14 @@ impl Builder<'_> {
                     let span = b.span(&pair);
                     b.simple(span, comments, |b| b.def_line(pair))
                 };
-                lines.push(self.stmt(part, lines.is_empty(), &mut build)?);
+                lines.push(self.stmt(part, Ordinal::after(&lines), &mut build)?);
             } else {
                 let span = self.span(&part);
-                body_comments = self.before(span.start as usize, lines.is_empty());
+                body_comments = self.before(span.start as usize, Ordinal::after(&lines));
                 value = Some(self.simple(span, &mut body_comments, |b| b.expr(first(part)?))?);
             }
         }
-        let end = self.end((block.end as usize).saturating_sub(1), false);
+        let end = self.end((block.end as usize).saturating_sub(1), Ordinal::Later);
         let def = Def {
             name,
             params,
@@ -272,7 +261,7 @@ impl Builder<'_> {
         let span = self.span(&pair);
         let pair = first(pair)?;
         if pair.as_rule() == Rule::step_stmt {
-            let (body, end) = self.block(first(pair)?, span, comments, Self::step_stmt)?;
+            let (body, end) = self.block(first(pair)?, comments, Self::step_stmt)?;
             return Some(SchemeStmt::Step { body, end });
         }
         self.simple(span, comments, |b| match pair.as_rule() {
@@ -410,7 +399,7 @@ impl Builder<'_> {
         let span = self.span(&pair);
         let pair = first(pair)?;
         if pair.as_rule() == Rule::where_stmt {
-            return self.branches(pair, span, comments);
+            return self.branches(pair, comments);
         }
         self.simple(span, comments, |b| {
             if pair.as_rule() == Rule::let_stmt {
@@ -430,16 +419,11 @@ impl Builder<'_> {
         })
     }
 
-    /// The branches of a `where` that begins at `owner` and has the comments `own`.
-    fn branches(
-        &mut self,
-        pair: Pair<'_, Rule>,
-        owner: Span,
-        own: &mut Comments,
-    ) -> Option<StepStmt> {
+    /// The branches of a `where` that has the comments `own`.
+    fn branches(&mut self, pair: Pair<'_, Rule>, own: &mut Comments) -> Option<StepStmt> {
         let mut rest = parts(pair);
         let condition = Some(self.expr(rest.next()?)?);
-        let (body, end) = self.block(rest.next()?, owner, own, Self::step_stmt)?;
+        let (body, end) = self.block(rest.next()?, own, Self::step_stmt)?;
         let mut branches = vec![Branch {
             comments: Comments::default(),
             condition,
@@ -448,7 +432,7 @@ impl Builder<'_> {
         }];
         for pair in rest {
             let span = self.span(&pair);
-            let mut comments = self.before(span.start as usize, true);
+            let mut comments = self.before(span.start as usize, Ordinal::First);
             // Blank lines before `else` are not kept.
             comments.before.retain(|line| !line.is_empty());
             let mut parts = parts(pair);
@@ -458,7 +442,7 @@ impl Builder<'_> {
                 condition = Some(self.expr(next)?);
                 next = parts.next()?;
             }
-            let (body, end) = self.block(next, span, &mut comments, Self::step_stmt)?;
+            let (body, end) = self.block(next, &mut comments, Self::step_stmt)?;
             branches.push(Branch {
                 comments,
                 condition,

@@ -16,7 +16,7 @@ impl Builder<'_> {
         if pair.as_rule() == Rule::incident_stmt {
             let mut parts = parts(pair);
             let name = self.name(parts.next()?);
-            let (lines, end) = self.block(parts.next()?, span, comments, Self::incident_line)?;
+            let (lines, end) = self.block(parts.next()?, comments, Self::incident_line)?;
             return Some(ProblemStmt::Incident { name, lines, end });
         }
         self.simple(span, comments, |b| b.problem_line(pair))

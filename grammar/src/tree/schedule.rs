@@ -1,6 +1,6 @@
 //! The levels of schedules.
 
-use super::{Builder, Rule, first, parts};
+use super::{Builder, Ordinal, Rule, first, parts};
 use crate::ast::*;
 use pest::iterators::Pair;
 
@@ -16,7 +16,7 @@ impl Builder<'_> {
     ) -> Option<Vec<Stmt<ScheduleLevel>>> {
         let mut levels = Vec::new();
         for part in parts(pair) {
-            levels.push(self.stmt(part, levels.is_empty(), &mut Self::schedule_level)?);
+            levels.push(self.stmt(part, Ordinal::after(&levels), &mut Self::schedule_level)?);
         }
         Some(levels)
     }

@@ -216,8 +216,8 @@ impl Case {
         then(&mut run)
     }
 
-    /// Runs on the processor, from the last checkpoint in the folder: stage by stage, or in tiles.
-    fn run_on_host(&self, folder: &Path, tiled: bool) -> Result<(), RunError> {
+    /// Runs on the processor, from the last checkpoint in the folder.
+    fn run_on_host(&self, folder: &Path, order: HostOrder) -> Result<(), RunError> {
         let Case {
             scheme, problem, ..
         } = self;
@@ -247,9 +247,9 @@ impl Case {
             calculation,
             set: &set,
             code: &Interp::new(scheme, &set),
-            order: match tiled {
-                true => Order::Tiles(&program),
-                false => Order::Layerwise,
+            order: match order {
+                HostOrder::Layerwise => Order::Layerwise,
+                HostOrder::Tiles => Order::Tiles(&program),
             },
             threads: 2,
         };
@@ -294,6 +294,13 @@ impl Case {
         written.expect("the reference runs");
         content(folder.path())
     }
+}
+
+/// How a run on the processor goes: stage by stage, or in tiles.
+#[derive(Clone, Copy)]
+enum HostOrder {
+    Layerwise,
+    Tiles,
 }
 
 /// All files below a folder.
@@ -416,27 +423,33 @@ fn a_checkpoint_goes_on_in_other_schedules_and_back_ends() {
         (part.checkpoints, part.schedule) = (100, schedule);
         part
     };
-    let on_host = |steps: u64, tiled: bool| {
-        let run = part(steps, towers).run_on_host(folder.path(), tiled);
+    let on_host = |steps: u64, order| {
+        let run = part(steps, towers).run_on_host(folder.path(), order);
         run.expect("a run on the processor");
     };
     let device = Interpreted::new();
-    on_host(5, true);
-    on_host(7, false);
+    on_host(5, HostOrder::Tiles);
+    on_host(7, HostOrder::Layerwise);
     let run = |steps: u64, schedule| part(steps, schedule).run(library, &device, folder.path());
     // A time block, and single steps up to the next slice.
     run(12, towers).expect("a run by towers");
     run(14, None).expect("a run stage by stage");
-    on_host(16, true);
+    on_host(16, HostOrder::Tiles);
     assert_same(&content(folder.path()), &whole.expected());
 }
 
+/// The memory that a device has left beside a run: enough for a copy of the array, or not.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FreeMemory {
+    Ample,
+    Scarce,
+}
+
 /// Looks at values in the middle of a run, with later steps begun.
-fn look(library: &Library, device: &dyn Device, case: &Case, scarce: bool) {
+fn look(library: &Library, device: &dyn Device, case: &Case, memory: FreeMemory) {
     let looked = case.with(library, device, None, |run| {
         let mut reference = Literal::<f32>::new(&case.scheme, &case.problem, &NoFiles);
-        if scarce {
-            // What is left has no room for a copy of the array.
+        if memory == FreeMemory::Scarce {
             let free = device.free_memory()?;
             device.take(free - run.memory_bytes() / 2)?;
         }
@@ -450,7 +463,7 @@ fn look(library: &Library, device: &dyn Device, case: &Case, scarce: bool) {
             let next = *stops.get(n + 1).unwrap_or(&step);
             run.go_on(next, Values::Wanted)?;
             assert_eq!(run.steps(), step);
-            assert!(!scarce || device.free_memory()? == before);
+            assert!(memory == FreeMemory::Ample || device.free_memory()? == before);
             verify::compare(run, &reference).map_err(RunError::Difference)?;
             let checked = reference.take_pictures();
             verify::compare_pictures(run, &pictures, &checked).map_err(RunError::Difference)?;
@@ -468,8 +481,8 @@ fn look(library: &Library, device: &dyn Device, case: &Case, scarce: bool) {
 fn values_can_be_looked_at_while_steps_go_on() {
     let Some(library) = library() else { return };
     for case in &Case::all()[..3] {
-        for scarce in [false, true] {
-            look(library, &Interpreted::new(), case, scarce);
+        for memory in [FreeMemory::Ample, FreeMemory::Scarce] {
+            look(library, &Interpreted::new(), case, memory);
         }
     }
 }

@@ -156,15 +156,40 @@ fn compare_any(seed: u64, scheme: &Scheme, problem: &Problem, order: Order<'_>) 
     }
 }
 
-/// A random scheme and a problem, and the generator for how they are run. With `some_single`, the stages of every
-/// fourth scheme have one update each.
-fn random_case(seed: u64, some_single: bool, zoned: bool) -> (Rng, Scheme, Problem) {
+/// How the stages of random schemes are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stages {
+    AsDrawn,
+    /// Those of every fourth scheme have one update each.
+    SomeSingle,
+}
+
+/// Where the updates of random schemes act.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Zoning {
+    Everywhere,
+    /// Some in zones only.
+    Zoned,
+}
+
+impl Zoning {
+    /// Every second scheme has zones.
+    fn of(seed: u64) -> Zoning {
+        match seed % 2 {
+            0 => Zoning::Everywhere,
+            _ => Zoning::Zoned,
+        }
+    }
+}
+
+/// A random scheme and a problem, and the generator for how they are run.
+fn random_case(seed: u64, stages: Stages, zoning: Zoning) -> (Rng, Scheme, Problem) {
     let mut rng = Rng::new(seed);
     let mut scheme = random_scheme(&mut rng, &LIMITS);
-    if some_single && seed % 4 == 3 {
+    if stages == Stages::SomeSingle && seed % 4 == 3 {
         scheme = one_update_per_stage(scheme);
     }
-    if zoned {
+    if zoning == Zoning::Zoned {
         match seed % 4 {
             1 => add_random_bands(&mut rng, &LIMITS, &mut scheme),
             _ => add_random_zones(&mut rng, &LIMITS, &mut scheme),
@@ -183,7 +208,7 @@ fn random_case(seed: u64, some_single: bool, zoned: bool) -> (Rng, Scheme, Probl
 fn fields_come_into_random_problems() {
     let mut found = [0; 2];
     for seed in 0..150 {
-        let (_, _, problem) = random_case(seed, false, seed % 2 == 1);
+        let (_, _, problem) = random_case(seed, Stages::AsDrawn, Zoning::of(seed));
         for incident in &problem.incidents {
             found[usize::from(matches!(incident.field, IncidentField::Plane(_)))] += 1;
         }
@@ -195,7 +220,7 @@ fn fields_come_into_random_problems() {
 #[test]
 fn some_rows_are_not_cut_at_zones() {
     let in_bands = |seed: u64| {
-        let (_, scheme, _) = random_case(seed, false, true);
+        let (_, scheme, _) = random_case(seed, Stages::AsDrawn, Zoning::Zoned);
         let layout = Layout::new(&scheme).expect("a small scheme");
         let bands = Bands::new(&scheme, &layout);
         (0..scheme.zones.len()).any(|zone| bands.of(ZoneId(zone as u32)).len() == 2)
@@ -207,7 +232,7 @@ fn some_rows_are_not_cut_at_zones() {
 #[test]
 fn layerwise_gives_the_bits_of_the_reference() {
     for seed in seeds() {
-        let (_, scheme, problem) = random_case(seed, false, seed % 2 == 1);
+        let (_, scheme, problem) = random_case(seed, Stages::AsDrawn, Zoning::of(seed));
         verify(&scheme).expect("a valid scheme");
         compare_any(seed, &scheme, &problem, Order::Layerwise);
     }
@@ -216,7 +241,7 @@ fn layerwise_gives_the_bits_of_the_reference() {
 #[test]
 fn pyramids_give_the_bits_of_the_reference() {
     for seed in seeds() {
-        let (mut rng, scheme, problem) = random_case(seed, true, false);
+        let (mut rng, scheme, problem) = random_case(seed, Stages::SomeSingle, Zoning::Everywhere);
         let pyramid = random_pyramid(&mut rng);
         let program = PyramidProgram::new(&scheme, &pyramid).expect("a size that can be addressed");
         let order = Order::Pyramids(&program);
@@ -227,7 +252,7 @@ fn pyramids_give_the_bits_of_the_reference() {
 #[test]
 fn boxes_give_the_bits_of_the_reference() {
     for seed in seeds() {
-        let (mut rng, scheme, problem) = random_case(seed, false, seed % 2 == 1);
+        let (mut rng, scheme, problem) = random_case(seed, Stages::AsDrawn, Zoning::of(seed));
         let boxes = Boxes {
             levels: (0..rng.within(1, 2))
                 .map(|_| random_pyramid(&mut rng).base)
@@ -241,7 +266,7 @@ fn boxes_give_the_bits_of_the_reference() {
 #[test]
 fn tilings_give_the_bits_of_the_reference() {
     for seed in seeds() {
-        let (mut rng, scheme, problem) = random_case(seed, true, seed % 2 == 1);
+        let (mut rng, scheme, problem) = random_case(seed, Stages::SomeSingle, Zoning::of(seed));
         let cones = cones(&scheme);
         let frame = Frame::new(&scheme, &cones);
         let tiling = random_tiling(&mut rng, &scheme, &frame);

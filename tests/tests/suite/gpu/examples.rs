@@ -49,7 +49,11 @@ fn examples(device: impl Fn() -> Box<dyn Device>, precision: Precision) {
         if plan.patches.is_some() {
             let blocks = plan.compile_blocks(library, scheme, &model);
             let blocks = blocks.expect("valid IR").expect("pyramids");
-            let asked: (_, _, &dyn Files) = (scheme, problem, &files);
+            let asked = patches::Asked {
+                scheme,
+                problem,
+                files: &files,
+            };
             let result = patches::compare_any(library, &*device, asked, shape, &blocks);
             let result = result.map_err(|error| format!("{}: {error}", path.display()));
             assert_eq!(result, Ok(()));

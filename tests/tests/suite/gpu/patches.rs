@@ -18,14 +18,27 @@ use torre_suite::interpreted::Interpreted;
 use torre_suite::random::{add_random_incident, random_problem, replacing};
 use torre_suite::small_example;
 
+/// What is run.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) scheme: &'a Scheme,
+    pub(super) problem: &'a Problem,
+    pub(super) files: &'a dyn Files,
+}
+
 /// Runs a problem by pyramids and by the reference, and compares all that can be seen.
 fn compare<T: Value>(
     library: &Library,
     device: &dyn Device,
-    (scheme, problem, files): (&Scheme, &Problem, &dyn Files),
+    asked: Asked<'_>,
     shape: Shape,
     blocks: &CompiledBlocks,
 ) -> Result<(), String> {
+    let Asked {
+        scheme,
+        problem,
+        files,
+    } = asked;
     let set = code::kernels(scheme).expect("a size that can be addressed");
     let gpu = code::gpu_of(device).expect("a GPU that is known");
     let ptx = code::ptx(library, scheme, &set, shape, gpu).expect("valid IR");
@@ -53,11 +66,11 @@ fn compare<T: Value>(
 pub(super) fn compare_any(
     library: &Library,
     device: &dyn Device,
-    asked: (&Scheme, &Problem, &dyn Files),
+    asked: Asked<'_>,
     shape: Shape,
     blocks: &CompiledBlocks,
 ) -> Result<(), String> {
-    match asked.0.precision {
+    match asked.scheme.precision {
         Precision::F32 => compare::<f32>(library, device, asked, shape, blocks),
         Precision::F64 => compare::<f64>(library, device, asked, shape, blocks),
     }
@@ -93,7 +106,11 @@ fn random_runs(seeds: impl Iterator<Item = u64>) {
         let compiled = CompiledPatches::new(library, &scheme, &layout, program, gpu);
         let blocks = CompiledBlocks::Patches(Box::new(compiled.expect("valid IR")));
         let shape = random_shape(&mut rng, &scheme);
-        let asked: (_, _, &dyn Files) = (&scheme, &problem, &NoFiles);
+        let asked = Asked {
+            scheme: &scheme,
+            problem: &problem,
+            files: &NoFiles,
+        };
         let result = compare_any(library, &Interpreted::new(), asked, shape, &blocks);
         assert!(result.is_ok(), "seed {seed}: {}", result.unwrap_err());
     }
@@ -134,7 +151,11 @@ fn planned_pyramids_give_the_bits_of_the_reference() {
         .expect("valid IR");
     let blocks = blocks.expect("pyramids");
     let shape = Shape::of(&scheme);
-    let asked: (_, _, &dyn Files) = (&scheme, &problem, &NoFiles);
+    let asked = Asked {
+        scheme: &scheme,
+        problem: &problem,
+        files: &NoFiles,
+    };
     assert_eq!(compare_any(library, &device, asked, shape, &blocks), Ok(()));
     // Two time blocks of 4 steps, and one of the last step.
     assert_eq!(

@@ -80,8 +80,14 @@ fn around(place: [f64; 3], axes: usize, medium: &dyn Fn([f64; 3]) -> f64) -> f64
     places.iter().map(|&p| medium(p)).sum::<f64>() / places.len() as f64
 }
 
-/// W over time, relative to its first value: the largest deviation of the invariant, and that of the naive sum of
-/// squares.
+/// The largest deviations over time from the first value, relative to that.
+struct Drift {
+    /// Of the invariant W.
+    invariant: f64,
+    /// Of the sum of squares at one time.
+    naive: f64,
+}
+
 fn drift(
     case: &Case,
     whole: &[&str],
@@ -89,11 +95,14 @@ fn drift(
     weight: &dyn Fn(&str, [f64; 3]) -> f64,
     extra: &dyn Fn(&Snapshot) -> f64,
     steps: u64,
-) -> (f64, f64) {
+) -> Drift {
     let mut run = case.start();
     let mut old = Snapshot::take(&run);
     let (mut first, mut first_naive) = (None, None);
-    let (mut worst, mut worst_naive) = (0f64, 0f64);
+    let mut drift = Drift {
+        invariant: 0.0,
+        naive: 0.0,
+    };
     for _ in 0..steps {
         run.step();
         let new = Snapshot::take(&run);
@@ -103,15 +112,16 @@ fn drift(
         let naive = e + form(case, half, &old, &old, weight);
         let w0 = *first.get_or_insert(w);
         let naive0 = *first_naive.get_or_insert(naive);
-        worst = worst.max((w / w0 - 1.0).abs());
-        worst_naive = worst_naive.max((naive / naive0 - 1.0).abs());
+        drift.invariant = drift.invariant.max((w / w0 - 1.0).abs());
+        drift.naive = drift.naive.max((naive / naive0 - 1.0).abs());
         old = new;
     }
-    (worst, worst_naive)
+    drift
 }
 
-fn assert_conserved(name: &str, (worst, naive): (f64, f64)) {
-    assert!(worst < 1e-12, "{name}: energy drifts by {worst:e}");
+fn assert_conserved(name: &str, drift: Drift) {
+    let Drift { invariant, naive } = drift;
+    assert!(invariant < 1e-12, "{name}: energy drifts by {invariant:e}");
     // The plain sum of squares is no invariant; so the test sees more than that nothing happens.
     assert!(
         naive > 1e-3,
