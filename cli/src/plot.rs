@@ -12,7 +12,7 @@ use torre_grammar::diag::Diagnostic;
 use torre_runtime::output::claim::Claim;
 use torre_runtime::output::picture::Scale;
 use torre_runtime::program::LoadedFiles;
-use torre_runtime::run::record::{Found, Record};
+use torre_runtime::run::record::{Begun, Found, Record};
 use torre_runtime::run::{Outputs, Pictures, Range, Value, VolumeFormat, Wanted, checkpoint};
 
 pub fn plot(args: &args::Plot, voice: &Voice) -> Result<(), Failure> {
@@ -52,7 +52,7 @@ fn draw<T: Value>(args: &args::Plot, voice: &Voice, input: &Input) -> Result<(),
     let identity = checkpoint::identity::<T>(scheme, problem, &files);
     let own = outputs.record(&identity, problem);
     // Which outputs were written, and in which format, does not matter here.
-    own.check(folder, true)?;
+    own.check(folder, Begun::Resumed)?;
     match outputs.draw_again(scheme, problem, &files)? {
         0 => Err(nothing()),
         n => {

@@ -189,7 +189,7 @@ impl Shown {
             message: format!("in `{}`", label.source.name()),
             help: None,
             source: Some(named(&label.source)),
-            labels: vec![span(label, true)],
+            labels: vec![span(0, label)],
             related: Vec::new(),
         }
     }

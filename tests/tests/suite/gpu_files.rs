@@ -26,7 +26,7 @@ use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::{
     Checkpoints, Company, Compiled, Literal, Outputs, Pictures, RunError, SeriesRecords,
-    Simulation, VolumeFormat, Wanted, Watch, checkpoint, execute, verify,
+    Simulation, Values, VolumeFormat, Wanted, Watch, checkpoint, execute, verify,
 };
 use torre_suite::interpreted::Interpreted;
 use torre_suite::random::random_problem;
