@@ -213,7 +213,8 @@ impl Canvas {
     }
 
     /// Fills a disc.
-    pub fn disc(&mut self, (x, y): Point, radius: f32, colour: Rgb) {
+    pub fn disc(&mut self, centre: Point, radius: f32, colour: Rgb) {
+        let (x, y) = centre;
         if let Some(path) = PathBuilder::from_circle(x, y, radius) {
             let paint = paint(colour);
             let rule = FillRule::Winding;

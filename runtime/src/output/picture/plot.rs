@@ -140,7 +140,7 @@ impl LinePlot {
     /// The range of the finite points, widened by a part of itself; never empty.
     fn range(&self, part: impl Fn(&(f64, f64)) -> f64, wider: f64) -> (f64, f64) {
         let points = self.series.iter().flat_map(|series| &series.points);
-        let points = points.filter(|point| finite(point));
+        let points = points.filter(|(x, y)| is_finite([*x, *y]));
         let (low, high) = points.fold((f64::MAX, f64::MIN), |(a, b), point| {
             (a.min(part(point)), b.max(part(point)))
         });
@@ -169,8 +169,7 @@ fn widened(low: f64, high: f64, wider: f64) -> (f64, f64) {
     (low - half, high + half)
 }
 
-fn finite(point: &(f64, f64)) -> bool {
-    let (x, y) = point;
+fn is_finite([x, y]: [f64; 2]) -> bool {
     x.is_finite() && y.is_finite()
 }
 
@@ -178,7 +177,7 @@ fn finite(point: &(f64, f64)) -> bool {
 /// are joined, in their order, which looks the same.
 fn curve(points: &[(f64, f64)], place: impl Fn((f64, f64)) -> Point) -> Vec<Vec<Point>> {
     let mut lines = Vec::new();
-    for part in points.split(|point| !finite(point)) {
+    for part in points.split(|(x, y)| !is_finite([*x, *y])) {
         let mut joined: Vec<Point> = Vec::new();
         let placed: Vec<_> = part.iter().map(|&point| place(point)).collect();
         for column in placed.chunk_by(|a, b| a.0.floor() == b.0.floor()) {
