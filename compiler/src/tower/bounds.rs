@@ -45,6 +45,11 @@ impl Bounds {
     pub fn may_begin(&self, at: Group) -> bool {
         self.begin.contains(at)
     }
+
+    /// Along the middle axis, the origins of periods that may have rows in the grid.
+    pub(super) fn touched_rows(&self) -> Interval {
+        self.touched.y
+    }
 }
 
 /// What a tower does in a time block.
@@ -97,23 +102,43 @@ impl Towers {
         let bounds = &bounds[alignment];
         let at = |period: u64| origin + self.advance * period as i64;
         let per_period = self.alignments[alignment].stages.len() as i64;
-        let held = |period: u64| match &self.rings.seam {
-            Some(seam) => seam.holds(bounds.seam, period as i64 * per_period, at(period).x),
-            None => Held {
-                all: true,
-                some: true,
+        let held = |period: u64| {
+            let stage = period as i64 * per_period;
+            let seam = self.rings.seam.as_ref();
+            seam.map(|seam| seam.holds(bounds.seam, stage, at(period).x))
+        };
+        // Where a tower is moves along a line, and so do its depths along the seam: there is one range of periods.
+        let while_held = |periods: Range<u64>, of: fn(Held) -> bool| {
+            if self.rings.seam.is_none() {
+                return periods;
+            }
+            let holds = |t: &u64| held(*t).is_none_or(of);
+            let end = periods.end;
+            let from = periods.clone().find(holds).unwrap_or(end);
+            from..(from..end).find(|t| !holds(t)).unwrap_or(end)
+        };
+        let [ring_x, ring_y] = self.rings.cells.map(|cells| cells.is_some());
+        let touched = GroupBox {
+            x: if ring_x {
+                GroupBox::ALL.x
+            } else {
+                bounds.touched.x
+            },
+            y: if ring_y {
+                GroupBox::ALL.y
+            } else {
+                bounds.touched.y
             },
         };
-        let touches = |period: u64| {
-            let [ring_x, ring_y] = self.rings.cells.map(|cells| cells.is_some());
-            let Group { x, y } = at(period);
-            (ring_x || bounds.touched.x.contains(x))
-                && (ring_y || bounds.touched.y.contains(y))
-                && held(period).some
+        let inside = |periods: Range<u64>, of: GroupBox, shift: Group| {
+            of.periods(periods, origin + shift, self.advance)
         };
-        // Where a tower is moves along a line, and bounds are boxes, so these are ranges.
-        let first = (0..periods).find(|t| touches(*t))?;
-        let end = (first..periods).find(|t| !touches(*t)).unwrap_or(periods);
+        let periods = inside(0..periods, touched, Group::default());
+        let periods = while_held(periods, |held| held.some);
+        if periods.is_empty() {
+            return None;
+        }
+        let Range { start: first, end } = periods;
         let limits = self.rings.limits(tile);
         let mut placement = Placement {
             alignment,
@@ -129,17 +154,11 @@ impl Towers {
         }
         let mut predicates = Predicates::Without;
         for shift in self.rings.shifts() {
-            let there = |period: u64| at(period) + shift;
-            let fits = |t: u64| bounds.interior.contains(there(t)) && held(t).all;
-            let begin = (first..end).find(|t| fits(*t) && bounds.may_begin(there(*t)));
-            let interior = match begin {
-                Some(begin) => begin..(begin..end).find(|t| !fits(*t)).unwrap_or(end),
-                None => end..end,
-            };
-            let predicated = |t: u64| bounds.predicated.is_some_and(|b| b.contains(there(t)));
-            let fits = |t: u64| predicated(t) && held(t).all;
-            let from = (first..end).find(|t| fits(*t)).unwrap_or(end);
-            let predicated = from..(from..end).find(|t| !fits(*t)).unwrap_or(end);
+            let all = |of: GroupBox| while_held(inside(first..end, of, shift), |held| held.all);
+            let fits = all(bounds.interior);
+            let begin = inside(fits.clone(), bounds.begin, shift).start;
+            let interior = begin.min(fits.end)..fits.end;
+            let predicated = bounds.predicated.map_or(end..end, all);
             for (periods, own) in [
                 (interior, Predicates::Without),
                 (predicated, Predicates::With),
@@ -153,7 +172,9 @@ impl Towers {
             }
         }
         let interior = placement.interior.clone();
-        let rows = interior.map(|t| {
+        let ends = [interior.start, interior.end.saturating_sub(1)];
+        let ends = ends.into_iter().filter(|_| !interior.is_empty());
+        let rows = ends.map(|t| {
             bounds
                 .rows
                 .seen_from(Group::default() - (at(t) + placement.shift))

@@ -2,7 +2,7 @@
 
 use super::group::{Group, PerFace};
 use super::unfit::Unfit;
-use crate::lattice::{Axis, div_floor};
+use crate::lattice::{Axis, Interval, div_floor};
 use crate::tile::{Class, TileProgram};
 
 /// Two faces over the outer and the middle axis, in the integers of the tile program.
@@ -115,6 +115,29 @@ impl Geometry {
             start[cut] + 2 * (a * x + b * y)
         };
         ([near(0), near(1)], Group::new(x, y))
+    }
+
+    /// The depths along the second face at which towers start that lie near cells of a range along the middle axis, of
+    /// those with a depth along the first face. `None`: any depths.
+    pub fn beside(&self, first: i64, cells: Interval) -> Option<Interval> {
+        // The cell of `reduce` is y where unit * y <= c * first - a * second < unit * (y + 1), for units above 0.
+        let unit = 2 * i128::from(self.det);
+        let [[a, _], [c, _]] = self.forms.map(|f| f.map(i128::from));
+        let (sign, by) = (unit.signum(), -a * unit.signum());
+        if by == 0 {
+            return None;
+        }
+        let bound = |cell: i64| {
+            let at = i128::from(cell) * unit.abs() - sign * c * i128::from(first);
+            // The least depth that reaches the cell, or the first one beyond it where cells fall as depths grow.
+            let depth = match by > 0 {
+                true => -(-at).div_euclid(by),
+                false => (-at).div_euclid(-by) + 1,
+            };
+            i64::try_from(depth).ok()
+        };
+        let [one, other] = [bound(cells.lo)?, bound(cells.hi)?];
+        Some(Interval::new(one.min(other), one.max(other)))
     }
 
     /// The ways in which towers lie on the lattice that start at whole pitches from each other, or at sums of those and

@@ -45,7 +45,8 @@ pub use residency::{
 pub use ring::Rings;
 pub use seam::{Seam, Window};
 pub use tasks::{
-    GroupedTasks, Grouping, Order, Task, TaskList, grouped_tasks, last_column, striped_tasks, tasks,
+    GroupedTasks, Grouping, Order, Tally, Task, TaskList, grouped_tasks, last_column,
+    striped_tasks, tally, tasks,
 };
 pub use tiles::Launches;
 pub use towers::{Located, Towers, Traffic};

@@ -64,6 +64,12 @@ impl Spacing {
         Interval::new(self.index(depths.lo), self.index(depths.hi) + 1)
     }
 
+    /// The tiles that start at some depths, on an axis that is not periodic.
+    pub fn starts(&self, depths: Interval) -> Interval {
+        let first = |depth: i64| div_ceil(depth, self.pitch);
+        Interval::new(first(depths.lo), first(depths.hi))
+    }
+
     /// The width of a tile, if it is narrow.
     fn narrow(&self, index: i64) -> Option<i64> {
         let (around, count) = (self.around?, self.count()?);

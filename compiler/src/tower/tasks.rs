@@ -44,6 +44,8 @@ pub struct TaskList {
     /// How many of these each launch runs for each partition, one after the other: those of a launch begin when the one
     /// before is over.
     pub launches: Vec<Vec<usize>>,
+    /// How many of them all launches up to each run.
+    ends: Vec<usize>,
 }
 
 /// All towers of a time block of so many periods that have anything to do. There is an order in which each comes after
@@ -60,10 +62,55 @@ pub fn tasks(
     let launches = towers.launches(scheme, periods)?;
     let launch_of =
         |_: PerFace<i64>, placement: &Placement| Some(launches.of(placement.origin) as i64);
-    let mut list = ordered(scheme, layout, towers, periods, order, &launch_of)?.list;
-    list.launches
-        .retain(|counts| counts.iter().any(|count| *count > 0));
-    Some(list)
+    let TaskList {
+        tasks,
+        mut launches,
+        ..
+    } = ordered(scheme, layout, towers, periods, order, &launch_of)?.list;
+    launches.retain(|counts| counts.iter().any(|count| *count > 0));
+    Some(TaskList::new(tasks, launches))
+}
+
+/// How many towers a time block has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub towers: usize,
+    /// Those with interior periods, by the number of the variant.
+    pub variants: Vec<usize>,
+}
+
+/// How many towers [`tasks`] has; `None` where it has no list.
+pub fn tally(
+    scheme: &Scheme,
+    layout: &crate::layout::Layout,
+    towers: &Towers,
+    periods: u64,
+    order: Order,
+) -> Option<Tally> {
+    let mut tally = Tally {
+        towers: 0,
+        variants: vec![0; towers.variants.all.len()],
+    };
+    let mut add = |placement: &Placement| {
+        tally.towers += 1;
+        let variant = tally.variants.get_mut(placement.variant);
+        if let Some(own) = variant.filter(|_| !placement.interior.is_empty()) {
+            *own += 1;
+        }
+    };
+    // Rings may be too short for the order; without one, nothing needs it.
+    if towers.rings.is_any() {
+        let list = tasks(scheme, layout, towers, periods, order)?;
+        list.tasks.iter().for_each(|task| add(&task.placement));
+    } else {
+        let bounds = towers.bounds(scheme, layout);
+        for (i, along) in towers.tiles(scheme, &bounds, periods)? {
+            let placements = (along.lo..along.hi).map(|j| towers.place(&bounds, [i, j], periods));
+            placements.flatten().for_each(|placement| add(&placement));
+        }
+    }
+    i32::try_from(tally.towers).ok()?;
+    Some(tally)
 }
 
 /// The towers of a time block in groups, each of which is a launch.
@@ -143,11 +190,12 @@ pub fn last_column(
     periods: u64,
 ) -> Option<i64> {
     let bounds = towers.bounds(scheme, layout);
-    let [first, second] = towers.indices(scheme, periods)?;
+    let tiles = towers.tiles(scheme, &bounds, periods)?;
     let is_there = |tile: PerFace<i64>| towers.place(&bounds, tile, periods).is_some();
-    let last = |i: i64| (second.lo..second.hi).rev().find(|j| is_there([i, *j]));
-    (first.lo..first.hi)
-        .filter_map(|i| Some(i + last(i)?))
+    let last = |i: i64, own: Interval| (own.lo..own.hi).rev().find(|j| is_there([i, *j]));
+    tiles
+        .into_iter()
+        .filter_map(|(i, own)| Some(i + last(i, own)?))
         .max()
 }
 
@@ -167,9 +215,8 @@ pub fn striped_tasks(
         return None;
     }
     let bounds = towers.bounds(scheme, layout);
-    let [first, second] = towers.indices(scheme, periods)?;
-    for i in first.lo..first.hi {
-        for j in second.lo..second.hi {
+    for (i, along) in towers.tiles(scheme, &bounds, periods)? {
+        for j in along.lo..along.hi {
             if towers.place(&bounds, [i, j], periods).is_some() {
                 let own = zigzag.of([i, j]);
                 let before = [[i - 1, j], [i, j - 1], [i - 1, j - 1]];
@@ -199,21 +246,25 @@ fn ordered(
     launch_of: &dyn Fn(PerFace<i64>, &Placement) -> Option<i64>,
 ) -> Option<GroupedTasks> {
     let bounds = towers.bounds(scheme, layout);
-    let [first, second] = towers.indices(scheme, periods)?;
     let partitions = i64::from(order.partitions.max(1));
     let wide = order.width.max(1);
     let mut placed: Vec<Placed> = Vec::new();
     // Per strip its columns.
     let mut columns: BTreeMap<i64, Interval> = BTreeMap::new();
-    for i in first.lo..first.hi {
-        for j in second.lo..second.hi {
+    // Where each tile is among those that are placed: where rows of tiles begin, and then their tiles.
+    let mut rows: Vec<(i64, Interval, usize)> = Vec::new();
+    let mut numbers: Vec<Option<u32>> = Vec::new();
+    for (i, along) in towers.tiles(scheme, &bounds, periods)? {
+        rows.push((i, along, numbers.len()));
+        let strip = i.div_euclid(wide);
+        let mut columns_of_row = Interval::default();
+        for j in along.lo..along.hi {
             let placement = towers.place(&bounds, [i, j], periods);
             let launched = placement.and_then(|p| Some((launch_of([i, j], &p)?, p)));
+            let number = u32::try_from(placed.len()).ok()?;
+            numbers.push(launched.is_some().then_some(number));
             if let Some((launch, placement)) = launched {
-                let strip = i.div_euclid(wide);
-                let own = Interval::new(i + j, i + j + 1);
-                let all = columns.entry(strip).or_default();
-                *all = all.hull(own);
+                columns_of_row = columns_of_row.hull(Interval::new(i + j, i + j + 1));
                 placed.push(Placed {
                     launch,
                     partition: strip.rem_euclid(partitions) as usize,
@@ -223,6 +274,10 @@ fn ordered(
                     placement,
                 });
             }
+        }
+        if !columns_of_row.is_empty() {
+            let all = columns.entry(strip).or_default();
+            *all = all.hull(columns_of_row);
         }
     }
     // Columns are numbered on from those of the strip before in the same partition, never below those of the strip
@@ -247,37 +302,53 @@ fn ordered(
         }
         offsets.insert(strip, (offset, own));
     }
+    // Tiles of a strip follow each other.
+    let mut known: Option<(i64, i64)> = None;
     for one in &mut placed {
-        one.column += offsets.get(&one.strip).map_or(0, |(offset, _)| *offset);
+        let (_, offset) = match known {
+            Some(known) if known.0 == one.strip => known,
+            _ => (one.strip, offsets.get(&one.strip).map_or(0, |(o, _)| *o)),
+        };
+        known = Some((one.strip, offset));
+        one.column += offset;
     }
-    placed.sort_by_key(|p| (p.launch, p.partition, p.column, p.strip, p.tile[0]));
-    let known: BTreeMap<PerFace<i64>, usize> = placed
-        .iter()
-        .enumerate()
-        .map(|(n, p)| (p.tile, n))
-        .collect();
     i32::try_from(placed.len()).ok()?;
-    let [first, last] = [placed.first(), placed.last()].map(|p| p.map_or(0, |p| p.launch));
+    // Keys side by side are sorted faster than what they belong to.
+    let keys = placed.iter().zip(0u32..).map(|(p, number)| {
+        let key = [p.launch, p.partition as i64, p.column, p.strip, p.tile[0]];
+        (key, number)
+    });
+    let mut keys: Vec<([i64; 5], u32)> = keys.collect();
+    keys.sort_unstable();
+    let order: Vec<u32> = keys.into_iter().map(|(_, number)| number).collect();
+    let mut tasks_of = vec![0usize; placed.len()];
+    for (task, number) in order.iter().enumerate() {
+        tasks_of[*number as usize] = task;
+    }
+    let task_of = |[i, j]: PerFace<i64>| {
+        let row = rows.binary_search_by_key(&i, |(row, ..)| *row).ok()?;
+        let (_, along, begin) = rows[row];
+        let index = begin + usize::try_from(j - along.lo).ok()?;
+        let number = numbers.get(index).filter(|_| along.contains(j))?;
+        number.map(|number| tasks_of[number as usize])
+    };
+    let [first, last] = [order.first(), order.last()]
+        .map(|number| number.map_or(0, |number| placed[*number as usize].launch));
     let launches = usize::try_from(last - first + 1).ok()?;
     let mut counts = vec![vec![0; partitions as usize]; launches];
     for one in &placed {
         counts[(one.launch - first) as usize][one.partition] += 1;
     }
-    let task = |own: Placed| {
+    let task = |number: &u32| {
+        let own = &placed[*number as usize];
         let [i, j] = own.tile;
-        let neighbour = |di: i64, dj: i64| {
-            let tile = towers.rings.known([i - di, j - dj]);
-            known.get(&tile).copied()
-        };
+        let neighbour = |di: i64, dj: i64| task_of(towers.rings.known([i - di, j - dj]));
         Task {
             neighbours: [neighbour(1, 0), neighbour(0, 1), neighbour(1, 1)],
-            placement: own.placement,
+            placement: own.placement.clone(),
         }
     };
-    let list = TaskList {
-        tasks: placed.into_iter().map(task).collect(),
-        launches: counts,
-    };
+    let list = TaskList::new(order.iter().map(task).collect(), counts);
     Some(GroupedTasks { list, first })
 }
 
@@ -293,9 +364,23 @@ struct Placed {
 }
 
 impl TaskList {
+    pub fn new(tasks: Vec<Task>, launches: Vec<Vec<usize>>) -> TaskList {
+        let mut end = 0;
+        let ends = launches.iter().map(|counts| {
+            end += counts.iter().sum::<usize>();
+            end
+        });
+        TaskList {
+            ends: ends.collect(),
+            tasks,
+            launches,
+        }
+    }
+
     /// The tasks of all launches up to one, that included.
     pub fn until(&self, launch: usize) -> usize {
-        self.launches.iter().take(launch + 1).flatten().sum()
+        let end = self.ends.get(launch).or(self.ends.last());
+        end.copied().unwrap_or(0)
     }
 
     /// The tasks of a launch.

@@ -1,5 +1,6 @@
 //! Which tiles a time block has, and in which of its launches they run.
 
+use super::bounds::Bounds;
 use super::geometry::Geometry;
 use super::group::{Group, PerFace};
 use super::residency::RowUpdate;
@@ -119,6 +120,33 @@ impl Towers {
         // The second face has each depth of the ring once; the first one what goes with that.
         let along = depths.beside(x, Interval::new(0, around), stages)?;
         Some([one.tiles(along), Interval::new(0, other.count()?)])
+    }
+
+    /// The same without tiles that no period takes to rows of the grid: per index along the first face, indices along
+    /// the second one. There are as many as a time block has tiles, about, where pairs of both ranges grow with the
+    /// square of the outer axis.
+    pub fn tiles(
+        &self,
+        scheme: &Scheme,
+        bounds: &[Bounds],
+        periods: u64,
+    ) -> Option<Vec<(i64, Interval)>> {
+        let [first, second] = self.indices(scheme, periods)?;
+        let [one, other] = &self.rings.spacings;
+        let rows = bounds.iter().map(Bounds::touched_rows);
+        let rows = rows.fold(Interval::default(), Interval::hull);
+        let moves = self.advance.y * (i64::try_from(periods).ok()? - 1);
+        let origins = Interval::new(rows.lo - moves.max(0), rows.hi - moves.min(0));
+        let of = |i: i64| {
+            let beside = match other.around {
+                Some(_) => None,
+                None => self.geometry.beside(one.start(i), origins),
+            };
+            let beside = beside.map(|depths| other.starts(depths));
+            (i, beside.map_or(second, |own| own.intersect(second)))
+        };
+        let all = (first.lo..first.hi).map(of);
+        Some(all.filter(|(_, own)| !own.is_empty()).collect())
     }
 
     /// The launches of a time block of so many periods. `None` where the ring of the outer axis is too short for it.

@@ -38,7 +38,7 @@ use torre_compiler::schedule::{Level, Schedule, Template, Tiling, check_tiling};
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::lower;
 use torre_compiler::tower::block::{Block, Division, Misfit};
-use torre_compiler::tower::{AllocatedTowers, Towers, Unfit, tasks};
+use torre_compiler::tower::{AllocatedTowers, Towers, Unfit, tally};
 
 /// What `auto` tries: sizes in units of twice the slope, those of them that are whole cells, and steps of a time block.
 const SIZES: [[i64; 2]; 8] = [
@@ -234,10 +234,10 @@ impl<'a> DevicePlanner<'a> {
             order: usual_order(scheme, towers, &fit.block, tiling.height, facts),
             most_queues: order::most_queues(&fit.block, facts),
         };
-        let tasks = tasks(scheme, layout, towers, steps / towers.steps, order.order);
-        let list = tasks.ok_or(Refusal::Many)?;
-        let variants = PlannedVariant::all(scheme, towers, &list);
-        let count = list.tasks.len();
+        let tally = tally(scheme, layout, towers, steps / towers.steps, order.order);
+        let tally = tally.ok_or(Refusal::Many)?;
+        let variants = PlannedVariant::all(scheme, towers, &tally);
+        let count = tally.towers;
         Ok(TowerPlan {
             variants,
             tiling: tiling.clone(),
@@ -351,6 +351,10 @@ impl<'a> DevicePlanner<'a> {
             }
             Refusal::Window(NoWindow::Memory { .. }) => {
                 "allow more with `--memory`, or make the last two axes shorter".to_owned()
+            }
+            Refusal::Window(NoWindow::Ring) => {
+                "let the second or the last axis be the periodic one, as a window moves along the first one only, or make the domain smaller and use `--window none`"
+                    .to_owned()
             }
             Refusal::Window(_) => {
                 "make the domain smaller, so that it fits the GPU's memory, or use `--window none`"

@@ -233,6 +233,21 @@ fn towers_by(scheme: &Scheme, faces: [(Rational, Rational); 2]) -> Option<(Layou
     towers.are_adjacent().then_some((layout, towers))
 }
 
+/// Of all pairs of indices, those of tiles that have something to do are listed.
+fn all_tiles_are_listed(scheme: &Scheme, layout: &Layout, towers: &Towers, periods: u64) {
+    let bounds = towers.bounds(scheme, layout);
+    let tiles = towers.tiles(scheme, &bounds, periods).expect("few tiles");
+    let [first, second] = towers.indices(scheme, periods).expect("few tiles");
+    for i in first.lo..first.hi {
+        let listed = tiles.iter().find(|(row, _)| *row == i);
+        for j in second.lo..second.hi {
+            let is_listed = listed.is_some_and(|(_, along)| along.contains(j));
+            let has_rows = towers.place(&bounds, [i, j], periods).is_some();
+            assert!(is_listed || !has_rows, "{i} {j}");
+        }
+    }
+}
+
 /// Checks the tasks of a time block; `None` where there are no towers.
 fn check(
     scheme: &Scheme,
@@ -243,6 +258,9 @@ fn check(
     let (layout, towers) = towers_by(scheme, faces)?;
     let list = tasks(scheme, &layout, &towers, periods, order)?;
     assert!(all_end(&list), "{list:?}");
+    all_tiles_are_listed(scheme, &layout, &towers, periods);
+    let tally = tally(scheme, &layout, &towers, periods, order).expect("as many towers");
+    assert_eq!(tally.towers, list.tasks.len());
     let narrow = list.tasks.iter().filter(|t| t.is_narrow()).count();
     let mut time_block = TimeBlock {
         scheme,

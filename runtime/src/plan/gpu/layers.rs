@@ -2,7 +2,7 @@
 
 use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::scheme::{Amendment, Scheme, Update, ZoneId, ZoneSet};
-use torre_compiler::tower::{TaskList, Towers, memory_of};
+use torre_compiler::tower::{Tally, Towers, memory_of};
 
 /// Instructions of a row for an amendment that acts, besides its arithmetic and one for each value of memory:
 /// conditions, a jump, the place.
@@ -50,17 +50,15 @@ pub struct PlannedVariant {
 
 impl PlannedVariant {
     /// Those of the towers of a time block; none where there are neither zones nor faces of total fields.
-    pub fn all(scheme: &Scheme, towers: &Towers, list: &TaskList) -> Vec<PlannedVariant> {
+    pub fn all(scheme: &Scheme, towers: &Towers, tally: &Tally) -> Vec<PlannedVariant> {
         let variants = towers.variants.all.iter().enumerate();
         let planned = variants.map(|(number, variant)| {
-            let placements = list.tasks.iter().map(|task| &task.placement);
-            let own = placements.filter(|p| p.variant == number && !p.interior.is_empty());
             let names = variant.zones.iter().map(|z| scheme.zone(z).name.clone());
             PlannedVariant {
                 zones: names.collect(),
                 faces: variant.faces,
                 predicated: variant.predicated,
-                towers: own.count(),
+                towers: tally.variants.get(number).copied().unwrap_or(0),
             }
         });
         let differ = towers.variants.any_zones() || towers.variants.any_faces();

@@ -87,7 +87,7 @@ impl fmt::Display for NoWindow {
         match self {
             NoWindow::Layerwise => f.write_str("a calculation window advances by towers only"),
             NoWindow::Ring => {
-                f.write_str("a calculation window does not go around the first axis, which is periodic")
+                f.write_str("a calculation window does not go around the first axis, which is periodic: the planes with which it begins depend on those with which it ends")
             }
             NoWindow::Way => f.write_str(
                 "a calculation window needs towers that move along the first axis, one group of planes after the other",
@@ -118,7 +118,7 @@ pub enum NoDevices {
     /// What sources and probes do keeps steps out of time blocks.
     Points(String),
     Stripes(NoStripes),
-    /// A calculation window was asked for, or one time block at a time.
+    /// A window over files was asked for, or one time block at a time.
     Window,
     /// A device has no memory for a stripe.
     Memory {
@@ -138,7 +138,7 @@ impl fmt::Display for NoDevices {
             NoDevices::Points(reason) => f.write_str(reason),
             NoDevices::Stripes(reason) => reason.fmt(f),
             NoDevices::Window => f.write_str(
-                "several devices hold all values together: they take no calculation window, and have several time blocks in flight",
+                "several devices hold all values together, or go over the host's memory in turns with `--window host`; they take no window over files, and have several time blocks in flight",
             ),
             NoDevices::Memory { needed, available } => write!(
                 f,

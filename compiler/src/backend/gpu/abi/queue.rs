@@ -52,10 +52,7 @@ mod tests {
 
     #[test]
     fn queues_say_what_is_theirs() {
-        let list = TaskList {
-            tasks: Vec::new(),
-            launches: vec![vec![3, 5], vec![2, 0]],
-        };
+        let list = TaskList::new(Vec::new(), vec![vec![3, 5], vec![2, 0]]);
         assert_eq!([list.until(0), list.until(1)], [8, 10]);
         let line = LIST_BYTES as usize / 4;
         for (launch, ranges) in [(0, [(0, 3), (3, 5)]), (1, [(8, 2), (10, 0)])] {
